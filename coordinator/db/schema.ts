@@ -1,0 +1,144 @@
+// The rows. Ids are text, instants integer milliseconds since the epoch, booleans 0 or 1, JSON text.
+import type { Generated } from 'kysely'
+import type { DesiredState, JobOp, ObservedState } from '../../shared/api/boxes.ts'
+import type { Region, Tier } from '../../shared/tiers.ts'
+
+type Flag = 0 | 1
+
+export type WorkspaceRow = {
+  id: string
+  name: string
+  zero_data_retention: Flag
+  created_at: number
+}
+
+export type UserRow = {
+  id: string
+  workspace_id: string
+  email: string | null
+  name: string
+  role: 'owner' | 'member' | 'contractor'
+  created_at: number
+}
+
+export type ApiKeyRow = {
+  id: string
+  workspace_id: string
+  /** null for a key with no user. */
+  user_id: string | null
+  /** SHA-256 of the key, hex. The key itself is stored nowhere. */
+  hash: string
+  kind: 'machine' | 'api'
+  expires_at: number | null
+  revoked_at: number | null
+  /** JSON list of box ids for a key limited to boxes, else null. */
+  box_ids: string | null
+  /** JSON {area: level} for a limited key, else null. */
+  access: string | null
+  created_at: number
+}
+
+export type BoxRow = {
+  id: string
+  workspace_id: string
+  owner_user_id: string
+  hostname: string
+  tier: Tier
+  region: Region
+  desired_region: Region | null
+  desired_state: DesiredState
+  observed_state: ObservedState
+  /** When observed_state was written last. */
+  state_since: number
+  auto_pause_min: number | null
+  pause_at: number | null
+  auto_snapshot_hours: number | null
+  auto_snapshot_keep: number
+  quiet_hours_exempt: Flag
+  restricted: Flag
+  environment_id: string | null
+  environment_version_no: number | null
+  /** JSON list of {name, value}. */
+  env_vars: string
+  /** JSON Isolation, once the box has a machine. */
+  isolation: string | null
+  /** SHA-256 of the token the box's agent presents, hex. null before provisioning and after deletion. */
+  agent_token_hash: string | null
+  /** The reports applied so far: all of `report_epoch` up to and including `report_seq`. */
+  report_epoch: string | null
+  report_seq: number
+  /** Of the agent's last start. */
+  agent_version: string | null
+  boot_id: string | null
+  pauses_survived: number
+  /** JSON Vitals of the last heartbeat that was stored. */
+  vitals: string | null
+  last_heartbeat_at: number | null
+  created_at: number
+  updated_at: number
+  terminated_at: number | null
+}
+
+export type BoxEventRow = {
+  /** Grows with time; the id on the wire is evt_<seq>. */
+  seq: Generated<number>
+  box_id: string
+  from_state: ObservedState | null
+  to_state: ObservedState
+  reason: string
+  actor: string
+  at: number
+}
+
+/** The lifecycle change in flight: at most one a box. */
+export type JobRow = {
+  box_id: string
+  op: JobOp
+  step: string
+  attempt: number
+  last_error: string | null
+  next_retry_at: number | null
+  /** Who runs it now, until when: a coordinator that died loses its claim. */
+  lease_owner: string | null
+  lease_until: number | null
+  /** Who asked: user:<id>, key:<id> or system. */
+  actor: string
+  /** The delete's operation. */
+  operation_id: string | null
+  created_at: number
+}
+
+export type OperationRow = {
+  id: string
+  workspace_id: string
+  kind: 'box_delete' | 'snapshot_delete'
+  target_id: string
+  status: 'pending' | 'processing' | 'completed' | 'failed'
+  requested_at: number
+  completed_at: number | null
+  error: string | null
+}
+
+export type IdempotencyKeyRow = {
+  workspace_id: string
+  /** Method and route pattern, e.g. `POST /boxes`. */
+  route: string
+  key: string
+  /** SHA-256 over what must be the same for a replay (spec §4.1.6), hex. */
+  fingerprint: string
+  /** null while the first request runs. */
+  status: number | null
+  body: string | null
+  created_at: number
+}
+
+export type Tables = {
+  workspaces: WorkspaceRow
+  users: UserRow
+  api_keys: ApiKeyRow
+  boxes: BoxRow
+  box_events: BoxEventRow
+  jobs: JobRow
+  operations: OperationRow
+  idempotency_keys: IdempotencyKeyRow
+}

@@ -1,0 +1,64 @@
+// What the rest of the coordinator sees of the boxes' connections: requests go in, answers come out.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+
+export type TunnelRequest = {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Path and query on the agent. */
+  path: string
+  headers?: Record<string, string>
+  body?: Buffer | Readable
+  /** Aborting resets the stream, on the box too. */
+  signal?: AbortSignal
+}
+
+export type TunnelResponse = {
+  status: number
+  headers: Record<string, string>
+  /** Must be read to its end or destroyed. Errors with box_unreachable when the tunnel dies first. */
+  body: Readable
+}
+
+/** One live connection of one agent. */
+export interface Tunnel {
+  readonly boxId: string
+  /** Grows with every connection this coordinator accepts: a later one always has a higher one. */
+  readonly generation: number
+  readonly instanceId: string
+  readonly agentVersion: string
+  /** Rejects with ApiError box_unreachable when the tunnel is or becomes unusable before the answer's head. */
+  request(request: TunnelRequest): Promise<TunnelResponse>
+}
+
+export type TunnelEvents = {
+  connected: [tunnel: Tunnel]
+  /** The box has no tunnel now. Not emitted when a newer tunnel took over. */
+  disconnected: [boxId: string, reason: string]
+}
+
+/** All boxes' tunnels on this coordinator. */
+export interface Tunnels {
+  current(boxId: string): Tunnel | undefined
+  /** The box's tunnel, now or as soon as it connects; rejects with box_unreachable after `ms`. */
+  wait(boxId: string, ms: number, signal?: AbortSignal): Promise<Tunnel>
+  on<E extends keyof TunnelEvents>(event: E, listener: (...args: TunnelEvents[E]) => void): void
+  off<E extends keyof TunnelEvents>(event: E, listener: (...args: TunnelEvents[E]) => void): void
+  /** Ends the box's tunnel, e.g. because its token is no longer valid. */
+  disconnect(boxId: string, reason: string): void
+}
+
+/** The connection an agent dialed for one large body: GET to fetch it (upload), PUT to bring it (download). */
+export type DialedTransfer = { request: IncomingMessage; response: ServerResponse }
+
+export type PendingTransfer = {
+  /** Random and for one use: the agent presents it together with its own token. */
+  readonly id: string
+  /** Settles when the agent has dialed; rejects with box_unreachable when it does not in time. */
+  readonly dialed: Promise<DialedTransfer>
+  /** Forgets a transfer that was not needed or has ended. */
+  release(): void
+}
+
+export interface Transfers {
+  expect(boxId: string): PendingTransfer
+}

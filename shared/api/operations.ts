@@ -1,0 +1,18 @@
+// What a long delete answers with, and can be asked about for 30 days (spec §2.5, §4.7).
+import { z } from 'zod'
+import { timestamp } from './common.ts'
+
+export const operation = z
+  .object({
+    id: z.string(),
+    kind: z.enum(['box_delete', 'snapshot_delete']),
+    targetId: z.string(),
+    status: z.enum(['pending', 'processing', 'completed', 'failed']),
+    requestedAt: timestamp,
+    completedAt: timestamp.nullable(),
+    error: z.string().nullable(),
+  })
+  .meta({ id: 'Operation' })
+export type Operation = z.infer<typeof operation>
+
+export const operationAnswer = z.object({ operation })

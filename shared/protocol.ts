@@ -1,0 +1,27 @@
+// What agent and coordinator must agree on besides shapes: the version, the paths and headers of the tunnel.
+
+/**
+ * The version of what agent and coordinator say to each other.
+ * 1: HTTP/2 over a WebSocket with the roles reversed; exec, files, reports; transfers on connections of their own.
+ */
+export const PROTOCOL_VERSION = 1
+
+export const AGENT_VERSION = '0.1.0'
+
+/** On the coordinator: the WebSocket the agent opens, and where it fetches or brings a large body. */
+export const TUNNEL_PATH = '/agent/tunnel'
+export const TRANSFER_PATH = '/agent/transfers/'
+
+/** Headers of the tunnel's upgrade request, next to `Authorization: Bearer <box token>`. */
+export const BOX_HEADER = 'boxwood-box'
+export const PROTOCOL_HEADER = 'boxwood-protocol'
+/** A new value for each process of an agent: tells its own reconnect from a second agent with the same token. */
+export const INSTANCE_HEADER = 'boxwood-instance'
+export const AGENT_VERSION_HEADER = 'boxwood-agent-version'
+
+/** On a tunnel request for a file: the one-time id of the transfer, for a body that goes beside the tunnel. */
+export const TRANSFER_HEADER = 'boxwood-transfer'
+/** Milliseconds after which an agent that was sent away should come back. */
+export const RECONNECT_AFTER_HEADER = 'boxwood-reconnect-after-ms'
+/** The box command names its version here (spec §9). */
+export const CLI_VERSION_HEADER = 'x-service-cli-version'

@@ -1,0 +1,24 @@
+// Sizes and regions (spec §2.2). The spec shows names only; the figures behind them are ours.
+
+const GiB = 1024 ** 3
+
+/** What a box of each size may use at the most. A provider that cannot enforce a figure says so. */
+export const TIERS = {
+  nano: { cpus: 1, memoryBytes: 1 * GiB, diskGb: 10 },
+  micro: { cpus: 2, memoryBytes: 2 * GiB, diskGb: 20 },
+  lite: { cpus: 2, memoryBytes: 4 * GiB, diskGb: 40 },
+  flow: { cpus: 4, memoryBytes: 8 * GiB, diskGb: 80 },
+  pro: { cpus: 8, memoryBytes: 16 * GiB, diskGb: 160 },
+  max: { cpus: 16, memoryBytes: 32 * GiB, diskGb: 320 },
+  ultra: { cpus: 32, memoryBytes: 64 * GiB, diskGb: 640 },
+} as const
+
+export type Tier = keyof typeof TIERS
+export const TIER_NAMES = ['nano', 'micro', 'lite', 'flow', 'pro', 'max', 'ultra'] as const satisfies Tier[]
+
+/** The size of a box whose creator names none: a Small size, as the spec has it on free credit. */
+export const DEFAULT_TIER: Tier = 'lite'
+
+export const REGIONS = ['us-west-2', 'us-west-1', 'us-east-1', 'us-east-2', 'eu-central-1'] as const
+export type Region = (typeof REGIONS)[number]
+export const DEFAULT_REGION: Region = 'us-west-2'
