@@ -1,0 +1,7 @@
+// All routes of the edge.
+import type { Route } from '../http/route.ts'
+import type { EdgeContext } from './context.ts'
+import { execRoutes } from './exec.ts'
+import { fileRoutes } from './files.ts'
+
+export const edgeRoutes = (context: EdgeContext): Route[] => [...execRoutes(context), ...fileRoutes(context)]
