@@ -10,6 +10,8 @@ export type TunnelRequest = {
   body?: Buffer | Readable
   /** Aborting resets the stream, on the box too. */
   signal?: AbortSignal
+  /** How long the answer's head may take, in milliseconds; by default longer than the longest command. */
+  headTimeoutMs?: number
 }
 
 export type TunnelResponse = {

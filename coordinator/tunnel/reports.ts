@@ -1,0 +1,139 @@
+// What agents tell unasked: one long answer per tunnel, read line by line, acknowledged once it is committed.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Vitals } from '../../shared/api/boxes.ts'
+import { type DurableReport, type Heartbeat, type ReportAck, reportLine } from '../../shared/api/reports.ts'
+import { TUNNEL_LIMITS } from '../../shared/limits.ts'
+import { createLineSplitter } from './lines.ts'
+import type { Session } from './session.ts'
+
+export type SequencedReport = { seq: number; report: DurableReport }
+
+export type Ingest = {
+  /**
+   * Commits reports that arrived together, in their order. May get the same (box, epoch, seq) again after a cut
+   * and then does nothing with it. Resolved means committed: the box forgets them.
+   */
+  apply(boxId: string, epoch: string, reports: SequencedReport[]): Promise<void>
+  /** @param at milliseconds since the epoch, by the clock of the box. */
+  heartbeat(boxId: string, vitals: Vitals, at: number): void
+}
+
+export type FollowOptions = {
+  log: Logger
+  ingest: Ingest
+  /** The wait before the stream is opened again while its tunnel lives: doubles from the first to the second. */
+  retryMs?: { first: number; max: number }
+}
+
+/** A line that no agent of ours sends: its connection is ended. */
+class BadReport extends Error {}
+
+/** Follows the tunnel's reports until it ends. Never rejects. */
+export async function followReports(session: Session, options: FollowOptions): Promise<void> {
+  const { log } = options
+  const { boxId, generation, retiring } = session
+  const { first, max } = options.retryMs ?? { first: 500, max: 30_000 }
+  let waitMs = first
+  while (!retiring.aborted) {
+    try {
+      const lines = await readReports(session, options)
+      if (lines > 0) waitMs = first
+    } catch (error) {
+      if (retiring.aborted) return
+      if (error instanceof BadReport) return session.destroy(error.message)
+      log.warn({ err: error, boxId, generation }, 'the stream of reports broke')
+    }
+    await sleep(waitMs, undefined, { signal: retiring, ref: false }).catch(() => undefined)
+    waitMs = Math.min(max, waitMs * 2)
+  }
+}
+
+/** Reads one stream to its end. Returns how many lines it held. */
+async function readReports(session: Session, { ingest }: FollowOptions): Promise<number> {
+  const { status, body } = await session.request({
+    method: 'GET',
+    path: '/reports',
+    signal: session.retiring,
+    headTimeoutMs: 30_000,
+  })
+  if (status !== 200) {
+    body.destroy()
+    throw new Error(`GET /reports answered ${status}`)
+  }
+  const splitter = createLineSplitter(TUNNEL_LIMITS.reportBytes)
+  const pace = createPace()
+  let count = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    const lines = splitter.push(chunk)
+    if (lines === null) throw new BadReport(`a report is longer than ${TUNNEL_LIMITS.reportBytes} bytes`)
+    count += lines.length
+    await handleLines(session, ingest, lines)
+    await pace(chunk.length)
+  }
+  return count
+}
+
+async function handleLines(session: Session, ingest: Ingest, lines: string[]): Promise<void> {
+  let heartbeat: Heartbeat | undefined
+  const batches: { epoch: string; reports: SequencedReport[] }[] = []
+  for (const text of lines) {
+    const line = parseLine(text)
+    if (line.type === 'heartbeat') {
+      heartbeat = line
+      continue
+    }
+    let batch = batches.at(-1)
+    if (batch?.epoch !== line.epoch) {
+      batch = { epoch: line.epoch, reports: [] }
+      batches.push(batch)
+    }
+    batch.reports.push({ seq: line.seq, report: line.report })
+  }
+  // Only the latest is worth anything.
+  if (heartbeat !== undefined) ingest.heartbeat(session.boxId, heartbeat.vitals, heartbeat.at)
+  for (const { epoch, reports } of batches) {
+    await ingest.apply(session.boxId, epoch, reports)
+    await acknowledge(session, { epoch, seq: reports.at(-1)?.seq ?? 0 })
+  }
+}
+
+function parseLine(text: string) {
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    throw new BadReport('a report is not JSON')
+  }
+  const parsed = reportLine.safeParse(json)
+  if (!parsed.success) throw new BadReport(`a report is not valid: ${parsed.error.issues[0]?.message}`)
+  return parsed.data
+}
+
+async function acknowledge(session: Session, ack: ReportAck): Promise<void> {
+  const { status, body } = await session.request({
+    method: 'POST',
+    path: '/reports/ack',
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from(JSON.stringify(ack)),
+    signal: session.retiring,
+    headTimeoutMs: 30_000,
+  })
+  body.destroy()
+  if (status >= 300) throw new Error(`POST /reports/ack answered ${status}`)
+}
+
+/** Reading slows down above this many bytes a second, after a burst: one box must not take all our time. */
+const SUSTAINED_BYTES = 2 * 1024 * 1024
+const BURST_BYTES = 16 * 1024 * 1024
+
+function createPace(): (bytes: number) => Promise<void> {
+  let budget = BURST_BYTES
+  let last = performance.now()
+  return async (bytes) => {
+    const now = performance.now()
+    budget = Math.min(BURST_BYTES, budget + ((now - last) / 1000) * SUSTAINED_BYTES) - bytes
+    last = now
+    if (budget < 0) await sleep((-budget / SUSTAINED_BYTES) * 1000, undefined, { ref: false })
+  }
+}

@@ -1,0 +1,110 @@
+// All boxes' tunnels of this coordinator, put together: accepting, watching, reports, transfers, drain.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Clock } from '../../shared/clock.ts'
+import { LIVENESS, type LivenessSettings } from '../../shared/liveness.ts'
+import { createAcceptor } from './accept.ts'
+import type { Authenticate } from './credentials.ts'
+import { createRegistry } from './registry.ts'
+import { followReports, type Ingest } from './reports.ts'
+import type { Session } from './session.ts'
+import { createTransfers } from './transfers.ts'
+import type { Transfers, Tunnels } from './types.ts'
+
+export type TunnelsOptions = {
+  log: Logger
+  clock: Clock
+  authenticate: Authenticate
+  ingest: Ingest
+  random?: () => number
+  liveness?: LivenessSettings
+  /** See AcceptorOptions. */
+  incumbentAnswerMs?: number
+  helloMs?: number
+  transferDialMs?: number
+  /** drain(): how long requests in flight may go on, and over how long the agents' return is spread. */
+  drainMs?: number
+  reconnectSpreadMs?: number
+}
+
+export type TunnelHub = Tunnels & {
+  /** For the http server's 'upgrade' on TUNNEL_PATH. */
+  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** For every request under TRANSFER_PATH. Reads the raw request: no body parser may come before. */
+  handleTransfer(request: IncomingMessage, response: ServerResponse): void
+  readonly transfers: Transfers
+  /** Takes no new tunnels or requests, lets those in flight end (bounded), and sends each agent away. */
+  drain(): Promise<void>
+  /** Ends everything at once. */
+  close(): Promise<void>
+}
+
+export function createTunnels(options: TunnelsOptions): TunnelHub {
+  const { log, clock, authenticate, ingest, random = Math.random, liveness = LIVENESS } = options
+  const { reconnectSpreadMs = 5000, drainMs = 10_000 } = options
+  const registry = createRegistry()
+  const live = new Set<Session>()
+  const transfers = createTransfers({ log, authenticate, dialMs: options.transferDialMs ?? 10_000 })
+  let draining = false
+
+  const reconnectAfterMs = () => Math.floor(500 + reconnectSpreadMs * random())
+  const acceptor = createAcceptor({
+    log,
+    authenticate,
+    registry,
+    liveness,
+    random,
+    incumbentAnswerMs: options.incumbentAnswerMs ?? 3000,
+    helloMs: options.helloMs ?? 10_000,
+    draining: () => draining,
+    reconnectAfterMs,
+    onOpen(session) {
+      live.add(session)
+      void session.ended.then(() => live.delete(session))
+    },
+    onActive: (session) => void followReports(session, { log, ingest }),
+  })
+
+  // One timer for all tunnels: a thousand idle ones cost a loop over a thousand counters.
+  let lastCheck = clock.now()
+  const timer = setInterval(() => {
+    const now = clock.now()
+    const elapsedMs = now - lastCheck
+    lastCheck = now
+    for (const session of live) session.check(elapsedMs)
+  }, liveness.tickMs)
+
+  async function drainOne(session: Session, until: number): Promise<void> {
+    session.retire()
+    while (session.inFlight() > 0 && clock.now() < until) await sleep(20)
+    session.sendAway(reconnectAfterMs())
+    // An agent that does not answer the goodbye within a second is cut off.
+    await Promise.race([session.ended, sleep(1000, undefined, { ref: false })])
+    session.destroy('the coordinator is stopping')
+  }
+
+  return {
+    current: (boxId) => registry.get(boxId),
+    wait: registry.wait,
+    on: (event, listener) => void registry.events.on(event, listener as never),
+    off: (event, listener) => void registry.events.off(event, listener as never),
+    disconnect: (boxId, reason) => registry.get(boxId)?.destroy(reason),
+    handleUpgrade: acceptor.handleUpgrade,
+    handleTransfer: transfers.handleTransfer,
+    transfers,
+    async drain() {
+      draining = true
+      const until = clock.now() + drainMs
+      await Promise.all([...live].map((session) => drainOne(session, until)))
+    },
+    async close() {
+      draining = true
+      clearInterval(timer)
+      transfers.close()
+      acceptor.close()
+      for (const session of [...live]) session.destroy('the coordinator is stopping')
+    },
+  }
+}

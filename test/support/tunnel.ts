@@ -1,0 +1,114 @@
+// A coordinator's tunnel side and an agent's, joined over loopback: the smallest real pair.
+import { createHash, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { pino } from 'pino'
+import { buildAgentApp } from '../../agent/app.ts'
+import { type AgentTunnelOptions, startTunnel } from '../../agent/tunnel/tunnel.ts'
+import { createTunnels, type TunnelHub, type TunnelsOptions } from '../../coordinator/tunnel/tunnels.ts'
+import { systemClock } from '../../shared/clock.ts'
+import { TRANSFER_PATH } from '../../shared/protocol.ts'
+
+export const silent = pino({ level: process.env.TEST_LOG ?? 'silent' })
+
+export type TestCoordinator = {
+  url: string
+  port: number
+  tunnels: TunnelHub
+  /** Box id → token; what authenticate looks up. */
+  tokens: Map<string, string>
+  /** A new box with a token. */
+  addBox(): { boxId: string; token: string }
+  close(): Promise<void>
+}
+
+export async function startTestCoordinator(options: Partial<TunnelsOptions> = {}): Promise<TestCoordinator> {
+  const tokens = new Map<string, string>()
+  const tunnels = createTunnels({
+    log: silent,
+    clock: systemClock,
+    async authenticate(boxId, hash) {
+      const token = tokens.get(boxId)
+      return token !== undefined && createHash('sha256').update(token).digest('hex') === hash
+    },
+    ingest: { apply: async () => undefined, heartbeat: () => undefined },
+    ...options,
+  })
+  const server = createServer((request, response) => {
+    if (request.url?.startsWith(TRANSFER_PATH)) tunnels.handleTransfer(request, response)
+    else response.writeHead(404).end()
+  })
+  server.on('upgrade', (request: IncomingMessage, socket, head) =>
+    tunnels.handleUpgrade(request, socket, head),
+  )
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    tunnels,
+    tokens,
+    addBox() {
+      const boxId = randomUUID()
+      const token = `bxt_${boxId}`
+      tokens.set(boxId, token)
+      return { boxId, token }
+    },
+    async close() {
+      await tunnels.close()
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+export type TestAgent = { app: FastifyInstance; instanceId: string; close(): Promise<void> }
+
+/** An agent with the given routes, dialing fast. */
+export async function startTestAgent(
+  box: { boxId: string; token: string },
+  url: string,
+  routes: (app: FastifyInstance) => void = () => undefined,
+  options: Partial<AgentTunnelOptions> = {},
+): Promise<TestAgent> {
+  const app = buildAgentApp({ log: silent, routes: [routes] })
+  await app.ready()
+  const instanceId = options.instanceId ?? randomUUID()
+  const tunnel = startTunnel({
+    url,
+    boxId: box.boxId,
+    readToken: async () => box.token,
+    instanceId,
+    server: app.server,
+    log: silent,
+    clock: systemClock,
+    backoff: { baseMs: 10, maxMs: 50 },
+    ...options,
+  })
+  return {
+    app,
+    instanceId,
+    async close() {
+      await tunnel.close()
+      await app.close()
+    },
+  }
+}
+
+export async function readAll(body: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of body) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+/** Waits until the condition holds; fails after `ms`. */
+export async function until(what: string, condition: () => unknown, ms = 10_000): Promise<void> {
+  const deadline = Date.now() + ms
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`waited ${ms} ms in vain until ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
