@@ -1,0 +1,89 @@
+// Reading a file: exactly the bytes its open descriptor says it has, or an error. Memory does not grow with its size.
+import { constants, type Stats } from 'node:fs'
+import { type FileHandle, open, realpath, stat as statPath } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { ApiError } from '../../shared/errors.ts'
+
+/** One read, in bytes: large enough that a read costs little, small enough to be held a few times over. */
+export const CHUNK_BYTES = 1024 * 1024
+
+export type OpenFile = { path: string; handle: FileHandle; stat: Stats }
+
+/**
+ * Opens a file or a folder under its real path. Anything else (a FIFO, socket or device) is `invalid_path`. That is
+ * asked before, because opening a device can do something, and of the descriptor, because only that cannot change;
+ * O_NONBLOCK keeps a FIFO put there in between from holding the request for ever.
+ */
+export async function openForReading(path: string): Promise<OpenFile> {
+  const real = await realpath(path)
+  checkKind(real, await statPath(real))
+  const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW, O_NOCTTY } = constants
+  const handle = await open(real, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY)
+  try {
+    const stat = await handle.stat()
+    checkKind(real, stat)
+    return { path: real, handle, stat }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+function checkKind(path: string, stat: Stats): void {
+  if (stat.isFile() || stat.isDirectory()) return
+  throw new ApiError('invalid_path', `${path} is neither a file nor a directory.`)
+}
+
+/** All of a small file, whatever size it claims: files of /proc claim none. Null when it has more than `limit` bytes. */
+export async function readWhole(handle: FileHandle, claimed: number, limit: number): Promise<Buffer | null> {
+  let buffer = Buffer.allocUnsafe(Math.min(claimed, limit) + 4096)
+  let length = 0
+  for (;;) {
+    if (length === buffer.length) buffer = Buffer.concat([buffer], Math.min(length * 4, limit + 4096))
+    const { bytesRead } = await handle.read(buffer, length, buffer.length - length, null)
+    if (bytesRead === 0) return buffer.subarray(0, length)
+    length += bytesRead
+    if (length > limit) return null
+  }
+}
+
+/** The first `size` bytes of the file, then its end; errors when the file has become shorter. Closes the handle. */
+export function exactStream(handle: FileHandle, size: number, path: string): Readable {
+  let position = 0
+  return new Readable({
+    highWaterMark: CHUNK_BYTES,
+    read() {
+      readAt(handle, position, Math.min(CHUNK_BYTES, size - position), path).then(
+        (chunk) => {
+          position += chunk.length
+          this.push(chunk)
+          if (position === size) this.push(null)
+        },
+        (error: Error) => this.destroy(error),
+      )
+    },
+    destroy(error, done) {
+      handle.close().then(
+        () => done(error),
+        (closing: Error) => done(error ?? closing),
+      )
+    },
+  })
+}
+
+/** The `length` bytes at `position`; an error when the file ends before them. */
+export async function readAt(
+  handle: FileHandle,
+  position: number,
+  length: number,
+  path: string,
+): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafe(length)
+  let filled = 0
+  while (filled < length) {
+    const { bytesRead } = await handle.read(buffer, filled, length - filled, position + filled)
+    if (bytesRead === 0) throw new ApiError('exec_failed', `${path} became shorter while it was read.`)
+    filled += bytesRead
+  }
+  return buffer
+}

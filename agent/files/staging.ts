@@ -1,0 +1,93 @@
+// The temporary file that a write goes to first, so that a write which does not end leaves nothing behind.
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { type FileHandle, lstat, open, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../shared/clock.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { existing } from './paths.ts'
+import { CHUNK_BYTES } from './read.ts'
+
+const PREFIX = '.boxwood-write-'
+/** A leftover of an agent that was killed: older than any write that is still going on. */
+const STALE_MS = 60 * 60 * 1000
+
+export const isStagingName = (name: string): boolean => name.startsWith(PREFIX)
+
+type Writer = Pick<FileHandle, 'writev'>
+
+export type Staging = { path: string; handle: FileHandle }
+
+/** A new hidden file in `folder` with these permission bits, less the umask. */
+export async function openStaging(folder: string, mode: number): Promise<Staging> {
+  const path = join(folder, `${PREFIX}${randomBytes(12).toString('hex')}`)
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
+  return { path, handle: await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode) }
+}
+
+/**
+ * Writes the body and returns its size in bytes; `payload_too_large` beyond `limit`. One batch of about 1 MiB is
+ * written while the next one arrives, so at most a few MiB are held.
+ */
+export async function fill(handle: Writer, body: AsyncIterable<Buffer>, limit: number): Promise<number> {
+  let size = 0
+  let batch: Buffer[] = []
+  let batched = 0
+  let writing: Promise<void> = Promise.resolve()
+  const flush = async () => {
+    await writing
+    writing = writeAll(handle, batch)
+    // It is awaited before the next batch and at the end; until then its failure must not count as unhandled.
+    writing.catch(() => undefined)
+    batch = []
+    batched = 0
+  }
+  try {
+    for await (const chunk of body) {
+      size += chunk.length
+      if (size > limit) throw new ApiError('payload_too_large', `A file is at most ${limit} bytes.`)
+      batch.push(chunk)
+      batched += chunk.length
+      if (batched >= CHUNK_BYTES) await flush()
+    }
+    if (batched > 0) await flush()
+  } finally {
+    // The handle is about to be closed or synced: nothing may still be writing to it.
+    await writing
+  }
+  return size
+}
+
+/** A disk that is almost full takes a part without an error: only the next write says why. */
+async function writeAll(handle: Writer, chunks: readonly Buffer[]): Promise<void> {
+  let rest = chunks
+  while (rest.length > 0) {
+    const { bytesWritten } = await handle.writev(rest)
+    rest = after(rest, bytesWritten)
+  }
+}
+
+function after(chunks: readonly Buffer[], bytes: number): Buffer[] {
+  let skip = bytes
+  return chunks.flatMap((chunk) => {
+    const left = chunk.subarray(Math.min(skip, chunk.length))
+    skip -= chunk.length - left.length
+    return left.length > 0 ? [left] : []
+  })
+}
+
+/** Removes what killed agents left in the folders that are written to; looks at each folder once an hour. */
+export function leftoverSweeper(clock: Clock): (folder: string) => Promise<void> {
+  const swept = new Map<string, number>()
+  return async (folder) => {
+    const now = clock.now()
+    if (now - (swept.get(folder) ?? Number.NEGATIVE_INFINITY) < STALE_MS) return
+    if (swept.size >= 1000) swept.clear()
+    swept.set(folder, now)
+    for (const name of (await readdir(folder)).filter(isStagingName)) {
+      const path = join(folder, name)
+      const stat = await existing(lstat(path))
+      if (stat !== null && now - stat.mtimeMs > STALE_MS) await rm(path, { force: true })
+    }
+  }
+}

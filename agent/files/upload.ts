@@ -1,0 +1,61 @@
+// PUT /upload: the raw body becomes the file, from the request or from a connection of its own.
+import type { Readable } from 'node:stream'
+import type { FastifyRequest } from 'fastify'
+import { type FileUploaded, parseFileMode, uploadQuery } from '../../shared/api/files.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { LIMITS } from '../../shared/limits.ts'
+import { TRANSFER_HEADER } from '../../shared/protocol.ts'
+import { validate } from './input.ts'
+import { resolvePath } from './paths.ts'
+import type { TransferDialer } from './transfer.ts'
+import { type WriteDeps, writeFile } from './write.ts'
+
+type Body = { chunks: AsyncIterable<Buffer>; length: number | null; drop(): void }
+
+/** Writes the body to the path; nothing is written when it is over 1 GiB, too short or broken off. */
+export async function upload(
+  request: FastifyRequest,
+  deps: WriteDeps & { transfers: TransferDialer },
+): Promise<FileUploaded> {
+  const query = validate(uploadQuery, request.query)
+  const path = resolvePath(deps.home, query.path)
+  const mode = query.mode === undefined ? undefined : parseFileMode(query.mode)
+  const { chunks, length, drop } = await bodyOf(request, deps.transfers)
+  try {
+    const limit = LIMITS.transferBytes
+    if (length !== null && length > limit) throw new ApiError('payload_too_large', 'A file is at most 1 GiB.')
+    const written = await writeFile({ path, body: chunks, length, limit, mode }, deps)
+    return { ok: true, type: 'file.uploaded', ...written }
+  } finally {
+    drop()
+  }
+}
+
+async function bodyOf(request: FastifyRequest, transfers: TransferDialer): Promise<Body> {
+  const id = request.headers[TRANSFER_HEADER]
+  if (typeof id === 'string') {
+    const { body, length } = await transfers.fetch(id).catch(brokenOff)
+    return { chunks: chunksOf(body), length, drop: () => body.destroy() }
+  }
+  const { raw } = request
+  const declared = request.headers['content-length']
+  // What nobody wants any more is read and dropped: destroying it would take the connection and the answer with it.
+  const drop = () => raw.resume()
+  return { chunks: chunksOf(raw), length: declared === undefined ? null : Number(declared), drop }
+}
+
+async function* chunksOf(body: Readable & { aborted?: boolean }): AsyncGenerator<Buffer, void, undefined> {
+  try {
+    yield* body.iterator({ destroyOnReturn: false })
+  } catch (error) {
+    brokenOff(error)
+  }
+  // An aborted HTTP/2 request ends like a whole one.
+  if (body.aborted) throw new ApiError('invalid_request', 'The body broke off.')
+}
+
+function brokenOff(error: unknown): never {
+  if (error instanceof ApiError) throw error
+  const words = error instanceof Error ? error.message : String(error)
+  throw new ApiError('box_unreachable', `The body broke off: ${words}.`, { cause: error })
+}
