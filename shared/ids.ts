@@ -7,6 +7,7 @@ const PREFIXES = {
   process: 'p',
   event: 'evt',
   user: 'usr',
+  workspace: 'ws',
 } as const
 
 export type IdKind = keyof typeof PREFIXES

@@ -1,0 +1,72 @@
+// What a create request becomes: its checks across fields, and the row.
+import type { CreateBox } from '../../shared/api/boxes.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { newUuid } from '../../shared/ids.ts'
+import { LIMITS } from '../../shared/limits.ts'
+import { DEFAULT_REGION, DEFAULT_TIER } from '../../shared/tiers.ts'
+import type { BoxRow } from '../db/schema.ts'
+import type { Actor } from '../http/actor.ts'
+
+const AUTO_SNAPSHOT_KEEP = 3
+
+/** Snapshots, templates and environments do not exist yet: naming one is naming something unknown. */
+export function checkSource(input: CreateBox): void {
+  const { fromSnapshotId, fromTemplate, region, environment } = input
+  if (fromSnapshotId !== undefined && fromTemplate !== undefined) throw new ApiError('invalid_template')
+  if (fromSnapshotId !== undefined || fromTemplate !== undefined) {
+    if (region !== undefined) throw new ApiError('invalid_region')
+    throw new ApiError('not_found', `No such ${fromTemplate === undefined ? 'snapshot' : 'template'}.`)
+  }
+  if (environment !== undefined && environment !== null)
+    throw new ApiError('not_found', 'No such environment.')
+}
+
+/** JSON list of the variables; throws invalid_env beyond 100 names, environment_too_large beyond 64 KiB. */
+export function packEnv(env: Record<string, string>): string {
+  const entries = Object.entries(env)
+  if (entries.length > LIMITS.boxEnvNames) throw new ApiError('invalid_env')
+  const bytes = entries.reduce(
+    (sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value),
+    0,
+  )
+  if (bytes > LIMITS.boxEnvBytes) throw new ApiError('environment_too_large')
+  return JSON.stringify(entries.map(([name, value]) => ({ name, value })))
+}
+
+type NewBox = { input: CreateBox; actor: Actor; ownerUserId: string; hostname: string; now: number }
+
+export function newBoxRow({ input, actor, ownerUserId, hostname, now }: NewBox): BoxRow {
+  return {
+    id: newUuid(),
+    workspace_id: actor.workspaceId,
+    owner_user_id: ownerUserId,
+    hostname,
+    tier: input.tier ?? DEFAULT_TIER,
+    region: input.region ?? DEFAULT_REGION,
+    desired_region: null,
+    desired_state: 'running',
+    observed_state: 'requested',
+    state_since: now,
+    auto_pause_min: input.autoPauseMin ?? null,
+    pause_at: input.ttlMinutes === undefined ? null : now + input.ttlMinutes * 60_000,
+    auto_snapshot_hours: null,
+    auto_snapshot_keep: AUTO_SNAPSHOT_KEEP,
+    quiet_hours_exempt: 0,
+    restricted: input.restricted || actor.role === 'contractor' ? 1 : 0,
+    environment_id: null,
+    environment_version_no: null,
+    env_vars: packEnv(input.env ?? {}),
+    isolation: null,
+    agent_token_hash: null,
+    report_epoch: null,
+    report_seq: 0,
+    agent_version: null,
+    boot_id: null,
+    pauses_survived: 0,
+    vitals: null,
+    last_heartbeat_at: null,
+    created_at: now,
+    updated_at: now,
+    terminated_at: null,
+  }
+}

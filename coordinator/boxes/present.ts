@@ -1,0 +1,82 @@
+// Rows as the interface shows them (spec §2.2).
+import type { Selectable } from 'kysely'
+import type { Box, BoxDetail, BoxEvent, Isolation, Job, Vitals } from '../../shared/api/boxes.ts'
+import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
+import type { BoxEventRow, BoxRow, JobRow } from '../db/schema.ts'
+
+export type EnvVar = { name: string; value: string }
+
+/** Columns that hold JSON were written by this coordinator from checked values. */
+const fromJson = <T>(text: string | null): T | null => (text === null ? null : (JSON.parse(text) as T))
+
+export const envVarsOf = (row: BoxRow): EnvVar[] => fromJson<EnvVar[]>(row.env_vars) ?? []
+
+export const presentBox = (row: BoxRow): Box => ({
+  id: row.id,
+  hostname: row.hostname,
+  tier: row.tier,
+  region: row.region,
+  desiredRegion: row.desired_region,
+  desiredState: row.desired_state,
+  observedState: row.observed_state,
+  autoPauseMin: row.auto_pause_min,
+  pauseAt: toTimestampOrNull(row.pause_at),
+  autoSnapshotHours: row.auto_snapshot_hours,
+  autoSnapshotKeep: row.auto_snapshot_keep,
+  environmentId: row.environment_id,
+  environmentVersionNo: row.environment_version_no,
+  envVars: envVarsOf(row),
+  restricted: row.restricted === 1,
+  ownerUserId: row.owner_user_id,
+  quietHoursExempt: row.quiet_hours_exempt === 1,
+  isolation: fromJson<Isolation>(row.isolation),
+  createdAt: toTimestamp(row.created_at),
+  updatedAt: toTimestamp(row.updated_at),
+})
+
+export const presentEvent = (row: Selectable<BoxEventRow>): BoxEvent => ({
+  id: `evt_${row.seq}`,
+  fromState: row.from_state,
+  toState: row.to_state,
+  reason: row.reason,
+  actor: row.actor,
+  at: toTimestamp(row.at),
+})
+
+export const presentJob = (row: JobRow): Job => ({
+  op: row.op,
+  step: row.step,
+  attempt: row.attempt,
+  lastError: row.last_error,
+  nextRetryAt: toTimestampOrNull(row.next_retry_at),
+})
+
+export type DetailParts = {
+  box: BoxRow
+  /** Newest first. */
+  events: readonly Selectable<BoxEventRow>[]
+  job: JobRow | undefined
+  connected: boolean
+  /** Newer than what the row holds, when there is one. */
+  heartbeat: { vitals: Vitals; at: number } | undefined
+}
+
+export function presentDetail({ box: row, events, job, connected, heartbeat }: DetailParts): BoxDetail {
+  return {
+    box: presentBox(row),
+    state: {
+      desired: row.desired_state,
+      observed: row.observed_state,
+      connected,
+      since: toTimestamp(row.state_since),
+      lastHeartbeatAt: toTimestampOrNull(heartbeat?.at ?? row.last_heartbeat_at),
+    },
+    vitals: heartbeat?.vitals ?? fromJson<Vitals>(row.vitals),
+    events: events.map(presentEvent),
+    job: job ? presentJob(job) : null,
+    pausesSurvived: row.pauses_survived,
+    environment: null,
+    envVars: envVarsOf(row),
+    restricted: row.restricted === 1,
+  }
+}

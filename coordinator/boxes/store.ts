@@ -1,0 +1,85 @@
+// Rows of boxes, and the events and job that a box's detail shows.
+import type { Selectable } from 'kysely'
+import { LIMITS } from '../../shared/limits.ts'
+import { hotQuery } from '../db/hot.ts'
+import type { Db } from '../db/open.ts'
+import type { BoxEventRow, BoxRow, JobRow } from '../db/schema.ts'
+import { locked, type Trx } from '../db/transaction.ts'
+
+export type BoxFilter = {
+  workspaceId: string
+  live: boolean
+  ownerUserId?: string | undefined
+  ids?: readonly string[] | undefined
+}
+
+/** Newest first. */
+export function listBoxes(db: Db | Trx, filter: BoxFilter): Promise<BoxRow[]> {
+  let query = db.selectFrom('boxes').selectAll().where('workspace_id', '=', filter.workspaceId)
+  if (filter.live) query = query.where('terminated_at', 'is', null)
+  if (filter.ownerUserId !== undefined) query = query.where('owner_user_id', '=', filter.ownerUserId)
+  if (filter.ids) query = query.where('id', 'in', [...filter.ids])
+  return query.orderBy('created_at', 'desc').orderBy('id', 'desc').execute()
+}
+
+export const lockBoxRow = (trx: Trx, id: string): Promise<BoxRow | undefined> =>
+  locked(trx, trx.selectFrom('boxes').selectAll().where('id', '=', id)).executeTakeFirst()
+
+/** The row as written, or undefined when a live box of the workspace has the name already. */
+export const insertBox = (trx: Trx, row: BoxRow): Promise<BoxRow | undefined> =>
+  trx
+    .insertInto('boxes')
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .returningAll()
+    .executeTakeFirst()
+
+export async function liveNames(db: Db | Trx, workspaceId: string): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('boxes')
+    .select('hostname')
+    .where('workspace_id', '=', workspaceId)
+    .where('terminated_at', 'is', null)
+    .execute()
+  return new Set(rows.map((row) => row.hostname))
+}
+
+/** Newest first. */
+export const eventsOf = (db: Db | Trx, boxId: string): Promise<Selectable<BoxEventRow>[]> =>
+  db
+    .selectFrom('box_events')
+    .selectAll()
+    .where('box_id', '=', boxId)
+    .orderBy('seq', 'desc')
+    .limit(LIMITS.boxEvents)
+    .execute()
+
+export const jobOf = (db: Db | Trx, boxId: string): Promise<JobRow | undefined> =>
+  db.selectFrom('jobs').selectAll().where('box_id', '=', boxId).executeTakeFirst()
+
+export async function firstOwner(db: Db | Trx, workspaceId: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('users')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('role', '=', 'owner')
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.id
+}
+
+/** Each edge request asks one of these. */
+export const boxLookups = (db: Db) => ({
+  byId: hotQuery<BoxRow, [id: string]>(db, (q) => q.selectFrom('boxes').selectAll().where('id', '=', '')),
+  /** Live boxes only. */
+  byName: hotQuery<BoxRow, [workspaceId: string, hostname: string]>(db, (q) =>
+    q
+      .selectFrom('boxes')
+      .selectAll()
+      .where('workspace_id', '=', '')
+      .where('hostname', '=', '')
+      .where('terminated_at', 'is', null),
+  ),
+})

@@ -1,0 +1,63 @@
+// Opens the database, brings its tables up to date and refuses to share a SQLite file.
+import { DatabaseSync } from 'node:sqlite'
+import { Kysely, type PostgresPool } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import { postgresDialect, sqliteDialect } from './dialects.ts'
+import { migrations } from './migrations/list.ts'
+import type { Tables } from './schema.ts'
+
+export type Db = Kysely<Tables>
+
+/** The pool's `types` must be `postgresTypes(…)`, or instants come back as strings. */
+export type DatabaseConfig = { kind: 'sqlite'; file: string } | { kind: 'postgres'; pool: PostgresPool }
+
+const SQLITE_BUSY = 5
+/** How long a start waits for a predecessor that is just stopping. */
+const LOCK_WAIT_MS = 2_000
+
+/**
+ * Opens the database and runs the migrations it lacks. Close it with `destroy()`.
+ * Throws with a sentence for the operator when another coordinator uses the file.
+ */
+export async function openDatabase(config: DatabaseConfig): Promise<Db> {
+  const db = new Kysely<Tables>({
+    dialect: config.kind === 'sqlite' ? sqliteDialect(openFile(config.file)) : postgresDialect(config.pool),
+  })
+  try {
+    await migrate(db)
+  } catch (error) {
+    await db.destroy()
+    throw error
+  }
+  return db
+}
+
+function openFile(file: string): DatabaseSync {
+  const database = new DatabaseSync(file, { timeout: LOCK_WAIT_MS })
+  try {
+    // The lock mode comes first: WAL then needs no shared-memory file. FULL: an answered write survives a power cut.
+    database.exec('pragma locking_mode = exclusive')
+    database.exec('pragma journal_mode = wal')
+    database.exec('pragma synchronous = full')
+    database.exec('pragma foreign_keys = on')
+    database.exec('begin immediate; commit')
+  } catch (error) {
+    database.close()
+    if (isBusy(error)) {
+      throw new Error(`Another coordinator uses this data folder: ${file} is locked. Stop it first.`, {
+        cause: error,
+      })
+    }
+    throw error
+  }
+  return database
+}
+
+const isBusy = (error: unknown): boolean =>
+  error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === SQLITE_BUSY
+
+async function migrate(db: Db): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
+  const { error } = await migrator.migrateToLatest()
+  if (error !== undefined) throw new Error('The database could not be brought up to date.', { cause: error })
+}

@@ -1,0 +1,95 @@
+// Operations: what a long delete is followed by, readable until 30 days after its end (spec §2.5, §4.7).
+import type { Operation } from '../../shared/api/operations.ts'
+import { type Clock, toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { isId, newId } from '../../shared/ids.ts'
+import type { Db } from '../db/open.ts'
+import type { OperationRow } from '../db/schema.ts'
+import type { Trx } from '../db/transaction.ts'
+import type { Actor } from '../http/actor.ts'
+import {
+  boxOwner,
+  insertOperation,
+  operationById,
+  operationOf,
+  removeFinishedBefore,
+  updateOperation,
+} from './store.ts'
+
+/** Spec §3: finished operations stay readable 30 days. */
+const KEPT_MS = 30 * 24 * 60 * 60 * 1000
+
+export const presentOperation = (row: OperationRow): Operation => ({
+  id: row.id,
+  kind: row.kind,
+  targetId: row.target_id,
+  status: row.status,
+  requestedAt: toTimestamp(row.requested_at),
+  completedAt: toTimestampOrNull(row.completed_at),
+  error: row.error,
+})
+
+export async function createOperation(
+  trx: Trx,
+  {
+    workspaceId,
+    kind,
+    targetId,
+    now,
+  }: {
+    workspaceId: string
+    kind: OperationRow['kind']
+    targetId: string
+    now: number
+  },
+): Promise<OperationRow> {
+  const row: OperationRow = {
+    id: newId('operation'),
+    workspace_id: workspaceId,
+    kind,
+    target_id: targetId,
+    status: 'pending',
+    requested_at: now,
+    completed_at: null,
+    error: null,
+  }
+  await insertOperation(trx, row)
+  return row
+}
+
+/** The latest operation of that kind about the target. */
+export const findOperation = operationOf
+
+export const operationProcessing = (trx: Trx, id: string) =>
+  updateOperation(trx, id, { status: 'processing' })
+export const operationCompleted = (trx: Trx, id: string, now: number) =>
+  updateOperation(trx, id, { status: 'completed', completed_at: now })
+export const operationFailed = (trx: Trx, id: string, error: string, now: number) =>
+  updateOperation(trx, id, { status: 'failed', completed_at: now, error })
+
+export type OperationService = {
+  /** Throws not_found for an id that is unknown, malformed, foreign, past its 30 days or about a hidden box. */
+  get(actor: Actor, id: string): Promise<Operation>
+  /** Forgets what ended more than 30 days ago; returns how many. */
+  prune(): Promise<number>
+}
+
+export function createOperationService({ db, clock }: { db: Db; clock: Clock }): OperationService {
+  async function get(actor: Actor, id: string) {
+    const row = isId('operation', id) ? await operationById(db, id) : undefined
+    if (!row || row.workspace_id !== actor.workspaceId || isOver(row) || !(await covers(actor, row))) {
+      throw new ApiError('not_found')
+    }
+    return presentOperation(row)
+  }
+
+  const isOver = (row: OperationRow) => row.completed_at !== null && row.completed_at < clock.now() - KEPT_MS
+
+  async function covers(actor: Actor, row: OperationRow) {
+    if (row.kind !== 'box_delete') return actor.boxIds === null && actor.role !== 'contractor'
+    if (actor.boxIds && !actor.boxIds.includes(row.target_id)) return false
+    return actor.role !== 'contractor' || (await boxOwner(db, row.target_id)) === actor.userId
+  }
+
+  return { get, prune: () => removeFinishedBefore(db, clock.now() - KEPT_MS) }
+}
