@@ -1,0 +1,67 @@
+// Reads the kernel's process table: who exists, whose child it is, when it started, what it carries.
+import { readdirSync, readFileSync } from 'node:fs'
+
+export type ProcessEntry = {
+  pid: number
+  state: string
+  ppid: number
+  pgrp: number
+  session: number
+  /** Ticks (1/100 s) of CPU: its own, and those of the children it has waited for. */
+  cpuTicks: number
+  childrenCpuTicks: number
+  /** Ticks since the boot: with the pid it names a process for good, as pids are used again. */
+  startTime: number
+}
+
+const GONE = new Set(['ENOENT', 'ESRCH'])
+const UNREADABLE = new Set([...GONE, 'EACCES', 'EPERM'])
+
+function unlessOneOf(codes: Set<string>, error: unknown): undefined {
+  if (error instanceof Error && 'code' in error && codes.has(String(error.code))) return undefined
+  throw error
+}
+
+export function listPids(procRoot = '/proc'): number[] {
+  return readdirSync(procRoot)
+    .filter((name) => /^[1-9]\d*$/.test(name))
+    .map(Number)
+}
+
+/** One line of /proc/PID/stat, or undefined where there is no such process (any more). */
+export function readProcess(pid: number, procRoot = '/proc'): ProcessEntry | undefined {
+  let line: string
+  try {
+    line = readFileSync(`${procRoot}/${pid}/stat`, 'latin1')
+  } catch (error) {
+    return unlessOneOf(UNREADABLE, error)
+  }
+  // The name stands in parentheses and may itself hold spaces and parentheses.
+  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ')
+  const number = (index: number) => Number(fields[index])
+  return {
+    pid,
+    state: fields[0] ?? 'X',
+    ppid: number(1),
+    pgrp: number(2),
+    session: number(3),
+    cpuTicks: number(11) + number(12),
+    childrenCpuTicks: number(13) + number(14),
+    startTime: number(19),
+  }
+}
+
+/** Ended, though its parent may not have waited for it yet. */
+export const isDead = (entry: ProcessEntry): boolean => entry.state === 'Z' || entry.state === 'X'
+
+/** True when the environment the process was started with has this `NAME=value`; false where it may not be read. */
+export function hasEnvironment(pid: number, assignment: string, procRoot = '/proc'): boolean {
+  let environ: Buffer
+  try {
+    environ = readFileSync(`${procRoot}/${pid}/environ`)
+  } catch (error) {
+    unlessOneOf(UNREADABLE, error)
+    return false
+  }
+  return `\0${environ.toString('latin1')}`.includes(`\0${Buffer.from(assignment).toString('latin1')}\0`)
+}

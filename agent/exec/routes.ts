@@ -1,0 +1,83 @@
+// POST /exec: commands on the box (spec §4.14).
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import { ENV_NAME } from '../../shared/api/common.ts'
+import { type AgentExecRequest, agentExecRequest, EXEC_CODES } from '../../shared/api/exec.ts'
+import type { Clock } from '../../shared/clock.ts'
+import { ApiError, type ErrorCode } from '../../shared/errors.ts'
+import type { Activity } from '../vitals/activity.ts'
+import { baseEnvironment } from './environment.ts'
+import { runCommand } from './run.ts'
+import { createSpawner } from './spawner.ts'
+
+export type ExecDeps = {
+  /** The box user's home directory; absolute. */
+  home: string
+  log: FastifyBaseLogger
+  clock: Clock
+  activity: Activity
+  /** The agent's own environment: PATH, LANG and, where the uid has no name, USER come from it. */
+  env?: Record<string, string | undefined>
+}
+
+/**
+ * Mounts the routes. They throw ApiError; the app's error handler serialises it.
+ *
+ * A synchronous command belongs to its request: when the caller goes away, or the agent stops, its whole tree is
+ * ended. What it left in the background when it ended by itself goes on.
+ */
+export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<void> {
+  const { home, log, clock, activity } = deps
+  const spawner = createSpawner()
+  const run = { home, log, clock, spawner, baseEnv: baseEnvironment(home, deps.env ?? process.env) }
+  const running = new Map<AbortController, Promise<unknown>>()
+
+  app.addHook('preClose', (done) => {
+    for (const gone of running.keys()) gone.abort()
+    done()
+  })
+  app.addHook('onClose', async () => {
+    await Promise.allSettled(running.values())
+    await spawner.close()
+  })
+
+  app.post('/exec', async (request, reply) => {
+    const body = parseRequest(request.body)
+    const gone = new AbortController()
+    // Before the answer this means that the caller closed the connection, or reset the stream.
+    reply.raw.once('close', () => gone.abort())
+    const done = activity.begin()
+    const result = runCommand(body, run, gone.signal)
+    running.set(gone, result)
+    try {
+      return await result
+    } finally {
+      running.delete(gone)
+      done()
+    }
+  })
+}
+
+function parseRequest(body: unknown): AgentExecRequest {
+  const parsed = agentExecRequest.safeParse(body)
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]
+    const field = issue?.path[0]
+    throw new ApiError(
+      codeOf(field),
+      issue && `${field === undefined ? 'body' : String(field)}: ${issue.message}`,
+    )
+  }
+  const { detached, env, boxEnv } = parsed.data
+  if (detached) throw new ApiError('invalid_request', 'This agent cannot run detached processes yet.')
+  // The coordinator checked its callers' variables; a name the kernel would take apart otherwise stops here.
+  for (const [name, value] of [...Object.entries(boxEnv ?? {}), ...Object.entries(env ?? {})]) {
+    if (!ENV_NAME.test(name) || value.includes('\0')) {
+      throw new ApiError('invalid_request', `env: ${JSON.stringify(name)} cannot be set.`)
+    }
+  }
+  return parsed.data
+}
+
+function codeOf(field: PropertyKey | undefined): ErrorCode {
+  return field === 'timeoutSeconds' ? EXEC_CODES.timeoutSeconds : 'invalid_request'
+}

@@ -1,0 +1,113 @@
+// Ends a command with everything it started, also what moved to a session of its own.
+import { setTimeout as delay } from 'node:timers/promises'
+import { PROCESS_ID_VARIABLE } from './environment.ts'
+import { hasEnvironment, isDead, listPids, type ProcessEntry, readProcess } from './process-table.ts'
+
+export type Tree = {
+  /** The leader of the command's own session and process group. */
+  pid: number
+  /** Its start, in ticks since the boot. The caller who leaves it out vouches that the pid is not reaped yet. */
+  startTime?: number
+  /** The value of BOXWOOD_PROCESS_ID in the environment of everything the command starts. */
+  processId: string
+}
+
+export type Termination = {
+  /** The strongest signal that was needed; null when nothing was left to end. */
+  signal: 'TERM' | 'KILL' | null
+  /** Processes that outlived KILL (in an uninterruptible call, or of another user). */
+  survivors: number[]
+}
+
+/** How long a process may tidy up between TERM and KILL. */
+export const TERMINATE_GRACE_MS = 2000
+/** After KILL only a process in an uninterruptible call is still there; nobody waits longer for it. */
+const KILL_DEADLINE_MS = 3000
+const FIRST_LOOK_MS = 2
+const SLOWEST_LOOK_MS = 50
+
+/**
+ * TERM to the whole tree, KILL to what is left after the grace, repeated until nothing is left.
+ * @param graceMs between TERM and KILL
+ */
+export async function terminateTree(tree: Tree, graceMs = TERMINATE_GRACE_MS): Promise<Termination> {
+  const known: Required<Tree> = {
+    ...tree,
+    startTime: tree.startTime ?? readProcess(tree.pid)?.startTime ?? 0,
+  }
+  const asked = new Set<string>()
+  let members = await untilGone(known, graceMs, (member) => {
+    const name = `${member.pid}@${member.startTime}`
+    if (asked.has(name)) return
+    asked.add(name)
+    signal(member.pid, 'SIGTERM')
+    // A stopped process takes TERM only once it goes on.
+    if (member.state === 'T') signal(member.pid, 'SIGCONT')
+  })
+  if (members.length === 0) return { signal: asked.size === 0 ? null : 'TERM', survivors: [] }
+
+  members = await untilGone(known, KILL_DEADLINE_MS, (member, all) => {
+    // A group dies at one stroke, so a process that only forks cannot run away from the list.
+    if (member.pgrp === known.pid || all.some((other) => other.pid === member.pgrp)) {
+      signal(-member.pgrp, 'SIGKILL')
+    }
+    signal(member.pid, 'SIGKILL')
+  })
+  return { signal: 'KILL', survivors: members.map((member) => member.pid) }
+}
+
+/** Looks again and again, hands each member to `end`, and answers who is still there at the deadline. */
+async function untilGone(
+  tree: Required<Tree>,
+  deadlineMs: number,
+  end: (member: ProcessEntry, all: ProcessEntry[]) => void,
+): Promise<ProcessEntry[]> {
+  let waited = 0
+  for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, SLOWEST_LOOK_MS)) {
+    const members = findTree(tree)
+    if (members.length === 0 || waited >= deadlineMs) return members
+    for (const member of members) end(member, members)
+    await delay(pause)
+    waited += pause
+  }
+}
+
+/**
+ * The living processes of a command: its session and group, all descendants of those, and every process that
+ * carries its mark, with their descendants.
+ *
+ * What escapes: a process that left the session, lost its parent and started with a cleaned environment.
+ */
+export function findTree(tree: Required<Tree>, procRoot = '/proc'): ProcessEntry[] {
+  const all: ProcessEntry[] = []
+  for (const pid of listPids(procRoot)) {
+    const entry = pid === process.pid ? undefined : readProcess(pid, procRoot)
+    // Nothing that is older than the command belongs to it; this also spares reading most environments.
+    if (entry !== undefined && entry.startTime >= tree.startTime) all.push(entry)
+  }
+  const leader = all.find((entry) => entry.pid === tree.pid)
+  // A group's number is not given to a new process while the group has members: only a leader can be a stranger.
+  const strangers = leader !== undefined && tree.startTime !== 0 && leader.startTime !== tree.startTime
+  const mark = `${PROCESS_ID_VARIABLE}=${tree.processId}`
+  const members = new Map<number, ProcessEntry>()
+  for (const entry of all) {
+    const inGroup = entry.pgrp === tree.pid || entry.session === tree.pid || entry.pid === tree.pid
+    const vouched = inGroup && !strangers && tree.startTime !== 0
+    if (vouched || hasEnvironment(entry.pid, mark, procRoot)) members.set(entry.pid, entry)
+  }
+  for (let before = -1; before !== members.size; ) {
+    before = members.size
+    for (const entry of all) if (members.has(entry.ppid)) members.set(entry.pid, entry)
+  }
+  return [...members.values()].filter((entry) => !isDead(entry))
+}
+
+/** The process may end between the look and the signal, and one of another user is not ours to signal. */
+function signal(pid: number, name: NodeJS.Signals) {
+  try {
+    process.kill(pid, name)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code !== 'ESRCH' && code !== 'EPERM') throw error
+  }
+}

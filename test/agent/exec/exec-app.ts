@@ -1,0 +1,77 @@
+// A small app with the exec routes alone, for the tests of this folder.
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fastify } from 'fastify'
+import type { Test } from 'tap'
+import { execRoutes } from '../../../agent/exec/routes.ts'
+import { createActivity } from '../../../agent/vitals/activity.ts'
+import { type ExecResult, execResult } from '../../../shared/api/exec.ts'
+import { systemClock } from '../../../shared/clock.ts'
+import { ApiError, edgeErrorBody } from '../../../shared/errors.ts'
+
+export type Refusal = { ok: false; error: { code: string; message: string } }
+
+export function execApp(t: Test) {
+  const home = realpathSync(mkdtempSync(join(tmpdir(), 'boxwood-test-exec-')))
+  const activity = createActivity(systemClock)
+  const app = fastify({ bodyLimit: 16 * 1024 * 1024 })
+  app.setErrorHandler((error, _request, reply) => {
+    const refusal = error instanceof ApiError ? error : new ApiError('internal_error', String(error))
+    return reply.status(refusal.status).send(edgeErrorBody(refusal))
+  })
+  app.register(async (scope) => {
+    await execRoutes(scope, { home, log: app.log, clock: systemClock, activity })
+  })
+  t.teardown(async () => {
+    await app.close()
+    rmSync(home, { recursive: true, force: true })
+  })
+
+  const post = (body: object) => app.inject({ method: 'POST', url: '/exec', payload: body })
+  return {
+    app,
+    home,
+    activity,
+    /** Runs to the answer, which must have the documented shape. */
+    async exec(command: string, more: object = {}): Promise<ExecResult> {
+      const answer = await post({ command, ...more })
+      if (answer.statusCode !== 200) throw new Error(`${answer.statusCode}: ${answer.body}`)
+      return execResult.parse(answer.json())
+    },
+    async refused(body: object): Promise<{ status: number; code: string; message: string }> {
+      const answer = await post(body)
+      const { error } = answer.json<Refusal>()
+      return { status: answer.statusCode, ...error }
+    },
+  }
+}
+
+const DEADLINE_MS = 10_000
+
+/** Waits for a condition, not for a time. */
+export async function until(what: string, condition: () => boolean): Promise<void> {
+  for (const start = Date.now(); !condition(); await delay(5)) {
+    if (Date.now() - start > DEADLINE_MS) throw new Error(`it never came to this: ${what}`)
+  }
+}
+
+/** The pid that a fixture wrote into a file of the home directory, once it is there. */
+export async function pidIn(home: string, name: string): Promise<number> {
+  const path = join(home, name)
+  const text = () => (existsSync(path) ? readFileSync(path, 'utf8') : '')
+  await until(`${name} holds a pid`, () => text().endsWith('\n'))
+  return Number(text())
+}
+
+/** False for a zombie too: it runs nothing any more. */
+export function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return false
+  }
+}
+
+export const openDescriptors = (): number => readdirSync('/proc/self/fd').length
