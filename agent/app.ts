@@ -21,8 +21,8 @@ const FRAME_BYTES = 256 * KiB
 
 export type AgentAppOptions = {
   log: Logger
-  /** Each adds its own routes. */
-  routes: readonly ((app: FastifyInstance) => void)[]
+  /** Each adds its own routes, to a scope of its own. */
+  routes: readonly ((scope: FastifyInstance) => void | Promise<void>)[]
 }
 
 /**
@@ -52,7 +52,7 @@ export function buildAgentApp({ log, routes }: AgentAppOptions): FastifyInstance
     const refusal = new ApiError('not_found', 'This agent has no such route.')
     return reply.status(refusal.status).send(edgeErrorBody(refusal))
   })
-  for (const add of routes) add(app)
+  for (const add of routes) app.register(async (scope) => add(scope))
   return app
 }
 

@@ -1,0 +1,36 @@
+// The daemon on a box. Configuration: see config.ts.
+import { pino } from 'pino'
+import { startAgent } from './agent.ts'
+import { readConfig } from './config.ts'
+
+/** Longer than a running command's grace between TERM and KILL. */
+const STOP_TIMEOUT_MS = 8000
+
+function fail(error: unknown): never {
+  process.stderr.write(`boxwood agent: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.exit(1)
+}
+
+async function main(): Promise<void> {
+  const config = readConfig(process.env)
+  const log = pino(
+    { level: config.logLevel, base: { box: config.boxId } },
+    pino.destination({ fd: 2, sync: true }),
+  )
+  const agent = await startAgent(config, log, process.env)
+  let stopping = false
+  const stop = (signal: string) => {
+    if (stopping) return
+    stopping = true
+    log.info({ signal }, 'agent stopping')
+    setTimeout(() => {
+      log.error('agent did not stop in time')
+      process.exit(1)
+    }, STOP_TIMEOUT_MS).unref()
+    agent.close().then(() => log.info('agent stopped'), fail)
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+}
+
+main().catch(fail)

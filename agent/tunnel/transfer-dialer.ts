@@ -1,0 +1,80 @@
+// Large bodies beside the tunnel: one plain HTTP request for each, dialed out to the coordinator.
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { BOX_HEADER, TRANSFER_PATH } from '../../shared/protocol.ts'
+import type { TransferDialer } from '../files/transfer.ts'
+
+export type TransferDialerOptions = {
+  /** The coordinator's http(s) URL. */
+  url: string
+  boxId: string
+  readToken(): Promise<string>
+  /** A connection on which nothing has moved for this long is given up. */
+  idleMs?: number
+}
+
+const BUFFER_BYTES = 1024 * 1024
+
+/** Rejections and stream errors are plain Errors: what they mean to a caller is the file routes' business. */
+export function createTransferDialer(options: TransferDialerOptions): TransferDialer {
+  const { url, boxId, readToken, idleMs = 120_000 } = options
+  const start = url.startsWith('https:') ? httpsRequest : httpRequest
+
+  async function dial(method: 'GET' | 'PUT', id: string, headers: Record<string, string>) {
+    const request = start(`${url}${TRANSFER_PATH}${encodeURIComponent(id)}`, {
+      method,
+      // A connection of its own: nothing is pooled, nothing waits for another transfer.
+      agent: false,
+      highWaterMark: BUFFER_BYTES,
+      headers: {
+        ...headers,
+        authorization: `Bearer ${await readToken()}`,
+        [BOX_HEADER]: boxId,
+        connection: 'close',
+      },
+    } as Parameters<typeof httpRequest>[1] & object)
+    request.setNoDelay(true)
+    request.setTimeout(idleMs, () => request.destroy(new Error('nothing moved on the transfer')))
+    return request
+  }
+
+  return {
+    async fetch(id) {
+      const request = await dial('GET', id, {})
+      request.end()
+      const response = await head(request)
+      if (response.statusCode !== 200) throw refused(response)
+      const length = response.headers['content-length']
+      return { body: response, length: length === undefined ? null : Number(length) }
+    },
+    async bring(id: string, headers: Record<string, string>, body: Readable) {
+      const request = await dial('PUT', id, headers).catch((error: unknown) => {
+        body.destroy()
+        throw error
+      })
+      const answered = head(request)
+      // pipeline destroys the request when the body errors: the connection breaks, and never ends.
+      const [sent, answer] = await Promise.allSettled([pipeline(body, request), answered])
+      if (answer.status === 'fulfilled' && (answer.value.statusCode ?? 500) >= 300)
+        throw refused(answer.value)
+      if (sent.status === 'rejected') throw sent.reason
+      if (answer.status === 'rejected') throw answer.reason
+      answer.value.resume()
+    },
+  }
+}
+
+function head(request: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    request.once('response', resolve)
+    request.on('error', reject)
+    request.once('close', () => reject(new Error('the transfer was closed')))
+  })
+}
+
+function refused(response: IncomingMessage): Error {
+  response.destroy()
+  return new Error(`the transfer was refused with status ${response.statusCode}`)
+}
