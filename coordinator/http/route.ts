@@ -2,7 +2,9 @@
 // description are all made from these tables.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
+import type { AREAS } from '../../shared/api/account.ts'
 import type { ErrorCode } from '../../shared/errors.ts'
+import type { Trx } from '../db/transaction.ts'
 import type { Actor } from './actor.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -22,7 +24,12 @@ export type RouteInput<S extends RouteSchemas> = {
   actor: Actor
   request: FastifyRequest
   reply: FastifyReply
+  /** Of an idempotent route: what the handler writes belongs in it, so that it commits with the remembered answer. */
+  trx?: Trx
 }
+
+/** What a limited key must cover (spec §5.8). */
+export type RouteAccess = { area: (typeof AREAS)[number]; level: 'read' | 'write' }
 
 export type Route<S extends RouteSchemas = RouteSchemas> = {
   method: Method
@@ -34,7 +41,11 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
   codes?: Readonly<Record<string, ErrorCode>>
   /** The most a JSON body may hold; the host's default when absent. */
   bodyLimit?: number
-  /** Accepts Idempotency-Key (spec §4.1.6). */
+  /** Absent: boxes, read for GET and write for the rest. null: any live key may. */
+  access?: RouteAccess | null
+  /** About the workspace as a whole: closed to keys limited to some boxes (spec §5.9). */
+  workspaceWide?: boolean
+  /** Accepts Idempotency-Key (spec §4.1.6). The handler returns the answer and writes through `trx`. */
   idempotent?: boolean
   /** The body is not JSON but bytes: the handler reads request.raw. */
   rawBody?: boolean

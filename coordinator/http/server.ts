@@ -1,0 +1,149 @@
+// The one port: control plane, edge, health and the API's description over Fastify; the boxes' own connections past it.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import compress from '@fastify/compress'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import type { Logger } from 'pino'
+import { ApiError } from '../../shared/errors.ts'
+import { LIMITS } from '../../shared/limits.ts'
+import { TRANSFER_PATH, TUNNEL_PATH } from '../../shared/protocol.ts'
+import { answerClientError, type Host, sendError } from './errors.ts'
+import { type Health, mountHealth } from './health.ts'
+import { admit, type HttpContext, mountRoutes } from './mount.ts'
+import { describeApi } from './openapi.ts'
+import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
+import type { Route } from './route.ts'
+
+export type BoxConnections = {
+  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  handleTransfer(request: IncomingMessage, response: ServerResponse): void
+}
+
+export type HttpServerOptions = {
+  log: Logger
+  context: HttpContext
+  control: readonly Route[]
+  edge: readonly Route[]
+  boxes: BoxConnections
+  health: Health
+  /** Where clients find this server, without a path. Asked late: the port may be known only once it listens. */
+  publicUrl(): string
+}
+
+export type HttpServer = {
+  server: Server
+  /** Requests under way, those of the boxes' transfers too. */
+  inFlight(): number
+  /** From here on, everything but health answers 503 and asks the client to come back on a new connection. */
+  refuseNew(): void
+  /** Ends every connection that is left. */
+  close(): Promise<void>
+}
+
+/** A request line and headers must have come by then; bodies have clocks of their own. */
+const HEADERS_MS = 20_000
+const KEEP_ALIVE_MS = 75_000
+/** A path of 4096 bytes, each percent-encoded, and the rest. */
+const MAX_HEADER_BYTES = 32 * 1024
+
+export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const { log, context, control, edge, boxes, health } = options
+  let running = 0
+  let refusing = false
+  const server = createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: 5_000,
+    noDelay: true,
+    // Any other offer to change protocols, such as curl's h2c, is declined by answering in HTTP/1.1.
+    shouldUpgradeCallback: (request) => pathOf(request) === TUNNEL_PATH,
+  })
+  server.on('upgrade', (request, socket, head) => boxes.handleUpgrade(request, socket, head))
+
+  const app: FastifyInstance = Fastify({
+    serverFactory: (handle) =>
+      server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+        running += 1
+        response.once('close', () => {
+          running -= 1
+        })
+        if (request.url?.startsWith(TRANSFER_PATH)) boxes.handleTransfer(request, response)
+        else handle(request, response)
+      }),
+    loggerInstance: log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: 512 },
+    clientErrorHandler: (error, socket) => answerClientError(error, socket as Socket),
+    frameworkErrors: (_error, request, reply) => {
+      // A path that cannot be decoded names nothing; who asks must show a key first, as for any other path.
+      const host = hostOf(request.url)
+      const admitted = host === null ? Promise.resolve() : admit(request, host, context)
+      admitted
+        .then(() => Promise.reject(new ApiError('not_found')))
+        .catch((error: unknown) => sendError(error, request, reply, host ?? 'control'))
+    },
+  })
+  app.decorateRequest('actor', null)
+  app.setErrorHandler((error, request, reply) => void sendError(error, request, reply, 'control'))
+  app.setNotFoundHandler(() => {
+    throw new ApiError('not_found', 'No such route.')
+  })
+  app.addHook('onRequest', async (request, reply) => {
+    if (!refusing || request.routeOptions.config.health) return
+    reply.header('connection', 'close')
+    sendError(
+      new ApiError('control_plane_unavailable', 'The coordinator is stopping. Try again.', {
+        headers: { 'retry-after': '1' },
+      }),
+      request,
+      reply,
+      hostOf(request.url) ?? 'control',
+    )
+    return reply
+  })
+  await app.register(compress, {
+    encodings: ['gzip'],
+    threshold: LIMITS.gzipFromBytes + 1,
+    customTypes: /^application\/json(;|$)/,
+    globalDecompression: false,
+  })
+  mountHealth(app, health)
+  mountRoutes(app, { prefix: CONTROL_PREFIX, host: 'control', routes: control, context })
+  mountRoutes(app, { prefix: EDGE_PREFIX, base: EDGE_BASE, host: 'edge', routes: edge, context })
+  let description: string | undefined
+  app.get('/openapi.json', (_request, reply) => {
+    description ??= JSON.stringify(describeApi({ control, edge, publicUrl: options.publicUrl() }))
+    return reply.type('application/json; charset=utf-8').send(description)
+  })
+  await app.ready()
+
+  return {
+    server,
+    inFlight: () => running,
+    refuseNew: () => {
+      refusing = true
+    },
+    close: () => closeServer(app, server),
+  }
+}
+
+const pathOf = (request: IncomingMessage) => request.url?.split('?', 1)[0]
+
+function hostOf(url: string): Host | null {
+  const within = (prefix: string) => url === prefix || /^[/?]/.test(url.slice(prefix.length))
+  if (url.startsWith(CONTROL_PREFIX) && within(CONTROL_PREFIX)) return 'control'
+  return url.startsWith(EDGE_PREFIX) && within(EDGE_PREFIX) ? 'edge' : null
+}
+
+async function closeServer(app: FastifyInstance, server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => resolve())
+  })
+  server.closeAllConnections()
+  await app.close()
+  await closed
+}
