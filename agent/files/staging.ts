@@ -14,7 +14,7 @@ const STALE_MS = 60 * 60 * 1000
 
 export const isStagingName = (name: string): boolean => name.startsWith(PREFIX)
 
-type Writer = Pick<FileHandle, 'writev'>
+type Writer = { writev(chunks: readonly Buffer[]): Promise<{ bytesWritten: number }> }
 
 export type Staging = { path: string; handle: FileHandle }
 

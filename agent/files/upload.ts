@@ -1,4 +1,5 @@
 // PUT /upload: the raw body becomes the file, from the request or from a connection of its own.
+import type { Http2ServerRequest } from 'node:http2'
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { type FileUploaded, parseFileMode, uploadQuery } from '../../shared/api/files.ts'
@@ -38,20 +39,29 @@ async function bodyOf(request: FastifyRequest, transfers: TransferDialer): Promi
     return { chunks: chunksOf(body), length, drop: () => body.destroy() }
   }
   const { raw } = request
-  const declared = request.headers['content-length']
   // What nobody wants any more is read and dropped: destroying it would take the connection and the answer with it.
   const drop = () => raw.resume()
-  return { chunks: chunksOf(raw), length: declared === undefined ? null : Number(declared), drop }
+  return { chunks: chunksOf(raw), length: declaredLength(request), drop }
 }
 
-async function* chunksOf(body: Readable & { aborted?: boolean }): AsyncGenerator<Buffer, void, undefined> {
+/**
+ * On HTTP/2 the length has to be known: Node's client ends the body regularly before it resets the stream, so one
+ * that broke off could not be told from a whole one.
+ */
+function declaredLength({ headers, raw }: FastifyRequest): number | null {
+  const declared = headers['content-length']
+  if (declared !== undefined) return Number(declared)
+  if (raw.httpVersionMajor < 2) return null
+  if ((raw as unknown as Http2ServerRequest).stream.endAfterHeaders) return 0
+  throw new ApiError('invalid_request', 'Declare the length of the body.')
+}
+
+async function* chunksOf(body: Readable): AsyncGenerator<Buffer, void, undefined> {
   try {
     yield* body.iterator({ destroyOnReturn: false })
   } catch (error) {
     brokenOff(error)
   }
-  // An aborted HTTP/2 request ends like a whole one.
-  if (body.aborted) throw new ApiError('invalid_request', 'The body broke off.')
 }
 
 function brokenOff(error: unknown): never {

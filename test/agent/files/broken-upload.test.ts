@@ -1,4 +1,5 @@
 // An upload that does not arrive whole leaves the old file as it was and nothing beside it.
+import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
@@ -22,6 +23,8 @@ async function untouched(t: Test, home: string, after: () => Promise<unknown>) {
 /** Waits until the write has begun, so that breaking it off means something. */
 const begun = (home: string) => until(async () => (await namesIn(join(home, 'folder'))).length === 2)
 
+const PUT = { ':method': 'PUT', ':path': '/upload?path=folder/file' }
+
 const head = (headers: string) =>
   `PUT /upload?path=folder/file HTTP/1.1\r\nhost: box\r\ncontent-type: text/plain\r\n${headers}\r\n\r\n`
 
@@ -44,12 +47,12 @@ for (const [what, headers] of [
 }
 
 for (const how of ['reset', 'session lost'] as const) {
-  t.test(`HTTP/2, no declared length, ${how}`, async (t) => {
+  t.test(`HTTP/2, ${how}`, async (t) => {
     const { home, url } = await serveFiles(t, { http2: true })
     await untouched(t, home, async () => {
       const session = connectHttp2(url)
       session.on('error', () => undefined)
-      const stream = session.request({ ':method': 'PUT', ':path': '/upload?path=folder/file' })
+      const stream = session.request({ ...PUT, 'content-length': 2 * part.length })
       stream.on('error', () => undefined)
       stream.write(part)
       await begun(home)
@@ -60,6 +63,23 @@ for (const how of ['reset', 'session lost'] as const) {
     })
   })
 }
+
+t.test('HTTP/2 without a length, whose end would say nothing', async (t) => {
+  const { home, url } = await serveFiles(t, { http2: true })
+  await untouched(t, home, async () => {
+    const session = connectHttp2(url)
+    const stream = session.request(PUT)
+    stream.end('new')
+    const [headers] = await once(stream, 'response')
+    t.equal(headers[':status'], 400)
+    session.destroy()
+  })
+  const session = connectHttp2(url)
+  const empty = session.request({ ...PUT, ':path': '/upload?path=empty' }, { endStream: true })
+  const [headers] = await once(empty, 'response')
+  t.equal(headers[':status'], 200, 'an empty body needs none')
+  session.destroy()
+})
 
 t.test('larger than 1 GiB by its own word: refused at once', async (t) => {
   const { home, port } = await serveFiles(t)

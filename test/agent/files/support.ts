@@ -25,7 +25,9 @@ type Options = { transfers?: TransferDialer; clock?: Clock; http2?: boolean }
 
 export async function serveFiles(t: Test, options: Options = {}): Promise<Served> {
   const home = await realpath(await mkdtemp(join(tmpdir(), 'boxwood-files-')))
-  const app = (options.http2 ? fastify({ http2: true }) : fastify()) as unknown as FastifyInstance
+  const app = (options.http2
+    ? fastify({ http2: true })
+    : fastify({ forceCloseConnections: true })) as unknown as FastifyInstance
   app.setErrorHandler((error, _request, reply) => {
     if (error instanceof ApiError) return reply.code(error.status).send(edgeErrorBody(error))
     return reply.code(500).send({ ok: false, error: { code: 'internal_error', message: String(error) } })
