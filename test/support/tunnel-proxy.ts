@@ -1,0 +1,63 @@
+// A TCP proxy between agent and coordinator that can cut the link in the ways that networks do.
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+export type TunnelProxy = {
+  url: string
+  /** Connections that were accepted in all. */
+  accepted(): number
+  /** Half-open: what is open now stays open, and its bytes vanish in both directions. New connections work. */
+  blackhole(): void
+  /** Resets every connection that is open now. */
+  reset(): void
+  close(): Promise<void>
+}
+
+export async function startTunnelProxy(targetPort: number): Promise<TunnelProxy> {
+  type Link = { near: Socket; far: Socket; dropping: boolean }
+  const links = new Set<Link>()
+  let accepted = 0
+  const server = createServer((near) => {
+    accepted += 1
+    const far = connect(targetPort, '127.0.0.1')
+    const link: Link = { near, far, dropping: false }
+    links.add(link)
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      from.setNoDelay(true)
+      from.on('data', (chunk) => {
+        if (!link.dropping && !to.write(chunk)) from.pause()
+      })
+      to.on('drain', () => from.resume())
+      from.on('error', () => undefined)
+      from.on('close', () => {
+        links.delete(link)
+        if (!link.dropping) to.destroy()
+      })
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    accepted: () => accepted,
+    blackhole() {
+      for (const link of links) link.dropping = true
+    },
+    reset() {
+      for (const { near, far } of links) {
+        near.resetAndDestroy()
+        far.resetAndDestroy()
+      }
+    },
+    async close() {
+      for (const { near, far } of links) {
+        near.destroy()
+        far.destroy()
+      }
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
