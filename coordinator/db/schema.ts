@@ -103,6 +103,8 @@ export type JobRow = {
   lease_until: number | null
   /** Who asked: user:<id>, key:<id> or system. */
   actor: string
+  /** Why, for the events of the box; null for the operation's usual reason. */
+  reason: string | null
   /** The delete's operation. */
   operation_id: string | null
   created_at: number

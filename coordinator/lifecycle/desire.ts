@@ -35,7 +35,7 @@ export async function desire(
     // A leased job's runner finds out by itself; taking the row away would free the box under its hands.
     if (job && job.lease_owner === null) await removeJob(trx, box.id)
   } else if (job && job.op === next.op) {
-    await updateJob(trx, box.id, { actor, next_retry_at: null })
+    await updateJob(trx, box.id, { actor, reason: null, next_retry_at: null })
   } else {
     await putJob(trx, {
       ...newJob(box.id, next.op, next.step, actor, now),
@@ -55,6 +55,7 @@ export const newJob = (box_id: string, op: JobOp, step: string, actor: string, n
   lease_owner: null,
   lease_until: null,
   actor,
+  reason: null,
   operation_id: null,
   created_at: now,
 })

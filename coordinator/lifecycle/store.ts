@@ -67,3 +67,56 @@ export async function recordChange(trx: Trx, boxId: string, change: StateChange)
     .limit(1)
   await trx.deleteFrom('box_events').where('box_id', '=', boxId).where('seq', '<', oldest).execute()
 }
+
+/** Boxes with a job that is due now and that nobody holds. */
+export async function dueBoxes(db: Db, now: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('jobs')
+    .select('box_id')
+    .where((is) => is.or([is('next_retry_at', 'is', null), is('next_retry_at', '<=', now)]))
+    .where((is) => is.or([is('lease_until', 'is', null), is('lease_until', '<=', now)]))
+    .execute()
+  return rows.map((row) => row.box_id)
+}
+
+/** When the next job comes due that is not due now: its retry, or the end of a lease that may not be renewed. */
+export async function nextDue(db: Db, now: number): Promise<number | undefined> {
+  const rows = await db
+    .selectFrom('jobs')
+    .select(['next_retry_at', 'lease_until'])
+    .where((is) => is.or([is('next_retry_at', '>', now), is('lease_until', '>', now)]))
+    .execute()
+  const instants = rows.map((row) => Math.max(row.next_retry_at ?? 0, row.lease_until ?? 0))
+  return instants.length === 0 ? undefined : instants.reduce((a, b) => Math.min(a, b))
+}
+
+/** Frees every job, and has machines started again that may have stopped while nobody looked. */
+export async function reopenJobs(db: Db): Promise<void> {
+  await db.updateTable('jobs').set({ lease_owner: null, lease_until: null }).execute()
+  await db.updateTable('jobs').set({ step: 'start' }).where('step', '=', 'connect').execute()
+}
+
+/** Boxes that are not as desired although no job says so: suspended with the coordinator, for one. */
+export async function unsettledBoxes(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('boxes')
+    .leftJoin('jobs', 'jobs.box_id', 'boxes.id')
+    .select('boxes.id')
+    .where('jobs.box_id', 'is', null)
+    .where('boxes.terminated_at', 'is', null)
+    .where('boxes.observed_state', '!=', 'provision_failed')
+    .whereRef('boxes.desired_state', '!=', 'boxes.observed_state')
+    .execute()
+  return rows.map((row) => row.id)
+}
+
+/** Live boxes in one of these states, with whether a job is under way. */
+export function boxesObserved(db: Db, states: readonly ObservedState[]) {
+  return db
+    .selectFrom('boxes')
+    .leftJoin('jobs', 'jobs.box_id', 'boxes.id')
+    .selectAll('boxes')
+    .select('jobs.op as job_op')
+    .where('boxes.observed_state', 'in', [...states])
+    .execute()
+}

@@ -31,6 +31,8 @@ type Stage = {
 }
 
 export type Op = {
+  /** In the box's events, when the job gives none. */
+  reason: string
   stages: readonly [Stage, ...Stage[]]
   end: ObservedState
   /** Failures after which it is given up for `gaveUp`; without it, it is tried for ever. */
@@ -40,6 +42,7 @@ export type Op = {
 
 export const OPS: Readonly<Record<JobOp, Op>> = {
   create: {
+    reason: 'created',
     stages: [
       { step: 'provision', state: 'provisioning' },
       { step: 'start', state: 'bootstrapping' },
@@ -50,14 +53,16 @@ export const OPS: Readonly<Record<JobOp, Op>> = {
     gaveUp: 'provision_failed',
   },
   wake: {
+    reason: 'woken',
     stages: [
       { step: 'start', state: 'waking' },
       { step: 'connect', state: 'waking', retryFrom: 'start' },
     ],
     end: 'running',
   },
-  suspend: { stages: [{ step: 'stop', state: 'suspending' }], end: 'suspended' },
+  suspend: { reason: 'suspended', stages: [{ step: 'stop', state: 'suspending' }], end: 'suspended' },
   recover: {
+    reason: 'recovered',
     stages: [
       { step: 'inspect', state: 'degraded' },
       { step: 'start', state: 'degraded' },
@@ -65,7 +70,7 @@ export const OPS: Readonly<Record<JobOp, Op>> = {
     ],
     end: 'running',
   },
-  delete: { stages: [{ step: 'destroy', state: 'terminating' }], end: 'terminated' },
+  delete: { reason: 'deleted', stages: [{ step: 'destroy', state: 'terminating' }], end: 'terminated' },
 }
 
 /** The stage of an operation that a job's row names; its first one for a step the operation does not have. */

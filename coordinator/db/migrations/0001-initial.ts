@@ -122,6 +122,7 @@ export const initial: Migration = {
       .addColumn('lease_owner', 'text')
       .addColumn('lease_until', 'bigint')
       .addColumn('actor', 'text', (c) => c.notNull())
+      .addColumn('reason', 'text')
       .addColumn('operation_id', 'text')
       .addColumn('created_at', 'bigint', (c) => c.notNull())
       .execute()
