@@ -1,10 +1,11 @@
 // A small app with the exec routes alone, for the tests of this folder.
-import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fastify } from 'fastify'
 import type { Test } from 'tap'
+import { hasEnvironment, listPids } from '../../../agent/exec/process-table.ts'
 import { execRoutes } from '../../../agent/exec/routes.ts'
 import { createActivity } from '../../../agent/vitals/activity.ts'
 import { type ExecResult, execResult } from '../../../shared/api/exec.ts'
@@ -17,12 +18,13 @@ export function execApp(t: Test) {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'boxwood-test-exec-')))
   const activity = createActivity(systemClock)
   const app = fastify({ bodyLimit: 16 * 1024 * 1024 })
+  const deps = { home, log: app.log, clock: systemClock, activity }
   app.setErrorHandler((error, _request, reply) => {
     const refusal = error instanceof ApiError ? error : new ApiError('internal_error', String(error))
     return reply.status(refusal.status).send(edgeErrorBody(refusal))
   })
   app.register(async (scope) => {
-    await execRoutes(scope, { home, log: app.log, clock: systemClock, activity })
+    await execRoutes(scope, deps)
   })
   t.teardown(async () => {
     await app.close()
@@ -32,6 +34,7 @@ export function execApp(t: Test) {
   const post = (body: object) => app.inject({ method: 'POST', url: '/exec', payload: body })
   return {
     app,
+    deps,
     home,
     activity,
     /** Runs to the answer, which must have the documented shape. */
@@ -74,4 +77,6 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-export const openDescriptors = (): number => readdirSync('/proc/self/fd').length
+/** Everything alive that was started by the app with this home directory, unless it cleaned its environment. */
+export const startedUnder = (home: string): number[] =>
+  listPids().filter((pid) => isAlive(pid) && hasEnvironment(pid, `HOME=${home}`))

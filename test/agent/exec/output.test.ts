@@ -1,0 +1,98 @@
+// What is kept of the output: the last mebibyte of each stream, all that was written, and no memory beyond that.
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { execApp, isAlive, pidIn, until } from './exec-app.ts'
+
+const MiB = 1024 * 1024
+
+t.test('exactly one mebibyte is whole, one byte more is cut at the head', async (t) => {
+  const { exec } = execApp(t)
+  const whole = await exec(`head -c ${MiB} /dev/zero | tr '\\0' a`)
+  t.equal(whole.stdoutTruncated, false)
+  t.ok(whole.stdout === 'a'.repeat(MiB))
+  const cut = await exec(`{ printf b; head -c ${MiB} /dev/zero | tr '\\0' a; } >&2`)
+  t.match(cut, { stdout: '', stdoutTruncated: false, stderrTruncated: true })
+  t.ok(cut.stderr === 'a'.repeat(MiB))
+})
+
+t.test('the end is kept', async (t) => {
+  const { exec } = execApp(t)
+  const { stdout, stdoutTruncated } = await exec('seq 1 400000')
+  const all = Array.from({ length: 400_000 }, (_, index) => `${index + 1}\n`).join('')
+  t.ok(stdout === all.slice(-MiB))
+  t.equal(stdoutTruncated, true)
+})
+
+t.test('bytes that are no text become U+FFFD, and a byte order mark stays', async (t) => {
+  const { exec } = execApp(t)
+  const { stdout } = await exec(`printf '\\357\\273\\277a\\000b\\377\\303(\\360\\237\\230'`)
+  t.equal(stdout, '\ufeffa\0b\ufffd\ufffd(\ufffd')
+})
+
+t.test('a character that the cut halves is left out', async (t) => {
+  const { exec } = execApp(t)
+  // Three bytes each, and the cut falls within one.
+  const { stdout, stdoutTruncated } = await exec('yes € | head -n 400000 | tr -d "\\n"')
+  t.equal(stdoutTruncated, true)
+  t.ok(stdout === '€'.repeat(Math.floor(MiB / 3)))
+})
+
+t.test('a gibibyte passes in bounded memory', async (t) => {
+  const { exec } = execApp(t)
+  await exec(`head -c ${8 * MiB} /dev/zero`)
+  const before = process.memoryUsage().rss
+  let most = 0
+  const watch = setInterval(() => {
+    most = Math.max(most, process.memoryUsage().rss)
+  }, 5)
+  const result = await exec(`head -c ${1024 * MiB} /dev/zero; echo end >&2`)
+  clearInterval(watch)
+  t.match(result, { exitCode: 0, stdoutTruncated: true, stderr: 'end\n' })
+  t.equal(result.stdout.length, MiB)
+  t.ok(most > 0)
+  t.ok(Math.max(most, process.memoryUsage().rss) - before < 48 * MiB, `grew by ${(most - before) / MiB} MiB`)
+})
+
+t.test('who holds the output in the background does not delay the answer, and lives on', async (t) => {
+  const { exec, home } = execApp(t)
+  const result = await exec(
+    "sh -c 'echo $$ >pid; while :; do echo more; sleep 0.01; [ -e stop ] && exit; done' & echo hi",
+  )
+  t.match(result, { exitCode: 0, timedOut: false, stdout: /hi\n/ })
+  const pid = await pidIn(home, 'pid')
+  // It goes on writing after nobody listens, more than a pipe holds.
+  await exec('sh -c "head -c 300000 /dev/zero; echo done >wrote" & exit 0')
+  await until('the background wrote all it had', () => read(`${home}/wrote`) === 'done\n')
+  t.equal(isAlive(pid), true)
+  await exec('touch stop')
+  await until('it ended when it was told', () => !isAlive(pid))
+})
+
+t.test('all that was written before the end is there', async (t) => {
+  const { exec } = execApp(t)
+  for (let round = 0; round < 50; round++) {
+    // The pipe stays open, so only the bytes themselves can tell that they are all there.
+    const { stdout, stderr } = await exec('sleep 0.2 & head -c 60000 /dev/zero; head -c 60000 /dev/zero >&2')
+    t.equal(stdout.length + stderr.length, 120_000)
+  }
+})
+
+t.test('no descriptor is left behind', async (t) => {
+  const { exec, refused } = execApp(t)
+  const fds = (await exec('ls /proc/$PPID/fd | wc -l')).stdout
+  for (let round = 0; round < 100; round++) {
+    await exec('echo a; echo b >&2')
+    await refused({ command: 'true', cwd: 'nowhere' })
+  }
+  // Pipes made ahead are a batch or two; a leak of one for each run would be 200.
+  const after = (await exec('ls /proc/$PPID/fd | wc -l')).stdout
+  t.ok(Number(after) - Number(fds) < 140, `${fds.trim()} became ${after.trim()}`)
+})
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,190 @@
+// What a synchronous command is given, and what is told of it afterwards.
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { execApp } from './exec-app.ts'
+
+t.test('both streams, the exit code and the times are told', async (t) => {
+  const { exec } = execApp(t)
+  const result = await exec('echo out; echo err >&2; exit 7')
+  t.match(result, { stdout: 'out\n', stderr: 'err\n', exitCode: 7, signal: null, timedOut: false, cwd: '~' })
+  t.match(result, { stdoutTruncated: false, stderrTruncated: false })
+  t.ok(result.startedAt <= result.finishedAt)
+})
+
+t.test('a signal is told by its name, and then there is no exit code', async (t) => {
+  const { exec } = execApp(t)
+  t.match(await exec('kill -KILL $$'), { exitCode: null, signal: 'KILL', timedOut: false })
+  t.match(await exec('kill -SEGV $$'), { exitCode: null, signal: 'SEGV', timedOut: false })
+})
+
+t.test('a command that looks as if it had timed out did not', async (t) => {
+  const { exec } = execApp(t)
+  for (const exitCode of [124, 137, 143]) {
+    t.match(await exec(`exit ${exitCode}`), { exitCode, signal: null, timedOut: false })
+  }
+  t.match(await exec('kill -TERM $$'), { exitCode: null, signal: 'TERM', timedOut: false })
+})
+
+t.test('it is what sh -c does, to the letter', async (t) => {
+  const { exec, home } = execApp(t)
+  const commands = [
+    'echo "$0|$-|$#|$?"',
+    'no-such-program-here',
+    'echo "unfinished',
+    'cd /nowhere',
+    'exec no-such-program-here',
+    'set -u; echo $UNSET_ANYWHERE',
+    'echo $IFS | od -c; echo "$PPID" | tr 0-9 n | tr -s n',
+    'cat; echo "after cat: $?"',
+    `printf '%s\n' "a'b" 'c"d' \\$e "\\\`f"`,
+    'printf no-newline',
+    'echo a # a comment',
+    'trap "echo bye" EXIT; exit 3',
+    'cat <<END\n$((6*7))\nEND',
+    'sleep 0 & wait $!; echo $?',
+    'false | true; echo $?',
+    'umask',
+  ]
+  for (const command of commands) {
+    const { exitCode, stdout, stderr } = await exec(command)
+    const plain = execFileSync(
+      'sh',
+      [
+        '-c',
+        'sh -c "$1" </dev/null >out 2>err; printf $? >code; cat out; echo =; cat err; echo =; cat code',
+        '-',
+        command,
+      ],
+      { cwd: home, encoding: 'utf8', env: { PATH: process.env.PATH, HOME: home } },
+    )
+    t.equal(`${stdout}=\n${stderr}=\n${exitCode}`, plain, command)
+  }
+})
+
+t.test('a command that begins with a dash is a command, no option', async (t) => {
+  const { exec } = execApp(t)
+  const result = await exec('-e')
+  t.equal(result.exitCode, 127)
+  t.match(result.stderr, /not found/)
+})
+
+t.test('/dev/stdout and /dev/stderr can be opened', async (t) => {
+  const { exec } = execApp(t)
+  t.match(await exec('echo a >/dev/stdout; echo b >/dev/stderr; echo c | tee /dev/stderr'), {
+    exitCode: 0,
+    stdout: 'a\nc\n',
+    stderr: 'b\nc\n',
+  })
+})
+
+t.test('it reads nothing, leads a session of its own and has no terminal', async (t) => {
+  const { exec } = execApp(t)
+  t.equal((await exec('wc -c')).stdout.trim(), '0')
+  t.equal((await exec('readlink /proc/self/fd/0')).stdout, '/dev/null\n')
+  const [pid, pgrp, session, tty] = (await exec(`echo $$ $(cut -d ' ' -f 5-7 /proc/$$/stat)`)).stdout
+    .trim()
+    .split(' ')
+  t.equal(pgrp, pid)
+  t.equal(session, pid)
+  t.equal(tty, '0')
+})
+
+/** What a shell exports by itself, whichever shell it is; and what tap adds to every child of a test. */
+const NOT_OURS = new Set(['', 'PWD', 'OLDPWD', 'SHLVL', '_', 'NODE_OPTIONS'])
+
+t.test('the environment is small, and the nearer one wins', async (t) => {
+  const { exec, home } = execApp(t)
+  const names = (stdout: string) =>
+    stdout
+      .split('\0')
+      .map((line) => line.split('=', 1).join())
+      .filter((name) => !NOT_OURS.has(name) && !name.startsWith('_TAPJS'))
+      .sort()
+  t.same(names((await exec('env -0')).stdout), [
+    'BOXWOOD_PROCESS_ID',
+    'HOME',
+    'LANG',
+    'LOGNAME',
+    'PATH',
+    'SHELL',
+    'USER',
+  ])
+  t.equal((await exec('echo "$HOME|$USER|$(id -un)"')).stdout.split('|')[0], home)
+  const { stdout } = await exec('echo "$A$B$C|$LANG|$BOXWOOD_PROCESS_ID"', {
+    boxEnv: { A: 'box ', B: 'box ', LANG: 'box' },
+    env: { B: 'request ', C: 'ré\nquest', BOXWOOD_PROCESS_ID: 'mine' },
+  })
+  t.match(stdout, /^box request ré\nquest\|box\|p_[0-9a-f]+\n$/)
+})
+
+t.test('a cwd is absolute, under home, or home itself, and is echoed as it was sent', async (t) => {
+  const { exec, home } = execApp(t)
+  mkdirSync(join(home, 'a b/c'), { recursive: true })
+  const pwd = async (cwd?: string) => {
+    const result = await exec('pwd', cwd === undefined ? {} : { cwd })
+    t.equal(result.cwd, cwd ?? '~')
+    return result.stdout
+  }
+  t.equal(await pwd(), `${home}\n`)
+  t.equal(await pwd('~'), `${home}\n`)
+  t.equal(await pwd('~/'), `${home}\n`)
+  t.equal(await pwd('~/a b'), `${home}/a b\n`)
+  t.equal(await pwd('a b/c'), `${home}/a b/c\n`)
+  t.equal(await pwd('a b/../a b'), `${home}/a b\n`)
+  t.equal(await pwd('/'), '/\n')
+})
+
+t.test('a cwd that is none says why', async (t) => {
+  const { refused, home } = execApp(t)
+  writeFileSync(join(home, 'file'), '')
+  t.match(await refused({ command: 'pwd', cwd: 'nowhere' }), { status: 404, code: 'not_found' })
+  t.match(await refused({ command: 'pwd', cwd: 'file' }), { status: 400, code: 'invalid_path' })
+  t.match(await refused({ command: 'pwd', cwd: 'file/below' }), { status: 404, code: 'not_found' })
+  t.match(await refused({ command: 'pwd', cwd: 'x'.repeat(300) }), { status: 400, code: 'invalid_path' })
+})
+
+t.test(
+  'a cwd that may not be entered',
+  { skip: process.getuid?.() === 0 && 'root may enter all' },
+  async (t) => {
+    const { refused, home } = execApp(t)
+    mkdirSync(join(home, 'closed'))
+    chmodSync(join(home, 'closed'), 0)
+    t.match(await refused({ command: 'pwd', cwd: 'closed' }), { status: 403, code: 'permission_denied' })
+  },
+)
+
+t.test('what the system refuses to start is told in its words', async (t) => {
+  const { refused, exec } = execApp(t)
+  const answer = await refused({ command: 'true', env: { A: 'x'.repeat(200_000) } })
+  t.match(answer, { status: 502, code: 'exec_failed', message: /argument list too long/i })
+  t.match(await exec('echo still here'), { stdout: 'still here\n' })
+})
+
+t.test('a request that makes no sense is refused', async (t) => {
+  const { refused } = execApp(t)
+  const cases: [object, string][] = [
+    [{}, 'invalid_request'],
+    [{ command: ' \n' }, 'invalid_request'],
+    [{ command: 'a\0b' }, 'invalid_request'],
+    [{ command: 'true', cwd: 'a\nb' }, 'invalid_request'],
+    [{ command: 'true', timeoutSeconds: 0.5 }, 'invalid_timeout'],
+    [{ command: 'true', timeoutSeconds: 601 }, 'invalid_timeout'],
+    [{ command: 'true', timeoutSeconds: '5' }, 'invalid_timeout'],
+    [{ command: 'true', env: { 'A=B': 'c' } }, 'invalid_request'],
+    [{ command: 'true', env: { A: 'b\0' } }, 'invalid_request'],
+    [{ command: 'true', boxEnv: { '': 'c' } }, 'invalid_request'],
+    [{ command: 'true', env: { A: 1 } }, 'invalid_request'],
+  ]
+  for (const [body, code] of cases) t.match(await refused(body), { status: 400, code }, JSON.stringify(body))
+})
+
+t.test('a running command makes the box busy', async (t) => {
+  const { exec, activity } = execApp(t)
+  const ends = t.capture(activity, 'begin', activity.begin)
+  await exec('true')
+  t.equal(ends().length, 1)
+  t.equal(activity.idleSeconds(), 0)
+})
