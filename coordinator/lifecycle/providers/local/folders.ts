@@ -67,13 +67,11 @@ export async function sweep(boxesDir: string): Promise<void> {
 
 export async function removeTree(dir: string): Promise<void> {
   try {
-    await rm(dir, { recursive: true, force: true, maxRetries: 3 })
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code !== 'EACCES' && code !== 'EPERM') throw error
     await openUp(dir)
-    await rm(dir, { recursive: true, force: true })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
+  await rm(dir, { recursive: true, force: true, maxRetries: 3 })
 }
 
 /** An ordinary user cannot remove from a folder that the box made unreadable or read-only. */
