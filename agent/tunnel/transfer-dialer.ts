@@ -50,6 +50,8 @@ export function createTransferDialer(options: TransferDialerOptions): TransferDi
       return { body: response, length: length === undefined ? null : Number(length) }
     },
     async bring(id: string, headers: Record<string, string>, body: Readable) {
+      // An error before pipeline listens would be nobody's; pipeline finds it all the same.
+      body.on('error', () => undefined)
       const request = await dial('PUT', id, headers).catch((error: unknown) => {
         body.destroy()
         throw error

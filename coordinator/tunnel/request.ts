@@ -55,10 +55,12 @@ export function sendRequest(
     stream.on('error', (error) => {
       cause = error
     })
-    stream.once('response', (responseHeaders) => {
+    stream.once('response', (responseHeaders, flags) => {
       clearTimeout(timer)
       if (failure !== undefined) return
       answer = readBody(stream, responseHeaders['content-length'])
+      // Without a body, Node may close the stream without an end.
+      if (flags & constants.NGHTTP2_FLAG_END_STREAM) finish(answer)
       resolve({ status: responseHeaders[':status'] ?? 0, headers: flatten(responseHeaders), body: answer })
     })
     stream.once('close', () => {
@@ -89,6 +91,12 @@ function send(body: Readable, stream: ClientHttp2Stream, fail: (cause: unknown) 
 const complete = new WeakSet<Readable>()
 const isComplete = (answer: Readable): boolean => complete.has(answer)
 
+function finish(answer: Readable): void {
+  if (isComplete(answer)) return
+  complete.add(answer)
+  answer.push(null)
+}
+
 /**
  * The stream's data as a stream of its own, because Node ends or merely closes an HTTP/2 stream that was reset
  * with CANCEL or whose session died: a body that was cut must be an error.
@@ -106,6 +114,8 @@ function readBody(stream: ClientHttp2Stream, declared: string | undefined): Read
       done(error)
     },
   })
+  // Whoever reads it sees the error; between the answer's head and the reading it must not be nobody's.
+  answer.on('error', () => undefined)
   stream.on('data', (chunk: Buffer) => {
     missing -= chunk.length
     if (!answer.destroyed && !answer.push(chunk)) stream.pause()
@@ -113,8 +123,7 @@ function readBody(stream: ClientHttp2Stream, declared: string | undefined): Read
   stream.once('end', () => {
     if (stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted || stream.destroyed) return
     if (declared !== undefined && missing > 0) return
-    complete.add(answer)
-    answer.push(null)
+    finish(answer)
   })
   return answer
 }

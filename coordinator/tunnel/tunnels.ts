@@ -8,7 +8,7 @@ import { LIVENESS, type LivenessSettings } from '../../shared/liveness.ts'
 import { createAcceptor } from './accept.ts'
 import type { Authenticate } from './credentials.ts'
 import { createRegistry } from './registry.ts'
-import { followReports, type Ingest } from './reports.ts'
+import { type FollowOptions, followReports, type Ingest } from './reports.ts'
 import type { Session } from './session.ts'
 import { createTransfers } from './transfers.ts'
 import type { Transfers, Tunnels } from './types.ts'
@@ -24,6 +24,7 @@ export type TunnelsOptions = {
   incumbentAnswerMs?: number
   helloMs?: number
   transferDialMs?: number
+  reportRetryMs?: FollowOptions['retryMs']
   /** drain(): how long requests in flight may go on, and over how long the agents' return is spread. */
   drainMs?: number
   reconnectSpreadMs?: number
@@ -47,6 +48,7 @@ export function createTunnels(options: TunnelsOptions): TunnelHub {
   const registry = createRegistry()
   const live = new Set<Session>()
   const transfers = createTransfers({ log, authenticate, dialMs: options.transferDialMs ?? 10_000 })
+  const retry = options.reportRetryMs === undefined ? {} : { retryMs: options.reportRetryMs }
   let draining = false
 
   const reconnectAfterMs = () => Math.floor(500 + reconnectSpreadMs * random())
@@ -64,7 +66,7 @@ export function createTunnels(options: TunnelsOptions): TunnelHub {
       live.add(session)
       void session.ended.then(() => live.delete(session))
     },
-    onActive: (session) => void followReports(session, { log, ingest }),
+    onActive: (session) => void followReports(session, { log, ingest, ...retry }),
   })
 
   // One timer for all tunnels: a thousand idle ones cost a loop over a thousand counters.

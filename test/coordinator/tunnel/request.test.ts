@@ -30,6 +30,15 @@ t.test('a request reaches the agent and its answer comes back', async (t) => {
   t.same(JSON.parse((await readAll(answer.body)).toString()), { hello: 'box' })
 })
 
+t.test('an answer without a body ends', async (t) => {
+  const { tunnel } = await pair(t, (app) => {
+    app.post('/nothing', async (_request, reply) => reply.status(204).send())
+  })
+  const { status, body } = await tunnel.request({ method: 'POST', path: '/nothing' })
+  t.equal(status, 204)
+  t.equal((await readAll(body)).length, 0)
+})
+
 t.test('a path the agent does not know answers 404 in the edge envelope', async (t) => {
   const { tunnel } = await pair(t, () => undefined)
   const answer = await tunnel.request({ method: 'GET', path: '/nothing' })
