@@ -1,5 +1,5 @@
 // The one port: control plane, edge, health and the API's description over Fastify; the boxes' own connections past it.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import compress from '@fastify/compress'
@@ -7,9 +7,10 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { TRANSFER_PATH, TUNNEL_PATH } from '../../shared/protocol.ts'
+import { TRANSFER_PATH } from '../../shared/protocol.ts'
 import { answerClientError, type Host, sendError } from './errors.ts'
 import { type Health, mountHealth } from './health.ts'
+import type { Listening } from './listen.ts'
 import { admit, type HttpContext, mountRoutes } from './mount.ts'
 import { describeApi } from './openapi.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
@@ -21,18 +22,18 @@ export type BoxConnections = {
 }
 
 export type HttpServerOptions = {
+  listening: Listening
   log: Logger
   context: HttpContext
   control: readonly Route[]
   edge: readonly Route[]
   boxes: BoxConnections
   health: Health
-  /** Where clients find this server, without a path. Asked late: the port may be known only once it listens. */
-  publicUrl(): string
+  /** Where clients find this server: an origin. */
+  publicUrl: string
 }
 
 export type HttpServer = {
-  server: Server
   /** Requests under way, those of the boxes' transfers too. */
   inFlight(): number
   /** From here on, everything but health answers 503 and asks the client to come back on a new connection. */
@@ -41,38 +42,20 @@ export type HttpServer = {
   close(): Promise<void>
 }
 
-/** A request line and headers must have come by then; bodies have clocks of their own. */
-const HEADERS_MS = 20_000
-const KEEP_ALIVE_MS = 75_000
-/** A path of 4096 bytes, each percent-encoded, and the rest. */
-const MAX_HEADER_BYTES = 32 * 1024
-
+/** Takes over what is listening. */
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { log, context, control, edge, boxes, health } = options
+  const { listening, log, context, control, edge, boxes, health, publicUrl } = options
   let running = 0
   let refusing = false
-  const server = createServer({
-    maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: HEADERS_MS,
-    requestTimeout: 0,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    connectionsCheckingInterval: 5_000,
-    noDelay: true,
-    // Any other offer to change protocols, such as curl's h2c, is declined by answering in HTTP/1.1.
-    shouldUpgradeCallback: (request) => pathOf(request) === TUNNEL_PATH,
-  })
+  let handle: RequestListener = () => undefined
+  const { server } = listening
   server.on('upgrade', (request, socket, head) => boxes.handleUpgrade(request, socket, head))
 
   const app: FastifyInstance = Fastify({
-    serverFactory: (handle) =>
-      server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-        running += 1
-        response.once('close', () => {
-          running -= 1
-        })
-        if (request.url?.startsWith(TRANSFER_PATH)) boxes.handleTransfer(request, response)
-        else handle(request, response)
-      }),
+    serverFactory: (fastify) => {
+      handle = fastify
+      return server
+    },
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
     exposeHeadRoutes: false,
@@ -116,13 +99,20 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   mountRoutes(app, { prefix: EDGE_PREFIX, base: EDGE_BASE, host: 'edge', routes: edge, context })
   let description: string | undefined
   app.get('/openapi.json', (_request, reply) => {
-    description ??= JSON.stringify(describeApi({ control, edge, publicUrl: options.publicUrl() }))
+    description ??= JSON.stringify(describeApi({ control, edge, publicUrl }))
     return reply.type('application/json; charset=utf-8').send(description)
   })
   await app.ready()
+  listening.handOver((request, response) => {
+    running += 1
+    response.once('close', () => {
+      running -= 1
+    })
+    if (request.url?.startsWith(TRANSFER_PATH)) boxes.handleTransfer(request, response)
+    else handle(request, response)
+  })
 
   return {
-    server,
     inFlight: () => running,
     refuseNew: () => {
       refusing = true
@@ -130,8 +120,6 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     close: () => closeServer(app, server),
   }
 }
-
-const pathOf = (request: IncomingMessage) => request.url?.split('?', 1)[0]
 
 function hostOf(url: string): Host | null {
   const within = (prefix: string) => url === prefix || /^[/?]/.test(url.slice(prefix.length))

@@ -1,6 +1,5 @@
 // An HTTP server with a few routes of its own, for the tests of what holds for every route.
 import { mkdtempSync, rmSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
@@ -8,6 +7,7 @@ import type { Test } from 'tap'
 import { type Found, hashOf } from '../../../coordinator/account/keys.ts'
 import { openDatabase } from '../../../coordinator/db/open.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
+import { listen } from '../../../coordinator/http/listen.ts'
 import type { Route } from '../../../coordinator/http/route.ts'
 import { createHttpServer } from '../../../coordinator/http/server.ts'
 import type { Clock } from '../../../shared/clock.ts'
@@ -40,7 +40,9 @@ export async function testServer(t: Test, options: TestServerOptions = {}) {
     Object.entries({ dcp_owner: { actor }, ...keys }).map(([key, whose]) => [hashOf(key), whose]),
   )
   const logged: string[] = []
+  const listening = await listen({ host: '127.0.0.1', port: 0 })
   const http = await createHttpServer({
+    listening,
     log: pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) }),
     context: { db, clock, findKey: async (hash) => found.get(hash) ?? { refused: 'unknown' } },
     control,
@@ -50,11 +52,8 @@ export async function testServer(t: Test, options: TestServerOptions = {}) {
       handleTransfer: (_request, response) => response.writeHead(418).end(),
     },
     health: { unready: async () => null },
-    publicUrl: () => 'http://boxes.test',
+    publicUrl: 'http://boxes.test',
   })
-  await new Promise<void>((resolve) => http.server.listen(0, '127.0.0.1', resolve))
-  const { port } = http.server.address() as AddressInfo
-  const url = `http://127.0.0.1:${port}`
   t.teardown(async () => {
     await http.close()
     await db.destroy()
@@ -64,7 +63,7 @@ export async function testServer(t: Test, options: TestServerOptions = {}) {
   async function send(method: string, path: string, init: SendOptions = {}) {
     const { body, headers = {}, key = 'dcp_owner' } = init
     const raw = typeof body === 'string' || body instanceof Uint8Array || body === undefined
-    const response = await fetch(url + path, {
+    const response = await fetch(listening.url + path, {
       method,
       headers: {
         ...(key === null ? {} : { authorization: `Bearer ${key}` }),
@@ -76,7 +75,7 @@ export async function testServer(t: Test, options: TestServerOptions = {}) {
     const text = await response.text()
     return { status: response.status, headers: response.headers, text, json: jsonOf(text) }
   }
-  return { url, port, http, db, logged, send }
+  return { url: listening.url, http, db, logged, send }
 }
 
 type SendOptions = { body?: unknown; headers?: Record<string, string>; key?: string | null }

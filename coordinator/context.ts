@@ -1,0 +1,110 @@
+// Everything a coordinator is made of, in one object that is passed on explicitly.
+import type { Logger } from 'pino'
+import type { Clock } from '../shared/clock.ts'
+import { createKeyFinder } from './account/keys.ts'
+import { type AccountService, createAccountService } from './account/service.ts'
+import { type BoxService, createBoxService } from './boxes/service.ts'
+import type { Config } from './config.ts'
+import type { Db } from './db/open.ts'
+import type { EdgeContext } from './edge/context.ts'
+import { createEdgeLimiter } from './edge/limits.ts'
+import type { FindKey } from './http/auth.ts'
+import { applyReports, createAgentAuthenticator } from './lifecycle/agents.ts'
+import { createHeartbeats, type Heartbeats } from './lifecycle/heartbeats.ts'
+import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle/lifecycle.ts'
+import type { Provider } from './lifecycle/provider.ts'
+import { createOperationService, type OperationService } from './operations/service.ts'
+import { createTunnels, type TunnelHub } from './tunnel/tunnels.ts'
+import type { Tunnels } from './tunnel/types.ts'
+
+export type Urls = {
+  /** Where this process listens, as a program on this machine reaches it. An origin. */
+  local: string
+  /** Where clients reach it. An origin. */
+  public: string
+}
+
+export type Base = {
+  config: Config
+  log: Logger
+  clock: Clock
+  db: Db
+  provider: Provider
+  urls: Urls
+}
+
+export type Context = Base & {
+  findKey: FindKey
+  /** Accepts the agents' connections. */
+  hub: TunnelHub
+  heartbeats: Heartbeats
+  lifecycle: Lifecycle
+  boxes: BoxService
+  operations: OperationService
+  account: AccountService
+  edge: EdgeContext
+}
+
+export type ContextOverrides = {
+  /** Machines in memory bring tunnels of their own. */
+  tunnels?: Tunnels
+  lifecycle?: Partial<Pick<LifecycleOptions, 'leaseMs' | 'connectMs' | 'backoff' | 'machines' | 'lostMs'>>
+}
+
+/** What is in flight has had its time when the tunnels drain. */
+const TUNNEL_DRAIN_MS = 500
+
+export function createContext(base: Base, overrides: ContextOverrides = {}): Context {
+  const { config, log, clock, db, provider, urls } = base
+  const heartbeats = createHeartbeats({ db, clock, log })
+  const hub = createTunnels({
+    log,
+    clock,
+    authenticate: createAgentAuthenticator(db),
+    ingest: {
+      apply: (boxId, epoch, reports) => applyReports(db, boxId, epoch, reports),
+      heartbeat: (boxId, vitals) => heartbeats.record(boxId, vitals),
+    },
+    drainMs: TUNNEL_DRAIN_MS,
+  })
+  const tunnels = overrides.tunnels ?? hub
+  const lifecycle = createLifecycle({
+    ...overrides.lifecycle,
+    db,
+    clock,
+    log,
+    provider,
+    tunnels,
+    // Agents of this machine need not go by the public address, which may be a proxy that is not up yet.
+    coordinatorUrl: urls.local,
+  })
+  const boxes = createBoxService({
+    db,
+    clock,
+    poke: lifecycle.poke,
+    connected: (boxId) => tunnels.current(boxId) !== undefined,
+    heartbeat: heartbeats.latest,
+  })
+  return {
+    ...base,
+    findKey: createKeyFinder({ db, clock }),
+    hub,
+    heartbeats,
+    lifecycle,
+    boxes,
+    operations: createOperationService({ db, clock }),
+    account: createAccountService({ db, boxes, edgeUrl: urls.public }),
+    edge: {
+      limiter: createEdgeLimiter({
+        requestsPerSecond: config.edgeRate,
+        concurrency: config.edgeConcurrency,
+      }),
+      tunnels,
+      transfers: hub.transfers,
+      boxes,
+      async waitUntilRunning(boxId, ms, signal) {
+        await lifecycle.waitUntilRunning(boxId, ms, signal)
+      },
+    },
+  }
+}
