@@ -4,8 +4,11 @@ import { type FileHandle, open, realpath, stat as statPath } from 'node:fs/promi
 import { Readable } from 'node:stream'
 import { ApiError } from '../../shared/errors.ts'
 
-/** One read, in bytes: large enough that a read costs little, small enough to be held a few times over. */
-export const CHUNK_BYTES = 1024 * 1024
+/**
+ * One read or write, in bytes. Measured at 1 GiB over HTTP: 256 KiB moves 700 to 1000 MiB/s and 1 MiB a third of that,
+ * because the allocator gives blocks that large back to the system and each new one is paged in again.
+ */
+export const CHUNK_BYTES = 256 * 1024
 
 export type OpenFile = { path: string; handle: FileHandle; stat: Stats }
 

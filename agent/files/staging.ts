@@ -26,8 +26,8 @@ export async function openStaging(folder: string, mode: number): Promise<Staging
 }
 
 /**
- * Writes the body and returns its size in bytes; `payload_too_large` beyond `limit`. One batch of about 1 MiB is
- * written while the next one arrives, so at most a few MiB are held.
+ * Writes the body and returns its size in bytes; `payload_too_large` beyond `limit`. One batch is written
+ * while the next one arrives, so little more than two of them are held.
  */
 export async function fill(handle: Writer, body: AsyncIterable<Buffer>, limit: number): Promise<number> {
   let size = 0
