@@ -16,7 +16,7 @@ const scratch = Buffer.allocUnsafeSlow(64 * 1024)
 
 /**
  * @param fd the non-blocking read end of a pipe; belongs to the reader from now on
- * @param onClosed the descriptor is closed
+ * @param onClosed called once, when the descriptor is closed: nobody writes to the pipe any more, or close() was called
  */
 export function readOutput(fd: number, onChunk: (chunk: Buffer) => void, onClosed: () => void): OutputReader {
   let finished = false

@@ -113,8 +113,9 @@ async function start(
 }
 
 function startError(error: unknown): unknown {
-  const errno = errnoOf(error)
-  if (errno === null || !(error instanceof Error)) return error
+  if (errnoOf(error) === null || !(error instanceof Error)) return error
   const words = 'errno' in error && typeof error.errno === 'number' ? getSystemErrorMessage(error.errno) : ''
-  return new ApiError('exec_failed', `The command cannot be started: ${words} (${errno}).`, { cause: error })
+  return new ApiError('exec_failed', `The command cannot be started: ${words} (${error.message}).`, {
+    cause: error,
+  })
 }

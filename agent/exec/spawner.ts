@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync } from 'node:fs'
 import { type OutputReader, readOutput } from './output-reader.ts'
-import { closePipe, createPipePool, type Pipe } from './pipes.ts'
+import { createPipePool, discardPipe, type Pipe } from './pipes.ts'
 
 export type StartOptions = {
   cwd: string
@@ -42,32 +42,28 @@ export function createSpawner(): Spawner {
   const pool = createPipePool()
   const readers = new Set<OutputReader>()
 
-  const read = (fd: number, onChunk: (chunk: Buffer) => void) => {
-    const reader = readOutput(fd, onChunk, () => readers.delete(reader))
+  const read = (pipe: Pipe, onChunk: (chunk: Buffer) => void) => {
+    const reader = readOutput(pipe.read, onChunk, () => {
+      readers.delete(reader)
+      pipe.release()
+    })
     readers.add(reader)
     return reader
   }
 
-  const takeTwo = async (): Promise<[Pipe, Pipe]> => {
-    const first = await pool.take()
-    try {
-      return [first, await pool.take()]
-    } catch (error) {
-      closePipe(first)
-      throw error
-    }
-  }
-
   return {
     async start(command, { cwd, env, onStdout, onStderr }) {
-      const [out, err] = await takeTwo()
+      const [out, err] = await pool.takePair()
       const { child, pid } = await startShell(command, cwd, env, out.write, err.write).catch((error) => {
-        closeSync(out.read)
-        closeSync(err.read)
+        discardPipe(out)
+        discardPipe(err)
         throw error
       })
-      const stdout = read(out.read, onStdout)
-      const stderr = read(err.read, onStderr)
+      // The child has copies of its own.
+      closeSync(out.write)
+      closeSync(err.write)
+      const stdout = read(out, onStdout)
+      const stderr = read(err, onStderr)
       const exit = new Promise<Exit>((settle) => {
         child.once('exit', (exitCode, signal) => {
           stdout.finish()
@@ -88,7 +84,6 @@ export function createSpawner(): Spawner {
   }
 }
 
-/** Closes the two descriptors on every path: the child has its own copies. */
 async function startShell(
   command: string,
   cwd: string,
@@ -98,20 +93,10 @@ async function startShell(
 ) {
   // A command that begins with - or + would be taken for options of sh.
   const args = /^[-+]/.test(command) ? ['-c', '--', command] : ['-c', command]
-  try {
-    const child = spawn(SHELL, args, {
-      argv0: 'sh',
-      cwd,
-      env,
-      detached: true,
-      stdio: ['ignore', stdout, stderr],
-    })
-    const { pid } = child
-    if (pid !== undefined) return { child, pid }
-    const [error] = await once(child, 'error')
-    throw error
-  } finally {
-    closeSync(stdout)
-    closeSync(stderr)
-  }
+  const stdio = ['ignore' as const, stdout, stderr]
+  const child = spawn(SHELL, args, { argv0: 'sh', cwd, env, detached: true, stdio })
+  const { pid } = child
+  if (pid !== undefined) return { child, pid }
+  const [error] = await once(child, 'error')
+  throw error
 }
