@@ -5,9 +5,13 @@ import { createKeyFinder, ensureFirstWorkspace, hashOf, mintOwnerKey } from './a
 import type { Context } from './context.ts'
 import { type DataFolder, writePrivately } from './data-folder.ts'
 import { transaction } from './db/transaction.ts'
+import type { Actor } from './http/actor.ts'
 
-/** Leaves an owner key in the data folder that works. Later starts only make a new one when it is not there. */
-export async function ensureOwner(context: Context, folder: DataFolder): Promise<void> {
+/**
+ * Leaves an owner key in the data folder that works; later starts only make a new one when it is not there.
+ * Returns who that key acts as, null when it was revoked or has expired.
+ */
+export async function ensureOwner(context: Context, folder: DataFolder): Promise<Actor | null> {
   const { db, clock, boxes, findKey, log } = context
   const keep = (key: string) => writePrivately(folder.ownerKey, `${key}\n`)
   await transaction(db, async (trx) => {
@@ -17,9 +21,11 @@ export async function ensureOwner(context: Context, folder: DataFolder): Promise
     if ('actor' in found) await boxes.create(found.actor, {}, trx)
   })
   const found = await findKey(hashOf(await readKey(folder)))
-  if ('actor' in found || found.refused !== 'unknown') return
-  await mintOwnerKey({ db, clock, newApiKey, keep })
-  log.warn({ file: folder.ownerKey }, 'the file held no key of this workspace: a new owner key was made')
+  if ('actor' in found) return found.actor
+  if (found.refused !== 'unknown') return null
+  log.warn({ file: folder.ownerKey }, 'the file holds no key of this workspace: making a new owner key')
+  const made = await findKey(hashOf(await mintOwnerKey({ db, clock, newApiKey, keep })))
+  return 'actor' in made ? made.actor : null
 }
 
 async function readKey({ ownerKey }: DataFolder): Promise<string> {

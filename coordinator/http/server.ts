@@ -122,9 +122,9 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
 }
 
 function hostOf(url: string): Host | null {
-  const within = (prefix: string) => url === prefix || /^[/?]/.test(url.slice(prefix.length))
-  if (url.startsWith(CONTROL_PREFIX) && within(CONTROL_PREFIX)) return 'control'
-  return url.startsWith(EDGE_PREFIX) && within(EDGE_PREFIX) ? 'edge' : null
+  const under = (prefix: string) => /^(?:$|[/?])/.test(url.slice(prefix.length)) && url.startsWith(prefix)
+  if (under(CONTROL_PREFIX)) return 'control'
+  return under(EDGE_PREFIX) ? 'edge' : null
 }
 
 async function closeServer(app: FastifyInstance, server: Server): Promise<void> {
