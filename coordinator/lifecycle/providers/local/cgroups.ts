@@ -21,7 +21,7 @@ export type Cgroups = { hierarchies: Hierarchy[]; controllers: Controller[] }
 type CgroupMount = { version: 1 | 2; controllers: string[]; own: string; mountPoint: string }
 
 /** What can be limited here. Takes a few ms and leaves nothing behind. */
-export function probeCgroups(): Cgroups {
+export async function probeCgroups(): Promise<Cgroups> {
   const hierarchies: Hierarchy[] = []
   const missing = new Set<Controller>(CONTROLLERS)
   for (const mount of cgroupMounts()) {
@@ -30,7 +30,7 @@ export function probeCgroups(): Cgroups {
     )
     if (wanted.length === 0) continue
     for (const parent of parentsToTry(mount)) {
-      const controllers = tryParent(mount.version, parent, wanted)
+      const controllers = await tryParent(mount.version, parent, wanted)
       if (controllers.length === 0) continue
       hierarchies.push({ version: mount.version, parent, controllers })
       for (const name of controllers) missing.delete(name)
@@ -102,7 +102,7 @@ function limit(version: 1 | 2, dir: string, name: Controller, tier: Tier): void 
 }
 
 /** The controllers that took a limit and a process in a throw-away child of `parent`. */
-function tryParent(version: 1 | 2, parent: string, wanted: Controller[]): Controller[] {
+async function tryParent(version: 1 | 2, parent: string, wanted: Controller[]): Promise<Controller[]> {
   const dir = join(parent, `boxwood-probe-${process.pid}-${randomBytes(4).toString('hex')}`)
   try {
     if (version === 2) for (const name of wanted) enable(parent, name)
@@ -122,7 +122,7 @@ function tryParent(version: 1 | 2, parent: string, wanted: Controller[]): Contro
     const joined = spawnSync('/bin/sh', ['-c', 'echo $$ >"$1/cgroup.procs"', 'sh', dir], { stdio: 'ignore' })
     return joined.status === 0 ? working : []
   } finally {
-    rmdirSync(dir)
+    await removeCgroups([dir])
   }
 }
 
@@ -148,6 +148,7 @@ function parentsToTry({ version, own, mountPoint }: CgroupMount): string[] {
 
 /** The cgroup file systems mounted here, v2 first, with the folder of the cgroup this process is in. */
 function cgroupMounts(): CgroupMount[] {
+  if (!existsSync('/proc/self/cgroup')) return []
   const paths = new Map<string, string>()
   for (const line of readFileSync('/proc/self/cgroup', 'utf8').trim().split('\n')) {
     const [, names = '', ...path] = line.split(':')

@@ -9,6 +9,8 @@ const SEPARATED = {
   process: 'each box has its own home',
 } as const satisfies Record<Level, string>
 
+const LIMITED = { cpu: 'CPU', memory: 'memory', pids: 'the number of processes' } as const
+
 export function describeChoice(choice: Choice, limits: Controller[], isRoot: boolean): string {
   if (choice.level === null) return `Local boxes cannot be made here: ${reasons(choice)}`
   const user = isRoot ? ', and a user id of its own' : ''
@@ -19,7 +21,7 @@ export function describeChoice(choice: Choice, limits: Controller[], isRoot: boo
   const limited =
     limits.length === 0
       ? 'Sizes are not enforced: no cgroup may be used here.'
-      : `${list(limits)} ${limits.length === 1 ? 'is' : 'are'} limited by cgroup.`
+      : `Limited by cgroup: ${limits.map((name) => LIMITED[name]).join(', ')}.`
   const first = `Local boxes, isolation level ${choice.level}: ${SEPARATED[choice.level]}${user}${nothing}. ${limited} The network is this machine's, its localhost included.`
   const advice = betterLevel(choice)
   return advice === null ? first : `${first}\n${advice}`
@@ -32,11 +34,6 @@ export const impossible = (choice: Choice): string =>
 
 const reasons = (choice: Choice): string =>
   choice.refused.map(({ level, reason }) => `${level} does not work here: ${reason}`).join('; ')
-
-function list(words: string[]): string {
-  const text = words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
-  return text.charAt(0).toUpperCase() + text.slice(1)
-}
 
 function betterLevel(choice: Choice): string | null {
   const [refused] = choice.refused

@@ -49,7 +49,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   const candidates = isolation === 'auto' ? ALL_LEVELS : [isolation]
   const choice = await chooseLevel(candidates, { boxesDir, dataDir, runtimeRoot, nodePath })
   if (choice.level === null && isolation !== 'auto') throw new PermanentProviderError(impossible(choice))
-  const cgroups = probeCgroups()
+  const cgroups = await probeCgroups()
   log.info(
     { level: choice.level, limits: cgroups.controllers, refused: choice.refused },
     'local provider ready',
@@ -85,7 +85,8 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     await mkdir(paths.dir, { recursive: true })
     // Remembered first: a uid that owns files is never chosen again.
     await writeMachine(paths, { ...machine, uid })
-    await makeFolders(paths, uid, level === 'process')
+    const levelInForce = machine.init === null ? level : machine.level
+    await makeFolders(paths, uid, levelInForce === 'process')
     return { ...machine, uid }
   }
 

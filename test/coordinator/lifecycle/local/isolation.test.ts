@@ -15,6 +15,7 @@ ${Object.entries(hidden)
 ask shadow cat /etc/shadow
 ask root-home ls /root
 ask sysctl sh -c 'v=$(cat /proc/sys/kernel/printk) && echo "$v" >/proc/sys/kernel/printk'
+ask sysctl-as-nested-root unshare -Ur sh -c 'v=$(cat /proc/sys/kernel/printk) && echo "$v" >/proc/sys/kernel/printk'
 ask write-usr touch /usr/boxwood-was-here
 ask write-runtime touch /run/boxwood/agent/was-here
 ask write-root mkdir /was-here
@@ -59,6 +60,7 @@ eachLevel(['bubblewrap', 'namespaces'], async (test, level) => {
     shadow: 'no',
     'root-home': 'no',
     sysctl: 'no',
+    'sysctl-as-nested-root': 'no',
     'write-usr': 'no',
     'write-runtime': 'no',
     'write-root': 'no',
