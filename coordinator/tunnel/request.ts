@@ -58,7 +58,7 @@ export function sendRequest(
     stream.once('response', (responseHeaders, flags) => {
       clearTimeout(timer)
       if (failure !== undefined) return
-      answer = readBody(stream, responseHeaders['content-length'])
+      answer = readBody(h2, stream, responseHeaders['content-length'])
       // Without a body, Node may close the stream without an end.
       if (flags & constants.NGHTTP2_FLAG_END_STREAM) finish(answer)
       resolve({ status: responseHeaders[':status'] ?? 0, headers: flatten(responseHeaders), body: answer })
@@ -101,7 +101,7 @@ function finish(answer: Readable): void {
  * The stream's data as a stream of its own, because Node ends or merely closes an HTTP/2 stream that was reset
  * with CANCEL or whose session died: a body that was cut must be an error.
  */
-function readBody(stream: ClientHttp2Stream, declared: string | undefined): Readable {
+function readBody(h2: ClientHttp2Session, stream: ClientHttp2Stream, declared: string | undefined): Readable {
   let missing = declared === undefined ? 0 : Number(declared)
   const answer = new Readable({
     highWaterMark: 256 * 1024,
@@ -121,7 +121,9 @@ function readBody(stream: ClientHttp2Stream, declared: string | undefined): Read
     if (!answer.destroyed && !answer.push(chunk)) stream.pause()
   })
   stream.once('end', () => {
-    if (stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted || stream.destroyed) return
+    // A stream that has ended well may be destroyed already; one whose session was destroyed ends the same way.
+    const cut = stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted
+    if (cut || h2.destroyed) return
     if (declared !== undefined && missing > 0) return
     finish(answer)
   })

@@ -79,3 +79,25 @@ t.test(
     }
   },
 )
+
+t.test(
+  'a new machine takes the box over from an agent behind a dead link, which does not answer',
+  async (t) => {
+    const coordinator = await startTestCoordinator({ incumbentAnswerMs: 50 })
+    t.after(() => coordinator.close())
+    const proxy = await startTunnelProxy(coordinator.port)
+    t.after(() => proxy.close())
+    const box = coordinator.addBox()
+    const stuck = await startTestAgent(box, proxy.url)
+    t.after(() => stuck.close())
+    await coordinator.tunnels.wait(box.boxId, 5000)
+    proxy.blackhole()
+    const next = await startTestAgent(box, coordinator.url)
+    t.after(() => next.close())
+    await until(
+      'the new one has the box',
+      () => coordinator.tunnels.current(box.boxId)?.instanceId === next.instanceId,
+    )
+    t.pass('taken over')
+  },
+)

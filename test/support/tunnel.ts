@@ -24,7 +24,10 @@ export type TestCoordinator = {
   close(): Promise<void>
 }
 
-export async function startTestCoordinator(options: Partial<TunnelsOptions> = {}): Promise<TestCoordinator> {
+export async function startTestCoordinator(
+  options: Partial<TunnelsOptions> = {},
+  onPort = 0,
+): Promise<TestCoordinator> {
   const tokens = new Map<string, string>()
   const tunnels = createTunnels({
     log: silent,
@@ -43,7 +46,7 @@ export async function startTestCoordinator(options: Partial<TunnelsOptions> = {}
   server.on('upgrade', (request: IncomingMessage, socket, head) =>
     tunnels.handleUpgrade(request, socket, head),
   )
-  server.listen(0, '127.0.0.1')
+  server.listen(onPort, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {

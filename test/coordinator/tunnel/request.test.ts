@@ -144,3 +144,16 @@ function endless(count: (bytes: number) => void = () => undefined): Readable {
     },
   })
 }
+
+t.test('of a thousand small answers every one is whole', async (t) => {
+  const { tunnel } = await pair(t, (app) => {
+    app.get('/number/:n', async (request) => request.params)
+  })
+  let whole = 0
+  const ask = async (n: number) => {
+    const { body } = await tunnel.request({ method: 'GET', path: `/number/${n}` })
+    if ((await readAll(body)).toString() === `{"n":"${n}"}`) whole += 1
+  }
+  for (let n = 0; n < 1000; n += 8) await Promise.all(Array.from({ length: 8 }, (_, i) => ask(n + i)))
+  t.equal(whole, 1000)
+})

@@ -1,0 +1,111 @@
+// The daemon as it is started on a box.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:http2'
+import { createConnection } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { readAll, startTestCoordinator, until } from '../support/tunnel.ts'
+
+const MAIN = join(import.meta.dirname, '../../agent/main.ts')
+
+type Daemon = { child: ChildProcess; output(): string; exit: Promise<unknown[]> }
+
+function start(t: Test, env: Record<string, string>): Daemon {
+  const child = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  let output = ''
+  child.stderr?.on('data', (chunk) => {
+    output += chunk
+  })
+  return { child, output: () => output, exit: once(child, 'exit') }
+}
+
+async function newBox(t: Test, url: string, box = { boxId: randomUUID() as string, token: 'bxt_test' }) {
+  const folder = await mkdtemp(join(tmpdir(), 'agent-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  await writeFile(join(folder, 'token'), `${box.token}\n`, { mode: 0o600 })
+  return { BOXWOOD_URL: url, BOXWOOD_BOX: box.boxId, BOXWOOD_STATE: folder, BOXWOOD_HOME: folder }
+}
+
+t.test('what is missing or wrong in the configuration is said, all of it at once', async (t) => {
+  const { exit, output } = start(t, {
+    BOXWOOD_URL: 'ftp://x',
+    BOXWOOD_BOX: 'x',
+    BOXWOOD_RECONNECT_MAX_MS: '1',
+  })
+  t.same(await exit, [1, null])
+  for (const name of ['BOXWOOD_URL', 'BOXWOOD_BOX', 'BOXWOOD_STATE', 'BOXWOOD_RECONNECT_MAX_MS'])
+    t.match(output(), name)
+})
+
+t.test('it connects, runs a command, tells of its start, and ends by itself on SIGTERM', async (t) => {
+  const kinds: string[] = []
+  const coordinator = await startTestCoordinator({
+    ingest: {
+      apply: async (_box, _epoch, reports) => void kinds.push(...reports.map(({ report }) => report.type)),
+      heartbeat: () => void kinds.push('heartbeat'),
+    },
+  })
+  t.after(() => coordinator.close())
+  const box = coordinator.addBox()
+  const { child, exit } = start(t, await newBox(t, coordinator.url, box))
+  const tunnel = await coordinator.tunnels.wait(box.boxId, 10_000)
+  const { status, body } = await tunnel.request({
+    method: 'POST',
+    path: '/exec',
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from('{"command":"echo hello"}'),
+  })
+  t.equal(status, 200)
+  t.match(JSON.parse((await readAll(body)).toString()), { exitCode: 0, stdout: 'hello\n' })
+  await until('both reports came', () => kinds.includes('heartbeat') && kinds.includes('agent.started'))
+
+  const running = tunnel.request({
+    method: 'POST',
+    path: '/exec',
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from('{"command":"sleep 300"}'),
+  })
+  const lost = t.rejects(running, { code: 'box_unreachable' })
+  child.kill('SIGTERM')
+  await lost
+  t.same(await exit, [0, null])
+})
+
+t.test(
+  'a second agent on the same state folder says so and leaves; after kill -9 a new one starts',
+  async (t) => {
+    const env = { ...(await newBox(t, 'http://127.0.0.1:1')), BOXWOOD_RECONNECT_MAX_MS: '100' }
+    const first = start(t, env)
+    await until('the first runs', () => first.output().includes('agent started'))
+    const second = start(t, env)
+    t.same(await second.exit, [1, null])
+    t.match(second.output(), 'another agent is running')
+    first.child.kill('SIGKILL')
+    await first.exit
+    const third = start(t, env)
+    await until('the third runs', () => third.output().includes('agent started'))
+    third.child.kill('SIGTERM')
+    t.same(await third.exit, [0, null])
+  },
+)
+
+t.test('the app is served on a unix socket too, when asked', async (t) => {
+  const env = await newBox(t, 'http://127.0.0.1:1')
+  const socket = join(env.BOXWOOD_STATE, 'app.sock')
+  const { child, output, exit } = start(t, { ...env, BOXWOOD_SOCKET: socket })
+  await until('it runs', () => output().includes('agent started'))
+  const session = connect('http://box', { createConnection: () => createConnection(socket) })
+  t.after(() => session.destroy())
+  const stream = session.request({ ':path': '/nothing' })
+  t.match(JSON.parse((await readAll(stream)).toString()), { ok: false, error: { code: 'not_found' } })
+  child.kill('SIGTERM')
+  t.same(await exit, [0, null])
+})
