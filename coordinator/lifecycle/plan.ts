@@ -1,6 +1,6 @@
 // What to do next about a box: a pure function of what is wanted, what is and what is under way.
 import type { DesiredState, JobOp, ObservedState } from '../../shared/api/boxes.ts'
-import { type Step, stageOf } from './transitions.ts'
+import { OPS, type Step, stageOf } from './transitions.ts'
 
 export type Situation = {
   desired: DesiredState
@@ -17,12 +17,12 @@ export type NextStep = { op: JobOp; step: Step }
  */
 export function plan({ desired, observed, job }: Situation): NextStep | null {
   if (observed === 'terminated') return null
-  if (desired === 'terminated') return go('delete', job)
+  if (desired === 'terminated') return stepOf('delete', observed, job)
   if (observed === 'provision_failed') return null
   // A create is not turned round midway: it ends in running, and from there the box is suspended.
-  if (job?.op === 'create') return go('create', job)
+  if (job?.op === 'create') return stepOf('create', observed, job)
   const op = desired === 'suspended' ? towardsSuspended(observed) : towardsRunning(observed, job?.op)
-  return op && go(op, job)
+  return op && stepOf(op, observed, job)
 }
 
 function towardsSuspended(observed: ObservedState): JobOp | null {
@@ -51,7 +51,9 @@ function towardsRunning(observed: ObservedState, current: JobOp | undefined): Jo
 const unfinishedCreate = (observed: ObservedState): JobOp | null =>
   observed === 'requested' || observed === 'provisioning' || observed === 'bootstrapping' ? 'create' : null
 
-const go = (op: JobOp, job: Situation['job']): NextStep => ({
-  op,
-  step: stageOf(op, job?.op === op ? job.step : '').step,
-})
+/** The job's own step; without such a job, the first one of the state the box is in already, or the first at all. */
+function stepOf(op: JobOp, observed: ObservedState, job: Situation['job']): NextStep {
+  if (job?.op === op) return { op, step: stageOf(op, job.step).step }
+  const { stages } = OPS[op]
+  return { op, step: (stages.find(({ state }) => state === observed) ?? stages[0]).step }
+}

@@ -1,0 +1,56 @@
+// What is particular to the SQLite file: one coordinator at a time, and answered writes that stay.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import t from 'tap'
+import { openDatabase } from '../../../coordinator/db/open.ts'
+import { transaction } from '../../../coordinator/db/transaction.ts'
+import { databaseFile, sqliteForTest } from '../../support/db.ts'
+
+t.test('a second coordinator on the same data is refused with a sentence', async (t) => {
+  const file = databaseFile(t)
+  const first = await openDatabase({ kind: 'sqlite', file })
+  await t.rejects(openDatabase({ kind: 'sqlite', file }), {
+    message: /Another coordinator uses this data folder: .*boxwood\.db is locked/,
+  })
+  await first.destroy()
+  const second = await openDatabase({ kind: 'sqlite', file })
+  await second.destroy()
+})
+
+t.test('a query that goes round its transaction is refused, not left waiting', async (t) => {
+  const db = await sqliteForTest(t)
+  await t.rejects(
+    transaction(db, () => db.selectFrom('workspaces').selectAll().execute()),
+    { message: /must go through the transaction/ },
+  )
+  t.same(await db.selectFrom('workspaces').selectAll().execute(), [], 'the next one works')
+})
+
+t.test('what was written stays after kill -9, and the lock does not', async (t) => {
+  const file = databaseFile(t)
+  const script = new URL('../../fixtures/write-and-wait.ts', import.meta.url).pathname
+  const child = spawn(process.execPath, [script, file], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(child.stdout, 'data')
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  const db = await openDatabase({ kind: 'sqlite', file })
+  t.teardown(() => db.destroy())
+  t.same(
+    (await db.selectFrom('workspaces').select('id').execute()).map((row) => row.id),
+    ['kept'],
+  )
+})
+
+t.test('it is opened so that an answered write survives a power cut', async (t) => {
+  const db = await sqliteForTest(t)
+  const pragma = async (name: string) => {
+    const { rows } = await db.executeQuery<Record<string, unknown>>({
+      ...db.selectFrom('workspaces').selectAll().compile(),
+      sql: `pragma ${name}`,
+    })
+    return Object.values(rows[0] ?? {})[0]
+  }
+  t.equal(await pragma('journal_mode'), 'wal')
+  t.equal(await pragma('synchronous'), 2, 'FULL')
+  t.equal(await pragma('foreign_keys'), 1)
+})
