@@ -5,8 +5,8 @@ import { Duplex } from 'node:stream'
 export type BinaryWebSocket = {
   readonly isPaused: boolean
   on(event: 'message', listener: (data: unknown, isBinary: boolean) => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
   once(event: 'close', listener: () => void): unknown
-  once(event: 'error', listener: (error: Error) => void): unknown
   send(data: Uint8Array, done: (error?: Error | null) => void): void
   pause(): void
   resume(): void
@@ -50,7 +50,7 @@ export function websocketDuplex(ws: BinaryWebSocket): Duplex {
     }
     if (!duplex.destroyed && !duplex.push(data)) ws.pause()
   })
-  ws.once('error', (error) => duplex.destroy(error))
+  ws.on('error', (error) => duplex.destroy(error))
   ws.once('close', () => {
     if (!duplex.destroyed) duplex.push(null)
     duplex.destroy()

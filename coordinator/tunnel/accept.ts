@@ -11,6 +11,7 @@ import {
   PROTOCOL_VERSION,
   RECONNECT_AFTER_HEADER,
 } from '../../shared/protocol.ts'
+import type { AttemptLimit } from './attempt-limit.ts'
 import { type Authenticate, authenticatedBox, headerValue } from './credentials.ts'
 import type { Registry } from './registry.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
@@ -19,6 +20,7 @@ export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random'> & {
   log: Logger
   authenticate: Authenticate
   registry: Registry
+  attempts: AttemptLimit
   /** How long an incumbent has to show that it lives before another agent may take its box. */
   incumbentAnswerMs: number
   /** How long a new connection has to speak HTTP/2. */
@@ -114,6 +116,11 @@ async function inspect(
   }
   const boxId = await authenticatedBox(request, options.authenticate)
   if (boxId === null) return { status: 401, code: 'unauthorized', message: 'No box has this id and token.' }
+  const waitMs = options.attempts.attempt(boxId)
+  if (waitMs > 0) {
+    const headers = { [RECONNECT_AFTER_HEADER]: String(waitMs) }
+    return { status: 429, code: 'rate_limited', message: 'This box connects too often.', headers }
+  }
   const spoken = headerValue(request, PROTOCOL_HEADER)
   if (spoken !== String(PROTOCOL_VERSION)) {
     const message = `This coordinator speaks version ${PROTOCOL_VERSION} of the agent protocol.`
@@ -147,6 +154,7 @@ const REASONS: Record<number, string> = {
   401: 'Unauthorized',
   409: 'Conflict',
   426: 'Upgrade Required',
+  429: 'Too Many Requests',
   503: 'Service Unavailable',
 }
 

@@ -71,7 +71,7 @@ export function openSession({ ws, socket, identity, liveness, random }: SessionO
     ws.terminate()
     end(reason)
   }
-  h2.once('error', (error) => destroy(`HTTP/2: ${error.message}`))
+  h2.on('error', (error) => destroy(`HTTP/2: ${error.message}`))
   h2.once('goaway', (code) => destroy(`the agent ended the session (code ${code})`))
   h2.once('close', () => destroy('the connection ended'))
   ws.on('error', (error) => destroy(`WebSocket: ${error.message}`))

@@ -12,6 +12,9 @@ export type TransferHub = Transfers & {
   close(): void
 }
 
+/** A transfer on which nothing has moved for this long is given up: its box may be gone without a word. */
+const IDLE_MS = 120_000
+
 type Pending = { boxId: string; settle(dialed: DialedTransfer): void; fail(error: Error): void }
 
 /** @param options.dialMs how long the agent has to dial. */
@@ -69,7 +72,10 @@ export function createTransfers(options: {
     },
     handleTransfer(request, response) {
       take(request).then(
-        (transfer) => transfer.settle({ request, response }),
+        (transfer) => {
+          request.socket.setTimeout(IDLE_MS, () => request.socket.destroy())
+          transfer.settle({ request, response })
+        },
         (error: unknown) => {
           const known = error instanceof ApiError
           if (!known) options.log.error({ err: error }, 'a transfer could not be accepted')

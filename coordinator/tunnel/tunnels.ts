@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import { LIVENESS, type LivenessSettings } from '../../shared/liveness.ts'
 import { createAcceptor } from './accept.ts'
+import { createAttemptLimit } from './attempt-limit.ts'
 import type { Authenticate } from './credentials.ts'
 import { createRegistry } from './registry.ts'
 import { type FollowOptions, followReports, type Ingest } from './reports.ts'
@@ -56,6 +57,7 @@ export function createTunnels(options: TunnelsOptions): TunnelHub {
     log,
     authenticate,
     registry,
+    attempts: createAttemptLimit(clock),
     liveness,
     random,
     incumbentAnswerMs: options.incumbentAnswerMs ?? 3000,

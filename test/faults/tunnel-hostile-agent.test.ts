@@ -159,6 +159,7 @@ t.test('a flood of pings from a box that does not read piles up no answers', asy
     if (sent % 500 === 0) await until('the pings are taken', () => ws.bufferedAmount === 0)
   }
   await others()
+  t.equal(ws.readyState, ws.OPEN, 'all were taken')
   const grown = process.memoryUsage().rss - before
   ws.terminate()
   t.ok(grown < 64 * 1024 * 1024, `grew by ${grown} bytes`)
