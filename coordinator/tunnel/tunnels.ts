@@ -26,8 +26,9 @@ export type TunnelsOptions = {
   helloMs?: number
   transferDialMs?: number
   reportRetryMs?: FollowOptions['retryMs']
-  /** drain(): how long requests in flight may go on, and over how long the agents' return is spread. */
+  /** drain(): how long requests in flight may go on. */
   drainMs?: number
+  /** Over how long the return of agents that were sent away is spread; by default it grows with their number. */
   reconnectSpreadMs?: number
 }
 
@@ -43,16 +44,22 @@ export type TunnelHub = Tunnels & {
   close(): Promise<void>
 }
 
+/** A restart takes about this long; then 200 agents a second come back, which a coordinator takes with TLS too. */
+const RETURN_AFTER_MS = 500
+const SPREAD_PER_AGENT_MS = 5
+const MAX_SPREAD_MS = 60_000
+
 export function createTunnels(options: TunnelsOptions): TunnelHub {
   const { log, clock, authenticate, ingest, random = Math.random, liveness = LIVENESS } = options
-  const { reconnectSpreadMs = 5000, drainMs = 10_000 } = options
+  const { drainMs = 10_000 } = options
   const registry = createRegistry()
   const live = new Set<Session>()
   const transfers = createTransfers({ log, authenticate, dialMs: options.transferDialMs ?? 10_000 })
   const retry = options.reportRetryMs === undefined ? {} : { retryMs: options.reportRetryMs }
   let draining = false
 
-  const reconnectAfterMs = () => Math.floor(500 + reconnectSpreadMs * random())
+  let spreadMs = options.reconnectSpreadMs ?? 0
+  const reconnectAfterMs = () => Math.floor(RETURN_AFTER_MS + spreadMs * random())
   const acceptor = createAcceptor({
     log,
     authenticate,
@@ -100,6 +107,7 @@ export function createTunnels(options: TunnelsOptions): TunnelHub {
     transfers,
     async drain() {
       draining = true
+      spreadMs = options.reconnectSpreadMs ?? Math.min(MAX_SPREAD_MS, live.size * SPREAD_PER_AGENT_MS)
       const until = clock.now() + drainMs
       await Promise.all([...live].map((session) => drainOne(session, until)))
     },
