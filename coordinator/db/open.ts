@@ -1,4 +1,5 @@
 // Opens the database, brings its tables up to date and refuses to share a SQLite file.
+import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { Kysely, type PostgresPool } from 'kysely'
 import { Migrator } from 'kysely/migration'
@@ -33,6 +34,7 @@ export async function openDatabase(config: DatabaseConfig): Promise<Db> {
 }
 
 function openFile(file: string): DatabaseSync {
+  createPrivate(file)
   const database = new DatabaseSync(file, { timeout: LOCK_WAIT_MS })
   try {
     // The lock mode comes first: WAL then needs no shared-memory file. FULL: an answered write survives a power cut.
@@ -51,6 +53,18 @@ function openFile(file: string): DatabaseSync {
     throw error
   }
   return database
+}
+
+/**
+ * For its owner alone from the beginning; SQLite gives its other files the same mode. A file that is there is not
+ * even opened: closing it again would drop the locks this process holds on it.
+ */
+function createPrivate(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  }
 }
 
 const isBusy = (error: unknown): boolean =>

@@ -32,7 +32,13 @@ export async function startPostgres(): Promise<Postgres | { missing: string }> {
     'fsync=off',
     'max_connections=50',
   ]
-  const server = spawn(join(bin, 'postgres'), ['-D', data, ...settings.flatMap((s) => ['-c', s])], options)
+  const flags = settings.flatMap((setting) => ['-c', setting])
+  // The shell ends the server when its input closes: also when this process is killed.
+  const script = '"$0" "$@" & server=$!; read _; kill -INT $server; wait $server'
+  const server = spawn('sh', ['-c', script, join(bin, 'postgres'), '-D', data, ...flags], {
+    ...options,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
   const exited = once(server, 'exit')
 
   const connect = (database: string, types?: pg.CustomTypesConfig) => {
@@ -43,7 +49,7 @@ export async function startPostgres(): Promise<Postgres | { missing: string }> {
   }
 
   async function stop(): Promise<void> {
-    server.kill('SIGINT')
+    server.stdin?.end()
     await exited
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   }

@@ -1,6 +1,7 @@
 // What is particular to the SQLite file: one coordinator at a time, and answered writes that stay.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { statSync } from 'node:fs'
 import t from 'tap'
 import { openDatabase } from '../../../coordinator/db/open.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
@@ -15,6 +16,14 @@ t.test('a second coordinator on the same data is refused with a sentence', async
   await first.destroy()
   const second = await openDatabase({ kind: 'sqlite', file })
   await second.destroy()
+})
+
+t.test('only its owner can read the data', async (t) => {
+  const file = databaseFile(t)
+  const db = await openDatabase({ kind: 'sqlite', file })
+  t.teardown(() => db.destroy())
+  await db.deleteFrom('workspaces').execute()
+  for (const name of [file, `${file}-wal`]) t.equal(statSync(name).mode & 0o777, 0o600, name)
 })
 
 t.test('a query that goes round its transaction is refused, not left waiting', async (t) => {

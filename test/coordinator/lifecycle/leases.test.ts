@@ -1,6 +1,6 @@
 // Several coordinators on one database: no step is run by two of them.
 import t from 'tap'
-import { claimNext, release, renew, stepDone } from '../../../coordinator/lifecycle/claim.ts'
+import { claimNext, release, renew, stepDone, stepFailed } from '../../../coordinator/lifecycle/claim.ts'
 import { setUp } from '../../support/coordinators.ts'
 import { onEachDatabase } from '../../support/db.ts'
 
@@ -29,6 +29,26 @@ onEachDatabase(t, async (t, newDb) => {
     )
     await release(db, id, other)
     t.match(await claimNext(db, id, lease(mine, 6504)), { claim: { step: 'provision' } })
+  })
+
+  t.test('a step that ends after something else was wanted does not speak for that', async (t) => {
+    const { db, owner, boxes } = await setUp(t, await newDb(t))
+    const { id } = await boxes.create(owner, {})
+    await db.deleteFrom('jobs').execute()
+    await db.updateTable('boxes').set({ observed_state: 'running' }).execute()
+    await boxes.suspend(owner, id)
+    const lease = { owner: 'a', now: 5000, leaseMs: 1000 }
+    const claimed = await claimNext(db, id, lease)
+    if (typeof claimed === 'string' || !('claim' in claimed)) return t.fail('nothing was claimed')
+    await boxes.remove(owner, id)
+    await stepDone(db, claimed.claim, {}, lease)
+    const failure = { message: 'no', permanent: false, retryAt: () => 9e12 }
+    await stepFailed(db, claimed.claim, failure, lease)
+    t.match(await boxes.get(owner, id), {
+      box: { observedState: 'suspending' },
+      job: { op: 'delete', step: 'destroy', attempt: 0, lastError: null },
+    })
+    t.match(await claimNext(db, id, lease), { claim: { op: 'delete' } })
   })
 
   t.test('three at once, many boxes: each machine is made and started once', async (t) => {
