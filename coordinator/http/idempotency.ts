@@ -43,36 +43,68 @@ export type IdempotentRequest = {
 
 export type IdempotentAnswer = { status: number; body: string; replayed: boolean }
 
-/**
- * Runs `run` in a transaction that commits together with its answer, unless the key has an answer already.
- * Throws invalid_idempotency_key, idempotency_key_reused or idempotency_in_progress; what `run` throws frees the key.
- */
-export async function idempotently(
-  { db, clock }: { db: Db; clock: Clock },
+export type Idempotently = (
   request: IdempotentRequest,
   run: (trx: Trx) => Promise<unknown>,
-): Promise<IdempotentAnswer> {
-  const { header, route, actor, params, body, status } = request
-  if (typeof header !== 'string' || !KEY.test(header)) throw new ApiError('invalid_idempotency_key')
-  const place: IdempotencyPlace = { workspace_id: actor.workspaceId, route, key: header }
-  const mine = { ...place, fingerprint: fingerprint(actor, params, body), created_at: clock.now() }
-  const earlier = await claimKey(db, mine, mine.created_at - LIMITS.idempotencyWindowMs)
-  if (earlier) {
-    if (earlier.fingerprint !== mine.fingerprint) throw new ApiError('idempotency_key_reused')
-    if (earlier.status === null)
-      throw new ApiError('idempotency_in_progress', undefined, {
-        headers: { 'retry-after': RETRY_AFTER_SECONDS },
+) => Promise<IdempotentAnswer>
+
+/**
+ * The returned function runs `run` in a transaction that commits together with its answer, unless the key has an
+ * answer already. Throws invalid_idempotency_key, idempotency_key_reused or idempotency_in_progress; what `run`
+ * throws frees the key.
+ */
+export function createIdempotency({ db, clock }: { db: Db; clock: Clock }): Idempotently {
+  /** Fingerprints of what runs in this process: its rows cannot be looked at while SQLite is in its transaction. */
+  const running = new Map<string, string>()
+
+  async function runOnce(
+    place: IdempotencyPlace,
+    mine: string,
+    status: number,
+    run: (trx: Trx) => Promise<unknown>,
+  ): Promise<IdempotentAnswer> {
+    const now = clock.now()
+    const row = { ...place, fingerprint: mine, created_at: now }
+    const earlier = await claimKey(db, row, now - LIMITS.idempotencyWindowMs)
+    if (earlier) {
+      refuseUnlessSame(earlier.fingerprint, mine)
+      if (earlier.status === null) throw inProgress()
+      return { status: earlier.status, body: earlier.body ?? '', replayed: true }
+    }
+    try {
+      return await transaction(db, async (trx) => {
+        const answer = { status, body: JSON.stringify(await run(trx)) }
+        await keepAnswer(trx, place, answer)
+        return { ...answer, replayed: false }
       })
-    return { status: earlier.status, body: earlier.body ?? '', replayed: true }
+    } catch (error) {
+      await releaseKey(db, place)
+      throw error
+    }
   }
-  try {
-    return await transaction(db, async (trx) => {
-      const answer = { status, body: JSON.stringify(await run(trx)) }
-      await keepAnswer(trx, place, answer)
-      return { ...answer, replayed: false }
-    })
-  } catch (error) {
-    await releaseKey(db, place)
-    throw error
+
+  return async ({ header, route, actor, params, body, status }, run) => {
+    if (typeof header !== 'string' || !KEY.test(header)) throw new ApiError('invalid_idempotency_key')
+    const place: IdempotencyPlace = { workspace_id: actor.workspaceId, route, key: header }
+    const mine = fingerprint(actor, params, body)
+    const name = JSON.stringify(place)
+    const other = running.get(name)
+    if (other !== undefined) {
+      refuseUnlessSame(other, mine)
+      throw inProgress()
+    }
+    running.set(name, mine)
+    try {
+      return await runOnce(place, mine, status, run)
+    } finally {
+      running.delete(name)
+    }
   }
 }
+
+function refuseUnlessSame(theirs: string, mine: string): void {
+  if (theirs !== mine) throw new ApiError('idempotency_key_reused')
+}
+
+const inProgress = () =>
+  new ApiError('idempotency_in_progress', undefined, { headers: { 'retry-after': RETRY_AFTER_SECONDS } })

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { LIMITS } from '../../shared/limits.ts'
 import type { Db } from '../db/open.ts'
 import { assertAccess } from './access.ts'
 import type { Actor } from './actor.ts'
@@ -9,7 +10,7 @@ import { authenticate, type FindKey } from './auth.ts'
 import { readBodies } from './body.ts'
 import { assertCliVersion } from './cli-version.ts'
 import { type Host, sendError } from './errors.ts'
-import { idempotently } from './idempotency.ts'
+import { createIdempotency, type Idempotently } from './idempotency.ts'
 import { allowedMethods } from './methods.ts'
 import type { Route, RouteInput } from './route.ts'
 import { validate } from './validate.ts'
@@ -43,6 +44,13 @@ export type Mount = {
 const CLI_VERSION = 'x-service-cli-version'
 const IDEMPOTENCY_KEY = 'idempotency-key'
 
+/** Spec §4.1.2: gzip over 1 KiB. */
+export const COMPRESSION = {
+  encodings: ['gzip' as const],
+  threshold: LIMITS.gzipFromBytes + 1,
+  customTypes: /^application\/json(;|$)/,
+}
+
 /** The one success status of the route. */
 export function successStatus({ method, path, answers }: Route): number {
   const [status, ...more] = Object.keys(answers).map(Number)
@@ -59,6 +67,7 @@ export async function admit(request: FastifyRequest, host: Host, context: HttpCo
 /** Registers the routes and their host's 401, 404 and 405 under the prefix. */
 export function mountRoutes(app: FastifyInstance, mount: Mount): void {
   const { prefix, base = '', host, routes, context } = mount
+  const idempotently = createIdempotency(context)
   const methodsOf = allowedMethods(routes.map(({ method, path }) => ({ method, path: prefix + base + path })))
 
   app.register(
@@ -79,13 +88,15 @@ export function mountRoutes(app: FastifyInstance, mount: Mount): void {
         scope.route({
           method: route.method,
           url: base + route.path,
+          // Bytes and streams are never compressed: the plugin's own list of types would have them be.
+          ...(route.answers[successStatus(route)] === null && { compress: false as const }),
           config: {
             route,
             rawBody: route.rawBody ?? false,
             bodyLimit: route.bodyLimit,
             hasBody: route.request?.body !== undefined,
           },
-          handler: handler(route, host, context),
+          handler: handler(route, host, idempotently),
         })
       }
     },
@@ -100,7 +111,7 @@ function unknownRoute(request: FastifyRequest, methodsOf: (path: string) => stri
   return new ApiError('method_not_allowed', undefined, { headers: { allow: methods.join(', ') } })
 }
 
-function handler(route: Route, host: Host, context: HttpContext) {
+function handler(route: Route, host: Host, idempotently: Idempotently) {
   const status = successStatus(route)
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { params, query, body, actor } = request
@@ -110,10 +121,8 @@ function handler(route: Route, host: Host, context: HttpContext) {
     const header = request.headers[IDEMPOTENCY_KEY]
     if (route.idempotent && header !== undefined) {
       const name = `${route.method} ${route.path}`
-      const answer = await idempotently(
-        context,
-        { header, route: name, actor, params, body, status },
-        async (trx) => route.handle({ ...input, trx }),
+      const answer = await idempotently({ header, route: name, actor, params, body, status }, async (trx) =>
+        route.handle({ ...input, trx }),
       )
       if (answer.replayed) reply.header('idempotent-replayed', 'true')
       return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.body)

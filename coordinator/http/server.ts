@@ -6,12 +6,11 @@ import compress from '@fastify/compress'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
-import { LIMITS } from '../../shared/limits.ts'
 import { TRANSFER_PATH } from '../../shared/protocol.ts'
 import { answerClientError, type Host, sendError } from './errors.ts'
 import { type Health, mountHealth } from './health.ts'
 import type { Listening } from './listen.ts'
-import { admit, type HttpContext, mountRoutes } from './mount.ts'
+import { admit, COMPRESSION, type HttpContext, mountRoutes } from './mount.ts'
 import { describeApi } from './openapi.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
 import type { Route } from './route.ts'
@@ -88,12 +87,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     )
     return reply
   })
-  await app.register(compress, {
-    encodings: ['gzip'],
-    threshold: LIMITS.gzipFromBytes + 1,
-    customTypes: /^application\/json(;|$)/,
-    globalDecompression: false,
-  })
+  await app.register(compress, { ...COMPRESSION, globalDecompression: false })
   mountHealth(app, health)
   mountRoutes(app, { prefix: CONTROL_PREFIX, host: 'control', routes: control, context })
   mountRoutes(app, { prefix: EDGE_PREFIX, base: EDGE_BASE, host: 'edge', routes: edge, context })

@@ -36,6 +36,11 @@ export async function testServer(t: Test, options: TestServerOptions = {}) {
   const { control = [], edge = [], keys = {}, clock = { now: () => Date.now() } } = options
   const folder = mkdtempSync(join(tmpdir(), 'boxwood-http-'))
   const db = await openDatabase({ kind: 'sqlite', file: join(folder, 'test.db') })
+  for (const id of ['ws_1', 'ws_2'])
+    await db
+      .insertInto('workspaces')
+      .values({ id, name: id, zero_data_retention: 0, created_at: 0 })
+      .execute()
   const found = new Map<string, Found>(
     Object.entries({ dcp_owner: { actor }, ...keys }).map(([key, whose]) => [hashOf(key), whose]),
   )

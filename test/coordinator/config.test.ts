@@ -1,0 +1,74 @@
+// The configuration: defaults, every form that is taken, and a clear sentence for each that is not.
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import t from 'tap'
+import { loadConfig, VARIABLES } from '../../coordinator/config.ts'
+
+t.test('nothing needs to be set', async (t) => {
+  t.same(loadConfig({}), {
+    listen: { host: '127.0.0.1', port: 7070 },
+    dataDir: resolve('.boxwood'),
+    publicUrl: null,
+    logLevel: 'info',
+    isolation: 'auto',
+    edgeRate: 20,
+    edgeConcurrency: 8,
+  })
+  t.same(loadConfig({ BOXWOOD_LISTEN: '' }), loadConfig({}), 'empty is not set')
+})
+
+t.test('what is set is taken', async (t) => {
+  const config = loadConfig({
+    BOXWOOD_LISTEN: '[::1]:0',
+    BOXWOOD_DATA: '/srv/boxes',
+    BOXWOOD_PUBLIC_URL: 'https://boxes.example.com/',
+    BOXWOOD_LOG: 'debug',
+    BOXWOOD_LOCAL_ISOLATION: 'process',
+    BOXWOOD_EDGE_RATE: '500',
+    BOXWOOD_EDGE_CONCURRENCY: '64',
+  })
+  t.match(config, {
+    listen: { host: '::1', port: 0 },
+    dataDir: '/srv/boxes',
+    publicUrl: 'https://boxes.example.com',
+    logLevel: 'debug',
+    isolation: 'process',
+    edgeRate: 500,
+    edgeConcurrency: 64,
+  })
+  t.same(loadConfig({ BOXWOOD_LISTEN: 'localhost:65535' }).listen, { host: 'localhost', port: 65535 })
+})
+
+t.test('each wrong form is refused', async (t) => {
+  for (const [name, values] of Object.entries({
+    BOXWOOD_LISTEN: ['7070', 'localhost', '127.0.0.1:65536', '::1:7070', 'http://a:1', ':7070', 'a b:1'],
+    BOXWOOD_PUBLIC_URL: ['boxes.example.com', 'ftp://a', 'https://a/path', 'https://u:p@a', 'https://a?b'],
+    BOXWOOD_LOG: ['loud'],
+    BOXWOOD_LOCAL_ISOLATION: ['docker'],
+    BOXWOOD_EDGE_RATE: ['0', '-1', '1.5', 'many', '1e3'],
+    BOXWOOD_EDGE_CONCURRENCY: ['0'],
+  }))
+    for (const value of values)
+      t.throws(() => loadConfig({ [name]: value }), { message: new RegExp(`^${name} must`) })
+})
+
+t.test('all wrong variables are reported together', async (t) => {
+  t.throws(() => loadConfig({ BOXWOOD_LISTEN: 'x', BOXWOOD_LOG: 'loud', BOXWOOD_EDGE_RATE: '0' }), {
+    message: /^BOXWOOD_LISTEN .*\nBOXWOOD_LOG .*"loud"\.\nBOXWOOD_EDGE_RATE .*$/,
+  })
+})
+
+t.test('the table in the README has every variable and its default', async (t) => {
+  const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
+  const rows = readme.split('\n').filter((line) => line.startsWith('| `BOXWOOD_'))
+  const table = new Map(
+    rows
+      .map((row) => row.split('|').map((cell) => cell.trim()))
+      .map(([, name, fallback]) => [name, fallback]),
+  )
+  for (const [name, variable] of Object.entries(VARIABLES)) {
+    const shown = 'shownDefault' in variable ? variable.shownDefault : `\`${variable.default}\``
+    t.equal(table.get(`\`${name}\``), shown, name)
+  }
+  t.equal(table.size, Object.keys(VARIABLES).length, 'and no other')
+})
