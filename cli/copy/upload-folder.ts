@@ -30,7 +30,7 @@ if [ ! -d "$dst" ]; then
 else
   tar -xpof "$tar" -C "$dst"
 fi
-cd "$dst" && pwd -P`
+(cd "$dst" && pwd -P)`
 
 /** `name` is what the folder is called inside an existing one; '' puts its contents there. */
 export async function uploadFolder(edge: Edge, source: string, path: string, name: string): Promise<Copied> {

@@ -3,9 +3,10 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Test } from 'tap'
@@ -30,7 +31,7 @@ export type FakeCoordinator = {
 type Handler = (request: IncomingMessage, response: ServerResponse, match: string[]) => Promise<void>
 
 export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
-  const homes = t.testdir({})
+  const homes = await mkdtemp(join(tmpdir(), 'box-homes-'))
   const boxes: Box[] = []
   const requests: FakeCoordinator['requests'] = []
   const planned: [string, (response: ServerResponse, request: IncomingMessage) => void][] = []
@@ -161,6 +162,7 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
   t.teardown(() => {
     server.closeAllConnections()
     server.close()
+    return rm(homes, { recursive: true, force: true })
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
