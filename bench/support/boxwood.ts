@@ -1,6 +1,6 @@
 // A coordinator with its first box, started as its user would, and a client that keeps its connections.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -125,14 +125,13 @@ function pidOf({ pid }: ChildProcess): number {
   return pid
 }
 
-/** The box's agent as this machine sees it: the node process whose environment names the box. */
+/** The box's agent as this machine sees it: the process running Node whose environment names the box. */
 async function findAgent(boxId: string): Promise<number> {
   for (const pid of await readdir('/proc')) {
     if (!/^\d+$/.test(pid)) continue
+    const program = await readlink(`/proc/${pid}/exe`).catch(() => '')
     const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
-    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
-    if (environment.includes(`BOXWOOD_BOX=${boxId}`) && /node[^\0]*\0.*agent\/main\.ts/.test(command))
-      return Number(pid)
+    if (/node$/.test(program) && environment.includes(`BOXWOOD_BOX=${boxId}`)) return Number(pid)
   }
   throw new Error(`no agent of box ${boxId} among the processes`)
 }

@@ -1,0 +1,53 @@
+// Child of fleet.ts: the tunnels of many boxes from one process, each with its heartbeat; tells when all are up.
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { buildAgentApp } from '../agent/app.ts'
+import { reportRoutes } from '../agent/reports/routes.ts'
+import { openSpool } from '../agent/reports/spool.ts'
+import { openState } from '../agent/state.ts'
+import { startTunnel } from '../agent/tunnel/tunnel.ts'
+import { systemClock } from '../shared/clock.ts'
+import type { Fleet } from './fleet.ts'
+
+process.once('message', async ({ url, boxes }: Fleet) => {
+  const log = pino({ level: 'error' }, pino.destination(2))
+  const folder = await mkdtemp(join(tmpdir(), 'boxwood-fleet-agents-'))
+  const state = await openState(folder, log)
+  const spool = await openSpool({ folder: join(folder, 'reports'), state, log })
+  const vitals = async () => ({
+    cpu_pct: 1,
+    mem_pct: 2,
+    disk_pct: 3,
+    idle_for_sec: 4,
+    listeners_count: 5,
+    agent_version: 'bench',
+  })
+  const app = buildAgentApp({
+    log,
+    routes: [(scope) => reportRoutes(scope, { spool, vitals, log, clock: systemClock })],
+  })
+  await app.ready()
+  const started = performance.now()
+  let up = 0
+  app.server.on('session', () => {
+    up += 1
+    if (up === boxes.length) process.send?.(performance.now() - started)
+  })
+  for (const { boxId, token } of boxes)
+    startTunnel({
+      url,
+      boxId,
+      readToken: async () => token,
+      instanceId: randomUUID(),
+      server: app.server,
+      log,
+      clock: systemClock,
+    })
+  process.on('SIGTERM', async () => {
+    await rm(folder, { recursive: true, force: true })
+    process.exit(0)
+  })
+})

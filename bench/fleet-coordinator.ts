@@ -1,0 +1,43 @@
+// Child of fleet.ts: a real coordinator whose machines exist on paper only; tells where it is and every box's token.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startCoordinator } from '../coordinator/app.ts'
+import { loadConfig } from '../coordinator/config.ts'
+import type { Provider } from '../coordinator/lifecycle/provider.ts'
+import type { Fleet } from './fleet.ts'
+
+const count = Number(process.argv[2])
+const data = await mkdtemp(join(tmpdir(), 'boxwood-fleet-'))
+const tokens = new Map<string, string>()
+
+const provider: Provider = {
+  name: 'paper',
+  describe: () => 'machines on paper',
+  async create({ boxId, agentToken }) {
+    tokens.set(boxId, agentToken)
+    return { isolation: null }
+  },
+  start: async () => ({ isolation: null }),
+  stop: async () => undefined,
+  destroy: async () => undefined,
+  inspect: async () => 'running',
+  close: async () => undefined,
+}
+
+const config = loadConfig({ BOXWOOD_DATA: data, BOXWOOD_LISTEN: '127.0.0.1:0', BOXWOOD_LOG: 'error' })
+const coordinator = await startCoordinator(config, { provider })
+const { owner, context } = coordinator
+if (!owner) throw new Error('the coordinator has no owner')
+while ((await context.boxes.list(owner, { live: true })).length < count) await context.boxes.create(owner, {})
+while (tokens.size < count) await new Promise((resolve) => setTimeout(resolve, 20))
+process.on('SIGTERM', async () => {
+  await coordinator.close()
+  await rm(data, { recursive: true, force: true })
+  process.exit(0)
+})
+const fleet: Fleet = {
+  url: coordinator.url,
+  boxes: [...tokens].map(([boxId, token]) => ({ boxId, token })),
+}
+process.send?.(fleet)
