@@ -1,0 +1,115 @@
+// The coordinator as a program: what it prints and leaves behind, and how it takes signals and bad starts.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+
+const MAIN = join(import.meta.dirname, '../../coordinator/main.ts')
+
+function dataFolder(t: Test): string {
+  const dir = mkdtempSync(join(tmpdir(), 'boxwood-main-'))
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
+
+/** Runs main.ts; its boxes end with the test. */
+function run(t: Test, dir: string, env: Record<string, string> = {}) {
+  const child: ChildProcess = spawn(process.execPath, [MAIN], {
+    env: { ...process.env, BOXWOOD_DATA: dir, BOXWOOD_LISTEN: '127.0.0.1:0', BOXWOOD_LOG: 'warn', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name]?.setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text
+    })
+  const exited = once(child, 'close').then(([code]) => code as number | null)
+  t.teardown(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGINT')
+    await exited
+  })
+  async function printed(pattern: RegExp): Promise<string> {
+    const deadline = performance.now() + 30_000
+    for (;;) {
+      const found = pattern.exec(output.stdout)
+      if (found) return found[1] ?? found[0]
+      if (child.exitCode !== null || performance.now() > deadline)
+        throw new Error(`It never printed ${pattern}: ${output.stdout}${output.stderr}`)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+  return { child, output, exited, printed }
+}
+
+const get = async (url: string, dir: string, path: string) =>
+  (
+    await fetch(url + path, {
+      headers: { authorization: `Bearer ${readFileSync(join(dir, 'owner.key'), 'utf8').trim()}` },
+    })
+  ).json()
+
+t.test('a first start prints what a person needs, and SIGTERM leaves the boxes running', async (t) => {
+  const dir = dataFolder(t)
+  const { child, output, exited, printed } = run(t, dir)
+  const name = await printed(/npx box exec (\S+) -- uname -a/)
+  const url = await printed(/listens on (http:\S+)\.\n/)
+  t.match(output.stdout, join(dir, 'owner.key'))
+  t.match(output.stdout, /isolation level \w+/)
+  t.equal(statSync(join(dir, 'owner.key')).mode & 0o777, 0o600)
+  t.equal(statSync(dir).mode & 0o066, 0)
+  t.same(JSON.parse(readFileSync(join(dir, 'coordinator.json'), 'utf8')), { url, pid: child.pid })
+  const { boxes } = (await get(url, dir, '/api/v1/boxes')) as { boxes: { hostname: string }[] }
+  t.same(
+    boxes.map(({ hostname }) => hostname),
+    [name],
+  )
+
+  await t.test('a second one on the same data is refused', async (t) => {
+    const second = run(t, dir)
+    t.equal(await second.exited, 1)
+    t.match(second.output.stderr, /^Another coordinator uses this data folder.*\n$/)
+  })
+
+  child.kill('SIGTERM')
+  child.kill('SIGTERM')
+  t.equal(await exited, 0)
+  t.match(output.stdout, 'The boxes run on')
+  t.notOk(existsSync(join(dir, 'coordinator.json')))
+
+  const again = run(t, dir)
+  t.equal(await again.printed(/npx box exec (\S+) -- uname -a/), name, 'the next start has the same box')
+  again.child.kill('SIGINT')
+  again.child.kill('SIGINT')
+  t.equal(await again.exited, 0, 'npm passing the signal on is no second Ctrl-C')
+  t.match(again.output.stdout, 'Suspending the boxes')
+})
+
+t.test('wrong configuration: every variable at once, exit code 2', async (t) => {
+  const { exited, output } = run(t, dataFolder(t), { BOXWOOD_LISTEN: 'here', BOXWOOD_EDGE_RATE: '-1' })
+  t.equal(await exited, 2)
+  t.match(output.stderr, /^BOXWOOD_LISTEN must .*\nBOXWOOD_EDGE_RATE must .*\n$/)
+})
+
+t.test('a port in use, in one sentence', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const { port } = other.address() as AddressInfo
+  const { exited, output } = run(t, dataFolder(t), { BOXWOOD_LISTEN: `127.0.0.1:${port}` })
+  t.equal(await exited, 1)
+  t.match(
+    output.stderr,
+    new RegExp(`^The coordinator cannot listen on 127.0.0.1:${port}: .*BOXWOOD_LISTEN.\\n$`),
+  )
+})
+
+t.test('a data folder that cannot be one, in one sentence', async (t) => {
+  const file = join(dataFolder(t), 'file')
+  writeFileSync(file, '')
+  const { exited, output } = run(t, join(file, 'data'))
+  t.equal(await exited, 1)
+  t.match(output.stderr, /^The data folder .* cannot be used \(ENOTDIR\).*\n$/)
+})
