@@ -159,7 +159,7 @@ const localProvider = (config: Config, log: Logger): Promise<Provider> =>
     dataDir: config.dataDir,
     log,
     isolation: config.isolation,
-    runtimeRoot: join(import.meta.dirname, '..'),
+    projectRoot: join(import.meta.dirname, '..'),
   })
 
 /** These two throw sentences meant for whoever started the coordinator. */

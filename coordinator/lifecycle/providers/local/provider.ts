@@ -21,6 +21,7 @@ import {
   writeMachine,
 } from './machine-file.ts'
 import { isAlive } from './proc.ts'
+import { buildRuntime, NODE_FLAGS, RUNTIME_FILES } from './runtime.ts'
 import { boxView, INSIDE, MAPPED_UID, writeEtc } from './view.ts'
 
 export type LocalProviderOptions = {
@@ -28,8 +29,8 @@ export type LocalProviderOptions = {
   log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
   /** `auto` takes the best that works here; a level that is named and does not work is an error. */
   isolation: 'auto' | Level
-  /** The project's root: boxes see its agent/, shared/ and node_modules/. */
-  runtimeRoot: string
+  /** The project's root, whose agent the boxes run. */
+  projectRoot: string
   nodePath?: string
   /** How long processes may take to end by themselves, ms. */
   graceMs?: number
@@ -41,13 +42,14 @@ export type LocalProviderOptions = {
 export async function createLocalProvider(options: LocalProviderOptions): Promise<Provider> {
   const { log, isolation, graceMs = 5_000, nodePath = process.execPath } = options
   const dataDir = resolve(options.dataDir)
-  const runtimeRoot = resolve(options.runtimeRoot)
+  const projectRoot = resolve(options.projectRoot)
   const boxesDir = join(dataDir, 'boxes')
   const isRoot = process.getuid?.() === 0
   await mkdir(boxesDir, { recursive: true })
   await sweep(boxesDir)
+  const runtimeDir = await buildRuntime(projectRoot, dataDir)
   const candidates = isolation === 'auto' ? ALL_LEVELS : [isolation]
-  const choice = await chooseLevel(candidates, { boxesDir, dataDir, runtimeRoot, nodePath })
+  const choice = await chooseLevel(candidates, { boxesDir, dataDir, projectRoot, runtimeDir, nodePath })
   if (choice.level === null && isolation !== 'auto') throw new PermanentProviderError(impossible(choice))
   const cgroups = await probeCgroups()
   log.info(
@@ -57,7 +59,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
 
   const inTurn = perBox()
   const initScriptOf = (level: Level) =>
-    level === 'process' ? join(runtimeRoot, 'agent/init/init.sh') : INSIDE.init
+    level === 'process' ? join(projectRoot, 'agent/init/init.sh') : INSIDE.init
 
   /** The machine as it is: a box that was started by a coordinator that died at once is found and remembered. */
   async function load(paths: BoxPaths): Promise<Machine | null> {
@@ -126,11 +128,13 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     await writeMachine(paths, machine)
     const initScript = initScriptOf(level)
     const inside = level !== 'process'
-    const agent = inside ? [INSIDE.node, INSIDE.agent] : [nodePath, join(runtimeRoot, 'agent/main.ts')]
+    const agent = inside
+      ? [INSIDE.node, ...NODE_FLAGS, INSIDE.agent]
+      : [nodePath, ...NODE_FLAGS, join(runtimeDir, RUNTIME_FILES.agent)]
     const command = levelCommand[level]({
       uid,
       hostname,
-      mounts: inside ? boxView({ paths, runtimeRoot, nodePath, dataDir }) : [],
+      mounts: inside ? boxView({ paths, projectRoot, runtimeDir, nodePath, dataDir }) : [],
       scratch: paths.root,
       command: [initScript, ...(options.agentCommand ?? agent)],
     })

@@ -3,6 +3,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, realpat
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import type { BoxPaths } from './machine-file.ts'
+import { RUNTIME_FILES } from './runtime.ts'
 
 export type Mount =
   | { kind: 'ro'; from: string; at: string }
@@ -14,17 +15,15 @@ export type Mount =
 export const INSIDE = {
   home: '/home/box',
   state: '/var/lib/boxwood',
-  runtime: '/run/boxwood',
+  runtime: '/run/boxwood/agent',
   node: '/run/boxwood/bin/node',
-  init: '/run/boxwood/agent/init/init.sh',
-  agent: '/run/boxwood/agent/main.ts',
+  init: `/run/boxwood/agent/${RUNTIME_FILES.init}`,
+  agent: `/run/boxwood/agent/${RUNTIME_FILES.agent}`,
 } as const
 
 /** The uid of the box user where a user namespace maps it. */
 export const MAPPED_UID = 1000
 
-/** Of the project only what the agent needs; the data folder, often inside the project, is not among it. */
-const RUNTIME_PARTS = ['agent', 'shared', 'node_modules', 'package.json']
 const ROOT_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix']
 const ETC = [
   'alternatives bash.bashrc bashrc bash_completion.d ca-certificates ca-certificates.conf crypto-policies',
@@ -37,20 +36,23 @@ const ETC = [
 
 export type ViewInput = {
   paths: BoxPaths
-  runtimeRoot: string
-  nodePath: string
+  /** Never seen, nor is the data folder. */
+  projectRoot: string
   dataDir: string
+  /** Made by buildRuntime. */
+  runtimeDir: string
+  nodePath: string
 }
 
 /** The mounts in the order in which they are made; /proc, /dev and an empty root are made by the level itself. */
-export function boxView({ paths, runtimeRoot, nodePath, dataDir }: ViewInput): Mount[] {
+export function boxView({ paths, projectRoot, runtimeDir, nodePath, dataDir }: ViewInput): Mount[] {
   const mounts: Mount[] = []
   for (const at of ROOT_FOLDERS) {
     if (!existsSync(at)) continue
     if (lstatSync(at).isSymbolicLink()) mounts.push({ kind: 'link', to: readlinkSync(at), at })
     else mounts.push({ kind: 'ro', from: at, at })
   }
-  mounts.push(...masks([runtimeRoot, dataDir]))
+  mounts.push(...masks([projectRoot, dataDir]))
   for (const name of ETC) {
     const host = join('/etc', name)
     // The real path: resolv.conf and localtime are often links to what a box does not have.
@@ -61,10 +63,8 @@ export function boxView({ paths, runtimeRoot, nodePath, dataDir }: ViewInput): M
   }
   const cpus = '/sys/devices/system/cpu'
   if (existsSync(cpus)) mounts.push({ kind: 'ro', from: cpus, at: cpus })
-  for (const part of RUNTIME_PARTS) {
-    mounts.push({ kind: 'ro', from: join(runtimeRoot, part), at: join(INSIDE.runtime, part) })
-  }
   mounts.push(
+    { kind: 'ro', from: runtimeDir, at: INSIDE.runtime },
     { kind: 'ro', from: realpathSync(nodePath), at: INSIDE.node },
     { kind: 'link', to: '/run', at: '/var/run' },
     { kind: 'rw', from: paths.tmp, at: '/tmp' },

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { eachLevel, isRoot, makeDataDir, readWhenThere, runtimeRoot, startBox } from './support.ts'
+import { eachLevel, isRoot, makeDataDir, projectRoot, readWhenThere, startBox } from './support.ts'
 
 /** Prints `name=yes` or `name=no` for each question. */
 const questions = (hidden: Record<string, string>) => `
@@ -41,7 +41,7 @@ eachLevel(['bubblewrap', 'namespaces'], async (test, level) => {
     'owner-key': join(dataDir, 'owner.key'),
     'other-home': other.paths.home,
     'data-folder': dataDir,
-    coordinator: join(runtimeRoot, 'coordinator'),
+    coordinator: join(projectRoot, 'coordinator'),
     'coordinator-in-runtime': '/run/boxwood/coordinator',
   })
   const box = await startBox(test, { level, dataDir, script })

@@ -17,9 +17,10 @@ import {
   createLocalProvider,
   type LocalProviderOptions,
 } from '../../../../coordinator/lifecycle/providers/local/provider.ts'
+import { buildRuntime } from '../../../../coordinator/lifecycle/providers/local/runtime.ts'
 import { newUuid } from '../../../../shared/ids.ts'
 
-export const runtimeRoot = fileURLToPath(new URL('../../../..', import.meta.url))
+export const projectRoot = fileURLToPath(new URL('../../../..', import.meta.url))
 export const isRoot = process.getuid?.() === 0
 
 const DEADLINE_MS = 15_000
@@ -37,7 +38,8 @@ export function eachLevel(levels: readonly Level[], body: (test: Test, level: Le
   for (const level of levels) {
     t.test(level, async (test) => {
       const dataDir = await makeDataDir(test)
-      const probe = { boxesDir: dataDir, dataDir, runtimeRoot, nodePath: process.execPath }
+      const runtimeDir = await buildRuntime(projectRoot, dataDir)
+      const probe = { boxesDir: dataDir, dataDir, projectRoot, runtimeDir, nodePath: process.execPath }
       const { refused } = await chooseLevel([level], probe)
       if (refused[0] === undefined) await body(test, level)
       else test.pass('is possible here', { skip: refused[0].reason })
@@ -53,7 +55,7 @@ export function openProvider(dataDir: string, { level, script = '', ...rest }: O
   return createLocalProvider({
     dataDir,
     isolation: level,
-    runtimeRoot,
+    projectRoot,
     graceMs: 500,
     log: { info: () => {}, warn: () => {} },
     agentCommand: ['sh', '-c', `${script}\nexec sleep 600`],

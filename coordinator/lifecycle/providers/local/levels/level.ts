@@ -43,7 +43,13 @@ const CHECK_VIEW = `[ $$ = 1 ] || fail 'no process ids of its own'
 [ ! -w /proc/sys/kernel/printk ] || fail '/proc/sys can be written'
 echo >/dev/shm/probe && echo >/tmp/probe && : </dev/ptmx || fail '/dev or /tmp does not work'`
 
-export type ProbeInput = { boxesDir: string; dataDir: string; runtimeRoot: string; nodePath: string }
+export type ProbeInput = {
+  boxesDir: string
+  dataDir: string
+  projectRoot: string
+  runtimeDir: string
+  nodePath: string
+}
 
 /** Runs the probes, at most 5 s each; some 50 ms where the first one succeeds. */
 export async function chooseLevel(candidates: readonly Level[], input: ProbeInput): Promise<Choice> {
@@ -67,7 +73,7 @@ async function probe(level: Level, input: ProbeInput): Promise<string | null> {
     await makeFolders(paths, uid, !inside)
     await writeEtc(paths, PROBE_HOSTNAME, uid ?? MAPPED_UID)
     const node = inside ? INSIDE.node : input.nodePath
-    const init = inside ? INSIDE.init : join(input.runtimeRoot, 'agent/init/init.sh')
+    const init = inside ? INSIDE.init : join(input.projectRoot, 'agent/init/init.sh')
     const check = inside ? `${CHECK_USER}\n${CHECK_VIEW}` : CHECK_USER
     const command = levelCommand[level]({
       uid,

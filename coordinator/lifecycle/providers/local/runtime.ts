@@ -1,0 +1,82 @@
+// What a box gets of this project: the agent as one bundle, its init, and nothing else.
+import { createHash } from 'node:crypto'
+import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+
+/** Has a native part, which no bundle can hold; copied next to it. */
+const COPIED_PACKAGES = ['bufferutil', 'node-gyp-build']
+
+/** In the runtime folder. */
+export const RUNTIME_FILES = { agent: 'agent.mjs', init: 'init.sh' } as const
+
+/**
+ * Kept small because each command is a fork of the agent, which costs some 60 µs for every MiB it has written to:
+ * bundled, the agent has half as many of them as when its sources are loaded one by one.
+ */
+export const NODE_FLAGS = ['--max-semi-space-size=1'] as const
+
+/**
+ * Bundles the agent of this project into `<dataDir>/runtime/<hash of the content>` and returns that folder. One that
+ * is there already is used as it is, so a box that runs keeps the version it was started with.
+ */
+export async function buildRuntime(projectRoot: string, dataDir: string): Promise<string> {
+  const files = await bundle(projectRoot)
+  const hash = createHash('sha256')
+  for (const { name, bytes } of files) hash.update(name).update('\0').update(bytes)
+  const parent = join(dataDir, 'runtime')
+  const folder = join(parent, hash.digest('hex').slice(0, 16))
+  await mkdir(parent, { recursive: true })
+  if ((await readdir(parent)).includes(basename(folder))) return folder
+
+  const staging = `${folder}.${process.pid}`
+  await rm(staging, { recursive: true, force: true })
+  await mkdir(staging)
+  for (const { name, bytes } of files) await writeFile(join(staging, name), bytes)
+  for (const name of COPIED_PACKAGES)
+    await cp(join(projectRoot, 'node_modules', name), join(staging, 'node_modules', name), {
+      recursive: true,
+    })
+  await openToAll([parent, staging])
+  // Whole or not at all: a folder with this name is complete.
+  await rename(staging, folder)
+  return folder
+}
+
+async function bundle(projectRoot: string): Promise<{ name: string; bytes: Uint8Array }[]> {
+  const { build } = await import('esbuild')
+  const { outputFiles } = await build({
+    absWorkingDir: projectRoot,
+    entryPoints: { agent: 'agent/main.ts' },
+    outdir: '/',
+    write: false,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node24',
+    // Parts that are rarely used stay files of their own, and are loaded when they are.
+    splitting: true,
+    outExtension: { '.js': '.mjs' },
+    minifyWhitespace: true,
+    minifySyntax: true,
+    external: [...COPIED_PACKAGES, 'utf-8-validate'],
+    // CommonJS packages in the bundle ask for Node's own modules this way.
+    banner: {
+      js: "import{createRequire as createRequireHere}from'node:module';const require=createRequireHere(import.meta.url);",
+    },
+  })
+  const init = await readFile(join(projectRoot, 'agent/init/init.sh'))
+  return [
+    ...outputFiles.map(({ path, contents }) => ({ name: basename(path), bytes: contents })),
+    { name: RUNTIME_FILES.init, bytes: init },
+  ]
+}
+
+/** Whatever the coordinator's umask is, box users run these. */
+async function openToAll([parent, folder]: [string, string]): Promise<void> {
+  await chmod(parent, 0o755)
+  await chmod(folder, 0o755)
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const executable = entry.isDirectory() || entry.name === RUNTIME_FILES.init
+    await chmod(join(entry.parentPath, entry.name), executable ? 0o755 : 0o644)
+  }
+}
