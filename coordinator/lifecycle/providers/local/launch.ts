@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { SYSTEM_PATH } from './environment.ts'
 import type { BoxPaths } from './machine-file.ts'
 import { argvOf, childrenOf, identify, isAlive, type ProcessIdentity, parseStat } from './proc.ts'
 
@@ -46,10 +47,13 @@ export async function launch({ paths, cgroups, command, env, initScript }: Launc
   rmSync(paths.launched, { force: true })
   const log = openSync(paths.log, 'a', 0o600)
   const logStart = statSync(paths.log).size
-  const child = spawn('/bin/sh', ['-c', LAUNCHER, 'sh', paths.launched, ...cgroups, '--', ...command], {
+  // env -i: what watches this process may add to the environment of what it spawns, such as NODE_OPTIONS.
+  const assignments = Object.entries(env).map(([name, value]) => `${name}=${value}`)
+  const box = ['/usr/bin/env', '-i', ...assignments, ...command]
+  const child = spawn('/bin/sh', ['-c', LAUNCHER, 'sh', paths.launched, ...cgroups, '--', ...box], {
     detached: true,
     stdio: ['ignore', log, log],
-    env,
+    env: { PATH: SYSTEM_PATH },
     cwd: '/',
   })
   closeSync(log)
