@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import { systemClock } from '../shared/clock.ts'
 import { AGENT_VERSION } from '../shared/protocol.ts'
 import { buildAgentApp } from './app.ts'
-import { type AgentConfig, readToken } from './config.ts'
+import { type AgentConfig, readToken, readUrl } from './config.ts'
 import { execRoutes } from './exec/routes.ts'
 import { fileRoutes } from './files/routes.ts'
 import { lockFolder } from './lock.ts'
@@ -40,7 +40,8 @@ export async function startAgent(
   const activity = createActivity(clock)
   const sampler = createVitalsSampler({ home, clock, activity, env })
   const token = () => readToken(stateDir)
-  const transfers = createTransferDialer({ url, boxId, readToken: token })
+  const address = () => readUrl(stateDir, url)
+  const transfers = createTransferDialer({ boxId, readUrl: address, readToken: token })
   const app = buildAgentApp({
     log,
     routes: [
@@ -66,8 +67,8 @@ export async function startAgent(
     // A full disk must not keep the box from being reached.
     .catch((error: unknown) => log.error({ err: error }, 'the start could not be recorded'))
   const tunnel = startTunnel({
-    url,
     boxId,
+    readUrl: address,
     readToken: token,
     instanceId,
     server: app.server,

@@ -21,10 +21,12 @@ export type AgentConfig = {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
+const HTTP_URL = /^https?:\/\/[^\s/?#]+(\/[^\s?#]*)?$/
+
 const environment = z.object({
   BOXWOOD_URL: z
     .string('is the http(s) URL of the coordinator')
-    .regex(/^https?:\/\/[^\s/?#]+(\/[^\s?#]*)?$/, 'is the http(s) URL of the coordinator'),
+    .regex(HTTP_URL, 'is the http(s) URL of the coordinator'),
   BOXWOOD_BOX: z.string('is the id of this box').refine(isUuid, 'is the id of this box, a UUID'),
   BOXWOOD_STATE: z
     .string('is the folder for what the agent keeps')
@@ -48,7 +50,7 @@ export function readConfig(env: Record<string, string | undefined>): AgentConfig
   }
   const values = parsed.data
   return {
-    url: values.BOXWOOD_URL.replace(/\/+$/, ''),
+    url: withoutSlash(values.BOXWOOD_URL),
     boxId: values.BOXWOOD_BOX,
     stateDir: resolve(values.BOXWOOD_STATE),
     home: values.BOXWOOD_HOME ?? homedir(),
@@ -56,6 +58,22 @@ export function readConfig(env: Record<string, string | undefined>): AgentConfig
     socket: values.BOXWOOD_SOCKET ?? null,
     logLevel: values.BOXWOOD_LOG,
   }
+}
+
+const withoutSlash = (url: string): string => url.replace(/\/+$/, '')
+
+/**
+ * Where the coordinator is: in `<state>/url` when whoever runs it has put it there, so that a box outlives its move;
+ * else `configured`.
+ */
+export async function readUrl(stateDir: string, configured: string): Promise<string> {
+  const file = join(stateDir, 'url')
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return configured
+    throw error
+  })
+  if (!HTTP_URL.test(text.trim())) throw new Error(`${file} holds no http(s) URL`)
+  return withoutSlash(text.trim())
 }
 
 /** The box's own secret, from `<state>/token`. Read anew each time: replacing the file needs no restart. */

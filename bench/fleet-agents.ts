@@ -38,7 +38,7 @@ process.once('message', async ({ url, boxes }: Fleet) => {
   })
   for (const { boxId, token } of boxes)
     startTunnel({
-      url,
+      readUrl: async () => url,
       boxId,
       readToken: async () => token,
       instanceId: randomUUID(),

@@ -82,7 +82,7 @@ async function start(config: Config, overrides: Overrides, stack: ReturnType<typ
   stack.add(() => db.destroy())
   const listening = await listen(config.listen)
   stack.add(() => listening.server.close())
-  const provider = overrides.provider ?? (await localProvider(config, log).catch(asStartError))
+  const provider = overrides.provider ?? (await localProvider(config, log, listening.url).catch(asStartError))
   stack.add(() => provider.close())
   const urls = { local: listening.url, public: config.publicUrl ?? listening.url }
   const base: Base = { config, log, clock, db, provider, urls }
@@ -154,12 +154,13 @@ async function databaseDown(db: Context['db']): ReturnType<Health['unready']> {
   }
 }
 
-const localProvider = (config: Config, log: Logger): Promise<Provider> =>
+const localProvider = (config: Config, log: Logger, coordinatorUrl: string): Promise<Provider> =>
   createLocalProvider({
     dataDir: config.dataDir,
     log,
     isolation: config.isolation,
     projectRoot: join(import.meta.dirname, '..'),
+    coordinatorUrl,
   })
 
 /** These two throw sentences meant for whoever started the coordinator. */

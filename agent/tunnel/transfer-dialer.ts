@@ -7,9 +7,9 @@ import { BOX_HEADER, TRANSFER_PATH } from '../../shared/protocol.ts'
 import type { TransferDialer } from '../files/transfer.ts'
 
 export type TransferDialerOptions = {
-  /** The coordinator's http(s) URL. */
-  url: string
   boxId: string
+  /** The coordinator's http(s) URL, without a slash at its end. */
+  readUrl(): Promise<string>
   readToken(): Promise<string>
   /** A connection on which nothing has moved for this long is given up. */
   idleMs?: number
@@ -19,10 +19,11 @@ const BUFFER_BYTES = 1024 * 1024
 
 /** Rejections and stream errors are plain Errors: what they mean to a caller is the file routes' business. */
 export function createTransferDialer(options: TransferDialerOptions): TransferDialer {
-  const { url, boxId, readToken, idleMs = 120_000 } = options
-  const start = url.startsWith('https:') ? httpsRequest : httpRequest
+  const { boxId, readUrl, readToken, idleMs = 120_000 } = options
 
   async function dial(method: 'GET' | 'PUT', id: string, headers: Record<string, string>) {
+    const url = await readUrl()
+    const start = url.startsWith('https:') ? httpsRequest : httpRequest
     const request = start(`${url}${TRANSFER_PATH}${encodeURIComponent(id)}`, {
       method,
       // A connection of its own: nothing is pooled, nothing waits for another transfer.

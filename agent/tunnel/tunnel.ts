@@ -8,9 +8,9 @@ import { type BackoffSettings, backoffMs, slowRetryMs } from './backoff.ts'
 import { type Connection, dial, type Ending } from './dial.ts'
 
 export type AgentTunnelOptions = {
-  url: string
   boxId: string
-  /** Read anew for each attempt, so that a replaced token needs no restart. */
+  /** Both are read anew for each attempt, so that a coordinator that moved or a replaced token needs no restart. */
+  readUrl(): Promise<string>
   readToken(): Promise<string>
   instanceId: string
   /** The app's HTTP/2 server: connections are handed to it. */
@@ -80,13 +80,15 @@ async function connectOnce(
   random: () => number,
   clock: Clock,
 ): Promise<{ ending: Ending; connectedMs: number }> {
+  let url: string
   let token: string
   try {
+    url = await options.readUrl()
     token = await options.readToken()
   } catch (error) {
-    return { ending: { reason: `the token cannot be read: ${(error as Error).message}` }, connectedMs: 0 }
+    return { ending: { reason: `cannot dial: ${(error as Error).message}` }, connectedMs: 0 }
   }
-  const { url, boxId, instanceId } = options
+  const { boxId, instanceId } = options
   const handshakeTimeoutMs = options.handshakeTimeoutMs ?? 10_000
   const result = await dial({ url, boxId, token, instanceId, handshakeTimeoutMs }, signal)
   if ('refused' in result) return { ending: result.refused, connectedMs: 0 }

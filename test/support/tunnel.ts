@@ -81,7 +81,7 @@ export async function startTestAgent(
   await app.ready()
   const instanceId = options.instanceId ?? randomUUID()
   const tunnel = startTunnel({
-    url,
+    readUrl: async () => url,
     boxId: box.boxId,
     readToken: async () => box.token,
     instanceId,

@@ -11,7 +11,7 @@ async function setUp(t: Test) {
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
   const dialerOf = ({ boxId, token }: typeof box) =>
-    createTransferDialer({ url: coordinator.url, boxId, readToken: async () => token })
+    createTransferDialer({ boxId, readUrl: async () => coordinator.url, readToken: async () => token })
   return { coordinator, box, dialer: dialerOf(box), dialerOf, transfers: coordinator.tunnels.transfers }
 }
 

@@ -31,6 +31,8 @@ export type LocalProviderOptions = {
   isolation: 'auto' | Level
   /** The project's root, whose agent the boxes run. */
   projectRoot: string
+  /** Where the coordinator is now, told to boxes that run since before it was there. An origin. */
+  coordinatorUrl: string
   nodePath?: string
   /** How long processes may take to end by themselves, ms. */
   graceMs?: number
@@ -56,6 +58,8 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     { level: choice.level, limits: cgroups.controllers, refused: choice.refused },
     'local provider ready',
   )
+
+  await tellWhereWeAre()
 
   const inTurn = perBox()
   const initScriptOf = (level: Level) =>
@@ -92,10 +96,23 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     return { ...machine, uid }
   }
 
-  async function takenUids(): Promise<Set<number>> {
+  async function allMachines(): Promise<Machine[]> {
     const ids = (await readdir(boxesDir)).filter(isUuid)
     const machines = await Promise.all(ids.map((id) => readMachine(boxPaths(boxesDir, id))))
-    return new Set(machines.flatMap((machine) => machine?.uid ?? []))
+    return machines.filter((machine) => machine !== null)
+  }
+
+  const takenUids = async (): Promise<Set<number>> =>
+    new Set((await allMachines()).flatMap(({ uid }) => uid ?? []))
+
+  /** Boxes run on while no coordinator is there, and the next one may listen elsewhere. */
+  async function tellWhereWeAre(): Promise<void> {
+    for (const { boxId, uid } of await allMachines()) {
+      const { state } = boxPaths(boxesDir, boxId)
+      await writeAtomically(join(state, 'url'), options.coordinatorUrl, uid).catch((error: unknown) =>
+        log.warn({ box: boxId, err: error }, 'the box could not be told where the coordinator is'),
+      )
+    }
   }
 
   async function end(paths: BoxPaths, machine: Machine, grace: number): Promise<Machine> {
@@ -121,6 +138,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     const prepared = await prepare(paths, boxId, level)
     const { uid } = prepared
     await writeEtc(paths, hostname, uid ?? MAPPED_UID)
+    await writeAtomically(join(paths.state, 'url'), spec.coordinatorUrl, uid)
     const inForce: Isolation = { level, limits: cgroups.controllers }
     const planned = cgroups.hierarchies.map(({ parent }) => join(parent, `boxwood-${boxId}`))
     const machine: Machine = { ...prepared, level, isolation: inForce, cgroups: planned }
@@ -165,6 +183,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
         const level = possibleLevel()
         const machine = await prepare(paths, spec.boxId, level)
         await writeAtomically(join(paths.state, 'token'), spec.agentToken, machine.uid)
+        await writeAtomically(join(paths.state, 'url'), spec.coordinatorUrl, machine.uid)
         return { isolation: machine.isolation ?? { level, limits: cgroups.controllers } }
       }),
 

@@ -56,6 +56,7 @@ export function openProvider(dataDir: string, { level, script = '', ...rest }: O
     dataDir,
     isolation: level,
     projectRoot,
+    coordinatorUrl: 'http://127.0.0.1:9',
     graceMs: 500,
     log: { info: () => {}, warn: () => {} },
     agentCommand: ['sh', '-c', `${script}\nexec sleep 600`],
