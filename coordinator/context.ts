@@ -14,7 +14,7 @@ import { createHeartbeats, type Heartbeats } from './lifecycle/heartbeats.ts'
 import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle/lifecycle.ts'
 import type { Provider } from './lifecycle/provider.ts'
 import { createOperationService, type OperationService } from './operations/service.ts'
-import { createTunnels, type TunnelHub } from './tunnel/tunnels.ts'
+import { createTunnels, type TunnelHub, type TunnelsOptions } from './tunnel/tunnels.ts'
 import type { Tunnels } from './tunnel/types.ts'
 
 export type Urls = {
@@ -48,6 +48,8 @@ export type Context = Base & {
 export type ContextOverrides = {
   /** Machines in memory bring tunnels of their own. */
   tunnels?: Tunnels
+  /** How soon a silent box or transfer is given up. */
+  hub?: Partial<Pick<TunnelsOptions, 'liveness' | 'transferIdleMs'>>
   lifecycle?: Partial<Pick<LifecycleOptions, 'leaseMs' | 'connectMs' | 'backoff' | 'machines' | 'lostMs'>>
 }
 
@@ -58,6 +60,7 @@ export function createContext(base: Base, overrides: ContextOverrides = {}): Con
   const { config, log, clock, db, provider, urls } = base
   const heartbeats = createHeartbeats({ db, clock, log })
   const hub = createTunnels({
+    ...overrides.hub,
     log,
     clock,
     authenticate: createAgentAuthenticator(db),

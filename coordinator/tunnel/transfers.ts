@@ -22,6 +22,8 @@ export function createTransfers(options: {
   log: Logger
   authenticate: Authenticate
   dialMs: number
+  /** How long nothing may move on a transfer; two minutes unless told. */
+  idleMs?: number
 }): TransferHub {
   const pending = new Map<string, Pending>()
 
@@ -73,7 +75,7 @@ export function createTransfers(options: {
     handleTransfer(request, response) {
       take(request).then(
         (transfer) => {
-          request.socket.setTimeout(IDLE_MS, () => request.socket.destroy())
+          request.socket.setTimeout(options.idleMs ?? IDLE_MS, () => request.socket.destroy())
           transfer.settle({ request, response })
         },
         (error: unknown) => {

@@ -25,6 +25,7 @@ export type TunnelsOptions = {
   incumbentAnswerMs?: number
   helloMs?: number
   transferDialMs?: number
+  transferIdleMs?: number
   reportRetryMs?: FollowOptions['retryMs']
   /** drain(): how long requests in flight may go on. */
   drainMs?: number
@@ -54,7 +55,12 @@ export function createTunnels(options: TunnelsOptions): TunnelHub {
   const { drainMs = 10_000 } = options
   const registry = createRegistry()
   const live = new Set<Session>()
-  const transfers = createTransfers({ log, authenticate, dialMs: options.transferDialMs ?? 10_000 })
+  const transfers = createTransfers({
+    log,
+    authenticate,
+    dialMs: options.transferDialMs ?? 10_000,
+    ...(options.transferIdleMs === undefined ? {} : { idleMs: options.transferIdleMs }),
+  })
   const retry = options.reportRetryMs === undefined ? {} : { retryMs: options.reportRetryMs }
   let draining = false
 

@@ -17,8 +17,14 @@ export type EdgeBox = TestCoordinator & {
   exec: (command: string, more?: object) => Promise<Record<string, unknown>>
 }
 
-export async function edgeBox(t: Test, options: CoordinatorOptions = {}): Promise<EdgeBox> {
+/** @param onUrl called as soon as the coordinator listens, before the box runs */
+export async function edgeBox(
+  t: Test,
+  options: CoordinatorOptions = {},
+  onUrl: (url: string) => void = () => undefined,
+): Promise<EdgeBox> {
   const coordinator = await testCoordinator(t, { machines: 'local', env: UNLIMITED, ...options })
+  onUrl(coordinator.url)
   const { json } = await coordinator.api('GET', '/boxes')
   const box = json.boxes[0]
   await coordinator.until(box.id, 'running')
