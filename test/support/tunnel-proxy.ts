@@ -33,8 +33,9 @@ export async function startTunnelProxy(targetPort: number): Promise<TunnelProxy>
       to.on('drain', () => from.resume())
       from.on('error', () => undefined)
       from.on('close', () => {
-        links.delete(link)
+        // Of a half-open link the other side stays, and stays ours to end.
         if (!link.dropping) to.destroy()
+        if (to.destroyed) links.delete(link)
       })
     }
   })
