@@ -13,6 +13,9 @@ export type TunnelProxy = {
   close(): Promise<void>
 }
 
+/** On a socket that is being shut down, Node's reset fails and leaves its handle open for ever. */
+const cut = (socket: Socket) => (socket.writableEnded ? socket.destroy() : socket.resetAndDestroy())
+
 export async function startTunnelProxy(targetPort: number): Promise<TunnelProxy> {
   type Link = { near: Socket; far: Socket; dropping: boolean }
   const links = new Set<Link>()
@@ -48,10 +51,7 @@ export async function startTunnelProxy(targetPort: number): Promise<TunnelProxy>
       for (const link of links) link.dropping = true
     },
     reset() {
-      for (const { near, far } of links) {
-        near.resetAndDestroy()
-        far.resetAndDestroy()
-      }
+      for (const { near, far } of links) for (const socket of [near, far]) cut(socket)
     },
     async close() {
       for (const { near, far } of links) {
