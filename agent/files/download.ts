@@ -8,12 +8,13 @@ import { TRANSFER_HEADER } from '../../shared/protocol.ts'
 import { archive, checkArchive } from './archive.ts'
 import { validate } from './input.ts'
 import { pathHeader, resolvePath } from './paths.ts'
-import { CHUNK_BYTES, exactStream, type OpenFile, openForReading, readWhole } from './read.ts'
+import { CHUNK_BYTES, exactChunks, exactStream, type OpenFile, openForReading, readWhole } from './read.ts'
 import type { FileDeps } from './routes.ts'
 
 type Content = {
   headers: Record<string, string>
-  body: Buffer | Readable
+  /** Small enough for the answer itself, or to be streamed: into the answer, or chunk by chunk beside the tunnel. */
+  body: Buffer | { inAnswer(): Readable; beside(): AsyncIterable<Buffer> }
 }
 
 /**
@@ -27,14 +28,16 @@ export async function download(request: FastifyRequest, reply: FastifyReply, dep
     throw error
   })
   const id = request.headers[TRANSFER_HEADER]
-  if (typeof id !== 'string' || !(body instanceof Readable)) {
-    if (body instanceof Readable) breakOnError(body, request)
-    return reply.headers(headers).send(body)
+  if (Buffer.isBuffer(body)) return reply.headers(headers).send(body)
+  if (typeof id !== 'string') {
+    const stream = body.inAnswer()
+    breakOnError(stream, request)
+    return reply.headers(headers).send(stream)
   }
   deps.transfers
-    .bring(id, headers, body)
+    .bring(id, headers, body.beside())
     .catch((err) => deps.log.warn({ err, path: file.path }, 'the download broke off'))
-    .finally(() => body.destroy())
+    .finally(() => file.handle.close())
   return reply.header(TRANSFER_HEADER, id).send('')
 }
 
@@ -42,10 +45,11 @@ async function content({ path, handle, stat }: OpenFile): Promise<Content> {
   if (stat.isDirectory()) {
     await checkArchive(path, LIMITS.transferBytes)
     await handle.close()
-    const body = Readable.from(archive(path, LIMITS.transferBytes), {
-      objectMode: false,
-      highWaterMark: CHUNK_BYTES,
-    })
+    const chunks = () => archive(path, LIMITS.transferBytes)
+    const body = {
+      inAnswer: () => Readable.from(chunks(), { objectMode: false, highWaterMark: CHUNK_BYTES }),
+      beside: chunks,
+    }
     const headers = { 'content-type': 'application/x-tar', [CONTENT_HEADER]: 'directory' }
     return { headers: { ...headers, [PATH_HEADER]: pathHeader(path) }, body }
   }
@@ -57,7 +61,11 @@ async function content({ path, handle, stat }: OpenFile): Promise<Content> {
     [PATH_HEADER]: pathHeader(path),
   })
   if (stat.size > TUNNEL_LIMITS.inlineBodyBytes) {
-    return { headers: headers(stat.size), body: exactStream(handle, stat.size, path) }
+    const body = {
+      inAnswer: () => exactStream(handle, stat.size, path),
+      beside: () => exactChunks(handle, stat.size, path),
+    }
+    return { headers: headers(stat.size), body }
   }
   const bytes = await readWhole(handle, stat.size, LIMITS.inlineFileBytes)
   if (bytes === null) throw new ApiError('exec_failed', `${path} grows faster than it can be read.`)

@@ -74,6 +74,31 @@ export function exactStream(handle: FileHandle, size: number, path: string): Rea
   })
 }
 
+/**
+ * The same for a reader that is done with a chunk when it asks for the next one: two blocks serve for all of the file,
+ * one being filled while the other is sent. Leaves the handle open.
+ */
+export async function* exactChunks(
+  handle: FileHandle,
+  size: number,
+  path: string,
+): AsyncGenerator<Buffer, void, undefined> {
+  const blocks = [Buffer.allocUnsafeSlow(CHUNK_BYTES), Buffer.allocUnsafeSlow(CHUNK_BYTES)] as const
+  const fill = (position: number): Promise<Buffer> => {
+    const block = blocks[(position / CHUNK_BYTES) % 2 === 0 ? 0 : 1]
+    const next = readInto(block.subarray(0, Math.min(CHUNK_BYTES, size - position)), handle, position, path)
+    // It is awaited when its turn comes; until then its failure must not count as unhandled.
+    next.catch(() => undefined)
+    return next
+  }
+  let next = fill(0)
+  for (let position = 0; position < size; position += CHUNK_BYTES) {
+    const chunk = await next
+    if (position + CHUNK_BYTES < size) next = fill(position + CHUNK_BYTES)
+    yield chunk
+  }
+}
+
 /** The `length` bytes at `position`; an error when the file ends before them. */
 export async function readAt(
   handle: FileHandle,
@@ -81,10 +106,12 @@ export async function readAt(
   length: number,
   path: string,
 ): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafe(length)
-  let filled = 0
-  while (filled < length) {
-    const { bytesRead } = await handle.read(buffer, filled, length - filled, position + filled)
+  return readInto(Buffer.allocUnsafe(length), handle, position, path)
+}
+
+async function readInto(buffer: Buffer, handle: FileHandle, position: number, path: string): Promise<Buffer> {
+  for (let filled = 0; filled < buffer.length; ) {
+    const { bytesRead } = await handle.read(buffer, filled, buffer.length - filled, position + filled)
     if (bytesRead === 0) throw new ApiError('exec_failed', `${path} became shorter while it was read.`)
     filled += bytesRead
   }

@@ -14,7 +14,7 @@ const STALE_MS = 60 * 60 * 1000
 
 export const isStagingName = (name: string): boolean => name.startsWith(PREFIX)
 
-type Writer = { writev(chunks: readonly Buffer[]): Promise<{ bytesWritten: number }> }
+type Writer = { write(bytes: Buffer): Promise<{ bytesWritten: number }> }
 
 export type Staging = { path: string; handle: FileHandle }
 
@@ -26,31 +26,36 @@ export async function openStaging(folder: string, mode: number): Promise<Staging
 }
 
 /**
- * Writes the body and returns its size in bytes; `payload_too_large` beyond `limit`. One batch is written
- * while the next one arrives, so little more than two of them are held.
+ * Writes the body and returns its size in bytes; `payload_too_large` beyond `limit`. What arrives is copied into one
+ * of two blocks while the other one is written: chunks that were kept until then would outlive the young generation,
+ * and their memory would come back only when 64 MiB of them have piled up.
  */
 export async function fill(handle: Writer, body: AsyncIterable<Buffer>, limit: number): Promise<number> {
   let size = 0
-  let batch: Buffer[] = []
-  let batched = 0
+  let block = Buffer.allocUnsafeSlow(CHUNK_BYTES)
+  let spare = Buffer.allocUnsafeSlow(CHUNK_BYTES)
+  let filled = 0
   let writing: Promise<void> = Promise.resolve()
   const flush = async () => {
     await writing
-    writing = writeAll(handle, batch)
-    // It is awaited before the next batch and at the end; until then its failure must not count as unhandled.
+    writing = writeAll(handle, block.subarray(0, filled))
+    // It is awaited before the next block and at the end; until then its failure must not count as unhandled.
     writing.catch(() => undefined)
-    batch = []
-    batched = 0
+    ;[block, spare] = [spare, block]
+    filled = 0
   }
   try {
     for await (const chunk of body) {
       size += chunk.length
       if (size > limit) throw new ApiError('payload_too_large', `A file is at most ${limit} bytes.`)
-      batch.push(chunk)
-      batched += chunk.length
-      if (batched >= CHUNK_BYTES) await flush()
+      for (let taken = 0; taken < chunk.length; ) {
+        const copied = chunk.copy(block, filled, taken)
+        taken += copied
+        filled += copied
+        if (filled === CHUNK_BYTES) await flush()
+      }
     }
-    if (batched > 0) await flush()
+    if (filled > 0) await flush()
   } finally {
     // The handle is about to be closed or synced: nothing may still be writing to it.
     await writing
@@ -59,21 +64,11 @@ export async function fill(handle: Writer, body: AsyncIterable<Buffer>, limit: n
 }
 
 /** A disk that is almost full takes a part without an error: only the next write says why. */
-async function writeAll(handle: Writer, chunks: readonly Buffer[]): Promise<void> {
-  let rest = chunks
-  while (rest.length > 0) {
-    const { bytesWritten } = await handle.writev(rest)
-    rest = after(rest, bytesWritten)
+async function writeAll(handle: Writer, bytes: Buffer): Promise<void> {
+  for (let written = 0; written < bytes.length; ) {
+    const { bytesWritten } = await handle.write(bytes.subarray(written))
+    written += bytesWritten
   }
-}
-
-function after(chunks: readonly Buffer[], bytes: number): Buffer[] {
-  let skip = bytes
-  return chunks.flatMap((chunk) => {
-    const left = chunk.subarray(Math.min(skip, chunk.length))
-    skip -= chunk.length - left.length
-    return left.length > 0 ? [left] : []
-  })
 }
 
 /** Removes what killed agents left in the folders that are written to; looks at each folder once an hour. */

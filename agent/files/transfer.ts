@@ -10,7 +10,8 @@ export interface TransferDialer {
   /**
    * Dials out and sends the body of a download under these headers (content-type, content-length where it is known,
    * x-service-path, x-service-content). Resolves when all of it was handed over. When `body` errors the connection must
-   * break, never end: without a content-length the coordinator could not tell.
+   * break, never end: without a content-length the coordinator could not tell. A chunk of 64 KiB or more is out of use
+   * once the next one is asked for, so that its maker may fill it again.
    */
-  bring(id: string, headers: Record<string, string>, body: Readable): Promise<void>
+  bring(id: string, headers: Record<string, string>, body: AsyncIterable<Buffer>): Promise<void>
 }

@@ -1,7 +1,7 @@
 // Large bodies beside the tunnel: one plain HTTP request for each, dialed out to the coordinator.
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { BOX_HEADER, TRANSFER_PATH } from '../../shared/protocol.ts'
 import type { TransferDialer } from '../files/transfer.ts'
@@ -15,8 +15,6 @@ export type TransferDialerOptions = {
   idleMs?: number
 }
 
-const BUFFER_BYTES = 1024 * 1024
-
 /** Rejections and stream errors are plain Errors: what they mean to a caller is the file routes' business. */
 export function createTransferDialer(options: TransferDialerOptions): TransferDialer {
   const { boxId, readUrl, readToken, idleMs = 120_000 } = options
@@ -28,7 +26,6 @@ export function createTransferDialer(options: TransferDialerOptions): TransferDi
       method,
       // A connection of its own: nothing is pooled, nothing waits for another transfer.
       agent: false,
-      highWaterMark: BUFFER_BYTES,
       headers: {
         ...headers,
         authorization: `Bearer ${await readToken()}`,
@@ -50,15 +47,16 @@ export function createTransferDialer(options: TransferDialerOptions): TransferDi
       const length = response.headers['content-length']
       return { body: response, length: length === undefined ? null : Number(length) }
     },
-    async bring(id: string, headers: Record<string, string>, body: Readable) {
+    async bring(id: string, headers: Record<string, string>, body: AsyncIterable<Buffer>) {
       // An error before pipeline listens would be nobody's; pipeline finds it all the same.
-      body.on('error', () => undefined)
+      if (body instanceof Readable) body.on('error', () => undefined)
       const request = await dial('PUT', id, headers).catch((error: unknown) => {
-        body.destroy()
+        if (body instanceof Readable) body.destroy()
         throw error
       })
       const answered = head(request)
-      // pipeline destroys the request when the body errors: the connection breaks, and never ends.
+      // pipeline destroys the request when the body errors: the connection breaks, and never ends. It asks for the next
+      // chunk when the request has drained, which after one of 64 KiB or more means that it has been sent.
       const [sent, answer] = await Promise.allSettled([pipeline(body, request), answered])
       if (answer.status === 'fulfilled' && (answer.value.statusCode ?? 500) >= 300)
         throw refused(answer.value)

@@ -1,15 +1,14 @@
 // A coordinator with its first box, started as its user would, and a client that keeps its connections.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import type { Box } from '../../shared/api/boxes.ts'
+import { agentPid } from '../../test/support/agent-pid.ts'
+import { PROJECT, START_ARGS } from '../../test/support/project.ts'
 import { end, until } from './processes.ts'
-
-export const PROJECT = fileURLToPath(new URL('../..', import.meta.url))
 
 export type Boxwood = {
   url: string
@@ -32,7 +31,7 @@ const UNLIMITED = { BOXWOOD_EDGE_RATE: '1000000', BOXWOOD_EDGE_CONCURRENCY: '100
 
 export async function startBoxwood(env: Record<string, string> = {}): Promise<Boxwood> {
   const data = await mkdtemp(join(tmpdir(), 'boxwood-bench-'))
-  const child = spawn(process.execPath, ['coordinator/main.ts'], {
+  const child = spawn(process.execPath, [...START_ARGS], {
     cwd: PROJECT,
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {
@@ -96,7 +95,7 @@ export async function startBoxwood(env: Record<string, string> = {}): Promise<Bo
     url,
     box,
     coordinatorPid,
-    agentPid: await findAgent(box.id),
+    agentPid: await until('the agent', 10_000, async () => agentPid(box.id)),
     async exec(text) {
       const bytes = text === 'true' ? command : JSON.stringify({ command: text })
       const response = await send('POST', `/v1/box/${box.hostname}/exec`, Buffer.from(bytes), {
@@ -123,15 +122,4 @@ export async function startBoxwood(env: Record<string, string> = {}): Promise<Bo
 function pidOf({ pid }: ChildProcess): number {
   if (pid === undefined) throw new Error('the coordinator did not start')
   return pid
-}
-
-/** The box's agent as this machine sees it: the process running Node whose environment names the box. */
-async function findAgent(boxId: string): Promise<number> {
-  for (const pid of await readdir('/proc')) {
-    if (!/^\d+$/.test(pid)) continue
-    const program = await readlink(`/proc/${pid}/exe`).catch(() => '')
-    const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
-    if (/node$/.test(program) && environment.includes(`BOXWOOD_BOX=${boxId}`)) return Number(pid)
-  }
-  throw new Error(`no agent of box ${boxId} among the processes`)
 }

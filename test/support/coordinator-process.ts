@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
+import { PROJECT, START_ARGS } from './project.ts'
 
-const MAIN = join(import.meta.dirname, '../../coordinator/main.ts')
 const DEADLINE_MS = 40_000
 
 /** Polls until `look` gives something other than undefined or false. */
@@ -32,7 +32,8 @@ export async function coordinatorProcess(t: Test, env: Record<string, string> = 
 
   async function start(): Promise<void> {
     rmSync(join(data, 'coordinator.json'), { force: true })
-    child = spawn(process.execPath, [MAIN], {
+    child = spawn(process.execPath, [...START_ARGS], {
+      cwd: PROJECT,
       stdio: ['ignore', 'ignore', 'inherit'],
       env: {
         ...process.env,
