@@ -1,9 +1,7 @@
 // 1 GiB up and down against scp through a reverse tunnel, what it does to memory, and to an exec meanwhile.
-import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import type { Boxwood } from './support/boxwood.ts'
 import { residentBytes, run } from './support/processes.ts'
 import type { SshBench } from './support/ssh.ts'
@@ -19,7 +17,7 @@ async function growth(pid: number, work: Promise<unknown>): Promise<number> {
   let most = before
   const timer = setInterval(async () => {
     most = Math.max(most, await residentBytes(pid).catch(() => 0))
-  }, 25)
+  }, 50)
   await work.finally(() => clearInterval(timer))
   return mib(most - before)
 }
@@ -28,21 +26,23 @@ export async function benchTransfer(boxwood: Boxwood, ssh: SshBench | null): Pro
   const dir = await mkdtemp(join(tmpdir(), 'boxwood-transfer-'))
   const source = join(dir, 'source')
   const target = join(dir, 'target')
-  const path = `/v1/box/${boxwood.box.hostname}`
+  const far = join(dir, 'far')
+  const ballast = join(dir, 'ballast')
+  const route = `${boxwood.url}/v1/box/${boxwood.box.hostname}`
   await run('sh', ['-c', `head -c ${SIZE_MIB}M /dev/urandom > ${source}`])
+  const curl = ['-sf', '-H', `Authorization: Bearer ${boxwood.key}`]
+  const up = () => run('curl', [...curl, '-o', '/dev/null', '-T', source, `${route}/upload?path=bench.bin`])
+  const down = () => run('curl', [...curl, '-o', target, `${route}/download?path=bench.bin`])
 
-  const up = async () => {
-    const response = await boxwood.send(
-      'PUT',
-      `${path}/upload?path=bench.bin`,
-      createReadStream(source, { highWaterMark: 1 << 20 }),
-      { 'content-length': SIZE_MIB * 1024 ** 2 },
-    )
-    response.resume()
-    await new Promise((resolve) => response.once('end', resolve))
+  /**
+   * Before each transfer: nothing of an earlier one to write over, and memory that was in use a moment ago. A virtual
+   * machine may get its memory only as it is touched, at a tenth of the speed, and give it back when it is idle.
+   */
+  const afresh = async (old: string | null) => {
+    if (old === null) await boxwood.exec('rm -f bench.bin')
+    else await rm(old, { force: true })
+    await run('sh', ['-c', `head -c ${1.5 * SIZE_MIB}M /dev/zero > ${ballast}; rm ${ballast}`])
   }
-  const down = async () =>
-    pipeline(await boxwood.send('GET', `${path}/download?path=bench.bin`), createWriteStream(target))
 
   const rates: Record<string, number[]> = {}
   const rate = async (name: string, work: () => Promise<unknown>) => {
@@ -50,24 +50,26 @@ export async function benchTransfer(boxwood: Boxwood, ssh: SshBench | null): Pro
     rates[name] = list
     list.push((SIZE_MIB * 1000) / (await duration(work)))
   }
-  let grown = { coordinator: 0, agent: 0 }
-  for (let turn = 0; turn < TURNS; turn++) {
-    const both = (async () => {
-      await rate('up', up)
-      await rate('down', down)
-    })()
+  const grown = { coordinator: 0, agent: 0 }
+  const watched = async (work: () => Promise<unknown>) => {
+    const running = work()
     const [coordinator, agent] = await Promise.all([
-      growth(boxwood.coordinatorPid, both),
-      growth(boxwood.agentPid, both),
+      growth(boxwood.coordinatorPid, running),
+      growth(boxwood.agentPid, running),
     ])
-    grown = {
-      coordinator: Math.max(grown.coordinator, coordinator),
-      agent: Math.max(grown.agent, agent),
-    }
-    if (ssh) {
-      await rate('scp up', () => ssh.reverse.copyTo(source, join(dir, 'far')))
-      await rate('scp down', () => ssh.reverse.copyFrom(join(dir, 'far'), target))
-    }
+    grown.coordinator = Math.max(grown.coordinator, coordinator)
+    grown.agent = Math.max(grown.agent, agent)
+  }
+  for (let turn = 0; turn < TURNS; turn++) {
+    await afresh(null)
+    await watched(() => rate('up', up))
+    await afresh(target)
+    await watched(() => rate('down', down))
+    if (!ssh) continue
+    await afresh(far)
+    await rate('scp up', () => ssh.reverse.copyTo(source, far))
+    await afresh(target)
+    await rate('scp down', () => ssh.reverse.copyFrom(far, target))
   }
 
   const idle = median(await timed(200, 1, () => boxwood.exec('true')))
@@ -77,10 +79,7 @@ export async function benchTransfer(boxwood: Boxwood, ssh: SshBench | null): Pro
     while (downloading) busy.push(...(await timed(1, 1, () => boxwood.exec('true'))))
   })()
   for (let turn = 0; turn < TURNS; turn++)
-    await pipeline(
-      await boxwood.send('GET', `${path}/download?path=bench.bin`),
-      createWriteStream('/dev/null'),
-    )
+    await run('curl', [...curl, '-o', '/dev/null', `${route}/download?path=bench.bin`])
   downloading = false
   await sampling
   await rm(dir, { recursive: true, force: true })

@@ -12,6 +12,7 @@ import { end, until } from './processes.ts'
 
 export type Boxwood = {
   url: string
+  key: string
   box: Box
   coordinatorPid: number
   agentPid: number
@@ -93,6 +94,7 @@ export async function startBoxwood(env: Record<string, string> = {}): Promise<Bo
   const coordinatorPid = pidOf(child)
   return {
     url,
+    key,
     box,
     coordinatorPid,
     agentPid: await until('the agent', 10_000, async () => agentPid(box.id)),

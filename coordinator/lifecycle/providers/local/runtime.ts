@@ -43,8 +43,8 @@ export async function buildRuntime(projectRoot: string, dataDir: string): Promis
 }
 
 async function bundle(projectRoot: string): Promise<{ name: string; bytes: Uint8Array }[]> {
-  const { build } = await import('esbuild')
-  const { outputFiles } = await build({
+  const { build, stop } = await import('esbuild')
+  const built = build({
     absWorkingDir: projectRoot,
     entryPoints: { agent: 'agent/main.ts' },
     outdir: '/',
@@ -64,6 +64,8 @@ async function bundle(projectRoot: string): Promise<{ name: string; bytes: Uint8
       js: "import{createRequire as createRequireHere}from'node:module';const require=createRequireHere(import.meta.url);",
     },
   })
+  // esbuild keeps a process of its own for the next build, and there is none.
+  const { outputFiles } = await built.finally(stop)
   const init = await readFile(join(projectRoot, 'agent/init/init.sh'))
   return [
     ...outputFiles.map(({ path, contents }) => ({ name: basename(path), bytes: contents })),
