@@ -28,6 +28,7 @@ export type ExecDeps = {
 export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<void> {
   const { home, log, clock, activity } = deps
   const spawner = createSpawner()
+  log.info({ spawner: spawner.kind }, 'commands can run')
   const run = { home, log, clock, spawner, baseEnv: baseEnvironment(home, deps.env ?? process.env) }
   const running = new Map<AbortController, Promise<unknown>>()
 

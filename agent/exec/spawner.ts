@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync } from 'node:fs'
+import { loadNativeSpawn, type NativeProcess, type NativeSpawn } from './native-spawn.ts'
 import { type OutputReader, readOutput } from './output-reader.ts'
 import { createPipePool, discardPipe, type Pipe } from './pipes.ts'
 
@@ -17,7 +18,7 @@ export type StartOptions = {
 export type Exit = {
   /** null when a signal ended it */
   exitCode: number | null
-  /** without SIG, such as TERM */
+  /** without SIG, such as TERM; the number of a real-time signal */
   signal: string | null
 }
 
@@ -31,6 +32,8 @@ export type RunningCommand = {
 }
 
 export type Spawner = {
+  /** How processes are made here: for the log. */
+  readonly kind: 'native' | 'node'
   /** `sh -c command` with /dev/null for input. @throws the system's error (ENOENT, EACCES, EMFILE, E2BIG…) */
   start(command: string, options: StartOptions): Promise<RunningCommand>
   close(): Promise<void>
@@ -38,7 +41,9 @@ export type Spawner = {
 
 const SHELL = '/bin/sh'
 
-export function createSpawner(): Spawner {
+/** @param native null: Node's own child_process, which copies the agent's page tables for each start */
+export function createSpawner(native: NativeSpawn | null = loadNativeSpawn()): Spawner {
+  const startShell = native === null ? startWithNode : startNatively(native)
   const pool = createPipePool()
   const readers = new Set<OutputReader>()
 
@@ -52,9 +57,10 @@ export function createSpawner(): Spawner {
   }
 
   return {
+    kind: native === null ? 'node' : 'native',
     async start(command, { cwd, env, onStdout, onStderr }) {
       const [out, err] = await pool.takePair()
-      const { child, pid } = await startShell(command, cwd, env, out.write, err.write).catch((error) => {
+      const shell = await startShell(command, cwd, env, out.write, err.write).catch((error) => {
         discardPipe(out)
         discardPipe(err)
         throw error
@@ -64,18 +70,12 @@ export function createSpawner(): Spawner {
       closeSync(err.write)
       const stdout = read(out, onStdout)
       const stderr = read(err, onStderr)
-      const exit = new Promise<Exit>((settle) => {
-        child.once('exit', (exitCode, signal) => {
-          stdout.finish()
-          stderr.finish()
-          settle({ exitCode, signal: signal === null ? null : signal.slice('SIG'.length) })
-        })
+      const exit = shell.exit.then((ending) => {
+        stdout.finish()
+        stderr.finish()
+        return ending
       })
-      return {
-        pid,
-        isRunning: () => child.exitCode === null && child.signalCode === null,
-        exit,
-      }
+      return { ...shell, exit }
     },
     async close() {
       for (const reader of readers) reader.close()
@@ -84,19 +84,38 @@ export function createSpawner(): Spawner {
   }
 }
 
-async function startShell(
+type StartShell = (
   command: string,
   cwd: string,
   env: Record<string, string>,
   stdout: number,
   stderr: number,
-) {
-  // A command that begins with - or + would be taken for options of sh.
-  const args = /^[-+]/.test(command) ? ['-c', '--', command] : ['-c', command]
+) => Promise<NativeProcess>
+
+/** A command that begins with - or + would be taken for options of sh. */
+const argumentsOf = (command: string): string[] =>
+  /^[-+]/.test(command) ? ['-c', '--', command] : ['-c', command]
+
+const startNatively =
+  (native: NativeSpawn): StartShell =>
+  async (command, cwd, env, stdout, stderr) =>
+    native(SHELL, ['sh', ...argumentsOf(command)], { cwd, env, stdout, stderr })
+
+const startWithNode: StartShell = async (command, cwd, env, stdout, stderr) => {
   const stdio = ['ignore' as const, stdout, stderr]
-  const child = spawn(SHELL, args, { argv0: 'sh', cwd, env, detached: true, stdio })
+  const child = spawn(SHELL, argumentsOf(command), { argv0: 'sh', cwd, env, detached: true, stdio })
   const { pid } = child
-  if (pid !== undefined) return { child, pid }
-  const [error] = await once(child, 'error')
-  throw error
+  if (pid === undefined) {
+    const [error] = await once(child, 'error')
+    throw error
+  }
+  return {
+    pid,
+    isRunning: () => child.exitCode === null && child.signalCode === null,
+    exit: new Promise<Exit>((settle) => {
+      child.once('exit', (exitCode, signal) =>
+        settle({ exitCode, signal: signal === null ? null : signal.slice('SIG'.length) }),
+      )
+    }),
+  }
 }

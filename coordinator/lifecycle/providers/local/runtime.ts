@@ -1,5 +1,6 @@
 // What a box gets of this project: the agent as one bundle, its init, and nothing else.
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 
@@ -67,7 +68,11 @@ async function bundle(projectRoot: string): Promise<{ name: string; bytes: Uint8
   // esbuild keeps a process of its own for the next build, and there is none.
   const { outputFiles } = await built.finally(stop)
   const init = await readFile(join(projectRoot, 'agent/init/init.sh'))
+  // Where there was no compiler there is none, and the agent does without.
+  const native = join(projectRoot, 'agent/exec/native/spawn.node')
+  const spawner = existsSync(native) ? [{ name: 'spawn.node', bytes: await readFile(native) }] : []
   return [
+    ...spawner,
     ...outputFiles.map(({ path, contents }) => ({ name: basename(path), bytes: contents })),
     { name: RUNTIME_FILES.init, bytes: init },
   ]
