@@ -126,6 +126,7 @@ export async function coordinatorProcess(t: Test, env: Record<string, string> = 
     },
     start,
     end,
+    headers: () => ({ authorization: `Bearer ${key}` }),
     send,
     json,
     state,
