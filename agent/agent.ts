@@ -29,7 +29,7 @@ export async function startAgent(
   log: Logger,
   env: Record<string, string | undefined>,
 ): Promise<Agent> {
-  const { url, boxId, stateDir, home } = config
+  const { url, boxId, stateDir, home, spawner } = config
   const clock = systemClock
   const instanceId = randomUUID()
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
@@ -45,7 +45,7 @@ export async function startAgent(
   const app = buildAgentApp({
     log,
     routes: [
-      (scope) => execRoutes(scope, { home, log, clock, activity, env }),
+      (scope) => execRoutes(scope, { home, log, clock, activity, env, spawner }),
       (scope) => {
         scope.addHook('onRequest', async () => activity.touch())
         return fileRoutes(scope, { home, log, clock, transfers })

@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { isUuid } from '../shared/ids.ts'
+import { SPAWNER_KINDS, type SpawnerKind } from './exec/spawner.ts'
 
 export type AgentConfig = {
   /** The coordinator's http(s) URL, without a slash at its end. */
@@ -16,6 +17,8 @@ export type AgentConfig = {
   reconnectMaxMs: number
   /** A unix socket that serves the same app, for trying it with curl. */
   socket: string | null
+  /** How commands are started; null: the better one that this system has. */
+  spawner: SpawnerKind | null
   logLevel: (typeof LOG_LEVELS)[number]
 }
 
@@ -39,6 +42,7 @@ const environment = z.object({
     .max(3_600_000, 'is at most an hour')
     .default(30_000),
   BOXWOOD_SOCKET: z.string().min(1, 'is a path').optional(),
+  BOXWOOD_SPAWNER: z.enum(SPAWNER_KINDS, `is one of ${SPAWNER_KINDS.join(', ')}`).optional(),
   BOXWOOD_LOG: z.enum(LOG_LEVELS, `is one of ${LOG_LEVELS.join(', ')}`).default('info'),
 })
 
@@ -56,6 +60,7 @@ export function readConfig(env: Record<string, string | undefined>): AgentConfig
     home: values.BOXWOOD_HOME ?? homedir(),
     reconnectMaxMs: values.BOXWOOD_RECONNECT_MAX_MS,
     socket: values.BOXWOOD_SOCKET ?? null,
+    spawner: values.BOXWOOD_SPAWNER ?? null,
     logLevel: values.BOXWOOD_LOG,
   }
 }

@@ -7,7 +7,7 @@ import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import type { Activity } from '../vitals/activity.ts'
 import { baseEnvironment } from './environment.ts'
 import { runCommand } from './run.ts'
-import { createSpawner } from './spawner.ts'
+import { createSpawner, type SpawnerKind } from './spawner.ts'
 
 export type ExecDeps = {
   /** The box user's home directory; absolute. */
@@ -17,6 +17,8 @@ export type ExecDeps = {
   activity: Activity
   /** The agent's own environment: PATH, LANG and, where the uid has no name, USER come from it. */
   env?: Record<string, string | undefined>
+  /** null, and the default: the better one that this system has. */
+  spawner?: SpawnerKind | null
 }
 
 /**
@@ -27,7 +29,7 @@ export type ExecDeps = {
  */
 export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<void> {
   const { home, log, clock, activity } = deps
-  const spawner = createSpawner()
+  const spawner = createSpawner(deps.spawner)
   log.info({ spawner: spawner.kind }, 'commands can run')
   const run = { home, log, clock, spawner, baseEnv: baseEnvironment(home, deps.env ?? process.env) }
   const running = new Map<AbortController, Promise<unknown>>()
@@ -45,7 +47,9 @@ export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<
     const body = parseRequest(request.body)
     const gone = new AbortController()
     // Before the answer this means that the caller closed the connection, or reset the stream.
-    reply.raw.once('close', () => gone.abort())
+    reply.raw.once('close', () => {
+      if (running.has(gone)) gone.abort()
+    })
     const done = activity.begin()
     const result = runCommand(body, run, gone.signal)
     running.set(gone, result)

@@ -31,9 +31,13 @@ export type RunningCommand = {
   exit: Promise<Exit>
 }
 
+/** native: posix_spawn. node: Node's child_process, which copies the agent's page tables for each start. */
+export const SPAWNER_KINDS = ['native', 'node'] as const
+export type SpawnerKind = (typeof SPAWNER_KINDS)[number]
+
 export type Spawner = {
   /** How processes are made here: for the log. */
-  readonly kind: 'native' | 'node'
+  readonly kind: SpawnerKind
   /** `sh -c command` with /dev/null for input. @throws the system's error (ENOENT, EACCES, EMFILE, E2BIG…) */
   start(command: string, options: StartOptions): Promise<RunningCommand>
   close(): Promise<void>
@@ -41,8 +45,15 @@ export type Spawner = {
 
 const SHELL = '/bin/sh'
 
-/** @param native null: Node's own child_process, which copies the agent's page tables for each start */
-export function createSpawner(native: NativeSpawn | null = loadNativeSpawn()): Spawner {
+/**
+ * Both kinds behave alike, but for what Node cannot do: it tells an end by a real-time signal as exit code 0, and hands
+ * on descriptors that the agent inherited from whoever started it.
+ * @param kind null: native where it was compiled. @throws Error when native is asked for and there is none
+ */
+export function createSpawner(kind: SpawnerKind | null = null): Spawner {
+  const native = kind === 'node' ? null : loadNativeSpawn()
+  if (kind === 'native' && native === null)
+    throw new Error('The native spawner was not built, or not for this system.')
   const startShell = native === null ? startWithNode : startNatively(native)
   const pool = createPipePool()
   const readers = new Set<OutputReader>()
@@ -70,10 +81,9 @@ export function createSpawner(native: NativeSpawn | null = loadNativeSpawn()): S
       closeSync(err.write)
       const stdout = read(out, onStdout)
       const stderr = read(err, onStderr)
-      const exit = shell.exit.then((ending) => {
+      const exit = shell.exit.finally(() => {
         stdout.finish()
         stderr.finish()
-        return ending
       })
       return { ...shell, exit }
     },

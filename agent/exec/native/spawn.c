@@ -1,10 +1,12 @@
 // Starts a process without copying the page tables of the one that asks: posix_spawn is vfork and exec.
 // A thread for each running process waits for it, and tells JavaScript how it ended.
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <node_api.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -15,19 +17,26 @@
 #define WAITER_STACK (64 * 1024)
 
 typedef struct {
+  sem_t decided;
+  // 0: there is none to wait for.
   pid_t pid;
-  int status;
+  siginfo_t end;
+  int error;
   napi_threadsafe_function exited;
 } Waiter;
 
 // ---- arguments -------------------------------------------------------------------------------------------------
 
+// NULL for what is no string, and for one with a NUL byte: the kernel would take it for shorter than it is.
 static char *to_text(napi_env env, napi_value value) {
   size_t length;
   if (napi_get_value_string_utf8(env, value, NULL, 0, &length) != napi_ok) return NULL;
   char *text = malloc(length + 1);
-  if (text != NULL) napi_get_value_string_utf8(env, value, text, length + 1, &length);
-  return text;
+  if (text == NULL) return NULL;
+  napi_get_value_string_utf8(env, value, text, length + 1, &length);
+  if (memchr(text, 0, length) == NULL) return text;
+  free(text);
+  return NULL;
 }
 
 static void free_list(char **list) {
@@ -53,28 +62,39 @@ static char **to_list(napi_env env, napi_value value) {
 
 // ---- the end of a process --------------------------------------------------------------------------------------
 
+static void free_waiter(Waiter *waiter) {
+  sem_destroy(&waiter->decided);
+  free(waiter);
+}
+
 static void call_exited(napi_env env, napi_value callback, void *context, void *data) {
   Waiter *waiter = data;
   if (env != NULL) {
-    napi_value undefined, arguments[2];
+    napi_value undefined, arguments[3];
     napi_get_undefined(env, &undefined);
-    int signaled = WIFSIGNALED(waiter->status);
-    napi_create_int32(env, signaled ? -1 : WEXITSTATUS(waiter->status), &arguments[0]);
-    napi_create_int32(env, signaled ? WTERMSIG(waiter->status) : 0, &arguments[1]);
-    napi_call_function(env, undefined, callback, 2, arguments, NULL);
+    int exited = waiter->end.si_code == CLD_EXITED;
+    napi_create_int32(env, exited ? waiter->end.si_status : -1, &arguments[0]);
+    napi_create_int32(env, exited ? 0 : waiter->end.si_status, &arguments[1]);
+    napi_create_int32(env, waiter->error, &arguments[2]);
+    napi_call_function(env, undefined, callback, 3, arguments, NULL);
   }
-  free(waiter);
+  free_waiter(waiter);
 }
 
 // Leaves the zombie in place: its pid must not become another process's before JavaScript knows.
 static void *wait_for_end(void *data) {
   Waiter *waiter = data;
-  siginfo_t info;
-  while (waitid(P_PID, waiter->pid, &info, WEXITED | WNOWAIT) == -1 && errno == EINTR) {
-  }
-  waiter->status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8 : info.si_status & 0x7f;
   napi_threadsafe_function exited = waiter->exited;
-  if (napi_call_threadsafe_function(exited, waiter, napi_tsfn_blocking) != napi_ok) free(waiter);
+  while (sem_wait(&waiter->decided) == -1) {
+  }
+  if (waiter->pid != 0) {
+    int result;
+    while ((result = waitid(P_PID, waiter->pid, &waiter->end, WEXITED | WNOWAIT)) == -1 && errno == EINTR) {
+    }
+    waiter->error = result == -1 ? errno : 0;
+  }
+  if (waiter->pid == 0 || napi_call_threadsafe_function(exited, waiter, napi_tsfn_blocking) != napi_ok)
+    free_waiter(waiter);
   napi_release_threadsafe_function(exited, napi_tsfn_release);
   return NULL;
 }
@@ -121,7 +141,8 @@ static int start(pid_t *pid, const char *file, char **argv, char **envp, const c
   // A session of its own, no signal blocked, and none ignored that we ignore.
   sigset_t none, all;
   sigemptyset(&none);
-  sigfillset(&all);
+  // glibc's sigfillset leaves out the two it uses itself, and its posix_spawn would have the process ignore them.
+  memset(&all, 0xff, sizeof all);
   if (error == 0) error = posix_spawnattr_setsigmask(&attributes, &none);
   if (error == 0) error = posix_spawnattr_setsigdefault(&attributes, &all);
   if (error == 0)
@@ -134,7 +155,8 @@ static int start(pid_t *pid, const char *file, char **argv, char **envp, const c
 }
 
 // spawn(file, argv, envp, cwd, stdout, stderr, exited): the pid, or minus the error number.
-// exited(exitCode, signal): exitCode is -1 when a signal ended it. Then reap(pid) is due.
+// exited(exitCode, signal, error): exitCode is -1 when a signal ended it; error is not 0 when its end cannot be known.
+// Then reap(pid) is due.
 static napi_value spawn_process(napi_env env, napi_callback_info info) {
   size_t count = 7;
   napi_value arguments[7], result, name;
@@ -146,27 +168,25 @@ static napi_value spawn_process(napi_env env, napi_callback_info info) {
   char *cwd = envp ? to_text(env, arguments[3]) : NULL;
   Waiter *waiter = cwd ? calloc(1, sizeof *waiter) : NULL;
   int error = waiter ? 0 : EINVAL;
+  if (waiter != NULL) sem_init(&waiter->decided, 0, 0);
   if (error == 0 && (napi_get_value_int32(env, arguments[4], &out) != napi_ok ||
                      napi_get_value_int32(env, arguments[5], &err) != napi_ok))
     error = EINVAL;
-  // Made before the process, so that no process can exist whose end nobody would hear of.
+  napi_create_string_utf8(env, "exited", NAPI_AUTO_LENGTH, &name);
+  if (error == 0 && napi_create_threadsafe_function(env, arguments[6], NULL, name, 0, 1, NULL, NULL, NULL,
+                                                    call_exited, &waiter->exited) != napi_ok)
+    error = ENOMEM;
+  // Before the process: at the limit of processes a command must not have begun when we find that nobody can wait.
+  if (error == 0 && (error = start_waiter(waiter)) != 0)
+    napi_release_threadsafe_function(waiter->exited, napi_tsfn_release);
+  pid_t pid = 0;
   if (error == 0) {
-    napi_create_string_utf8(env, "exited", NAPI_AUTO_LENGTH, &name);
-    if (napi_create_threadsafe_function(env, arguments[6], NULL, name, 0, 1, NULL, NULL, NULL, call_exited,
-                                        &waiter->exited) != napi_ok)
-      error = ENOMEM;
-  }
-  napi_threadsafe_function exited = error == 0 ? waiter->exited : NULL;
-  if (error == 0) error = start(&waiter->pid, file, argv, envp, cwd, out, err);
-  pid_t pid = waiter ? waiter->pid : 0;
-  if (error == 0 && (error = start_waiter(waiter)) != 0) {
-    kill(-pid, SIGKILL);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-  }
-  if (error != 0) {
-    if (exited != NULL) napi_release_threadsafe_function(exited, napi_tsfn_release);
-    free(waiter);
+    error = start(&pid, file, argv, envp, cwd, out, err);
+    waiter->pid = error == 0 ? pid : 0;
+    // From here on it is the thread's.
+    sem_post(&waiter->decided);
+  } else if (waiter != NULL) {
+    free_waiter(waiter);
   }
   free(cwd);
   free_list(envp);
@@ -176,8 +196,22 @@ static napi_value spawn_process(napi_env env, napi_callback_info info) {
   return result;
 }
 
+// What this process inherited itself, from whoever started it, is not for its commands. All that Node opens is closed
+// in them already.
+static void keep_descriptors(void) {
+  DIR *folder = opendir("/proc/self/fd");
+  if (folder == NULL) return;
+  for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+    int fd = atoi(entry->d_name);
+    int flags = fd > 2 ? fcntl(fd, F_GETFD) : -1;
+    if (flags != -1) fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+  }
+  closedir(folder);
+}
+
 NAPI_MODULE_INIT() {
   napi_value function;
+  keep_descriptors();
   napi_create_function(env, "spawn", NAPI_AUTO_LENGTH, spawn_process, NULL, &function);
   napi_set_named_property(env, exports, "spawn", function);
   napi_create_function(env, "reap", NAPI_AUTO_LENGTH, reap, NULL, &function);

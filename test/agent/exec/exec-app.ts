@@ -7,6 +7,7 @@ import { fastify } from 'fastify'
 import type { Test } from 'tap'
 import { hasEnvironment, listPids } from '../../../agent/exec/process-table.ts'
 import { execRoutes } from '../../../agent/exec/routes.ts'
+import { SPAWNER_KINDS } from '../../../agent/exec/spawner.ts'
 import { createActivity } from '../../../agent/vitals/activity.ts'
 import { type ExecResult, execResult } from '../../../shared/api/exec.ts'
 import { systemClock } from '../../../shared/clock.ts'
@@ -18,7 +19,8 @@ export function execApp(t: Test) {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'boxwood-test-exec-')))
   const activity = createActivity(systemClock)
   const app = fastify({ bodyLimit: 16 * 1024 * 1024 })
-  const deps = { home, log: app.log, clock: systemClock, activity }
+  const spawner = SPAWNER_KINDS.find((kind) => kind === process.env.BOXWOOD_SPAWNER) ?? null
+  const deps = { home, log: app.log, clock: systemClock, activity, spawner }
   app.setErrorHandler((error, _request, reply) => {
     const refusal = error instanceof ApiError ? error : new ApiError('internal_error', String(error))
     return reply.status(refusal.status).send(edgeErrorBody(refusal))

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { BUNDLED_NATIVE_SPAWN, nativeSpawnFile } from '../../../../shared/native-spawn-file.ts'
 
 /** Has a native part, which no bundle can hold; copied next to it. */
 const COPIED_PACKAGES = ['bufferutil', 'node-gyp-build']
@@ -69,8 +70,9 @@ async function bundle(projectRoot: string): Promise<{ name: string; bytes: Uint8
   const { outputFiles } = await built.finally(stop)
   const init = await readFile(join(projectRoot, 'agent/init/init.sh'))
   // Where there was no compiler there is none, and the agent does without.
-  const native = join(projectRoot, 'agent/exec/native/spawn.node')
-  const spawner = existsSync(native) ? [{ name: 'spawn.node', bytes: await readFile(native) }] : []
+  const folder = join(projectRoot, 'agent/exec/native')
+  const native = join(folder, nativeSpawnFile(await readFile(join(folder, 'spawn.c'))))
+  const spawner = existsSync(native) ? [{ name: BUNDLED_NATIVE_SPAWN, bytes: await readFile(native) }] : []
   return [
     ...spawner,
     ...outputFiles.map(({ path, contents }) => ({ name: basename(path), bytes: contents })),
