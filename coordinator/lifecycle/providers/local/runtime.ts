@@ -12,8 +12,8 @@ const COPIED_PACKAGES = ['bufferutil', 'node-gyp-build']
 export const RUNTIME_FILES = { agent: 'agent.mjs', init: 'init.sh' } as const
 
 /**
- * Kept small because each command is a fork of the agent, which costs some 60 µs for every MiB it has written to:
- * bundled, the agent has half as many of them as when its sources are loaded one by one.
+ * Kept small for boxes without the native spawner: there each command is a fork of the agent, which costs some 60 µs for
+ * every MiB it has written to. Bundled, the agent has half as many of them as when its sources are loaded one by one.
  */
 export const NODE_FLAGS = ['--max-semi-space-size=1'] as const
 
