@@ -47,6 +47,16 @@ export const EXEC_CODES = { timeoutSeconds: 'invalid_timeout' } as const
 export const agentExecRequest = execRequest.omit({ env: true }).extend({
   env: z.record(z.string(), z.string()).optional(),
   boxEnv: z.record(z.string(), z.string()).optional(),
+  record: z
+    .object({
+      commandId: z.string().regex(/^p_[0-9a-f]{24}$/),
+      receipt: z.string().max(2048).meta({
+        description: "the coordinator's sealed word on who ran it; comes back with the run's reports",
+      }),
+      keepOutput: z.boolean().meta({ description: 'false under zero data retention' }),
+    })
+    .optional()
+    .meta({ description: 'absent: the run is not recorded in the command history' }),
 })
 export type AgentExecRequest = z.infer<typeof agentExecRequest>
 
@@ -67,6 +77,7 @@ export const execResult = z
     startedAt: timestamp,
     finishedAt: timestamp,
     cwd: z.string().meta({ description: 'the one sent, or ~' }),
+    commandId: z.string().optional().meta({ description: 'of its record in the command history' }),
   })
   .meta({ id: 'ExecResult' })
 export type ExecResult = z.infer<typeof execResult>

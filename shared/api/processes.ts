@@ -20,6 +20,10 @@ export const execStarted = z
     cwd: z.string().meta({ description: 'the one sent, or ~' }),
     startedAt: timestamp,
     logPath: z.string().meta({ description: 'of the file with its standard output, for GET /download' }),
+    commandId: z
+      .string()
+      .optional()
+      .meta({ description: 'equals processId; present when the run is recorded in the command history' }),
   })
   .meta({ id: 'ExecStarted' })
 export type ExecStarted = z.infer<typeof execStarted>
