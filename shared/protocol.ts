@@ -3,8 +3,11 @@
 /**
  * The version of what agent and coordinator say to each other.
  * 1: HTTP/2 over a WebSocket with the roles reversed; exec, files, reports; transfers on connections of their own.
+ * 2: detached commands and their streams; records of commands among the reports. A coordinator takes 1 too: such an
+ * agent runs what it knows, and records nothing.
  */
-export const PROTOCOL_VERSION = 1
+export const PROTOCOL_VERSION = 2
+export const OLDEST_PROTOCOL_VERSION = 1
 
 export const AGENT_VERSION = '0.1.0'
 
@@ -21,6 +24,8 @@ export const AGENT_VERSION_HEADER = 'boxwood-agent-version'
 
 /** On a tunnel request for a file: the one-time id of the transfer, for a body that goes beside the tunnel. */
 export const TRANSFER_HEADER = 'boxwood-transfer'
+/** Beside it, for an upload: how many bytes the transfer will have, where its sender said. */
+export const TRANSFER_LENGTH_HEADER = 'boxwood-transfer-length'
 /** Milliseconds after which an agent that was sent away should come back. */
 export const RECONNECT_AFTER_HEADER = 'boxwood-reconnect-after-ms'
 /** The box command names its version here (spec §9). */

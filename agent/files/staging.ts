@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { existing } from './paths.ts'
-import { CHUNK_BYTES } from './read.ts'
 
 const PREFIX = '.boxwood-write-'
 /** A leftover of an agent that was killed: older than any write that is still going on. */
@@ -25,40 +24,14 @@ export async function openStaging(folder: string, mode: number): Promise<Staging
   return { path, handle: await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode) }
 }
 
-/**
- * Writes the body and returns its size in bytes; `payload_too_large` beyond `limit`. What arrives is copied into one
- * of two blocks while the other one is written: chunks that were kept until then would outlive the young generation,
- * and their memory would come back only when 64 MiB of them have piled up.
- */
+/** Writes the body and returns its size in bytes; `payload_too_large` beyond `limit`. Asks for a chunk once the one
+ * before it is written. */
 export async function fill(handle: Writer, body: AsyncIterable<Buffer>, limit: number): Promise<number> {
   let size = 0
-  let block = Buffer.allocUnsafeSlow(CHUNK_BYTES)
-  let spare = Buffer.allocUnsafeSlow(CHUNK_BYTES)
-  let filled = 0
-  let writing: Promise<void> = Promise.resolve()
-  const flush = async () => {
-    await writing
-    writing = writeAll(handle, block.subarray(0, filled))
-    // It is awaited before the next block and at the end; until then its failure must not count as unhandled.
-    writing.catch(() => undefined)
-    ;[block, spare] = [spare, block]
-    filled = 0
-  }
-  try {
-    for await (const chunk of body) {
-      size += chunk.length
-      if (size > limit) throw new ApiError('payload_too_large', `A file is at most ${limit} bytes.`)
-      for (let taken = 0; taken < chunk.length; ) {
-        const copied = chunk.copy(block, filled, taken)
-        taken += copied
-        filled += copied
-        if (filled === CHUNK_BYTES) await flush()
-      }
-    }
-    if (filled > 0) await flush()
-  } finally {
-    // The handle is about to be closed or synced: nothing may still be writing to it.
-    await writing
+  for await (const chunk of body) {
+    size += chunk.length
+    if (size > limit) throw new ApiError('payload_too_large', `A file is at most ${limit} bytes.`)
+    await writeAll(handle, chunk)
   }
   return size
 }

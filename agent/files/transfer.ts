@@ -1,12 +1,17 @@
 // What the file routes need from the tunnel: connections of their own for large bodies, dialed out to the coordinator.
-import type { Readable } from 'node:stream'
+
+export type FetchedBody = {
+  chunks: AsyncIterable<Buffer>
+  /** Lets go of the connection, in whatever state it is. */
+  drop(): void
+}
 
 export interface TransferDialer {
   /**
-   * Dials out for the body of an upload. `length` is what its sender declared, in bytes, null if it did not. The
-   * chunks of `body` are buffers that are not written to again; a body that ends early must error.
+   * Dials out for the body of an upload of this many bytes, null where its sender did not say. A chunk of it is out of
+   * use once the next one is asked for. The body throws when it ends early, as far as that can be told.
    */
-  fetch(id: string): Promise<{ body: Readable; length: number | null }>
+  fetch(id: string, length: number | null): Promise<FetchedBody>
   /**
    * Dials out and sends the body of a download under these headers (content-type, content-length where it is known,
    * x-service-path, x-service-content). Resolves when all of it was handed over. When `body` errors the connection must

@@ -1,17 +1,16 @@
 // PUT /upload: the raw body becomes the file, from the request or from a connection of its own.
 import type { Http2ServerRequest } from 'node:http2'
-import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { type FileUploaded, parseFileMode, uploadQuery } from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { TRANSFER_HEADER } from '../../shared/protocol.ts'
+import { TRANSFER_HEADER, TRANSFER_LENGTH_HEADER } from '../../shared/protocol.ts'
 import { validate } from './input.ts'
 import { resolvePath } from './paths.ts'
-import type { TransferDialer } from './transfer.ts'
+import type { FetchedBody, TransferDialer } from './transfer.ts'
 import { type WriteDeps, writeFile } from './write.ts'
 
-type Body = { chunks: AsyncIterable<Buffer>; length: number | null; drop(): void }
+type Body = FetchedBody & { length: number | null }
 
 /** Writes the body to the path; nothing is written when it is over 1 GiB, too short or broken off. */
 export async function upload(
@@ -35,13 +34,15 @@ export async function upload(
 async function bodyOf(request: FastifyRequest, transfers: TransferDialer): Promise<Body> {
   const id = request.headers[TRANSFER_HEADER]
   if (typeof id === 'string') {
-    const { body, length } = await transfers.fetch(id).catch(brokenOff)
-    return { chunks: chunksOf(body), length, drop: () => body.destroy() }
+    const length = transferLength(request.headers[TRANSFER_LENGTH_HEADER])
+    const { chunks, drop } = await transfers.fetch(id, length).catch(brokenOff)
+    return { chunks: orBrokenOff(chunks), length, drop }
   }
   const { raw } = request
   // What nobody wants any more is read and dropped: destroying it would take the connection and the answer with it.
   const drop = () => raw.resume()
-  return { chunks: chunksOf(raw), length: declaredLength(request), drop }
+  const chunks = orBrokenOff(raw.iterator({ destroyOnReturn: false }))
+  return { chunks, length: declaredLength(request), drop }
 }
 
 /**
@@ -56,9 +57,12 @@ function declaredLength({ headers, raw }: FastifyRequest): number | null {
   throw new ApiError('invalid_request', 'Declare the length of the body.')
 }
 
-async function* chunksOf(body: Readable): AsyncGenerator<Buffer, void, undefined> {
+const transferLength = (header: string | string[] | undefined): number | null =>
+  typeof header === 'string' && /^\d{1,15}$/.test(header) ? Number(header) : null
+
+async function* orBrokenOff(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
   try {
-    yield* body.iterator({ destroyOnReturn: false })
+    yield* chunks
   } catch (error) {
     brokenOff(error)
   }

@@ -5,6 +5,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { BOX_HEADER, TRANSFER_PATH } from '../../shared/protocol.ts'
 import type { TransferDialer } from '../files/transfer.ts'
+import { fetchTransfer } from './fetch-transfer.ts'
+import { inBlocks } from './in-blocks.ts'
 
 export type TransferDialerOptions = {
   boxId: string
@@ -15,37 +17,39 @@ export type TransferDialerOptions = {
   idleMs?: number
 }
 
+/** Of an upload, in memory twice. */
+const BLOCK_BYTES = 256 * 1024
+
 /** Rejections and stream errors are plain Errors: what they mean to a caller is the file routes' business. */
 export function createTransferDialer(options: TransferDialerOptions): TransferDialer {
   const { boxId, readUrl, readToken, idleMs = 120_000 } = options
 
-  async function dial(method: 'GET' | 'PUT', id: string, headers: Record<string, string>) {
-    const url = await readUrl()
-    const start = url.startsWith('https:') ? httpsRequest : httpRequest
-    const request = start(`${url}${TRANSFER_PATH}${encodeURIComponent(id)}`, {
-      method,
-      // A connection of its own: nothing is pooled, nothing waits for another transfer.
-      agent: false,
-      headers: {
-        ...headers,
-        authorization: `Bearer ${await readToken()}`,
-        [BOX_HEADER]: boxId,
-        connection: 'close',
-      },
-    } as Parameters<typeof httpRequest>[1] & object)
+  async function target(id: string): Promise<{ url: URL; headers: Record<string, string> }> {
+    return {
+      url: new URL(`${await readUrl()}${TRANSFER_PATH}${encodeURIComponent(id)}`),
+      headers: { authorization: `Bearer ${await readToken()}`, [BOX_HEADER]: boxId, connection: 'close' },
+    }
+  }
+
+  async function dial(method: 'GET' | 'PUT', id: string, more: Record<string, string>) {
+    const { url, headers } = await target(id)
+    const start = url.protocol === 'https:' ? httpsRequest : httpRequest
+    // A connection of its own: nothing is pooled, nothing waits for another transfer.
+    const request = start(url, { method, agent: false, headers: { ...more, ...headers } })
     request.setNoDelay(true)
     request.setTimeout(idleMs, () => request.destroy(new Error('nothing moved on the transfer')))
     return request
   }
 
   return {
-    async fetch(id) {
+    async fetch(id, length) {
+      if (length !== null)
+        return fetchTransfer({ ...(await target(id)), length, blockBytes: BLOCK_BYTES, idleMs })
       const request = await dial('GET', id, {})
       request.end()
       const response = await head(request)
       if (response.statusCode !== 200) throw refused(response)
-      const length = response.headers['content-length']
-      return { body: response, length: length === undefined ? null : Number(length) }
+      return { chunks: inBlocks(response, BLOCK_BYTES), drop: () => response.destroy() }
     },
     async bring(id: string, headers: Record<string, string>, body: AsyncIterable<Buffer>) {
       // An error before pipeline listens would be nobody's; pipeline finds it all the same.

@@ -8,6 +8,7 @@ import { TRANSFER_HEADER } from '../../shared/protocol.ts'
 import type { Transfers } from '../tunnel/types.ts'
 import { boundedBytes } from './bounded-bytes.ts'
 import { readBody, throwRefusal } from './box-answer.ts'
+import { releaseSent } from './release-sent.ts'
 import type { Visit } from './visit.ts'
 
 type Headers = Record<string, string | string[] | undefined>
@@ -65,6 +66,7 @@ export async function download(
       : pipeline(dialed.request, boundedBytes(LIMITS.transferBytes), () => {
           // A failure is the reply's to see: pipeline has destroyed the stream that it reads.
         })
+    releaseSent(reply.raw)
     return reply.headers(headers).send(body)
   } finally {
     transfer.release()

@@ -4,10 +4,11 @@ import { pipeline } from 'node:stream/promises'
 import { fileUploaded } from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
-import { TRANSFER_HEADER } from '../../shared/protocol.ts'
+import { TRANSFER_HEADER, TRANSFER_LENGTH_HEADER } from '../../shared/protocol.ts'
 import type { DialedTransfer, Transfers } from '../tunnel/types.ts'
 import { boundedBytes } from './bounded-bytes.ts'
 import { readAnswer } from './box-answer.ts'
+import { releaseSent } from './release-sent.ts'
 import type { Visit } from './visit.ts'
 
 /** What Content-Length says, in bytes; null for a chunked body, whose length nobody knows yet. */
@@ -57,7 +58,11 @@ async function uploadBeside(
       .request({
         method: 'PUT',
         path,
-        headers: { [TRANSFER_HEADER]: transfer.id, 'content-length': '0' },
+        headers: {
+          [TRANSFER_HEADER]: transfer.id,
+          ...(length === null ? {} : { [TRANSFER_LENGTH_HEADER]: String(length) }),
+          'content-length': '0',
+        },
         signal: AbortSignal.any([signal, over.signal]),
       })
       .then((response) => readAnswer(response, fileUploaded))
@@ -84,6 +89,7 @@ async function send(request: IncomingMessage, { response }: DialedTransfer, leng
     'content-type': 'application/octet-stream',
     ...(length === null ? {} : { 'content-length': String(length) }),
   })
+  releaseSent(response)
   if (length === null) await pipeline(request, boundedBytes(LIMITS.transferBytes), response)
   else await pipeline(request, response)
 }

@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
-import { TRANSFER_HEADER } from '../../../shared/protocol.ts'
+import { TRANSFER_HEADER, TRANSFER_LENGTH_HEADER } from '../../../shared/protocol.ts'
 import { bodyOf, errorOf, namesIn, query, type Served, serveFiles, until } from './support.ts'
 
 const GiB = 1024 ** 3
@@ -97,7 +97,7 @@ t.test('larger than 1 GiB by its own word: refused at once', async (t) => {
 async function transferred(t: Test, body: () => Readable, length: number | null) {
   const served: Served = await serveFiles(t, {
     transfers: {
-      fetch: async (id) => ({ body: id === 'one' ? body() : Readable.from([]), length }),
+      fetch: async (id) => ({ chunks: id === 'one' ? body() : Readable.from([]), drop: () => {} }),
       bring: async () => {},
     },
   })
@@ -105,7 +105,10 @@ async function transferred(t: Test, body: () => Readable, length: number | null)
     errorOf(
       await fetch(`${served.url}/upload?path=folder/file`, {
         method: 'PUT',
-        headers: { [TRANSFER_HEADER]: 'one' },
+        headers: {
+          [TRANSFER_HEADER]: 'one',
+          ...(length === null ? {} : { [TRANSFER_LENGTH_HEADER]: String(length) }),
+        },
       }),
     )
   return { home: served.home, send }
@@ -141,13 +144,13 @@ t.test('a transfer that never says how much it is and passes 1 GiB', async (t) =
 t.test('a whole transfer is written', async (t) => {
   const { home, url } = await serveFiles(t, {
     transfers: {
-      fetch: async () => ({ body: Readable.from([part, part]), length: 2 * part.length }),
+      fetch: async () => ({ chunks: Readable.from([part, part]), drop: () => {} }),
       bring: async () => {},
     },
   })
   const response = await fetch(`${url}/upload${query('~/big')}`, {
     method: 'PUT',
-    headers: { [TRANSFER_HEADER]: 'x' },
+    headers: { [TRANSFER_HEADER]: 'x', [TRANSFER_LENGTH_HEADER]: String(2 * part.length) },
   })
   t.same(await response.json(), {
     ok: true,

@@ -5,7 +5,6 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { fileError } from '../../../agent/files/errors.ts'
-import { CHUNK_BYTES } from '../../../agent/files/read.ts'
 import { fill } from '../../../agent/files/staging.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { bodyOf } from './support.ts'
@@ -38,12 +37,12 @@ t.test('a disk that takes a part first and then says why', async (t) => {
     write: async (bytes: Buffer) => {
       if (taken.length === 2) throw full
       taken.push(bytes.length)
-      return { bytesWritten: CHUNK_BYTES / 2 + 1 }
+      return { bytesWritten: MiB / 2 + 1 }
     },
   }
   const body = bodyOf([Buffer.alloc(MiB), Buffer.alloc(MiB)], async () => undefined)
   await t.rejects(fill(disk, body, LIMITS.transferBytes), full)
-  t.same(taken, [CHUNK_BYTES, CHUNK_BYTES / 2 - 1], 'what was not taken is written again')
+  t.same(taken, [MiB, MiB / 2 - 1], 'what was not taken is written again')
   t.match(fileError(full, 'file'), {
     code: 'exec_failed',
     status: 502,

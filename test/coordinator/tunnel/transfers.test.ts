@@ -6,6 +6,12 @@ import t, { type Test } from 'tap'
 import { createTransferDialer } from '../../../agent/tunnel/transfer-dialer.ts'
 import { readAll, startTestCoordinator, until } from '../../support/tunnel.ts'
 
+async function bytesOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
+  const copies: Buffer[] = []
+  for await (const chunk of chunks) copies.push(Buffer.from(chunk))
+  return Buffer.concat(copies)
+}
+
 async function setUp(t: Test) {
   const coordinator = await startTestCoordinator({ transferDialMs: 5000 })
   t.after(() => coordinator.close())
@@ -15,29 +21,26 @@ async function setUp(t: Test) {
   return { coordinator, box, dialer: dialerOf(box), dialerOf, transfers: coordinator.tunnels.transfers }
 }
 
-t.test('an upload: the box fetches what the coordinator has', async (t) => {
+t.test('an upload: the box fetches what the coordinator has, with a length or without', async (t) => {
   const { transfers, box, dialer } = await setUp(t)
-  const transfer = transfers.expect(box.boxId)
-  const fetching = dialer.fetch(transfer.id)
-  const { response } = await transfer.dialed
-  response.writeHead(200, { 'content-length': '6' }).end('upload')
-  const { body, length } = await fetching
-  t.equal(length, 6)
-  t.equal((await readAll(body)).toString(), 'upload')
+  for (const length of [6, null]) {
+    const transfer = transfers.expect(box.boxId)
+    const fetching = dialer.fetch(transfer.id, length)
+    const { response } = await transfer.dialed
+    response.writeHead(200, length === null ? {} : { 'content-length': length }).end('upload')
+    t.equal((await bytesOf((await fetching).chunks)).toString(), 'upload')
+  }
 })
 
 t.test('an upload that ends short, with or without a length, is an error on the box', async (t) => {
   const { transfers, box, dialer } = await setUp(t)
-  for (const headers of [{ 'content-length': '1000' }, {}]) {
+  for (const length of [1000, null]) {
     const transfer = transfers.expect(box.boxId)
-    const fetching = dialer.fetch(transfer.id)
+    const fetching = dialer.fetch(transfer.id, length)
     const { response } = await transfer.dialed
-    response.writeHead(200, headers)
-    response.write('short')
-    const { body } = await fetching
-    await once(body, 'readable')
-    response.destroy()
-    await t.rejects(readAll(body))
+    response.writeHead(200, length === null ? {} : { 'content-length': length })
+    response.write('short', () => response.destroy())
+    await t.rejects(fetching.then(({ chunks }) => bytesOf(chunks)))
   }
 })
 
@@ -92,20 +95,21 @@ t.test('a download the coordinator does not want any more is an error on the box
 t.test('a transfer is for one box and for one use', async (t) => {
   const { coordinator, transfers, box, dialer, dialerOf } = await setUp(t)
   const transfer = transfers.expect(box.boxId)
-  await t.rejects(dialerOf(coordinator.addBox()).fetch(transfer.id), { message: /404/ }, "another box's id")
-  await t.rejects(
-    dialerOf({ ...box, token: 'wrong' }).fetch(transfer.id),
-    { message: /401/ },
-    'a wrong token',
-  )
-  const fetching = dialer.fetch(transfer.id)
+  const fetched = async (from: typeof dialer, id = transfer.id, length: number | null = 1) =>
+    bytesOf((await from.fetch(id, length)).chunks)
+  for (const length of [1, null]) {
+    const ask = (from: typeof dialer, id?: string) => fetched(from, id, length)
+    await t.rejects(ask(dialerOf(coordinator.addBox())), { message: /404/ }, "another box's id")
+    await t.rejects(ask(dialerOf({ ...box, token: 'wrong' })), { message: /401/ }, 'a wrong token')
+  }
+  const fetching = fetched(dialer)
   const { response } = await transfer.dialed
-  response.end('x')
-  await readAll((await fetching).body)
-  await t.rejects(dialer.fetch(transfer.id), { message: /404/ }, 'a second use')
+  response.writeHead(200, { 'content-length': 1 }).end('x')
+  await fetching
+  await t.rejects(fetched(dialer), { message: /404/ }, 'a second use')
   const released = transfers.expect(box.boxId)
   released.release()
-  await t.rejects(dialer.fetch(released.id), { message: /404/ }, 'a released one')
+  await t.rejects(fetched(dialer, released.id), { message: /404/ }, 'a released one')
 })
 
 t.test('a box that does not dial in is unreachable', async (t) => {
