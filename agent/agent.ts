@@ -7,6 +7,7 @@ import { systemClock } from '../shared/clock.ts'
 import { AGENT_VERSION } from '../shared/protocol.ts'
 import { buildAgentApp } from './app.ts'
 import { type AgentConfig, readToken, readUrl } from './config.ts'
+import { openDetachedProcesses } from './exec/detached/processes.ts'
 import { execRoutes } from './exec/routes.ts'
 import { fileRoutes } from './files/routes.ts'
 import { lockFolder } from './lock.ts'
@@ -29,7 +30,7 @@ export async function startAgent(
   log: Logger,
   env: Record<string, string | undefined>,
 ): Promise<Agent> {
-  const { url, boxId, stateDir, home, spawner } = config
+  const { url, boxId, stateDir, home, spawner, runner, logBytes, retention } = config
   const clock = systemClock
   const instanceId = randomUUID()
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
@@ -38,6 +39,10 @@ export async function startAgent(
   const spool = await openSpool({ folder: join(stateDir, 'reports'), state, log })
 
   const activity = createActivity(clock)
+  const processes = await openDetachedProcesses({
+    folder: join(stateDir, 'exec'),
+    ...{ home, clock, log, activity, env, spawner, runner, logBytes, retention },
+  })
   const sampler = createVitalsSampler({ home, clock, activity, env })
   const token = () => readToken(stateDir)
   const address = () => readUrl(stateDir, url)
@@ -45,7 +50,7 @@ export async function startAgent(
   const app = buildAgentApp({
     log,
     routes: [
-      (scope) => execRoutes(scope, { home, log, clock, activity, env, spawner }),
+      (scope) => execRoutes(scope, { home, log, clock, activity, env, spawner, processes }),
       (scope) => {
         scope.addHook('onRequest', async () => activity.touch())
         return fileRoutes(scope, { home, log, clock, transfers })
@@ -82,6 +87,7 @@ export async function startAgent(
     async close() {
       await tunnel.close()
       await app.close()
+      await processes.close()
       await spool.close()
       await lock.release()
     },

@@ -4,6 +4,9 @@ import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { isUuid } from '../shared/ids.ts'
+import { LOG_BYTES, RETENTION } from './exec/detached/processes.ts'
+import type { Retention } from './exec/detached/retention.ts'
+import { RUNNER_KINDS, type RunnerKind } from './exec/detached/runner.ts'
 import { SPAWNER_KINDS, type SpawnerKind } from './exec/spawner.ts'
 
 export type AgentConfig = {
@@ -19,10 +22,25 @@ export type AgentConfig = {
   socket: string | null
   /** How commands are started; null: the better one that this system has. */
   spawner: SpawnerKind | null
+  /** What stays with a detached command; null: the better one that this system has. */
+  runner: RunnerKind | null
+  /** The most that is kept of one stream of a detached process; later output takes the place of the earliest. */
+  logBytes: number
+  /** Of detached processes that ended. */
+  retention: Retention
   logLevel: (typeof LOG_LEVELS)[number]
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+
+const KiB = 1024
+const TiB = 1024 ** 4
+const DAY_MS = 24 * 60 * 60 * 1000
+/** Eight blocks: a log is given up by the eighth of its bound. */
+const LEAST_LOG_BYTES = 32 * KiB
+
+const wholeNumber = (what: string, min: number, max: number) =>
+  z.coerce.number(`is ${what}`).int(`is ${what}`).min(min, `is at least ${min}`).max(max, `is at most ${max}`)
 
 const HTTP_URL = /^https?:\/\/[^\s/?#]+(\/[^\s?#]*)?$/
 
@@ -43,6 +61,11 @@ const environment = z.object({
     .default(30_000),
   BOXWOOD_SOCKET: z.string().min(1, 'is a path').optional(),
   BOXWOOD_SPAWNER: z.enum(SPAWNER_KINDS, `is one of ${SPAWNER_KINDS.join(', ')}`).optional(),
+  BOXWOOD_RUNNER: z.enum(RUNNER_KINDS, `is one of ${RUNNER_KINDS.join(', ')}`).optional(),
+  BOXWOOD_LOG_BYTES: wholeNumber('a number of bytes', LEAST_LOG_BYTES, TiB).default(LOG_BYTES),
+  BOXWOOD_ENDED_PROCESSES: wholeNumber('a number of processes', 1, 100_000).default(RETENTION.count),
+  BOXWOOD_ENDED_DAYS: wholeNumber('a number of days', 1, 3650).default(RETENTION.ageMs / DAY_MS),
+  BOXWOOD_ENDED_LOG_BYTES: wholeNumber('a number of bytes', 0, TiB).default(RETENTION.logBytes),
   BOXWOOD_LOG: z.enum(LOG_LEVELS, `is one of ${LOG_LEVELS.join(', ')}`).default('info'),
 })
 
@@ -61,6 +84,13 @@ export function readConfig(env: Record<string, string | undefined>): AgentConfig
     reconnectMaxMs: values.BOXWOOD_RECONNECT_MAX_MS,
     socket: values.BOXWOOD_SOCKET ?? null,
     spawner: values.BOXWOOD_SPAWNER ?? null,
+    runner: values.BOXWOOD_RUNNER ?? null,
+    logBytes: values.BOXWOOD_LOG_BYTES,
+    retention: {
+      count: values.BOXWOOD_ENDED_PROCESSES,
+      ageMs: values.BOXWOOD_ENDED_DAYS * DAY_MS,
+      logBytes: values.BOXWOOD_ENDED_LOG_BYTES,
+    },
     logLevel: values.BOXWOOD_LOG,
   }
 }

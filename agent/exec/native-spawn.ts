@@ -79,7 +79,7 @@ const SIGNALS = new Map(
 )
 
 /** Without SIG; a real-time signal by its number, as it has no other name that all shells share. */
-const signalName = (signal: number): string => SIGNALS.get(signal) ?? String(signal)
+export const signalName = (signal: number): string => SIGNALS.get(signal) ?? String(signal)
 
 /** Like the errors of child_process. */
 function systemError(errno: number, syscall: string): Error {

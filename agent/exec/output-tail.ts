@@ -7,11 +7,15 @@ export type OutputTail = {
   truncated(): boolean
   /** What is kept, as UTF-8. A character that the cut halved is left out; bytes that never were valid become U+FFFD. */
   text(): string
+  /** What is kept, as it came. */
+  bytes(): Buffer
+  /** How many bytes were pushed in all. */
+  total(): number
 }
 
 const SMALLEST = 4096
 /** The longest part of a UTF-8 character that can stand before the cut: kept to tell a halved one from a bad one. */
-const LOOKBEHIND = 3
+export const LOOKBEHIND = 3
 
 /** @param limit bytes kept; memory grows with what is pushed, to the limit and no further */
 export function createOutputTail(limit: number): OutputTail {
@@ -24,6 +28,9 @@ export function createOutputTail(limit: number): OutputTail {
     ring.copy(larger, 0, 0, total)
     ring = larger
   }
+
+  /** Everything that is there in its order: what is kept, and before it what tells a halved character. */
+  const held = () => (total <= ring.length ? ring.subarray(0, total) : unroll(ring, total % ring.length))
 
   return {
     push(chunk) {
@@ -40,10 +47,12 @@ export function createOutputTail(limit: number): OutputTail {
     truncated: () => total > limit,
     text() {
       if (total <= ring.length && total <= limit) return ring.toString('utf8', 0, total)
-      const bytes = total <= ring.length ? ring.subarray(0, total) : unroll(ring, total % ring.length)
+      const bytes = held()
       const cut = bytes.length - limit
       return bytes.toString('utf8', cut + halvedCharacter(bytes, cut))
     },
+    bytes: () => held().subarray(-limit),
+    total: () => total,
   }
 }
 

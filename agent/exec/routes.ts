@@ -1,10 +1,14 @@
-// POST /exec: commands on the box (spec §4.14).
+// POST /exec: commands on the box (spec §4.14), to their end or detached.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { ENV_NAME } from '../../shared/api/common.ts'
 import { type AgentExecRequest, agentExecRequest, EXEC_CODES } from '../../shared/api/exec.ts'
+import { type AgentStartRequest, agentStartRequest, type ExecStarted } from '../../shared/api/processes.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import type { Activity } from '../vitals/activity.ts'
+import { startedAnswer } from './detached/answers.ts'
+import { detachedRoutes } from './detached/routes.ts'
+import type { DetachedProcesses } from './detached/types.ts'
 import { baseEnvironment } from './environment.ts'
 import { runCommand } from './run.ts'
 import { createSpawner, type SpawnerKind } from './spawner.ts'
@@ -19,6 +23,8 @@ export type ExecDeps = {
   env?: Record<string, string | undefined>
   /** null, and the default: the better one that this system has. */
   spawner?: SpawnerKind | null
+  /** Belongs to the caller, who closes it after the app. */
+  processes: DetachedProcesses
 }
 
 /**
@@ -28,7 +34,7 @@ export type ExecDeps = {
  * ended. What it left in the background when it ended by itself goes on.
  */
 export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<void> {
-  const { home, log, clock, activity } = deps
+  const { home, log, clock, activity, processes } = deps
   const spawner = createSpawner(deps.spawner)
   log.info({ spawner: spawner.kind }, 'commands can run')
   const run = { home, log, clock, spawner, baseEnv: baseEnvironment(home, deps.env ?? process.env) }
@@ -43,8 +49,17 @@ export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<
     await spawner.close()
   })
 
+  // It belongs to nobody: whoever goes away, it goes on.
+  const start = async (request: AgentStartRequest): Promise<ExecStarted> => {
+    activity.touch()
+    return startedAnswer(await processes.start(request))
+  }
+
+  detachedRoutes(app, processes)
+
   app.post('/exec', async (request, reply) => {
     const body = parseRequest(request.body)
+    if ('processId' in body) return start(body)
     const gone = new AbortController()
     // Before the answer this means that the caller closed the connection, or reset the stream.
     reply.raw.once('close', () => {
@@ -62,8 +77,9 @@ export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<
   })
 }
 
-function parseRequest(body: unknown): AgentExecRequest {
-  const parsed = agentExecRequest.safeParse(body)
+function parseRequest(body: unknown): AgentExecRequest | AgentStartRequest {
+  const detached = typeof body === 'object' && body !== null && 'detached' in body && body.detached === true
+  const parsed = (detached ? agentStartRequest : agentExecRequest).safeParse(body)
   if (!parsed.success) {
     const issue = parsed.error.issues[0]
     const field = issue?.path[0]
@@ -72,8 +88,7 @@ function parseRequest(body: unknown): AgentExecRequest {
       issue && `${field === undefined ? 'body' : String(field)}: ${issue.message}`,
     )
   }
-  const { detached, env, boxEnv } = parsed.data
-  if (detached) throw new ApiError('invalid_request', 'This agent cannot run detached processes yet.')
+  const { env, boxEnv } = parsed.data
   // The coordinator checked its callers' variables; a name the kernel would take apart otherwise stops here.
   for (const [name, value] of [...Object.entries(boxEnv ?? {}), ...Object.entries(env ?? {})]) {
     if (!ENV_NAME.test(name) || value.includes('\0')) {

@@ -24,7 +24,9 @@ export const execRequest = z
       .min(min)
       .max(max)
       .optional()
-      .meta({ description: `default ${LIMITS.execTimeoutSeconds.default}` }),
+      .meta({
+        description: `default ${LIMITS.execTimeoutSeconds.default}; a detached run has no limit unless it is sent`,
+      }),
     env: z
       .record(
         z.string().regex(ENV_NAME, 'a variable name is letters, digits and _, and begins with no digit'),

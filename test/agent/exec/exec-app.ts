@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fastify } from 'fastify'
 import type { Test } from 'tap'
+import type { DetachedProcesses } from '../../../agent/exec/detached/types.ts'
 import { hasEnvironment, listPids } from '../../../agent/exec/process-table.ts'
 import { execRoutes } from '../../../agent/exec/routes.ts'
 import { SPAWNER_KINDS } from '../../../agent/exec/spawner.ts'
@@ -15,12 +16,22 @@ import { ApiError, edgeErrorBody } from '../../../shared/errors.ts'
 
 export type Refusal = { ok: false; error: { code: string; message: string } }
 
+/** For tests of synchronous commands. */
+const NO_PROCESSES: DetachedProcesses = {
+  start: () => Promise.reject(new Error('detached processes have tests of their own')),
+  list: () => [],
+  get: () => undefined,
+  kill: () => Promise.reject(new ApiError('not_found')),
+  each: () => () => {},
+  close: () => Promise.resolve(),
+}
+
 export function execApp(t: Test) {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'boxwood-test-exec-')))
   const activity = createActivity(systemClock)
   const app = fastify({ bodyLimit: 16 * 1024 * 1024 })
   const spawner = SPAWNER_KINDS.find((kind) => kind === process.env.BOXWOOD_SPAWNER) ?? null
-  const deps = { home, log: app.log, clock: systemClock, activity, spawner }
+  const deps = { home, log: app.log, clock: systemClock, activity, spawner, processes: NO_PROCESSES }
   app.setErrorHandler((error, _request, reply) => {
     const refusal = error instanceof ApiError ? error : new ApiError('internal_error', String(error))
     return reply.status(refusal.status).send(edgeErrorBody(refusal))

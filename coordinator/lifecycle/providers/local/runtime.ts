@@ -3,13 +3,19 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { BUNDLED_NATIVE_SPAWN, nativeSpawnFile } from '../../../../shared/native-spawn-file.ts'
+import {
+  BUNDLED_NATIVE_RUN,
+  BUNDLED_NATIVE_SPAWN,
+  nativeRunFile,
+  nativeSpawnFile,
+} from '../../../../shared/native-spawn-file.ts'
 
 /** Has a native part, which no bundle can hold; copied next to it. */
 const COPIED_PACKAGES = ['bufferutil', 'node-gyp-build']
 
 /** In the runtime folder. */
 export const RUNTIME_FILES = { agent: 'agent.mjs', init: 'init.sh' } as const
+const EXECUTABLE: readonly string[] = [RUNTIME_FILES.init, BUNDLED_NATIVE_RUN]
 
 /**
  * Kept small for boxes without the native spawner: there each command is a fork of the agent, which costs some 60 µs for
@@ -69,15 +75,25 @@ async function bundle(projectRoot: string): Promise<{ name: string; bytes: Uint8
   // esbuild keeps a process of its own for the next build, and there is none.
   const { outputFiles } = await built.finally(stop)
   const init = await readFile(join(projectRoot, 'agent/init/init.sh'))
-  // Where there was no compiler there is none, and the agent does without.
-  const folder = join(projectRoot, 'agent/exec/native')
-  const native = join(folder, nativeSpawnFile(await readFile(join(folder, 'spawn.c'))))
-  const spawner = existsSync(native) ? [{ name: BUNDLED_NATIVE_SPAWN, bytes: await readFile(native) }] : []
   return [
-    ...spawner,
+    ...(await nativeParts(join(projectRoot, 'agent/exec/native'))),
     ...outputFiles.map(({ path, contents }) => ({ name: basename(path), bytes: contents })),
     { name: RUNTIME_FILES.init, bytes: init },
   ]
+}
+
+/** Where there was no compiler there are none, and the agent does without. */
+async function nativeParts(folder: string): Promise<{ name: string; bytes: Uint8Array }[]> {
+  const parts = [
+    { name: BUNDLED_NATIVE_SPAWN, source: 'spawn.c', fileOf: nativeSpawnFile },
+    { name: BUNDLED_NATIVE_RUN, source: 'run.c', fileOf: nativeRunFile },
+  ]
+  const found = []
+  for (const { name, source, fileOf } of parts) {
+    const built = join(folder, fileOf(await readFile(join(folder, source))))
+    if (existsSync(built)) found.push({ name, bytes: await readFile(built) })
+  }
+  return found
 }
 
 /** Whatever the coordinator's umask is, box users run these. */
@@ -85,7 +101,7 @@ async function openToAll([parent, folder]: [string, string]): Promise<void> {
   await chmod(parent, 0o755)
   await chmod(folder, 0o755)
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    const executable = entry.isDirectory() || entry.name === RUNTIME_FILES.init
+    const executable = entry.isDirectory() || EXECUTABLE.includes(entry.name)
     await chmod(join(entry.parentPath, entry.name), executable ? 0o755 : 0o644)
   }
 }

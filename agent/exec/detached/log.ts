@@ -1,0 +1,85 @@
+// One stream of a detached process as a file that is read by offset while it is written and given up at its head.
+import { type FSWatcher, statSync, watch } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { headOf } from './ring.ts'
+import type { OutputLog } from './types.ts'
+
+/** Where the system has no watch left to give. */
+const POLL_MS = 200
+
+export type LogOptions = {
+  path: string
+  keepBytes: number
+  /** Its size when the process ended, null before: what comes later belongs to nobody. */
+  finalSize(): number | null
+}
+
+export function openLog({ path, keepBytes, finalSize }: LogOptions): OutputLog {
+  const readers = new Set<() => void>()
+  let stopWatching: (() => void) | undefined
+  const clamp = (size: number) => Math.min(size, finalSize() ?? size)
+  const changed = () => {
+    for (const reader of [...readers]) reader()
+  }
+
+  return {
+    path,
+    head: () => headOf(clamp(sizeOf(path)), keepBytes),
+    size: async () => clamp(sizeOf(path)),
+    async read(from, max) {
+      const file = await open(path, 'r')
+      try {
+        for (let offset = from; ; ) {
+          const size = clamp((await file.stat()).size)
+          offset = Math.max(offset, headOf(size, keepBytes))
+          const length = Math.min(max, size - offset)
+          if (length <= 0) return { offset, bytes: Buffer.alloc(0) }
+          const buffer = Buffer.allocUnsafe(length)
+          const { bytesRead } = await file.read(buffer, 0, length, offset)
+          // A hole reads as zeros: what became one in the meantime must not pass for output.
+          const head = headOf(clamp((await file.stat()).size), keepBytes)
+          const lost = Math.max(0, head - offset)
+          if (lost < bytesRead) return { offset: offset + lost, bytes: buffer.subarray(lost, bytesRead) }
+          // Emptied by someone else: nothing is there now.
+          if (bytesRead === 0) return { offset, bytes: Buffer.alloc(0) }
+        }
+      } finally {
+        await file.close()
+      }
+    },
+    watch(onChange) {
+      const reader = () => onChange()
+      readers.add(reader)
+      stopWatching ??= watchFile(path, changed)
+      return () => {
+        readers.delete(reader)
+        if (readers.size > 0) return
+        stopWatching?.()
+        stopWatching = undefined
+      }
+    },
+  }
+}
+
+/** One small call into the page cache of metadata: less than a trip to the thread pool. */
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
+
+/** Calls back at each change; by looking again and again where nothing can be watched. */
+export function watchFile(path: string, changed: (name: string | null) => void): () => void {
+  let watcher: FSWatcher | undefined
+  let timer: NodeJS.Timeout | undefined
+  const poll = () => {
+    watcher?.close()
+    timer ??= setInterval(() => changed(null), POLL_MS).unref()
+  }
+  try {
+    watcher = watch(path, { persistent: false }, (_event, name) => changed(name))
+    watcher.on('error', poll)
+  } catch {
+    poll()
+  }
+  return () => {
+    watcher?.close()
+    clearInterval(timer)
+  }
+}

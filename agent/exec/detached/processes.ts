@@ -1,0 +1,274 @@
+// All detached processes of a box: their folder is the truth, and what is held here only a view of it.
+import { createHash } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { mkdir, readdir, rm, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { getSystemErrorMessage } from 'node:util'
+import type { FastifyBaseLogger } from 'fastify'
+import { type AgentStartRequest, agentStartRequest } from '../../../shared/api/processes.ts'
+import type { Clock } from '../../../shared/clock.ts'
+import { ApiError } from '../../../shared/errors.ts'
+import { errnoOf } from '../../files/errors.ts'
+import type { Activity } from '../../vitals/activity.ts'
+import { baseEnvironment, PROCESS_ID_VARIABLE } from '../environment.ts'
+import type { SpawnerKind } from '../spawner.ts'
+import { cwdProblem, resolveCwd } from '../working-directory.ts'
+import { createHandle, type Handle } from './detached-process.ts'
+import { watchFile } from './log.ts'
+import { isTrash, type Meta, preventStart, readMeta, readStarted, removeFolder, writeMeta } from './record.ts'
+import { type Retention, surplus } from './retention.ts'
+import { headOf, punchHead } from './ring.ts'
+import { createRunner, type RunnerKind } from './runner.ts'
+import type { DetachedProcess, DetachedProcesses } from './types.ts'
+
+export type DetachedOptions = {
+  /** Absolute; made when it is not there. */
+  folder: string
+  home: string
+  clock: Clock
+  log: FastifyBaseLogger
+  activity: Activity
+  /** The agent's own environment. */
+  env?: Record<string, string | undefined>
+  spawner?: SpawnerKind | null
+  runner?: RunnerKind | null
+  /** The most that is kept of one stream of one process. */
+  logBytes?: number
+  retention?: Partial<Retention>
+  /** Of this start of the system; only tests know better. */
+  bootId?: string
+}
+
+const MiB = 1024 * 1024
+const DAY_MS = 24 * 60 * 60 * 1000
+export const LOG_BYTES = 64 * MiB
+export const RETENTION: Retention = { count: 1000, ageMs: 7 * DAY_MS, logBytes: 1024 * MiB }
+
+/** For what tells nothing: a runner that was killed, a log that a script's command writes. */
+const LOOK_MS = 1000
+const RETENTION_LOOK_MS = 60 * 60 * 1000
+
+/** Finds what runs and what has ended in the folder. One agent at a time: see lock.ts. */
+export async function openDetachedProcesses(options: DetachedOptions): Promise<DetachedProcesses> {
+  const { folder, home, clock, log, activity, logBytes = LOG_BYTES } = options
+  const retention = { ...RETENTION, ...options.retention }
+  const env = options.env ?? process.env
+  const bootId = options.bootId ?? readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  const runner = createRunner(options.runner ?? null, options.spawner ?? null)
+  const baseEnv = baseEnvironment(home, env)
+  // On a host that knows a box's processes by nothing else, the runner leaves the agent's family tree.
+  if (env.BOXWOOD_BOX !== undefined) baseEnv.BOXWOOD_BOX = env.BOXWOOD_BOX
+
+  // In the order in which they started.
+  const handles = new Map<string, Handle>()
+  const running = new Set<Handle>()
+  const starting = new Map<string, { digest: string; process: Promise<DetachedProcess> }>()
+  const callbacks = new Set<(process: DetachedProcess) => void>()
+  const removals = new Set<Promise<void>>()
+  let closed = false
+
+  const news = join(folder, '.ended')
+  await mkdir(news, { recursive: true, mode: 0o700 })
+
+  const remove = (path: string) => {
+    const removal = removeFolder(path)
+      .catch((error: unknown) => log.error({ err: error, path }, 'a record could not be removed'))
+      .finally(() => removals.delete(removal))
+    removals.add(removal)
+    return removal
+  }
+
+  function tidy(): void {
+    const ended = [...handles.values()].flatMap(({ process: { processId, end, startedAt, logs } }) => {
+      if (end === null) return []
+      const bytes = blocksOf(logs.stdout.path) + blocksOf(logs.stderr.path)
+      return [{ processId, endedAt: end.finishedAt ?? startedAt, logBytes: bytes }]
+    })
+    for (const processId of surplus(ended, clock.now(), retention)) {
+      handles.delete(processId)
+      void remove(join(folder, processId))
+    }
+  }
+
+  function adopt(meta: Meta): DetachedProcess | undefined {
+    const path = join(folder, meta.processId)
+    const started = readStarted(path)
+    if (started === undefined) return undefined
+    const done = activity.begin()
+    let handle: Handle | undefined
+    const created = createHandle({
+      folder: path,
+      meta,
+      started,
+      bootId,
+      clock,
+      log,
+      onEnd() {
+        done()
+        // Undefined when it had ended before we looked.
+        if (handle !== undefined && running.delete(handle)) tidy()
+      },
+    })
+    handle = created
+    handles.set(meta.processId, created)
+    if (created.process.end === null) running.add(created)
+    for (const callback of [...callbacks]) callback(created.process)
+    return created.process
+  }
+
+  async function scan(): Promise<void> {
+    const found: Meta[] = []
+    for (const name of await readdir(folder)) {
+      const path = join(folder, name)
+      if (isTrash(name)) void rm(path, { recursive: true, force: true })
+      if (!agentStartRequest.shape.processId.safeParse(name).success) continue
+      const meta = readMeta(path)
+      // An agent that was killed in the middle of a start: nobody was told of it, and now it never begins.
+      if (meta === undefined || (readStarted(path) === undefined && preventStart(path))) await remove(path)
+      else found.push(meta)
+    }
+    for (const meta of found.sort((a, b) => a.startedAt - b.startedAt)) adopt(meta)
+    tidy()
+  }
+
+  async function begin(request: AgentStartRequest, digest: string): Promise<DetachedProcess> {
+    const { processId, command } = request
+    const path = join(folder, processId)
+    const cwd = resolveCwd(home, request.cwd)
+    const startedAt = clock.now()
+    const { timeoutSeconds } = request
+    const meta: Meta = {
+      processId,
+      digest,
+      command,
+      cwd: request.cwd || '~',
+      startedAt,
+      deadline: timeoutSeconds === undefined ? null : startedAt + Math.ceil(timeoutSeconds * 1000),
+      bootId,
+      keepBytes: logBytes,
+      runner: runner.kind,
+      record: request.record ?? null,
+    }
+    const all: Record<string, string> = { ...baseEnv, ...request.boxEnv, ...request.env }
+    delete all[PROCESS_ID_VARIABLE]
+    try {
+      await mkdir(path, { mode: 0o700 })
+      await writeMeta(path, meta)
+      await runner.launch({ processId, folder: path, cwd, command, env: all, keepBytes: logBytes })
+    } catch (error) {
+      const stopped = notStarted(path)
+      if (stopped) {
+        await remove(path)
+        const problem = request.cwd === undefined ? undefined : await cwdProblem(cwd)
+        throw problem ?? startError(error)
+      }
+      log.error({ err: error, processId }, 'it was started, though its runner said otherwise')
+    }
+    const process = adopt(meta)
+    if (process === undefined) throw new ApiError('exec_failed', 'What was started left no trace.')
+    return process
+  }
+
+  const look = () => {
+    for (const handle of [...running]) handle.check()
+    for (const { meta, process } of running) if (meta.runner === 'sh') void bound(process, meta)
+  }
+  const bounding = new Set<string>()
+  /** A script's command writes to its logs itself, and nobody else bounds them. */
+  async function bound({ logs, processId }: DetachedProcess, { keepBytes }: Meta): Promise<void> {
+    if (bounding.has(processId)) return
+    bounding.add(processId)
+    try {
+      for (const { path } of [logs.stdout, logs.stderr]) {
+        const head = headOf(statSync(path).size, keepBytes)
+        if (head > 0 && blocksOf(path) > keepBytes) await punchHead(path, head)
+      }
+    } catch (error) {
+      log.error({ err: error, processId }, 'its log cannot be bounded')
+    } finally {
+      bounding.delete(processId)
+    }
+  }
+
+  await scan()
+  const stopNews = watchFile(news, (name) => {
+    if (name === null) return look()
+    handles.get(name)?.check()
+    void unlink(join(news, name)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') log.error({ err: error }, 'news of an end cannot be removed')
+    })
+  })
+  for (const name of await readdir(news)) await rm(join(news, name), { force: true })
+  look()
+  const timers = [setInterval(look, LOOK_MS).unref(), setInterval(tidy, RETENTION_LOOK_MS).unref()]
+  log.info({ runner: runner.kind, running: running.size, kept: handles.size }, 'detached processes found')
+
+  return {
+    async start(request) {
+      if (closed) throw new ApiError('exec_failed', 'The agent is stopping.')
+      const { processId } = request
+      const digest = digestOf(request)
+      const known = handles.get(processId)
+      const earlier = known?.meta.digest ?? starting.get(processId)?.digest
+      if (earlier !== undefined && earlier !== digest)
+        throw new ApiError('invalid_request', 'processId: it has started something else before.')
+      if (known !== undefined) return known.process
+      const underway = starting.get(processId)?.process
+      if (underway !== undefined) return underway
+      const process = begin(request, digest).finally(() => starting.delete(processId))
+      starting.set(processId, { digest, process })
+      return process
+    },
+    list: () =>
+      [...handles.values()]
+        .reverse()
+        .map(({ process }) => process)
+        .sort((a, b) => b.startedAt - a.startedAt),
+    get: (processId) => handles.get(processId)?.process,
+    async kill(processId) {
+      const handle = handles.get(processId)
+      if (handle === undefined) throw new ApiError('not_found', `${processId}: no such process.`)
+      return handle.kill()
+    },
+    each(callback) {
+      callbacks.add(callback)
+      for (const { process } of [...handles.values()]) callback(process)
+      return () => callbacks.delete(callback)
+    },
+    async close() {
+      closed = true
+      await Promise.allSettled([...starting.values()].map(({ process }) => process))
+      for (const timer of timers) clearInterval(timer)
+      await Promise.all([...handles.values()].map((handle) => handle.close()))
+      stopNews()
+      await Promise.all(removals)
+    },
+  }
+}
+
+/** True when it has not begun, and never will. On a disk that cannot take a name more, what is there tells. */
+function notStarted(path: string): boolean {
+  try {
+    return preventStart(path)
+  } catch {
+    return readStarted(path) === undefined
+  }
+}
+
+/** Of what makes it the same request: the coordinator may have sealed its receipt anew, and the box's own variables change. */
+function digestOf({ command, cwd, timeoutSeconds, env }: AgentStartRequest): string {
+  const variables = Object.entries(env ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
+  const parts = JSON.stringify([command, cwd ?? null, timeoutSeconds ?? null, variables])
+  return createHash('sha256').update(parts).digest('hex')
+}
+
+/** Bytes on the disk, where holes take none. */
+const blocksOf = (path: string): number => (statSync(path, { throwIfNoEntry: false })?.blocks ?? 0) * 512
+
+function startError(error: unknown): unknown {
+  if (errnoOf(error) === null || !(error instanceof Error)) return error
+  const words = 'errno' in error && typeof error.errno === 'number' ? getSystemErrorMessage(error.errno) : ''
+  return new ApiError('exec_failed', `The command cannot be started: ${words} (${error.message}).`, {
+    cause: error,
+  })
+}
