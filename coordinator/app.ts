@@ -82,9 +82,12 @@ async function start(config: Config, overrides: Overrides, stack: ReturnType<typ
   stack.add(() => db.destroy())
   const listening = await listen(config.listen)
   stack.add(() => listening.server.close())
-  const provider = overrides.provider ?? (await localProvider(config, log, listening.url).catch(asStartError))
+  const urls = {
+    agents: config.agentUrl ?? listening.url,
+    public: config.publicUrl ?? listening.url,
+  }
+  const provider = overrides.provider ?? (await localProvider(config, log, urls.agents).catch(asStartError))
   stack.add(() => provider.close())
-  const urls = { local: listening.url, public: config.publicUrl ?? listening.url }
   const base: Base = { config, log, clock, db, provider, urls }
   const context = createContext(base, overrides)
   stack.add(() => context.hub.close())

@@ -13,6 +13,8 @@ export type Config = {
   dataDir: string
   /** An origin without a path; null: where the coordinator listens. */
   publicUrl: string | null
+  /** An origin without a path; null: where the coordinator listens. */
+  agentUrl: string | null
   logLevel: (typeof LOG_LEVELS)[number]
   isolation: (typeof ISOLATION_CHOICES)[number]
   /** Edge requests a second, and at once: for each key and for each box. */
@@ -66,6 +68,12 @@ export const VARIABLES = {
     meaning: 'where clients reach it',
     schema: origin,
   },
+  BOXWOOD_AGENT_URL: {
+    default: null,
+    shownDefault: '`http://` and where it listens',
+    meaning: "where the boxes' agents reach it",
+    schema: origin,
+  },
   BOXWOOD_LOG: {
     default: 'info',
     meaning: `how much goes to stderr: ${LOG_LEVELS.join(', ')}`,
@@ -111,6 +119,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     listen: read('BOXWOOD_LISTEN'),
     dataDir: read('BOXWOOD_DATA'),
     publicUrl: read('BOXWOOD_PUBLIC_URL'),
+    agentUrl: read('BOXWOOD_AGENT_URL'),
     logLevel: read('BOXWOOD_LOG'),
     isolation: read('BOXWOOD_LOCAL_ISOLATION'),
     edgeRate: read('BOXWOOD_EDGE_RATE'),

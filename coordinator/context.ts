@@ -18,8 +18,8 @@ import { createTunnels, type TunnelHub, type TunnelsOptions } from './tunnel/tun
 import type { Tunnels } from './tunnel/types.ts'
 
 export type Urls = {
-  /** Where this process listens, as a program on this machine reaches it. An origin. */
-  local: string
+  /** Where the boxes' agents reach it. An origin. */
+  agents: string
   /** Where clients reach it. An origin. */
   public: string
 }
@@ -79,7 +79,7 @@ export function createContext(base: Base, overrides: ContextOverrides = {}): Con
     provider,
     tunnels,
     // Agents of this machine need not go by the public address, which may be a proxy that is not up yet.
-    coordinatorUrl: urls.local,
+    coordinatorUrl: urls.agents,
   })
   const boxes = createBoxService({
     db,

@@ -16,13 +16,14 @@ export type TunnelProxy = {
 /** On a socket that is being shut down, Node's reset fails and leaves its handle open for ever. */
 const cut = (socket: Socket) => (socket.writableEnded ? socket.destroy() : socket.resetAndDestroy())
 
-export async function startTunnelProxy(targetPort: number): Promise<TunnelProxy> {
+/** @param target the port of the coordinator, asked for each connection */
+export async function startTunnelProxy(target: number | (() => number)): Promise<TunnelProxy> {
   type Link = { near: Socket; far: Socket; dropping: boolean }
   const links = new Set<Link>()
   let accepted = 0
   const server = createServer((near) => {
     accepted += 1
-    const far = connect(targetPort, '127.0.0.1')
+    const far = connect(typeof target === 'number' ? target : target(), '127.0.0.1')
     const link: Link = { near, far, dropping: false }
     links.add(link)
     for (const [from, to] of [
