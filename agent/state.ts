@@ -11,6 +11,8 @@ const schema = z.object({
   epoch: z.string().min(1).max(64),
   /** Reports up to here are the coordinator's; numbering never goes back below. */
   ackedSeq: z.int().min(0),
+  /** Of the machine's boot in which the spool was written last. */
+  bootId: z.string().max(64).optional(),
 })
 export type AgentState = z.infer<typeof schema>
 

@@ -27,6 +27,11 @@ export const LIMITS = {
   boxEnvBytes: 64 * KiB,
   boxNameLength: 32,
   boxEvents: 50,
+  commandPage: { min: 1, max: 200, default: 50 },
+  commandChars: 8192,
+  /** Of each stream in the command history: what is kept, and the largest page of it. */
+  commandOutputBytes: MiB,
+  commandOutputChunks: 256,
 } as const
 
 /** Not in the spec: what the tunnel lets a box make the coordinator hold, and when bytes leave the tunnel. */

@@ -1,16 +1,19 @@
 // Reports on the box's disk until the coordinator has committed them: appended, read by cursors, deleted on ack.
-import { EventEmitter, once } from 'node:events'
-import { type FileHandle, mkdir, open, readdir, unlink } from 'node:fs/promises'
+import { EventEmitter } from 'node:events'
+import { mkdir, readdir, unlink } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import type { DurableReport, ReportAck } from '../../shared/api/reports.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
 import type { StateFile } from '../state.ts'
+import { openFile, type SpoolFile } from './file.ts'
 import { newSegment, readLines, recoverSegment, type Segment, segmentNumber } from './segment.ts'
 
 export type SpoolOptions = {
   folder: string
   state: StateFile
   log: Logger
+  /** Of this boot of the machine. After another boot, numbers that a power cut may have swallowed are passed over. */
+  bootId?: string
   /** The most the spool holds: beyond it the oldest segment is given up. */
   maxBytes?: number
   segmentBytes?: number
@@ -20,14 +23,28 @@ export type SpoolOptions = {
 export type Cursor = { firstSeq: number; offset: number }
 export const START: Cursor = { firstSeq: 0, offset: 0 }
 
+export type AppendOptions = {
+  /**
+   * false: in the page cache when append returns, which a killed agent survives and a power cut may not, and told
+   * within COALESCE_MS together with what else comes. true unless told.
+   */
+  sync?: boolean
+}
+
 export type Spool = {
   readonly epoch: string
-  /** Resolves when the report is on the disk. Rejects when it cannot be kept (disk full, too long). */
-  append(report: DurableReport): Promise<void>
+  /** Resolves when the report is on the disk. Rejects when it cannot be kept (disk full, too long, closed). */
+  append(report: DurableReport, options?: AppendOptions): Promise<void>
+  /** Bytes that wait for their acknowledgement. */
+  size(): number
+  /** What is not worth a report's place is held back above this size. */
+  readonly roomBytes: number
+  /** Resolves when there is room, now or after an acknowledgement; rejects when the signal aborts. */
+  room(signal: AbortSignal): Promise<void>
   /** Lines (see reportLine) after the cursor, and the cursor after them; null when there are none now. */
   read(cursor: Cursor): Promise<{ lines: Buffer; next: Cursor } | null>
-  /** Resolves at the next append; rejects when the signal aborts. */
-  appended(signal: AbortSignal): Promise<unknown>
+  /** Resolves after the next append, for one without sync a little later; rejects when the signal aborts. */
+  appended(signal: AbortSignal): Promise<void>
   /** Forgets reports up to the number; false when the acknowledgement is for another spool. */
   acknowledge(ack: ReportAck): Promise<boolean>
   close(): Promise<void>
@@ -35,22 +52,30 @@ export type Spool = {
 
 const MiB = 1024 * 1024
 const READ_BYTES = 64 * 1024
+/** Reports of short commands come in swarms: what waits this long travels, and is committed, as one. */
+export const COALESCE_MS = 30
+/** Above all that could have been written in the last seconds before a power cut. */
+const PASSED_OVER = 1_000_000
 
-export async function openSpool({
-  folder,
-  state,
-  log,
-  maxBytes = 16 * MiB,
-  segmentBytes = MiB,
-}: SpoolOptions): Promise<Spool> {
+/** Eight commands at once with 1 MiB of each stream, as base64, have room twice over. */
+const MAX_BYTES = 64 * MiB
+
+export async function openSpool(options: SpoolOptions): Promise<Spool> {
+  const { folder, state, log, bootId, maxBytes = MAX_BYTES, segmentBytes = MiB } = options
   const { epoch } = state.data
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const segments = await recover(folder, epoch, log)
-  const events = new EventEmitter().setMaxListeners(0)
+  const events = new EventEmitter<{ appended: [urgent: boolean]; room: [] }>().setMaxListeners(0)
   let lastSeq = Math.max(state.data.ackedSeq, segments.at(-1)?.lastSeq ?? 0)
-  let file: FileHandle | null = null
-  let pending: { report: DurableReport; kept(): void; failed(error: unknown): void }[] = []
-  // Appending, acknowledging and closing take turns.
+  if (bootId !== undefined && bootId !== state.data.bootId) {
+    if (state.data.bootId !== undefined) lastSeq += PASSED_OVER
+    await state.update({ bootId })
+  }
+  const roomBytes = maxBytes / 2
+  let size = segments.reduce((sum, segment) => sum + segment.bytes, 0)
+  let file: SpoolFile | null = null
+  let closed = false
+  // Acknowledging, giving up and closing take turns. Appending needs none: it is done when it returns.
   let turn: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const result = turn.then(work)
@@ -58,33 +83,31 @@ export async function openSpool({
     return result
   }
 
-  async function closeFile(): Promise<void> {
-    const closing = file
+  function closeFile(): void {
+    file?.close()
     file = null
-    await closing?.close()
   }
 
-  /** The segment to append to, with `file` open on it. */
-  async function activeSegment(): Promise<Segment> {
+  /** The segment to append to, with its file. */
+  function active(): { segment: Segment; open: SpoolFile } {
     const last = segments.at(-1)
-    if (last !== undefined && file !== null && last.bytes < segmentBytes) return last
-    await closeFile()
+    if (last !== undefined && file !== null && last.bytes < segmentBytes) return { segment: last, open: file }
+    closeFile()
     const segment = newSegment(folder, lastSeq + 1)
-    file = await open(segment.path, 'w', 0o600)
+    file = openFile(segment.path)
     segments.push(segment)
-    return segment
+    return { segment, open: file }
   }
 
   async function remove(segment: Segment): Promise<void> {
     segments.splice(segments.indexOf(segment), 1)
+    size -= segment.bytes
     await unlink(segment.path)
   }
 
   async function dropOldest(): Promise<void> {
-    let total = segments.reduce((sum, segment) => sum + segment.bytes, 0)
     for (const segment of segments.slice(0, -1)) {
-      if (total <= maxBytes) return
-      total -= segment.bytes
+      if (size <= maxBytes) return
       const dropped = segment.lastSeq - segment.firstSeq + 1
       log.error(
         { dropped, from: segment.firstSeq, to: segment.lastSeq },
@@ -94,45 +117,54 @@ export async function openSpool({
     }
   }
 
-  /** Writes all that is pending with one sync for all of it. */
-  async function flush(): Promise<void> {
-    const batch = pending
-    if (batch.length === 0) return
-    pending = []
-    try {
-      const segment = await activeSegment()
-      const lines = batch.map(({ report }, index) => toLine(epoch, lastSeq + 1 + index, report))
-      const bytes = Buffer.from(lines.join(''))
-      try {
-        await writeAt(file, bytes, segment.bytes)
-      } catch (error) {
-        // The half-written rest lies behind segment.bytes, where the next write goes and no reader looks.
-        if (segment.bytes === 0) await closeFile().then(() => remove(segment))
-        throw error
-      }
-      segment.bytes += bytes.length
-      lastSeq += batch.length
-      segment.lastSeq = lastSeq
-      await dropOldest()
-    } catch (error) {
-      for (const { failed } of batch) failed(error)
-      return
+  /** In the page cache when it returns. */
+  function write(report: DurableReport): SpoolFile {
+    if (closed) throw new Error('the spool is closed')
+    const text = JSON.stringify(report)
+    const line = Buffer.from(`{"type":"report","epoch":"${epoch}","seq":${lastSeq + 1},"report":${text}}\n`)
+    if (line.length > TUNNEL_LIMITS.reportBytes) {
+      throw new Error(`a report of type ${report.type} is too long`)
     }
-    for (const { kept } of batch) kept()
-    events.emit('appended')
+    const { segment, open } = active()
+    // Half written when it fails: that lies behind segment.bytes, where the next one goes and no reader looks.
+    open.write(line, segment.bytes)
+    segment.bytes += line.length
+    size += line.length
+    lastSeq += 1
+    segment.lastSeq = lastSeq
+    if (size > maxBytes) inTurn(dropOldest).catch((err: unknown) => log.error({ err }, 'the spool is stuck'))
+    return open
   }
 
   return {
     epoch,
-    append(report) {
-      if (Buffer.byteLength(JSON.stringify(report)) > TUNNEL_LIMITS.reportBytes - 256) {
-        return Promise.reject(new Error(`a report of type ${report.type} is too long`))
-      }
-      return new Promise<void>((kept, failed) => {
-        pending.push({ report, kept, failed })
-        void inTurn(flush)
-      })
+    roomBytes,
+    async append(report, { sync = true } = {}) {
+      const written = write(report)
+      if (sync) await written.sync()
+      events.emit('appended', sync)
     },
+    size: () => size,
+    room: (signal) =>
+      new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason)
+        if (size <= roomBytes) return resolve()
+        const look = () => {
+          if (size > roomBytes) return
+          stop()
+          resolve()
+        }
+        const abort = () => {
+          stop()
+          reject(signal.reason)
+        }
+        const stop = () => {
+          events.off('room', look)
+          signal.removeEventListener('abort', abort)
+        }
+        events.on('room', look)
+        signal.addEventListener('abort', abort, { once: true })
+      }),
     async read(cursor) {
       for (const segment of [...segments]) {
         if (segment.firstSeq < cursor.firstSeq) continue
@@ -145,7 +177,24 @@ export async function openSpool({
       }
       return null
     },
-    appended: (signal) => once(events, 'appended', { signal }),
+    appended: (signal) =>
+      new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason)
+        let timer: NodeJS.Timeout | undefined
+        const settle = (done: () => void) => {
+          clearTimeout(timer)
+          events.off('appended', onAppended)
+          signal.removeEventListener('abort', onAbort)
+          done()
+        }
+        const onAppended = (urgent: boolean) => {
+          if (urgent) settle(resolve)
+          else timer ??= setTimeout(() => settle(resolve), COALESCE_MS)
+        }
+        const onAbort = () => settle(() => reject(signal.reason))
+        events.on('appended', onAppended)
+        signal.addEventListener('abort', onAbort, { once: true })
+      }),
     acknowledge: (ack) =>
       inTurn(async () => {
         if (ack.epoch !== epoch || ack.seq > lastSeq) return false
@@ -154,12 +203,17 @@ export async function openSpool({
         await state.update({ ackedSeq: ack.seq })
         for (const segment of [...segments]) {
           if (segment.lastSeq > ack.seq) break
-          if (segment === segments.at(-1)) await closeFile()
+          if (segment === segments.at(-1)) closeFile()
           await remove(segment)
         }
+        if (size <= roomBytes) events.emit('room')
         return true
       }),
-    close: () => inTurn(closeFile),
+    close: () =>
+      inTurn(async () => {
+        closed = true
+        closeFile()
+      }),
   }
 }
 
@@ -176,15 +230,4 @@ async function recover(folder: string, epoch: string, log: Logger): Promise<Segm
     await unlink(segment.path)
   }
   return segments
-}
-
-const toLine = (epoch: string, seq: number, report: DurableReport): string =>
-  `${JSON.stringify({ type: 'report', epoch, seq, report })}\n`
-
-async function writeAt(file: FileHandle | null, bytes: Buffer, position: number): Promise<void> {
-  if (file === null) throw new Error('the spool is closed')
-  for (let done = 0; done < bytes.length; ) {
-    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten
-  }
-  await file.datasync()
 }

@@ -7,6 +7,7 @@ import { WebSocketServer } from 'ws'
 import {
   AGENT_VERSION_HEADER,
   INSTANCE_HEADER,
+  OLDEST_PROTOCOL_VERSION,
   PROTOCOL_HEADER,
   PROTOCOL_VERSION,
   RECONNECT_AFTER_HEADER,
@@ -121,9 +122,9 @@ async function inspect(
     const headers = { [RECONNECT_AFTER_HEADER]: String(waitMs) }
     return { status: 429, code: 'rate_limited', message: 'This box connects too often.', headers }
   }
-  const spoken = headerValue(request, PROTOCOL_HEADER)
-  if (spoken !== String(PROTOCOL_VERSION)) {
-    const message = `This coordinator speaks version ${PROTOCOL_VERSION} of the agent protocol.`
+  if (!isSpoken(headerValue(request, PROTOCOL_HEADER))) {
+    const versions = `${OLDEST_PROTOCOL_VERSION} to ${PROTOCOL_VERSION}`
+    const message = `This coordinator speaks the versions ${versions} of the agent protocol.`
     return { status: 426, code: 'agent_protocol_unsupported', message }
   }
   const instanceId = headerValue(request, INSTANCE_HEADER) ?? ''
@@ -147,6 +148,11 @@ async function inspect(
     incumbent.destroy('did not answer when another agent came')
   }
   return { boxId, instanceId, agentVersion }
+}
+
+function isSpoken(version: string | null | undefined): boolean {
+  const number = /^[1-9]\d{0,8}$/.test(version ?? '') ? Number(version) : 0
+  return number >= OLDEST_PROTOCOL_VERSION && number <= PROTOCOL_VERSION
 }
 
 const REASONS: Record<number, string> = {

@@ -2,7 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Vitals } from '../../shared/api/boxes.ts'
-import { type DurableReport, type Heartbeat, type ReportAck, reportLine } from '../../shared/api/reports.ts'
+import {
+  type DurableReport,
+  durableReport,
+  type Heartbeat,
+  type ReportAck,
+  type ReportLine,
+  reportLine,
+} from '../../shared/api/reports.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { createLineSplitter } from './lines.ts'
 import type { Session } from './session.ts'
@@ -50,7 +57,7 @@ export async function followReports(session: Session, options: FollowOptions): P
 }
 
 /** Reads one stream to its end. Returns how many lines it held. */
-async function readReports(session: Session, { ingest }: FollowOptions): Promise<number> {
+async function readReports(session: Session, { ingest, log }: FollowOptions): Promise<number> {
   const { status, body } = await session.request({
     method: 'GET',
     path: '/reports',
@@ -63,20 +70,29 @@ async function readReports(session: Session, { ingest }: FollowOptions): Promise
   }
   const splitter = createLineSplitter(TUNNEL_LIMITS.reportBytes)
   const pace = createPace()
+  const known = createReportParser(session, log)
   let count = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {
     const lines = splitter.push(chunk)
     if (lines === null) throw new BadReport(`a report is longer than ${TUNNEL_LIMITS.reportBytes} bytes`)
     count += lines.length
-    await handleLines(session, ingest, lines)
+    await handleLines(session, ingest, lines, known)
     await pace(chunk.length)
   }
   return count
 }
 
-async function handleLines(session: Session, ingest: Ingest, lines: string[]): Promise<void> {
+type ReportParser = (report: ReportOf<ReportLine>) => DurableReport | undefined
+type ReportOf<L> = L extends { report: infer R } ? R : never
+
+async function handleLines(
+  session: Session,
+  ingest: Ingest,
+  lines: string[],
+  known: ReportParser,
+): Promise<void> {
   let heartbeat: Heartbeat | undefined
-  const batches: { epoch: string; reports: SequencedReport[] }[] = []
+  const batches: { epoch: string; seq: number; reports: SequencedReport[] }[] = []
   for (const text of lines) {
     const line = parseLine(text)
     if (line.type === 'heartbeat') {
@@ -85,20 +101,22 @@ async function handleLines(session: Session, ingest: Ingest, lines: string[]): P
     }
     let batch = batches.at(-1)
     if (batch?.epoch !== line.epoch) {
-      batch = { epoch: line.epoch, reports: [] }
+      batch = { epoch: line.epoch, seq: 0, reports: [] }
       batches.push(batch)
     }
-    batch.reports.push({ seq: line.seq, report: line.report })
+    batch.seq = line.seq
+    const report = known(line.report)
+    if (report !== undefined) batch.reports.push({ seq: line.seq, report })
   }
   // Only the latest is worth anything.
   if (heartbeat !== undefined) ingest.heartbeat(session.boxId, heartbeat.vitals, heartbeat.at)
-  for (const { epoch, reports } of batches) {
-    await ingest.apply(session.boxId, epoch, reports)
-    await acknowledge(session, { epoch, seq: reports.at(-1)?.seq ?? 0 })
+  for (const { epoch, seq, reports } of batches) {
+    if (reports.length > 0) await ingest.apply(session.boxId, epoch, reports)
+    await acknowledge(session, { epoch, seq })
   }
 }
 
-function parseLine(text: string) {
+function parseLine(text: string): ReportLine {
   let json: unknown
   try {
     json = JSON.parse(text)
@@ -109,6 +127,26 @@ function parseLine(text: string) {
   if (!parsed.success) throw new BadReport(`a report is not valid: ${parsed.error.issues[0]?.message}`)
   return parsed.data
 }
+
+/**
+ * What a report says, or undefined for one of a kind or form that is not ours: a newer agent's, or nonsense. It is
+ * passed over and acknowledged, since the box would send it again for ever. Logged once a stream for each kind.
+ */
+function createReportParser({ boxId }: Session, log: Logger): ReportParser {
+  const told = new Set<string>()
+  return (report) => {
+    const parsed = durableReport.safeParse(report)
+    if (parsed.success) return parsed.data
+    const type = report.type.slice(0, 64)
+    if (!told.has(type) && told.size < MAX_TOLD) {
+      told.add(type)
+      log.warn({ boxId, type, problem: parsed.error.issues[0]?.message }, 'reports of a box are passed over')
+    }
+    return undefined
+  }
+}
+
+const MAX_TOLD = 16
 
 async function acknowledge(session: Session, ack: ReportAck): Promise<void> {
   const { status, body } = await session.request({

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type ServerHttp2Stream } from 'node:http2'
+import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { websocketDuplex } from '../../shared/websocket-duplex.ts'
@@ -85,7 +86,7 @@ t.test('who may not connect is told why before the upgrade', async (t) => {
     ['a wrong token', { authorization: 'Bearer bxt_wrong' }, 401, 'unauthorized'],
     ['the token of another box', { authorization: `Bearer ${other.token}` }, 401, 'unauthorized'],
     ['a box id that is none', { 'boxwood-box': '../../etc' }, 401, 'unauthorized'],
-    ['a newer protocol', { 'boxwood-protocol': '2' }, 426, 'agent_protocol_unsupported'],
+    ['a newer protocol', { 'boxwood-protocol': '3' }, 426, 'agent_protocol_unsupported'],
     ['a protocol that is no number', { 'boxwood-protocol': 'x' }, 426, 'agent_protocol_unsupported'],
     ['an endless instance id', { 'boxwood-instance': 'x'.repeat(5000) }, 400, 'bad_request'],
   ]
@@ -172,7 +173,7 @@ t.test('reports that make no sense end the connection', async (t) => {
     ['not JSON', 'hello\n'],
     ['a line without end', 'x'.repeat(300_000)],
     ['a number below one', `${JSON.stringify({ type: 'report', epoch: 'e', seq: 0, report: started })}\n`],
-    ['an unknown kind', `${JSON.stringify({ type: 'report', epoch: 'e', seq: 1, report: { type: 'x' } })}\n`],
+    ['a report that is none', `${JSON.stringify({ type: 'report', epoch: 'e', seq: 1, report: 7 })}\n`],
   ]
   for (const [what, text] of cases) {
     const ws = await serveRaw(coordinator, box, (stream) => {
@@ -183,4 +184,23 @@ t.test('reports that make no sense end the connection', async (t) => {
     t.equal(coordinator.tunnels.current(box.boxId), undefined, what)
     await others()
   }
+})
+
+t.test('a report of a kind that only newer agents send is passed over and acknowledged', async (t) => {
+  const { coordinator, box, others } = await setUp(t)
+  const report = { type: 'report', epoch: 'e', seq: 7, report: { type: 'weather', sun: true } }
+  const reports = new PassThrough()
+  const acknowledged = Promise.withResolvers<unknown>()
+  const agent = await startTestAgent(box, coordinator.url, (app) => {
+    app.get('/reports', (_request, reply) => reply.send(reports))
+    app.post('/reports/ack', async (request, reply) => {
+      acknowledged.resolve(request.body)
+      return reply.status(204).send()
+    })
+  })
+  t.after(() => agent.close())
+  reports.write(`${JSON.stringify(report)}\n`)
+  t.same(await acknowledged.promise, { epoch: 'e', seq: 7 })
+  t.ok(coordinator.tunnels.current(box.boxId), 'the box stays connected')
+  await others()
 })

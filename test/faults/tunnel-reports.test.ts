@@ -40,7 +40,7 @@ function createStore() {
       await new Promise((resolve) => setImmediate(resolve))
       for (const { seq, report } of reports) {
         deliveries += 1
-        rows.set(`${boxId} ${epoch} ${seq}`, report.at)
+        rows.set(`${boxId} ${epoch} ${seq}`, report.type === 'agent.started' ? report.at : 0)
       }
     },
     heartbeat: () => {
