@@ -10,7 +10,10 @@ export type Tree = {
   startTime?: number
   /** The value of BOXWOOD_PROCESS_ID in the environment of everything the command starts. */
   processId: string
+  /** Belongs to no tree, but all of its descendants do: the runner of a detached command, who adopts what it orphans. */
+  keeper?: { pid: number; startTime: number }
 }
+type KnownTree = Required<Omit<Tree, 'keeper'>> & Pick<Tree, 'keeper'>
 
 export type Termination = {
   /** The strongest signal that was needed; null when nothing was left to end. */
@@ -31,7 +34,7 @@ const SLOWEST_LOOK_MS = 50
  * @param graceMs between TERM and KILL
  */
 export async function terminateTree(tree: Tree, graceMs = TERMINATE_GRACE_MS): Promise<Termination> {
-  const known: Required<Tree> = {
+  const known: KnownTree = {
     ...tree,
     startTime: tree.startTime ?? readProcess(tree.pid)?.startTime ?? 0,
   }
@@ -58,7 +61,7 @@ export async function terminateTree(tree: Tree, graceMs = TERMINATE_GRACE_MS): P
 
 /** Looks again and again, hands each member to `end`, and answers who is still there at the deadline. */
 async function untilGone(
-  tree: Required<Tree>,
+  tree: KnownTree,
   deadlineMs: number,
   end: (member: ProcessEntry, all: ProcessEntry[]) => void,
 ): Promise<ProcessEntry[]> {
@@ -76,9 +79,10 @@ async function untilGone(
  * The living processes of a command: its session and group, all descendants of those, and every process that
  * carries its mark, with their descendants.
  *
- * What escapes: a process that left the session, lost its parent and started with a cleaned environment.
+ * What escapes where there is no keeper: a process that left the session, lost its parent and started with a cleaned
+ * environment.
  */
-export function findTree(tree: Required<Tree>, procRoot = '/proc'): ProcessEntry[] {
+export function findTree(tree: KnownTree, procRoot = '/proc'): ProcessEntry[] {
   const all: ProcessEntry[] = []
   for (const pid of listPids(procRoot)) {
     const entry = pid === process.pid ? undefined : readProcess(pid, procRoot)
@@ -95,6 +99,10 @@ export function findTree(tree: Required<Tree>, procRoot = '/proc'): ProcessEntry
     const vouched = inGroup && !strangers && tree.startTime !== 0
     if (vouched || hasEnvironment(entry.pid, mark, procRoot)) members.set(entry.pid, entry)
   }
+  const { keeper } = tree
+  const keeps =
+    keeper && all.some(({ pid, startTime }) => pid === keeper.pid && startTime === keeper.startTime)
+  if (keeps) for (const entry of all) if (entry.ppid === keeper.pid) members.set(entry.pid, entry)
   for (let before = -1; before !== members.size; ) {
     before = members.size
     for (const entry of all) if (members.has(entry.ppid)) members.set(entry.pid, entry)

@@ -91,7 +91,11 @@ export function createHandle(options: HandleOptions): Handle {
       // On a full disk above all a process must be ended; only an agent that dies now forgets why it was.
       log.error({ err: error, processId }, `that a ${mark} was begun could not be written down`),
     )
-    const { signal, survivors } = await terminateTree({ ...started.command, processId })
+    const { signal, survivors } = await terminateTree({
+      ...started.command,
+      processId,
+      keeper: started.runner,
+    })
     if (survivors.length > 0) log.warn({ processId, survivors }, 'processes outlived SIGKILL')
     if (survivors.includes(started.command.pid))
       throw new ApiError('exec_failed', 'The command cannot be ended.')
@@ -138,8 +142,8 @@ export function createHandle(options: HandleOptions): Handle {
     async kill() {
       check()
       if (end === null) return begin('kill')
-      // It has ended, and its pid may be another's by now: what it left behind is known by its mark alone.
-      await terminateTree({ pid: started.command.pid, startTime: 0, processId })
+      // It has ended, and its pid may be another's by now: what it left behind is known by its mark and its keeper.
+      await terminateTree({ pid: started.command.pid, startTime: 0, processId, keeper: started.runner })
       return { wasRunning: false, signal: null }
     },
     async close() {

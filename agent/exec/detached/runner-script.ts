@@ -8,28 +8,17 @@
 export const RUNNER_SCRIPT = `
 exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 cd "$1" || exit 1
-command -pv setsid >/dev/null || { echo 'setsid is not installed' >failed.new; mv failed.new failed; exit 1; }
-(
-  # A handler, because what is ignored stays ignored in the command.
-  trap 'boxwood_interrupted=1' HUP INT TERM QUIT PIPE ALRM USR1 USR2
-  boxwood_folder=$1 boxwood_cwd=$2 boxwood_script=$3
-  shift 3
-  command -p setsid /bin/sh -c "$boxwood_script" sh "$boxwood_folder" "$boxwood_cwd" "$@" </dev/null >>stdout 2>>stderr &
-  boxwood_command=$!
-  boxwood_known=
-  while :; do
-    boxwood_interrupted=
-    wait "$boxwood_command"
-    boxwood_status=$?
-    [ -z "$boxwood_interrupted" ] && break
-    # Told before, it is not known any more.
-    [ $boxwood_status -eq 127 ] && [ -n "$boxwood_known" ] && boxwood_status=$boxwood_known && break
-    boxwood_known=$boxwood_status
-  done
-  [ -e started ] || exit 0
-  echo "status $boxwood_status" >exit.new && command -p mv exit.new exit
-  : >"../.ended/\${boxwood_folder##*/}"
-) </dev/null >/dev/null 2>&1 &
+command -pv setsid >/dev/null || { echo 'setsid is not installed' >failed.new; command -p mv failed.new failed; exit 1; }
+# A handler, because what is ignored stays ignored in the command; it runs when the command has ended, and does nothing.
+trap : HUP INT TERM QUIT PIPE ALRM USR1 USR2
+boxwood_folder=$1 boxwood_cwd=$2 boxwood_script=$3
+shift 3
+# Not in the background, where INT and QUIT would be ignored.
+command -p setsid /bin/sh -c "$boxwood_script" sh "$boxwood_folder" "$boxwood_cwd" "$@" </dev/null >>stdout 2>>stderr
+boxwood_status=$?
+[ -e started ] || exit 0
+echo "status $boxwood_status" >exit.new && command -p mv exit.new exit
+: >"../.ended/\${boxwood_folder##*/}"
 `
 
 /** Becomes the command. The tools are those of the system, whatever PATH the command gets. */

@@ -46,8 +46,8 @@ export function createRunner(kind: RunnerKind | null, spawner: SpawnerKind | nul
   const native = kind === 'sh' ? undefined : findNativeRunner()
   if (kind === 'native' && native === undefined)
     throw new Error('The native runner was not built, or not for this system.')
+  if (native === undefined) return { kind: 'sh', launch: launchWithShell }
   const start = createStart(spawner)
-  if (native === undefined) return { kind: 'sh', launch: (launch) => launchWithShell(launch, start) }
   return {
     kind: 'native',
     async launch({ folder, cwd, command, env, keepBytes, processId }) {
@@ -99,12 +99,13 @@ function createStart(kind: SpawnerKind | null): Start {
   }
 }
 
-async function launchWithShell(
-  { folder, cwd, command, env, processId }: Launch,
-  start: Start,
-): Promise<void> {
+async function launchWithShell({ folder, cwd, command, env, processId }: Launch): Promise<void> {
   const args = ['-c', RUNNER_SCRIPT, 'sh', folder, cwd, COMMAND_SCRIPT, ...shellArguments(command)]
-  await start(SHELL, args, { ...env, [RUNNER_VARIABLE]: processId })
+  const own = { ...env, [RUNNER_VARIABLE]: processId }
+  // Stays a child of this agent, and outlives it: it leads a session of its own.
+  const child = spawn(SHELL, args, { cwd: '/', env: own, detached: true, stdio: 'ignore' })
+  await once(child, 'spawn')
+  child.unref()
   for (const began = performance.now(); !existsSync(join(folder, 'started')); await delay(POLL_MS)) {
     const failed = join(folder, 'failed')
     const late = performance.now() - began > START_TIMEOUT_MS

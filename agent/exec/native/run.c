@@ -269,35 +269,37 @@ static void ignore_signals(void) {
   }
 }
 
-// Reaps what the command left behind; true when the command itself is among those that ended.
+// Reaps who has ended, also what the command left behind. False when there is nobody left to wait for.
 static int reap(siginfo_t *end) {
   for (;;) {
     siginfo_t one = {0};
-    if (waitid(P_ALL, 0, &one, WEXITED | WNOHANG) == -1 || one.si_pid == 0) return end->si_pid == command;
+    if (waitid(P_ALL, 0, &one, WEXITED | WNOHANG) == -1) return 0;
+    if (one.si_pid == 0) return 1;
     if (one.si_pid == command) *end = one;
   }
 }
 
-static void follow(Log *logs, const sigset_t *waiting_mask, siginfo_t *end) {
-  // Asked each time: while there is always something to read, ppoll lets no signal through.
-  while (!reap(end)) {
-    struct pollfd polled[2] = {{logs[0].pipe, POLLIN, 0}, {logs[1].pipe, POLLIN, 0}};
-    if (ppoll(polled, 2, NULL, waiting_mask) <= 0) continue;
-    for (int i = 0; i < 2; i++)
-      if (polled[i].revents != 0) take(&logs[i], CHUNK);
-  }
+// Waits for output, or for someone's end.
+static void wait_and_take(Log *logs, const sigset_t *waiting_mask) {
+  struct pollfd polled[2] = {{logs[0].pipe, POLLIN, 0}, {logs[1].pipe, POLLIN, 0}};
+  if (ppoll(polled, 2, NULL, waiting_mask) <= 0) return;
+  for (int i = 0; i < 2; i++)
+    if (polled[i].revents != 0) take(&logs[i], CHUNK);
 }
 
-// Someone in the background still holds the pipes. To close ours would kill it at its next line of output.
-static void discard(Log *logs) {
-  signal(SIGCHLD, SIG_IGN);
-  for (int i = 0; i < 2; i++) logs[i].full = 1, close(logs[i].file);
-  while (logs[0].pipe != -1 || logs[1].pipe != -1) {
-    struct pollfd polled[2] = {{logs[0].pipe, POLLIN, 0}, {logs[1].pipe, POLLIN, 0}};
-    if (ppoll(polled, 2, NULL, NULL) <= 0) continue;
-    for (int i = 0; i < 2; i++)
-      if (polled[i].revents != 0) take(&logs[i], CHUNK);
+static void follow(Log *logs, const sigset_t *waiting_mask, siginfo_t *end) {
+  // Asked each time: while there is always something to read, ppoll lets no signal through.
+  while (reap(end) && end->si_pid != command) wait_and_take(logs, waiting_mask);
+}
+
+// The background of the command: it may go on writing, to nobody, where a closed pipe would kill it at its next line;
+// and it stays ours, so that it can still be found.
+static void outlive(Log *logs, const sigset_t *waiting_mask, siginfo_t *end) {
+  for (int i = 0; i < 2; i++) {
+    logs[i].full = 1;
+    close(logs[i].file);
   }
+  while (reap(end) || logs[0].pipe != -1 || logs[1].pipe != -1) wait_and_take(logs, waiting_mask);
 }
 
 static void report(int to, int error) {
@@ -366,7 +368,7 @@ static int run(char **arguments, char **environment, const char *id, int launche
   follow(logs, &before, &end);
   for (int i = 0; i < 2; i++) drain(&logs[i]);
   tell(exit_file, exit_name, id, &end, logs);
-  discard(logs);
+  outlive(logs, &before, &end);
   return 0;
 }
 
