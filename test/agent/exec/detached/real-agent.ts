@@ -1,0 +1,76 @@
+// The agent's daemon itself, asked over its unix socket, for tests that kill it.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { connect } from 'node:http2'
+import { createConnection } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import type { Test } from 'tap'
+import { until } from '../exec-app.ts'
+
+const MAIN = join(import.meta.dirname, '../../../../agent/main.ts')
+
+export type RealAgent = {
+  child: ChildProcess
+  /** Rejects when the agent dies meanwhile. */
+  ask(method: string, path: string, body?: object): Promise<{ status: number; body: unknown }>
+  /** kill -9. */
+  kill(): Promise<void>
+}
+
+/** Resolves when it answers. */
+export async function startRealAgent(
+  t: Test,
+  home: string,
+  more: Record<string, string> = {},
+): Promise<RealAgent> {
+  const state = join(home, '.state')
+  const socket = join(home, 'app.sock')
+  const child = spawn(process.execPath, [MAIN], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      // As for every test agent here: found, and ended, by it.
+      HOME: home,
+      BOXWOOD_URL: 'http://127.0.0.1:1',
+      BOXWOOD_BOX: randomUUID(),
+      BOXWOOD_STATE: state,
+      BOXWOOD_HOME: home,
+      BOXWOOD_SOCKET: socket,
+      BOXWOOD_LOG: 'info',
+      ...more,
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let output = ''
+  child.stderr?.on('data', (chunk) => {
+    output += chunk
+  })
+  const exit = once(child, 'exit')
+  const kill = async () => {
+    child.kill('SIGKILL')
+    await exit
+  }
+  t.teardown(kill)
+  await until('the agent runs', () => output.includes('agent started') || child.exitCode !== null)
+  if (child.exitCode !== null) throw new Error(output)
+  const session = connect('http://box', { createConnection: () => createConnection(socket) })
+  session.on('error', () => session.destroy())
+  t.teardown(() => session.destroy())
+  return {
+    child,
+    async ask(method, path, body) {
+      const stream = session.request({
+        ':method': method,
+        ':path': path,
+        ...(body && { 'content-type': 'application/json' }),
+      })
+      stream.end(body && JSON.stringify(body))
+      const gone = once(stream, 'close').then(() => Promise.reject(new Error('the agent is gone')))
+      const [headers] = await Promise.race([once(stream, 'response'), gone])
+      gone.catch(() => undefined)
+      return { status: headers[':status'], body: JSON.parse(await text(stream)) }
+    },
+    kill,
+  }
+}
