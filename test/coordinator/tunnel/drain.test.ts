@@ -27,6 +27,8 @@ t.test('draining lets a running request end, takes no new one and sends the agen
   )
   t.after(() => agent.close())
   const tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
+  const reasons: string[] = []
+  coordinator.tunnels.on('disconnected', (_boxId, reason) => void reasons.push(reason))
   const running = tunnel.request({ method: 'GET', path: '/slow' })
   await asked.promise
   const drained = coordinator.tunnels.drain()
@@ -35,6 +37,7 @@ t.test('draining lets a running request end, takes no new one and sends the agen
   t.same(JSON.parse((await readAll((await running).body)).toString()), { done: true })
   await drained
   t.equal(coordinator.tunnels.current(box.boxId), undefined)
+  t.notMatch(reasons, ['the coordinator is stopping'], 'it left by itself and was not cut off')
   t.equal(attempts, 1, 'the agent waits as long as it was told, and its own back-off would be 50 ms at most')
 })
 
