@@ -1,24 +1,21 @@
 // All detached processes of a box: their folder is the truth, and what is held here only a view of it.
-import { createHash } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { mkdir, readdir, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { getSystemErrorMessage } from 'node:util'
 import type { FastifyBaseLogger } from 'fastify'
 import { type AgentStartRequest, agentStartRequest } from '../../../shared/api/processes.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import { errnoOf } from '../../files/errors.ts'
 import type { Activity } from '../../vitals/activity.ts'
-import { baseEnvironment, PROCESS_ID_VARIABLE } from '../environment.ts'
+import { baseEnvironment } from '../environment.ts'
 import type { SpawnerKind } from '../spawner.ts'
-import { cwdProblem, resolveCwd } from '../working-directory.ts'
 import { createHandle, type Handle } from './detached-process.ts'
 import { watchFile } from './log.ts'
-import { isTrash, type Meta, preventStart, readMeta, readStarted, removeFolder, writeMeta } from './record.ts'
+import { isTrash, type Meta, preventStart, readMeta, readStarted, removeFolder } from './record.ts'
 import { type Retention, surplus } from './retention.ts'
-import { headOf, punchHead } from './ring.ts'
+import { bytesOnDisk, createBounds } from './ring.ts'
 import { createRunner, type RunnerKind } from './runner.ts'
+import { digestOf, startProcess } from './start.ts'
 import type { DetachedProcess, DetachedProcesses } from './types.ts'
 
 export type DetachedOptions = {
@@ -64,6 +61,8 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
   const running = new Set<Handle>()
   const starting = new Map<string, { digest: string; process: Promise<DetachedProcess> }>()
   const callbacks = new Set<(process: DetachedProcess) => void>()
+  /** Of ended processes: what they take on the disk changes no more. */
+  const logBytesOf = new Map<string, number>()
   const removals = new Set<Promise<void>>()
   let closed = false
 
@@ -81,11 +80,16 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
   function tidy(): void {
     const ended = [...handles.values()].flatMap(({ process: { processId, end, startedAt, logs } }) => {
       if (end === null) return []
-      const bytes = blocksOf(logs.stdout.path) + blocksOf(logs.stderr.path)
+      let bytes = logBytesOf.get(processId)
+      if (bytes === undefined) {
+        bytes = bytesOnDisk(logs.stdout.path) + bytesOnDisk(logs.stderr.path)
+        logBytesOf.set(processId, bytes)
+      }
       return [{ processId, endedAt: end.finishedAt ?? startedAt, logBytes: bytes }]
     })
     for (const processId of surplus(ended, clock.now(), retention)) {
       handles.delete(processId)
+      logBytesOf.delete(processId)
       void remove(join(folder, processId))
     }
   }
@@ -131,63 +135,17 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
     tidy()
   }
 
-  async function begin(request: AgentStartRequest, digest: string): Promise<DetachedProcess> {
-    const { processId, command } = request
-    const path = join(folder, processId)
-    const cwd = resolveCwd(home, request.cwd)
-    const startedAt = clock.now()
-    const { timeoutSeconds } = request
-    const meta: Meta = {
-      processId,
-      digest,
-      command,
-      cwd: request.cwd || '~',
-      startedAt,
-      deadline: timeoutSeconds === undefined ? null : startedAt + Math.ceil(timeoutSeconds * 1000),
-      bootId,
-      keepBytes: logBytes,
-      runner: runner.kind,
-      record: request.record ?? null,
-    }
-    const all: Record<string, string> = { ...baseEnv, ...request.boxEnv, ...request.env }
-    delete all[PROCESS_ID_VARIABLE]
-    try {
-      await mkdir(path, { mode: 0o700 })
-      await writeMeta(path, meta)
-      await runner.launch({ processId, folder: path, cwd, command, env: all, keepBytes: logBytes })
-    } catch (error) {
-      const stopped = notStarted(path)
-      if (stopped) {
-        await remove(path)
-        const problem = request.cwd === undefined ? undefined : await cwdProblem(cwd)
-        throw problem ?? startError(error)
-      }
-      log.error({ err: error, processId }, 'it was started, though its runner said otherwise')
-    }
-    const process = adopt(meta)
+  const startDeps = { folder, home, baseEnv, bootId, logBytes, runner, clock, log, remove }
+  async function begin(request: AgentStartRequest): Promise<DetachedProcess> {
+    const process = adopt(await startProcess(request, startDeps))
     if (process === undefined) throw new ApiError('exec_failed', 'What was started left no trace.')
     return process
   }
 
+  const bound = createBounds(log)
   const look = () => {
     for (const handle of [...running]) handle.check()
-    for (const { meta, process } of running) if (meta.runner === 'sh') void bound(process, meta)
-  }
-  const bounding = new Set<string>()
-  /** A script's command writes to its logs itself, and nobody else bounds them. */
-  async function bound({ logs, processId }: DetachedProcess, { keepBytes }: Meta): Promise<void> {
-    if (bounding.has(processId)) return
-    bounding.add(processId)
-    try {
-      for (const { path } of [logs.stdout, logs.stderr]) {
-        const head = headOf(statSync(path).size, keepBytes)
-        if (head > 0 && blocksOf(path) > keepBytes) await punchHead(path, head)
-      }
-    } catch (error) {
-      log.error({ err: error, processId }, 'its log cannot be bounded')
-    } finally {
-      bounding.delete(processId)
-    }
+    for (const { meta, process } of running) if (meta.runner === 'sh') void bound(process, meta.keepBytes)
   }
 
   await scan()
@@ -215,7 +173,7 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
       if (known !== undefined) return known.process
       const underway = starting.get(processId)?.process
       if (underway !== undefined) return underway
-      const process = begin(request, digest).finally(() => starting.delete(processId))
+      const process = begin(request).finally(() => starting.delete(processId))
       starting.set(processId, { digest, process })
       return process
     },
@@ -244,31 +202,4 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
       await Promise.all(removals)
     },
   }
-}
-
-/** True when it has not begun, and never will. On a disk that cannot take a name more, what is there tells. */
-function notStarted(path: string): boolean {
-  try {
-    return preventStart(path)
-  } catch {
-    return readStarted(path) === undefined
-  }
-}
-
-/** Of what makes it the same request: the coordinator may have sealed its receipt anew, and the box's own variables change. */
-function digestOf({ command, cwd, timeoutSeconds, env }: AgentStartRequest): string {
-  const variables = Object.entries(env ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
-  const parts = JSON.stringify([command, cwd ?? null, timeoutSeconds ?? null, variables])
-  return createHash('sha256').update(parts).digest('hex')
-}
-
-/** Bytes on the disk, where holes take none. */
-const blocksOf = (path: string): number => (statSync(path, { throwIfNoEntry: false })?.blocks ?? 0) * 512
-
-function startError(error: unknown): unknown {
-  if (errnoOf(error) === null || !(error instanceof Error)) return error
-  const words = 'errno' in error && typeof error.errno === 'number' ? getSystemErrorMessage(error.errno) : ''
-  return new ApiError('exec_failed', `The command cannot be started: ${words} (${error.message}).`, {
-    cause: error,
-  })
 }

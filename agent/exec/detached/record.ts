@@ -5,7 +5,7 @@
 //   kill, timeout   when DELETE /exec or its time limit began to end it, written before the first signal
 //   exit          renamed into place by the runner
 //   stdout, stderr
-import { linkSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -135,6 +135,8 @@ export async function removeFolder(folder: string): Promise<void> {
 export const isTrash = (name: string): boolean => name.includes('.gone.')
 
 function readText(path: string): string | undefined {
+  // Most of what is asked for again and again is not there, and an error costs more than the question.
+  if (!existsSync(path)) return undefined
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {

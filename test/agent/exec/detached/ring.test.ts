@@ -1,11 +1,12 @@
 // A log takes no more of the disk than its bound, however much and however fast a command writes; offsets never move.
-import { execFileSync } from 'node:child_process'
-import { statSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { headOf } from '../../../../agent/exec/detached/ring.ts'
 import { until } from '../exec-app.ts'
-import { agent, isNative, kind } from './support.ts'
+import { agent, isNative, kind, newHome, openAgent } from './support.ts'
 
 const MiB = 1024 * 1024
 const KEEP = 4 * MiB
@@ -98,6 +99,28 @@ t.test(
     t.ok(onDisk(logPath) <= KEEP + SLACK, `${onDisk(logPath)} bytes on the disk`)
     t.equal(get(processId).logs.stdout.head(), headOf(20_000_002, KEEP))
     t.match(await status(processId, 2), { stdout: 'x\n' })
+  },
+)
+
+t.test(
+  'where the file system gives nothing back, what comes first is kept',
+  { skip: !isNative },
+  async (t) => {
+    const home = newHome(t)
+    mkdirSync(join(home, '.state'))
+    const mounted = spawnSync('mount', ['-t', 'ramfs', 'boxwood-test', join(home, '.state')], {
+      stdio: 'ignore',
+    })
+    if (mounted.status !== 0) return t.pass('bounded', { skip: 'a file system cannot be mounted here' })
+    t.teardown(() => spawnSync('umount', ['--lazy', join(home, '.state')]))
+    const { start, ended, get } = await openAgent(t, home, { logBytes: 65_536 })
+    const { processId } = await start('seq 100000; echo all is well >&2; exit 3')
+    t.match(await ended(processId), { exitCode: 3 })
+    const { stdout } = get(processId).logs
+    t.equal(await stdout.size(), 65_536)
+    const { offset, bytes } = await stdout.read(0, 65_536)
+    t.equal(offset, 0)
+    t.match(bytes.toString(), /^1\n2\n3\n[\s\S]*\[boxwood: the rest is not kept: [\s\S]*\]\n$/)
   },
 )
 
