@@ -12,6 +12,7 @@ import type { DetachedProcesses } from './detached/types.ts'
 import { baseEnvironment } from './environment.ts'
 import { runCommand } from './run.ts'
 import { createSpawner, type SpawnerKind } from './spawner.ts'
+import { streamRoutes } from './stream/routes.ts'
 
 export type ExecDeps = {
   /** The box user's home directory; absolute. */
@@ -56,6 +57,7 @@ export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<
   }
 
   detachedRoutes(app, processes)
+  streamRoutes(app, { processes, log })
 
   app.post('/exec', async (request, reply) => {
     const body = parseRequest(request.body)
