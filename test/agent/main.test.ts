@@ -39,9 +39,16 @@ t.test('what is missing or wrong in the configuration is said, all of it at once
     BOXWOOD_URL: 'ftp://x',
     BOXWOOD_BOX: 'x',
     BOXWOOD_RECONNECT_MAX_MS: '1',
+    BOXWOOD_LOG_BYTES: '1',
   })
   t.same(await exit, [1, null])
-  for (const name of ['BOXWOOD_URL', 'BOXWOOD_BOX', 'BOXWOOD_STATE', 'BOXWOOD_RECONNECT_MAX_MS'])
+  for (const name of [
+    'BOXWOOD_URL',
+    'BOXWOOD_BOX',
+    'BOXWOOD_STATE',
+    'BOXWOOD_RECONNECT_MAX_MS',
+    'BOXWOOD_LOG_BYTES',
+  ])
     t.match(output(), name)
 })
 

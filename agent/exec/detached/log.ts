@@ -1,6 +1,6 @@
 // One stream of a detached process as a file that is read by offset while it is written and given up at its head.
-import { type FSWatcher, statSync, watch } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { type FSWatcher, fstatSync, statSync, watch } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { headOf } from './ring.ts'
 import type { OutputLog } from './types.ts'
 
@@ -15,6 +15,7 @@ export type LogOptions = {
 }
 
 export function openLog({ path, keepBytes, finalSize }: LogOptions): OutputLog {
+  const file = sharedFile(path)
   const readers = new Set<() => void>()
   let stopWatching: (() => void) | undefined
   const clamp = (size: number) => Math.min(size, finalSize() ?? size)
@@ -27,36 +28,62 @@ export function openLog({ path, keepBytes, finalSize }: LogOptions): OutputLog {
     head: () => headOf(clamp(sizeOf(path)), keepBytes),
     size: async () => clamp(sizeOf(path)),
     async read(from, max) {
-      const file = await open(path, 'r')
       try {
+        const handle = await file.use()
         for (let offset = from; ; ) {
-          const size = clamp((await file.stat()).size)
+          const size = clamp(fstatSync(handle.fd).size)
           offset = Math.max(offset, headOf(size, keepBytes))
           const length = Math.min(max, size - offset)
           if (length <= 0) return { offset, bytes: Buffer.alloc(0) }
           const buffer = Buffer.allocUnsafe(length)
-          const { bytesRead } = await file.read(buffer, 0, length, offset)
+          const { bytesRead } = await handle.read(buffer, 0, length, offset)
           // A hole reads as zeros: what became one in the meantime must not pass for output.
-          const head = headOf(clamp((await file.stat()).size), keepBytes)
+          const head = headOf(clamp(fstatSync(handle.fd).size), keepBytes)
           const lost = Math.max(0, head - offset)
           if (lost < bytesRead) return { offset: offset + lost, bytes: buffer.subarray(lost, bytesRead) }
           // Emptied by someone else: nothing is there now.
           if (bytesRead === 0) return { offset, bytes: Buffer.alloc(0) }
         }
       } finally {
-        await file.close()
+        file.release()
       }
     },
     watch(onChange) {
       const reader = () => onChange()
       readers.add(reader)
       stopWatching ??= watchFile(path, changed)
+      // One that follows reads again and again: then it stays open. Whether it can be, the read will tell.
+      file.use().catch(() => undefined)
       return () => {
-        readers.delete(reader)
+        if (!readers.delete(reader)) return
+        file.release()
         if (readers.size > 0) return
         stopWatching?.()
         stopWatching = undefined
       }
+    },
+  }
+}
+
+/** A file that is open while someone uses it: each use() is followed by one release(), also where it failed. */
+function sharedFile(path: string) {
+  let users = 0
+  let opened: Promise<FileHandle> | undefined
+  return {
+    use(): Promise<FileHandle> {
+      users++
+      opened ??= open(path, 'r').catch((error: unknown) => {
+        opened = undefined
+        throw error
+      })
+      return opened
+    },
+    release(): void {
+      users--
+      if (users > 0) return
+      // Where it could not be opened, who asked for it has been told; nothing is lost when a reader's close fails.
+      void opened?.then((handle) => handle.close()).catch(() => undefined)
+      opened = undefined
     },
   }
 }

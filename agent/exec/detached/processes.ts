@@ -139,6 +139,8 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
   async function begin(request: AgentStartRequest): Promise<DetachedProcess> {
     const process = adopt(await startProcess(request, startDeps))
     if (process === undefined) throw new ApiError('exec_failed', 'What was started left no trace.')
+    // Shorter than its start took: its end was no news.
+    if (process.end !== null) tidy()
     return process
   }
 

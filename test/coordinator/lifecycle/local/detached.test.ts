@@ -29,7 +29,9 @@ async function ask(socket: string, method: string, path: string, body?: object) 
 
 /** Named by their folder. */
 const runners = (processId: string) =>
-  listPids().filter((pid) => readStat(pid) !== null && argvOf(pid)[1]?.endsWith(`/${processId}`))
+  listPids().filter(
+    (pid) => readStat(pid) !== null && argvOf(pid).some((one) => one.endsWith(`/${processId}`)),
+  )
 
 eachLevel(ALL_LEVELS, async (test, level) => {
   const seconds = uniqueSeconds()
