@@ -94,6 +94,15 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
     }
   }
 
+  /** What runs does not depend on who is told of it. */
+  const tell = (callback: (process: DetachedProcess) => void, process: DetachedProcess) => {
+    try {
+      callback(process)
+    } catch (error) {
+      log.error({ err: error, processId: process.processId }, 'who follows the processes failed')
+    }
+  }
+
   function adopt(meta: Meta): DetachedProcess | undefined {
     const path = join(folder, meta.processId)
     const started = readStarted(path)
@@ -116,7 +125,7 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
     handle = created
     handles.set(meta.processId, created)
     if (created.process.end === null) running.add(created)
-    for (const callback of [...callbacks]) callback(created.process)
+    for (const callback of [...callbacks]) tell(callback, created.process)
     return created.process
   }
 
@@ -124,7 +133,8 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
     const found: Meta[] = []
     for (const name of await readdir(folder)) {
       const path = join(folder, name)
-      if (isTrash(name)) void rm(path, { recursive: true, force: true })
+      // Left by an agent that was killed while it removed it.
+      if (isTrash(name)) await rm(path, { recursive: true, force: true })
       if (!agentStartRequest.shape.processId.safeParse(name).success) continue
       const meta = readMeta(path)
       // An agent that was killed in the middle of a start: nobody was told of it, and now it never begins.
@@ -144,16 +154,25 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
     return process
   }
 
+  /** Out of descriptors, say: it is looked at again soon. */
+  const check = (handle: Handle) => {
+    try {
+      handle.check()
+    } catch (error) {
+      log.error({ err: error, processId: handle.process.processId }, 'it could not be looked at')
+    }
+  }
   const bound = createBounds(log)
   const look = () => {
-    for (const handle of [...running]) handle.check()
+    for (const handle of [...running]) check(handle)
     for (const { meta, process } of running) if (meta.runner === 'sh') void bound(process, meta.keepBytes)
   }
 
   await scan()
   const stopNews = watchFile(news, (name) => {
     if (name === null) return look()
-    handles.get(name)?.check()
+    const handle = handles.get(name)
+    if (handle !== undefined) check(handle)
     void unlink(join(news, name)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') log.error({ err: error }, 'news of an end cannot be removed')
     })
@@ -186,13 +205,15 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
         .sort((a, b) => b.startedAt - a.startedAt),
     get: (processId) => handles.get(processId)?.process,
     async kill(processId) {
+      // Who asked for the start hears how it went.
+      await starting.get(processId)?.process.catch(() => undefined)
       const handle = handles.get(processId)
       if (handle === undefined) throw new ApiError('not_found', `${processId}: no such process.`)
       return handle.kill()
     },
     each(callback) {
       callbacks.add(callback)
-      for (const { process } of [...handles.values()]) callback(process)
+      for (const { process } of [...handles.values()]) tell(callback, process)
       return () => callbacks.delete(callback)
     },
     async close() {

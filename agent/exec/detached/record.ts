@@ -128,7 +128,12 @@ export function readMark(folder: string, mark: Mark): number | undefined {
 /** Out of sight at once, gone soon after: a folder of this name never comes back half empty. */
 export async function removeFolder(folder: string): Promise<void> {
   const trash = `${folder}.gone.${process.pid}.${performance.now()}`
-  await rename(folder, trash)
+  try {
+    await rename(folder, trash)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw error
+  }
   await rm(trash, { recursive: true, force: true })
 }
 

@@ -1,5 +1,6 @@
 // DELETE ends a detached command with everything it started, and its time limit does the same.
 import t from 'tap'
+import { newId } from '../../../../shared/ids.ts'
 import { isAlive, pidIn, startedUnder, until } from '../exec-app.ts'
 import { agent, isNative } from './support.ts'
 
@@ -35,6 +36,14 @@ t.test('again, and twice at once, changes nothing', async (t) => {
     { wasRunning: true, signal: 'TERM' },
   ])
   t.match(await kill(processId), { wasRunning: false, signal: null })
+})
+
+t.test('one that is only just being started', async (t) => {
+  const { processes } = await agent(t)
+  const processId = newId('process')
+  const started = processes.start({ command: 'exec sleep 600', detached: true, processId })
+  t.match(await processes.kill(processId), { wasRunning: true, signal: 'TERM' })
+  t.match((await started).end, { status: 'killed' })
 })
 
 t.test('one that ended by itself was not running', async (t) => {
