@@ -8,6 +8,8 @@ import { AGENT_VERSION } from '../shared/protocol.ts'
 import { buildAgentApp } from './app.ts'
 import { type AgentConfig, readToken, readUrl } from './config.ts'
 import { openDetachedProcesses } from './exec/detached/processes.ts'
+import { recordDetached } from './exec/history/detached.ts'
+import { createSyncRecorder } from './exec/history/sync.ts'
 import { execRoutes } from './exec/routes.ts'
 import { fileRoutes } from './files/routes.ts'
 import { lockFolder } from './lock.ts'
@@ -36,13 +38,16 @@ export async function startAgent(
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
   const lock = await lockFolder(stateDir)
   const state = await openState(stateDir, log)
-  const spool = await openSpool({ folder: join(stateDir, 'reports'), state, log })
+  const bootId = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
+  const spool = await openSpool({ folder: join(stateDir, 'reports'), state, log, bootId })
 
   const activity = createActivity(clock)
   const processes = await openDetachedProcesses({
     folder: join(stateDir, 'exec'),
     ...{ home, clock, log, activity, env, spawner, runner, logBytes, retention },
   })
+  const recorder = createSyncRecorder(spool, log)
+  const detachedRecorder = recordDetached({ processes, spool, log, bootId })
   const sampler = createVitalsSampler({ home, clock, activity, env })
   const token = () => readToken(stateDir)
   const address = () => readUrl(stateDir, url)
@@ -50,7 +55,7 @@ export async function startAgent(
   const app = buildAgentApp({
     log,
     routes: [
-      (scope) => execRoutes(scope, { home, log, clock, activity, env, spawner, processes }),
+      (scope) => execRoutes(scope, { home, log, clock, activity, env, spawner, processes, recorder }),
       (scope) => {
         scope.addHook('onRequest', async () => activity.touch())
         return fileRoutes(scope, { home, log, clock, transfers })
@@ -66,7 +71,6 @@ export async function startAgent(
     await chmod(config.socket, 0o600)
   }
 
-  const bootId = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
   await spool
     .append({ type: 'agent.started', at: clock.now(), instanceId, bootId, agentVersion: AGENT_VERSION })
     // A full disk must not keep the box from being reached.
@@ -87,6 +91,8 @@ export async function startAgent(
     async close() {
       await tunnel.close()
       await app.close()
+      recorder.close()
+      await detachedRecorder.close()
       await processes.close()
       await spool.close()
       await lock.release()

@@ -6,6 +6,7 @@ import { type Logger, pino } from 'pino'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { accountRoutes } from './account/routes.ts'
 import { boxRoutes } from './boxes/routes.ts'
+import { commandRoutes } from './commands/routes.ts'
 import type { Config } from './config.ts'
 import { type Base, type Context, type ContextOverrides, createContext } from './context.ts'
 import { type DataFolder, openDataFolder, writePrivately } from './data-folder.ts'
@@ -90,6 +91,8 @@ async function start(config: Config, overrides: Overrides, stack: ReturnType<typ
   stack.add(() => provider.close())
   const base: Base = { config, log, clock, db, provider, urls }
   const context = createContext(base, overrides)
+  stack.add(() => context.commands.close())
+  stack.add(() => context.reports.close())
   stack.add(() => context.hub.close())
   stack.add(() => context.heartbeats.close())
   stack.add(() => context.lifecycle.close())
@@ -139,7 +142,12 @@ async function serve(
     listening,
     log,
     context,
-    control: [...accountRoutes(context), ...boxRoutes(context), ...operationRoutes(context)],
+    control: [
+      ...accountRoutes(context),
+      ...boxRoutes(context),
+      ...commandRoutes({ commands: context.commands.history }),
+      ...operationRoutes(context),
+    ],
     edge: edgeRoutes(context.edge),
     boxes: hub,
     health: { unready: async () => (health.phase === 'ready' ? databaseDown(db) : health.phase) },
@@ -171,9 +179,10 @@ function asStartError(error: Error): never {
   throw new StartError(error.message, { cause: error })
 }
 
-function pruneNowAndThen({ operations, log }: Context): () => void {
+function pruneNowAndThen({ operations, commands, log }: Context): () => void {
   const prune = () => {
     operations.prune().catch((err: unknown) => log.error({ err }, 'old operations could not be removed'))
+    commands.prune().catch((err: unknown) => log.error({ err }, 'old commands could not be removed'))
   }
   prune()
   const timer = setInterval(prune, PRUNE_EVERY_MS)

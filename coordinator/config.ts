@@ -20,6 +20,10 @@ export type Config = {
   /** Edge requests a second, and at once: for each key and for each box. */
   edgeRate: number
   edgeConcurrency: number
+  /** Of the command history: days, and of each box records and MiB of output. */
+  commandDays: number
+  commandRecords: number
+  commandOutputMiB: number
 }
 
 /** host:port, with an IPv6 address in brackets. */
@@ -94,6 +98,21 @@ export const VARIABLES = {
     meaning: 'edge requests at once, per key and per box',
     schema: count,
   },
+  BOXWOOD_COMMAND_RETENTION_DAYS: {
+    default: '30',
+    meaning: 'how long a command stays in the history',
+    schema: count,
+  },
+  BOXWOOD_COMMAND_RECORDS: {
+    default: '10000',
+    meaning: 'commands in the history of a box; the oldest go first',
+    schema: count,
+  },
+  BOXWOOD_COMMAND_OUTPUT_MIB: {
+    default: '256',
+    meaning: 'output in the history of a box, in MiB; that of its oldest commands goes first',
+    schema: count,
+  },
 } as const satisfies Record<string, Variable>
 
 type Name = keyof typeof VARIABLES
@@ -124,6 +143,9 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     isolation: read('BOXWOOD_LOCAL_ISOLATION'),
     edgeRate: read('BOXWOOD_EDGE_RATE'),
     edgeConcurrency: read('BOXWOOD_EDGE_CONCURRENCY'),
+    commandDays: read('BOXWOOD_COMMAND_RETENTION_DAYS'),
+    commandRecords: read('BOXWOOD_COMMAND_RECORDS'),
+    commandOutputMiB: read('BOXWOOD_COMMAND_OUTPUT_MIB'),
   }
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   return config as Config

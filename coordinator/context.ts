@@ -4,15 +4,17 @@ import type { Clock } from '../shared/clock.ts'
 import { createKeyFinder } from './account/keys.ts'
 import { type AccountService, createAccountService } from './account/service.ts'
 import { type BoxService, createBoxService } from './boxes/service.ts'
+import { type Commands, createCommands } from './commands/commands.ts'
 import type { Config } from './config.ts'
 import type { Db } from './db/open.ts'
 import type { EdgeContext } from './edge/context.ts'
 import { createEdgeLimiter } from './edge/limits.ts'
 import type { FindKey } from './http/auth.ts'
-import { applyReports, createAgentAuthenticator } from './lifecycle/agents.ts'
+import { createAgentAuthenticator } from './lifecycle/agents.ts'
 import { createHeartbeats, type Heartbeats } from './lifecycle/heartbeats.ts'
 import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle/lifecycle.ts'
 import type { Provider } from './lifecycle/provider.ts'
+import { createReportQueue, type ReportQueue } from './lifecycle/report-queue.ts'
 import { createOperationService, type OperationService } from './operations/service.ts'
 import { createTunnels, type TunnelHub, type TunnelsOptions } from './tunnel/tunnels.ts'
 import type { Tunnels } from './tunnel/types.ts'
@@ -38,6 +40,8 @@ export type Context = Base & {
   /** Accepts the agents' connections. */
   hub: TunnelHub
   heartbeats: Heartbeats
+  reports: ReportQueue
+  commands: Commands
   lifecycle: Lifecycle
   boxes: BoxService
   operations: OperationService
@@ -59,13 +63,25 @@ const TUNNEL_DRAIN_MS = 500
 export function createContext(base: Base, overrides: ContextOverrides = {}): Context {
   const { config, log, clock, db, provider, urls } = base
   const heartbeats = createHeartbeats({ db, clock, log })
+  const commands = createCommands({
+    db,
+    clock,
+    log,
+    boxes: { resolve: (actor, boxId) => boxes.resolve(actor, boxId) },
+    retention: {
+      days: config.commandDays,
+      records: config.commandRecords,
+      outputBytes: config.commandOutputMiB * 1024 * 1024,
+    },
+  })
+  const reports = createReportQueue(db, commands.reported)
   const hub = createTunnels({
     ...overrides.hub,
     log,
     clock,
     authenticate: createAgentAuthenticator(db),
     ingest: {
-      apply: (boxId, epoch, reports) => applyReports(db, boxId, epoch, reports),
+      apply: (boxId, epoch, batch) => reports.apply({ boxId, epoch, reports: batch }),
       heartbeat: (boxId, vitals) => heartbeats.record(boxId, vitals),
     },
     drainMs: TUNNEL_DRAIN_MS,
@@ -93,6 +109,8 @@ export function createContext(base: Base, overrides: ContextOverrides = {}): Con
     findKey: createKeyFinder({ db, clock }),
     hub,
     heartbeats,
+    reports,
+    commands,
     lifecycle,
     boxes,
     operations: createOperationService({ db, clock }),
@@ -105,6 +123,7 @@ export function createContext(base: Base, overrides: ContextOverrides = {}): Con
       tunnels,
       transfers: hub.transfers,
       boxes,
+      recorder: commands.recorder,
       async waitUntilRunning(boxId, ms, signal) {
         await lifecycle.waitUntilRunning(boxId, ms, signal)
       },

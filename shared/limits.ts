@@ -31,7 +31,6 @@ export const LIMITS = {
   commandChars: 8192,
   /** Of each stream in the command history: what is kept, and the largest page of it. */
   commandOutputBytes: MiB,
-  commandOutputChunks: 256,
 } as const
 
 /** Not in the spec: what the tunnel lets a box make the coordinator hold, and when bytes leave the tunnel. */

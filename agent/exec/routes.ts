@@ -10,6 +10,7 @@ import { startedAnswer } from './detached/answers.ts'
 import { detachedRoutes } from './detached/routes.ts'
 import type { DetachedProcesses } from './detached/types.ts'
 import { baseEnvironment } from './environment.ts'
+import type { SyncRecorder } from './history/sync.ts'
 import { runCommand } from './run.ts'
 import { createSpawner, type SpawnerKind } from './spawner.ts'
 import { streamRoutes } from './stream/routes.ts'
@@ -24,8 +25,10 @@ export type ExecDeps = {
   env?: Record<string, string | undefined>
   /** null, and the default: the better one that this system has. */
   spawner?: SpawnerKind | null
-  /** Belongs to the caller, who closes it after the app. */
+  /** These two belong to the caller, who closes them after the app. */
   processes: DetachedProcesses
+  /** Absent: synchronous commands are not recorded in the history. */
+  recorder?: SyncRecorder
 }
 
 /**
@@ -35,10 +38,10 @@ export type ExecDeps = {
  * ended. What it left in the background when it ended by itself goes on.
  */
 export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<void> {
-  const { home, log, clock, activity, processes } = deps
+  const { home, log, clock, activity, processes, recorder } = deps
   const spawner = createSpawner(deps.spawner)
   log.info({ spawner: spawner.kind }, 'commands can run')
-  const run = { home, log, clock, spawner, baseEnv: baseEnvironment(home, deps.env ?? process.env) }
+  const run = { home, log, clock, spawner, recorder, baseEnv: baseEnvironment(home, deps.env ?? process.env) }
   const running = new Map<AbortController, Promise<unknown>>()
 
   app.addHook('preClose', (done) => {

@@ -8,6 +8,7 @@ import { newId } from '../../shared/ids.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { errnoOf } from '../files/errors.ts'
 import { PROCESS_ID_VARIABLE } from './environment.ts'
+import type { SyncEnd, SyncRecorder, SyncRecording } from './history/sync.ts'
 import { createOutputTail } from './output-tail.ts'
 import { isDead, readProcess } from './process-table.ts'
 import type { RunningCommand, Spawner } from './spawner.ts'
@@ -21,6 +22,8 @@ export type RunDeps = {
   spawner: Spawner
   clock: Clock
   log: FastifyBaseLogger
+  /** Absent: runs are not recorded. */
+  recorder?: SyncRecorder | undefined
 }
 
 /**
@@ -38,11 +41,19 @@ export async function runCommand(
   const stdout = createOutputTail(LIMITS.syncOutputBytes)
   const stderr = createOutputTail(LIMITS.syncOutputBytes)
   const startedAt = clock.now()
+  const recordEnd = (recording: SyncRecording | null | undefined, how: Omit<SyncEnd, 'finishedAt'>) =>
+    recording?.end({ ...how, finishedAt: clock.now() }, { stdout, stderr })
   const command = await start(request, deps, {
     env: { ...deps.baseEnv, ...request.boxEnv, ...request.env, [PROCESS_ID_VARIABLE]: processId },
     onStdout: stdout.push,
     onStderr: stderr.push,
+  }).catch((error: unknown) => {
+    // A folder that is not there is a mistake of the request; only what the system could not do is a run that failed.
+    if (error instanceof ApiError && error.code === 'exec_failed')
+      recordEnd(deps.recorder?.begin(request, null, startedAt), FAILED)
+    throw error
   })
+  const recording = deps.recorder?.begin(request, command.pid, startedAt)
 
   let timedOut = false
   let ending: Promise<void> | undefined
@@ -72,6 +83,11 @@ export async function runCommand(
   try {
     const { exitCode, signal } = await Promise.race([command.exit, unkillable.promise])
     await ending
+    recordEnd(recording, {
+      status: timedOut ? 'timed_out' : signal === null ? 'exited' : 'killed',
+      exitCode,
+      signal,
+    })
     return {
       ok: true,
       type: 'exec.result',
@@ -85,12 +101,18 @@ export async function runCommand(
       startedAt: toTimestamp(startedAt),
       finishedAt: toTimestamp(clock.now()),
       cwd: request.cwd || '~',
+      ...(recording && { commandId: recording.commandId }),
     }
+  } catch (error) {
+    recordEnd(recording, FAILED)
+    throw error
   } finally {
     clearTimeout(limit)
     abandoned.removeEventListener('abort', abandon)
   }
 }
+
+const FAILED = { status: 'failed', exitCode: null, signal: null } as const
 
 /** Not reaped, and no zombie either: only then does a signal of ours end it. */
 function isAlive(command: RunningCommand): boolean {

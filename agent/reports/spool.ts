@@ -23,18 +23,15 @@ export type SpoolOptions = {
 export type Cursor = { firstSeq: number; offset: number }
 export const START: Cursor = { firstSeq: 0, offset: 0 }
 
-export type AppendOptions = {
-  /**
-   * false: in the page cache when append returns, which a killed agent survives and a power cut may not, and told
-   * within COALESCE_MS together with what else comes. true unless told.
-   */
-  sync?: boolean
-}
-
 export type Spool = {
   readonly epoch: string
   /** Resolves when the report is on the disk. Rejects when it cannot be kept (disk full, too long, closed). */
-  append(report: DurableReport, options?: AppendOptions): Promise<void>
+  append(report: DurableReport): Promise<void>
+  /**
+   * The cheap way: in the page cache when it returns, which a killed agent survives and a power cut may not, and told
+   * within COALESCE_MS together with what else comes. Throws when it cannot be kept.
+   */
+  note(report: DurableReport): void
   /** Bytes that wait for their acknowledgement. */
   size(): number
   /** What is not worth a report's place is held back above this size. */
@@ -43,7 +40,7 @@ export type Spool = {
   room(signal: AbortSignal): Promise<void>
   /** Lines (see reportLine) after the cursor, and the cursor after them; null when there are none now. */
   read(cursor: Cursor): Promise<{ lines: Buffer; next: Cursor } | null>
-  /** Resolves after the next append, for one without sync a little later; rejects when the signal aborts. */
+  /** Resolves after the next report, after a noted one a little later; rejects when the signal aborts. */
   appended(signal: AbortSignal): Promise<void>
   /** Forgets reports up to the number; false when the acknowledgement is for another spool. */
   acknowledge(ack: ReportAck): Promise<boolean>
@@ -139,10 +136,13 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   return {
     epoch,
     roomBytes,
-    async append(report, { sync = true } = {}) {
-      const written = write(report)
-      if (sync) await written.sync()
-      events.emit('appended', sync)
+    async append(report) {
+      await write(report).sync()
+      events.emit('appended', true)
+    },
+    note(report) {
+      write(report)
+      events.emit('appended', false)
     },
     size: () => size,
     room: (signal) =>

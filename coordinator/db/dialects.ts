@@ -18,10 +18,17 @@ export type Traits = {
   readonly sharedByCoordinators: boolean
   /** Growing numbers come from `generated … as identity` instead of `autoincrement`. */
   readonly identityColumns: boolean
+  /** What a column of bytes is called. */
+  readonly bytesType: 'blob' | 'bytea'
 }
 
 class NodeSqliteAdapter extends SqliteAdapter {
-  readonly traits: Traits = { locksRows: false, sharedByCoordinators: false, identityColumns: false }
+  readonly traits: Traits = {
+    locksRows: false,
+    sharedByCoordinators: false,
+    identityColumns: false,
+    bytesType: 'blob',
+  }
   /** It does, whatever Kysely says: a migration that stops half-way leaves nothing behind. */
   override get supportsTransactionalDdl() {
     return true
@@ -33,7 +40,12 @@ class NodeSqliteAdapter extends SqliteAdapter {
 }
 
 class SharedPostgresAdapter extends PostgresAdapter {
-  readonly traits: Traits = { locksRows: true, sharedByCoordinators: true, identityColumns: true }
+  readonly traits: Traits = {
+    locksRows: true,
+    sharedByCoordinators: true,
+    identityColumns: true,
+    bytesType: 'bytea',
+  }
 }
 
 export function sqliteDialect(database: DatabaseSync): Dialect {

@@ -1,6 +1,7 @@
 // The rows. Ids are text, instants integer milliseconds since the epoch, booleans 0 or 1, JSON text.
 import type { Generated } from 'kysely'
 import type { DesiredState, JobOp, ObservedState } from '../../shared/api/boxes.ts'
+import type { Command, CommandActor, CommandStream } from '../../shared/api/commands.ts'
 import type { Region, Tier } from '../../shared/tiers.ts'
 
 type Flag = 0 | 1
@@ -134,6 +135,69 @@ export type IdempotencyKeyRow = {
   created_at: number
 }
 
+/** A record of the command history. Made by the box's first report on it, with what the receipt in there says. */
+export type CommandRow = {
+  id: string
+  box_id: string
+  mode: Command['mode']
+  source: Command['source']
+  /** null under zero data retention, and once deleted. */
+  command: string | null
+  command_truncated: Flag
+  cwd: string | null
+  status: Command['status']
+  exit_code: number | null
+  signal: string | null
+  pid: number | null
+  /** By the coordinator's clock: the order of the history. */
+  requested_at: number
+  /** These two by the clock of the box. */
+  started_at: number
+  finished_at: number | null
+  actor_kind: CommandActor['kind']
+  actor_user_id: string | null
+  actor_token_id: string | null
+  output_kept: Flag
+  /** The length of the stream, and the first offset that is kept: all from there on is. */
+  stdout_bytes: number
+  stdout_start: number
+  stderr_bytes: number
+  stderr_start: number
+  /** What is left of a deleted record, so that what the box still reports does not bring it back. */
+  deleted_at: number | null
+}
+
+export type CommandOutputRow = {
+  command_id: string
+  stream: CommandStream
+  start_offset: number
+  size: number
+  data: Uint8Array
+}
+
+/** What this service has sealed with, so that it can tell its own seal later, on every replica. */
+export type SealingKeyRow = {
+  name: string
+  /** 256 random bits, hex. */
+  key: string
+  created_at: number
+}
+
+export type AuditEventRow = {
+  /** Grows with time. */
+  seq: Generated<number>
+  workspace_id: string
+  at: number
+  kind: string
+  origin: 'server' | 'client'
+  actor_kind: CommandActor['kind']
+  actor_user_id: string | null
+  actor_token_id: string | null
+  box_id: string | null
+  /** JSON object. */
+  detail: string
+}
+
 export type Tables = {
   workspaces: WorkspaceRow
   users: UserRow
@@ -143,4 +207,8 @@ export type Tables = {
   jobs: JobRow
   operations: OperationRow
   idempotency_keys: IdempotencyKeyRow
+  commands: CommandRow
+  command_output: CommandOutputRow
+  sealing_keys: SealingKeyRow
+  audit_events: AuditEventRow
 }

@@ -52,8 +52,15 @@ export async function throwRefusal(response: TunnelResponse): Promise<never> {
   )
 }
 
-/** The bytes of a JSON answer that has the shape it must have; a refusal is thrown. */
-export async function readAnswer(response: TunnelResponse, shape: z.ZodType): Promise<Buffer> {
+/**
+ * The bytes of a JSON answer that has the shape it must have; a refusal is thrown.
+ * @param accept may refuse it for what it says, by throwing
+ */
+export async function readAnswer<T>(
+  response: TunnelResponse,
+  shape: z.ZodType<T>,
+  accept?: (answer: T) => void,
+): Promise<Buffer> {
   if (response.status !== 200) return throwRefusal(response)
   const bytes = await readBody(response.body, TUNNEL_LIMITS.answerBytes)
   const checked = shape.safeParse(parse(bytes))
@@ -62,5 +69,6 @@ export async function readAnswer(response: TunnelResponse, shape: z.ZodType): Pr
       'exec_failed',
       `The box sent an answer of another shape: ${z.prettifyError(checked.error)}`,
     )
+  accept?.(checked.data)
   return bytes
 }

@@ -1,4 +1,5 @@
 // What the edge needs of the rest of the coordinator, and nothing more.
+import type { CommandRecorder } from '../commands/recorder.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
 import type { Transfers, Tunnels } from '../tunnel/types.ts'
@@ -14,6 +15,8 @@ export type EdgeContext = {
     /** Asks for the box to run. */
     wake(actor: Actor, boxId: string): Promise<unknown>
   }
+  /** Puts commands into the history. */
+  recorder: CommandRecorder
   /** Resolves when the box is running and connected; rejects with box_unreachable after `ms`. */
   waitUntilRunning(boxId: string, ms: number, signal: AbortSignal): Promise<void>
 }

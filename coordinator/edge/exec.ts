@@ -2,6 +2,7 @@
 import { EXEC_CODES, execRequest, execResult } from '../../shared/api/exec.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import type { BoxRow } from '../db/schema.ts'
 import { type Route, route } from '../http/route.ts'
 import { readAnswer } from './box-answer.ts'
@@ -28,19 +29,25 @@ export function execRoutes(context: EdgeContext): Route[] {
       answers: { 200: execResult },
       errors: [...VISIT_ERRORS, 'invalid_request', 'invalid_timeout'],
       async handle(input) {
-        const { body, reply } = input
+        const { actor, body, request, reply } = input
         if (body.detached)
           throw new ApiError('invalid_request', 'This coordinator does not run detached commands yet.')
         const { box, tunnel, signal } = await visit(context, input, { wakes: true })
         const seconds = body.timeoutSeconds ?? LIMITS.execTimeoutSeconds.default
-        const response = await tunnel.request({
-          method: 'POST',
-          path: '/exec',
-          headers: { 'content-type': 'application/json' },
-          body: Buffer.from(JSON.stringify({ ...body, boxEnv: boxEnv(box) })),
-          signal: AbortSignal.any([signal, AbortSignal.timeout(seconds * 1000 + ANSWER_GRACE_MS)]),
+        const { command, cwd } = body
+        const fromCli = request.headers[CLI_VERSION_HEADER] !== undefined
+        const what = { boxId: box.id, actor, mode: 'sync', fromCli, command, cwd } as const
+        const answer = await context.recorder.record(what, async ({ record, accept }) => {
+          const response = await tunnel.request({
+            method: 'POST',
+            path: '/exec',
+            headers: { 'content-type': 'application/json' },
+            body: Buffer.from(JSON.stringify({ ...body, boxEnv: boxEnv(box), record })),
+            signal: AbortSignal.any([signal, AbortSignal.timeout(seconds * 1000 + ANSWER_GRACE_MS)]),
+          })
+          return readAnswer(response, execResult, accept)
         })
-        return reply.type('application/json; charset=utf-8').send(await readAnswer(response, execResult))
+        return reply.type('application/json; charset=utf-8').send(answer)
       },
     }),
   ]

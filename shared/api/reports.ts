@@ -40,7 +40,12 @@ export const commandStarted = z.object({
     .string()
     .max(64 * 1024)
     .nullable(),
-  pid: z.int().min(0).nullable().meta({ description: 'null when it could not be started' }),
+  pid: z
+    .int()
+    .min(0)
+    .max(2 ** 31 - 1)
+    .nullable()
+    .meta({ description: 'null when it could not be started' }),
   startedAt: instant,
 })
 
@@ -60,8 +65,11 @@ export const commandFinished = z.object({
   type: z.literal('command.finished'),
   commandId,
   status: z.enum(COMMAND_ENDS),
-  exitCode: z.int().nullable(),
-  signal: z.string().max(32).nullable(),
+  exitCode: z.int().min(0).max(255).nullable(),
+  signal: z
+    .string()
+    .regex(/^[A-Z0-9+-]{1,32}$/)
+    .nullable(),
   finishedAt: instant.nullable(),
   stdoutBytes: bytes.meta({ description: 'the length of the stream' }),
   stderrBytes: bytes,

@@ -14,6 +14,9 @@ t.test('nothing needs to be set', async (t) => {
     isolation: 'auto',
     edgeRate: 20,
     edgeConcurrency: 8,
+    commandDays: 30,
+    commandRecords: 10_000,
+    commandOutputMiB: 256,
   })
   t.same(loadConfig({ BOXWOOD_LISTEN: '' }), loadConfig({}), 'empty is not set')
 })

@@ -1,7 +1,9 @@
 // Every migration, in order. A number that was ever released is never changed: add the next one.
 import type { Migration } from 'kysely/migration'
 import { initial } from './0001-initial.ts'
+import { commandHistory } from './0002-command-history.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
+  '0002-command-history': commandHistory,
 }

@@ -1,7 +1,13 @@
 // What agents present and report: tokens, reports applied once, heartbeats.
 import t from 'tap'
 import { hashOf } from '../../../coordinator/account/keys.ts'
-import { applyReports, createAgentAuthenticator } from '../../../coordinator/lifecycle/agents.ts'
+import type { ReportedCommands } from '../../../coordinator/commands/commands.ts'
+import type { Db } from '../../../coordinator/db/open.ts'
+import {
+  applyReports,
+  type BoxReports,
+  createAgentAuthenticator,
+} from '../../../coordinator/lifecycle/agents.ts'
 import { createHeartbeats } from '../../../coordinator/lifecycle/heartbeats.ts'
 import type { Vitals } from '../../../shared/api/boxes.ts'
 import { newUuid } from '../../../shared/ids.ts'
@@ -19,6 +25,10 @@ const vitals = (cpu_pct: number): Vitals => ({
   listeners_count: 5,
   agent_version: '1.2.3',
 })
+
+const noCommands: ReportedCommands = { load: async () => undefined, apply: async () => undefined }
+const apply = (db: Db, boxId: string, epoch: string, reports: BoxReports['reports']) =>
+  applyReports(db, noCommands, [{ boxId, epoch, reports }])
 
 onEachDatabase(t, async (t, newDb) => {
   t.test('a token is valid for its box alone, from the machine on until the delete', async (t) => {
@@ -49,16 +59,16 @@ onEachDatabase(t, async (t, newDb) => {
         .select(['boot_id', 'report_epoch', 'report_seq'])
         .where('id', '=', id)
         .executeTakeFirst()
-    await applyReports(db, id, 'e1', [
+    await apply(db, id, 'e1', [
       { seq: 1, report: started('a') },
       { seq: 2, report: started('b') },
     ])
     t.match(await row(), { boot_id: 'boot-b', report_epoch: 'e1', report_seq: 2 })
-    await applyReports(db, id, 'e1', [{ seq: 1, report: started('a') }])
+    await apply(db, id, 'e1', [{ seq: 1, report: started('a') }])
     t.match(await row(), { boot_id: 'boot-b', report_seq: 2 }, 'sent again')
     await Promise.all(
       [3, 4].map((seq) =>
-        applyReports(
+        apply(
           db,
           id,
           'e1',
@@ -67,13 +77,13 @@ onEachDatabase(t, async (t, newDb) => {
       ),
     )
     t.match(await row(), { report_seq: 4 })
-    await applyReports(db, id, 'e2', [{ seq: 1, report: started('d') }])
+    await apply(db, id, 'e2', [{ seq: 1, report: started('d') }])
     t.match(
       await row(),
       { boot_id: 'boot-d', report_epoch: 'e2', report_seq: 1 },
       'a box that lost its state',
     )
-    await applyReports(db, newUuid(), 'e1', [{ seq: 1, report: started('a') }])
+    await apply(db, newUuid(), 'e1', [{ seq: 1, report: started('a') }])
   })
 
   t.test("heartbeats are written together, each box's last", async (t) => {

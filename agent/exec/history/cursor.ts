@@ -1,0 +1,37 @@
+// How far the record of a detached process has been told: a small file beside the process, for the next agent.
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+
+const schema = z.object({
+  /** The spool's epoch and the boot of the machine: what went into another spool, or before a power cut, may be lost. */
+  session: z.string(),
+  started: z.boolean(),
+  stdout: z.int().min(0),
+  stderr: z.int().min(0),
+  finished: z.boolean(),
+})
+export type HistoryCursor = z.infer<typeof schema>
+
+const FILE = 'history.json'
+
+/** One that is torn, missing or of another session begins anew: the coordinator takes what is told twice once. */
+export async function readCursor(folder: string, session: string): Promise<HistoryCursor> {
+  const fresh = { session, started: false, stdout: 0, stderr: 0, finished: false }
+  let text: string
+  try {
+    text = await readFile(join(folder, FILE), 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return fresh
+    throw error
+  }
+  try {
+    const found = schema.safeParse(JSON.parse(text))
+    return found.success && found.data.session === session ? found.data : fresh
+  } catch {
+    return fresh
+  }
+}
+
+export const writeCursor = (folder: string, cursor: HistoryCursor): Promise<void> =>
+  writeFile(join(folder, FILE), JSON.stringify(cursor), { mode: 0o600 })

@@ -1,0 +1,175 @@
+// Records of detached processes: each is followed by cursors over its logs, which are the buffer while nobody listens.
+import { setMaxListeners } from 'node:events'
+import type { Logger } from 'pino'
+import { OUTPUT_CHUNK_BYTES } from '../../../shared/api/reports.ts'
+import { LIMITS } from '../../../shared/limits.ts'
+import type { Spool } from '../../reports/spool.ts'
+import type { DetachedProcess, DetachedProcesses, StreamName } from '../detached/types.ts'
+import { type HistoryCursor, readCursor, writeCursor } from './cursor.ts'
+import { createNotes, type Notes, outputReports } from './notes.ts'
+import { startedReport } from './started.ts'
+
+export type DetachedRecorderOptions = {
+  processes: Pick<DetachedProcesses, 'each'>
+  spool: Spool
+  log: Logger
+  bootId: string
+  /** At least this long between two looks at what a process wrote; 1 s unless told. */
+  intervalMs?: number
+}
+
+export type DetachedRecorder = {
+  /** The next agent goes on where this one stopped. */
+  close(): Promise<void>
+}
+
+const STREAMS: readonly StreamName[] = ['stdout', 'stderr']
+/** Only the last 1 MiB is kept: so a process that writes much is told of less often, at about this many bytes a second. */
+const BYTES_PER_SECOND = 128 * 1024
+const LONGEST_PAUSE_MS = 8_000
+
+type Follower = {
+  process: DetachedProcess
+  cursor: HistoryCursor
+  spool: Spool
+  notes: Notes
+  signal: AbortSignal
+}
+
+export function recordDetached(options: DetachedRecorderOptions): DetachedRecorder {
+  const { processes, spool, log, bootId, intervalMs = 1_000 } = options
+  const session = `${spool.epoch} ${bootId}`
+  const notes = createNotes(spool, log)
+  const closing = new AbortController()
+  setMaxListeners(0, closing.signal)
+  const following = new Set<Promise<void>>()
+
+  const stop = processes.each((process) => {
+    if (!process.record || closing.signal.aborted) return
+    const done = follow(process).catch((err: unknown) => {
+      if (!closing.signal.aborted) {
+        log.error({ err, processId: process.processId }, 'the record of a process was given up')
+      }
+    })
+    following.add(done)
+    void done.then(() => following.delete(done))
+  })
+
+  async function follow(process: DetachedProcess): Promise<void> {
+    const cursor = await readCursor(process.folder, session)
+    if (cursor.finished) return
+    const follower = { process, cursor, spool, notes, signal: closing.signal }
+    const bell = createBell(process, closing.signal)
+    try {
+      if (!(await tellStart(follower))) return
+      while (!closing.signal.aborted) {
+        // Looked at first: the logs of a process that has ended hold everything it wrote.
+        const { end } = process
+        const sent = await tellOutput(follower)
+        if (end !== null) return await tellEnd(follower)
+        await bell.rung()
+        await bell.pause(Math.min(LONGEST_PAUSE_MS, Math.max(intervalMs, (sent / BYTES_PER_SECOND) * 1000)))
+      }
+    } finally {
+      bell.close()
+    }
+  }
+
+  return {
+    async close() {
+      stop()
+      closing.abort()
+      await Promise.all(following)
+    },
+  }
+}
+
+async function tellStart({ process, cursor, notes, signal }: Follower): Promise<boolean> {
+  const { record, command, cwd, pid, startedAt } = process
+  if (cursor.started || !record) return cursor.started
+  const report = startedReport({ record, command, cwd, pid, startedAt })
+  if (!(await notes.noteAtLast(report, signal))) return false
+  cursor.started = true
+  await writeCursor(process.folder, cursor)
+  return true
+}
+
+/** What is new in the logs and among the last 1 MiB. Returns how many bytes that was. */
+async function tellOutput({ process, cursor, spool, notes, signal }: Follower): Promise<number> {
+  const { processId, record, logs, folder } = process
+  if (!record?.keepOutput) return 0
+  let sent = 0
+  for (const stream of STREAMS) {
+    const size = await logs[stream].size()
+    cursor[stream] = Math.max(cursor[stream], size - LIMITS.commandOutputBytes)
+    while (cursor[stream] < size) {
+      // Waiting here, not in memory: the log keeps it.
+      await spool.room(signal)
+      const { offset, bytes } = await logs[stream].read(cursor[stream], OUTPUT_CHUNK_BYTES)
+      if (bytes.length === 0) break
+      for (const report of outputReports(processId, stream, offset, bytes)) {
+        if (!(await notes.noteAtLast(report, signal))) return sent
+      }
+      cursor[stream] = offset + bytes.length
+      sent += bytes.length
+    }
+  }
+  if (sent > 0) await writeCursor(folder, cursor)
+  return sent
+}
+
+async function tellEnd({ process, cursor, notes, signal }: Follower): Promise<void> {
+  const { processId, end, logs, folder } = process
+  if (end === null) return
+  const report = {
+    type: 'command.finished',
+    commandId: processId,
+    ...end,
+    stdoutBytes: await logs.stdout.size(),
+    stderrBytes: await logs.stderr.size(),
+  } as const
+  if (!(await notes.noteAtLast(report, signal))) return
+  cursor.finished = true
+  await writeCursor(folder, cursor)
+}
+
+/** Rings when the process wrote something, when it ended, and when following it ends. */
+function createBell(process: DetachedProcess, signal: AbortSignal) {
+  let ringing = false
+  let over = process.end !== null || signal.aborted
+  let resume: (() => void) | undefined
+  let hurry: (() => void) | undefined
+  const ring = () => {
+    ringing = true
+    resume?.()
+  }
+  const finish = () => {
+    over = true
+    ring()
+    hurry?.()
+  }
+  const watches = process.record?.keepOutput ? STREAMS.map((stream) => process.logs[stream].watch(ring)) : []
+  void process.ended.then(finish)
+  signal.addEventListener('abort', finish, { once: true })
+
+  return {
+    async rung(): Promise<void> {
+      if (!ringing && !over) await new Promise<void>((resolve) => (resume = resolve))
+      ringing = false
+    },
+    /** Cut short when the process ends. */
+    async pause(ms: number): Promise<void> {
+      if (over) return
+      let timer: NodeJS.Timeout | undefined
+      await new Promise<void>((resolve) => {
+        hurry = resolve
+        timer = setTimeout(resolve, ms)
+      })
+      clearTimeout(timer)
+    },
+    close(): void {
+      for (const stopWatching of watches) stopWatching()
+      signal.removeEventListener('abort', finish)
+    },
+  }
+}

@@ -1,0 +1,43 @@
+// Rows of the command history as the interface shows them (spec §2.6), and where its pages begin.
+import type { Command } from '../../shared/api/commands.ts'
+import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
+import { ApiError } from '../../shared/errors.ts'
+import type { CommandRow, PageStart } from './store.ts'
+
+export const presentCommand = (row: CommandRow): Command => ({
+  id: row.id,
+  boxId: row.box_id,
+  mode: row.mode,
+  source: row.source,
+  command: row.command,
+  commandTruncated: row.command_truncated === 1,
+  cwd: row.cwd,
+  status: row.status,
+  exitCode: row.exit_code,
+  signal: row.signal,
+  pid: row.pid,
+  startedAt: toTimestamp(row.started_at),
+  finishedAt: toTimestampOrNull(row.finished_at),
+  actor: { kind: row.actor_kind, userId: row.actor_user_id, tokenId: row.actor_token_id },
+  stdoutBytes: row.stdout_bytes,
+  stderrBytes: row.stderr_bytes,
+  stdoutTruncated: isTruncated(row, 'stdout'),
+  stderrTruncated: isTruncated(row, 'stderr'),
+  outputKept: row.output_kept === 1,
+})
+
+const isTruncated = (row: CommandRow, stream: 'stdout' | 'stderr'): boolean =>
+  row.output_kept === 1 ? row[`${stream}_start`] > 0 : row[`${stream}_bytes`] > 0
+
+export const cursorAfter = (row: CommandRow): string =>
+  Buffer.from(`${row.requested_at}.${row.id}`).toString('base64url')
+
+/** Throws bad_request for what cursorAfter has not made. */
+export function parseCursor(text: string): PageStart {
+  const [, requestedAt, id] =
+    /^(\d{1,15})\.(p_[0-9a-f]{24})$/.exec(Buffer.from(text, 'base64url').toString()) ?? []
+  if (requestedAt === undefined || id === undefined) {
+    throw new ApiError('bad_request', 'before: must be nextBefore of the page before')
+  }
+  return { requestedAt: Number(requestedAt), id }
+}

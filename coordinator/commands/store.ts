@@ -1,0 +1,155 @@
+// Rows of the command history.
+import type { Updateable } from 'kysely'
+import type { Command } from '../../shared/api/commands.ts'
+import { hotQuery } from '../db/hot.ts'
+import type { Db } from '../db/open.ts'
+import type { CommandRow } from '../db/schema.ts'
+import type { Trx } from '../db/transaction.ts'
+
+export type { CommandRow }
+
+/** The key of that name: the one that is there, else this one. */
+export async function sealingKey(db: Db, name: string, key: string, now: number): Promise<string> {
+  await db
+    .insertInto('sealing_keys')
+    .values({ name, key, created_at: now })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  const row = await db
+    .selectFrom('sealing_keys')
+    .select('key')
+    .where('name', '=', name)
+    .executeTakeFirstOrThrow()
+  return row.key
+}
+
+/** A deleted one too. */
+export const commandById = (db: Db | Trx, id: string): Promise<CommandRow | undefined> =>
+  db.selectFrom('commands').selectAll().where('id', '=', id).executeTakeFirst()
+
+/** False when there is such a record already. */
+export async function insertCommand(trx: Trx, row: CommandRow): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await trx
+    .insertInto('commands')
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  return (numInsertedOrUpdatedRows ?? 0n) > 0n
+}
+
+export const updateCommand = (trx: Trx, id: string, changes: Updateable<CommandRow>) =>
+  trx.updateTable('commands').set(changes).where('id', '=', id).execute()
+
+export const loseRunning = (trx: Trx, boxId: string, mode?: Command['mode']) =>
+  trx
+    .updateTable('commands')
+    .set({ status: 'lost' })
+    .where('box_id', '=', boxId)
+    .where('status', '=', 'running')
+    .$if(mode !== undefined, (query) => query.where('mode', '=', mode ?? 'sync'))
+    .execute()
+
+export type PageStart = { requestedAt: number; id: string }
+export type CommandFilter = {
+  boxId: string
+  mode?: Command['mode'] | undefined
+  status?: Command['status'] | undefined
+  before?: PageStart | undefined
+}
+
+/** Newest first. */
+export function listCommands(db: Db, filter: CommandFilter, limit: number): Promise<CommandRow[]> {
+  const { boxId, mode, status, before } = filter
+  let query = db
+    .selectFrom('commands')
+    .selectAll()
+    .where('box_id', '=', boxId)
+    .where('deleted_at', 'is', null)
+  if (mode !== undefined) query = query.where('mode', '=', mode)
+  if (status !== undefined) query = query.where('status', '=', status)
+  if (before !== undefined) {
+    const { requestedAt, id } = before
+    query = query
+      .where('requested_at', '<=', requestedAt)
+      .where((is) => is.or([is('requested_at', '<', requestedAt), is('id', '<', id)]))
+  }
+  return query.orderBy('requested_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+}
+
+/** Leaves of each record only that it was there. */
+export async function eraseCommands(trx: Trx, ids: readonly string[], now: number): Promise<void> {
+  if (ids.length === 0) return
+  await trx
+    .deleteFrom('command_output')
+    .where('command_id', 'in', [...ids])
+    .execute()
+  await trx
+    .updateTable('commands')
+    .set({
+      deleted_at: now,
+      command: null,
+      cwd: null,
+      actor_user_id: null,
+      actor_token_id: null,
+      stdout_start: 0,
+      stdout_bytes: 0,
+      stderr_start: 0,
+      stderr_bytes: 0,
+    })
+    .where('id', 'in', [...ids])
+    .execute()
+}
+
+/** Ended records (and deleted ones) that were asked for before the instant, oldest first. */
+export const commandsBefore = (db: Db, requestedBefore: number, limit: number) =>
+  db
+    .selectFrom('commands')
+    .select('id')
+    .where('requested_at', '<', requestedBefore)
+    .where((is) => is.or([is('status', '!=', 'running'), is('deleted_at', 'is not', null)]))
+    .orderBy('requested_at')
+    .limit(limit)
+    .execute()
+
+/** A box's records with what their output takes, newest first. */
+export const sizesOf = (db: Db, boxId: string) =>
+  db
+    .selectFrom('commands')
+    .select(['id', 'status', 'stdout_bytes', 'stdout_start', 'stderr_bytes', 'stderr_start', 'output_kept'])
+    .where('box_id', '=', boxId)
+    .where('deleted_at', 'is', null)
+    .orderBy('requested_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute()
+
+export async function removeCommands(trx: Trx, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await trx
+    .deleteFrom('command_output')
+    .where('command_id', 'in', [...ids])
+    .execute()
+  await trx
+    .deleteFrom('commands')
+    .where('id', 'in', [...ids])
+    .execute()
+}
+
+/** Lets go of their output; how long it was stays. */
+export async function dropOutput(trx: Trx, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await trx
+    .deleteFrom('command_output')
+    .where('command_id', 'in', [...ids])
+    .execute()
+  await trx
+    .updateTable('commands')
+    .set((column) => ({ stdout_start: column.ref('stdout_bytes'), stderr_start: column.ref('stderr_bytes') }))
+    .where('id', 'in', [...ids])
+    .execute()
+}
+
+/** Asked for each command that runs. */
+export const retentionLookup = (db: Db) =>
+  hotQuery<{ zero_data_retention: 0 | 1 }, [workspaceId: string]>(db, (q) =>
+    q.selectFrom('workspaces').select('zero_data_retention').where('id', '=', ''),
+  )

@@ -1,0 +1,131 @@
+// Spec §4.4: the command history over real HTTP, of real commands on a real box.
+import t from 'tap'
+import { edgeBox } from './edge-box.ts'
+
+t.test('what ran, who ran it, and what came of it', async (t) => {
+  const { api, ask, box, key } = await edgeBox(t)
+  const me = (await api('GET', '/me')).json
+  const history = async (query = '') => (await api('GET', `/boxes/${box.id}/commands${query}`)).json
+  const one = async (id: string) => (await api('GET', `/boxes/${box.id}/commands/${id}`)).json.command
+  const output = async (id: string, query = '') =>
+    (await api('GET', `/boxes/${box.id}/commands/${id}/output${query}`)).json
+  const exec = async (body: object, headers: Record<string, string> = {}) =>
+    (await ask('POST', '/exec', body, { headers })).json
+
+  t.same(await history(), { commands: [], nextBefore: null })
+
+  await t.test('a synchronous run is there as soon as it is answered', async (t) => {
+    const result = await exec({ command: 'echo out; echo err >&2; exit 3', cwd: '/tmp' })
+    t.match(result, { exitCode: 3, commandId: /^p_[0-9a-f]{24}$/ })
+    const record = await one(result.commandId)
+    t.match(record, {
+      id: result.commandId,
+      boxId: box.id,
+      mode: 'sync',
+      source: 'api',
+      command: 'echo out; echo err >&2; exit 3',
+      commandTruncated: false,
+      cwd: '/tmp',
+      status: 'exited',
+      exitCode: 3,
+      signal: null,
+      pid: Number,
+      startedAt: result.startedAt,
+      actor: { kind: 'user', userId: String, tokenId: me.key.id },
+      stdoutBytes: 4,
+      stderrBytes: 4,
+      stdoutTruncated: false,
+      stderrTruncated: false,
+      outputKept: true,
+    })
+    t.equal(typeof record.finishedAt, 'string')
+    t.same((await history()).commands, [record])
+    t.same(await output(result.commandId), {
+      stream: 'stdout',
+      encoding: 'utf8',
+      offset: 0,
+      nextOffset: 4,
+      size: 4,
+      skipped: 0,
+      data: 'out\n',
+      status: 'exited',
+      done: true,
+    })
+    t.match(await output(result.commandId, '?stream=stderr&encoding=base64'), {
+      data: Buffer.from('err\n').toString('base64'),
+    })
+    t.ok(key)
+  })
+
+  await t.test('ends of every kind', async (t) => {
+    const ended = async (body: object) => one((await exec(body)).commandId)
+    t.match(await ended({ command: 'kill -9 $$' }), { status: 'killed', exitCode: null, signal: 'KILL' })
+    t.match(await ended({ command: 'sleep 60', timeoutSeconds: 1 }), { status: 'timed_out', cwd: '~' })
+    t.match(await ended({ command: 'exit 124' }), { status: 'exited', exitCode: 124 })
+    const missing = await ask('POST', '/exec', { command: 'true', cwd: '/no/such' })
+    t.equal(missing.status, 404)
+    t.equal((await history()).commands.length, 4, 'a command that was refused did not run')
+  })
+
+  await t.test('the box command is told apart', async (t) => {
+    const { commandId } = await exec({ command: 'true' }, { 'x-service-cli-version': '0.1.0' })
+    t.equal((await one(commandId)).source, 'cli')
+  })
+
+  await t.test('long commands are kept in part, long output to its last MiB', async (t) => {
+    const long = `echo ${'x'.repeat(9000)} | wc -c`
+    const { commandId, stdout } = await exec({ command: long })
+    t.equal(stdout, '9001\n')
+    t.match(await one(commandId), { command: long.slice(0, 8192), commandTruncated: true })
+
+    const big = await exec({ command: 'seq 1 400000; seq 1 1000 >&2' })
+    const all = Array.from({ length: 400_000 }, (_, i) => `${i + 1}\n`).join('')
+    const MiB = 1024 * 1024
+    t.match(await one(big.commandId), {
+      stdoutBytes: all.length,
+      stdoutTruncated: true,
+      stderrBytes: 3893,
+      stderrTruncated: false,
+    })
+    const page = await output(big.commandId)
+    t.match(page, {
+      offset: all.length - MiB,
+      skipped: all.length - MiB,
+      nextOffset: all.length,
+      size: all.length,
+      done: true,
+    })
+    t.ok(page.data === all.slice(-MiB))
+    t.ok(page.data === big.stdout)
+  })
+
+  await t.test('a detached run: recorded at once, output while it runs, its end', async (t) => {
+    const started = await exec({
+      command: 'echo first; until test -e go; do sleep 0.05; done; echo last',
+      detached: true,
+    })
+    t.equal(started.commandId, started.processId)
+    const id = started.processId
+    t.match(await one(id), {
+      mode: 'detached',
+      status: 'running',
+      exitCode: null,
+      finishedAt: null,
+      pid: started.pid,
+    })
+    await until(async () => (await output(id)).data === 'first\n')
+    t.match(await output(id), { status: 'running', done: false, nextOffset: 6 })
+    await exec({ command: 'touch go' })
+    await until(async () => (await one(id)).status === 'exited')
+    t.match(await one(id), { exitCode: 0, stdoutBytes: 11 })
+    t.match(await output(id, '?offset=6'), { data: 'last\n', done: true })
+  })
+})
+
+async function until(condition: () => Promise<boolean>) {
+  const deadline = performance.now() + 15_000
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error('not within 15 s')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
