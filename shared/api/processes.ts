@@ -1,5 +1,6 @@
 // Detached processes of a box and their output as a stream of events (spec §4.14). The agent answers in these shapes.
 import { z } from 'zod'
+import { ApiError } from '../errors.ts'
 import { LIMITS } from '../limits.ts'
 import { timestamp } from './common.ts'
 import { agentExecRequest } from './exec.ts'
@@ -81,7 +82,10 @@ export const statusQuery = z.object({
   tail: z.coerce.number().int().min(0).max(detachedTailBytes.max).optional(),
 })
 
-const offset = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
+const offset = z
+  .string()
+  .regex(/^\d{1,15}$/, 'a number of bytes from 0 on')
+  .transform(Number)
 export const streamQuery = z.object({
   stdoutOffset: offset.optional(),
   stderrOffset: offset.optional(),
@@ -95,6 +99,19 @@ export type StreamQuery = z.infer<typeof streamQuery>
 
 /** Header `Last-Event-ID`: <stdout>:<stderr>; it wins over the query's offsets. */
 export const EVENT_ID = /^(\d{1,15}):(\d{1,15})$/
+
+/** @throws ApiError invalid_request */
+export function parseEventId(text: string): { stdout: number; stderr: number } {
+  const [, stdout, stderr] = EVENT_ID.exec(text) ?? []
+  if (stdout === undefined || stderr === undefined)
+    throw new ApiError('invalid_request', 'Last-Event-ID is <stdout>:<stderr>, two numbers of bytes.')
+  return { stdout: Number(stdout), stderr: Number(stderr) }
+}
+
+/** The bytes of output in one event: 64 KiB as base64, without padding. */
+export const STREAM_CHUNK_BYTES = 48 * 1024
+/** The largest event: every byte of its output may need an escape of six. */
+export const STREAM_EVENT_BYTES = 6 * STREAM_CHUNK_BYTES + 1024
 
 /** The data of each event of GET /exec/{processId}/stream; each event's id is <stdoutOffset>:<stderrOffset> after it. */
 export type StreamEvents = {

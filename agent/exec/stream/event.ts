@@ -6,7 +6,7 @@ export type Offsets = Record<StreamName, number>
 export type Encoding = 'utf8' | 'base64'
 
 const frame = (name: string, { stdout, stderr }: Offsets, data: string): string =>
-  `id: ${stdout}:${stderr}\nevent: ${name}\ndata: ${data}\n\n`
+  `event: ${name}\nid: ${stdout}:${stderr}\ndata: ${data}\n\n`
 
 /** @param after the offsets once the event has been read */
 export const encodeEvent = <N extends keyof StreamEvents>(
