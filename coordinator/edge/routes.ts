@@ -3,5 +3,10 @@ import type { Route } from '../http/route.ts'
 import type { EdgeContext } from './context.ts'
 import { execRoutes } from './exec.ts'
 import { fileRoutes } from './files.ts'
+import { processRoutes } from './processes.ts'
 
-export const edgeRoutes = (context: EdgeContext): Route[] => [...execRoutes(context), ...fileRoutes(context)]
+export const edgeRoutes = (context: EdgeContext): Route[] => [
+  ...execRoutes(context),
+  ...processRoutes(context),
+  ...fileRoutes(context),
+]

@@ -1,0 +1,23 @@
+// How long a box may take for a whole answer: one that stops in the middle must not hold a request for ever.
+import { ApiError } from '../../shared/errors.ts'
+
+/**
+ * Gives `ask` a signal that is aborted with `signal`, and with box_unreachable after `ms`. What `ask` leaves running
+ * goes on without the deadline.
+ */
+export async function within<T>(
+  ms: number,
+  signal: AbortSignal,
+  ask: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const late = new AbortController()
+  const timer = setTimeout(
+    () => late.abort(new ApiError('box_unreachable', 'The box did not answer in time.')),
+    ms,
+  )
+  try {
+    return await ask(AbortSignal.any([signal, late.signal]))
+  } finally {
+    clearTimeout(timer)
+  }
+}
