@@ -170,6 +170,10 @@ const localProvider = (config: Config, log: Logger, coordinatorUrl: string): Pro
     dataDir: config.dataDir,
     log,
     isolation: config.isolation,
+    agentSettings: {
+      BOXWOOD_LOG_BYTES: String(config.logBytes),
+      BOXWOOD_ENDED_LOG_BYTES: String(config.endedLogBytes),
+    },
     projectRoot: join(import.meta.dirname, '..'),
     coordinatorUrl,
   })

@@ -5,6 +5,9 @@ import { ISOLATION_LEVELS } from '../shared/api/boxes.ts'
 import { LIMITS } from '../shared/limits.ts'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+const MiB = 1024 * 1024
+/** What the agent takes. */
+const LEAST_LOG_BYTES = 32 * 1024
 const ISOLATION_CHOICES = ['auto', ...ISOLATION_LEVELS] as const
 
 export type Config = {
@@ -24,6 +27,9 @@ export type Config = {
   commandDays: number
   commandRecords: number
   commandOutputMiB: number
+  /** Bytes that a box keeps: of each stream of a detached command, and of all that have ended together. */
+  logBytes: number
+  endedLogBytes: number
 }
 
 /** host:port, with an IPv6 address in brackets. */
@@ -49,7 +55,7 @@ const oneOf = <const T extends readonly string[]>(choices: T) =>
 
 const count = z
   .string()
-  .regex(/^[1-9]\d{0,8}$/, 'must be a whole number from 1 on')
+  .regex(/^[1-9]\d{0,11}$/, 'must be a whole number from 1 on')
   .transform(Number)
 
 type Variable = { default: string | null; shownDefault?: string; meaning: string; schema: z.ZodType }
@@ -113,6 +119,17 @@ export const VARIABLES = {
     meaning: 'output in the history of a box, in MiB; that of its oldest commands goes first',
     schema: count,
   },
+  BOXWOOD_LOG_BYTES: {
+    default: String(64 * MiB),
+    meaning: 'bytes on the disk of a box for each stream of a detached command; its oldest output goes first',
+    schema: count.refine((bytes) => bytes >= LEAST_LOG_BYTES, `must be at least ${LEAST_LOG_BYTES}`),
+  },
+  BOXWOOD_ENDED_LOG_BYTES: {
+    default: String(1024 * MiB),
+    meaning:
+      'bytes on the disk of a box for the output of detached commands that have ended; the oldest go first',
+    schema: count,
+  },
 } as const satisfies Record<string, Variable>
 
 type Name = keyof typeof VARIABLES
@@ -146,6 +163,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     commandDays: read('BOXWOOD_COMMAND_RETENTION_DAYS'),
     commandRecords: read('BOXWOOD_COMMAND_RECORDS'),
     commandOutputMiB: read('BOXWOOD_COMMAND_OUTPUT_MIB'),
+    logBytes: read('BOXWOOD_LOG_BYTES'),
+    endedLogBytes: read('BOXWOOD_ENDED_LOG_BYTES'),
   }
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   return config as Config

@@ -17,6 +17,8 @@ t.test('nothing needs to be set', async (t) => {
     commandDays: 30,
     commandRecords: 10_000,
     commandOutputMiB: 256,
+    logBytes: 64 * 1024 * 1024,
+    endedLogBytes: 1024 * 1024 * 1024,
   })
   t.same(loadConfig({ BOXWOOD_LISTEN: '' }), loadConfig({}), 'empty is not set')
 })
@@ -54,6 +56,7 @@ t.test('each wrong form is refused', async (t) => {
     BOXWOOD_LOCAL_ISOLATION: ['docker'],
     BOXWOOD_EDGE_RATE: ['0', '-1', '1.5', 'many', '1e3'],
     BOXWOOD_EDGE_CONCURRENCY: ['0'],
+    BOXWOOD_LOG_BYTES: ['0', '32767', '64M'],
   }))
     for (const value of values)
       t.throws(() => loadConfig({ [name]: value }), { message: new RegExp(`^${name} must`) })

@@ -12,11 +12,14 @@ type EnvironmentInput = {
   /** The box has a file-system view and process ids of its own. */
   inside: boolean
   tier: { cpus: number; memoryBytes: number }
+  agentSettings: Readonly<Record<string, string>>
 }
 
-export function boxEnvironment({ spec, paths, inside, tier }: EnvironmentInput): Record<string, string> {
+export function boxEnvironment(input: EnvironmentInput): Record<string, string> {
+  const { spec, paths, inside, tier, agentSettings } = input
   const home = inside ? INSIDE.home : paths.home
   return {
+    ...agentSettings,
     PATH: SYSTEM_PATH,
     HOME: home,
     USER: 'box',

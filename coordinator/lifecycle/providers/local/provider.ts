@@ -33,6 +33,8 @@ export type LocalProviderOptions = {
   projectRoot: string
   /** Where the coordinator is now, told to boxes that run since before it was there. An origin. */
   coordinatorUrl: string
+  /** Variables of the agents' own configuration. */
+  agentSettings?: Readonly<Record<string, string>>
   nodePath?: string
   /** How long processes may take to end by themselves, ms. */
   graceMs?: number
@@ -42,7 +44,7 @@ export type LocalProviderOptions = {
 
 /** Throws PermanentProviderError when the level that was asked for does not work here. */
 export async function createLocalProvider(options: LocalProviderOptions): Promise<Provider> {
-  const { log, isolation, graceMs = 5_000, nodePath = process.execPath } = options
+  const { log, isolation, graceMs = 5_000, nodePath = process.execPath, agentSettings = {} } = options
   const dataDir = resolve(options.dataDir)
   const projectRoot = resolve(options.projectRoot)
   const boxesDir = join(dataDir, 'boxes')
@@ -161,7 +163,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
         paths,
         cgroups: makeCgroups(cgroups, boxId, tier),
         command,
-        env: boxEnvironment({ spec, paths, inside, tier: TIERS[tier] }),
+        env: boxEnvironment({ spec, paths, inside, tier: TIERS[tier], agentSettings }),
         initScript,
       })
       await writeMachine(paths, { ...machine, init })
