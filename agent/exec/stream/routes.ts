@@ -1,38 +1,55 @@
-// GET /exec/{processId}/stream: what a detached process prints, as server-sent events (spec §4.14).
+// GET /exec/{processId}/stream: the output of a detached process as it comes (spec §4.14).
+import type { Readable } from 'node:stream'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { parseEventId, streamQuery } from '../../../shared/api/processes.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { findProcess } from '../detached/routes.ts'
-import type { DetachedProcesses } from '../detached/types.ts'
+import type { DetachedProcesses, StreamName } from '../detached/types.ts'
+import type { Encoding, Offsets } from './event.ts'
 import { eventStream } from './event-stream.ts'
 
-const BOTH = ['stdout', 'stderr'] as const
+export type StreamDeps = { processes: DetachedProcesses; log: FastifyBaseLogger }
 
-export function streamRoutes(
-  app: FastifyInstance,
-  { processes, log }: { processes: DetachedProcesses; log: FastifyBaseLogger },
-): void {
+type Wanted = { offsets: Offsets; streams: StreamName[]; encoding: Encoding }
+
+/** They throw ApiError not_found and invalid_request; the app's error handler serialises it. */
+export function streamRoutes(app: FastifyInstance, { processes, log }: StreamDeps): void {
+  // A stream does not end by itself: one that is open would keep the app from closing.
+  const open = new Set<Readable>()
+  app.addHook('preClose', (done) => {
+    for (const stream of open) stream.destroy()
+    done()
+  })
+
   app.get<{ Params: { processId: string } }>(
     '/exec/:processId/stream',
     { exposeHeadRoute: false },
     (request, reply) => {
-      const process = findProcess(processes, request.params.processId)
-      const query = streamQuery.safeParse(request.query)
-      if (!query.success) {
-        const [issue] = query.error.issues
-        throw new ApiError('invalid_request', `${issue?.path.join('.')}: ${issue?.message}`)
-      }
-      const { stdoutOffset = 0, stderrOffset = 0, streams = 'both', encoding = 'utf8' } = query.data
-      const lastId = request.headers['last-event-id']
-      const body = eventStream({
-        process,
-        offsets:
-          typeof lastId === 'string' ? parseEventId(lastId) : { stdout: stdoutOffset, stderr: stderrOffset },
-        streams: BOTH.filter((name) => streams === 'both' || streams.split(',').includes(name)),
-        encoding,
-        onError: (error) => log.error({ err: error, processId: process.processId }, 'a stream broke off'),
+      const { processId } = request.params
+      const stream = eventStream({
+        process: findProcess(processes, processId),
+        ...parseWanted(request.query, request.headers['last-event-id']),
+        onError: (error) => log.error({ err: error, processId }, 'a stream broke off'),
       })
-      return reply.type('text/event-stream').send(body)
+      open.add(stream)
+      stream.once('close', () => open.delete(stream))
+      reply.raw.once('close', () => stream.destroy())
+      return reply.type('text/event-stream').send(stream)
     },
   )
+}
+
+function parseWanted(values: unknown, lastId: string | string[] | undefined): Wanted {
+  const query = streamQuery.safeParse(values)
+  if (!query.success) {
+    const [issue] = query.error.issues
+    throw new ApiError('invalid_request', `${issue?.path.join('.')}: ${issue?.message}`)
+  }
+  const { stdoutOffset = 0, stderrOffset = 0, streams = 'both', encoding = 'utf8' } = query.data
+  return {
+    offsets:
+      lastId === undefined ? { stdout: stdoutOffset, stderr: stderrOffset } : parseEventId(String(lastId)),
+    streams: streams === 'stdout' || streams === 'stderr' ? [streams] : ['stdout', 'stderr'],
+    encoding,
+  }
 }
