@@ -110,6 +110,7 @@ async function start(config: Config, overrides: Overrides, stack: ReturnType<typ
   async function drain(ms: number): Promise<void> {
     health.phase = 'draining'
     http.refuseNew()
+    context.endStreams()
     const until = performance.now() + ms
     while (http.inFlight() > 0 && performance.now() < until) await sleep(LOOK_AGAIN_MS)
     await context.lifecycle.close()
@@ -125,6 +126,7 @@ async function start(config: Config, overrides: Overrides, stack: ReturnType<typ
     suspendBoxes(reason) {
       health.phase = 'draining'
       http.refuseNew()
+      context.endStreams()
       return context.lifecycle.suspendAllLocal(reason)
     },
     close: stack.close,

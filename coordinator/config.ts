@@ -23,6 +23,8 @@ export type Config = {
   /** Edge requests a second, and at once: for each key and for each box. */
   edgeRate: number
   edgeConcurrency: number
+  /** Streams at once, for each key. */
+  edgeStreams: number
   /** Of the command history: days, and of each box records and MiB of output. */
   commandDays: number
   commandRecords: number
@@ -104,6 +106,11 @@ export const VARIABLES = {
     meaning: 'edge requests at once, per key and per box',
     schema: count,
   },
+  BOXWOOD_EDGE_STREAMS: {
+    default: String(LIMITS.streamsPerToken),
+    meaning: 'followed commands at once, per key',
+    schema: count,
+  },
   BOXWOOD_COMMAND_RETENTION_DAYS: {
     default: '30',
     meaning: 'how long a command stays in the history',
@@ -160,6 +167,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     isolation: read('BOXWOOD_LOCAL_ISOLATION'),
     edgeRate: read('BOXWOOD_EDGE_RATE'),
     edgeConcurrency: read('BOXWOOD_EDGE_CONCURRENCY'),
+    edgeStreams: read('BOXWOOD_EDGE_STREAMS'),
     commandDays: read('BOXWOOD_COMMAND_RETENTION_DAYS'),
     commandRecords: read('BOXWOOD_COMMAND_RECORDS'),
     commandOutputMiB: read('BOXWOOD_COMMAND_OUTPUT_MIB'),

@@ -47,6 +47,8 @@ export type Context = Base & {
   operations: OperationService
   account: AccountService
   edge: EdgeContext
+  /** Ends what would stay open for as long as its client likes. */
+  endStreams(): void
 }
 
 export type ContextOverrides = {
@@ -62,6 +64,7 @@ const TUNNEL_DRAIN_MS = 500
 
 export function createContext(base: Base, overrides: ContextOverrides = {}): Context {
   const { config, log, clock, db, provider, urls } = base
+  const closing = new AbortController()
   const heartbeats = createHeartbeats({ db, clock, log })
   const commands = createCommands({
     db,
@@ -115,11 +118,17 @@ export function createContext(base: Base, overrides: ContextOverrides = {}): Con
     boxes,
     operations: createOperationService({ db, clock }),
     account: createAccountService({ db, boxes, edgeUrl: urls.public }),
+    endStreams: () => closing.abort(),
     edge: {
-      limiter: createEdgeLimiter({
-        requestsPerSecond: config.edgeRate,
-        concurrency: config.edgeConcurrency,
-      }),
+      closing: closing.signal,
+      limiter: createEdgeLimiter(
+        {
+          requestsPerSecond: config.edgeRate,
+          concurrency: config.edgeConcurrency,
+          streams: config.edgeStreams,
+        },
+        clock,
+      ),
       tunnels,
       transfers: hub.transfers,
       boxes,

@@ -18,6 +18,8 @@ const BOX_CODES: ReadonlySet<string> = new Set<ErrorCode>([
 ])
 const MESSAGE_CHARS = 4096
 
+export const isBoxCode = (code: string): code is ErrorCode => BOX_CODES.has(code)
+
 /** The whole body, up to `limit` bytes; more is exec_failed and the stream is destroyed. */
 export async function readBody(body: Readable, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = []
@@ -46,10 +48,7 @@ export async function throwRefusal(response: TunnelResponse): Promise<never> {
   const refusal = edgeError.safeParse(parse(await readBody(response.body, TUNNEL_LIMITS.reportBytes)))
   if (!refusal.success) throw new ApiError('exec_failed', `The box answered ${response.status}.`)
   const { code, message } = refusal.data.error
-  throw new ApiError(
-    BOX_CODES.has(code) ? (code as ErrorCode) : 'exec_failed',
-    message.slice(0, MESSAGE_CHARS),
-  )
+  throw new ApiError(isBoxCode(code) ? code : 'exec_failed', message.slice(0, MESSAGE_CHARS))
 }
 
 /**

@@ -19,4 +19,6 @@ export type EdgeContext = {
   recorder: CommandRecorder
   /** Resolves when the box is running and connected; rejects with box_unreachable after `ms`. */
   waitUntilRunning(boxId: string, ms: number, signal: AbortSignal): Promise<void>
+  /** Aborts when the coordinator is about to stop: what is open for long ends then, and says so. */
+  closing: AbortSignal
 }

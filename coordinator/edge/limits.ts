@@ -1,81 +1,65 @@
-// The edge's limits (spec §8): requests a second and requests at once, each per token and per box.
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+// The edge's limits (spec §8): requests a second and at once, each per token and per box, and streams per token.
+import { type Clock, systemClock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { LIMITS } from '../../shared/limits.ts'
+import { createMemoryStore, type LimitStore, type Place } from './limit-store.ts'
 
 export type EdgeLimits = {
   /** Requests a second, for each token and for each box. */
   requestsPerSecond: number
   /** Requests at once, for each token and for each box. */
   concurrency: number
+  /** Streams at once, for each token. Each is one of its requests at once, too. */
+  streams: number
 }
 
 export type EdgeLimiter = {
   /**
-   * Takes a slot of the token and of the box; give it back exactly once, when the answer has ended.
+   * Takes a slot of the token and of the box; give it back when the answer has ended.
    * Rejects with rate_limited and a Retry-After in whole seconds; then nothing was taken.
+   *
+   * What Retry-After says: over the rate, when a request will be taken, if no other comes before it. Over the streams,
+   * when the oldest of them has to end at the latest; one may end sooner. Over the requests at once, a second: nobody
+   * knows when one of them will end.
    */
-  take(tokenId: string, boxId: string): Promise<() => void>
+  take(tokenId: string, boxId: string, options?: { stream?: boolean }): Promise<() => void>
   /** Slots held now, for tests and metrics. */
   held(): number
 }
+
+const SOON_MS = 1000
+/** What an ended stream may need to go. */
+const GOING_MS = 1000
 
 function refuse(retryAfterMs: number, message: string): never {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
   throw new ApiError('rate_limited', message, { headers: { 'retry-after': String(seconds) } })
 }
 
-/** How many requests each key has under way. A key with none takes no memory. */
-function slotCounter(limit: number) {
-  const running = new Map<string, number>()
-  return {
-    full: (key: string) => (running.get(key) ?? 0) >= limit,
-    add(key: string) {
-      running.set(key, (running.get(key) ?? 0) + 1)
-    },
-    remove(key: string) {
-      const left = (running.get(key) ?? 0) - 1
-      if (left > 0) running.set(key, left)
-      else running.delete(key)
-    },
-    total: () => [...running.values()].reduce((sum, count) => sum + count, 0),
-  }
-}
-
-/** Limits kept in this process's memory. A shared store replaces the two limiters when there are replicas. */
-export function createEdgeLimiter(limits: EdgeLimits): EdgeLimiter {
-  const rate = new RateLimiterMemory({ points: limits.requestsPerSecond, duration: 1 })
-  const slots = slotCounter(limits.concurrency)
-
-  async function count(key: string, whose: string) {
-    try {
-      await rate.consume(key)
-    } catch (refusal) {
-      if (!(refusal instanceof RateLimiterRes)) throw refusal
-      refuse(refusal.msBeforeNext, `More than ${limits.requestsPerSecond} requests a second ${whose}.`)
-    }
-  }
+export function createEdgeLimiter(
+  limits: EdgeLimits,
+  clock: Clock = systemClock,
+  store: LimitStore = createMemoryStore(limits.requestsPerSecond, clock),
+): EdgeLimiter {
+  const { requestsPerSecond, concurrency, streams } = limits
+  const streamEnds = (since: number) => since + LIMITS.streamReconnectMs + GOING_MS - clock.now()
 
   return {
-    async take(tokenId, boxId) {
-      const token = `token:${tokenId}`
-      const box = `box:${boxId}`
-      await count(token, 'with this key')
-      await count(box, 'for this box')
-      for (const [key, whose] of [
-        [token, 'with this key'],
-        [box, 'for this box'],
-      ] as const)
-        if (slots.full(key)) refuse(1000, `${limits.concurrency} requests are under way ${whose} already.`)
-      slots.add(token)
-      slots.add(box)
-      let given = false
-      return () => {
-        if (given) return
-        given = true
-        slots.remove(token)
-        slots.remove(box)
+    async take(tokenId, boxId, { stream = false } = {}) {
+      const token: Place = { key: `token:${tokenId}`, limit: concurrency }
+      const box: Place = { key: `box:${boxId}`, limit: concurrency }
+      const streamPlace: Place = { key: `streams:${tokenId}`, limit: streams }
+      const whose = (place: Place) => (place === box ? 'for this box' : 'with this key')
+      for (const place of [token, box]) {
+        const waitMs = await store.countRequest(place.key)
+        if (waitMs > 0) refuse(waitMs, `More than ${requestsPerSecond} requests a second ${whose(place)}.`)
       }
+      const taken = await store.take(stream ? [streamPlace, token, box] : [token, box])
+      if ('release' in taken) return taken.release
+      const { full, since } = taken
+      if (full === streamPlace) refuse(streamEnds(since), `${streams} streams are open with this key already.`)
+      return refuse(SOON_MS, `${concurrency} requests are under way ${whose(full)} already.`)
     },
-    held: () => slots.total() / 2,
+    held: store.held,
   }
 }

@@ -4,9 +4,11 @@ import type { EdgeContext } from './context.ts'
 import { execRoutes } from './exec.ts'
 import { fileRoutes } from './files.ts'
 import { processRoutes } from './processes.ts'
+import { streamRoutes } from './stream.ts'
 
 export const edgeRoutes = (context: EdgeContext): Route[] => [
   ...execRoutes(context),
   ...processRoutes(context),
+  ...streamRoutes(context),
   ...fileRoutes(context),
 ]

@@ -32,7 +32,11 @@ export type Visit = {
   signal: AbortSignal
 }
 
-export type VisitOptions = { wakes?: boolean }
+export type VisitOptions = {
+  wakes?: boolean
+  /** It counts against the token's streams, too. */
+  stream?: boolean
+}
 
 type VisitInput = Omit<RouteInput<RouteSchemas>, 'params'> & { params: { box: string } }
 
@@ -43,10 +47,10 @@ type VisitInput = Omit<RouteInput<RouteSchemas>, 'params'> & { params: { box: st
 export async function visit(
   context: EdgeContext,
   { actor, params, reply }: VisitInput,
-  { wakes = false }: VisitOptions = {},
+  { wakes = false, stream = false }: VisitOptions = {},
 ): Promise<Visit> {
   const box = await context.boxes.resolve(actor, params.box)
-  const release = await context.limiter.take(actor.keyId, box.id)
+  const release = await context.limiter.take(actor.keyId, box.id, { stream })
   const gone = new AbortController()
   reply.raw.once('close', () => {
     release()

@@ -14,6 +14,7 @@ t.test('nothing needs to be set', async (t) => {
     isolation: 'auto',
     edgeRate: 20,
     edgeConcurrency: 8,
+    edgeStreams: 4,
     commandDays: 30,
     commandRecords: 10_000,
     commandOutputMiB: 256,
@@ -33,6 +34,7 @@ t.test('what is set is taken', async (t) => {
     BOXWOOD_LOCAL_ISOLATION: 'process',
     BOXWOOD_EDGE_RATE: '500',
     BOXWOOD_EDGE_CONCURRENCY: '64',
+    BOXWOOD_EDGE_STREAMS: '32',
   })
   t.match(config, {
     listen: { host: '::1', port: 0 },
@@ -43,6 +45,7 @@ t.test('what is set is taken', async (t) => {
     isolation: 'process',
     edgeRate: 500,
     edgeConcurrency: 64,
+    edgeStreams: 32,
   })
   t.same(loadConfig({ BOXWOOD_LISTEN: 'localhost:65535' }).listen, { host: 'localhost', port: 65535 })
 })
@@ -56,6 +59,7 @@ t.test('each wrong form is refused', async (t) => {
     BOXWOOD_LOCAL_ISOLATION: ['docker'],
     BOXWOOD_EDGE_RATE: ['0', '-1', '1.5', 'many', '1e3'],
     BOXWOOD_EDGE_CONCURRENCY: ['0'],
+    BOXWOOD_EDGE_STREAMS: ['0'],
     BOXWOOD_LOG_BYTES: ['0', '32767', '64M'],
   }))
     for (const value of values)
