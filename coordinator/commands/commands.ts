@@ -50,10 +50,10 @@ export function createCommands(options: {
     reported: {
       load: ingest.load,
       async apply(trx, onCommit, boxId, reports) {
-        const { arrived, outputBytes } = await ingest.apply(trx, boxId, reports)
+        const { arrived, records, outputBytes } = await ingest.apply(trx, boxId, reports)
         onCommit(() => {
           expected.arrived(boxId, arrived)
-          pruner.grew(boxId, arrived.length, outputBytes)
+          pruner.grew(boxId, records, outputBytes)
         })
       },
     },

@@ -2,8 +2,10 @@
 import type { CommandStream } from '../../shared/api/commands.ts'
 import { OUTPUT_CHUNK_BYTES } from '../../shared/api/reports.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import { preparedWrite } from '../db/hot.ts'
 import type { Db } from '../db/open.ts'
 import type { Trx } from '../db/transaction.ts'
+import type { CommandRow } from './store.ts'
 
 /** Which part of a stream is kept: from `start` to its end at `bytes`, without a gap. */
 export type Kept = { start: number; bytes: number }
@@ -16,62 +18,78 @@ const KEPT_BYTES = LIMITS.commandOutputBytes
  */
 const SMALL_CHUNK_BYTES = 16 * 1024
 
+/** Bytes that a stream gets: they follow what is kept, or `replaces` it. `kept` is what is kept then. */
+export type Added = Piece & { replaces: boolean; kept: Kept }
+
+export const keptOf = (row: CommandRow, stream: CommandStream): Kept => ({
+  start: row[`${stream}_start`],
+  bytes: row[`${stream}_bytes`],
+})
+
 /**
- * What pieces, in the order they came, add to a stream: bytes that follow `kept`, or after a gap bytes that replace
- * it. Pure. null when there is nothing new.
+ * What pieces, in the order they came, make of a stream. Bytes that are there already are left out; those after a gap
+ * replace what was before. Pure. null when there is nothing new.
+ * @param end the length of the stream as far as it is known: where it is longer than what came, the end is missing, and
+ * nothing is kept
  */
-export function joinPieces(kept: Kept, pieces: readonly Piece[]): (Piece & { replaces: boolean }) | null {
-  let { bytes: end } = kept
+export function planOutput(kept: Kept, pieces: readonly Piece[], end = 0): Added | null {
+  let { bytes } = kept
   let replaces = false
   let parts: Buffer[] = []
   for (const { offset, data } of pieces) {
-    if (offset + data.length <= end) continue
-    if (offset > end) {
+    if (offset + data.length <= bytes) continue
+    if (offset > bytes) {
       replaces = true
       parts = []
-      end = offset
+      bytes = offset
     }
-    parts.push(data.subarray(end - offset))
-    end = offset + data.length
+    parts.push(data.subarray(bytes - offset))
+    bytes = offset + data.length
   }
-  if (parts.length === 0) return null
-  const all = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)
+  if (end > bytes) {
+    return { offset: end, data: Buffer.alloc(0), replaces: true, kept: { start: end, bytes: end } }
+  }
+  const [only] = parts
+  if (only === undefined) return null
+  const all = parts.length === 1 ? only : Buffer.concat(parts)
   const data = all.subarray(-KEPT_BYTES)
-  return { offset: end - data.length, data, replaces: replaces || data.length < all.length }
+  const offset = bytes - data.length
+  const alone = replaces || data.length < all.length
+  const start = Math.max(alone ? offset : kept.start, bytes - KEPT_BYTES)
+  return { offset, data, replaces: alone, kept: { start, bytes } }
 }
 
-/** Adds what is new of the pieces and lets go of what is then too old. Returns what is kept. */
-export async function appendOutput(
+/** Writes what was planned, and lets go of chunks that are then too old. */
+export async function writeOutput(
   trx: Trx,
   commandId: string,
   stream: CommandStream,
-  kept: Kept,
-  pieces: readonly Piece[],
-): Promise<Kept> {
-  const added = joinPieces(kept, pieces)
-  if (added === null) return kept
-  const bytes = added.offset + added.data.length
-  if (added.replaces) await removeChunks(trx, commandId, stream)
-  const grown =
-    added.replaces || kept.start === kept.bytes ? added : await withLastChunk(trx, commandId, stream, added)
-  for (let from = 0; from < grown.data.length; from += OUTPUT_CHUNK_BYTES) {
-    const data = grown.data.subarray(from, from + OUTPUT_CHUNK_BYTES)
-    await trx
-      .insertInto('command_output')
-      .values({ command_id: commandId, stream, start_offset: grown.offset + from, size: data.length, data })
-      .execute()
+  before: Kept,
+  added: Added,
+): Promise<void> {
+  const hadSome = before.start < before.bytes
+  if (added.replaces && hadSome) await removeChunks(trx, commandId, stream)
+  const { offset, data } =
+    !added.replaces && hadSome ? await withLastChunk(trx, commandId, stream, added) : added
+  for (let from = 0; from < data.length; from += OUTPUT_CHUNK_BYTES) {
+    await insertChunk(trx, commandId, stream, offset + from, data.subarray(from, from + OUTPUT_CHUNK_BYTES))
   }
-  const oldest = Math.max(0, bytes - KEPT_BYTES)
-  if (!added.replaces && oldest > kept.start) {
-    await trx
-      .deleteFrom('command_output')
-      .where('command_id', '=', commandId)
-      .where('stream', '=', stream)
-      .where((is) => is(is('start_offset', '+', is.ref('size')), '<=', oldest))
-      .execute()
-  }
-  return { start: Math.max(added.replaces ? added.offset : kept.start, oldest), bytes }
+  if (added.replaces || added.kept.start === before.start) return
+  await trx
+    .deleteFrom('command_output')
+    .where('command_id', '=', commandId)
+    .where('stream', '=', stream)
+    .where((is) => is(is('start_offset', '+', is.ref('size')), '<=', added.kept.start))
+    .execute()
 }
+
+const chunkInsert = preparedWrite((db) =>
+  db
+    .insertInto('command_output')
+    .values({ command_id: '', stream: 'stdout', start_offset: 0, size: 0, data: Buffer.alloc(0) }),
+)
+const insertChunk = (trx: Trx, commandId: string, stream: CommandStream, offset: number, data: Buffer) =>
+  chunkInsert(trx, [commandId, stream, offset, data.length, data])
 
 /** Takes the last chunk out, to be written again with what follows it, when it is small. */
 async function withLastChunk(

@@ -1,7 +1,6 @@
 // Rows of the command history.
-import type { Updateable } from 'kysely'
 import type { Command } from '../../shared/api/commands.ts'
-import { hotQuery } from '../db/hot.ts'
+import { hotQuery, preparedWrite } from '../db/hot.ts'
 import type { Db } from '../db/open.ts'
 import type { CommandRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
@@ -27,18 +26,51 @@ export async function sealingKey(db: Db, name: string, key: string, now: number)
 export const commandById = (db: Db | Trx, id: string): Promise<CommandRow | undefined> =>
   db.selectFrom('commands').selectAll().where('id', '=', id).executeTakeFirst()
 
-/** False when there is such a record already. */
-export async function insertCommand(trx: Trx, row: CommandRow): Promise<boolean> {
-  const { numInsertedOrUpdatedRows } = await trx
-    .insertInto('commands')
-    .values(row)
-    .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirst()
-  return (numInsertedOrUpdatedRows ?? 0n) > 0n
-}
+/** In the order of the parameters below. */
+const COLUMNS = [
+  ...[
+    'id',
+    'box_id',
+    'mode',
+    'source',
+    'command',
+    'command_truncated',
+    'cwd',
+    'status',
+    'exit_code',
+    'signal',
+  ],
+  ...['pid', 'requested_at', 'started_at', 'finished_at', 'actor_kind', 'actor_user_id', 'actor_token_id'],
+  ...['output_kept', 'stdout_bytes', 'stdout_start', 'stderr_bytes', 'stderr_start', 'deleted_at'],
+] as (keyof CommandRow)[]
+/** What reports change. */
+const REPORTED = [
+  ...['status', 'exit_code', 'signal', 'finished_at', 'stdout_bytes', 'stdout_start', 'stderr_bytes'],
+  'stderr_start',
+] as (keyof CommandRow)[]
 
-export const updateCommand = (trx: Trx, id: string, changes: Updateable<CommandRow>) =>
-  trx.updateTable('commands').set(changes).where('id', '=', id).execute()
+const commandInsert = preparedWrite((db) =>
+  db
+    .insertInto('commands')
+    .values(Object.fromEntries(COLUMNS.map((column) => [column, ''])) as unknown as CommandRow)
+    .onConflict((conflict) => conflict.doNothing()),
+)
+const commandUpdate = preparedWrite((db) =>
+  db
+    .updateTable('commands')
+    .set(Object.fromEntries(REPORTED.map((column) => [column, ''])) as unknown as CommandRow)
+    .where('id', '=', ''),
+)
+
+/** False when there is such a record already. */
+export const insertCommand = async (trx: Trx, row: CommandRow): Promise<boolean> =>
+  (await commandInsert(
+    trx,
+    COLUMNS.map((column) => row[column]),
+  )) > 0
+
+export const updateReported = (trx: Trx, row: CommandRow): Promise<number> =>
+  commandUpdate(trx, [...REPORTED.map((column) => row[column]), row.id])
 
 export const loseRunning = (trx: Trx, boxId: string, mode?: Command['mode']) =>
   trx
