@@ -89,6 +89,8 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   function active(): { segment: Segment; open: SpoolFile } {
     const last = segments.at(-1)
     if (last !== undefined && file !== null && last.bytes < segmentBytes) return { segment: last, open: file }
+    // What follows must not be on the disk without what came before.
+    file?.sync().catch((err: unknown) => log.error({ err }, 'a part of the spool could not be synced'))
     closeFile()
     const segment = newSegment(folder, lastSeq + 1)
     file = openFile(segment.path)

@@ -4,20 +4,24 @@ import { join } from 'node:path'
 import { z } from 'zod'
 
 const schema = z.object({
-  /** The spool's epoch and the boot of the machine: what went into another spool, or before a power cut, may be lost. */
-  session: z.string(),
+  /** The spool, and the boot of the machine: what went into another spool, or just before a power cut, may be lost. */
+  epoch: z.string(),
+  bootId: z.string(),
   started: z.boolean(),
   stdout: z.int().min(0),
   stderr: z.int().min(0),
+  /** Its end is in the spool, and on the disk. */
   finished: z.boolean(),
 })
 export type HistoryCursor = z.infer<typeof schema>
 
 const FILE = 'history.json'
 
+export type Session = Pick<HistoryCursor, 'epoch' | 'bootId'>
+
 /** One that is torn, missing or of another session begins anew: the coordinator takes what is told twice once. */
-export async function readCursor(folder: string, session: string): Promise<HistoryCursor> {
-  const fresh = { session, started: false, stdout: 0, stderr: 0, finished: false }
+export async function readCursor(folder: string, session: Session): Promise<HistoryCursor> {
+  const fresh = { ...session, started: false, stdout: 0, stderr: 0, finished: false }
   let text: string
   try {
     text = await readFile(join(folder, FILE), 'utf8')
@@ -26,8 +30,9 @@ export async function readCursor(folder: string, session: string): Promise<Histo
     throw error
   }
   try {
-    const found = schema.safeParse(JSON.parse(text))
-    return found.success && found.data.session === session ? found.data : fresh
+    const { success, data } = schema.safeParse(JSON.parse(text))
+    if (!success || data.epoch !== session.epoch) return fresh
+    return data.finished || data.bootId === session.bootId ? data : fresh
   } catch {
     return fresh
   }

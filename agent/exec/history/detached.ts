@@ -38,7 +38,7 @@ type Follower = {
 
 export function recordDetached(options: DetachedRecorderOptions): DetachedRecorder {
   const { processes, spool, log, bootId, intervalMs = 1_000 } = options
-  const session = `${spool.epoch} ${bootId}`
+  const session = { epoch: spool.epoch, bootId }
   const notes = createNotes(spool, log)
   const closing = new AbortController()
   setMaxListeners(0, closing.signal)
@@ -128,7 +128,7 @@ async function tellEnd({ process, cursor, notes, signal }: Follower): Promise<vo
     stdoutBytes: await logs.stdout.size(),
     stderrBytes: await logs.stderr.size(),
   } as const
-  if (!(await notes.noteAtLast(report, signal))) return
+  if (!(await notes.appendAtLast(report, signal))) return
   cursor.finished = true
   await writeCursor(folder, cursor)
 }

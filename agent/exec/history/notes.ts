@@ -8,37 +8,45 @@ export type Notes = {
   note(report: CommandReport): boolean
   /** Tries again until it is kept. Resolves false when the signal aborts first. */
   noteAtLast(report: CommandReport, signal: AbortSignal): Promise<boolean>
+  /** The same, until it is on the disk. */
+  appendAtLast(report: CommandReport, signal: AbortSignal): Promise<boolean>
 }
 
 const RETRY_MS = 5_000
 
-export function createNotes(
-  spool: Pick<Spool, 'note'>,
-  log: Pick<Logger, 'error'>,
-  retryMs = RETRY_MS,
-): Notes {
+export function createNotes(spool: Pick<Spool, 'note' | 'append'>, log: Pick<Logger, 'error'>): Notes {
+  const failed = (err: unknown, { commandId, type }: CommandReport): false => {
+    log.error({ err, commandId, type }, 'a report on a command cannot be kept')
+    return false
+  }
+
   function note(report: CommandReport): boolean {
     try {
       spool.note(report)
       return true
-    } catch (err) {
-      log.error(
-        { err, commandId: report.commandId, type: report.type },
-        'a report on a command cannot be kept',
-      )
-      return false
+    } catch (error) {
+      return failed(error, report)
     }
+  }
+
+  const append = (report: CommandReport): Promise<boolean> =>
+    spool.append(report).then(
+      () => true,
+      (error: unknown) => failed(error, report),
+    )
+
+  async function atLast(keep: typeof note | typeof append, report: CommandReport, signal: AbortSignal) {
+    while (!signal.aborted) {
+      if (await keep(report)) return true
+      await pause(RETRY_MS, signal)
+    }
+    return false
   }
 
   return {
     note,
-    async noteAtLast(report, signal) {
-      while (!signal.aborted) {
-        if (note(report)) return true
-        await pause(retryMs, signal)
-      }
-      return false
-    },
+    noteAtLast: (report, signal) => atLast(note, report, signal),
+    appendAtLast: (report, signal) => atLast(append, report, signal),
   }
 }
 

@@ -1,0 +1,126 @@
+// A spool in a folder of the test's own, what it holds, and processes that only pretend.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { DetachedProcess, OutputLog, ProcessEnd } from '../../../../agent/exec/detached/types.ts'
+import { openSpool, type Spool, START } from '../../../../agent/reports/spool.ts'
+import { openState } from '../../../../agent/state.ts'
+import type { CommandReport } from '../../../../shared/api/reports.ts'
+import { silent } from '../../../support/tunnel.ts'
+
+export function folderOf(t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'bw-history-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export async function spoolIn(t: Test, folder: string, maxBytes?: number): Promise<Spool> {
+  const state = await openState(folder, silent)
+  const options = maxBytes === undefined ? {} : { maxBytes, segmentBytes: maxBytes / 8 }
+  const spool = await openSpool({ folder: join(folder, 'reports'), state, log: silent, ...options })
+  t.teardown(() => spool.close())
+  return spool
+}
+
+type Line = { seq: number; report: CommandReport }
+
+export async function linesOf(spool: Spool): Promise<Line[]> {
+  const lines: Line[] = []
+  for (let cursor = START; ; ) {
+    const found = await spool.read(cursor)
+    if (found === null) return lines
+    cursor = found.next
+    for (const line of found.lines.toString().trimEnd().split('\n')) lines.push(JSON.parse(line))
+  }
+}
+export const reportsOf = async (spool: Spool) => (await linesOf(spool)).map(({ report }) => report)
+
+/** Everything there is, as a coordinator takes it that has just come back. */
+export async function drain(spool: Spool): Promise<CommandReport[]> {
+  const lines = await linesOf(spool)
+  const last = lines.at(-1)
+  if (last !== undefined) await spool.acknowledge({ epoch: spool.epoch, seq: last.seq })
+  return lines.map(({ report }) => report)
+}
+
+/** The bytes of one stream, with a gap as spaces. */
+export function bytesOf(reports: readonly CommandReport[], stream: 'stdout' | 'stderr'): Buffer {
+  const bytes: Buffer[] = []
+  let end = 0
+  for (const report of reports) {
+    if (report.type !== 'command.output' || report.stream !== stream) continue
+    const data = Buffer.from(report.data, 'base64')
+    if (report.offset > end) bytes.push(Buffer.alloc(report.offset - end, ' '))
+    bytes.push(data.subarray(Math.max(0, end - report.offset)))
+    end = Math.max(end, report.offset + data.length)
+  }
+  return Buffer.concat(bytes)
+}
+
+export const recordOf = (commandId: string, keepOutput = true) => ({
+  commandId,
+  receipt: 'sealed',
+  keepOutput,
+})
+export const idOf = (number: number) => `p_${String(number).padStart(24, '0')}`
+
+function fakeLog() {
+  let bytes = Buffer.alloc(0)
+  let head = 0
+  const watchers = new Set<() => void>()
+  const log: OutputLog = {
+    path: '/nowhere',
+    head: () => head,
+    size: async () => bytes.length,
+    async read(from, max) {
+      const offset = Math.max(from, head)
+      return { offset, bytes: bytes.subarray(offset, offset + max) }
+    },
+    watch(onChange) {
+      watchers.add(onChange)
+      return () => void watchers.delete(onChange)
+    },
+  }
+  return {
+    log,
+    watchers,
+    write(text: string | Buffer) {
+      bytes = Buffer.concat([bytes, Buffer.from(text)])
+      for (const watcher of watchers) watcher()
+    },
+    giveUp(to: number) {
+      head = to
+    },
+  }
+}
+
+export function fakeProcess(folder: string, number: number, keepOutput = true) {
+  const [stdout, stderr] = [fakeLog(), fakeLog()]
+  const ended = Promise.withResolvers<ProcessEnd>()
+  const state: { end: ProcessEnd | null } = { end: null }
+  const processId = idOf(number)
+  const process: DetachedProcess = {
+    processId,
+    pid: 100 + number,
+    command: 'make',
+    cwd: '~',
+    startedAt: 1,
+    record: recordOf(processId, keepOutput),
+    folder,
+    logs: { stdout: stdout.log, stderr: stderr.log },
+    get end() {
+      return state.end
+    },
+    ended: ended.promise,
+  }
+  return {
+    process,
+    stdout,
+    stderr,
+    end(how: Partial<ProcessEnd> = {}) {
+      state.end = { status: 'exited', exitCode: 0, signal: null, finishedAt: 2, ...how }
+      ended.resolve(state.end)
+    },
+  }
+}
