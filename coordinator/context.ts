@@ -97,6 +97,7 @@ export function createContext(base: Base, overrides: ContextOverrides = {}): Con
     log,
     provider,
     tunnels,
+    settled: commands.settled,
     // Agents of this machine need not go by the public address, which may be a proxy that is not up yet.
     coordinatorUrl: urls.agents,
   })

@@ -12,6 +12,9 @@ import { createReceipts } from './receipts.ts'
 import { type CommandRecorder, createCommandRecorder } from './recorder.ts'
 import { type CommandHistory, createCommandHistory } from './service.ts'
 
+/** What the end of a box's machine waits for its last reports: they take a tenth of that. */
+const SETTLE_MS = 1_000
+
 export type ReportedCommands = {
   /** Before the transaction that `apply` is a part of. */
   load(): Promise<void>
@@ -23,6 +26,8 @@ export type Commands = {
   recorder: CommandRecorder
   reported: ReportedCommands
   prune: CommandPruner['prune']
+  /** Resolves when the records of all commands that were answered are there, and soon in any case. */
+  settled(boxId: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -58,6 +63,7 @@ export function createCommands(options: {
       },
     },
     prune: pruner.prune,
+    settled: (boxId) => expected.settled(boxId, SETTLE_MS),
     close: pruner.close,
   }
 }

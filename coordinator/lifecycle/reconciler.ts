@@ -23,6 +23,8 @@ export type ReconcilerOptions = {
   coordinatorUrl: string
   /** Takes one of the places for work on machines. */
   onMachine<T>(work: () => Promise<T>): Promise<T>
+  /** See StepContext; nothing is waited for unless told. */
+  settled?(boxId: string): Promise<void>
   /** A claim that is not renewed for this long is free; 30 s unless told. */
   leaseMs?: number
   /** How long a started agent has to connect; 60 s unless told. */
@@ -49,7 +51,7 @@ const RETRY_AFTER_STORE_ERROR_MS = 1_000
 
 export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { db, clock, log, provider, tunnels, coordinatorUrl, onMachine } = options
-  const { leaseMs = 30_000, connectMs = 60_000 } = options
+  const { leaseMs = 30_000, connectMs = 60_000, settled = async () => undefined } = options
   const retryDelay = options.backoff ?? backoff
   const owner = newUuid()
   const changes = new EventEmitter<{ change: [boxId: string] }>().setMaxListeners(0)
@@ -127,7 +129,15 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     renewal.unref()
     try {
       log.debug({ boxId: box.id, op, step, attempt: claim.attempt }, 'lifecycle step')
-      const context = { provider, tunnels, coordinatorUrl, signal, connectMs: remainingMs, onMachine }
+      const context = {
+        provider,
+        tunnels,
+        coordinatorUrl,
+        signal,
+        connectMs: remainingMs,
+        onMachine,
+        settled,
+      }
       const result = await runStep(claim, context)
       await stepDone(db, claim, result, { owner, now: clock.now() })
     } catch (error) {

@@ -14,6 +14,8 @@ export type StepContext = {
   connectMs: number
   /** Takes one of the places for work on machines: waiting for an agent needs none. */
   onMachine<T>(work: () => Promise<T>): Promise<T>
+  /** Waits, not for long, for what the agent still has to tell: before its machine ends. */
+  settled(boxId: string): Promise<void>
 }
 
 export function runStep(claim: Claim, context: StepContext): Promise<StepResult> {
@@ -29,13 +31,15 @@ export function runStep(claim: Claim, context: StepContext): Promise<StepResult>
     case 'connect':
       return tunnels.wait(id, connectMs, signal).then(() => ({}))
     case 'stop':
-      return onMachine(() => context.provider.stop(id)).then(() =>
-        cutOff(tunnels, id, 'the box is suspended'),
-      )
+      return context
+        .settled(id)
+        .then(() => onMachine(() => context.provider.stop(id)))
+        .then(() => cutOff(tunnels, id, 'the box is suspended'))
     case 'destroy':
-      return onMachine(() => context.provider.destroy(id)).then(() =>
-        cutOff(tunnels, id, 'the box is deleted'),
-      )
+      return context
+        .settled(id)
+        .then(() => onMachine(() => context.provider.destroy(id)))
+        .then(() => cutOff(tunnels, id, 'the box is deleted'))
   }
 }
 
