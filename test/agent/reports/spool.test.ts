@@ -25,7 +25,7 @@ async function folder(t: Test): Promise<string> {
 
 async function reopen(
   path: string,
-  options: { maxBytes?: number; segmentBytes?: number } = {},
+  options: { maxBytes?: number; segmentBytes?: number; bootId?: string } = {},
 ): Promise<Spool> {
   const state = await openState(path, silent)
   return openSpool({ folder: join(path, 'reports'), state, log: silent, ...options })
@@ -154,5 +154,77 @@ t.test('what was said to be kept survives kill -9', async (t) => {
   t.same(found.slice(0, said.length), said)
   t.ok(found.length <= said.length + 10, 'at most the unanswered ones come on top')
   t.match(await readFile(join(path, 'state.json'), 'utf8'), spool.epoch)
+  await spool.close()
+})
+
+t.test('a report that is noted is there at once, in order, and told a little later', async (t) => {
+  const path = await folder(t)
+  const spool = await reopen(path)
+  const never = new AbortController().signal
+  const told = spool.appended(never).then(() => 'told')
+  spool.note(report(1))
+  t.equal(await Promise.race([told, Promise.resolve('not yet')]), 'not yet')
+  const kept = spool.append(report(2))
+  spool.note(report(3))
+  t.equal(await told, 'told', 'with what is urgent')
+  await kept
+  const again = spool.appended(never)
+  spool.note(report(4))
+  await again
+  const other = await reopen(path)
+  t.same(await numbers(other), [1, 2, 3, 4], 'without a sync or a close')
+  await other.close()
+  await spool.close()
+  t.throws(() => spool.note(report(5)), /closed/)
+  await t.rejects(spool.append(report(5)), /closed/)
+})
+
+t.test('after another boot, numbers that a power cut may have swallowed are not given again', async (t) => {
+  const path = await folder(t)
+  const before = await reopen(path, { bootId: 'one' })
+  before.note(report(1))
+  await before.close()
+  const same = await reopen(path, { bootId: 'one' })
+  same.note(report(2))
+  t.same(await numbers(same), [1, 2])
+  await same.close()
+  const after = await reopen(path, { bootId: 'two' })
+  after.note(report(3))
+  const [, , last] = await numbers(after)
+  t.ok(last !== undefined && last > 1_000_000)
+  t.ok(
+    await after.acknowledge({ epoch: after.epoch, seq: 5 }),
+    'the coordinator may have had more than is left',
+  )
+  t.same(
+    (await kept(after)).map(({ report }) => report.at),
+    [3],
+  )
+  await after.close()
+})
+
+t.test('room: there at once while there is some, and again once enough was taken', async (t) => {
+  const spool = await reopen(await folder(t), { maxBytes: 10_000, segmentBytes: 2000 })
+  const signal = new AbortController().signal
+  await spool.room(signal)
+  let seq = 0
+  while (spool.size() <= spool.roomBytes) {
+    spool.note(report(1, 60))
+    seq += 1
+  }
+  let room = false
+  const waiting = spool.room(signal).then(() => {
+    room = true
+  })
+  await spool.acknowledge({ epoch: spool.epoch, seq: 1 })
+  t.notOk(room)
+  await spool.acknowledge({ epoch: spool.epoch, seq })
+  await waiting
+  t.equal(spool.size(), 0)
+  const gone = new AbortController()
+  while (spool.size() <= spool.roomBytes) spool.note(report(1, 60))
+  const given = spool.room(gone.signal)
+  gone.abort(new Error('gone'))
+  await t.rejects(given, /gone/)
   await spool.close()
 })
