@@ -1,0 +1,83 @@
+// Ten thousand clients that open a stream through the coordinator and vanish: neither end grows, and no slot stays taken.
+import { readdirSync } from 'node:fs'
+import { connect } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import t from 'tap'
+import { agentPid, residentMiB } from '../support/agent-pid.ts'
+import { until } from '../support/tunnel.ts'
+import { edgeBox, UNLIMITED } from './edge-box.ts'
+
+const OPENS = 10_000
+const AT_ONCE = 32
+const MiB = 1024 * 1024
+/** A leak of 1 KiB for each client would be more. */
+const HEAP_GROWTH_BYTES = 8 * MiB
+/** The agent is a process of its own, whose memory is known by the page only. */
+const AGENT_GROWTH_MIB = 24
+
+setFlagsFromString('--expose-gc')
+const collect: () => void = runInNewContext('gc')
+
+async function heapBytes(): Promise<number> {
+  for (let i = 0; i < 4; i++) {
+    collect()
+    await new Promise(setImmediate)
+  }
+  return process.memoryUsage().heapUsed
+}
+
+const descriptors = (pid: number | 'self') => readdirSync(`/proc/${pid}/fd`).length
+
+t.test('ten thousand clients that vanish', { timeout: 120_000 }, async (t) => {
+  const { ask, box, url, key, coordinator } = await edgeBox(t, {
+    env: { ...UNLIMITED, BOXWOOD_EDGE_STREAMS: '1000' },
+  })
+  const { limiter } = coordinator.context.edge
+  const { processId } = (await ask('POST', '/exec', { command: 'echo here; sleep 300', detached: true })).json
+  const agent = agentPid(box.id)
+  if (agent === undefined) throw new Error('the box has no agent')
+  const { port } = new URL(url)
+  const head = [
+    `GET /v1/box/${box.hostname}/exec/${processId}/stream HTTP/1.1`,
+    'host: coordinator',
+    `authorization: Bearer ${key}`,
+  ].join('\r\n')
+
+  let answered = 0
+  /** Leaves after the first bytes, or right after asking. */
+  const visit = (number: number): Promise<void> =>
+    new Promise((resolve) => {
+      const socket = connect({ port: Number(port), host: '127.0.0.1' })
+      socket.on('error', () => undefined)
+      socket.once('close', () => resolve())
+      socket.once('data', (bytes) => {
+        if (bytes.toString('latin1').startsWith('HTTP/1.1 200 ')) answered += 1
+        socket.destroy()
+      })
+      socket.write(`${head}\r\n\r\n`, () => {
+        if (number % 5 === 0) socket.destroy()
+      })
+    })
+  let opened = 0
+  const visits = async (last: number) => {
+    const visitor = async () => {
+      while (opened < last) await visit(opened++)
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, visitor))
+    await until('every slot is given back', () => limiter.held() === 0)
+  }
+
+  await visits(2000)
+  const before = { heap: await heapBytes(), agent: residentMiB(agent) }
+  const files = { self: descriptors('self'), agent: descriptors(agent) }
+  await visits(2000 + OPENS)
+  t.equal(limiter.held(), 0)
+  await until('the coordinator holds no descriptor of them', () => descriptors('self') <= files.self)
+  await until('the agent holds no descriptor of them', () => descriptors(agent) <= files.agent)
+  const heapGrowth = (await heapBytes()) - before.heap
+  const agentGrowth = residentMiB(agent) - before.agent
+  t.ok(heapGrowth < HEAP_GROWTH_BYTES, `the coordinator's heap: ${heapGrowth} bytes more`)
+  t.ok(agentGrowth < AGENT_GROWTH_MIB, `the agent's memory: ${agentGrowth} MiB more`)
+  t.ok(answered >= 0.8 * OPENS, `${answered} were answered`)
+})
