@@ -50,7 +50,8 @@ export async function startDetached(
         try {
           return await attempt(current, inTime)
         } catch (error) {
-          if (!tunnelDied(error) || inTime.aborted) throw error
+          inTime.throwIfAborted()
+          if (!tunnelDied(error)) throw error
         }
         await sleep(AGAIN_MS, undefined, { signal: inTime }).catch(() => inTime.throwIfAborted())
         current = await tunnels.wait(box.id, until - performance.now(), inTime)

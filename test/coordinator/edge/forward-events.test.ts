@@ -1,4 +1,5 @@
 // Between a box's stream and a client: whatever happens to either, the other one is told or freed.
+import { EventEmitter } from 'node:events'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
 import { forwardEvents } from '../../../coordinator/edge/forward-events.ts'
@@ -130,10 +131,9 @@ t.test('a client that does not take its last event is cut off', async (t) => {
 })
 
 t.test('nothing is left on the signal that all streams share', async (t) => {
-  const { getEventListeners } = await import('node:events')
   const { box, closing, ended } = forward(t)
-  t.equal(getEventListeners(closing.signal, 'abort').length, 1)
+  t.equal(EventEmitter.getEventListeners(closing.signal, 'abort').length, 1)
   box.end(ATTACHED + EXIT)
   await ended()
-  t.equal(getEventListeners(closing.signal, 'abort').length, 0)
+  t.equal(EventEmitter.getEventListeners(closing.signal, 'abort').length, 0)
 })

@@ -49,3 +49,41 @@ t.test('the twenty-first request of a second is refused, for a token and for a b
   for (let i = 0; i < 20; i++) await ask(byBox, `token${i}`, 'box')
   t.match(await refusal(byBox.take('a fresh token', 'box')), refused)
 })
+
+t.test('the fifth stream of a token is refused; requests and other tokens go on', async (t) => {
+  const clock = { time: 1_000_000, now: () => clock.time }
+  const limiter = createEdgeLimiter({ requestsPerSecond: 1000, concurrency: 8, streams: 4 }, clock)
+  const stream = { stream: true }
+  const open = []
+  for (let i = 0; i < 4; i++) {
+    open.push(await limiter.take('token', `box${i}`, stream))
+    clock.time += 60_000
+  }
+  const others = [await limiter.take('token', 'box'), await limiter.take('another', 'box', stream)]
+  t.match(await refusal(limiter.take('token', 'box', stream)), {
+    code: 'rate_limited',
+    retryAfter: String(6 * 60 + 1),
+  })
+  t.equal(limiter.held(), 6, 'a refused stream holds nothing')
+  open[2]?.()
+  others.push(await limiter.take('token', 'box', stream))
+  for (let i = 0; i < 3; i++) others.push(await limiter.take('token', `box${i}`))
+  t.match(await refusal(limiter.take('token', 'box')), refused, 'a stream holds one of the slots, too')
+  for (const release of [...open, ...others]) release()
+  t.equal(limiter.held(), 0)
+})
+
+t.test('after Retry-After seconds the rate has room for one more', async (t) => {
+  const limiter = createEdgeLimiter({ requestsPerSecond: 5, concurrency: 8, streams: 4 })
+  const ask = async () => (await limiter.take('token', 'box'))()
+  for (let round = 0; round < 2; round++) {
+    for (;;) {
+      const refusing = await refusal(ask())
+      if (refusing === null) continue
+      t.equal(refusing.code, 'rate_limited')
+      await new Promise((resolve) => setTimeout(resolve, Number(refusing.retryAfter) * 1000))
+      break
+    }
+    await t.resolves(ask())
+  }
+})
