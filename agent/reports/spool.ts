@@ -48,7 +48,8 @@ export type Spool = {
 }
 
 const MiB = 1024 * 1024
-const READ_BYTES = 64 * 1024
+/** A few long lines, or hundreds of short ones. */
+const READ_BYTES = 256 * 1024
 /** Reports of short commands come in swarms: what waits this long travels, and is committed, as one. */
 export const COALESCE_MS = 100
 /** Above all that could have been written in the last seconds before a power cut. */

@@ -12,14 +12,14 @@ export type ExpectedRecords = {
   expect(boxId: string, commandId: string): Expectation
   /** The record is committed. */
   arrived(boxId: string, commandIds: readonly string[]): void
-  /** Resolves when all that was answered until now has arrived, and after `ms` at the latest. */
-  settled(boxId: string, ms: number): Promise<void>
+  /** Resolves when all that was answered until now, or that one command, has arrived; after `ms` at the latest. */
+  settled(boxId: string, ms: number, commandId?: string): Promise<void>
 }
 
 /** A box that answers and never reports takes no more memory than this. */
 const PER_BOX = 128
 /** What has not come by then will not: it is not waited for again. */
-const GIVEN_UP_MS = 10_000
+const GIVEN_UP_MS = 15_000
 
 type Entry = { answeredAt: number | null }
 type Waiter = { missing: Set<string>; done(): void }
@@ -56,10 +56,10 @@ export function createExpectedRecords(now: () => number = () => performance.now(
     arrived(boxId, commandIds) {
       if (boxes.has(boxId)) for (const id of commandIds) forget(boxId, id)
     },
-    async settled(boxId, ms) {
+    async settled(boxId, ms, commandId) {
       const missing = new Set<string>()
       for (const [id, { answeredAt }] of [...(boxes.get(boxId) ?? [])]) {
-        if (answeredAt === null) continue
+        if (answeredAt === null || (commandId !== undefined && commandId !== id)) continue
         if (now() - answeredAt > GIVEN_UP_MS) forget(boxId, id)
         else missing.add(id)
       }

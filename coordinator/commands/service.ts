@@ -41,15 +41,16 @@ export type CommandHistoryOptions = {
   expected: ExpectedRecords
 }
 
-/** How long a reader waits for what the box has not told yet of commands that were answered. */
+/** How long a reader waits for what the box has not told yet of commands that were answered: of all, and of one. */
 const REPORTS_WAIT_MS = 2_000
+const REPORT_WAIT_MS = 10_000
 /** Records in one transaction: with 1 MiB of each stream, some 100 MiB. */
 const AT_ONCE = 50
 
 export function createCommandHistory({ db, clock, boxes, expected }: CommandHistoryOptions): CommandHistory {
-  async function enter(actor: Actor, boxId: string): Promise<void> {
+  async function enter(actor: Actor, boxId: string, commandId?: string): Promise<void> {
     await boxes.resolve(actor, boxId)
-    await expected.settled(boxId, REPORTS_WAIT_MS)
+    await expected.settled(boxId, commandId === undefined ? REPORTS_WAIT_MS : REPORT_WAIT_MS, commandId)
   }
 
   const ofBox = (row: CommandRow | undefined, boxId: string): CommandRow => {
@@ -58,7 +59,7 @@ export function createCommandHistory({ db, clock, boxes, expected }: CommandHist
   }
 
   async function find(actor: Actor, boxId: string, commandId: string): Promise<CommandRow> {
-    await enter(actor, boxId)
+    await enter(actor, boxId, commandId)
     const row = ofBox(COMMAND_ID.test(commandId) ? await commandById(db, commandId) : undefined, boxId)
     if (row.deleted_at !== null) throw new ApiError('not_found')
     return row
@@ -78,7 +79,7 @@ export function createCommandHistory({ db, clock, boxes, expected }: CommandHist
   }
 
   async function remove(actor: Actor, boxId: string, commandId: string): Promise<void> {
-    await enter(actor, boxId)
+    await enter(actor, boxId, commandId)
     await transaction(db, async (trx) => {
       const row = ofBox(COMMAND_ID.test(commandId) ? await commandById(trx, commandId) : undefined, boxId)
       if (row.deleted_at !== null) return

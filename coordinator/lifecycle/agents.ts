@@ -1,5 +1,6 @@
 // What the store knows of a box's agent: its token, and the reports that were applied.
 import { timingSafeEqual } from 'node:crypto'
+import type { ObservedState } from '../../shared/api/boxes.ts'
 import type { CommandReport, DurableReport } from '../../shared/api/reports.ts'
 import type { ReportedCommands } from '../commands/commands.ts'
 import { loseCommands, loseSyncCommands } from '../commands/lost.ts'
@@ -42,6 +43,8 @@ export async function applyReports(
   })
 }
 
+const NOTHING_RUNS: readonly ObservedState[] = ['suspended', 'terminated']
+
 async function applyToBox(
   trx: Trx,
   onCommit: OnCommit,
@@ -70,6 +73,8 @@ async function applyToBox(
     await updateBox(trx, boxId, { agent_version: report.agentVersion, boot_id: report.bootId })
   }
   await applyCommands()
+  // What was on its way when the machine ended must not make a command run for ever.
+  if (NOTHING_RUNS.includes(box.observed_state)) await loseCommands(trx, boxId)
   if (box.report_epoch === epoch && applied === box.report_seq) return
   await updateBox(trx, boxId, { report_epoch: epoch, report_seq: applied })
 }

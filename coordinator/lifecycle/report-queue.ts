@@ -13,10 +13,14 @@ export type ReportQueue = {
 
 /** How long the first waits for others. */
 const GATHER_MS = 10
-/** Reports of a box that travelled together are about 64 KiB, at most 256. */
+/** Reports of a box that travelled together are 256 KiB at most. */
 const BOXES_AT_ONCE = 32
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b))
+
+/** Much output: what waits longer than its commit takes would only be slower. */
+const isBulk = ({ reports }: BoxReports): boolean =>
+  reports.some(({ report }) => report.type === 'command.output')
 
 type Waiting = { reports: BoxReports; resolve(): void; reject(error: unknown): void }
 
@@ -28,13 +32,17 @@ export function createReportQueue(db: Db, commands: ReportedCommands): ReportQue
 
   function schedule(): void {
     if (running !== undefined || waiting.length === 0) return
-    timer ??= setTimeout(() => {
-      timer = undefined
-      running = commitSome().finally(() => {
-        running = undefined
-        schedule()
-      })
-    }, GATHER_MS)
+    if (waiting.some(({ reports }) => isBulk(reports))) begin()
+    else timer ??= setTimeout(begin, GATHER_MS)
+  }
+
+  function begin(): void {
+    clearTimeout(timer)
+    timer = undefined
+    running = commitSome().finally(() => {
+      running = undefined
+      schedule()
+    })
   }
 
   async function commitSome(): Promise<void> {

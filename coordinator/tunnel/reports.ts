@@ -162,8 +162,9 @@ async function acknowledge(session: Session, ack: ReportAck): Promise<void> {
 }
 
 /** Reading slows down above this many bytes a second, after a burst: one box must not take all our time. */
-const SUSTAINED_BYTES = 2 * 1024 * 1024
-const BURST_BYTES = 16 * 1024 * 1024
+const SUSTAINED_BYTES = 8 * 1024 * 1024
+/** The output of eight commands at once, each with 2 MiB, as base64, and as much again. */
+const BURST_BYTES = 48 * 1024 * 1024
 
 function createPace(): (bytes: number) => Promise<void> {
   let budget = BURST_BYTES

@@ -11,6 +11,7 @@ t.test('a reader waits for what was answered, and for nothing else', async (t) =
   await expected.settled('box', LONG)
   one.answered()
   expected.expect('other', 'two').answered()
+  await expected.settled('box', LONG, 'an older one')
   let settled = false
   const waiting = expected.settled('box', LONG).then(() => {
     settled = true
