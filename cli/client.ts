@@ -6,7 +6,7 @@ import { EXIT, Failure } from './exit-codes.ts'
 import type { Body } from './http.ts'
 import type { Place } from './locate.ts'
 import { printable } from './output.ts'
-import { createRequests } from './requests.ts'
+import { createRequests, type Outcome } from './requests.ts'
 
 export type Client = {
   /** Asks the control plane; `path` begins with a slash. Throws Failure. */
@@ -28,9 +28,13 @@ export type Edge = {
     query: Record<string, string>,
     body?: () => Body,
   ): Promise<IncomingMessage>
+  /** One attempt at a GET, whatever comes of it. Throws Failure when nobody answered. */
+  attempt(route: string, query: Record<string, string>, options: Attempt): Promise<Outcome>
   /** The same way in for a moment longer, for cleaning up after the signal was raised. */
   afterwards(): Edge
 }
+
+export type Attempt = { headers: Record<string, string>; signal: AbortSignal }
 
 /** Milliseconds that cleaning up may take. */
 const CLEANING_MS = 10_000
@@ -57,7 +61,7 @@ export function createClient(place: Place, signal: AbortSignal): Client {
       const open = (until: AbortSignal): Edge => {
         const requests = createRequests(place, until)
         const explain = (error: unknown): never => {
-          throw explained(error, name, known)
+          throw error instanceof Failure ? explained(error, name, known) : error
         }
         return {
           json: <T>(method: string, route: string, body?: unknown) =>
@@ -65,6 +69,12 @@ export function createClient(place: Place, signal: AbortSignal): Client {
           stream(method, route, query, body) {
             const url = `${root}${route}?${new URLSearchParams(query)}`
             return requests.send(method, url, body ? 'application/octet-stream' : null, body).catch(explain)
+          },
+          async attempt(route, query, { headers, signal }) {
+            const url = `${root}${route}?${new URLSearchParams(query)}`
+            const outcome = await createRequests(place, signal).once({ method: 'GET', url, headers })
+            if (outcome.ok) return outcome
+            return { ...outcome, failure: explained(outcome.failure, name, known) }
           },
           afterwards: () => open(AbortSignal.timeout(CLEANING_MS)),
         }
@@ -78,12 +88,11 @@ const isLive = (box: Box): boolean => box.observedState !== 'terminated'
 
 const noSuchBox = (name: string): Failure =>
   new Failure(EXIT.notFound, `There is no box ${printable(name)}. \`box ls\` shows those there are.`, {
-    code: 'not_found',
+    code: 'no_such_box',
   })
 
 /** The edge says not_found of boxes and of paths alike: `known` tells which is meant. */
-function explained(error: unknown, name: string, known: boolean): unknown {
-  if (!(error instanceof Failure)) return error
+function explained(error: Failure, name: string, known: boolean): Failure {
   if (error.code === 'not_found' && !known) return noSuchBox(name)
   if (error.code !== 'box_not_running') return error
   const said = `${name} is not running. \`box wake ${name}\` starts it. (box_not_running)`

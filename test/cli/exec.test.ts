@@ -80,7 +80,10 @@ t.test('Ctrl-C ends the command on the box, and tells how one goes on', async (t
       fake.answerNext('POST /v1/box/fig/exec', () => child.kill('SIGINT'))
     },
   })
-  t.match(seen, { code: 130, stderr: /is ended too.*\n.*nohup/ })
+  t.match(seen, {
+    code: 130,
+    stderr: /was ended with the request.*\n {2}box exec -d fig -- 'touch started; /,
+  })
 })
 
 t.test('a reader that leaves is no crash', async (t) => {
