@@ -1,11 +1,11 @@
 // Reports on the box's disk until the coordinator has committed them: appended, read by cursors, deleted on ack.
-import { EventEmitter } from 'node:events'
 import { mkdir, readdir, unlink } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import type { DurableReport, ReportAck } from '../../shared/api/reports.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
 import type { StateFile } from '../state.ts'
 import { openFile, type SpoolFile } from './file.ts'
+import { createNews } from './news.ts'
 import { newSegment, readLines, recoverSegment, type Segment, segmentNumber } from './segment.ts'
 
 export type SpoolOptions = {
@@ -29,7 +29,7 @@ export type Spool = {
   append(report: DurableReport): Promise<void>
   /**
    * The cheap way: in the page cache when it returns, which a killed agent survives and a power cut may not, and told
-   * within COALESCE_MS together with what else comes. Throws when it cannot be kept.
+   * a little later, together with what else comes. Throws when it cannot be kept.
    */
   note(report: DurableReport): void
   /** Bytes that wait for their acknowledgement. */
@@ -50,8 +50,6 @@ export type Spool = {
 const MiB = 1024 * 1024
 /** A few long lines, or hundreds of short ones. */
 const READ_BYTES = 256 * 1024
-/** Reports of short commands come in swarms: what waits this long travels, and is committed, as one. */
-export const COALESCE_MS = 100
 /** Above all that could have been written in the last seconds before a power cut. */
 const PASSED_OVER = 1_000_000
 
@@ -63,7 +61,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const { epoch } = state.data
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const segments = await recover(folder, epoch, log)
-  const events = new EventEmitter<{ appended: [urgent: boolean]; room: [] }>().setMaxListeners(0)
+  const news = createNews()
   let lastSeq = Math.max(state.data.ackedSeq, segments.at(-1)?.lastSeq ?? 0)
   if (bootId !== undefined && bootId !== state.data.bootId) {
     if (state.data.bootId !== undefined) lastSeq += PASSED_OVER
@@ -141,33 +139,14 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     roomBytes,
     async append(report) {
       await write(report).sync()
-      events.emit('appended', true)
+      news.tellAppended(true)
     },
     note(report) {
       write(report)
-      events.emit('appended', false)
+      news.tellAppended(false)
     },
     size: () => size,
-    room: (signal) =>
-      new Promise((resolve, reject) => {
-        if (signal.aborted) return reject(signal.reason)
-        if (size <= roomBytes) return resolve()
-        const look = () => {
-          if (size > roomBytes) return
-          stop()
-          resolve()
-        }
-        const abort = () => {
-          stop()
-          reject(signal.reason)
-        }
-        const stop = () => {
-          events.off('room', look)
-          signal.removeEventListener('abort', abort)
-        }
-        events.on('room', look)
-        signal.addEventListener('abort', abort, { once: true })
-      }),
+    room: (signal) => news.room(signal, () => size <= roomBytes),
     async read(cursor) {
       for (const segment of [...segments]) {
         if (segment.firstSeq < cursor.firstSeq) continue
@@ -180,24 +159,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       }
       return null
     },
-    appended: (signal) =>
-      new Promise((resolve, reject) => {
-        if (signal.aborted) return reject(signal.reason)
-        let timer: NodeJS.Timeout | undefined
-        const settle = (done: () => void) => {
-          clearTimeout(timer)
-          events.off('appended', onAppended)
-          signal.removeEventListener('abort', onAbort)
-          done()
-        }
-        const onAppended = (urgent: boolean) => {
-          if (urgent) settle(resolve)
-          else timer ??= setTimeout(() => settle(resolve), COALESCE_MS)
-        }
-        const onAbort = () => settle(() => reject(signal.reason))
-        events.on('appended', onAppended)
-        signal.addEventListener('abort', onAbort, { once: true })
-      }),
+    appended: news.appended,
     acknowledge: (ack) =>
       inTurn(async () => {
         if (ack.epoch !== epoch || ack.seq > lastSeq) return false
@@ -209,7 +171,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
           if (segment === segments.at(-1)) closeFile()
           await remove(segment)
         }
-        if (size <= roomBytes) events.emit('room')
+        if (size <= roomBytes) news.tellRoom()
         return true
       }),
     close: () =>

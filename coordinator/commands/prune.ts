@@ -2,7 +2,7 @@
 import type { Clock } from '../../shared/clock.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
-import { commandsBefore, dropOutput, removeCommands, sizesOf } from './store.ts'
+import { commandsBefore, dropOutput, removeCommands, sizesOf } from './retained.ts'
 
 export type CommandRetention = {
   /** From the request on. A command that still runs stays. */

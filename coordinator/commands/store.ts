@@ -1,4 +1,5 @@
 // Rows of the command history.
+import { sql } from 'kysely'
 import type { Command } from '../../shared/api/commands.ts'
 import { hotQuery, preparedWrite } from '../db/hot.ts'
 import type { Db } from '../db/open.ts'
@@ -77,7 +78,8 @@ export const loseRunning = (trx: Trx, boxId: string, mode?: Command['mode']) =>
     .updateTable('commands')
     .set({ status: 'lost' })
     .where('box_id', '=', boxId)
-    .where('status', '=', 'running')
+    // As a literal, or the planner cannot tell that the index of what runs has them all.
+    .where('status', '=', sql.lit('running'))
     .$if(mode !== undefined, (query) => query.where('mode', '=', mode ?? 'sync'))
     .execute()
 
@@ -128,54 +130,6 @@ export async function eraseCommands(trx: Trx, ids: readonly string[], now: numbe
       stderr_start: 0,
       stderr_bytes: 0,
     })
-    .where('id', 'in', [...ids])
-    .execute()
-}
-
-/** Ended records (and deleted ones) that were asked for before the instant, oldest first. */
-export const commandsBefore = (db: Db, requestedBefore: number, limit: number) =>
-  db
-    .selectFrom('commands')
-    .select('id')
-    .where('requested_at', '<', requestedBefore)
-    .where((is) => is.or([is('status', '!=', 'running'), is('deleted_at', 'is not', null)]))
-    .orderBy('requested_at')
-    .limit(limit)
-    .execute()
-
-/** A box's records with what their output takes, newest first. */
-export const sizesOf = (db: Db, boxId: string) =>
-  db
-    .selectFrom('commands')
-    .select(['id', 'status', 'stdout_bytes', 'stdout_start', 'stderr_bytes', 'stderr_start', 'output_kept'])
-    .where('box_id', '=', boxId)
-    .where('deleted_at', 'is', null)
-    .orderBy('requested_at', 'desc')
-    .orderBy('id', 'desc')
-    .execute()
-
-export async function removeCommands(trx: Trx, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return
-  await trx
-    .deleteFrom('command_output')
-    .where('command_id', 'in', [...ids])
-    .execute()
-  await trx
-    .deleteFrom('commands')
-    .where('id', 'in', [...ids])
-    .execute()
-}
-
-/** Lets go of their output; how long it was stays. */
-export async function dropOutput(trx: Trx, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return
-  await trx
-    .deleteFrom('command_output')
-    .where('command_id', 'in', [...ids])
-    .execute()
-  await trx
-    .updateTable('commands')
-    .set((column) => ({ stdout_start: column.ref('stdout_bytes'), stderr_start: column.ref('stderr_bytes') }))
     .where('id', 'in', [...ids])
     .execute()
 }

@@ -5,6 +5,7 @@ import { OUTPUT_CHUNK_BYTES } from '../../../shared/api/reports.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import type { Spool } from '../../reports/spool.ts'
 import type { DetachedProcess, DetachedProcesses, StreamName } from '../detached/types.ts'
+import { createBell } from './bell.ts'
 import { type HistoryCursor, readCursor, writeCursor } from './cursor.ts'
 import { createNotes, type Notes, outputReports } from './notes.ts'
 import { startedReport } from './started.ts'
@@ -131,45 +132,4 @@ async function tellEnd({ process, cursor, notes, signal }: Follower): Promise<vo
   if (!(await notes.appendAtLast(report, signal))) return
   cursor.finished = true
   await writeCursor(folder, cursor)
-}
-
-/** Rings when the process wrote something, when it ended, and when following it ends. */
-function createBell(process: DetachedProcess, signal: AbortSignal) {
-  let ringing = false
-  let over = process.end !== null || signal.aborted
-  let resume: (() => void) | undefined
-  let hurry: (() => void) | undefined
-  const ring = () => {
-    ringing = true
-    resume?.()
-  }
-  const finish = () => {
-    over = true
-    ring()
-    hurry?.()
-  }
-  const watches = process.record?.keepOutput ? STREAMS.map((stream) => process.logs[stream].watch(ring)) : []
-  void process.ended.then(finish)
-  signal.addEventListener('abort', finish, { once: true })
-
-  return {
-    async rung(): Promise<void> {
-      if (!ringing && !over) await new Promise<void>((resolve) => (resume = resolve))
-      ringing = false
-    },
-    /** Cut short when the process ends. */
-    async pause(ms: number): Promise<void> {
-      if (over) return
-      let timer: NodeJS.Timeout | undefined
-      await new Promise<void>((resolve) => {
-        hurry = resolve
-        timer = setTimeout(resolve, ms)
-      })
-      clearTimeout(timer)
-    },
-    close(): void {
-      for (const stopWatching of watches) stopWatching()
-      signal.removeEventListener('abort', finish)
-    },
-  }
 }
