@@ -10,13 +10,17 @@ export async function within<T>(
   signal: AbortSignal,
   ask: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const late = new AbortController()
+  // Not AbortSignal.any(): what it makes is freed by finalizers, long after a request has ended.
+  const both = new AbortController()
+  const abort = () => both.abort(signal.reason)
+  if (signal.aborted) abort()
+  else signal.addEventListener('abort', abort, { once: true })
   const timer = setTimeout(
-    () => late.abort(new ApiError('box_unreachable', 'The box did not answer in time.')),
+    () => both.abort(new ApiError('box_unreachable', 'The box did not answer in time.')),
     ms,
   )
   try {
-    return await ask(AbortSignal.any([signal, late.signal]))
+    return await ask(both.signal)
   } finally {
     clearTimeout(timer)
   }

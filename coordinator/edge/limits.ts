@@ -57,7 +57,8 @@ export function createEdgeLimiter(
       const taken = await store.take(stream ? [streamPlace, token, box] : [token, box])
       if ('release' in taken) return taken.release
       const { full, since } = taken
-      if (full === streamPlace) refuse(streamEnds(since), `${streams} streams are open with this key already.`)
+      if (full === streamPlace)
+        refuse(streamEnds(since), `${streams} streams are open with this key already.`)
       return refuse(SOON_MS, `${concurrency} requests are under way ${whose(full)} already.`)
     },
     held: store.held,
