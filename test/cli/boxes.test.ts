@@ -6,6 +6,7 @@ import { runBox } from './run-box.ts'
 
 const fake = await startFakeCoordinator(t)
 const box = (...args: string[]) => runBox(fake.url, args)
+const COMMANDS = 'create ls show exec ps logs kill history output cp suspend wake rm me'.split(' ')
 const json = async (...args: string[]) => JSON.parse((await box(...args, '--json')).stdout)
 
 t.test('create waits until it runs: the name on stdout, what happens on stderr', async (t) => {
@@ -109,7 +110,7 @@ t.test('usage', async (t) => {
   t.match(await box('paint'), { code: 2, stderr: /unknown command/ })
   t.match(await box('create', '--ttl', 'long'), { code: 2, stderr: /whole number/ })
   t.match(await box(), { code: 2, stderr: /Usage: box/ })
-  for (const command of ['create', 'ls', 'show', 'exec', 'cp', 'suspend', 'wake', 'rm', 'me']) {
+  for (const command of COMMANDS) {
     const { code, stdout } = await box(command, '--help')
     t.equal(code, 0)
     t.match(stdout, /Examples?:\n +\S*box /i, `${command} --help teaches by example`)

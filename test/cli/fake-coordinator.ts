@@ -26,9 +26,13 @@ export type FakeCoordinator = {
   /** Answers the next requests whose line begins so in place of the real answer, in this order. */
   answerNext(line: string, answer: (response: ServerResponse, request: IncomingMessage) => void): void
   addBox(name: string): Promise<Box>
+  /** More routes, as regular expressions of `METHOD /path`. */
+  serve(routes: [RegExp, Handler][]): void
+  /** Nothing listens until the promise settles that `meanwhile` returns. */
+  down(meanwhile: () => Promise<void>): Promise<void>
 }
 
-type Handler = (request: IncomingMessage, response: ServerResponse, match: string[]) => Promise<void>
+export type Handler = (request: IncomingMessage, response: ServerResponse, match: string[]) => Promise<void>
 
 export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
   const homes = await mkdtemp(join(tmpdir(), 'box-homes-'))
@@ -164,7 +168,8 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
     server.close()
     return rm(homes, { recursive: true, force: true })
   })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { port } = server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
   return {
     url,
     home,
@@ -172,10 +177,20 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
     requests,
     addBox,
     answerNext: (line, answer) => void planned.push([line, answer]),
+    serve: (more) => void routes.push(...more),
+    async down(meanwhile) {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+      await meanwhile()
+      server.listen(port, '127.0.0.1')
+      await once(server, 'listening')
+    },
   }
 }
 
-function json(response: ServerResponse, body: unknown, status = 200): void {
+export function json(response: ServerResponse, body: unknown, status = 200): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
