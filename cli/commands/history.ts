@@ -70,7 +70,7 @@ async function show(client: Client, name: string, path: string, options: Options
   const { commands, nextBefore } = found
   if (options.json) return printJson(found)
   if (commands.length > 0) print(listing(commands, Date.now()))
-  else say(`No such command has run on ${name}.`)
+  else say(`No ${options.mode || options.status ? 'such ' : ''}command of ${name} is recorded.`)
   if (nextBefore !== null)
     say(`There are more: box history ${name}${filterWords(options)} --before ${nextBefore}`)
 }
@@ -86,7 +86,7 @@ const page = (
     ...(limit !== undefined && { limit: String(limit) }),
     ...(before !== undefined && { before }),
   })
-  return client.control<CommandList>('GET', `${path}?${query}`)
+  return client.control<CommandList>('GET', query.size > 0 ? `${path}?${query}` : path)
 }
 
 async function every(client: Client, path: string, filters: Filters): Promise<CommandList> {

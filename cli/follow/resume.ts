@@ -13,12 +13,13 @@ export type Resume = PatienceOptions & {
   id(): string
   /** Answers with whether it has had enough. The next event waits until it settles. */
   take(event: StreamEvent): Promise<boolean>
+  /** A connection on which nothing comes for so long is dead; absent: three heartbeats. */
+  silenceMs?: number
 }
 
 /** Why a connection ended that is to be opened again. `retryAfter` is in seconds. */
 type Break = { why: string; retryAfter: number | null }
 
-/** Three heartbeats: a connection on which nothing comes for so long is dead. */
 const SILENCE_MS = 45_000
 
 /**
@@ -48,22 +49,25 @@ export async function resume(options: Resume): Promise<void> {
 
 /** One connection. null: the reader has had enough. */
 async function connect(
-  { edge, processId, id, take, signal }: Resume,
+  { edge, processId, id, take, signal, silenceMs = SILENCE_MS }: Resume,
   first: boolean,
   onEvent: (event: StreamEvent) => void,
 ): Promise<Break | null> {
   const connection = new AbortController()
+  // Not AbortSignal.any: thousands of connections may come and go under the one signal.
+  const leave = () => connection.abort()
+  signal.addEventListener('abort', leave)
   let working = false
   const silence = setTimeout(() => {
     // Then it is the reader that is slow.
     if (working) silence.refresh()
     else connection.abort()
-  }, SILENCE_MS)
+  }, silenceMs)
   try {
     const outcome = await edge.attempt(
       `/exec/${encodeURIComponent(processId)}/stream`,
       { encoding: 'base64' },
-      { headers: { 'last-event-id': id() }, signal: AbortSignal.any([signal, connection.signal]) },
+      { headers: { 'last-event-id': id() }, signal: connection.signal },
     )
     const refused = judge(outcome, first)
     if (!outcome.ok || refused !== null) return refused
@@ -84,6 +88,7 @@ async function connect(
     if (working || !isBreak(error)) throw error
     return error instanceof Failure ? { why: error.message, retryAfter: null } : BROKE_OFF
   } finally {
+    signal.removeEventListener('abort', leave)
     clearTimeout(silence)
     connection.abort()
   }

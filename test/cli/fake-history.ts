@@ -27,7 +27,7 @@ export function fakeHistory(fake: FakeCoordinator): FakeHistory {
   }
   fake.serve([
     [
-      /^GET \/api\/v1\/boxes\/[^/]+\/commands\?(.*)$/,
+      /^GET \/api\/v1\/boxes\/[^/]+\/commands(?:\?(.*))?$/,
       async (_, response, [, query]) => {
         const { limit = '50', before, mode, status } = Object.fromEntries(new URLSearchParams(query))
         const all = records.filter(

@@ -6,6 +6,7 @@ import { type Fault, fakeProcesses } from './fake-processes.ts'
 import { createRandom, type Random } from './random.ts'
 import { runBox, runBoxForBytes } from './run-box.ts'
 
+t.setTimeout(180_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const processes = fakeProcesses(fake)
@@ -18,7 +19,7 @@ const OWN_WORDS =
 /** Some go back behind what was seen, some get no further than their first event. */
 const anyBreak = (random: Random): Fault => ({
   kind: random.pick<Kind>(['cut', 'cut', 'end', 'reconnect', 'error']),
-  afterBytes: random.below(random.pick([400, 300_000])),
+  afterBytes: random.below(random.pick([400, 300_000, 300_000, 300_000])),
   backBytes: random.pick([0, 0, 1, 40_000]),
 })
 type Kind = 'cut' | 'end' | 'reconnect' | 'error'

@@ -1,4 +1,5 @@
 // Chance that comes again with the same seed.
+import { randomBuffer, seeded } from '../support/chaos/random.ts'
 
 export type Random = {
   /** From 0 to below `limit`. */
@@ -7,19 +8,12 @@ export type Random = {
   pick<T>(from: readonly [T, ...T[]]): T
 }
 
-/** mulberry32 */
 export function createRandom(seed: number): Random {
-  let state = seed
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return (mixed ^ (mixed >>> 14)) >>> 0
-  }
-  const below = (limit: number) => next() % limit
+  const next = seeded(seed)
+  const below = (limit: number) => Math.floor(next() * limit)
   return {
     below,
-    bytes: (length) => Buffer.from(Uint8Array.from({ length }, () => below(256))),
+    bytes: (length) => randomBuffer(length, next),
     pick: (from) => from[below(from.length)] ?? from[0],
   }
 }
