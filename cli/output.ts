@@ -9,16 +9,23 @@ export const say = (line: string): void => void process.stderr.write(`${line}\n`
 export const print = (line: string): void => void process.stdout.write(`${line}\n`)
 export const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2))
 
-/** Columns as wide as their widest cell, two spaces between, nothing after the last. Lines are cut at `width`. */
+/** Of the last column, on a terminal however narrow. */
+const LEAST_LAST = 20
+
+/**
+ * Columns as wide as their widest cell, two spaces between, nothing after the last. Lines are cut at `width`, unless
+ * that left nothing of the last column to read.
+ */
 export function table(rows: readonly (readonly string[])[], width = Number.POSITIVE_INFINITY): string {
   const cells = rows.map((row) => row.map(printable))
   const widths = (cells[0] ?? []).map((_, column) =>
     Math.max(...cells.map((row) => row[column]?.length ?? 0)),
   )
+  const least = widths.slice(0, -1).reduce((sum, column) => sum + column + 2, LEAST_LAST)
   return cells
     .map((row) => {
       const line = row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')
-      return cut(line.trimEnd(), width)
+      return cut(line.trimEnd(), Math.max(width, least))
     })
     .join('\n')
 }

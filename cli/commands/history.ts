@@ -125,8 +125,8 @@ const listing = (commands: readonly CommandRecord[], now: number): string =>
     terminalWidth(),
   )
 
-const actorOf = ({ actor: { kind, userId } }: CommandRecord): string =>
-  userId === null ? kind : `${kind}:${userId}`
+/** Enough of the id to tell people apart; --json has the whole. */
+const actorOf = ({ actor: { kind, userId } }: CommandRecord): string => userId?.slice(0, 12) ?? kind
 
 const tookOf = ({ startedAt, finishedAt }: CommandRecord): string =>
   finishedAt === null ? '-' : duration(Date.parse(finishedAt) - Date.parse(startedAt))

@@ -11,8 +11,9 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Test } from 'tap'
 import { type Box, box as boxSchema, createBox } from '../../shared/api/boxes.ts'
-import { type ExecRequest, execRequest } from '../../shared/api/exec.ts'
+import { execRequest } from '../../shared/api/exec.ts'
 import { ApiError, controlErrorBody, edgeErrorBody } from '../../shared/errors.ts'
+import { runHere } from './fake-exec.ts'
 
 export const KEY = 'dcp_0123456789abcdef0123456789abcdef0123456789abcdef'
 
@@ -107,7 +108,7 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
         const { hostname } = find(name)
         json(
           response,
-          await run(execRequest.parse(JSON.parse(await text(request))), home(hostname), response),
+          await runHere(execRequest.parse(JSON.parse(await text(request))), home(hostname), response),
         )
       },
     ],
@@ -198,50 +199,6 @@ async function text(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk)
   return Buffer.concat(chunks).toString()
-}
-
-/** Ended with the request, as on a box. */
-async function run(request: ExecRequest, home: string, response: ServerResponse) {
-  const cwd = resolve(home, request.cwd ?? '')
-  const child = spawn('sh', ['-c', request.command], {
-    cwd,
-    env: { ...process.env, HOME: home, ...request.env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  })
-  const end = () => child.pid !== undefined && child.exitCode === null && process.kill(-child.pid, 'SIGKILL')
-  response.once('close', end)
-  let timedOut = false
-  const timer = setTimeout(
-    () => {
-      timedOut = true
-      end()
-    },
-    (request.timeoutSeconds ?? 30) * 1000,
-  )
-  const output = { stdout: '', stderr: '' }
-  child.stdout.on('data', (chunk) => {
-    output.stdout += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    output.stderr += chunk
-  })
-  const [exitCode, signal] = (await once(child, 'close')) as [number | null, string | null]
-  clearTimeout(timer)
-  response.off('close', end)
-  return {
-    ok: true,
-    type: 'exec.result',
-    exitCode,
-    signal: signal?.slice(3) ?? null,
-    ...output,
-    stdoutTruncated: false,
-    stderrTruncated: false,
-    timedOut,
-    startedAt: NOW,
-    finishedAt: NOW,
-    cwd: request.cwd ?? '~',
-  }
 }
 
 const NOW = '2030-01-01T00:00:00.000Z'

@@ -27,8 +27,8 @@ t.test('who ran what, and how it ended', async (t) => {
     rows.map((row) => row.split(/ {2,}/).slice(2)),
     [
       ['sync', 'cli', 'system', 'exited 3', '1m 5s', 'exit 3'],
-      ['detached', 'api', 'user:usr_1', 'running', '-', 'true'],
-      ['sync', 'cli', 'user:usr_1', 'killed KILL', '1m 5s', '(not kept)'],
+      ['detached', 'api', 'usr_1', 'running', '-', 'true'],
+      ['sync', 'cli', 'usr_1', 'killed KILL', '1m 5s', '(not kept)'],
     ],
   )
   const filtered = JSON.parse((await box('history', boxId, '--mode', 'detached', '--json')).stdout)

@@ -5,11 +5,12 @@ import { duration, table } from '../../cli/output.ts'
 t.test('a table is cut at the width of the terminal, never within a character', async (t) => {
   const rows = [
     ['ID', 'COMMAND'],
-    ['p_1', 'make 🌳🌳🌳🌳'],
+    ['p_1', `make the whole world of ${'🌳'.repeat(6)}`],
   ]
-  t.equal(table(rows), 'ID   COMMAND\np_1  make 🌳🌳🌳🌳')
-  t.equal(table(rows, 12), 'ID   COMMAND\np_1  make 🌳…')
-  t.equal(table(rows, 14), table(rows))
+  t.equal(table(rows), 'ID   COMMAND\np_1  make the whole world of 🌳🌳🌳🌳🌳🌳')
+  t.equal(table(rows, 33), 'ID   COMMAND\np_1  make the whole world of 🌳🌳🌳…')
+  t.equal(table(rows, 35), table(rows))
+  t.equal(table(rows, 3), 'ID   COMMAND\np_1  make the whole worl…', 'something of it is always there')
 })
 
 t.test('durations', async (t) => {
