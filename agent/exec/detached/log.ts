@@ -1,11 +1,13 @@
 // One stream of a detached process as a file that is read by offset while it is written and given up at its head.
-import { type FSWatcher, fstatSync, statSync, watch } from 'node:fs'
+import { type FSWatcher, fstatSync, readSync, statSync, watch } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { headOf } from './ring.ts'
 import type { OutputLog } from './types.ts'
 
 /** Where the system has no watch left to give. */
 const POLL_MS = 200
+/** At the end of a log that is being written. */
+const FRESH_BYTES = 256 * 1024
 
 export type LogOptions = {
   path: string
@@ -36,7 +38,11 @@ export function openLog({ path, keepBytes, finalSize }: LogOptions): OutputLog {
           const length = Math.min(max, size - offset)
           if (length <= 0) return { offset, bytes: Buffer.alloc(0) }
           const buffer = Buffer.allocUnsafe(length)
-          const { bytesRead } = await handle.read(buffer, 0, length, offset)
+          // What was written a moment ago is in memory: fetching it takes less than a trip to the thread pool.
+          const fresh = finalSize() === null && size - offset <= FRESH_BYTES
+          const bytesRead = fresh
+            ? readSync(handle.fd, buffer, 0, length, offset)
+            : (await handle.read(buffer, 0, length, offset)).bytesRead
           // A hole reads as zeros: what became one in the meantime must not pass for output.
           const head = headOf(clamp(fstatSync(handle.fd).size), keepBytes)
           const lost = Math.max(0, head - offset)

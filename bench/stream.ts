@@ -1,0 +1,139 @@
+// From a byte written on a box to the event at the client, and how many lines a second come through: against `tail -f`
+// over ssh through a reverse tunnel.
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Boxwood } from './support/boxwood.ts'
+import { type Follow, type Followed, followOverBoxwood, followOverSsh } from './support/followers.ts'
+import type { SshBench } from './support/ssh.ts'
+import { duration, median, quantile, round } from './support/stats.ts'
+import type { Table } from './support/table.ts'
+
+const STAMPS = 300
+const TURNS = 3
+const LINES = 300_000
+const STREAMS = 64
+const GIVE_UP_MS = 120_000
+
+/** Runs shell text once the file is there, and stays. */
+const after = (go: string, script: string) =>
+  `while [ ! -e ${go} ]; do sleep 0.02; done; ${script}; sleep 600`
+
+/** Writes the time, in seconds since the epoch, as the system says it right before the write. */
+const STAMPER = `i=0; while [ $i -lt ${STAMPS} ]; do date +%s.%N; sleep 0.01; i=$((i+1)); done`
+
+/** Lines of 64 bytes, each by a write of its own. */
+const lines = (count: number) => `awk 'BEGIN{for(i=0;i<${count};i++){printf "%063d\\n",i; fflush()}}'`
+
+/** What waits for a file before it writes, and how the file comes to be. */
+type Gate = { go: string; open(): Promise<void> }
+
+/** Milliseconds from each write to its arrival. */
+async function latencies(follow: Follow, name: string, gate: Gate): Promise<number[]> {
+  const samples: number[] = []
+  const followed = await follow(name, after(gate.go, STAMPER))
+  const all = new Promise<void>((resolve) => {
+    followed.onText((text) => {
+      const now = performance.timeOrigin + performance.now()
+      for (const [stamp] of text.matchAll(/\d+\.\d{9}/g)) samples.push(now - Number(stamp) * 1000)
+      if (samples.length >= STAMPS) resolve()
+    })
+  })
+  await gate.open()
+  await withDeadline(all, followed)
+  return samples
+}
+
+/** Lines a second that arrive from `streams` writers, from their start to the last line. */
+async function rate(follow: Follow, name: string, gate: Gate, streams: number) {
+  const count = Math.floor(LINES / streams)
+  const all = await Promise.all(
+    Array.from({ length: streams }, (_, i) => follow(`${name}-${i}`, after(gate.go, lines(count)))),
+  )
+  const arrived = all.map(
+    (followed) =>
+      new Promise<void>((resolve) => {
+        let seen = 0
+        followed.onText((text) => {
+          for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) seen += 1
+          if (seen >= count) resolve()
+        })
+      }),
+  )
+  const ms = await duration(async () => {
+    await gate.open()
+    await withDeadline(Promise.all(arrived), ...all)
+  })
+  return (count * streams * 1000) / ms
+}
+
+async function withDeadline(work: Promise<unknown>, ...followed: Followed[]): Promise<void> {
+  const timer = Promise.withResolvers<never>()
+  const timeout = setTimeout(() => timer.reject(new Error('not everything arrived')), GIVE_UP_MS)
+  await Promise.race([work, timer.promise]).finally(() => clearTimeout(timeout))
+  await Promise.all(followed.map(({ close }) => close()))
+}
+
+export async function benchStream(boxwood: Boxwood, ssh: SshBench | null): Promise<Table[]> {
+  const dir = await mkdtemp(join(tmpdir(), 'boxwood-stream-'))
+  const spawnShell = (script: string) => spawn('/bin/sh', ['-c', script], { stdio: 'ignore' })
+  const contenders = [
+    {
+      name: 'Boxwood',
+      follow: followOverBoxwood(boxwood),
+      gate: (turn: string): Gate => ({ go: `go-${turn}`, open: () => boxwood.exec(`touch go-${turn}`) }),
+    },
+    ...(ssh
+      ? [
+          {
+            name: 'tail -f over a tuned ssh -R',
+            follow: followOverSsh(ssh.reverse, dir, spawnShell),
+            gate: (turn: string): Gate => {
+              const go = join(dir, `go-${turn}`)
+              return { go, open: () => writeFile(go, '') }
+            },
+          },
+        ]
+      : []),
+  ].map((contender) => ({ ...contender, ms: [] as number[], one: [] as number[], many: [] as number[] }))
+
+  for (let turn = 0; turn < TURNS; turn++)
+    for (const { follow, gate, ms, one, many } of contenders) {
+      ms.push(...(await latencies(follow, `stamps-${turn}`, gate(`${turn}-stamps`))))
+      for (const [list, streams] of [
+        [one, 1],
+        [many, STREAMS],
+      ] as const)
+        list.push(await rate(follow, `lines-${turn}-${streams}`, gate(`${turn}-${streams}`), streams))
+    }
+  await rm(dir, { recursive: true, force: true })
+
+  const [ours] = contenders
+  if (!ours) throw new Error('nothing was measured')
+  const p50 = median(ours.ms)
+  return [
+    {
+      title: 'From a line written on the box to its arrival at the client',
+      columns: ['', 'p50 ms', 'p99 ms', '× Boxwood at p50', '× Boxwood at p99'],
+      rows: contenders.map(({ name, ms }) => [
+        name,
+        round(median(ms)),
+        round(quantile(ms, 0.99)),
+        round(median(ms) / p50),
+        round(quantile(ms, 0.99) / quantile(ours.ms, 0.99)),
+      ]),
+    },
+    {
+      title: `Lines of 64 bytes a second, each written by itself`,
+      columns: ['', 'one stream', `${STREAMS} streams`, 'Boxwood ÷ it, one', `Boxwood ÷ it, ${STREAMS}`],
+      rows: contenders.map(({ name, one, many }) => [
+        name,
+        round(median(one)),
+        round(median(many)),
+        round(median(ours.one) / median(one)),
+        round(median(ours.many) / median(many)),
+      ]),
+    },
+  ]
+}
