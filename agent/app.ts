@@ -64,6 +64,10 @@ function createHttp2Server(
   const server = createServer(
     {
       maxSessionMemory: 64,
+      // A client that leaves resets its stream. Node takes a thousand of them, and then 33 a second, for an attack and
+      // ends the session; but the peer is the coordinator, which bounds what its clients may ask.
+      streamResetBurst: 100_000,
+      streamResetRate: 10_000,
       settings: {
         initialWindowSize: STREAM_WINDOW,
         maxFrameSize: FRAME_BYTES,

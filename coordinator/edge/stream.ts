@@ -35,6 +35,7 @@ export function streamRoutes(context: EdgeContext): Route[] {
       path: '/exec/:processId/stream',
       summary: 'Follow what a detached process prints, as server-sent events; reopens by Last-Event-ID',
       request: { params: processParams, query: streamQuery },
+      events: true,
       answers: { 200: null },
       errors: [...VISIT_ERRORS, 'invalid_request'],
       async handle(input) {

@@ -13,6 +13,7 @@ export type ApiTables = { control: readonly Route[]; edge: readonly Route[]; pub
 
 const ERROR_SHAPES = { control: controlError, edge: edgeError } as const
 const BYTES = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } } as const
+const EVENTS = { 'text/event-stream': { schema: { type: 'string' } } } as const
 const idempotencyHeader = z.object({
   'Idempotency-Key': z
     .string()
@@ -57,10 +58,10 @@ function refusals(route: Route, host: Host): ZodOpenApiResponsesObject {
   )
 }
 
-function successes({ answers }: Route): ZodOpenApiResponsesObject {
+function successes({ answers, events }: Route): ZodOpenApiResponsesObject {
   const content = (status: string, shape: z.ZodType | null) => {
     if (shape !== null) return { content: { 'application/json': { schema: shape } } }
-    return status === '204' ? {} : { content: BYTES }
+    return status === '204' ? {} : { content: events ? EVENTS : BYTES }
   }
   return Object.fromEntries(
     Object.entries(answers).map(([status, shape]) => [

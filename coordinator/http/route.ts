@@ -49,6 +49,8 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
   idempotent?: boolean
   /** The body is not JSON but bytes: the handler reads request.raw. */
   rawBody?: boolean
+  /** The answer is a stream of server-sent events. */
+  events?: boolean
   /** status → shape of the answer. */
   answers: Record<number, z.ZodType | null>
   errors?: readonly ErrorCode[]

@@ -44,7 +44,11 @@ const processFields = z.object({
 
 export const execList = z
   .object({ ok: z.literal(true), type: z.literal('exec.list'), processes: z.array(processFields) })
-  .meta({ id: 'ExecList', description: 'newest first' })
+  .meta({
+    id: 'ExecList',
+    description:
+      'newest first, at most 1000; of each command its first 2048 characters (all of it: one process)',
+  })
 export type ExecList = z.infer<typeof execList>
 export type ProcessFields = z.infer<typeof processFields>
 

@@ -79,5 +79,6 @@ t.test('ten thousand clients that vanish', { timeout: 120_000 }, async (t) => {
   const agentGrowth = residentMiB(agent) - before.agent
   t.ok(heapGrowth < HEAP_GROWTH_BYTES, `the coordinator's heap: ${heapGrowth} bytes more`)
   t.ok(agentGrowth < AGENT_GROWTH_MIB, `the agent's memory: ${agentGrowth} MiB more`)
-  t.ok(answered >= 0.8 * OPENS, `${answered} were answered`)
+  // All that waited for it: the tunnel held.
+  t.equal(answered, Math.floor(opened * 0.8))
 })

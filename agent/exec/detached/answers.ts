@@ -1,5 +1,5 @@
 // What the routes answer about a detached process.
-import type { ExecStarted, ExecStatus, ProcessFields } from '../../../shared/api/processes.ts'
+import type { ExecList, ExecStarted, ExecStatus, ProcessFields } from '../../../shared/api/processes.ts'
 import { toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
 import { createOutputTail, LOOKBEHIND } from '../output-tail.ts'
 import type { DetachedProcess, OutputLog } from './types.ts'
@@ -18,7 +18,17 @@ export function startedAnswer(process: DetachedProcess): ExecStarted {
   }
 }
 
-export function processFields({ processId, pid, end, startedAt, command }: DetachedProcess): ProcessFields {
+/** Of a command in the list: a thousand of them, each character an escape of six bytes, still fit into one answer. */
+const LISTED_CHARS = 2048
+const LISTED = 1000
+
+export function listAnswer(processes: readonly DetachedProcess[]): ExecList {
+  const newest = processes.slice(0, LISTED).map(processFields)
+  const shortened = newest.map((fields) => ({ ...fields, command: fields.command.slice(0, LISTED_CHARS) }))
+  return { ok: true, type: 'exec.list', processes: shortened }
+}
+
+function processFields({ processId, pid, end, startedAt, command }: DetachedProcess): ProcessFields {
   return {
     processId,
     pid,

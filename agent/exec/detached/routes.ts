@@ -8,14 +8,14 @@ import {
 } from '../../../shared/api/processes.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { LIMITS } from '../../../shared/limits.ts'
-import { processFields, statusAnswer } from './answers.ts'
+import { listAnswer, statusAnswer } from './answers.ts'
 import type { DetachedProcess, DetachedProcesses } from './types.ts'
 
 type Params = { Params: { processId: string } }
 
 export function detachedRoutes(app: FastifyInstance, processes: DetachedProcesses): void {
   app.get('/exec', async (): Promise<ExecList> => {
-    return { ok: true, type: 'exec.list', processes: processes.list().map(processFields) }
+    return listAnswer(processes.list())
   })
 
   app.get<Params>('/exec/:processId', async (request): Promise<ExecStatus> => {

@@ -67,7 +67,7 @@ t.test('a record is told by its id', async (t) => {
 })
 
 t.test('newest first', async (t) => {
-  const { start, list } = await agent(t)
+  const { start, list, status } = await agent(t)
   const ids = []
   for (let number = 0; number < 5; number++) ids.unshift((await start(`echo ${number}`)).processId)
   t.same(
@@ -75,6 +75,10 @@ t.test('newest first', async (t) => {
     ids,
   )
   t.match((await list())[0], { command: 'echo 4' })
+  const long = `: ${'x'.repeat(60_000)}`
+  const { processId } = await start(long)
+  t.equal((await list())[0]?.command, long.slice(0, 2048), 'the list shows how a long one begins')
+  t.equal((await status(processId)).command, long, 'and one process all of it')
 })
 
 t.test('it is what sh -c does, with the environment and the folder that were asked for', async (t) => {
