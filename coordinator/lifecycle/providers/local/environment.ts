@@ -29,10 +29,6 @@ export function boxEnvironment(input: EnvironmentInput): Record<string, string> 
     BOXWOOD_BOX: spec.boxId,
     BOXWOOD_STATE: inside ? INSIDE.state : paths.state,
     BOXWOOD_HOME: home,
-    // glibc gives freed memory back at once by default, and the next block that is read is paged in anew: an upload
-    // took twice the system time.
-    MALLOC_TRIM_THRESHOLD_: String(64 * 1024 * 1024),
-    MALLOC_MMAP_THRESHOLD_: String(4 * 1024 * 1024),
     // On one machine a coordinator that comes back need not be spared a crowd.
     BOXWOOD_RECONNECT_MAX_MS: '2000',
     BOXWOOD_CPUS: String(tier.cpus),
