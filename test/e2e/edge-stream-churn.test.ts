@@ -16,7 +16,7 @@ const MiB = 1024 * 1024
 /** A leak of 1 KiB for each client would be more. */
 const HEAP_GROWTH_BYTES = 8 * MiB
 /** The agent is a process of its own, whose memory is known by the page only. */
-const AGENT_GROWTH_MIB = 16
+const AGENT_GROWTH_MIB = 24
 
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
