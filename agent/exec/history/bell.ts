@@ -3,42 +3,43 @@ import type { DetachedProcess, StreamName } from '../detached/types.ts'
 
 const STREAMS: readonly StreamName[] = ['stdout', 'stderr']
 
-/** Rings when the process wrote something, when it ended, and when following it ends. */
+/** Its logs are watched only while someone waits for them: a process that writes all the time costs nothing in between. */
 export function createBell(process: DetachedProcess, signal: AbortSignal) {
-  let ringing = false
+  const { logs, record } = process
   let over = process.end !== null || signal.aborted
-  let resume: (() => void) | undefined
-  let hurry: (() => void) | undefined
-  const ring = () => {
-    ringing = true
-    resume?.()
-  }
+  let wake: (() => void) | undefined
   const finish = () => {
     over = true
-    ring()
-    hurry?.()
+    wake?.()
   }
-  const watches = process.record?.keepOutput ? STREAMS.map((stream) => process.logs[stream].watch(ring)) : []
   void process.ended.then(finish)
   signal.addEventListener('abort', finish, { once: true })
 
   return {
-    async rung(): Promise<void> {
-      if (!ringing && !over) await new Promise<void>((resolve) => (resume = resolve))
-      ringing = false
+    /** Resolves when there is output behind these offsets, when the process ended, and when following it ends. */
+    async rung(told: Readonly<Record<StreamName, number>>): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      wake = resolve
+      const watched = record?.keepOutput ? STREAMS : []
+      const stops = watched.map((stream) => logs[stream].watch(resolve))
+      try {
+        const sizes = await Promise.all(watched.map((stream) => logs[stream].size()))
+        const news = watched.some((stream, index) => (sizes[index] ?? 0) > told[stream])
+        if (!news && !over) await promise
+      } finally {
+        for (const stop of stops) stop()
+      }
     },
     /** Cut short when the process ends. */
     async pause(ms: number): Promise<void> {
-      if (over) return
-      let timer: NodeJS.Timeout | undefined
-      await new Promise<void>((resolve) => {
-        hurry = resolve
-        timer = setTimeout(resolve, ms)
-      })
+      if (over || ms <= 0) return
+      const { promise, resolve } = Promise.withResolvers<void>()
+      wake = resolve
+      const timer = setTimeout(resolve, ms)
+      await promise
       clearTimeout(timer)
     },
     close(): void {
-      for (const stopWatching of watches) stopWatching()
       signal.removeEventListener('abort', finish)
     },
   }

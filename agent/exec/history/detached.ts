@@ -15,7 +15,7 @@ export type DetachedRecorderOptions = {
   spool: Spool
   log: Logger
   bootId: string
-  /** At least this long between two looks at what a process wrote; 1 s unless told. */
+  /** At least this long between two looks at what a process wrote; 3 s unless told. What follows a pause is told at once. */
   intervalMs?: number
 }
 
@@ -38,7 +38,7 @@ type Follower = {
 }
 
 export function recordDetached(options: DetachedRecorderOptions): DetachedRecorder {
-  const { processes, spool, log, bootId, intervalMs = 1_000 } = options
+  const { processes, spool, log, bootId, intervalMs = 3_000 } = options
   const session = { epoch: spool.epoch, bootId }
   const notes = createNotes(spool, log)
   const closing = new AbortController()
@@ -68,8 +68,10 @@ export function recordDetached(options: DetachedRecorderOptions): DetachedRecord
         const { end } = process
         const sent = await tellOutput(follower)
         if (end !== null) return await tellEnd(follower)
-        await bell.rung()
-        await bell.pause(Math.min(LONGEST_PAUSE_MS, Math.max(intervalMs, (sent / BYTES_PER_SECOND) * 1000)))
+        const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(intervalMs, (sent / BYTES_PER_SECOND) * 1000))
+        const next = performance.now() + pauseMs
+        await bell.rung(cursor)
+        await bell.pause(next - performance.now())
       }
     } finally {
       bell.close()
