@@ -4,6 +4,7 @@ import { cpus } from 'node:os'
 import { benchExec } from './exec.ts'
 import { benchFleet } from './fleet.ts'
 import { benchIdle } from './idle.ts'
+import { benchStream } from './stream.ts'
 import { startBoxwood } from './support/boxwood.ts'
 import { startSsh } from './support/ssh.ts'
 import { markdown, type Table } from './support/table.ts'
@@ -21,6 +22,7 @@ async function measure(): Promise<Table[]> {
         await benchIdle(boxwood),
         await benchExec(boxwood, ssh),
         ...(await benchTransfer(boxwood, ssh)),
+        ...(await benchStream(boxwood, ssh)),
         await benchFleet(),
       ]
     } finally {

@@ -12,7 +12,7 @@ import type { Table } from './support/table.ts'
 
 const STAMPS = 1000
 /** Not counted: both sides are as they are after a while of use. */
-const WARM_UP = 200
+const WARM_UP = 1000
 const TURNS = 3
 const LINES = 300_000
 const STREAMS = 64
