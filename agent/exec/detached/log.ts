@@ -20,6 +20,8 @@ export function openLog({ path, keepBytes, finalSize }: LogOptions): OutputLog {
   const file = sharedFile(path)
   const readers = new Set<() => void>()
   let stopWatching: (() => void) | undefined
+  /** Of the last read: until there is one, nothing counts as written a moment ago. */
+  let seenSize = Number.POSITIVE_INFINITY
   const clamp = (size: number) => Math.min(size, finalSize() ?? size)
   const changed = () => {
     for (const reader of [...readers]) reader()
@@ -33,22 +35,18 @@ export function openLog({ path, keepBytes, finalSize }: LogOptions): OutputLog {
       try {
         const handle = await file.use()
         for (let offset = from; ; ) {
+          const fresh = finalSize() === null && offset >= seenSize - FRESH_BYTES
+          const read = fresh ? readNow(handle.fd, offset, max) : await readLater(handle, offset, max)
+          // A hole reads as zeros: what has become one must not pass for output. Asked after the reading, so that what
+          // was given up in the meantime counts too.
           const size = clamp(fstatSync(handle.fd).size)
-          offset = Math.max(offset, headOf(size, keepBytes))
-          const length = Math.min(max, size - offset)
-          if (length <= 0) return { offset, bytes: Buffer.alloc(0) }
-          const buffer = Buffer.allocUnsafe(length)
-          // What was written a moment ago is in memory: fetching it takes less than a trip to the thread pool.
-          const fresh = finalSize() === null && size - offset <= FRESH_BYTES
-          const bytesRead = fresh
-            ? readSync(handle.fd, buffer, 0, length, offset)
-            : (await handle.read(buffer, 0, length, offset)).bytesRead
-          // A hole reads as zeros: what became one in the meantime must not pass for output.
-          const head = headOf(clamp(fstatSync(handle.fd).size), keepBytes)
-          const lost = Math.max(0, head - offset)
-          if (lost < bytesRead) return { offset: offset + lost, bytes: buffer.subarray(lost, bytesRead) }
-          // Emptied by someone else: nothing is there now.
-          if (bytesRead === 0) return { offset, bytes: Buffer.alloc(0) }
+          seenSize = size
+          const head = headOf(size, keepBytes)
+          const bytes = read.subarray(0, Math.max(0, size - offset))
+          const lost = head - offset
+          if (lost <= 0) return { offset, bytes }
+          if (lost < bytes.length) return { offset: head, bytes: bytes.subarray(lost) }
+          offset = head
         }
       } finally {
         file.release()
@@ -69,6 +67,22 @@ export function openLog({ path, keepBytes, finalSize }: LogOptions): OutputLog {
       }
     },
   }
+}
+
+/** Read to by whoever reads now, and by nobody else until it is copied. */
+const scratch = Buffer.allocUnsafeSlow(FRESH_BYTES)
+
+/** What was written a moment ago is in memory: fetching it takes less than a trip to the thread pool. */
+function readNow(fd: number, offset: number, max: number): Buffer {
+  const bytesRead = readSync(fd, scratch, 0, Math.min(max, FRESH_BYTES), offset)
+  return Buffer.from(scratch.subarray(0, bytesRead))
+}
+
+async function readLater(handle: FileHandle, offset: number, max: number): Promise<Buffer> {
+  const length = Math.min(max, fstatSync(handle.fd).size - offset)
+  if (length <= 0) return Buffer.alloc(0)
+  const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(length), 0, length, offset)
+  return buffer.subarray(0, bytesRead)
 }
 
 /** A file that is open while someone uses it: each use() is followed by one release(), also where it failed. */
