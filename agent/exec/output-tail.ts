@@ -1,4 +1,5 @@
 // Keeps the last bytes of a stream that may be endless.
+import { characterLength, isContinuation } from '../../shared/utf8.ts'
 
 export type OutputTail = {
   /** Copies: the chunk may be used again afterwards. */
@@ -58,8 +59,6 @@ export function createOutputTail(limit: number): OutputTail {
 
 const unroll = (ring: Buffer, start: number) => Buffer.concat([ring.subarray(start), ring.subarray(0, start)])
 
-const isContinuation = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80
-
 /** How many bytes after the cut belong to a character that began before it. */
 function halvedCharacter(bytes: Buffer, cut: number): number {
   for (let lead = cut - 1; lead >= 0; lead--) {
@@ -71,10 +70,4 @@ function halvedCharacter(bytes: Buffer, cut: number): number {
     return rest
   }
   return 0
-}
-
-function characterLength(lead: number): number {
-  if (lead >= 0xf0 && lead <= 0xf4) return 4
-  if (lead >= 0xe0) return lead < 0xf0 ? 3 : 1
-  return lead >= 0xc2 ? 2 : 1
 }

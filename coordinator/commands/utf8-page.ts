@@ -1,34 +1,5 @@
 // Where a page of bytes can begin and end so that no UTF-8 character is cut. Pure.
-
-/** How many bytes a character with this first byte has; 1 for a byte that begins none. */
-function lengthOf(lead: number): number {
-  if (lead >= 0xf0 && lead <= 0xf4) return 4
-  if (lead >= 0xe0 && lead <= 0xef) return 3
-  return lead >= 0xc2 && lead <= 0xdf ? 2 : 1
-}
-
-const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
-
-/** Whether the second byte may follow the first: not all may, and a decoder gives up at once on one that may not. */
-function mayFollow(lead: number, second: number | undefined): boolean {
-  if (second === undefined) return true
-  if (lead === 0xe0) return second >= 0xa0 && second <= 0xbf
-  if (lead === 0xed) return second >= 0x80 && second <= 0x9f
-  if (lead === 0xf0) return second >= 0x90 && second <= 0xbf
-  if (lead === 0xf4) return second >= 0x80 && second <= 0x8f
-  return isContinuation(second)
-}
-
-/** How many of the last bytes are the beginning of a character that goes on behind them: 0 to 3. */
-export function unfinishedBytes(bytes: Uint8Array): number {
-  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
-    const byte = bytes[bytes.length - back] ?? 0
-    if (isContinuation(byte)) continue
-    const second = back === 1 ? undefined : bytes[bytes.length - back + 1]
-    return lengthOf(byte) > back && mayFollow(byte, second) ? back : 0
-  }
-  return 0
-}
+import { isContinuation, unfinishedBytes } from '../../shared/utf8.ts'
 
 /** How many of the first bytes may be the end of a character whose beginning is not there: 0 to 3. */
 export function orphanedBytes(bytes: Uint8Array): number {

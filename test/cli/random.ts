@@ -1,5 +1,5 @@
 // Chance that comes again with the same seed.
-import { randomBuffer, seeded } from '../support/chaos/random.ts'
+import { randomBuffer, seeded } from '../support/random.ts'
 
 export type Random = {
   /** From 0 to below `limit`. */

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import t from 'tap'
 import { type BoxOptions, runBoxForBytes } from '../cli/run-box.ts'
 import { agentPid } from '../support/agent-pid.ts'
-import { randomBuffer, seeded } from '../support/chaos/random.ts'
 import {
   EXIT_CODE,
   expectedOutput,
@@ -14,6 +13,7 @@ import {
   writerCommand,
 } from '../support/chaos/writer.ts'
 import { coordinatorProcess, eventually } from '../support/coordinator-process.ts'
+import { randomBuffer, seeded } from '../support/random.ts'
 import { startTunnelProxy } from '../support/tunnel-proxy.ts'
 
 t.setTimeout(180_000)

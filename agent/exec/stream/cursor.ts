@@ -1,8 +1,8 @@
 // A reader's place in one log, and whether there may be more behind it.
 import { STREAM_CHUNK_BYTES } from '../../../shared/api/processes.ts'
+import { unfinishedBytes } from '../../../shared/utf8.ts'
 import type { OutputLog, StreamName } from '../detached/types.ts'
 import { type Encoding, encodeOutput, type Offsets } from './event.ts'
-import { incompleteTail } from './utf8.ts'
 
 export type Cursor = {
   readonly name: StreamName
@@ -22,7 +22,7 @@ async function look(cursor: Cursor, from: number, encoding: Encoding, complete: 
   // A read that came upon a head given up may stop short of the end.
   if (bytes.length === STREAM_CHUNK_BYTES || (offset !== from && bytes.length > 0)) cursor.dirty = true
   const last = bytes.length < STREAM_CHUNK_BYTES && complete
-  const held = encoding === 'utf8' && !last ? incompleteTail(bytes) : 0
+  const held = encoding === 'utf8' && !last ? unfinishedBytes(bytes) : 0
   return { cursor, offset, bytes: held === 0 ? bytes : bytes.subarray(0, bytes.length - held) }
 }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { type EventStreamOptions, eventStream } from '../../../../agent/exec/stream/event-stream.ts'
-import { mixedBytes, seeded } from './random.ts'
+import { mixedBytes, seeded } from '../../../support/random.ts'
 import { allEvents, eventReader, memoryProcess, outputOf, stillTime } from './support.ts'
 
 const ALL: Pick<EventStreamOptions, 'offsets' | 'streams' | 'encoding' | 'onError'> = {

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { incompleteTail } from '../../../../agent/exec/stream/utf8.ts'
-import { mixedBytes, seeded } from './random.ts'
+import { unfinishedBytes } from '../../shared/utf8.ts'
+import { mixedBytes, seeded } from '../support/random.ts'
 
 t.test('however bytes are cut, their text is that of the whole', async (t) => {
   const seed = Number(process.env.TEST_SEED ?? 20_260_801)
@@ -12,7 +12,7 @@ t.test('however bytes are cut, their text is that of the whole', async (t) => {
     for (let to = 0; to < bytes.length; ) {
       to = Math.min(bytes.length, to + 1 + Math.floor(random() * 6))
       const seen = bytes.subarray(from, to)
-      const held = to === bytes.length ? 0 : incompleteTail(seen)
+      const held = to === bytes.length ? 0 : unfinishedBytes(seen)
       text += seen.toString('utf8', 0, seen.length - held)
       from = to - held
     }
@@ -23,7 +23,7 @@ t.test('however bytes are cut, their text is that of the whole', async (t) => {
 })
 
 t.test('only what may become a character is held back', async (t) => {
-  const held = (...bytes: number[]) => incompleteTail(Buffer.from(bytes))
+  const held = (...bytes: number[]) => unfinishedBytes(Buffer.from(bytes))
   t.equal(held(), 0)
   t.equal(held(0x61), 0)
   t.equal(held(0xf0), 1)

@@ -1,14 +1,14 @@
-// Where text that is still being written may be cut without halving a character.
+// Where UTF-8 may be cut without halving a character. Pure.
 
 /**
  * How many bytes at the end begin a character whose rest may still come: 0 to 3. What is cut there decodes to the same
  * text as the whole would, U+FFFD for invalid bytes and all.
  */
-export function incompleteTail(bytes: Uint8Array): number {
+export function unfinishedBytes(bytes: Uint8Array): number {
   const longest = Math.min(3, bytes.length)
   for (let length = 1; length <= longest; length++) {
     const lead = bytes[bytes.length - length] ?? 0
-    if (isBetween(lead, 0x80, 0xbf)) continue
+    if (isContinuation(lead)) continue
     const missing = length < characterLength(lead)
     const second = bytes[bytes.length - length + 1]
     return missing && (second === undefined || mayFollow(lead, second)) ? length : 0
@@ -16,9 +16,13 @@ export function incompleteTail(bytes: Uint8Array): number {
   return 0
 }
 
+export const isContinuation = (byte: number | undefined): boolean =>
+  byte !== undefined && (byte & 0xc0) === 0x80
+
 const isBetween = (byte: number, first: number, last: number) => byte >= first && byte <= last
 
-function characterLength(lead: number): number {
+/** How many bytes a character with this first byte has; 1 for a byte that begins none. */
+export function characterLength(lead: number): number {
   if (isBetween(lead, 0xc2, 0xdf)) return 2
   if (isBetween(lead, 0xe0, 0xef)) return 3
   return isBetween(lead, 0xf0, 0xf4) ? 4 : 1
