@@ -28,6 +28,8 @@ export const TERMINATE_GRACE_MS = 2000
 const KILL_DEADLINE_MS = 3000
 const FIRST_LOOK_MS = 2
 const SLOWEST_LOOK_MS = 50
+/** The last of them some 15 ms after the first: long enough for any program to have started. */
+const EMPTY_LOOKS = 4
 
 /**
  * TERM to the whole tree, KILL to what is left after the grace, repeated until nothing is left.
@@ -59,16 +61,25 @@ export async function terminateTree(tree: Tree, graceMs = TERMINATE_GRACE_MS): P
   return { signal: 'KILL', survivors: members.map((member) => member.pid) }
 }
 
-/** Looks again and again, hands each member to `end`, and answers who is still there at the deadline. */
+/**
+ * Looks again and again, hands each member to `end`, and answers who is still there at the deadline.
+ *
+ * A look takes a while, and in it a process can pass for gone or for a stranger: its parent ended before it was looked
+ * at, it moved to a new pid, or it is just becoming another program and has no environment. So only several looks in a
+ * row that find nobody mean that nobody is there.
+ */
 async function untilGone(
   tree: KnownTree,
   deadlineMs: number,
   end: (member: ProcessEntry, all: ProcessEntry[]) => void,
 ): Promise<ProcessEntry[]> {
   let waited = 0
+  let emptyLooks = 0
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, SLOWEST_LOOK_MS)) {
     const members = findTree(tree)
-    if (members.length === 0 || waited >= deadlineMs) return members
+    emptyLooks = members.length === 0 ? emptyLooks + 1 : 0
+    if (emptyLooks === EMPTY_LOOKS || (members.length > 0 && waited >= deadlineMs)) return members
+    if (emptyLooks === 1) pause = FIRST_LOOK_MS
     for (const member of members) end(member, members)
     await delay(pause)
     waited += pause
@@ -100,8 +111,8 @@ export function findTree(tree: KnownTree, procRoot = '/proc'): ProcessEntry[] {
     if (vouched || hasEnvironment(entry.pid, mark, procRoot)) members.set(entry.pid, entry)
   }
   const { keeper } = tree
-  const keeps =
-    keeper && all.some(({ pid, startTime }) => pid === keeper.pid && startTime === keeper.startTime)
+  // Older than the command, by a tick or two at times.
+  const keeps = keeper && readProcess(keeper.pid, procRoot)?.startTime === keeper.startTime
   if (keeps) for (const entry of all) if (entry.ppid === keeper.pid) members.set(entry.pid, entry)
   for (let before = -1; before !== members.size; ) {
     before = members.size

@@ -51,6 +51,23 @@ t.test('the mark is compared as a whole', async (t) => {
   t.equal(isAlive(longer.pid), true)
 })
 
+t.test(
+  'what a keeper has adopted belongs to the command, however long before it the keeper started',
+  async (t) => {
+    const { pid, startTime } = await sleeper(t)
+    // Older than its child by far.
+    const keeper = { pid: process.pid, startTime: readProcess(process.pid)?.startTime ?? 0 }
+    const tree = { pid: 2 ** 22 + 1, startTime, processId: 'p_none', keeper }
+    t.ok(keeper.startTime < startTime)
+    t.ok(findTree(tree).some((entry) => entry.pid === pid))
+    const other = { ...keeper, startTime: keeper.startTime + 1 }
+    t.notOk(
+      findTree({ ...tree, keeper: other }).some((entry) => entry.pid === pid),
+      'another with its pid keeps none',
+    )
+  },
+)
+
 t.test('nothing is left to end', async (t) => {
   const { child, pid, startTime } = await sleeper(t)
   const ended = once(child, 'exit')
