@@ -51,13 +51,19 @@ export async function terminateTree(tree: Tree, graceMs = TERMINATE_GRACE_MS): P
   })
   if (members.length === 0) return { signal: asked.size === 0 ? null : 'TERM', survivors: [] }
 
-  members = await untilGone(known, KILL_DEADLINE_MS, (member, all) => {
-    // A group dies at one stroke, so a process that only forks cannot run away from the list.
-    if (member.pgrp === known.pid || all.some((other) => other.pid === member.pgrp)) {
-      signal(-member.pgrp, 'SIGKILL')
-    }
-    signal(member.pid, 'SIGKILL')
-  })
+  const kill = ({ pid }: ProcessEntry) => signal(pid, 'SIGKILL')
+  members = await untilGone(
+    known,
+    KILL_DEADLINE_MS,
+    (member, all) => {
+      // A group dies at one stroke, so a process that only forks cannot run away from the list.
+      if (member.pgrp === known.pid || all.some((other) => other.pid === member.pgrp)) {
+        signal(-member.pgrp, 'SIGKILL')
+      }
+      kill(member)
+    },
+    kill,
+  )
   return { signal: 'KILL', survivors: members.map((member) => member.pid) }
 }
 
@@ -72,11 +78,12 @@ async function untilGone(
   tree: KnownTree,
   deadlineMs: number,
   end: (member: ProcessEntry, all: ProcessEntry[]) => void,
+  onMarked?: (member: ProcessEntry) => void,
 ): Promise<ProcessEntry[]> {
   let waited = 0
   let emptyLooks = 0
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, SLOWEST_LOOK_MS)) {
-    const members = findTree(tree)
+    const members = findTree(tree, onMarked)
     emptyLooks = members.length === 0 ? emptyLooks + 1 : 0
     if (emptyLooks === EMPTY_LOOKS || (members.length > 0 && waited >= deadlineMs)) return members
     if (emptyLooks === 1) pause = FIRST_LOOK_MS
@@ -90,25 +97,35 @@ async function untilGone(
  * The living processes of a command: its session and group, all descendants of those, and every process that
  * carries its mark, with their descendants.
  *
+ * @param onMarked told of each that carries the mark, as soon as it is seen
+ *
  * What escapes where there is no keeper: a process that left the session, lost its parent and started with a cleaned
  * environment.
  */
-export function findTree(tree: KnownTree, procRoot = '/proc'): ProcessEntry[] {
+export function findTree(
+  tree: KnownTree,
+  onMarked: (member: ProcessEntry) => void = () => {},
+  procRoot = '/proc',
+): ProcessEntry[] {
+  const mark = `${PROCESS_ID_VARIABLE}=${tree.processId}`
   const all: ProcessEntry[] = []
-  for (const pid of listPids(procRoot)) {
+  const members = new Map<number, ProcessEntry>()
+  // The newest first, and told of at once: one that starts another and ends, again and again, is only there for a moment.
+  for (const pid of listPids(procRoot).reverse()) {
     const entry = pid === process.pid ? undefined : readProcess(pid, procRoot)
     // Nothing that is older than the command belongs to it; this also spares reading most environments.
-    if (entry !== undefined && entry.startTime >= tree.startTime) all.push(entry)
+    if (entry === undefined || entry.startTime < tree.startTime) continue
+    all.push(entry)
+    if (isDead(entry) || !hasEnvironment(pid, mark, procRoot)) continue
+    members.set(pid, entry)
+    onMarked(entry)
   }
   const leader = all.find((entry) => entry.pid === tree.pid)
   // A group's number is not given to a new process while the group has members: only a leader can be a stranger.
   const strangers = leader !== undefined && tree.startTime !== 0 && leader.startTime !== tree.startTime
-  const mark = `${PROCESS_ID_VARIABLE}=${tree.processId}`
-  const members = new Map<number, ProcessEntry>()
-  for (const entry of all) {
+  for (const entry of strangers || tree.startTime === 0 ? [] : all) {
     const inGroup = entry.pgrp === tree.pid || entry.session === tree.pid || entry.pid === tree.pid
-    const vouched = inGroup && !strangers && tree.startTime !== 0
-    if (vouched || hasEnvironment(entry.pid, mark, procRoot)) members.set(entry.pid, entry)
+    if (inGroup) members.set(entry.pid, entry)
   }
   const { keeper } = tree
   // Older than the command, by a tick or two at times.
@@ -118,7 +135,10 @@ export function findTree(tree: KnownTree, procRoot = '/proc'): ProcessEntry[] {
     before = members.size
     for (const entry of all) if (members.has(entry.ppid)) members.set(entry.pid, entry)
   }
-  return [...members.values()].filter((entry) => !isDead(entry))
+  // The oldest first: a shell that is asked to end before its child is runs its trap, and does not just see the child go.
+  return [...members.values()]
+    .filter((entry) => !isDead(entry))
+    .sort((a, b) => a.startTime - b.startTime || a.pid - b.pid)
 }
 
 /** The process may end between the look and the signal, and one of another user is not ours to signal. */
