@@ -1,6 +1,7 @@
 // box logs: what a detached process printed, and what it prints.
 import type { Command } from 'commander'
 import { commandExit, EXIT, Failure } from '../exit-codes.ts'
+import { lostWords } from '../follow/lost-words.ts'
 import type { Chunk, Exit } from '../follow/output.ts'
 import type { Offsets } from '../follow/place.ts'
 import { write } from '../follow/write.ts'
@@ -61,6 +62,7 @@ async function logs(session: Session, name: string, id: string, options: Options
     onAgain: () => say('box: connected again; it goes on where it was.'),
   }
   const size = !follow || tail !== undefined ? await outputSize(source) : null
+  const words = lostWords(name, say)
   const onInterrupt = () => say(`box: the process goes on. To come back: box logs -f ${name} ${id}`)
   try {
     const exit = await readOutput({
@@ -69,13 +71,13 @@ async function logs(session: Session, name: string, id: string, options: Options
       ...(!follow && size !== null && { until: size }),
       onAttached: () => signal.addEventListener('abort', onInterrupt),
       onChunk: (chunk) => passOn(chunk, json, signal),
-      onLost: (stream, bytes) =>
-        say(`box: ${bytes} bytes of ${stream} before this are missing: ${name} no longer keeps them.`),
+      onLost: words.lost,
     })
     if (json && exit !== null)
       await write(process.stdout, `${JSON.stringify({ event: 'exit', ...exit })}\n`, signal)
     return follow && exit !== null ? exitOf(exit) : EXIT.ok
   } finally {
+    words.end()
     signal.removeEventListener('abort', onInterrupt)
   }
 }
