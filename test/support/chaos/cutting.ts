@@ -17,7 +17,12 @@ export type Stage = Awaited<ReturnType<typeof buildStage>>
 export async function buildStage(t: Test) {
   const target = { port: 0 }
   const proxy = await startTunnelProxy(() => target.port)
-  const coordinator = await coordinatorProcess(t, { BOXWOOD_AGENT_URL: proxy.url, BOXWOOD_LOG: 'silent' })
+  const coordinator = await coordinatorProcess(t, {
+    BOXWOOD_AGENT_URL: proxy.url,
+    BOXWOOD_LOG: 'silent',
+    // All that is written: how long a box is away must not decide whether its log still has the beginning.
+    BOXWOOD_LOG_BYTES: String(256 * 1024 * 1024),
+  })
   // After the coordinator's own teardown, which needs the box to be reached.
   t.teardown(() => proxy.close())
   const aim = () => {
