@@ -1,19 +1,8 @@
 // Spec §4.4 and §7.1: who may read the command history, and what a request that is off is answered with.
 import t, { type Test } from 'tap'
-import { addKey, hashOf, type KeyLimits } from '../../coordinator/account/keys.ts'
-import { transaction } from '../../coordinator/db/transaction.ts'
-import { newApiKey, newUuid } from '../../shared/ids.ts'
-import { type EdgeBox, edgeBox } from './edge-box.ts'
-
-async function keyWith({ coordinator }: EdgeBox, limits: KeyLimits): Promise<string> {
-  const { db, clock } = coordinator.context
-  const { workspaceId, userId } = coordinator.owner ?? {}
-  if (workspaceId === undefined || userId === undefined) throw new Error('There is no owner.')
-  const key = newApiKey()
-  const row = { workspaceId, userId, hash: hashOf(key), now: clock.now(), ...limits }
-  await transaction(db, (trx) => addKey(trx, row))
-  return key
-}
+import { newUuid } from '../../shared/ids.ts'
+import { keyWith } from '../support/limited-key.ts'
+import { edgeBox } from './edge-box.ts'
 
 t.test('who may, and what is refused', async (t) => {
   const coordinator = await edgeBox(t)
