@@ -44,7 +44,7 @@ export async function startAgent(
   const activity = createActivity(clock)
   const processes = await openDetachedProcesses({
     folder: join(stateDir, 'exec'),
-    ...{ home, clock, log, activity, env, spawner, runner, logBytes, retention },
+    ...{ home, clock, log, activity, env, spawner, runner, logBytes, retention, bootId },
   })
   const recorder = createSyncRecorder(spool, log)
   const detachedRecorder = recordDetached({ processes, spool, log, bootId })

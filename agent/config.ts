@@ -4,7 +4,8 @@ import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { isUuid } from '../shared/ids.ts'
-import { LOG_BYTES, RETENTION } from './exec/detached/processes.ts'
+import { LOG_LIMITS } from '../shared/limits.ts'
+import { RETENTION } from './exec/detached/processes.ts'
 import type { Retention } from './exec/detached/retention.ts'
 import { RUNNER_KINDS, type RunnerKind } from './exec/detached/runner.ts'
 import { SPAWNER_KINDS, type SpawnerKind } from './exec/spawner.ts'
@@ -33,11 +34,8 @@ export type AgentConfig = {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-const KiB = 1024
 const TiB = 1024 ** 4
 const DAY_MS = 24 * 60 * 60 * 1000
-/** Eight blocks: a log is given up by the eighth of its bound. */
-const LEAST_LOG_BYTES = 32 * KiB
 
 const wholeNumber = (what: string, min: number, max: number) =>
   z.coerce.number(`is ${what}`).int(`is ${what}`).min(min, `is at least ${min}`).max(max, `is at most ${max}`)
@@ -62,7 +60,9 @@ const environment = z.object({
   BOXWOOD_SOCKET: z.string().min(1, 'is a path').optional(),
   BOXWOOD_SPAWNER: z.enum(SPAWNER_KINDS, `is one of ${SPAWNER_KINDS.join(', ')}`).optional(),
   BOXWOOD_RUNNER: z.enum(RUNNER_KINDS, `is one of ${RUNNER_KINDS.join(', ')}`).optional(),
-  BOXWOOD_LOG_BYTES: wholeNumber('a number of bytes', LEAST_LOG_BYTES, TiB).default(LOG_BYTES),
+  BOXWOOD_LOG_BYTES: wholeNumber('a number of bytes', LOG_LIMITS.stream.min, TiB).default(
+    LOG_LIMITS.stream.default,
+  ),
   BOXWOOD_ENDED_PROCESSES: wholeNumber('a number of processes', 1, 100_000).default(RETENTION.count),
   BOXWOOD_ENDED_DAYS: wholeNumber('a number of days', 1, 3650).default(RETENTION.ageMs / DAY_MS),
   BOXWOOD_ENDED_LOG_BYTES: wholeNumber('a number of bytes', 0, TiB).default(RETENTION.logBytes),

@@ -2,12 +2,9 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { ISOLATION_LEVELS } from '../shared/api/boxes.ts'
-import { LIMITS } from '../shared/limits.ts'
+import { LIMITS, LOG_LIMITS } from '../shared/limits.ts'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-const MiB = 1024 * 1024
-/** What the agent takes. */
-const LEAST_LOG_BYTES = 32 * 1024
 const ISOLATION_CHOICES = ['auto', ...ISOLATION_LEVELS] as const
 
 export type Config = {
@@ -127,12 +124,15 @@ export const VARIABLES = {
     schema: count,
   },
   BOXWOOD_LOG_BYTES: {
-    default: String(64 * MiB),
+    default: String(LOG_LIMITS.stream.default),
     meaning: 'bytes on the disk of a box for each stream of a detached command; its oldest output goes first',
-    schema: count.refine((bytes) => bytes >= LEAST_LOG_BYTES, `must be at least ${LEAST_LOG_BYTES}`),
+    schema: count.refine(
+      (bytes) => bytes >= LOG_LIMITS.stream.min,
+      `must be at least ${LOG_LIMITS.stream.min}`,
+    ),
   },
   BOXWOOD_ENDED_LOG_BYTES: {
-    default: String(1024 * MiB),
+    default: String(LOG_LIMITS.ended.default),
     meaning:
       'bytes on the disk of a box for the output of detached commands that have ended; the oldest go first',
     schema: count,

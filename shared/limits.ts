@@ -33,6 +33,14 @@ export const LIMITS = {
   commandOutputBytes: MiB,
 } as const
 
+/** Not in the spec: bytes of output of detached commands on the disk of a box. */
+export const LOG_LIMITS = {
+  /** Of each stream of one. The least is eight blocks: a log is given up by the eighth of its bound. */
+  stream: { default: 64 * MiB, min: 32 * KiB },
+  /** Of all that have ended, together. */
+  ended: { default: KiB * MiB },
+} as const
+
 /** Not in the spec: what the tunnel lets a box make the coordinator hold, and when bytes leave the tunnel. */
 export const TUNNEL_LIMITS = {
   /** The largest JSON answer of a box: two full 1 MiB streams whose every byte needs a six-byte escape, and some. */

@@ -1,17 +1,16 @@
 // A synchronous run (spec §4.14): one command, the end of what it printed, and how it ended.
-import { getSystemErrorMessage } from 'node:util'
 import type { FastifyBaseLogger } from 'fastify'
 import type { AgentExecRequest, ExecResult } from '../../shared/api/exec.ts'
 import { type Clock, toTimestamp } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { errnoOf } from '../files/errors.ts'
 import { PROCESS_ID_VARIABLE } from './environment.ts'
 import type { SyncEnd, SyncRecorder, SyncRecording } from './history/sync.ts'
 import { createOutputTail } from './output-tail.ts'
 import { isDead, readProcess } from './process-table.ts'
 import type { RunningCommand, Spawner } from './spawner.ts'
+import { startError } from './start-error.ts'
 import { terminateTree } from './terminate-tree.ts'
 import { cwdProblem, resolveCwd } from './working-directory.ts'
 
@@ -132,12 +131,4 @@ async function start(
     const problem = request.cwd === undefined ? undefined : await cwdProblem(cwd)
     throw problem ?? startError(error)
   }
-}
-
-function startError(error: unknown): unknown {
-  if (errnoOf(error) === null || !(error instanceof Error)) return error
-  const words = 'errno' in error && typeof error.errno === 'number' ? getSystemErrorMessage(error.errno) : ''
-  return new ApiError('exec_failed', `The command cannot be started: ${words} (${error.message}).`, {
-    cause: error,
-  })
 }

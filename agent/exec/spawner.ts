@@ -5,6 +5,7 @@ import { closeSync } from 'node:fs'
 import { loadNativeSpawn, type NativeProcess, type NativeSpawn } from './native-spawn.ts'
 import { type OutputReader, readOutput } from './output-reader.ts'
 import { createPipePool, discardPipe, type Pipe } from './pipes.ts'
+import { SHELL, shellArguments } from './shell.ts'
 
 export type StartOptions = {
   cwd: string
@@ -42,8 +43,6 @@ export type Spawner = {
   start(command: string, options: StartOptions): Promise<RunningCommand>
   close(): Promise<void>
 }
-
-const SHELL = '/bin/sh'
 
 /**
  * Both kinds behave alike, but for what Node cannot do: it tells an end by a real-time signal as exit code 0, and hands
@@ -102,18 +101,14 @@ type StartShell = (
   stderr: number,
 ) => Promise<NativeProcess>
 
-/** A command that begins with - or + would be taken for options of sh. */
-const argumentsOf = (command: string): string[] =>
-  /^[-+]/.test(command) ? ['-c', '--', command] : ['-c', command]
-
 const startNatively =
   (native: NativeSpawn): StartShell =>
   async (command, cwd, env, stdout, stderr) =>
-    native(SHELL, ['sh', ...argumentsOf(command)], { cwd, env, stdout, stderr })
+    native(SHELL, ['sh', ...shellArguments(command)], { cwd, env, stdout, stderr })
 
 const startWithNode: StartShell = async (command, cwd, env, stdout, stderr) => {
   const stdio = ['ignore' as const, stdout, stderr]
-  const child = spawn(SHELL, argumentsOf(command), { argv0: 'sh', cwd, env, detached: true, stdio })
+  const child = spawn(SHELL, shellArguments(command), { argv0: 'sh', cwd, env, detached: true, stdio })
   const { pid } = child
   if (pid === undefined) {
     const [error] = await once(child, 'error')

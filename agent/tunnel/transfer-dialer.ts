@@ -4,6 +4,7 @@ import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { BOX_HEADER, TRANSFER_PATH } from '../../shared/protocol.ts'
+import { CHUNK_BYTES } from '../files/read.ts'
 import type { TransferDialer } from '../files/transfer.ts'
 import { fetchTransfer } from './fetch-transfer.ts'
 import { inBlocks } from './in-blocks.ts'
@@ -16,9 +17,6 @@ export type TransferDialerOptions = {
   /** A connection on which nothing has moved for this long is given up. */
   idleMs?: number
 }
-
-/** Of an upload, in memory twice. */
-const BLOCK_BYTES = 256 * 1024
 
 /** Rejections and stream errors are plain Errors: what they mean to a caller is the file routes' business. */
 export function createTransferDialer(options: TransferDialerOptions): TransferDialer {
@@ -44,12 +42,12 @@ export function createTransferDialer(options: TransferDialerOptions): TransferDi
   return {
     async fetch(id, length) {
       if (length !== null)
-        return fetchTransfer({ ...(await target(id)), length, blockBytes: BLOCK_BYTES, idleMs })
+        return fetchTransfer({ ...(await target(id)), length, blockBytes: CHUNK_BYTES, idleMs })
       const request = await dial('GET', id, {})
       request.end()
       const response = await head(request)
       if (response.statusCode !== 200) throw refused(response)
-      return { chunks: inBlocks(response, BLOCK_BYTES), drop: () => response.destroy() }
+      return { chunks: inBlocks(response, CHUNK_BYTES), drop: () => response.destroy() }
     },
     async bring(id: string, headers: Record<string, string>, body: AsyncIterable<Buffer>) {
       // An error before pipeline listens would be nobody's; pipeline finds it all the same.

@@ -4,8 +4,8 @@ import { OUTPUT_CHUNK_BYTES } from '../../shared/api/reports.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { preparedWrite } from '../db/hot.ts'
 import type { Db } from '../db/open.ts'
+import type { CommandRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
-import type { CommandRow } from './store.ts'
 
 /** Which part of a stream is kept: from `start` to its end at `bytes`, without a gap. */
 export type Kept = { start: number; bytes: number }
@@ -122,6 +122,14 @@ export async function removeChunks(trx: Trx, commandId: string, stream: CommandS
     .deleteFrom('command_output')
     .where('command_id', '=', commandId)
     .where('stream', '=', stream)
+    .execute()
+}
+
+/** Of whole records. */
+export async function removeOutput(trx: Trx, commandIds: readonly string[]): Promise<void> {
+  await trx
+    .deleteFrom('command_output')
+    .where('command_id', 'in', [...commandIds])
     .execute()
 }
 

@@ -1,6 +1,7 @@
 // Rows of the command history that may have to go: which they are, and their going.
 import type { Db } from '../db/open.ts'
 import type { Trx } from '../db/transaction.ts'
+import { removeOutput } from './output-chunks.ts'
 
 /** Ended records (and deleted ones) that were asked for before the instant, oldest first. */
 export const commandsBefore = (db: Db, requestedBefore: number, limit: number) =>
@@ -26,10 +27,7 @@ export const sizesOf = (db: Db, boxId: string) =>
 
 export async function removeCommands(trx: Trx, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
-  await trx
-    .deleteFrom('command_output')
-    .where('command_id', 'in', [...ids])
-    .execute()
+  await removeOutput(trx, ids)
   await trx
     .deleteFrom('commands')
     .where('id', 'in', [...ids])
@@ -39,10 +37,7 @@ export async function removeCommands(trx: Trx, ids: readonly string[]): Promise<
 /** Lets go of their output; how long it was stays. */
 export async function dropOutput(trx: Trx, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
-  await trx
-    .deleteFrom('command_output')
-    .where('command_id', 'in', [...ids])
-    .execute()
+  await removeOutput(trx, ids)
   await trx
     .updateTable('commands')
     .set((column) => ({ stdout_start: column.ref('stdout_bytes'), stderr_start: column.ref('stderr_bytes') }))

@@ -5,6 +5,7 @@ import { hotQuery, preparedWrite } from '../db/hot.ts'
 import type { Db } from '../db/open.ts'
 import type { CommandRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
+import { removeOutput } from './output-chunks.ts'
 
 export type { CommandRow }
 
@@ -113,10 +114,7 @@ export function listCommands(db: Db, filter: CommandFilter, limit: number): Prom
 /** Leaves of each record only that it was there. */
 export async function eraseCommands(trx: Trx, ids: readonly string[], now: number): Promise<void> {
   if (ids.length === 0) return
-  await trx
-    .deleteFrom('command_output')
-    .where('command_id', 'in', [...ids])
-    .execute()
+  await removeOutput(trx, ids)
   await trx
     .updateTable('commands')
     .set({

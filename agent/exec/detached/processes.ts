@@ -6,6 +6,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { type AgentStartRequest, agentStartRequest } from '../../../shared/api/processes.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
+import { LOG_LIMITS } from '../../../shared/limits.ts'
 import type { Activity } from '../../vitals/activity.ts'
 import { baseEnvironment } from '../environment.ts'
 import type { SpawnerKind } from '../spawner.ts'
@@ -32,14 +33,12 @@ export type DetachedOptions = {
   /** The most that is kept of one stream of one process. */
   logBytes?: number
   retention?: Partial<Retention>
-  /** Of this start of the system; only tests know better. */
+  /** Of this start of the system; read when it is not given. */
   bootId?: string
 }
 
-const MiB = 1024 * 1024
 const DAY_MS = 24 * 60 * 60 * 1000
-export const LOG_BYTES = 64 * MiB
-export const RETENTION: Retention = { count: 1000, ageMs: 7 * DAY_MS, logBytes: 1024 * MiB }
+export const RETENTION: Retention = { count: 1000, ageMs: 7 * DAY_MS, logBytes: LOG_LIMITS.ended.default }
 
 /** For what tells nothing: a runner that was killed, a log that a script's command writes. */
 const LOOK_MS = 1000
@@ -47,7 +46,7 @@ const RETENTION_LOOK_MS = 60 * 60 * 1000
 
 /** Finds what runs and what has ended in the folder. One agent at a time: see lock.ts. */
 export async function openDetachedProcesses(options: DetachedOptions): Promise<DetachedProcesses> {
-  const { folder, home, clock, log, activity, logBytes = LOG_BYTES } = options
+  const { folder, home, clock, log, activity, logBytes = LOG_LIMITS.stream.default } = options
   const retention = { ...RETENTION, ...options.retention }
   const env = options.env ?? process.env
   const bootId = options.bootId ?? readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()

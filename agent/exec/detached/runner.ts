@@ -9,6 +9,7 @@ import { getSystemErrorMap } from 'node:util'
 import { ApiError } from '../../../shared/errors.ts'
 import { BUNDLED_NATIVE_RUN, nativeRunFile } from '../../../shared/native-spawn-file.ts'
 import { loadNativeSpawn } from '../native-spawn.ts'
+import { SHELL, shellArguments } from '../shell.ts'
 import type { SpawnerKind } from '../spawner.ts'
 import { COMMAND_SCRIPT, RUNNER_SCRIPT } from './runner-script.ts'
 
@@ -37,7 +38,6 @@ export type Runner = {
   launch(launch: Launch): Promise<void>
 }
 
-const SHELL = '/bin/sh'
 const POLL_MS = 5
 const START_TIMEOUT_MS = 10_000
 
@@ -70,10 +70,6 @@ function findNativeRunner(): string | undefined {
   // It may be for another system, or on a file system that runs nothing.
   return spawnSync(file, [], { env: {} }).status === 0 ? file : undefined
 }
-
-/** A command that begins with - or + would be taken for options of sh. */
-const shellArguments = (command: string): string[] =>
-  /^[-+]/.test(command) ? ['-c', '--', command] : ['-c', command]
 
 /** Runs a program to its end, in a session of its own; answers its exit code, null for a signal. */
 type Start = (file: string, args: string[], env: Record<string, string>) => Promise<number | null>

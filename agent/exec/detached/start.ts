@@ -2,13 +2,11 @@
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { getSystemErrorMessage } from 'node:util'
 import type { FastifyBaseLogger } from 'fastify'
 import type { AgentStartRequest } from '../../../shared/api/processes.ts'
 import type { Clock } from '../../../shared/clock.ts'
-import { ApiError } from '../../../shared/errors.ts'
-import { errnoOf } from '../../files/errors.ts'
 import { PROCESS_ID_VARIABLE } from '../environment.ts'
+import { startError } from '../start-error.ts'
 import { cwdProblem, resolveCwd } from '../working-directory.ts'
 import { type Meta, preventStart, readStarted, writeMeta } from './record.ts'
 import type { Runner } from './runner.ts'
@@ -85,12 +83,4 @@ function isStopped(folder: string): boolean {
   } catch {
     return readStarted(folder) === undefined
   }
-}
-
-function startError(error: unknown): unknown {
-  if (errnoOf(error) === null || !(error instanceof Error)) return error
-  const words = 'errno' in error && typeof error.errno === 'number' ? getSystemErrorMessage(error.errno) : ''
-  return new ApiError('exec_failed', `The command cannot be started: ${words} (${error.message}).`, {
-    cause: error,
-  })
 }

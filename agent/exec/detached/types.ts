@@ -1,7 +1,8 @@
 // What a detached process is to the rest of the agent: its record, its two logs, and how it ended.
 import type { AgentStartRequest } from '../../../shared/api/processes.ts'
 
-export type StreamName = 'stdout' | 'stderr'
+export const STREAMS = ['stdout', 'stderr'] as const
+export type StreamName = (typeof STREAMS)[number]
 
 export type ProcessEnd = {
   /** killed: by a signal, or because DELETE /exec asked for it. timed_out: by its time limit. lost: nobody saw it end. */

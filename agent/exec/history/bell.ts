@@ -1,7 +1,5 @@
 // When to look at a detached process again.
-import type { DetachedProcess, StreamName } from '../detached/types.ts'
-
-const STREAMS: readonly StreamName[] = ['stdout', 'stderr']
+import { type DetachedProcess, STREAMS, type StreamName } from '../detached/types.ts'
 
 /** Its logs are watched only while someone waits for them: a process that writes all the time costs nothing in between. */
 export function createBell(process: DetachedProcess, signal: AbortSignal) {

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { OUTPUT_CHUNK_BYTES } from '../../../shared/api/reports.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import type { Spool } from '../../reports/spool.ts'
-import type { DetachedProcess, DetachedProcesses, StreamName } from '../detached/types.ts'
+import { type DetachedProcess, type DetachedProcesses, STREAMS } from '../detached/types.ts'
 import { createBell } from './bell.ts'
 import { type HistoryCursor, readCursor, writeCursor } from './cursor.ts'
 import { createNotes, type Notes, outputReports } from './notes.ts'
@@ -24,7 +24,6 @@ export type DetachedRecorder = {
   close(): Promise<void>
 }
 
-const STREAMS: readonly StreamName[] = ['stdout', 'stderr']
 /** Only the last 1 MiB is kept: so a process that writes much is told of less often, at about this many bytes a second. */
 const BYTES_PER_SECOND = 128 * 1024
 const LONGEST_PAUSE_MS = 8_000

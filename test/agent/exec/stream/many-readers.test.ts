@@ -6,6 +6,7 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { agent } from '../detached/support.ts'
 import { until } from '../exec-app.ts'
+import { countWatches } from './support.ts'
 
 const OPENS = 10_000
 const AT_ONCE = 20
@@ -29,17 +30,7 @@ async function heapBytes(): Promise<number> {
 t.test('ten thousand readers of a process that runs on', { timeout: 90_000 }, async (t) => {
   const { app, start, get: find } = await agent(t)
   const { processId } = await start('echo here; sleep 300')
-  const { stdout } = find(processId).logs
-  let watching = 0
-  const { watch } = stdout
-  stdout.watch = (onChange) => {
-    watching += 1
-    const stop = watch(onChange)
-    return () => {
-      watching -= 1
-      stop()
-    }
-  }
+  const watching = countWatches(find(processId).logs.stdout)
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
 
@@ -65,7 +56,7 @@ t.test('ten thousand readers of a process that runs on', { timeout: 90_000 }, as
       while (opened < last) await visit(opened++)
     }
     await Promise.all(Array.from({ length: AT_ONCE }, visitor))
-    await until('every reader is gone', () => watching === 0)
+    await until('every reader is gone', () => watching() === 0)
   }
 
   await visits(1000)

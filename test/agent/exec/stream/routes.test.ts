@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { agent } from '../detached/support.ts'
 import { until } from '../exec-app.ts'
-import { eventReader, outputOf, parseEvents } from './support.ts'
+import { countWatches, eventReader, outputOf, parseEvents } from './support.ts'
 
 const EVENTS = 'text/event-stream'
 
@@ -80,17 +80,7 @@ t.test('what is asked wrongly is refused', async (t) => {
 t.test('a reader that leaves ends its stream, and an agent that stops ends all of them', async (t) => {
   const { app, start, close, get: find } = await agent(t)
   const { processId } = await start('sleep 64')
-  let watching = 0
-  const { stdout } = find(processId).logs
-  const { watch } = stdout
-  stdout.watch = (onChange) => {
-    watching += 1
-    const stop = watch(onChange)
-    return () => {
-      watching -= 1
-      stop()
-    }
-  }
+  const watching = countWatches(find(processId).logs.stdout)
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
   const open = async () => {
@@ -101,9 +91,9 @@ t.test('a reader that leaves ends its stream, and an agent that stops ends all o
     return { request, events }
   }
   const leaves = await open()
-  await until('the stream watches', () => watching === 1)
+  await until('the stream watches', () => watching() === 1)
   leaves.request.on('error', () => undefined).destroy()
-  await until('nobody watches', () => watching === 0)
+  await until('nobody watches', () => watching() === 0)
   const stays = await open()
   const cut = t.rejects(
     stays.events.next(),
@@ -112,5 +102,5 @@ t.test('a reader that leaves ends its stream, and an agent that stops ends all o
   )
   await close()
   await cut
-  t.equal(watching, 0)
+  t.equal(watching(), 0)
 })

@@ -153,3 +153,18 @@ export function outputOf(
   }
   return { text, nextOffset }
 }
+
+/** How many readers of a log are told of changes now. To be called before there are any. */
+export function countWatches(log: OutputLog): () => number {
+  let watching = 0
+  const { watch } = log
+  log.watch = (onChange) => {
+    watching += 1
+    const stop = watch(onChange)
+    return () => {
+      watching -= 1
+      stop()
+    }
+  }
+  return () => watching
+}
