@@ -41,6 +41,8 @@ export function createHandle(options: HandleOptions): Handle {
   const ended = Promise.withResolvers<ProcessEnd>()
   const sizes: Partial<Record<StreamName, number>> = {}
   const marks: Marks = {}
+  // A script adopts no orphans; its children but for the command are what it writes the end with, and not to be ended.
+  const keeper = meta.runner === 'native' ? { keeper: started.runner } : {}
   let end: ProcessEnd | null = null
   let limit: NodeJS.Timeout | undefined
   let ending: Promise<Killed> | undefined
@@ -91,11 +93,7 @@ export function createHandle(options: HandleOptions): Handle {
       // On a full disk above all a process must be ended; only an agent that dies now forgets why it was.
       log.error({ err: error, processId }, `that a ${mark} was begun could not be written down`),
     )
-    const { signal, survivors } = await terminateTree({
-      ...started.command,
-      processId,
-      keeper: started.runner,
-    })
+    const { signal, survivors } = await terminateTree({ ...started.command, processId, ...keeper })
     if (survivors.length > 0) log.warn({ processId, survivors }, 'processes outlived SIGKILL')
     if (survivors.includes(started.command.pid))
       throw new ApiError('exec_failed', 'The command cannot be ended.')
@@ -143,7 +141,7 @@ export function createHandle(options: HandleOptions): Handle {
       check()
       if (end === null) return begin('kill')
       // It has ended, and its pid may be another's by now: what it left behind is known by its mark and its keeper.
-      await terminateTree({ pid: started.command.pid, startTime: 0, processId, keeper: started.runner })
+      await terminateTree({ pid: started.command.pid, startTime: 0, processId, ...keeper })
       return { wasRunning: false, signal: null }
     },
     async close() {
