@@ -2,7 +2,7 @@
 import { type FSWatcher, fstatSync, readSync, statSync, watch } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { headOf } from './ring.ts'
-import type { OutputLog } from './types.ts'
+import type { LogBytes, OutputLog } from './types.ts'
 
 /** Where the system has no watch left to give. */
 const POLL_MS = 200
@@ -26,6 +26,26 @@ export function openLog({ path, keepBytes, finalSize }: LogOptions): OutputLog {
   const changed = () => {
     for (const reader of [...readers]) reader()
   }
+  /**
+   * A hole reads as zeros: what has become one must not pass for output. `size` is of after the reading, so that what was
+   * given up in the meantime counts too. null when that is all of it.
+   */
+  const keptOf = (offset: number, read: Buffer, size: number): LogBytes | null => {
+    const bytes = offset + read.length <= size ? read : read.subarray(0, Math.max(0, size - offset))
+    const head = headOf(size, keepBytes)
+    if (head <= offset) return { offset, bytes }
+    return head - offset < bytes.length ? { offset: head, bytes: bytes.subarray(head - offset) } : null
+  }
+
+  function readNow(from: number, max: number): LogBytes | null {
+    const fd = file.fd()
+    if (fd === undefined || finalSize() !== null || from < seenSize - FRESH_BYTES) return null
+    const wanted = Math.min(max, FRESH_BYTES)
+    const bytesRead = readSync(fd, scratch, 0, wanted, from)
+    // One that came up short has met the end, and knows the size.
+    seenSize = bytesRead > 0 && bytesRead < wanted ? from + bytesRead : fstatSync(fd).size
+    return keptOf(from, scratch.subarray(0, bytesRead), seenSize)
+  }
 
   return {
     path,
@@ -34,24 +54,20 @@ export function openLog({ path, keepBytes, finalSize }: LogOptions): OutputLog {
     async read(from, max) {
       try {
         const handle = await file.use()
+        const now = readNow(from, max)
+        if (now !== null) return { offset: now.offset, bytes: Buffer.from(now.bytes) }
         for (let offset = from; ; ) {
-          const fresh = finalSize() === null && offset >= seenSize - FRESH_BYTES
-          const read = fresh ? readNow(handle.fd, offset, max) : await readLater(handle, offset, max)
-          // A hole reads as zeros: what has become one must not pass for output. Asked after the reading, so that what
-          // was given up in the meantime counts too.
-          const size = clamp(fstatSync(handle.fd).size)
-          seenSize = size
-          const head = headOf(size, keepBytes)
-          const bytes = read.subarray(0, Math.max(0, size - offset))
-          const lost = head - offset
-          if (lost <= 0) return { offset, bytes }
-          if (lost < bytes.length) return { offset: head, bytes: bytes.subarray(lost) }
-          offset = head
+          const read = await readLater(handle, offset, max)
+          seenSize = clamp(fstatSync(handle.fd).size)
+          const kept = keptOf(offset, read, seenSize)
+          if (kept !== null) return kept
+          offset = headOf(seenSize, keepBytes)
         }
       } finally {
         file.release()
       }
     },
+    readNow,
     watch(onChange) {
       const reader = () => onChange()
       readers.add(reader)
@@ -69,14 +85,8 @@ export function openLog({ path, keepBytes, finalSize }: LogOptions): OutputLog {
   }
 }
 
-/** Read to by whoever reads now, and by nobody else until it is copied. */
-const scratch = Buffer.allocUnsafeSlow(FRESH_BYTES)
-
 /** What was written a moment ago is in memory: fetching it takes less than a trip to the thread pool. */
-function readNow(fd: number, offset: number, max: number): Buffer {
-  const bytesRead = readSync(fd, scratch, 0, Math.min(max, FRESH_BYTES), offset)
-  return Buffer.from(scratch.subarray(0, bytesRead))
-}
+const scratch = Buffer.allocUnsafeSlow(FRESH_BYTES)
 
 async function readLater(handle: FileHandle, offset: number, max: number): Promise<Buffer> {
   const length = Math.min(max, fstatSync(handle.fd).size - offset)
@@ -88,23 +98,38 @@ async function readLater(handle: FileHandle, offset: number, max: number): Promi
 /** A file that is open while someone uses it: each use() is followed by one release(), also where it failed. */
 function sharedFile(path: string) {
   let users = 0
-  let opened: Promise<FileHandle> | undefined
+  let opening: Promise<FileHandle> | undefined
+  let opened: FileHandle | undefined
   return {
     use(): Promise<FileHandle> {
       users++
-      opened ??= open(path, 'r').catch((error: unknown) => {
-        opened = undefined
-        throw error
-      })
-      return opened
+      opening ??= begin()
+      return opening
     },
+    /** undefined while it is not open. */
+    fd: () => opened?.fd,
     release(): void {
       users--
       if (users > 0) return
       // Where it could not be opened, who asked for it has been told; nothing is lost when a reader's close fails.
-      void opened?.then((handle) => handle.close()).catch(() => undefined)
+      void opening?.then((handle) => handle.close()).catch(() => undefined)
+      opening = undefined
       opened = undefined
     },
+  }
+
+  function begin(): Promise<FileHandle> {
+    const begun = open(path, 'r').then(
+      (handle) => {
+        if (opening === begun) opened = handle
+        return handle
+      },
+      (error: unknown) => {
+        if (opening === begun) opening = undefined
+        throw error
+      },
+    )
+    return begun
   }
 }
 

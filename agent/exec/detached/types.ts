@@ -15,6 +15,8 @@ export type ProcessEnd = {
   finishedAt: number | null
 }
 
+export type LogBytes = { offset: number; bytes: Buffer }
+
 /** One stream of a process as a file. Offsets count bytes from the first that was ever written and never move. */
 export type OutputLog = {
   readonly path: string
@@ -26,7 +28,12 @@ export type OutputLog = {
    * Up to `max` bytes from `from`, or from the head where that is later: `offset` says from where. Empty at the end of
    * what was written so far. Never answers with bytes that were given up while it read.
    */
-  read(from: number, max: number): Promise<{ offset: number; bytes: Buffer }>
+  read(from: number, max: number): Promise<LogBytes>
+  /**
+   * The same without waiting, for who watches the log and stands near its end; null when the disk may have to be asked.
+   * The bytes are to be used at once: the next call, for whatever log, overwrites them.
+   */
+  readNow(from: number, max: number): LogBytes | null
   /** Calls back when there may be more to read, soon after it was written. Returns what ends that. */
   watch(onChange: () => void): () => void
 }

@@ -1,7 +1,7 @@
 // A reader's place in one log, and whether there may be more behind it.
 import { STREAM_CHUNK_BYTES } from '../../../shared/api/processes.ts'
 import { unfinishedBytes } from '../../../shared/utf8.ts'
-import type { OutputLog, StreamName } from '../detached/types.ts'
+import type { LogBytes, OutputLog, StreamName } from '../detached/types.ts'
 import { type Encoding, encodeOutput, type Offsets } from './event.ts'
 
 export type Cursor = {
@@ -11,37 +11,62 @@ export type Cursor = {
   dirty: boolean
 }
 
-/** What a cursor found: the bytes of the next event, and where they begin. */
-type Found = { cursor: Cursor; offset: number; bytes: Buffer }
+/** What a stream's events are made of. `offsets` move with what is told. */
+export type Reading = { cursors: readonly Cursor[]; offsets: Offsets; encoding: Encoding }
 
-/** @param complete the process has ended: what is halved now stays so */
-async function look(cursor: Cursor, from: number, encoding: Encoding, complete: boolean): Promise<Found> {
-  // Before the reading: a change in the meantime makes it dirty again.
-  cursor.dirty = false
-  const { offset, bytes } = await cursor.log.read(from, STREAM_CHUNK_BYTES)
-  // A read that came upon a head given up may stop short of the end.
-  if (bytes.length === STREAM_CHUNK_BYTES || (offset !== from && bytes.length > 0)) cursor.dirty = true
-  const last = bytes.length < STREAM_CHUNK_BYTES && complete
-  const held = encoding === 'utf8' && !last ? unfinishedBytes(bytes) : 0
-  return { cursor, offset, bytes: held === 0 ? bytes : bytes.subarray(0, bytes.length - held) }
-}
-
-/** The next event of each log that may have one; moves `offsets`. Both get the same share. */
-export async function nextOutput(
-  cursors: readonly Cursor[],
-  offsets: Offsets,
-  encoding: Encoding,
-  complete: boolean,
-): Promise<string> {
-  const dirty = cursors.filter((cursor) => cursor.dirty)
-  const found = await Promise.all(
-    dirty.map((cursor) => look(cursor, offsets[cursor.name], encoding, complete)),
-  )
+/**
+ * The next event of each log that may have one, without waiting; null where the disk may have to be asked. Of a process
+ * that runs: what is halved may be completed later.
+ */
+export function outputNow({ cursors, offsets, encoding }: Reading): string | null {
   let events = ''
-  for (const { cursor, offset, bytes } of found) {
-    if (bytes.length === 0) continue
-    offsets[cursor.name] = offset + bytes.length
-    events += encodeOutput(cursor.name, offsets, bytes, encoding)
+  for (const cursor of cursors) {
+    if (!cursor.dirty) continue
+    const read = cursor.log.readNow(offsets[cursor.name], STREAM_CHUNK_BYTES)
+    // What was made before it is told first.
+    if (read === null) return events === '' ? null : events
+    events += tell(cursor, offsets, read, encoding, false)
   }
   return events
+}
+
+/** The same, however long it takes. Both logs get the same share. @param complete the process has ended */
+export async function nextOutput(reading: Reading, complete: boolean): Promise<string> {
+  const { cursors, offsets, encoding } = reading
+  const dirty = cursors.filter((cursor) => cursor.dirty)
+  const found = await Promise.all(
+    dirty.map((cursor) => {
+      // Before the reading: a change in the meantime makes it dirty again.
+      cursor.dirty = false
+      return cursor.log.read(offsets[cursor.name], STREAM_CHUNK_BYTES)
+    }),
+  )
+  let events = ''
+  for (const [index, cursor] of dirty.entries()) {
+    const read = found[index]
+    if (read === undefined) continue
+    const changed = cursor.dirty
+    events += tell(cursor, offsets, read, encoding, complete)
+    cursor.dirty ||= changed
+  }
+  return events
+}
+
+/** The event of what was read, if any. Leaves the cursor dirty when more is there for sure. */
+function tell(
+  cursor: Cursor,
+  offsets: Offsets,
+  { offset, bytes }: LogBytes,
+  encoding: Encoding,
+  complete: boolean,
+): string {
+  const { name } = cursor
+  const isWhole = bytes.length === STREAM_CHUNK_BYTES
+  // A read that came upon a head given up may stop short of the end.
+  cursor.dirty = isWhole || (offset !== offsets[name] && bytes.length > 0)
+  const held = encoding === 'utf8' && (isWhole || !complete) ? unfinishedBytes(bytes) : 0
+  const told = held === 0 ? bytes : bytes.subarray(0, bytes.length - held)
+  if (told.length === 0) return ''
+  offsets[name] = offset + told.length
+  return encodeOutput(name, offsets, told, encoding)
 }

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import type { StreamEvents } from '../../../shared/api/processes.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import type { DetachedProcess, ProcessEnd, StreamName } from '../detached/types.ts'
-import { type Cursor, nextOutput } from './cursor.ts'
+import { type Cursor, nextOutput, outputNow } from './cursor.ts'
 import { type Encoding, encodeEvent, type Offsets } from './event.ts'
 import { onEnd } from './on-end.ts'
 import { type StreamTime, systemTime } from './time.ts'
@@ -24,43 +24,38 @@ export type EventStreamOptions = {
 /** Small events are made ahead up to this. */
 const BUFFER_BYTES = 64 * 1024
 
+type Made = { events: string; last?: boolean }
+
 export function eventStream(options: EventStreamOptions): Readable {
   const { process, streams, encoding, onError, time = systemTime } = options
   const offsets = { ...options.offsets }
   const cursors: Cursor[] = streams.map((name) => ({ name, log: process.logs[name], dirty: true }))
+  const reading = { cursors, offsets, encoding }
   const reconnectAt = time.now() + LIMITS.streamReconnectMs
   let lastEventAt = time.now()
-  let attached = false
+  /** The reader has room. */
+  let wanted = false
+  /** An event is being made. */
+  let busy = false
   let ending = false
   let unwatch: (() => void)[] = []
   let cancelTimer: (() => void) | undefined
-  let wake: (() => void) | undefined
 
   const stream = new Readable({
     highWaterMark: BUFFER_BYTES,
     read() {
-      produce().then(send, (error: unknown) => {
-        onError(error)
-        send({ events: encodeEvent('error', offsets, readFailure(error)), last: true })
-      })
+      wanted = true
+      advance()
     },
     destroy(error, done) {
       stopWatching()
       forgetEnd()
       cancelTimer?.()
-      wake?.()
       done(error)
     },
   })
-  const forgetEnd = onEnd(process, () => wake?.())
+  const forgetEnd = onEnd(process, advance)
 
-  const send = ({ events, last = false }: { events: string; last?: boolean }) => {
-    if (stream.destroyed) return
-    lastEventAt = time.now()
-    const wanted = stream.push(Buffer.from(events))
-    if (last) stream.push(null)
-    else if (!wanted) stopWatching()
-  }
   const allDirty = () => {
     for (const cursor of cursors) cursor.dirty = true
   }
@@ -68,7 +63,7 @@ export function eventStream(options: EventStreamOptions): Readable {
     unwatch = cursors.map((cursor) =>
       cursor.log.watch(() => {
         cursor.dirty = true
-        wake?.()
+        advance()
       }),
     )
     // What came before the watch was in place.
@@ -78,34 +73,64 @@ export function eventStream(options: EventStreamOptions): Readable {
     for (const stop of unwatch) stop()
     unwatch = []
   }
-  /** Until there may be something to send. */
-  const idle = () =>
-    new Promise<void>((resolve) => {
-      wake = () => {
-        wake = undefined
-        resolve()
-      }
-      // One timer at a time, also under thousands of events a second: it looks for itself whether it came too early.
-      cancelTimer ??= time.after(
-        Math.min(lastEventAt + LIMITS.streamHeartbeatMs, reconnectAt) - time.now(),
-        () => {
-          cancelTimer = undefined
-          wake?.()
-        },
-      )
-    })
 
-  async function attach(): Promise<string> {
-    attached = true
+  /** Makes events while there are any and the reader has room. Whoever has news calls it. */
+  function advance(): void {
+    if (busy) return
+    busy = true
+    try {
+      while (wanted && !stream.destroyed) {
+        const made = make()
+        if (made === null) break
+        if (made instanceof Promise) {
+          made.then(goOn, fail)
+          return
+        }
+        send(made)
+      }
+      busy = false
+    } catch (error) {
+      fail(error)
+    }
+  }
+  const goOn = (made: Made) => {
+    busy = false
+    send(made)
+    advance()
+  }
+  const fail = (error: unknown) => {
+    onError(error)
+    send({ events: encodeEvent('error', offsets, readFailure(error)), last: true })
+  }
+  function send({ events, last = false }: Made): void {
+    if (stream.destroyed) return
+    if (events !== '') {
+      lastEventAt = time.now()
+      wanted = stream.push(Buffer.from(events))
+    }
+    if (last) {
+      wanted = false
+      stream.push(null)
+    }
+    if (!wanted) stopWatching()
+  }
+
+  let make: () => Made | Promise<Made> | null = () => {
+    make = next
+    return attach()
+  }
+  async function attach(): Promise<Made> {
     for (const { name, log } of cursors) {
       if (offsets[name] > 0) offsets[name] = Math.min(offsets[name], await log.size())
     }
-    return encodeEvent('attached', offsets, { processId: process.processId, ...named(offsets) })
+    return {
+      events: encodeEvent('attached', offsets, { processId: process.processId, ...named(offsets) }),
+    }
   }
 
-  async function produce(): Promise<{ events: string; last?: boolean }> {
-    if (!attached) return { events: await attach() }
-    while (!stream.destroyed) {
+  /** null: there is nothing to tell. */
+  function next(): Made | Promise<Made> | null {
+    for (;;) {
       if (time.now() >= reconnectAt)
         return { events: encodeEvent('reconnect', offsets, named(offsets)), last: true }
       // Before the reading: the logs of an ended process are complete.
@@ -114,19 +139,33 @@ export function eventStream(options: EventStreamOptions): Readable {
         ending = true
         allDirty()
       }
-      const events = await nextOutput(cursors, offsets, encoding, end !== null)
-      if (events !== '' || stream.destroyed) return { events }
-      if (cursors.some(({ dirty }) => dirty)) continue
-      if (end !== null) return { events: encodeEvent('exit', offsets, exitData(end, offsets)), last: true }
-      if (time.now() - lastEventAt >= LIMITS.streamHeartbeatMs) {
+      if (cursors.some(({ dirty }) => dirty)) {
+        const events = end === null ? outputNow(reading) : null
+        if (events === null) return nextOutput(reading, end !== null).then((events) => ({ events }))
+        if (events !== '') return { events }
+      } else if (end !== null) {
+        return { events: encodeEvent('exit', offsets, exitData(end, offsets)), last: true }
+      } else if (time.now() - lastEventAt >= LIMITS.streamHeartbeatMs) {
         // And a look at both, should the system have failed to tell of a change.
         allDirty()
         return { events: encodeEvent('heartbeat', offsets, {}) }
+      } else if (unwatch.length === 0) {
+        watch()
+      } else {
+        setTimer()
+        return null
       }
-      if (unwatch.length === 0) watch()
-      else if (process.end === null) await idle()
     }
-    return { events: '' }
+  }
+  /** One timer at a time, also under thousands of events a second: it looks for itself whether it came too early. */
+  function setTimer(): void {
+    cancelTimer ??= time.after(
+      Math.min(lastEventAt + LIMITS.streamHeartbeatMs, reconnectAt) - time.now(),
+      () => {
+        cancelTimer = undefined
+        advance()
+      },
+    )
   }
 
   return stream

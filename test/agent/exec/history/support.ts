@@ -77,6 +77,7 @@ function fakeLog() {
       const offset = Math.max(from, head)
       return { offset, bytes: bytes.subarray(offset, offset + max) }
     },
+    readNow: () => null,
     watch(onChange) {
       watchers.add(onChange)
       return () => void watchers.delete(onChange)

@@ -8,21 +8,27 @@ import type {
 } from '../../../../agent/exec/detached/types.ts'
 import type { StreamTime } from '../../../../agent/exec/stream/time.ts'
 
+/** What is as close to the end is read without waiting. */
+const NEAR_BYTES = 1000
+
 /** A log that gives up its head beyond `keep` bytes. */
 function memoryLog(keep: number) {
   let bytes = Buffer.alloc(0)
   const watchers = new Set<() => void>()
   const head = () => Math.max(0, bytes.length - keep)
   let failure: Error | undefined
+  const readNow = (from: number, max: number) => {
+    if (failure) throw failure
+    const offset = Math.max(from, head())
+    return { offset, bytes: bytes.subarray(offset, offset + max) }
+  }
   const log: OutputLog = {
     path: '/memory',
     head,
     size: async () => bytes.length,
-    async read(from, max) {
-      if (failure) throw failure
-      const offset = Math.max(from, head())
-      return { offset, bytes: bytes.subarray(offset, offset + max) }
-    },
+    read: async (from, max) => readNow(from, max),
+    // As on a disk: only near the end, and never of what lies further back.
+    readNow: (from, max) => (bytes.length - from < NEAR_BYTES ? readNow(from, max) : null),
     watch(onChange) {
       const watcher = () => onChange()
       watchers.add(watcher)
