@@ -5,15 +5,18 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Boxwood } from './support/boxwood.ts'
-import { type Follow, type Followed, followOverBoxwood, followOverSsh } from './support/followers.ts'
+import { type Follow, followOverBoxwood, followOverSsh } from './support/followers.ts'
 import type { SshBench } from './support/ssh.ts'
 import { duration, median, quantile, round } from './support/stats.ts'
 import type { Table } from './support/table.ts'
 
 const STAMPS = 1000
-/** Not counted: both sides are as they are after a while of use. */
-const WARM_UP = 1000
-const TURNS = 3
+/** Before them in each turn, written faster and not counted. */
+const WARM_UP = 20_000
+const DELAY_TURNS = 5
+/** Ahead of those, and not counted: all programs are as they are after minutes of use. */
+const WARM_UP_TURNS = 1
+const RATE_TURNS = 3
 const LINES = 300_000
 const STREAMS = 64
 const GIVE_UP_MS = 120_000
@@ -22,8 +25,16 @@ const GIVE_UP_MS = 120_000
 const after = (go: string, script: string) =>
   `while [ ! -e ${go} ]; do sleep 0.02; done; ${script}; sleep 600`
 
-/** One program that writes the time, in seconds since the epoch, again and again, and what arrives of it first. */
-const STAMPER = `perl -MTime::HiRes=time,sleep -e '$|=1; for(1..${WARM_UP + STAMPS}){printf "%.6f\\n",time; sleep 0.005}'`
+/**
+ * Writes the time again and again, in seconds by the clock that nobody sets, which is process.hrtime's. While the last
+ * ones are written, everything in between sleeps and has to be woken.
+ */
+const STAMPER = `perl -MTime::HiRes=clock_gettime,CLOCK_MONOTONIC,sleep -e '
+  $| = 1;
+  for (1..${WARM_UP + STAMPS}) {
+    printf "%.6f\\n", clock_gettime(CLOCK_MONOTONIC);
+    sleep($_ < ${WARM_UP} ? 0.0004 : 0.005);
+  }'`
 
 /** Lines of 64 bytes, each by a write of its own. */
 const lines = (count: number) => `awk 'BEGIN{for(i=0;i<${count};i++){printf "%063d\\n",i; fflush()}}'`
@@ -37,13 +48,14 @@ async function latencies(follow: Follow, name: string, gate: Gate): Promise<numb
   const followed = await follow(name, after(gate.go, STAMPER))
   const all = new Promise<void>((resolve) => {
     followed.onText((text) => {
-      const now = performance.timeOrigin + performance.now()
+      const now = Number(process.hrtime.bigint()) / 1e6
       for (const [stamp] of text.matchAll(/\d+\.\d{6}/g)) samples.push(now - Number(stamp) * 1000)
       if (samples.length >= WARM_UP + STAMPS) resolve()
     })
   })
   await gate.open()
-  await withDeadline(all, followed)
+  await withDeadline(all)
+  await followed.close()
   return samples.slice(WARM_UP)
 }
 
@@ -65,16 +77,16 @@ async function rate(follow: Follow, name: string, gate: Gate, streams: number) {
   )
   const ms = await duration(async () => {
     await gate.open()
-    await withDeadline(Promise.all(arrived), ...all)
+    await withDeadline(Promise.all(arrived))
   })
+  await Promise.all(all.map(({ close }) => close()))
   return (count * streams * 1000) / ms
 }
 
-async function withDeadline(work: Promise<unknown>, ...followed: Followed[]): Promise<void> {
+async function withDeadline(work: Promise<unknown>): Promise<void> {
   const timer = Promise.withResolvers<never>()
   const timeout = setTimeout(() => timer.reject(new Error('not everything arrived')), GIVE_UP_MS)
   await Promise.race([work, timer.promise]).finally(() => clearTimeout(timeout))
-  await Promise.all(followed.map(({ close }) => close()))
 }
 
 export async function benchStream(boxwood: Boxwood, ssh: SshBench | null): Promise<Table[]> {
@@ -98,32 +110,40 @@ export async function benchStream(boxwood: Boxwood, ssh: SshBench | null): Promi
           },
         ]
       : []),
-  ].map((contender) => ({ ...contender, ms: [] as number[], one: [] as number[], many: [] as number[] }))
+  ].map((contender) => ({
+    ...contender,
+    p50: [] as number[],
+    p99: [] as number[],
+    one: [] as number[],
+    many: [] as number[],
+  }))
 
-  for (let turn = 0; turn < TURNS; turn++)
-    for (const { follow, gate, ms, one, many } of contenders) {
-      ms.push(...(await latencies(follow, `stamps-${turn}`, gate(`${turn}-stamps`))))
-      for (const [list, streams] of [
-        [one, 1],
-        [many, STREAMS],
-      ] as const)
-        list.push(await rate(follow, `lines-${turn}-${streams}`, gate(`${turn}-${streams}`), streams))
+  for (let turn = -WARM_UP_TURNS; turn < DELAY_TURNS; turn++)
+    for (const { follow, gate, p50, p99 } of contenders) {
+      const ms = await latencies(follow, `stamps-${turn}`, gate(`${turn}-stamps`))
+      if (turn < 0) continue
+      p50.push(median(ms))
+      p99.push(quantile(ms, 0.99))
+    }
+  for (let turn = 0; turn < RATE_TURNS; turn++)
+    for (const { follow, gate, one, many } of contenders) {
+      one.push(await rate(follow, `lines-${turn}-one`, gate(`${turn}-one`), 1))
+      many.push(await rate(follow, `lines-${turn}-many`, gate(`${turn}-many`), STREAMS))
     }
   await rm(dir, { recursive: true, force: true })
 
   const [ours] = contenders
   if (!ours) throw new Error('nothing was measured')
-  const p50 = median(ours.ms)
   return [
     {
       title: 'From a line written on the box to its arrival at the client',
       columns: ['', 'p50 ms', 'p99 ms', '× Boxwood at p50', '× Boxwood at p99'],
-      rows: contenders.map(({ name, ms }) => [
+      rows: contenders.map(({ name, p50, p99 }) => [
         name,
-        round(median(ms)),
-        round(quantile(ms, 0.99)),
-        round(median(ms) / p50),
-        round(quantile(ms, 0.99) / quantile(ours.ms, 0.99)),
+        round(median(p50)),
+        round(median(p99)),
+        round(median(p50) / median(ours.p50)),
+        round(median(p99) / median(ours.p99)),
       ]),
     },
     {
