@@ -9,7 +9,7 @@ import { newUuid } from '../shared/ids.ts'
 const schema = z.object({
   /** Names the spool of reports: a new one when this file was lost. */
   epoch: z.string().min(1).max(64),
-  /** Reports up to here are the coordinator's; numbering never goes back below. */
+  /** Reports up to here are the coordinator's, and perhaps some more; numbering never goes back below. */
   ackedSeq: z.int().min(0),
   /** Of the machine's boot in which the spool was written last. */
   bootId: z.string().max(64).optional(),

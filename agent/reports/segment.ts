@@ -9,6 +9,8 @@ export type Segment = {
   lastSeq: number
   /** Bytes that are on the disk for sure. Whatever lies behind them is not there. */
   bytes: number
+  /** So many of them are acknowledged. Of a segment that is written to; the others are deleted then. */
+  acked: number
 }
 
 const NAME = /^([0-9]{16})\.ndjson$/
@@ -16,7 +18,7 @@ const NEWLINE = 10
 
 export function newSegment(folder: string, firstSeq: number): Segment {
   const path = join(folder, `${String(firstSeq).padStart(16, '0')}.ndjson`)
-  return { path, firstSeq, lastSeq: firstSeq - 1, bytes: 0 }
+  return { path, firstSeq, lastSeq: firstSeq - 1, bytes: 0, acked: 0 }
 }
 
 /** The first number of a segment by its file's name, or null for another file. */

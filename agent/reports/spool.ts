@@ -50,6 +50,11 @@ export type Spool = {
 const MiB = 1024 * 1024
 /** A few long lines, or hundreds of short ones. */
 const READ_BYTES = 256 * 1024
+/**
+ * The file that is written to is deleted only beyond this: one made, one deleted and a number remembered for every few
+ * reports is most of what a spool asks of a disk. After a kill as much is told again, which the coordinator takes once.
+ */
+const KEPT_BYTES = 64 * 1024
 /** Above all that could have been written in the last seconds before a power cut. */
 const PASSED_OVER = 1_000_000
 
@@ -69,6 +74,8 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   }
   const roomBytes = maxBytes / 2
   let size = segments.reduce((sum, segment) => sum + segment.bytes, 0)
+  let acked = state.data.ackedSeq
+  /** Of the last segment. */
   let file: SpoolFile | null = null
   let closed = false
   // Acknowledging, giving up and closing take turns. Appending needs none: it is done when it returns.
@@ -99,8 +106,26 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
 
   async function remove(segment: Segment): Promise<void> {
     segments.splice(segments.indexOf(segment), 1)
-    size -= segment.bytes
+    size -= segment.bytes - segment.acked
     await unlink(segment.path)
+  }
+
+  /** Deletes what is acknowledged, but for a last segment of up to `kept` bytes. */
+  async function forget(kept: number): Promise<void> {
+    const last = segments.at(-1)
+    const done = segments.filter(({ lastSeq }) => lastSeq <= acked)
+    if (last !== undefined && file !== null && done.includes(last) && last.bytes <= kept) {
+      done.pop()
+      size -= last.bytes - last.acked
+      last.acked = last.bytes
+    }
+    if (done.length === 0) return
+    // First remembered, then deleted: else numbers could be given out twice.
+    await state.update({ ackedSeq: acked })
+    for (const segment of done) {
+      if (segment === segments.at(-1)) closeFile()
+      await remove(segment)
+    }
   }
 
   async function dropOldest(): Promise<void> {
@@ -150,7 +175,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     async read(cursor) {
       for (const segment of [...segments]) {
         if (segment.firstSeq < cursor.firstSeq) continue
-        const offset = segment.firstSeq === cursor.firstSeq ? cursor.offset : 0
+        const offset = Math.max(segment.acked, segment.firstSeq === cursor.firstSeq ? cursor.offset : 0)
         if (offset >= segment.bytes) continue
         const lines = await readLines(segment, offset, READ_BYTES)
         // Acknowledged or given up while we looked.
@@ -163,20 +188,19 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     acknowledge: (ack) =>
       inTurn(async () => {
         if (ack.epoch !== epoch || ack.seq > lastSeq) return false
-        if (ack.seq <= state.data.ackedSeq) return true
-        // First remembered, then deleted: else numbers could be given out twice.
-        await state.update({ ackedSeq: ack.seq })
-        for (const segment of [...segments]) {
-          if (segment.lastSeq > ack.seq) break
-          if (segment === segments.at(-1)) closeFile()
-          await remove(segment)
-        }
+        if (ack.seq <= acked) return true
+        acked = ack.seq
+        await forget(KEPT_BYTES)
         if (size <= roomBytes) news.tellRoom()
         return true
       }),
     close: () =>
       inTurn(async () => {
         closed = true
+        // Else the next agent tells it again.
+        await forget(0).catch((err: unknown) =>
+          log.error({ err }, 'what is acknowledged could not be deleted'),
+        )
         closeFile()
       }),
   }

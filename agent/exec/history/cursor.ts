@@ -1,5 +1,6 @@
 // How far the record of a detached process has been told: a small file beside the process, for the next agent.
-import { readFile, writeFile } from 'node:fs/promises'
+import { closeSync, constants, openSync, writeSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 
@@ -38,5 +39,16 @@ export async function readCursor(folder: string, session: Session): Promise<Hist
   }
 }
 
-export const writeCursor = (folder: string, cursor: HistoryCursor): Promise<void> =>
-  writeFile(join(folder, FILE), JSON.stringify(cursor), { mode: 0o600 })
+/** More than a cursor ever is: what is written over another leaves nothing of it. */
+const BYTES = 512
+const { O_WRONLY, O_CREAT } = constants
+
+/** In its place, and at once: a file that is emptied first makes some file systems write it to the disk when it is closed. */
+export function writeCursor(folder: string, cursor: HistoryCursor): void {
+  const fd = openSync(join(folder, FILE), O_WRONLY | O_CREAT, 0o600)
+  try {
+    writeSync(fd, JSON.stringify(cursor).padEnd(BYTES), 0)
+  } finally {
+    closeSync(fd)
+  }
+}

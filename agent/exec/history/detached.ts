@@ -8,6 +8,7 @@ import { type DetachedProcess, type DetachedProcesses, STREAMS } from '../detach
 import { createBell } from './bell.ts'
 import { type HistoryCursor, readCursor, writeCursor } from './cursor.ts'
 import { createNotes, type Notes, outputReports } from './notes.ts'
+import { createPace } from './pace.ts'
 import { startedReport } from './started.ts'
 
 export type DetachedRecorderOptions = {
@@ -15,7 +16,7 @@ export type DetachedRecorderOptions = {
   spool: Spool
   log: Logger
   bootId: string
-  /** At least this long between two looks at what a process wrote; 3 s unless told. What follows a pause is told at once. */
+  /** At least this long between two looks at what a process wrote; 3 s unless told. See pace.ts. */
   intervalMs?: number
 }
 
@@ -23,10 +24,6 @@ export type DetachedRecorder = {
   /** The next agent goes on where this one stopped. */
   close(): Promise<void>
 }
-
-/** Only the last 1 MiB is kept: so a process that writes much is told of less often, at about this many bytes a second. */
-const BYTES_PER_SECOND = 128 * 1024
-const LONGEST_PAUSE_MS = 8_000
 
 type Follower = {
   process: DetachedProcess
@@ -60,6 +57,7 @@ export function recordDetached(options: DetachedRecorderOptions): DetachedRecord
     if (cursor.finished) return
     const follower = { process, cursor, spool, notes, signal: closing.signal }
     const bell = createBell(process, closing.signal)
+    const pace = createPace(intervalMs)
     try {
       if (!(await tellStart(follower))) return
       while (!closing.signal.aborted) {
@@ -67,10 +65,11 @@ export function recordDetached(options: DetachedRecorderOptions): DetachedRecord
         const { end } = process
         const sent = await tellOutput(follower)
         if (end !== null) return await tellEnd(follower)
-        const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(intervalMs, (sent / BYTES_PER_SECOND) * 1000))
-        const next = performance.now() + pauseMs
+        const next = performance.now() + pace.pauseMs(sent)
         await bell.rung(cursor)
-        await bell.pause(next - performance.now())
+        const leftMs = next - performance.now()
+        pace.wrote(leftMs)
+        await bell.pause(leftMs)
       }
     } finally {
       bell.close()
@@ -92,7 +91,7 @@ async function tellStart({ process, cursor, notes, signal }: Follower): Promise<
   const report = startedReport({ record, command, cwd, pid, startedAt })
   if (!(await notes.noteAtLast(report, signal))) return false
   cursor.started = true
-  await writeCursor(process.folder, cursor)
+  writeCursor(process.folder, cursor)
   return true
 }
 
@@ -116,7 +115,7 @@ async function tellOutput({ process, cursor, spool, notes, signal }: Follower): 
       sent += bytes.length
     }
   }
-  if (sent > 0) await writeCursor(folder, cursor)
+  if (sent > 0) writeCursor(folder, cursor)
   return sent
 }
 
@@ -132,5 +131,5 @@ async function tellEnd({ process, cursor, notes, signal }: Follower): Promise<vo
   } as const
   if (!(await notes.appendAtLast(report, signal))) return
   cursor.finished = true
-  await writeCursor(folder, cursor)
+  writeCursor(folder, cursor)
 }

@@ -66,13 +66,42 @@ t.test('reports are numbered, kept across restarts and forgotten once acknowledg
   )
   t.ok(await spool.acknowledge({ epoch, seq: 4 }))
   t.same(await numbers(spool), [])
-  t.same(await readdir(join(path, 'reports')), [], 'nothing is left on the disk')
   await spool.close()
+  t.same(await readdir(join(path, 'reports')), [], 'nothing is left on the disk')
 
   spool = await reopen(path)
   await spool.append(report(5))
   t.same(await numbers(spool), [5], 'numbers go on after everything was forgotten and the agent restarted')
   await spool.close()
+})
+
+t.test('few reports cost no file each: the one they are in is deleted once it is worth it', async (t) => {
+  const path = await folder(t)
+  const files = () => readdir(join(path, 'reports'))
+  const spool = await reopen(path)
+  const { epoch } = spool
+  const state = await readFile(join(path, 'state.json'), 'utf8')
+  for (const seq of [1, 2, 3]) {
+    spool.note(report(seq))
+    t.same(await numbers(spool), [seq], 'what was acknowledged is not told again')
+    t.ok(await spool.acknowledge({ epoch, seq }))
+    t.same([spool.size(), (await files()).length], [0, 1])
+  }
+  t.equal(await readFile(join(path, 'state.json'), 'utf8'), state)
+
+  // As after a kill: nothing was closed.
+  const next = await reopen(path)
+  t.same(await numbers(next), [1, 2, 3], 'told again, under the same numbers')
+  t.ok(await next.acknowledge({ epoch, seq: 2 }))
+  t.same(await numbers(next), [1, 2, 3])
+  for (let seq = 4; seq <= 403; seq++) next.note(report(seq, 200))
+  t.ok(await next.acknowledge({ epoch, seq: 402 }))
+  t.equal((await numbers(next)).at(-1), 403)
+  t.ok(await next.acknowledge({ epoch, seq: 403 }))
+  t.same([next.size(), await files()], [0, []])
+  next.note(report(404))
+  t.same(await numbers(next), [404])
+  await next.close()
 })
 
 t.test('an acknowledgement for another spool or of the future changes nothing', async (t) => {
