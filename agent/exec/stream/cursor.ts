@@ -61,12 +61,13 @@ function tell(
   complete: boolean,
 ): string {
   const { name } = cursor
-  const isWhole = bytes.length === STREAM_CHUNK_BYTES
   // A read that came upon a head given up may stop short of the end.
-  cursor.dirty = isWhole || (offset !== offsets[name] && bytes.length > 0)
-  const held = encoding === 'utf8' && (isWhole || !complete) ? unfinishedBytes(bytes) : 0
+  const mayGoOn = bytes.length === STREAM_CHUNK_BYTES || (offset !== offsets[name] && bytes.length > 0)
+  cursor.dirty = mayGoOn
+  const held = encoding === 'utf8' && (mayGoOn || !complete) ? unfinishedBytes(bytes) : 0
   const told = held === 0 ? bytes : bytes.subarray(0, bytes.length - held)
-  if (told.length === 0) return ''
+  // Also where nothing is told: what was given up is behind it, and the next read goes on from the head.
   offsets[name] = offset + told.length
+  if (told.length === 0) return ''
   return encodeOutput(name, offsets, told, encoding)
 }

@@ -166,6 +166,25 @@ t.test('where the head was given up, the offset says so', async (t) => {
   t.match(exit, { event: 'exit', data: { stdoutOffset: 10 } })
 })
 
+t.test('a read that meets the head inside a character goes on from there', async (t) => {
+  for (const ended of [true, false]) {
+    const { process, stdout, end } = memoryProcess()
+    const text = `${'a'.repeat(10)}€uro`
+    stdout.append(text)
+    if (ended) end()
+    const { read, readNow } = stdout.log
+    // As when the first ten bytes were given up after the reader had asked for the first eleven.
+    const cut = { offset: 10, bytes: Buffer.from(text).subarray(10, 11) }
+    stdout.log.read = async (from, max) => (from < 10 ? cut : read(from, max))
+    stdout.log.readNow = (from, max) => (from < 10 ? cut : readNow(from, max))
+    const stream = eventStream({ ...ALL, process })
+    const events = eventReader(stream)
+    t.match(await events.next(), { event: 'attached', id: '0:0' })
+    t.match(await events.next(), { id: '16:0', data: { data: '€uro', offset: 10, nextOffset: 16 } })
+    stream.destroy()
+  }
+})
+
 t.test('15 seconds without an event: a heartbeat; after 10 minutes: reconnect', async (t) => {
   const { process, stdout } = memoryProcess()
   const { time, pass, timers } = stillTime()
