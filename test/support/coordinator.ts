@@ -1,10 +1,11 @@
 // A real coordinator in this process, on a free port with a data folder of its own, for tests over HTTP.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type Overrides, startCoordinator } from '../../coordinator/app.ts'
 import { loadConfig } from '../../coordinator/config.ts'
+import { removeTree } from '../../coordinator/lifecycle/providers/local/folders.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import { FakeWorld } from './fake-provider.ts'
 
@@ -56,7 +57,8 @@ export async function testCoordinator(t: Test, options: CoordinatorOptions = {})
   }
   t.teardown(async () => {
     await close()
-    if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true })
+    // Whatever a test let its box do to its folders.
+    if (options.dataDir === undefined) await removeTree(dataDir)
   })
 
   /** Any path of the coordinator. A string or bytes go as they are, anything else as JSON. */
