@@ -1,5 +1,6 @@
 // A WebSocket as a stream of bytes, the pipe under the tunnel's HTTP/2. Used alike by both ends.
 import { Duplex } from 'node:stream'
+import { freeBytes } from './free-bytes.ts'
 
 /** The part of ws's WebSocket that is needed, so that this folder depends on no library. */
 export type BinaryWebSocket = {
@@ -18,7 +19,8 @@ const COALESCE_BYTES = 64 * 1024
 
 /**
  * Wraps an open WebSocket. One message at a time is handed to the socket, so what ws buffers stays bounded by
- * the largest write. Destroying the stream terminates the WebSocket; a text frame destroys the stream.
+ * the largest write. Destroying the stream terminates the WebSocket; a text frame destroys the stream. What is written
+ * is freed once it is sent: HTTP/2 writes copies that nobody else has.
  */
 export function websocketDuplex(ws: BinaryWebSocket): Duplex {
   const duplex = new Duplex({
@@ -29,20 +31,30 @@ export function websocketDuplex(ws: BinaryWebSocket): Duplex {
       if (ws.isPaused) ws.resume()
     },
     write(chunk: Buffer, _encoding, done) {
-      ws.send(chunk, done)
+      send(chunk, done)
     },
     writev(entries, done) {
       const chunks = entries.map((entry) => entry.chunk as Buffer)
       const total = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
-      if (total <= COALESCE_BYTES) return ws.send(Buffer.concat(chunks, total), done)
-      for (const chunk of chunks.slice(0, -1)) ws.send(chunk, ignoreUntilLast)
-      ws.send(chunks[chunks.length - 1] ?? Buffer.alloc(0), done)
+      if (total <= COALESCE_BYTES) {
+        const whole = Buffer.concat(chunks, total)
+        for (const chunk of chunks) freeBytes(chunk)
+        return send(whole, done)
+      }
+      for (const chunk of chunks.slice(0, -1)) send(chunk, ignoreUntilLast)
+      send(chunks[chunks.length - 1] ?? Buffer.alloc(0), done)
     },
     destroy(error, done) {
       ws.terminate()
       done(error)
     },
   })
+  function send(chunk: Buffer, done: (error?: Error | null) => void): void {
+    ws.send(chunk, (error) => {
+      freeBytes(chunk)
+      done(error)
+    })
+  }
   ws.on('message', (data, isBinary) => {
     if (!isBinary || !Buffer.isBuffer(data)) {
       duplex.destroy(new Error('the peer sent a text frame'))

@@ -1,8 +1,6 @@
 // Gives the memory of passed-on bytes back as soon as they are sent, instead of when the garbage collector runs.
 import type { Readable, Writable } from 'node:stream'
-
-/** Smaller ones may share their memory with others, and cost little. */
-const LEAST_BYTES = 16 * 1024
+import { freeBytes } from '../../shared/free-bytes.ts'
 
 /**
  * For a sink that something is about to be piped into, and a source whose chunks nobody else keeps: each chunk's memory
@@ -15,12 +13,11 @@ export function releaseSent(sink: Writable): void {
     const release = () => {
       const sent = held
       held = []
-      for (const { buffer } of sent) if (buffer instanceof ArrayBuffer) buffer.transfer(0)
+      for (const chunk of sent) freeBytes(chunk)
     }
     source.on('data', (chunk: Buffer) => {
       if (sink.writableLength === 0) release()
-      const alone = chunk.byteOffset === 0 && chunk.byteLength === chunk.buffer.byteLength
-      if (alone && chunk.byteLength >= LEAST_BYTES) held.push(chunk)
+      held.push(chunk)
     })
     sink.on('drain', release)
     sink.once('close', release)
