@@ -4,6 +4,7 @@ import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { isDead, readProcess } from '../process-table.ts'
 import { type Termination, terminateTree } from '../terminate-tree.ts'
+import { openChanges } from './changes.ts'
 import { endOf, LOST, type Marks } from './end.ts'
 import { openLog } from './log.ts'
 import { type Mark, type Meta, readExit, readMark, type Started, writeMark } from './record.ts'
@@ -48,8 +49,14 @@ export function createHandle(options: HandleOptions): Handle {
   let ending: Promise<Killed> | undefined
   let closed = false
 
+  const changes = openChanges(folder)
   const logOf = (name: StreamName) =>
-    openLog({ path: `${folder}/${name}`, keepBytes, finalSize: () => sizes[name] ?? null })
+    openLog({
+      path: `${folder}/${name}`,
+      keepBytes,
+      finalSize: () => sizes[name] ?? null,
+      onWrite: (changed) => changes.watch(name, changed),
+    })
   const process: DetachedProcess = {
     processId,
     pid: started.command.pid,

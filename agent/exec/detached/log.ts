@@ -1,11 +1,10 @@
 // One stream of a detached process as a file that is read by offset while it is written and given up at its head.
-import { type FSWatcher, fstatSync, readSync, statSync, watch } from 'node:fs'
+import { fstatSync, readSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { headOf } from './ring.ts'
 import type { LogBytes, OutputLog } from './types.ts'
+import { watchFile } from './watch-file.ts'
 
-/** Where the system has no watch left to give. */
-const POLL_MS = 200
 /** At the end of a log that is being written. */
 const FRESH_BYTES = 256 * 1024
 
@@ -14,9 +13,12 @@ export type LogOptions = {
   keepBytes: number
   /** Its size when the process ended, null before: what comes later belongs to nobody. */
   finalSize(): number | null
+  /** Calls back soon after it was written to; by watching the file unless told. Returns what ends that. */
+  onWrite?(changed: () => void): () => void
 }
 
-export function openLog({ path, keepBytes, finalSize }: LogOptions): OutputLog {
+export function openLog(options: LogOptions): OutputLog {
+  const { path, keepBytes, finalSize, onWrite = (changed) => watchFile(path, changed) } = options
   const file = sharedFile(path)
   const readers = new Set<() => void>()
   let stopWatching: (() => void) | undefined
@@ -71,7 +73,7 @@ export function openLog({ path, keepBytes, finalSize }: LogOptions): OutputLog {
     watch(onChange) {
       const reader = () => onChange()
       readers.add(reader)
-      stopWatching ??= watchFile(path, changed)
+      stopWatching ??= onWrite(changed)
       // One that follows reads again and again: then it stays open. Whether it can be, the read will tell.
       file.use().catch(() => undefined)
       return () => {
@@ -135,23 +137,3 @@ function sharedFile(path: string) {
 
 /** One small call into the page cache of metadata: less than a trip to the thread pool. */
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
-
-/** Calls back at each change; by looking again and again where nothing can be watched. */
-export function watchFile(path: string, changed: (name: string | null) => void): () => void {
-  let watcher: FSWatcher | undefined
-  let timer: NodeJS.Timeout | undefined
-  const poll = () => {
-    watcher?.close()
-    timer ??= setInterval(() => changed(null), POLL_MS).unref()
-  }
-  try {
-    watcher = watch(path, { persistent: false }, (_event, name) => changed(name))
-    watcher.on('error', poll)
-  } catch {
-    poll()
-  }
-  return () => {
-    watcher?.close()
-    clearInterval(timer)
-  }
-}

@@ -11,13 +11,13 @@ import type { Activity } from '../../vitals/activity.ts'
 import { baseEnvironment } from '../environment.ts'
 import type { SpawnerKind } from '../spawner.ts'
 import { createHandle, type Handle } from './detached-process.ts'
-import { watchFile } from './log.ts'
 import { isTrash, type Meta, preventStart, readMeta, readStarted, removeFolder } from './record.ts'
 import { type Retention, surplus } from './retention.ts'
 import { bytesOnDisk, createBounds } from './ring.ts'
 import { createRunner, type RunnerKind } from './runner.ts'
 import { digestOf, startProcess } from './start.ts'
 import type { DetachedProcess, DetachedProcesses } from './types.ts'
+import { watchFile } from './watch-file.ts'
 
 export type DetachedOptions = {
   /** Absolute; made when it is not there. */

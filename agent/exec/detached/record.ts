@@ -4,7 +4,7 @@
 //   started       linked into place by the command's process just before it becomes the command (native/run.c)
 //   kill, timeout   when DELETE /exec or its time limit began to end it, written before the first signal
 //   exit          renamed into place by the runner
-//   stdout, stderr
+//   stdout, stderr, and changes: where the runner tells of writes to them (changes.ts)
 import { existsSync, linkSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

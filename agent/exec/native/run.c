@@ -9,6 +9,8 @@
 //             the command, so that of any number of runners for one folder at most one ever runs it
 //   stdout, stderr   what it printed. The runner is the only one who writes there: the command has pipes, because one
 //             that has a file loses it all at its first `echo oops >/dev/stderr`, which opens the file anew and empties it
+//   changes   a FIFO with a byte of the log's own for each time that something was added to one: who waits for output
+//             sleeps on reading from it. Nobody has to; what no longer goes in is said already
 //   exit      "EXITCODE SIGNAL FINISHED_MS STDOUT_BYTES STDERR_BYTES whole|cut", - for none; renamed into place
 // The environment is the command's, but for its mark, which the command carries as BOXWOOD_PROCESS_ID and the runner as
 // BOXWOOD_RUNNER_FOR: whoever ends the command's tree must not take the runner for a part of it.
@@ -39,6 +41,8 @@
 
 typedef struct {
   const char *name;
+  // What stands for it in `changes`.
+  char letter;
   // The read end of the command's pipe; -1 when nobody can write to it any more.
   int pipe;
   int file;
@@ -52,6 +56,8 @@ typedef struct {
 
 static char chunk[CHUNK];
 static int folder;
+// -1: there is none, and who follows a log has to watch the file.
+static int changes = -1;
 static long long keep;
 static int can_punch;
 static pid_t command;
@@ -102,6 +108,20 @@ static int has_ended(void) {
   return waitid(P_PID, command, &end, WEXITED | WNOHANG | WNOWAIT) == -1 || end.si_pid != 0;
 }
 
+static void open_changes(void) {
+  if (mkfifoat(folder, "changes", 0600) == -1 && errno != EEXIST) return;
+  // For reading too, as long as it runs: it opens without a reader, and no reader's end is the end of it.
+  changes = openat(folder, "changes", O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  if (changes == -1) unlinkat(folder, "changes", 0);
+  // All that a FIFO without a reader may take of the system's memory.
+  else fcntl(changes, F_SETPIPE_SZ, BLOCK);
+}
+
+static void say_changed(const Log *log) {
+  // That it is full says enough.
+  if (changes != -1 && write(changes, &log->letter, 1) == -1) return;
+}
+
 // A full disk stops the command like a pipe that nobody reads, until there is room again: nothing is lost by it.
 static void append(Log *log, const char *bytes, size_t length) {
   long long ended_at = 0;
@@ -110,6 +130,7 @@ static void append(Log *log, const char *bytes, size_t length) {
     if (written > 0) {
       bytes += written;
       length -= written;
+      say_changed(log);
       continue;
     }
     if (errno == EINTR) continue;
@@ -299,6 +320,7 @@ static void outlive(Log *logs, const sigset_t *waiting_mask, siginfo_t *end) {
     logs[i].full = 1;
     close(logs[i].file);
   }
+  if (changes != -1) close(changes);
   while (reap(end) || logs[0].pipe != -1 || logs[1].pipe != -1) wait_and_take(logs, waiting_mask);
 }
 
@@ -319,7 +341,7 @@ static int reported(int from, int nothing) {
 }
 
 static int run(char **arguments, char **environment, const char *id, int launcher) {
-  Log logs[2] = {{.name = "stdout"}, {.name = "stderr"}};
+  Log logs[2] = {{.name = "stdout", .letter = 'o'}, {.name = "stderr", .letter = 'e'}};
   char exit_name[64];
   int output[2], said[2];
   snprintf(exit_name, sizeof exit_name, "exit.%d", getpid());
@@ -331,6 +353,7 @@ static int run(char **arguments, char **environment, const char *id, int launche
     logs[i].pipe = ends[0];
     output[i] = ends[1];
   }
+  open_changes();
   int exit_file = reserve(exit_name);
   if (exit_file == -1 || pipe2(said, O_CLOEXEC) == -1) return errno;
 
