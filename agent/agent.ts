@@ -16,6 +16,7 @@ import { lockFolder } from './lock.ts'
 import { reportRoutes } from './reports/routes.ts'
 import { openSpool } from './reports/spool.ts'
 import { openState } from './state.ts'
+import { createStreamDialer } from './tunnel/stream-dialer.ts'
 import { createTransferDialer } from './tunnel/transfer-dialer.ts'
 import { startTunnel } from './tunnel/tunnel.ts'
 import { createActivity } from './vitals/activity.ts'
@@ -51,11 +52,14 @@ export async function startAgent(
   const sampler = createVitalsSampler({ home, clock, activity, env })
   const token = () => readToken(stateDir)
   const address = () => readUrl(stateDir, url)
-  const transfers = createTransferDialer({ boxId, readUrl: address, readToken: token })
+  const coordinator = { boxId, readUrl: address, readToken: token }
+  const transfers = createTransferDialer(coordinator)
+  const streams = createStreamDialer(coordinator)
+  const exec = { home, log, clock, activity, env, spawner, processes, recorder, streams }
   const app = buildAgentApp({
     log,
     routes: [
-      (scope) => execRoutes(scope, { home, log, clock, activity, env, spawner, processes, recorder }),
+      (scope) => execRoutes(scope, exec),
       (scope) => {
         scope.addHook('onRequest', async () => activity.touch())
         return fileRoutes(scope, { home, log, clock, transfers })

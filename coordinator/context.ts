@@ -132,6 +132,7 @@ export function createContext(base: Base, overrides: ContextOverrides = {}): Con
       ),
       tunnels,
       transfers: hub.transfers,
+      streams: hub.streams,
       boxes,
       recorder: commands.recorder,
       async waitUntilRunning(boxId, ms, signal) {

@@ -14,6 +14,8 @@ export const AGENT_VERSION = '0.1.0'
 /** On the coordinator: the WebSocket the agent opens, and where it fetches or brings a large body. */
 export const TUNNEL_PATH = '/agent/tunnel'
 export const TRANSFER_PATH = '/agent/transfers/'
+/** And the WebSocket it opens for what is followed. */
+export const STREAM_PATH = '/agent/streams/'
 
 /** Headers of the tunnel's upgrade request, next to `Authorization: Bearer <box token>`. */
 export const BOX_HEADER = 'boxwood-box'
@@ -22,7 +24,10 @@ export const PROTOCOL_HEADER = 'boxwood-protocol'
 export const INSTANCE_HEADER = 'boxwood-instance'
 export const AGENT_VERSION_HEADER = 'boxwood-agent-version'
 
-/** On a tunnel request for a file: the one-time id of the transfer, for a body that goes beside the tunnel. */
+/**
+ * On a tunnel request for a file or a stream: the one-time id of what goes beside the tunnel. An answer that repeats it is
+ * empty; in one that does not is the body.
+ */
 export const TRANSFER_HEADER = 'boxwood-transfer'
 /** Beside it, for an upload: how many bytes the transfer will have, where its sender said. */
 export const TRANSFER_LENGTH_HEADER = 'boxwood-transfer-length'

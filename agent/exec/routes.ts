@@ -5,6 +5,7 @@ import { type AgentExecRequest, agentExecRequest, EXEC_CODES } from '../../share
 import { type AgentStartRequest, agentStartRequest, type ExecStarted } from '../../shared/api/processes.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
+import type { StreamDialer } from '../tunnel/stream-dialer.ts'
 import type { Activity } from '../vitals/activity.ts'
 import { startedAnswer } from './detached/answers.ts'
 import { detachedRoutes } from './detached/routes.ts'
@@ -29,6 +30,8 @@ export type ExecDeps = {
   processes: DetachedProcesses
   /** Absent: synchronous commands are not recorded in the history. */
   recorder?: SyncRecorder
+  /** Absent: events are in the answer. */
+  streams?: StreamDialer
 }
 
 /**
@@ -38,7 +41,7 @@ export type ExecDeps = {
  * ended. What it left in the background when it ended by itself goes on.
  */
 export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<void> {
-  const { home, log, clock, activity, processes, recorder } = deps
+  const { home, log, clock, activity, processes, recorder, streams } = deps
   const spawner = createSpawner(deps.spawner)
   log.info({ spawner: spawner.kind }, 'commands can run')
   const run = { home, log, clock, spawner, recorder, baseEnv: baseEnvironment(home, deps.env ?? process.env) }
@@ -60,7 +63,7 @@ export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<
   }
 
   detachedRoutes(app, processes)
-  streamRoutes(app, { processes, log })
+  streamRoutes(app, { processes, log, dialer: streams })
 
   app.post('/exec', async (request, reply) => {
     const body = parseRequest(request.body)

@@ -2,13 +2,14 @@
 import type { CommandRecorder } from '../commands/recorder.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
-import type { Transfers, Tunnels } from '../tunnel/types.ts'
+import type { Streams, Transfers, Tunnels } from '../tunnel/types.ts'
 import type { EdgeLimiter } from './limits.ts'
 
 export type EdgeContext = {
   limiter: EdgeLimiter
   tunnels: Tunnels
   transfers: Transfers
+  streams: Streams
   boxes: {
     /** A live box by name or id, as far as the actor may see it; else rejects with not_found. */
     resolve(actor: Actor, nameOrId: string): Promise<BoxRow>

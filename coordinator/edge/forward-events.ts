@@ -1,6 +1,7 @@
 // A box's events on their way to a client: as fast as the client reads, and ended with an event whatever happens.
 import type { Readable, Writable } from 'node:stream'
 import type { StreamEvents } from '../../shared/api/processes.ts'
+import { LIMITS } from '../../shared/limits.ts'
 import { createEventFilter } from './event-filter.ts'
 
 export type Forwarding = {
@@ -13,12 +14,16 @@ export type Forwarding = {
   lifeMs: number
   /** How long a client that does not read may keep its connection after the end. */
   lingerMs?: number
+  /** How often a box that has nothing to tell sends a heartbeat. */
+  heartbeatMs?: number
 }
 
 /** A slow line may need this long for what was on its way. */
 const LINGER_MS = 30_000
 /** A coordinator that stops does not wait for clients that do not read. */
 const CLOSING_LINGER_MS = 1_000
+/** A box is gone that was to be heard this often, and was not. */
+const SILENT_HEARTBEATS = 3
 /** After its last event a box ends its stream by itself, or is made to. */
 const BOX_END_MS = 1_000
 
@@ -26,14 +31,16 @@ const event = <N extends keyof StreamEvents>(name: N, id: string, data: StreamEv
   `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`
 
 /**
- * Passes the events on until the last one, or until the box breaks a rule, is gone, or the time is up: then the client
+ * Passes the events on until the last one, or until the box breaks a rule, is gone or silent, or the time is up: then the client
  * is told by an `error` or a `reconnect`, from where it can go on. A client that leaves ends the box's stream.
  * @param client is ended, or destroyed
  */
 export function forwardEvents(box: Readable, client: Writable, options: Forwarding): void {
   const { processId, from, closing, lifeMs, lingerMs = LINGER_MS } = options
+  const { heartbeatMs = LIMITS.streamHeartbeatMs } = options
   const filter = createEventFilter(processId, from)
   let done = false
+  let silent = 0
 
   function end(last: string | null, linger: number): void {
     if (done) return
@@ -53,6 +60,7 @@ export function forwardEvents(box: Readable, client: Writable, options: Forwardi
   }
 
   const onData = (chunk: Buffer) => {
+    silent = 0
     let full = false
     for (const events of filter.push(chunk)) full = !client.write(events) || full
     const breach = filter.breach()
@@ -72,11 +80,19 @@ export function forwardEvents(box: Readable, client: Writable, options: Forwardi
     stop()
     box.destroy()
   }
+  // Counted, not timed: what came while nobody could listen is heard before the next look.
+  const pulse = setInterval(() => {
+    silent = box.isPaused() ? 0 : silent + 1
+    if (silent < SILENT_HEARTBEATS) return
+    box.destroy()
+    onGone()
+  }, heartbeatMs)
   const life = setTimeout(() => comeBack(lingerMs), lifeMs)
 
   function stop(): void {
     done = true
     clearTimeout(life)
+    clearInterval(pulse)
     closing.removeEventListener('abort', onClosing)
     client.off('drain', onDrain)
     client.off('close', onClientGone)

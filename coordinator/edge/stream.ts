@@ -1,14 +1,17 @@
 // GET /exec/{processId}/stream (spec §4.14): what a detached process prints, as server-sent events.
+import type { Readable } from 'node:stream'
 import { parseEventId, type StreamQuery, streamQuery } from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import { TRANSFER_HEADER } from '../../shared/protocol.ts'
 import { type Route, route } from '../http/route.ts'
+import type { Streams } from '../tunnel/types.ts'
 import { throwRefusal } from './box-answer.ts'
 import type { EdgeContext } from './context.ts'
 import { within } from './deadline.ts'
 import { forwardEvents } from './forward-events.ts'
 import { processParams } from './processes.ts'
-import { VISIT_ERRORS, visit } from './visit.ts'
+import { VISIT_ERRORS, type Visit, visit } from './visit.ts'
 
 /** A box answers with its head at once, whatever the process does. */
 const HEAD_MS = 30_000
@@ -27,6 +30,35 @@ function startId({ stdoutOffset = 0, stderrOffset = 0 }: StreamQuery, lastEventI
   return `${stdout}:${stderr}`
 }
 
+/**
+ * The box's events: on a connection that its agent dials for them, or in its answer where the agent knows only that.
+ * Rejects with what the box refused them with, and with box_unreachable.
+ */
+async function openEvents(
+  streams: Streams,
+  { box, tunnel, signal }: Visit,
+  path: string,
+  from: string,
+): Promise<Readable> {
+  const expected = streams.expect(box.id)
+  try {
+    return await within(HEAD_MS, signal, async (signal) => {
+      const headers = { 'last-event-id': from, [TRANSFER_HEADER]: expected.id }
+      const response = await tunnel.request({ method: 'GET', path, headers, signal })
+      if (response.status !== 200) return throwRefusal(response)
+      if (response.headers[TRANSFER_HEADER] !== expected.id) return response.body
+      response.body.resume()
+      signal.addEventListener('abort', expected.release, { once: true })
+      const events = await expected.dialed
+      if (!signal.aborted) return events
+      events.destroy()
+      throw signal.reason
+    })
+  } finally {
+    expected.release()
+  }
+}
+
 export function streamRoutes(context: EdgeContext): Route[] {
   const { closing } = context
   return [
@@ -43,18 +75,10 @@ export function streamRoutes(context: EdgeContext): Route[] {
         const from = startId(query, String(request.headers['last-event-id'] ?? ''))
         if (closing.aborted) throw new ApiError('control_plane_unavailable')
         const { processId } = params
-        const { tunnel, signal } = await visit(context, input, { stream: true })
+        const visited = await visit(context, input, { stream: true })
         const { encoding = 'utf8', streams = 'both' } = query
-        const events = await within(HEAD_MS, signal, async (signal) => {
-          const response = await tunnel.request({
-            method: 'GET',
-            path: `/exec/${processId}/stream?${new URLSearchParams({ encoding, streams })}`,
-            headers: { 'last-event-id': from },
-            signal,
-          })
-          if (response.status !== 200) return throwRefusal(response)
-          return response.body
-        })
+        const path = `/exec/${processId}/stream?${new URLSearchParams({ encoding, streams })}`
+        const events = await openEvents(context.streams, visited, path, from)
         reply.hijack()
         reply.raw.writeHead(200, HEADERS)
         reply.raw.flushHeaders()

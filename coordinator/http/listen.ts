@@ -2,7 +2,7 @@
 // it answers that the coordinator is starting.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { TUNNEL_PATH } from '../../shared/protocol.ts'
+import { STREAM_PATH, TUNNEL_PATH } from '../../shared/protocol.ts'
 import { StartError } from '../start-error.ts'
 
 /** A request line and headers must have come by then; bodies have clocks of their own. */
@@ -32,7 +32,7 @@ export async function listen({ host, port }: Address): Promise<Listening> {
     noDelay: true,
     // Any other offer to change protocols, such as curl's h2c, is declined by answering in HTTP/1.1.
     shouldUpgradeCallback: (request) =>
-      server.listenerCount('upgrade') > 0 && pathOf(request) === TUNNEL_PATH,
+      server.listenerCount('upgrade') > 0 && isOpenedByAgents(pathOf(request)),
   })
   server.on('request', answerStarting)
   await new Promise<void>((resolve, reject) => {
@@ -49,6 +49,8 @@ export async function listen({ host, port }: Address): Promise<Listening> {
     },
   }
 }
+
+const isOpenedByAgents = (path: string) => path === TUNNEL_PATH || path.startsWith(STREAM_PATH)
 
 export const pathOf = (request: IncomingMessage): string => request.url?.split('?', 1)[0] ?? ''
 

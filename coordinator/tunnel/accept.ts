@@ -14,6 +14,7 @@ import {
 } from '../../shared/protocol.ts'
 import type { AttemptLimit } from './attempt-limit.ts'
 import { type Authenticate, authenticatedBox, headerValue } from './credentials.ts'
+import { type Refusal, refuse } from './refuse.ts'
 import type { Registry } from './registry.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
 
@@ -37,8 +38,6 @@ export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random'> & {
 /** The largest message taken from an agent: its HTTP/2 frames are cut to 256 KiB, and a few travel together. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 const PRINTABLE = /^[\x21-\x7e]{1,64}$/
-
-type Refusal = { status: number; code: string; message: string; headers?: Record<string, string> }
 
 export function createAcceptor(options: AcceptorOptions) {
   const { log, registry } = options
@@ -153,27 +152,4 @@ async function inspect(
 function isSpoken(version: string | null | undefined): boolean {
   const number = /^[1-9]\d{0,8}$/.test(version ?? '') ? Number(version) : 0
   return number >= OLDEST_PROTOCOL_VERSION && number <= PROTOCOL_VERSION
-}
-
-const REASONS: Record<number, string> = {
-  400: 'Bad Request',
-  401: 'Unauthorized',
-  409: 'Conflict',
-  426: 'Upgrade Required',
-  429: 'Too Many Requests',
-  503: 'Service Unavailable',
-}
-
-function refuse(socket: Duplex, { status, code, message, headers = {} }: Refusal): void {
-  if (socket.destroyed) return
-  const body = JSON.stringify({ ok: false, error: { code, message }, protocolVersion: PROTOCOL_VERSION })
-  const lines = {
-    connection: 'close',
-    'content-type': 'application/json',
-    'content-length': String(Buffer.byteLength(body)),
-    ...headers,
-  }
-  const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.once('finish', () => socket.destroy())
-  socket.end(`HTTP/1.1 ${status} ${REASONS[status] ?? 'Refused'}\r\n${head.join('')}\r\n${body}`)
 }

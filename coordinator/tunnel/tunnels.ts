@@ -5,14 +5,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import { LIVENESS, type LivenessSettings } from '../../shared/liveness.ts'
+import { STREAM_PATH } from '../../shared/protocol.ts'
 import { createAcceptor } from './accept.ts'
 import { createAttemptLimit } from './attempt-limit.ts'
 import type { Authenticate } from './credentials.ts'
 import { createRegistry } from './registry.ts'
 import { type FollowOptions, followReports, type Ingest } from './reports.ts'
 import type { Session } from './session.ts'
+import { createStreams } from './streams.ts'
 import { createTransfers } from './transfers.ts'
-import type { Transfers, Tunnels } from './types.ts'
+import type { Streams, Transfers, Tunnels } from './types.ts'
 
 export type TunnelsOptions = {
   log: Logger
@@ -34,11 +36,12 @@ export type TunnelsOptions = {
 }
 
 export type TunnelHub = Tunnels & {
-  /** For the http server's 'upgrade' on TUNNEL_PATH. */
+  /** For the http server's 'upgrade'. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** For every request under TRANSFER_PATH. Reads the raw request: no body parser may come before. */
   handleTransfer(request: IncomingMessage, response: ServerResponse): void
   readonly transfers: Transfers
+  readonly streams: Streams
   /** Takes no new tunnels or requests, lets those in flight end (bounded), and sends each agent away. */
   drain(): Promise<void>
   /** Ends everything at once. */
@@ -55,10 +58,12 @@ export function createTunnels(options: TunnelsOptions): TunnelHub {
   const { drainMs = 10_000 } = options
   const registry = createRegistry()
   const live = new Set<Session>()
+  const dialMs = options.transferDialMs ?? 10_000
+  const streams = createStreams({ log, authenticate, dialMs })
   const transfers = createTransfers({
     log,
     authenticate,
-    dialMs: options.transferDialMs ?? 10_000,
+    dialMs,
     ...(options.transferIdleMs === undefined ? {} : { idleMs: options.transferIdleMs }),
   })
   const retry = options.reportRetryMs === undefined ? {} : { retryMs: options.reportRetryMs }
@@ -107,10 +112,17 @@ export function createTunnels(options: TunnelsOptions): TunnelHub {
     wait: registry.wait,
     on: (event, listener) => void registry.events.on(event, listener as never),
     off: (event, listener) => void registry.events.off(event, listener as never),
-    disconnect: (boxId, reason) => registry.get(boxId)?.destroy(reason),
-    handleUpgrade: acceptor.handleUpgrade,
+    disconnect(boxId, reason) {
+      registry.get(boxId)?.destroy(reason)
+      for (const { cut } of [transfers, streams]) cut(boxId)
+    },
+    handleUpgrade(request, socket, head) {
+      const { handleUpgrade } = request.url?.startsWith(STREAM_PATH) ? streams : acceptor
+      handleUpgrade(request, socket, head)
+    },
     handleTransfer: transfers.handleTransfer,
     transfers,
+    streams,
     async drain() {
       draining = true
       spreadMs = options.reconnectSpreadMs ?? Math.min(MAX_SPREAD_MS, live.size * SPREAD_PER_AGENT_MS)
@@ -121,6 +133,7 @@ export function createTunnels(options: TunnelsOptions): TunnelHub {
       draining = true
       clearInterval(timer)
       transfers.close()
+      streams.close()
       acceptor.close()
       for (const session of [...live]) session.destroy('the coordinator is stopping')
     },

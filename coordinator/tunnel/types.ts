@@ -45,22 +45,30 @@ export interface Tunnels {
   wait(boxId: string, ms: number, signal?: AbortSignal): Promise<Tunnel>
   on<E extends keyof TunnelEvents>(event: E, listener: (...args: TunnelEvents[E]) => void): void
   off<E extends keyof TunnelEvents>(event: E, listener: (...args: TunnelEvents[E]) => void): void
-  /** Ends the box's tunnel, e.g. because its token is no longer valid. */
+  /** Ends the box's tunnel and what it dialed beside it, e.g. because its token is no longer valid. */
   disconnect(boxId: string, reason: string): void
 }
 
 /** The connection an agent dialed for one large body: GET to fetch it (upload), PUT to bring it (download). */
 export type DialedTransfer = { request: IncomingMessage; response: ServerResponse }
 
-export type PendingTransfer = {
+export type Expected<T> = {
   /** Random and for one use: the agent presents it together with its own token. */
   readonly id: string
   /** Settles when the agent has dialed; rejects with box_unreachable when it does not in time. */
-  readonly dialed: Promise<DialedTransfer>
-  /** Forgets a transfer that was not needed or has ended. */
+  readonly dialed: Promise<T>
+  /** Forgets what was not needed or has ended. */
   release(): void
 }
 
 export interface Transfers {
-  expect(boxId: string): PendingTransfer
+  expect(boxId: string): Expected<DialedTransfer>
+}
+
+/**
+ * What an agent has others follow: bytes as they come. Their end is the same whether all of them were sent or the
+ * connection was cut: they say themselves which is the last. Whether one is silent for too long is for its reader to say.
+ */
+export interface Streams {
+  expect(boxId: string): Expected<Readable>
 }

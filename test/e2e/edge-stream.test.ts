@@ -1,5 +1,6 @@
 // Spec §4.14, the stream: what a detached command prints, over real HTTP from a real box.
 import t from 'tap'
+import type { Session } from '../../coordinator/tunnel/session.ts'
 import { edgeBox } from './edge-box.ts'
 import { bytesOf, openStream, type StreamEvent, textOf } from './edge-stream-reader.ts'
 
@@ -147,7 +148,25 @@ t.test('a command followed from its start to its end', async (t) => {
     await until(() => limiter.held() === 0)
   })
 
-  await t.test('a tunnel that is cut ends the stream with an error, from whose id it goes on', async (t) => {
+  await t.test('a tunnel that has to be dialed again leaves the stream alone', async (t) => {
+    const { hub } = box.coordinator.context
+    const id = await start('mkfifo on; echo here; cat on')
+    const reader = await open(id)
+    await until(() => textOf(reader.events, 'stdout') === 'here\n')
+    const cut = hub.current(box.box.id) as Session
+    cut.destroy('the test cut it')
+    await cut.ended
+    await hub.wait(box.box.id, 20_000)
+    await ask('POST', '/exec', { command: 'echo there > on' })
+    t.match(await reader.ended, [
+      { event: 'attached' },
+      { event: 'stdout', data: { data: 'here\n' } },
+      { event: 'stdout', id: '11:0', data: { data: 'there\n' } },
+      { event: 'exit', id: '11:0', data: { status: 'exited', exitCode: 0 } },
+    ])
+  })
+
+  await t.test('a box that is cut off ends the stream with an error, from whose id it goes on', async (t) => {
     const id = await start('mkfifo more; echo here; cat more')
     const reader = await open(id)
     await until(() => textOf(reader.events, 'stdout') === 'here\n')

@@ -3,17 +3,27 @@ import type { Readable } from 'node:stream'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { parseEventId, streamQuery } from '../../../shared/api/processes.ts'
 import { ApiError } from '../../../shared/errors.ts'
+import { TRANSFER_HEADER } from '../../../shared/protocol.ts'
+import type { StreamDialer } from '../../tunnel/stream-dialer.ts'
 import { findProcess } from '../detached/routes.ts'
 import type { DetachedProcesses, StreamName } from '../detached/types.ts'
 import type { Encoding, Offsets } from './event.ts'
 import { eventStream } from './event-stream.ts'
 
-export type StreamDeps = { processes: DetachedProcesses; log: FastifyBaseLogger }
+export type StreamDeps = {
+  processes: DetachedProcesses
+  log: FastifyBaseLogger
+  dialer: StreamDialer | undefined
+}
 
 type Wanted = { offsets: Offsets; streams: StreamName[]; encoding: Encoding }
 
-/** They throw ApiError not_found and invalid_request; the app's error handler serialises it. */
-export function streamRoutes(app: FastifyInstance, { processes, log }: StreamDeps): void {
+/**
+ * When the coordinator offers a connection of its own (TRANSFER_HEADER), the answer is empty and repeats the header, and
+ * the events go there: an event passes through less of either program than a tunnel is made of, and a reader who stalls
+ * holds up nobody else. They throw ApiError not_found and invalid_request; the app's error handler serialises it.
+ */
+export function streamRoutes(app: FastifyInstance, { processes, log, dialer }: StreamDeps): void {
   // A stream does not end by itself: one that is open would keep the app from closing.
   const open = new Set<Readable>()
   app.addHook('preClose', (done) => {
@@ -33,6 +43,14 @@ export function streamRoutes(app: FastifyInstance, { processes, log }: StreamDep
       })
       open.add(stream)
       stream.once('close', () => open.delete(stream))
+      const id = request.headers[TRANSFER_HEADER]
+      if (typeof id === 'string' && dialer !== undefined) {
+        // That it breaks off is how a reader leaves.
+        dialer
+          .bring(id, stream)
+          .catch((err: unknown) => log.debug({ err, processId }, 'the reader of a stream is gone'))
+        return reply.header(TRANSFER_HEADER, id).send('')
+      }
       reply.raw.once('close', () => stream.destroy())
       return reply.type('text/event-stream').send(stream)
     },

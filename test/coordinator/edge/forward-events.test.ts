@@ -13,7 +13,7 @@ const ATTACHED = event('attached', '0:0', { processId: PROCESS, ...at(0) })
 const OUTPUT = event('stdout', '3:0', { data: 'abc', offset: 0, nextOffset: 3 })
 const EXIT = event('exit', '3:0', { status: 'exited', exitCode: 0, signal: null, ...at(3) })
 
-function forward(t: Test, { lifeMs = 60_000, lingerMs = 10_000, read = true } = {}) {
+function forward(t: Test, { lifeMs = 60_000, lingerMs = 10_000, heartbeatMs = 15_000, read = true } = {}) {
   const box = new PassThrough()
   const client = new PassThrough()
   const closing = new AbortController()
@@ -26,7 +26,8 @@ function forward(t: Test, { lifeMs = 60_000, lingerMs = 10_000, read = true } = 
     client.on('data', (chunk) => {
       text += chunk
     })
-  forwardEvents(box, client, { processId: PROCESS, from: '5:6', closing: closing.signal, lifeMs, lingerMs })
+  const times = { lifeMs, lingerMs, heartbeatMs }
+  forwardEvents(box, client, { processId: PROCESS, from: '5:6', closing: closing.signal, ...times })
   return {
     box,
     client,
@@ -73,6 +74,23 @@ t.test(
     t.match(await ended(), /^event: error\nid: 5:6\n/, 'before any event: from where the client stood')
   },
 )
+
+t.test('a box that sends not even heartbeats is gone; one that nobody listens to is not', async (t) => {
+  const silent = forward(t, { heartbeatMs: 20 })
+  silent.box.write(ATTACHED + OUTPUT)
+  const [, last = ''] = (await silent.ended()).split(ATTACHED + OUTPUT)
+  t.match(last, /^event: error\nid: 3:0\ndata: \{"code":"box_unreachable"/)
+
+  const unread = forward(t, { heartbeatMs: 20, read: false })
+  unread.box.write(ATTACHED)
+  while (!unread.box.isPaused()) {
+    unread.box.write(OUTPUT.repeat(100))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const other = forward(t, { heartbeatMs: 20 })
+  await other.ended()
+  t.notOk(unread.box.destroyed, 'as long as another was given up after')
+})
 
 t.test('a box that breaks a rule is cut off, and the client is told', async (t) => {
   const { box, ended } = forward(t)

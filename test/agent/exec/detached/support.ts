@@ -8,7 +8,7 @@ import { type DetachedOptions, openDetachedProcesses } from '../../../../agent/e
 import { createRunner, RUNNER_KINDS, type RunnerKind } from '../../../../agent/exec/detached/runner.ts'
 import type { DetachedProcess, ProcessEnd } from '../../../../agent/exec/detached/types.ts'
 import { listPids } from '../../../../agent/exec/process-table.ts'
-import { execRoutes } from '../../../../agent/exec/routes.ts'
+import { type ExecDeps, execRoutes } from '../../../../agent/exec/routes.ts'
 import { createActivity } from '../../../../agent/vitals/activity.ts'
 import {
   type ExecKilled,
@@ -31,7 +31,7 @@ export const kind: RunnerKind | null = RUNNER_KINDS.find((one) => one === proces
 export const HAS_NATIVE = createRunner(null, null).kind === 'native'
 export const isNative = HAS_NATIVE && kind !== 'sh'
 
-type Options = Partial<DetachedOptions>
+type Options = Partial<DetachedOptions & Pick<ExecDeps, 'streams'>>
 
 /** An agent's view of one state folder. Open another on the same `home` after closing the first: a restart. */
 export async function openAgent(t: Test, home: string, options: Options = {}) {

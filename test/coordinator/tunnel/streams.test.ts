@@ -1,0 +1,169 @@
+// What an agent has others follow: over real WebSockets, from its dialer to the coordinator's reader.
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
+import { createStreamDialer } from '../../../agent/tunnel/stream-dialer.ts'
+import { STREAM_PATH } from '../../../shared/protocol.ts'
+import { readAll, startTestCoordinator, until } from '../../support/tunnel.ts'
+
+async function setUp(t: Test, options: Parameters<typeof startTestCoordinator>[0] = {}) {
+  const coordinator = await startTestCoordinator({ transferDialMs: 5000, ...options })
+  t.after(() => coordinator.close())
+  const box = coordinator.addBox()
+  const dialerOf = ({ boxId, token }: typeof box) =>
+    createStreamDialer({ boxId, readUrl: async () => coordinator.url, readToken: async () => token })
+  /** As an agent that does as it likes. */
+  const connect = (id: string) =>
+    new WebSocket(`${coordinator.url.replace('http', 'ws')}${STREAM_PATH}${id}`, {
+      headers: { authorization: `Bearer ${box.token}`, 'boxwood-box': box.boxId },
+    })
+  return { coordinator, box, dialer: dialerOf(box), dialerOf, connect, streams: coordinator.tunnels.streams }
+}
+
+/** Has begun, and says no more by itself. */
+function openSource() {
+  const source = new Readable({ read: () => undefined })
+  source.push('begun')
+  return source
+}
+
+t.test('each chunk comes as it is sent, up to the end', async (t) => {
+  const { streams, box, dialer } = await setUp(t)
+  const expected = streams.expect(box.boxId)
+  const source = openSource()
+  const bringing = dialer.bring(expected.id, source)
+  const stream = await expected.dialed
+  t.equal(String((await once(stream, 'data'))[0]), 'begun')
+  source.push('and more')
+  t.equal(String((await once(stream, 'data'))[0]), 'and more')
+  source.push('all')
+  source.push(null)
+  t.equal((await readAll(stream)).toString(), 'all')
+  await bringing
+})
+
+t.test('it is for one box and for one use', async (t) => {
+  const { coordinator, streams, box, dialer, dialerOf } = await setUp(t)
+  const expected = streams.expect(box.boxId)
+  const refused = async (from: typeof dialer, id: string, message: RegExp, what: string) => {
+    const source = openSource()
+    await t.rejects(from.bring(id, source), { message }, what)
+    t.ok(source.destroyed)
+  }
+  await refused(dialerOf(coordinator.addBox()), expected.id, /404/, "another box's id")
+  await refused(dialerOf({ ...box, token: 'wrong' }), expected.id, /401/, 'a wrong token')
+  const bringing = dialer.bring(expected.id, Readable.from([Buffer.from('x')]))
+  t.equal((await readAll(await expected.dialed)).toString(), 'x')
+  await bringing
+  await refused(dialer, expected.id, /404/, 'a second use')
+  const released = streams.expect(box.boxId)
+  released.release()
+  await t.rejects(released.dialed, { code: 'box_unreachable' })
+  await refused(dialer, released.id, /404/, 'a released one')
+})
+
+t.test('a box that does not dial in is unreachable', async (t) => {
+  const { streams, box } = await setUp(t, { transferDialMs: 10 })
+  await t.rejects(streams.expect(box.boxId).dialed, { code: 'box_unreachable' })
+})
+
+t.test('one that comes when nobody waits for it any more is refused', async (t) => {
+  const asked = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<boolean>()
+  const { streams, box, dialer } = await setUp(t, {
+    authenticate() {
+      asked.resolve()
+      return answer.promise
+    },
+  })
+  const expected = streams.expect(box.boxId)
+  const bringing = dialer.bring(expected.id, openSource())
+  await asked.promise
+  expected.release()
+  answer.resolve(true)
+  await t.rejects(bringing, { message: /404/ })
+})
+
+t.test('whoever breaks off, the other side learns of it', async (t) => {
+  const { streams, box, dialer } = await setUp(t)
+  for (const [how, cut] of Object.entries({
+    'the source fails': (source: Readable) => source.destroy(new Error('read error')),
+    'the reader leaves': (_: Readable, stream: Readable) => stream.destroy(),
+  })) {
+    const expected = streams.expect(box.boxId)
+    const source = openSource()
+    const bringing = t.rejects(dialer.bring(expected.id, source), how)
+    const stream = await expected.dialed
+    await once(stream, 'data')
+    const closed = once(stream, 'close')
+    stream.resume()
+    cut(source, stream)
+    await Promise.all([bringing, closed])
+    t.ok(source.destroyed)
+  }
+})
+
+t.test('a box whose token is no longer valid loses its streams, and no other does', async (t) => {
+  const { coordinator, streams, box, dialer, dialerOf } = await setUp(t)
+  const other = coordinator.addBox()
+  const open = async (boxId: string, from: typeof dialer) => {
+    const expected = streams.expect(boxId)
+    const source = openSource()
+    const brought = from.bring(expected.id, source)
+    brought.catch(() => undefined)
+    const stream = await expected.dialed
+    return { source, brought, stream: stream.resume() }
+  }
+  const one = await open(box.boxId, dialer)
+  const two = await open(box.boxId, dialer)
+  const others = await open(other.boxId, dialerOf(other))
+  coordinator.tunnels.disconnect(box.boxId, 'the test says so')
+  await t.rejects(one.brought)
+  await t.rejects(two.brought)
+  await until('their readers have ended', () => one.stream.destroyed && two.stream.destroyed)
+  others.source.push(null)
+  await others.brought
+})
+
+t.test('a reader that stops reading stops the box', async (t) => {
+  const { streams, box, dialer } = await setUp(t)
+  const expected = streams.expect(box.boxId)
+  let produced = 0
+  const source = new Readable({
+    read() {
+      produced += 65_536
+      this.push(Buffer.alloc(65_536))
+    },
+  })
+  const bringing = dialer.bring(expected.id, source)
+  const stream = await expected.dialed
+  let last = -1
+  let same = 0
+  await until('the box stops reading', () => {
+    same = produced === last ? same + 1 : 0
+    last = produced
+    return same > 20
+  })
+  t.ok(produced < 32 * 1024 * 1024, `${produced} bytes are on the way`)
+  stream.destroy()
+  await t.rejects(bringing)
+})
+
+t.test('text, and a message that is too large, end the stream', async (t) => {
+  const { streams, box, connect } = await setUp(t)
+  for (const message of ['text', Buffer.alloc(1024 * 1024 + 1)]) {
+    const expected = streams.expect(box.boxId)
+    const ws = connect(expected.id)
+    const opened = once(ws, 'open')
+    ws.on('error', () => undefined)
+    const stream = await expected.dialed
+    const failed = once(stream, 'close').catch((error: Error) => error)
+    stream.on('error', () => undefined).resume()
+    const closed = once(ws, 'close')
+    await opened
+    ws.send(message)
+    await Promise.all([failed, closed])
+    t.ok(stream.destroyed)
+  }
+})
