@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,10 @@
 #define EXIT_BYTES 128
 // How long the last bytes of an ended command wait for room on a full disk.
 #define FULL_DISK_SECONDS 10
+// A wait for a processor that is too long to be worth it that the command was not interrupted, and for how long the
+// runner does interrupt it then.
+#define LATE_NS 500000
+#define INTERRUPT_MS 1000
 
 typedef struct {
   const char *name;
@@ -308,9 +313,39 @@ static void wait_and_take(Log *logs, const sigset_t *waiting_mask) {
     if (polled[i].revents != 0) take(&logs[i], CHUNK);
 }
 
+static void set_policy(int policy) {
+  static int current = SCHED_OTHER;
+  struct sched_param none = {0};
+  if (policy != current && sched_setscheduler(0, policy, &none) == 0) current = policy;
+}
+
+// A command that has written something goes on undisturbed (SCHED_BATCH) until it waits, as it mostly does: that costs it
+// less, and whoever reads its output is woken on this processor, not on one that sleeps. One that computes on would keep
+// its line from its readers for a time slice: once that is seen, the runner interrupts it for a while, as anybody would.
+static void choose_policy(int statistics) {
+  static unsigned long long waited_before;
+  static long long interrupt_until;
+  char line[96];
+  unsigned long long waited;
+  ssize_t length = pread(statistics, line, sizeof line - 1, 0);
+  if (length <= 0) return;
+  line[length] = 0;
+  if (sscanf(line, "%*u %llu", &waited) != 1) return;
+  long long now = now_ms(CLOCK_MONOTONIC);
+  if (waited - waited_before > LATE_NS) interrupt_until = now + INTERRUPT_MS;
+  waited_before = waited;
+  set_policy(now < interrupt_until ? SCHED_OTHER : SCHED_BATCH);
+}
+
 static void follow(Log *logs, const sigset_t *waiting_mask, siginfo_t *end) {
+  // How long this process has waited for a processor. -1, where the system does not tell: it stays as anybody is.
+  int statistics = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
   // Asked each time: while there is always something to read, ppoll lets no signal through.
-  while (reap(end) && end->si_pid != command) wait_and_take(logs, waiting_mask);
+  while (reap(end) && end->si_pid != command) {
+    wait_and_take(logs, waiting_mask);
+    choose_policy(statistics);
+  }
+  close(statistics);
 }
 
 // The background of the command: it may go on writing, to nobody, where a closed pipe would kill it at its next line;
