@@ -1,6 +1,7 @@
 // The runner takes its turn behind the command, until that keeps output waiting.
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { readStarted } from '../../../../agent/exec/detached/record.ts'
 import { until } from '../exec-app.ts'
@@ -18,29 +19,23 @@ t.test(
   'the runner and its command',
   { skip: isNative ? false : 'the script has no say in it' },
   async (t) => {
-    const { start, get: find } = await agent(t)
-    const run = async (command: string) => {
-      const { processId } = await start(command)
-      const started = readStarted(find(processId).folder)
-      if (started === undefined) throw new Error('it has not started')
-      return { runner: started.runner.pid, command: started.command.pid }
-    }
+    const { start, get: find, home } = await agent(t)
+    const { processId } = await start(`
+    while [ ! -e go ]; do echo line; sleep 0.5; done
+    while :; do echo line; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; done`)
+    const started = readStarted(find(processId).folder)
+    if (started === undefined) throw new Error('it has not started')
+    const { runner, command } = started
+    await until('a command that waits is not interrupted', () => policyOf(runner.pid) === BATCH)
+    t.equal(policyOf(command.pid), OTHER, 'the command is as anybody is')
 
-    const waits = await run('while :; do echo line; sleep 0.05; done')
-    await until('a command that waits is not interrupted', () => policyOf(waits.runner) === BATCH)
-    t.equal(policyOf(waits.command), OTHER, 'the command is as anybody is')
-
-    const computes = await run(
-      'while :; do echo line; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; done',
-    )
-    await until('nobody is kept waiting yet', () => policyOf(computes.runner) === BATCH)
-    const [cpu = '0'] =
-      /Cpus_allowed_list:\s*(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.slice(1) ?? []
-    for (const pid of [computes.command, computes.runner])
+    const [, cpu = '0'] = /Cpus_allowed_list:\s*(\d+)/.exec(readFileSync('/proc/self/status', 'utf8')) ?? []
+    for (const { pid } of [command, runner])
       execFileSync('taskset', ['-p', '-c', cpu, String(pid)], { stdio: 'ignore' })
+    writeFileSync(join(home, 'go'), '')
     await until(
-      'one that computes on where nobody else can run is',
-      () => policyOf(computes.runner) === OTHER,
+      'one that computes on is, where both have one processor',
+      () => policyOf(runner.pid) === OTHER,
     )
   },
 )
