@@ -31,8 +31,8 @@ const event = <N extends keyof StreamEvents>(name: N, id: string, data: StreamEv
   `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`
 
 /**
- * Passes the events on until the last one, or until the box breaks a rule, is gone or silent, or the time is up: then the client
- * is told by an `error` or a `reconnect`, from where it can go on. A client that leaves ends the box's stream.
+ * Passes the events on until the last one, or until the box breaks a rule, is gone or silent, or the time is up: then
+ * the client is told by an `error` or a `reconnect`, from where it can go on. A client that leaves ends the box's stream.
  * @param client is ended, or destroyed
  */
 export function forwardEvents(box: Readable, client: Writable, options: Forwarding): void {

@@ -7,7 +7,8 @@ import type { Expected } from './types.ts'
 export type DialIns<T> = {
   expect(boxId: string): Expected<T>
   /**
-   * For who dials in with this id, once. Returns what hands over what became of it: false when nobody waits for it any more.
+   * For who dials in with this id, once. Returns what hands over what became of it: false when nobody waits for it any
+   * more.
    * @throws ApiError not_found, also for the id of another box: it looks like none, and stays there for whom it is for
    */
   take(boxId: string, id: string, socket: Duplex): (dialed: T) => boolean
