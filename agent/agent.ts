@@ -94,6 +94,7 @@ export async function startAgent(
   return {
     async close() {
       await tunnel.close()
+      streams.close()
       await app.close()
       recorder.close()
       await detachedRecorder.close()

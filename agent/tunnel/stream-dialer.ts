@@ -1,18 +1,31 @@
 // What is followed, beside the tunnel: a WebSocket for each stream, dialed out to the coordinator.
-import type { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { WebSocket } from 'ws'
 import { BOX_HEADER, STREAM_PATH } from '../../shared/protocol.ts'
-import { websocketDuplex } from '../../shared/websocket-duplex.ts'
+
+/** Takes bytes as they come. */
+export type Sink = {
+  /** Has them sent at once. false: they wait behind others, and `more` will say when there is room. */
+  push(bytes: Buffer): boolean
+  /** That was all. */
+  end(): void
+}
+
+/** Where they come from: pushed only after `more`, and as long as there is room. */
+export type Source = {
+  more(): void
+  /** Nobody takes anything any more. Said once, also after the end. */
+  stop(): void
+}
 
 export type StreamDialer = {
   /**
-   * Dials out and sends the body as it comes, each chunk at once. Resolves when all of it was sent; rejects when the
-   * coordinator refuses it, takes no more of it or is gone, and when the body errors. Then the body is destroyed. There
-   * is no time limit on a coordinator that takes nothing: one that is gone without a word is noticed by the system, as
-   * long as the body has something to send now and then.
+   * Dials out, opens the source and sends what it pushes. Resolves when all of it was taken; rejects when the
+   * coordinator refuses it, takes no more of it or is gone. There is no time limit on a coordinator that takes nothing:
+   * one that is gone without a word is noticed by the system, as long as the source has something to send now and then.
    */
-  bring(id: string, body: Readable): Promise<void>
+  bring(id: string, open: (sink: Sink) => Source): Promise<void>
+  /** Cuts what is under way. */
+  close(): void
 }
 
 export type StreamDialerOptions = {
@@ -25,9 +38,12 @@ export type StreamDialerOptions = {
 
 /** The coordinator has nothing to say on it. */
 const MAX_MESSAGE_BYTES = 1024
+/** As much may wait to be sent before the source is held. */
+const BUFFER_BYTES = 64 * 1024
 
 export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
   const { boxId, readUrl, readToken, handshakeTimeoutMs = 10_000 } = options
+  const open = new Set<WebSocket>()
 
   async function dial(id: string): Promise<WebSocket> {
     const url = (await readUrl()).replace(/^http/, 'ws') + STREAM_PATH + encodeURIComponent(id)
@@ -38,6 +54,8 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
       handshakeTimeout: handshakeTimeoutMs,
       skipUTF8Validation: true,
     })
+    open.add(ws)
+    ws.once('close', () => open.delete(ws))
     return new Promise((resolve, reject) => {
       ws.once('open', () => resolve(ws))
       ws.once('error', reject)
@@ -45,17 +63,46 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
   }
 
   return {
-    async bring(id, body) {
-      // An error before pipeline listens would be nobody's; pipeline finds it all the same.
-      body.on('error', () => undefined)
-      try {
-        const ws = await dial(id)
-        await pipeline(body, websocketDuplex(ws))
-        ws.close(1000)
-      } catch (error) {
-        body.destroy()
-        throw error
-      }
+    async bring(id, openSource) {
+      const ws = await dial(id)
+      await feed(ws, openSource)
+    },
+    close() {
+      for (const ws of open) ws.terminate()
     },
   }
+}
+
+/** Resolves once everything was taken, up to the end. */
+function feed(ws: WebSocket, openSource: (sink: Sink) => Source): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let held = false
+    let ended = false
+    const sent = () => {
+      if (!held || ws.bufferedAmount >= BUFFER_BYTES) return
+      held = false
+      source.more()
+    }
+    const source = openSource({
+      push(bytes) {
+        ws.send(bytes, sent)
+        held = ws.bufferedAmount >= BUFFER_BYTES
+        return !held
+      },
+      end() {
+        ended = true
+        ws.close(1000)
+      },
+    })
+    let failure = new Error('the coordinator takes no more of the stream')
+    ws.on('error', (error) => {
+      failure = error
+    })
+    ws.once('close', (code) => {
+      source.stop()
+      if (ended && code === 1000) resolve()
+      else reject(failure)
+    })
+    source.more()
+  })
 }

@@ -1,7 +1,7 @@
 // What a runner says each time that it added to a log of its process: a byte in a FIFO, read while someone follows.
 import { closeSync, constants, openSync } from 'node:fs'
 import { Socket } from 'node:net'
-import type { StreamName } from './types.ts'
+import { STREAMS, type StreamName } from './types.ts'
 import { watchFile } from './watch-file.ts'
 
 export type Changes = {
@@ -15,6 +15,11 @@ const LETTERS: Readonly<Record<StreamName, number>> = { stdout: 0x6f, stderr: 0x
 /** One read by whichever process: nothing of it is kept. */
 const said = Buffer.allocUnsafeSlow(4096)
 
+function isSaid(letter: number, length: number): boolean {
+  for (let at = 0; at < length; at++) if (said[at] === letter) return true
+  return false
+}
+
 /**
  * The logs of the process in this folder. Where it has no FIFO, or something else in its place, the files themselves are
  * watched: a runner that is a script makes none, and what is in the folder may be anybody's on this box. The FIFO is the
@@ -27,14 +32,10 @@ export function openChanges(folder: string): Changes {
   let fifo: Socket | undefined
 
   const tell = (stream: StreamName) => following.get(stream)?.()
-  const tellAll = () => {
-    for (const stream of [...following.keys()]) tell(stream)
-  }
   const hear = (length: number) => {
     // As much as fits: more may have been said.
-    if (length === said.length) return tellAll()
-    const letters = said.subarray(0, length)
-    for (const stream of [...following.keys()]) if (letters.includes(LETTERS[stream])) tell(stream)
+    const all = length === said.length
+    for (const stream of STREAMS) if (all || isSaid(LETTERS[stream], length)) tell(stream)
   }
   const watchItself = (stream: StreamName) =>
     watches.set(
@@ -54,7 +55,7 @@ export function openChanges(folder: string): Changes {
       if (fifo !== opened) return
       fifo = undefined
       for (const stream of following.keys()) watchItself(stream)
-      tellAll()
+      for (const stream of STREAMS) tell(stream)
     })
   }
 

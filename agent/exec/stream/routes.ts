@@ -9,6 +9,7 @@ import { findProcess } from '../detached/routes.ts'
 import type { DetachedProcesses, StreamName } from '../detached/types.ts'
 import type { Encoding, Offsets } from './event.ts'
 import { eventStream } from './event-stream.ts'
+import { produceEvents } from './produce-events.ts'
 
 export type StreamDeps = {
   processes: DetachedProcesses
@@ -36,21 +37,22 @@ export function streamRoutes(app: FastifyInstance, { processes, log, dialer }: S
     { exposeHeadRoute: false },
     (request, reply) => {
       const { processId } = request.params
-      const stream = eventStream({
+      const options = {
         process: findProcess(processes, processId),
         ...parseWanted(request.query, request.headers['last-event-id']),
-        onError: (error) => log.error({ err: error, processId }, 'a stream broke off'),
-      })
-      open.add(stream)
-      stream.once('close', () => open.delete(stream))
+        onError: (error: unknown) => log.error({ err: error, processId }, 'a stream broke off'),
+      }
       const id = request.headers[TRANSFER_HEADER]
       if (typeof id === 'string' && dialer !== undefined) {
         // That it breaks off is how a reader leaves.
         dialer
-          .bring(id, stream)
+          .bring(id, (sink) => produceEvents(options, sink))
           .catch((err: unknown) => log.debug({ err, processId }, 'the reader of a stream is gone'))
         return reply.header(TRANSFER_HEADER, id).send('')
       }
+      const stream = eventStream(options)
+      open.add(stream)
+      stream.once('close', () => open.delete(stream))
       reply.raw.once('close', () => stream.destroy())
       return reply.type('text/event-stream').send(stream)
     },

@@ -1,9 +1,9 @@
 // What an agent has others follow: over real WebSockets, from its dialer to the coordinator's reader.
 import { once } from 'node:events'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
-import { createStreamDialer } from '../../../agent/tunnel/stream-dialer.ts'
+import { createStreamDialer, type Sink } from '../../../agent/tunnel/stream-dialer.ts'
 import { STREAM_PATH } from '../../../shared/protocol.ts'
 import { readAll, startTestCoordinator, until } from '../../support/tunnel.ts'
 
@@ -21,40 +21,56 @@ async function setUp(t: Test, options: Parameters<typeof startTestCoordinator>[0
   return { coordinator, box, dialer: dialerOf(box), dialerOf, connect, streams: coordinator.tunnels.streams }
 }
 
-/** Has begun, and says no more by itself. */
-function openSource() {
-  const source = new Readable({ read: () => undefined })
-  source.push('begun')
-  return source
+/** Has begun, and says more when the test does. */
+function begunSource() {
+  const opened = Promise.withResolvers<Sink>()
+  let stopped = 0
+  return {
+    open(sink: Sink) {
+      opened.resolve(sink)
+      return {
+        more: () => void sink.push(Buffer.from('begun')),
+        stop() {
+          stopped++
+        },
+      }
+    },
+    sink: opened.promise,
+    stopped: () => stopped,
+  }
 }
 
 t.test('each chunk comes as it is sent, up to the end', async (t) => {
   const { streams, box, dialer } = await setUp(t)
   const expected = streams.expect(box.boxId)
-  const source = openSource()
-  const bringing = dialer.bring(expected.id, source)
+  const source = begunSource()
+  const bringing = dialer.bring(expected.id, source.open)
   const stream = await expected.dialed
   t.equal(String((await once(stream, 'data'))[0]), 'begun')
-  source.push('and more')
+  const sink = await source.sink
+  sink.push(Buffer.from('and more'))
   t.equal(String((await once(stream, 'data'))[0]), 'and more')
-  source.push('all')
-  source.push(null)
+  sink.push(Buffer.from('all'))
+  sink.end()
   t.equal((await readAll(stream)).toString(), 'all')
   await bringing
+  t.equal(source.stopped(), 1)
 })
 
 t.test('it is for one box and for one use', async (t) => {
   const { coordinator, streams, box, dialer, dialerOf } = await setUp(t)
   const expected = streams.expect(box.boxId)
   const refused = async (from: typeof dialer, id: string, message: RegExp, what: string) => {
-    const source = openSource()
-    await t.rejects(from.bring(id, source), { message }, what)
-    t.ok(source.destroyed)
+    const open = () => t.fail('nothing was to be opened')
+    await t.rejects(from.bring(id, open as never), { message }, what)
   }
   await refused(dialerOf(coordinator.addBox()), expected.id, /404/, "another box's id")
   await refused(dialerOf({ ...box, token: 'wrong' }), expected.id, /401/, 'a wrong token')
-  const bringing = dialer.bring(expected.id, Readable.from([Buffer.from('x')]))
-  t.equal((await readAll(await expected.dialed)).toString(), 'x')
+  const source = begunSource()
+  const bringing = dialer.bring(expected.id, source.open)
+  const stream = await expected.dialed
+  ;(await source.sink).end()
+  t.equal((await readAll(stream)).toString(), 'begun')
   await bringing
   await refused(dialer, expected.id, /404/, 'a second use')
   const released = streams.expect(box.boxId)
@@ -78,7 +94,7 @@ t.test('one that comes when nobody waits for it any more is refused', async (t) 
     },
   })
   const expected = streams.expect(box.boxId)
-  const bringing = dialer.bring(expected.id, openSource())
+  const bringing = dialer.bring(expected.id, begunSource().open)
   await asked.promise
   expected.release()
   answer.resolve(true)
@@ -88,19 +104,19 @@ t.test('one that comes when nobody waits for it any more is refused', async (t) 
 t.test('whoever breaks off, the other side learns of it', async (t) => {
   const { streams, box, dialer } = await setUp(t)
   for (const [how, cut] of Object.entries({
-    'the source fails': (source: Readable) => source.destroy(new Error('read error')),
-    'the reader leaves': (_: Readable, stream: Readable) => stream.destroy(),
+    'the agent stops': (_: Readable) => dialer.close(),
+    'the reader leaves': (stream: Readable) => stream.destroy(),
   })) {
     const expected = streams.expect(box.boxId)
-    const source = openSource()
-    const bringing = t.rejects(dialer.bring(expected.id, source), how)
+    const source = begunSource()
+    const bringing = t.rejects(dialer.bring(expected.id, source.open), how)
     const stream = await expected.dialed
     await once(stream, 'data')
     const closed = once(stream, 'close')
     stream.resume()
-    cut(source, stream)
+    cut(stream)
     await Promise.all([bringing, closed])
-    t.ok(source.destroyed)
+    t.equal(source.stopped(), 1)
   }
 })
 
@@ -109,8 +125,8 @@ t.test('a box whose token is no longer valid loses its streams, and no other doe
   const other = coordinator.addBox()
   const open = async (boxId: string, from: typeof dialer) => {
     const expected = streams.expect(boxId)
-    const source = openSource()
-    const brought = from.bring(expected.id, source)
+    const source = begunSource()
+    const brought = from.bring(expected.id, source.open)
     brought.catch(() => undefined)
     const stream = await expected.dialed
     return { source, brought, stream: stream.resume() }
@@ -122,7 +138,7 @@ t.test('a box whose token is no longer valid loses its streams, and no other doe
   await t.rejects(one.brought)
   await t.rejects(two.brought)
   await until('their readers have ended', () => one.stream.destroyed && two.stream.destroyed)
-  others.source.push(null)
+  ;(await others.source.sink).end()
   await others.brought
 })
 
@@ -130,13 +146,13 @@ t.test('a reader that stops reading stops the box', async (t) => {
   const { streams, box, dialer } = await setUp(t)
   const expected = streams.expect(box.boxId)
   let produced = 0
-  const source = new Readable({
-    read() {
-      produced += 65_536
-      this.push(Buffer.alloc(65_536))
+  const bringing = dialer.bring(expected.id, (sink) => ({
+    more() {
+      do produced += 65_536
+      while (sink.push(Buffer.alloc(65_536)))
     },
-  })
-  const bringing = dialer.bring(expected.id, source)
+    stop: () => undefined,
+  }))
   const stream = await expected.dialed
   let last = -1
   let same = 0
@@ -145,7 +161,10 @@ t.test('a reader that stops reading stops the box', async (t) => {
     last = produced
     return same > 20
   })
-  t.ok(produced < 32 * 1024 * 1024, `${produced} bytes are on the way`)
+  const onTheWay = produced
+  t.ok(onTheWay < 32 * 1024 * 1024, `${onTheWay} bytes are on the way`)
+  stream.resume()
+  await until('it goes on when the reader does', () => produced > 2 * onTheWay)
   stream.destroy()
   await t.rejects(bringing)
 })

@@ -2,7 +2,6 @@
 import { once } from 'node:events'
 import { get } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Readable } from 'node:stream'
 import t from 'tap'
 import type { StreamDialer } from '../../../../agent/tunnel/stream-dialer.ts'
 import { TRANSFER_HEADER } from '../../../../shared/protocol.ts'
@@ -62,13 +61,22 @@ t.test('a resume by offsets, and by Last-Event-ID, which wins', async (t) => {
 })
 
 t.test('on a connection of its own, when it is offered one', async (t) => {
-  const brought: { id: string; body: Readable }[] = []
-  const taken = Promise.withResolvers<void>()
+  const brought: string[] = []
+  const whole = Promise.withResolvers<string>()
   const streams: StreamDialer = {
-    bring(id, body) {
-      brought.push({ id, body })
-      return taken.promise
+    async bring(id, open) {
+      brought.push(id)
+      const pushed: Buffer[] = []
+      const source = open({
+        push: (bytes) => pushed.push(bytes) > 0,
+        end() {
+          source.stop()
+          whole.resolve(Buffer.concat(pushed).toString())
+        },
+      })
+      source.more()
     },
+    close: () => undefined,
   }
   const { app, start } = await agent(t, { streams })
   const { processId } = await start('printf 0123456789; exit 7')
@@ -77,22 +85,18 @@ t.test('on a connection of its own, when it is offered one', async (t) => {
     headers: { [TRANSFER_HEADER]: 'abc', 'last-event-id': '7:0' },
   })
   t.match(answer, { statusCode: 200, body: '', headers: { [TRANSFER_HEADER]: 'abc' } })
-  t.equal(brought.length, 1)
-  t.equal(brought[0]?.id, 'abc')
-  const events = parseEvents(Buffer.concat((await brought[0]?.body.toArray()) ?? []).toString())
-  t.match(events, [
+  t.match(parseEvents(await whole.promise), [
     { event: 'attached', id: '7:0' },
     { data: { data: '789' } },
     { event: 'exit', id: '10:0' },
   ])
-  taken.resolve()
 
   const refused = await app.inject({
     url: '/exec/p_0123456789abcdef01234567/stream',
     headers: { [TRANSFER_HEADER]: 'def' },
   })
   t.equal(refused.json().error.code, 'not_found')
-  t.equal(brought.length, 1, 'a refusal is in the answer')
+  t.strictSame(brought, ['abc'], 'a refusal is in the answer')
 })
 
 t.test('what is asked wrongly is refused', async (t) => {
