@@ -47,9 +47,12 @@ async function latencies(follow: Follow, name: string, gate: Gate): Promise<numb
   const samples: number[] = []
   const followed = await follow(name, after(gate.go, STAMPER))
   const all = new Promise<void>((resolve) => {
+    let rest = ''
     followed.onText((text) => {
       const now = Number(process.hrtime.bigint()) / 1e6
-      for (const [stamp] of text.matchAll(/\d+\.\d{6}/g)) samples.push(now - Number(stamp) * 1000)
+      const stamps = (rest + text).split('\n')
+      rest = stamps.pop() ?? ''
+      for (const stamp of stamps) if (stamp !== '') samples.push(now - Number(stamp) * 1000)
       if (samples.length >= WARM_UP + STAMPS) resolve()
     })
   })

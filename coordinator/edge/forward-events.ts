@@ -1,8 +1,9 @@
 // A box's events on their way to a client: as fast as the client reads, and ended with an event whatever happens.
-import type { Readable, Writable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import type { StreamEvents } from '../../shared/api/processes.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { createEventFilter } from './event-filter.ts'
+import type { EventWriter } from './event-writer.ts'
 
 export type Forwarding = {
   processId: string
@@ -35,7 +36,7 @@ const event = <N extends keyof StreamEvents>(name: N, id: string, data: StreamEv
  * the client is told by an `error` or a `reconnect`, from where it can go on. A client that leaves ends the box's stream.
  * @param client is ended, or destroyed
  */
-export function forwardEvents(box: Readable, client: Writable, options: Forwarding): void {
+export function forwardEvents(box: Readable, client: EventWriter, options: Forwarding): void {
   const { processId, from, closing, lifeMs, lingerMs = LINGER_MS } = options
   const { heartbeatMs = LIMITS.streamHeartbeatMs } = options
   const filter = createEventFilter(processId, from)

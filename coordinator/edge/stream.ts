@@ -9,6 +9,7 @@ import type { Streams } from '../tunnel/types.ts'
 import { throwRefusal } from './box-answer.ts'
 import type { EdgeContext } from './context.ts'
 import { within } from './deadline.ts'
+import { eventWriter } from './event-writer.ts'
 import { forwardEvents } from './forward-events.ts'
 import { processParams } from './processes.ts'
 import { VISIT_ERRORS, type Visit, visit } from './visit.ts'
@@ -82,7 +83,12 @@ export function streamRoutes(context: EdgeContext): Route[] {
         reply.hijack()
         reply.raw.writeHead(200, HEADERS)
         reply.raw.flushHeaders()
-        forwardEvents(events, reply.raw, { processId, from, closing, lifeMs: LIMITS.streamReconnectMs })
+        forwardEvents(events, eventWriter(reply.raw), {
+          processId,
+          from,
+          closing,
+          lifeMs: LIMITS.streamReconnectMs,
+        })
         return reply
       },
     }),
