@@ -56,16 +56,12 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
     })
     open.add(ws)
     ws.once('close', () => open.delete(ws))
-    return new Promise((resolve, reject) => {
-      ws.once('open', () => resolve(ws))
-      ws.once('error', reject)
-    })
+    return ws
   }
 
   return {
     async bring(id, openSource) {
-      const ws = await dial(id)
-      await feed(ws, openSource)
+      await feed(await dial(id), openSource)
     },
     close() {
       for (const ws of open) ws.terminate()
@@ -76,33 +72,37 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
 /** Resolves once everything was taken, up to the end. */
 function feed(ws: WebSocket, openSource: (sink: Sink) => Source): Promise<void> {
   return new Promise((resolve, reject) => {
+    let source: Source | undefined
     let held = false
     let ended = false
+    let failure = new Error('the coordinator takes no more of the stream')
     const sent = () => {
       if (!held || ws.bufferedAmount >= BUFFER_BYTES) return
       held = false
-      source.more()
+      source?.more()
     }
-    const source = openSource({
-      push(bytes) {
-        ws.send(bytes, sent)
-        held = ws.bufferedAmount >= BUFFER_BYTES
-        return !held
-      },
-      end() {
-        ended = true
-        ws.close(1000)
-      },
+    ws.once('open', () => {
+      source = openSource({
+        push(bytes) {
+          ws.send(bytes, sent)
+          held = ws.bufferedAmount >= BUFFER_BYTES
+          return !held
+        },
+        end() {
+          ended = true
+          ws.close(1000)
+        },
+      })
+      source.more()
     })
-    let failure = new Error('the coordinator takes no more of the stream')
+    // 'close' follows.
     ws.on('error', (error) => {
       failure = error
     })
     ws.once('close', (code) => {
-      source.stop()
+      source?.stop()
       if (ended && code === 1000) resolve()
       else reject(failure)
     })
-    source.more()
   })
 }
