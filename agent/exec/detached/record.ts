@@ -134,7 +134,8 @@ export async function removeFolder(folder: string): Promise<void> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
     throw error
   }
-  await rm(trash, { recursive: true, force: true })
+  // Its runner may just be writing its last there: then it is not empty yet, and is tried again.
+  await rm(trash, { recursive: true, force: true, maxRetries: 5 })
 }
 
 export const isTrash = (name: string): boolean => name.includes('.gone.')
