@@ -57,6 +57,19 @@ t.test('each chunk comes as it is sent, up to the end', async (t) => {
   t.equal(source.stopped(), 1)
 })
 
+t.test('nothing of it is lost on a reader who comes to it when its connection has ended', async (t) => {
+  const { streams, box, dialer } = await setUp(t)
+  const expected = streams.expect(box.boxId)
+  await dialer.bring(expected.id, (sink) => ({
+    more() {
+      for (let i = 0; i < 10; i++) sink.push(Buffer.alloc(10_000, String(i)))
+      sink.end()
+    },
+    stop: () => undefined,
+  }))
+  t.equal((await readAll(await expected.dialed)).length, 100_000)
+})
+
 t.test('it is for one box and for one use', async (t) => {
   const { coordinator, streams, box, dialer, dialerOf } = await setUp(t)
   const expected = streams.expect(box.boxId)
