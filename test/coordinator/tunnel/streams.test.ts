@@ -3,8 +3,11 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
+import { produceEvents } from '../../../agent/exec/stream/produce-events.ts'
 import { createStreamDialer, type Sink } from '../../../agent/tunnel/stream-dialer.ts'
 import { STREAM_PATH } from '../../../shared/protocol.ts'
+import { memoryProcess } from '../../agent/exec/stream/support.ts'
+import { heapBytes } from '../../support/heap.ts'
 import { readAll, startTestCoordinator, until } from '../../support/tunnel.ts'
 
 async function setUp(t: Test, options: Parameters<typeof startTestCoordinator>[0] = {}) {
@@ -153,6 +156,36 @@ t.test('a box whose token is no longer valid loses its streams, and no other doe
   await until('their readers have ended', () => one.stream.destroyed && two.stream.destroyed)
   ;(await others.source.sink).end()
   await others.brought
+})
+
+t.test('of thousands of readers that leave nothing stays on either side', { timeout: 90_000 }, async (t) => {
+  const { streams, box, dialer } = await setUp(t)
+  const { process, stdout } = memoryProcess()
+  const followed = {
+    process,
+    offsets: { stdout: 0, stderr: 0 },
+    streams: ['stdout', 'stderr'],
+    encoding: 'utf8',
+    onError: (error: unknown) => t.error(error),
+  } as const
+  const visit = async () => {
+    const expected = streams.expect(box.boxId)
+    const bringing = dialer.bring(expected.id, (sink) => produceEvents(followed, sink)).catch(() => undefined)
+    const stream = await expected.dialed
+    await once(stream, 'data')
+    stream.destroy()
+    await bringing
+  }
+  const visits = async (count: number) => {
+    for (let left = count; left > 0; left -= 20) await Promise.all(Array.from({ length: 20 }, visit))
+  }
+  await visits(1000)
+  const before = await heapBytes()
+  await visits(4000)
+  t.equal(stdout.watchers(), 0)
+  const grown = (await heapBytes()) - before
+  // A leak of 500 bytes for each would be more.
+  t.ok(grown < 2_000_000, `${grown} bytes more`)
 })
 
 t.test('a reader that stops reading stops the box', async (t) => {

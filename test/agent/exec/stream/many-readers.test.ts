@@ -1,9 +1,8 @@
 // Readers that come and go, ten thousand of them, on a socket of the agent: nothing of them stays.
 import { readdirSync } from 'node:fs'
 import { type AddressInfo, connect } from 'node:net'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import t from 'tap'
+import { heapBytes } from '../../../support/heap.ts'
 import { agent } from '../detached/support.ts'
 import { until } from '../exec-app.ts'
 import { countWatches } from './support.ts'
@@ -14,18 +13,7 @@ const MiB = 1024 * 1024
 /** A leak of 500 bytes for each reader would be more. */
 const GROWTH_BYTES = 5 * MiB
 
-setFlagsFromString('--expose-gc')
-const collect: () => void = runInNewContext('gc')
-
 const descriptors = () => readdirSync('/proc/self/fd').length
-
-async function heapBytes(): Promise<number> {
-  for (let i = 0; i < 4; i++) {
-    collect()
-    await new Promise(setImmediate)
-  }
-  return process.memoryUsage().heapUsed
-}
 
 t.test('ten thousand readers of a process that runs on', { timeout: 90_000 }, async (t) => {
   const { app, start, get: find } = await agent(t)
