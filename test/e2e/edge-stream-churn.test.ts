@@ -14,11 +14,8 @@ const AT_ONCE = 32
 const MiB = 1024 * 1024
 /** A leak of 1 KiB for each client would be more. */
 const HEAP_GROWTH_BYTES = 8 * MiB
-/**
- * The agent is a process of its own: its memory is known by the page only, and with the garbage that its collector lets
- * grow in steps of tens of MiB. A connection of each client would be 200 MiB.
- */
-const AGENT_GROWTH_MIB = 96
+/** The agent is a process of its own, whose memory is known by the page only, garbage and all. */
+const AGENT_GROWTH_MIB = 32
 
 const descriptors = (pid: number | 'self') => readdirSync(`/proc/${pid}/fd`).length
 
