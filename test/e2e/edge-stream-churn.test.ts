@@ -15,7 +15,7 @@ const MiB = 1024 * 1024
 /** A leak of 1 KiB for each client would be more. */
 const HEAP_GROWTH_BYTES = 8 * MiB
 /** The agent is a process of its own, whose memory is known by the page only, garbage and all. */
-const AGENT_GROWTH_MIB = 32
+const AGENT_GROWTH_MIB = 24
 
 const descriptors = (pid: number | 'self') => readdirSync(`/proc/${pid}/fd`).length
 

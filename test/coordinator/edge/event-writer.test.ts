@@ -19,7 +19,6 @@ async function serve(t: Test, answer: (writer: EventWriter, request: IncomingMes
   })
   const { port } = server.address() as AddressInfo
   return {
-    port,
     async open() {
       const request = get({ port, host: '127.0.0.1', agent: false })
       const [response] = await once(request, 'response')
