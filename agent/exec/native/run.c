@@ -25,6 +25,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -43,6 +44,8 @@
 // runner does interrupt it then.
 #define LATE_NS 500000
 #define INTERRUPT_MS 1000
+// Between two looks at that, at least: they hold up who waits for the output.
+#define LOOK_MS 20
 
 typedef struct {
   const char *name;
@@ -66,9 +69,6 @@ static int changes = -1;
 static long long keep;
 static int can_punch;
 static pid_t command;
-
-// Only to be woken by it.
-static void on_child(int signal) { (void)signal; }
 
 static void pause_ms(long ms) {
   struct timespec time = {ms / 1000, (ms % 1000) * 1000000};
@@ -305,12 +305,15 @@ static int reap(siginfo_t *end) {
   }
 }
 
-// Waits for output, or for someone's end.
-static void wait_and_take(Log *logs, const sigset_t *waiting_mask) {
-  struct pollfd polled[2] = {{logs[0].pipe, POLLIN, 0}, {logs[1].pipe, POLLIN, 0}};
-  if (ppoll(polled, 2, NULL, waiting_mask) <= 0) return;
+// Waits for output, or for someone's end; true when it was that. `child_ends` is a signalfd: the system need not be asked
+// each time whether there is one.
+static int wait_and_take(Log *logs, int child_ends) {
+  struct pollfd polled[3] = {{logs[0].pipe, POLLIN, 0}, {logs[1].pipe, POLLIN, 0}, {child_ends, POLLIN, 0}};
+  if (poll(polled, 3, -1) <= 0) return 0;
   for (int i = 0; i < 2; i++)
     if (polled[i].revents != 0) take(&logs[i], CHUNK);
+  struct signalfd_siginfo heard;
+  return polled[2].revents != 0 && read(child_ends, &heard, sizeof heard) > 0;
 }
 
 static void set_policy(int policy) {
@@ -321,28 +324,33 @@ static void set_policy(int policy) {
 
 // A command that has written something goes on undisturbed (SCHED_BATCH) until it waits, as it mostly does: that costs it
 // less, and whoever reads its output is woken on this processor, not on one that sleeps. One that computes on would keep
-// its line from its readers for a time slice: once that is seen, the runner interrupts it for a while, as anybody would.
+// its line from its readers for a time slice: once that is seen of the waits since the last look, the runner interrupts it
+// for a while, as anybody would.
 static void choose_policy(int statistics) {
   static unsigned long long waited_before;
-  static long long interrupt_until;
+  static long long looked_at, interrupt_until;
+  static unsigned waits;
   char line[96];
   unsigned long long waited;
+  long long now = now_ms(CLOCK_MONOTONIC);
+  waits++;
+  if (now - looked_at < LOOK_MS) return;
   ssize_t length = pread(statistics, line, sizeof line - 1, 0);
   if (length <= 0) return;
   line[length] = 0;
   if (sscanf(line, "%*u %llu", &waited) != 1) return;
-  long long now = now_ms(CLOCK_MONOTONIC);
-  if (waited - waited_before > LATE_NS) interrupt_until = now + INTERRUPT_MS;
+  if (waited - waited_before > waits * (unsigned long long)LATE_NS) interrupt_until = now + INTERRUPT_MS;
   waited_before = waited;
+  looked_at = now;
+  waits = 0;
   set_policy(now < interrupt_until ? SCHED_OTHER : SCHED_BATCH);
 }
 
-static void follow(Log *logs, const sigset_t *waiting_mask, siginfo_t *end) {
+static void follow(Log *logs, int child_ends, siginfo_t *end) {
   // How long this process has waited for a processor. -1, where the system does not tell: it stays as anybody is.
   int statistics = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
-  // Asked each time: while there is always something to read, ppoll lets no signal through.
-  while (reap(end) && end->si_pid != command) {
-    wait_and_take(logs, waiting_mask);
+  while (end->si_pid != command) {
+    if (wait_and_take(logs, child_ends)) reap(end);
     choose_policy(statistics);
   }
   close(statistics);
@@ -350,13 +358,15 @@ static void follow(Log *logs, const sigset_t *waiting_mask, siginfo_t *end) {
 
 // The background of the command: it may go on writing, to nobody, where a closed pipe would kill it at its next line;
 // and it stays ours, so that it can still be found.
-static void outlive(Log *logs, const sigset_t *waiting_mask, siginfo_t *end) {
+static void outlive(Log *logs, int child_ends, siginfo_t *end) {
   for (int i = 0; i < 2; i++) {
     logs[i].full = 1;
     close(logs[i].file);
   }
   if (changes != -1) close(changes);
-  while (reap(end) || logs[0].pipe != -1 || logs[1].pipe != -1) wait_and_take(logs, waiting_mask);
+  int children = reap(end);
+  while (children || logs[0].pipe != -1 || logs[1].pipe != -1)
+    if (wait_and_take(logs, child_ends)) children = reap(end);
 }
 
 static void report(int to, int error) {
@@ -396,6 +406,8 @@ static int run(char **arguments, char **environment, const char *id, int launche
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
   sigprocmask(SIG_BLOCK, &child, &before);
+  int child_ends = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (child_ends == -1) return errno;
   pid_t runner = getpid();
   unsigned long long start = own_start();
   command = fork();
@@ -406,7 +418,6 @@ static int run(char **arguments, char **environment, const char *id, int launche
     _exit(127);
   }
   ignore_signals();
-  signal(SIGCHLD, on_child);
   // What loses its parent becomes ours, so that it is still found as a part of the command's tree.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   close(said[1]);
@@ -423,10 +434,10 @@ static int run(char **arguments, char **environment, const char *id, int launche
   for (int i = 0; i < 2; i++) fcntl(logs[i].pipe, F_SETFL, O_NONBLOCK);
 
   siginfo_t end = {0};
-  follow(logs, &before, &end);
+  follow(logs, child_ends, &end);
   for (int i = 0; i < 2; i++) drain(&logs[i]);
   tell(exit_file, exit_name, id, &end, logs);
-  outlive(logs, &before, &end);
+  outlive(logs, child_ends, &end);
   return 0;
 }
 
