@@ -1,11 +1,10 @@
 // What a user would pick instead: OpenSSH on loopback, a warm ControlMaster connection, directly and through `ssh -R`.
-import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
 import { end, run, until } from './processes.ts'
 
 const SSHD = '/usr/sbin/sshd'
@@ -16,8 +15,8 @@ export type Ssh = {
   /** Copies a file to or from the other side; `remote` is a path there. */
   copyTo(local: string, remote: string): Promise<void>
   copyFrom(remote: string, local: string): Promise<void>
-  /** `tail -f` of a file on the other side, from its beginning on; its standard output is the caller's to read. */
-  follow(remote: string): ChildProcessByStdio<null, Readable, null>
+  /** `tail -f` of a file on the other side, from its beginning on. @param output of this side, open for writing */
+  follow(remote: string, output: number): ChildProcess
 }
 
 export type SshBench = {
@@ -90,8 +89,8 @@ MaxStartups 100
       exec: (command) => run('ssh', [...over, host, command]),
       copyTo: (local, remote) => run('scp', ['-q', ...over, local, `${host}:${remote}`]),
       copyFrom: (remote, local) => run('scp', ['-q', ...over, `${host}:${remote}`, local]),
-      follow: (remote) =>
-        spawn('ssh', [...over, host, `tail -f -c +1 ${remote}`], { stdio: ['ignore', 'pipe', 'ignore'] }),
+      follow: (remote, output) =>
+        spawn('ssh', [...over, host, `tail -f -c +1 ${remote}`], { stdio: ['ignore', output, 'ignore'] }),
     }
   }
 
