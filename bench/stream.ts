@@ -10,12 +10,12 @@ import type { SshBench } from './support/ssh.ts'
 import { duration, median, quantile, round } from './support/stats.ts'
 import type { Table } from './support/table.ts'
 
+/** Of a turn that counts, with what is written faster ahead of them and is not counted. */
 const STAMPS = 1000
-/** Before them in each turn, written faster and not counted. */
-const WARM_UP = 20_000
-const DELAY_TURNS = 5
-/** Ahead of those, and not counted: all programs are as they are after minutes of use. */
-const WARM_UP_TURNS = 1
+const WARM_UP = 4_000
+const DELAY_TURNS = 9
+/** Ahead of all turns and not counted: all programs are as they are after minutes of use. */
+const FIRST_WARM_UP = 20_000
 const RATE_TURNS = 3
 const LINES = 300_000
 const STREAMS = 64
@@ -26,14 +26,14 @@ const after = (go: string, script: string) =>
   `while [ ! -e ${go} ]; do sleep 0.02; done; ${script}; sleep 600`
 
 /**
- * Writes the time again and again, in seconds by the clock that nobody sets, which is process.hrtime's. While the last
- * ones are written, everything in between sleeps and has to be woken.
+ * Writes the time again and again, in seconds by the clock that nobody sets, which is process.hrtime's. After the first
+ * ones, everything in between sleeps and has to be woken.
  */
-const STAMPER = `perl -MTime::HiRes=clock_gettime,CLOCK_MONOTONIC,sleep -e '
+const stamper = (warmUp: number) => `perl -MTime::HiRes=clock_gettime,CLOCK_MONOTONIC,sleep -e '
   $| = 1;
-  for (1..${WARM_UP + STAMPS}) {
+  for (1..${warmUp + STAMPS}) {
     printf "%.6f\\n", clock_gettime(CLOCK_MONOTONIC);
-    sleep($_ < ${WARM_UP} ? 0.0004 : 0.005);
+    sleep($_ < ${warmUp} ? 0.0004 : 0.005);
   }'`
 
 /** Lines of 64 bytes, each by a write of its own. */
@@ -42,10 +42,10 @@ const lines = (count: number) => `awk 'BEGIN{for(i=0;i<${count};i++){printf "%06
 /** What waits for a file before it writes, and how the file comes to be. */
 type Gate = { go: string; open(): Promise<void> }
 
-/** Milliseconds from each write to its arrival. */
-async function latencies(follow: Follow, name: string, gate: Gate): Promise<number[]> {
+/** Milliseconds from each write to its arrival, once it is warm. */
+async function latencies(follow: Follow, name: string, gate: Gate, warmUp: number): Promise<number[]> {
   const samples: number[] = []
-  const followed = await follow(name, after(gate.go, STAMPER))
+  const followed = await follow(name, after(gate.go, stamper(warmUp)))
   const all = new Promise<void>((resolve) => {
     let rest = ''
     followed.onText((text) => {
@@ -53,13 +53,13 @@ async function latencies(follow: Follow, name: string, gate: Gate): Promise<numb
       const stamps = (rest + text).split('\n')
       rest = stamps.pop() ?? ''
       for (const stamp of stamps) if (stamp !== '') samples.push(now - Number(stamp) * 1000)
-      if (samples.length >= WARM_UP + STAMPS) resolve()
+      if (samples.length >= warmUp + STAMPS) resolve()
     })
   })
   await gate.open()
   await withDeadline(all)
   await followed.close()
-  return samples.slice(WARM_UP)
+  return samples.slice(warmUp)
 }
 
 /** Lines a second that arrive from `streams` writers, from their start to the last line. */
@@ -121,10 +121,11 @@ export async function benchStream(boxwood: Boxwood, ssh: SshBench | null): Promi
     many: [] as number[],
   }))
 
-  for (let turn = -WARM_UP_TURNS; turn < DELAY_TURNS; turn++)
+  for (const { follow, gate } of contenders)
+    await latencies(follow, 'stamps-warm-up', gate('warm-up'), FIRST_WARM_UP)
+  for (let turn = 0; turn < DELAY_TURNS; turn++)
     for (const { follow, gate, p50, p99 } of contenders) {
-      const ms = await latencies(follow, `stamps-${turn}`, gate(`${turn}-stamps`))
-      if (turn < 0) continue
+      const ms = await latencies(follow, `stamps-${turn}`, gate(`${turn}-stamps`), WARM_UP)
       p50.push(median(ms))
       p99.push(quantile(ms, 0.99))
     }

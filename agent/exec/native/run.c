@@ -135,6 +135,7 @@ static void append(Log *log, const char *bytes, size_t length) {
     if (written > 0) {
       bytes += written;
       length -= written;
+      log->size += written;
       say_changed(log);
       continue;
     }
@@ -147,7 +148,6 @@ static void append(Log *log, const char *bytes, size_t length) {
     }
     pause_ms(100);
   }
-  log->size = lseek(log->file, 0, SEEK_CUR);
 }
 
 // The same sum as in the agent's ring.ts: from a size alone each reader knows which bytes may be gone.
