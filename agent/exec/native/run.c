@@ -350,7 +350,7 @@ static void follow(Log *logs, int child_ends, siginfo_t *end) {
   // How long this process has waited for a processor. -1, where the system does not tell: it stays as anybody is.
   int statistics = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
   while (end->si_pid != command) {
-    if (wait_and_take(logs, child_ends)) reap(end);
+    if (wait_and_take(logs, child_ends) && !reap(end)) break;
     choose_policy(statistics);
   }
   close(statistics);
@@ -402,6 +402,8 @@ static int run(char **arguments, char **environment, const char *id, int launche
   int exit_file = reserve(exit_name);
   if (exit_file == -1 || pipe2(said, O_CLOEXEC) == -1) return errno;
 
+  // Whoever ignores it is not asked for the status of an ended child.
+  signal(SIGCHLD, SIG_DFL);
   sigset_t child, before;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
