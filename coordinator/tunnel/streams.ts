@@ -1,11 +1,12 @@
 // What is followed, beside the tunnel: each stream is a WebSocket that the box's agent opens. Not an HTTP request as a
 // transfer is: a proxy in front of the coordinator may keep a request's body until it has all of it.
 import type { IncomingMessage } from 'node:http'
-import { type Duplex, Readable } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import type { Logger } from 'pino'
-import { type WebSocket, WebSocketServer } from 'ws'
+import { WebSocketServer } from 'ws'
 import { ApiError } from '../../shared/errors.ts'
 import { STREAM_PATH } from '../../shared/protocol.ts'
+import { websocketReadable } from '../../shared/websocket-duplex.ts'
 import { type Authenticate, authenticatedBox } from './credentials.ts'
 import { createDialIns, type DialIns } from './dial-ins.ts'
 import { refuse } from './refuse.ts'
@@ -18,8 +19,6 @@ export type StreamHub = Streams &
 
 /** The largest message taken from an agent, which sends a few events of up to 300 KiB together. */
 const MAX_MESSAGE_BYTES = 1024 * 1024
-/** As much of it waits for its reader before the agent has to. */
-const BUFFER_BYTES = 256 * 1024
 
 /** @param options.dialMs how long the agent has to dial. */
 export function createStreams(options: {
@@ -46,7 +45,7 @@ export function createStreams(options: {
     const settle = take(boxId, (request.url ?? '').slice(STREAM_PATH.length), socket)
     server.handleUpgrade(request, socket, head, (ws) => {
       socket.off('error', onError)
-      const stream = readMessages(ws)
+      const stream = websocketReadable(ws)
       if (!settle(stream)) stream.destroy()
     })
   }
@@ -64,29 +63,4 @@ export function createStreams(options: {
       })
     },
   }
-}
-
-/** What the agent sends. It ends with the connection, but not before all that came has been read. */
-function readMessages(ws: WebSocket): Readable {
-  const stream = new Readable({
-    highWaterMark: BUFFER_BYTES,
-    read() {
-      if (ws.isPaused) ws.resume()
-    },
-    destroy(error, done) {
-      ws.terminate()
-      done(error)
-    },
-  })
-  ws.on('message', (data, isBinary) => {
-    if (stream.destroyed) return
-    if (!isBinary || !Buffer.isBuffer(data)) stream.destroy(new Error('the agent sent text'))
-    else if (!stream.push(data)) ws.pause()
-  })
-  // 'close' follows.
-  ws.on('error', () => undefined)
-  ws.once('close', () => {
-    if (!stream.destroyed) stream.push(null)
-  })
-  return stream
 }
