@@ -45,15 +45,10 @@ export function eventWriter(response: ServerResponse): EventWriter {
 
 /** One of a chunked body (RFC 9112, 7.1). An empty one would end it. */
 function chunkOf(bytes: Buffer): Buffer {
-  const size = bytes.length.toString(16)
-  const chunk = Buffer.allocUnsafe(size.length + 2 + bytes.length + 2)
-  // By hand: a few bytes take Buffer.write longer than this.
-  let at = 0
-  for (; at < size.length; at++) chunk[at] = size.charCodeAt(at)
-  chunk[at] = chunk[chunk.length - 2] = RETURN
-  chunk[at + 1] = chunk[chunk.length - 1] = NEWLINE
-  chunk.set(bytes, at + 2)
+  const size = `${bytes.length.toString(16)}\r\n`
+  const chunk = Buffer.allocUnsafe(size.length + bytes.length + 2)
+  chunk.write(size, 'latin1')
+  bytes.copy(chunk, size.length)
+  chunk.write('\r\n', chunk.length - 2, 'latin1')
   return chunk
 }
-
-const [NEWLINE, RETURN] = [10, 13]
