@@ -1,9 +1,9 @@
 // box logs: what a detached process printed, and what it prints.
 import type { Command } from 'commander'
+import type { Offsets } from '../../shared/api/processes.ts'
 import { commandExit, EXIT, Failure } from '../exit-codes.ts'
 import { lostWords } from '../follow/lost-words.ts'
 import type { Chunk, Exit } from '../follow/output.ts'
-import type { Offsets } from '../follow/place.ts'
 import { write } from '../follow/write.ts'
 import { type JsonOption, wholeNumber } from '../options.ts'
 import { say } from '../output.ts'

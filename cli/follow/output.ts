@@ -1,7 +1,7 @@
 // The output of a detached process, each byte once, from where it is kept to where one wants to stop.
-import type { StreamEvents } from '../../shared/api/processes.ts'
+import type { Offsets, StreamEvents } from '../../shared/api/processes.ts'
 import type { StreamName } from './events.ts'
-import { createPlace, type Offsets } from './place.ts'
+import { createPlace } from './place.ts'
 import { type Resume, resume } from './resume.ts'
 
 export type Chunk = { stream: StreamName; bytes: Buffer; offset: number }

@@ -1,8 +1,6 @@
 // How far the two streams were read: what is new in an event, what was given up before it, and never a byte twice.
-import type { StreamEvents } from '../../shared/api/processes.ts'
+import { eventId, type Offsets, type StreamEvents } from '../../shared/api/processes.ts'
 import { malformed, type StreamName } from './events.ts'
-
-export type Offsets = Record<StreamName, number>
 
 /** `bytes` is empty when all of it was seen before; `lost` is how many bytes before it are no longer kept. */
 export type News = { bytes: Buffer; offset: number; lost: number }
@@ -31,7 +29,7 @@ export function createPlace(start: Offsets): Place {
       return { bytes: bytes.subarray(seen), offset: offset + seen, lost }
     },
     missing: (stream, end) => Math.max(0, end - at[stream]),
-    id: () => `${at.stdout}:${at.stderr}`,
+    id: () => eventId(at),
     reached: ({ stdout, stderr }) => at.stdout >= stdout && at.stderr >= stderr,
   }
 }

@@ -1,7 +1,8 @@
 // What a box sends as the events of a stream, checked on its bytes: only whole, known and well-formed ones pass.
 import { z } from 'zod'
-import { STREAM_EVENT_BYTES } from '../../shared/api/processes.ts'
+import { type Offsets, STREAM_EVENT_BYTES } from '../../shared/api/processes.ts'
 import { isBoxCode } from './box-answer.ts'
+import { type EventName, LONGEST_HEAD, readHead } from './event-head.ts'
 
 export type EventFilter = {
   /**
@@ -9,18 +10,14 @@ export type EventFilter = {
    * the last event and after a breach there are none.
    */
   push(chunk: Buffer): Buffer[]
-  /** The id of the last event that passed, else the one it began with. */
-  lastId(): string
+  /** Where the reader stands after the last event that passed. */
+  reached(): Offsets
   /** Whether the event after which nothing may come has passed. */
   ended(): boolean
   /** What the box did that it may not; a sentence. */
   breach(): string | null
 }
 
-/** As the agent writes them: these three fields, in this order, each on one line. */
-const HEAD =
-  /^event: (attached|stdout|stderr|heartbeat|reconnect|exit|error)\nid: (\d{1,15}:\d{1,15})\ndata: \{/
-const LONGEST_HEAD = `event: reconnect\nid: ${'9'.repeat(15)}:${'9'.repeat(15)}\ndata: {`.length
 /** With its first two lines and its end. */
 const MAX_EVENT_BYTES = LONGEST_HEAD + STREAM_EVENT_BYTES
 const TOO_LARGE = `an event of more than ${MAX_EVENT_BYTES} bytes`
@@ -34,7 +31,7 @@ const bytes = z.int().min(0)
 const offsets = z.object({ stdoutOffset: bytes, stderrOffset: bytes })
 
 /** Output is not parsed: there may be a hundred MB a second of it, and who reads it has to anyway. */
-const controlShapes = (processId: string): Record<string, z.ZodType> => ({
+const controlShapes = (processId: string): Partial<Record<EventName, z.ZodType>> => ({
   attached: offsets.extend({ processId: z.literal(processId) }),
   heartbeat: z.object({}),
   reconnect: offsets,
@@ -45,12 +42,12 @@ const controlShapes = (processId: string): Record<string, z.ZodType> => ({
   }),
   error: z.object({ code: z.string().refine(isBoxCode), message: z.string() }),
 })
-const LAST: ReadonlySet<string> = new Set(['reconnect', 'exit', 'error'])
+const LAST: ReadonlySet<EventName> = new Set(['reconnect', 'exit', 'error'])
 
-/** @param startId where the reader stands before the first event */
-export function createEventFilter(processId: string, startId: string): EventFilter {
+/** @param start where the reader stands before the first event */
+export function createEventFilter(processId: string, start: Offsets): EventFilter {
   const shapes = controlShapes(processId)
-  let lastId = startId
+  let reached = start
   let attached = false
   let ended = false
   let breach: string | null = null
@@ -84,13 +81,13 @@ export function createEventFilter(processId: string, startId: string): EventFilt
 
   /** The end of the event at `from`; -1 when its rest is to come, or when it breaks a rule. */
   function check(chunk: Buffer, from: number): number {
-    const [head, name = '', id = ''] = HEAD.exec(chunk.toString('latin1', from, from + LONGEST_HEAD)) ?? []
-    if (head === undefined) {
+    const head = readHead(chunk, from)
+    if (head === null) {
       const begun = chunk.length - from < LONGEST_HEAD && chunk.indexOf('\n\n', from) === -1
       if (!begun) fail('what is no event')
       return -1
     }
-    const dataAt = from + head.length - 1
+    const { name, dataAt } = head
     const lineEnd = chunk.indexOf(NEWLINE, dataAt)
     if (lineEnd === -1 || lineEnd + 1 === chunk.length) return -1
     const end = lineEnd + 2
@@ -103,7 +100,7 @@ export function createEventFilter(processId: string, startId: string): EventFilt
     if (breach !== null) return -1
     attached = true
     ended = LAST.has(name)
-    lastId = id
+    reached = head.after
     return end
   }
 
@@ -115,7 +112,7 @@ export function createEventFilter(processId: string, startId: string): EventFilt
       if (end === -1) break
       at = end
     }
-    if (at > 0) passed.push(piece.subarray(0, at))
+    if (at > 0) passed.push(at === piece.length ? piece : piece.subarray(0, at))
     if (at < piece.length && open()) hold(piece.subarray(at))
   }
 
@@ -150,7 +147,7 @@ export function createEventFilter(processId: string, startId: string): EventFilt
       if (stray !== -1 && open()) fail('a carriage return')
       return passed
     },
-    lastId: () => lastId,
+    reached: () => reached,
     ended: () => ended,
     breach: () => breach,
   }

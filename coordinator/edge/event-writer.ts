@@ -43,12 +43,25 @@ export function eventWriter(response: ServerResponse): EventWriter {
   }
 }
 
-/** One of a chunked body (RFC 9112, 7.1). An empty one would end it. */
+const HEX_DIGITS = Buffer.from('0123456789abcdef')
+const [RETURN, NEWLINE] = [13, 10]
+
+/**
+ * One of a chunked body (RFC 9112, 7.1). An empty one would end it. Set byte by byte: each call out of JavaScript, as
+ * Buffer.write is one, costs a program that was asleep as much as all of this.
+ */
 function chunkOf(bytes: Buffer): Buffer {
-  const size = `${bytes.length.toString(16)}\r\n`
-  const chunk = Buffer.allocUnsafe(size.length + bytes.length + 2)
-  chunk.write(size, 'latin1')
-  bytes.copy(chunk, size.length)
-  chunk.write('\r\n', chunk.length - 2, 'latin1')
+  const { length } = bytes
+  let digits = 1
+  while (length >> (4 * digits) > 0) digits++
+  const chunk = Buffer.allocUnsafe(digits + length + 4)
+  let at = 0
+  for (let shift = 4 * (digits - 1); shift >= 0; shift -= 4)
+    chunk[at++] = HEX_DIGITS[(length >> shift) & 0xf] ?? 0
+  chunk[at++] = RETURN
+  chunk[at++] = NEWLINE
+  chunk.set(bytes, at)
+  chunk[at + length] = RETURN
+  chunk[at + length + 1] = NEWLINE
   return chunk
 }

@@ -1,14 +1,14 @@
 // A box's events on their way to a client: as fast as the client reads, and ended with an event whatever happens.
 import type { Readable } from 'node:stream'
-import type { StreamEvents } from '../../shared/api/processes.ts'
+import { eventId, type Offsets, type StreamEvents } from '../../shared/api/processes.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { createEventFilter } from './event-filter.ts'
 import type { EventWriter } from './event-writer.ts'
 
 export type Forwarding = {
   processId: string
-  /** Where the client stands: <stdout>:<stderr>. */
-  from: string
+  /** Where the client stands. */
+  from: Offsets
   /** Aborts when the coordinator is about to stop. */
   closing: AbortSignal
   /** After this long the client has to come back, in milliseconds. */
@@ -28,8 +28,8 @@ const SILENT_HEARTBEATS = 3
 /** After its last event a box ends its stream by itself, or is made to. */
 const BOX_END_MS = 1_000
 
-const event = <N extends keyof StreamEvents>(name: N, id: string, data: StreamEvents[N]): string =>
-  `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`
+const event = <N extends keyof StreamEvents>(name: N, after: Offsets, data: StreamEvents[N]): string =>
+  `event: ${name}\nid: ${eventId(after)}\ndata: ${JSON.stringify(data)}\n\n`
 
 /**
  * Passes the events on until the last one, or until the box breaks a rule, is gone or silent, or the time is up: then
@@ -52,12 +52,11 @@ export function forwardEvents(box: Readable, client: EventWriter, options: Forwa
     client.once('close', () => clearTimeout(late))
   }
   const fail = (code: string, message: string) =>
-    end(event('error', filter.lastId(), { code, message }), lingerMs)
+    end(event('error', filter.reached(), { code, message }), lingerMs)
   const comeBack = (linger: number) => {
-    const id = filter.lastId()
-    const [stdoutOffset = 0, stderrOffset = 0] = id.split(':').map(Number)
+    const reached = filter.reached()
     box.destroy()
-    end(event('reconnect', id, { stdoutOffset, stderrOffset }), linger)
+    end(event('reconnect', reached, { stdoutOffset: reached.stdout, stderrOffset: reached.stderr }), linger)
   }
 
   const onData = (chunk: Buffer) => {

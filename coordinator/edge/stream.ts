@@ -1,6 +1,12 @@
 // GET /exec/{processId}/stream (spec §4.14): what a detached process prints, as server-sent events.
 import type { Readable } from 'node:stream'
-import { parseEventId, type StreamQuery, streamQuery } from '../../shared/api/processes.ts'
+import {
+  eventId,
+  type Offsets,
+  parseEventId,
+  type StreamQuery,
+  streamQuery,
+} from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { TRANSFER_HEADER } from '../../shared/protocol.ts'
@@ -25,10 +31,8 @@ const HEADERS = {
 }
 
 /** Where the client stands. The header wins: a browser sends it when it comes back to the same address. */
-function startId({ stdoutOffset = 0, stderrOffset = 0 }: StreamQuery, lastEventId: string): string {
-  if (lastEventId === '') return `${stdoutOffset}:${stderrOffset}`
-  const { stdout, stderr } = parseEventId(lastEventId)
-  return `${stdout}:${stderr}`
+function startOffsets({ stdoutOffset = 0, stderrOffset = 0 }: StreamQuery, lastEventId: string): Offsets {
+  return lastEventId === '' ? { stdout: stdoutOffset, stderr: stderrOffset } : parseEventId(lastEventId)
 }
 
 /**
@@ -39,12 +43,12 @@ async function openEvents(
   streams: Streams,
   { box, tunnel, signal }: Visit,
   path: string,
-  from: string,
+  from: Offsets,
 ): Promise<Readable> {
   const expected = streams.expect(box.id)
   try {
     return await within(HEAD_MS, signal, async (signal) => {
-      const headers = { 'last-event-id': from, [TRANSFER_HEADER]: expected.id }
+      const headers = { 'last-event-id': eventId(from), [TRANSFER_HEADER]: expected.id }
       const response = await tunnel.request({ method: 'GET', path, headers, signal })
       if (response.status !== 200) return throwRefusal(response)
       if (response.headers[TRANSFER_HEADER] !== expected.id) return response.body
@@ -73,7 +77,7 @@ export function streamRoutes(context: EdgeContext): Route[] {
       errors: [...VISIT_ERRORS, 'invalid_request'],
       async handle(input) {
         const { params, query, request, reply } = input
-        const from = startId(query, String(request.headers['last-event-id'] ?? ''))
+        const from = startOffsets(query, String(request.headers['last-event-id'] ?? ''))
         if (closing.aborted) throw new ApiError('control_plane_unavailable')
         const { processId } = params
         const visited = await visit(context, input, { stream: true })

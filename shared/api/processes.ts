@@ -104,8 +104,13 @@ export type StreamQuery = z.infer<typeof streamQuery>
 /** Header `Last-Event-ID`: <stdout>:<stderr>; it wins over the query's offsets. */
 export const EVENT_ID = /^(\d{1,15}):(\d{1,15})$/
 
+/** A place in each of the two streams of a process, in bytes. */
+export type Offsets = { stdout: number; stderr: number }
+
+export const eventId = ({ stdout, stderr }: Offsets): string => `${stdout}:${stderr}`
+
 /** @throws ApiError invalid_request */
-export function parseEventId(text: string): { stdout: number; stderr: number } {
+export function parseEventId(text: string): Offsets {
   const [, stdout, stderr] = EVENT_ID.exec(text) ?? []
   if (stdout === undefined || stderr === undefined)
     throw new ApiError('invalid_request', 'Last-Event-ID is <stdout>:<stderr>, two numbers of bytes.')

@@ -1,11 +1,11 @@
 // The output of a detached process as events (spec §4.14), made when the reader asks for them. All that a reader has is
 // its place in the two logs: one that stalls costs what it was sent last, and nothing more is read or watched for it.
-import type { StreamEvents } from '../../../shared/api/processes.ts'
+import type { Offsets, StreamEvents } from '../../../shared/api/processes.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import type { Sink, Source } from '../../tunnel/stream-dialer.ts'
 import type { DetachedProcess, ProcessEnd, StreamName } from '../detached/types.ts'
 import { type Cursor, nextOutput, outputNow } from './cursor.ts'
-import { type Encoding, encodeEvent, type Offsets } from './event.ts'
+import { type Encoding, encodeEvent } from './event.ts'
 import { onEnd } from './on-end.ts'
 import { type StreamTime, systemTime } from './time.ts'
 
@@ -21,7 +21,7 @@ export type EventOptions = {
   time?: StreamTime
 }
 
-type Made = { events: string; last?: boolean }
+type Made = { events: Buffer; last?: boolean }
 
 export function produceEvents(options: EventOptions, sink: Sink): Source {
   const { process, streams, encoding, onError, time = systemTime } = options
@@ -95,10 +95,10 @@ export function produceEvents(options: EventOptions, sink: Sink): Source {
   }
   function send({ events, last = false }: Made): void {
     if (stopped) return
-    if (events !== '') {
+    if (events.length > 0) {
       lastEventAt = time.now()
       heartbeatDue = false
-      wanted = sink.push(Buffer.from(events))
+      wanted = sink.push(events)
     }
     if (last) {
       wanted = false
@@ -133,7 +133,7 @@ export function produceEvents(options: EventOptions, sink: Sink): Source {
       if (cursors.some(({ dirty }) => dirty)) {
         const events = end === null ? outputNow(reading) : null
         if (events === null) return nextOutput(reading, end !== null).then((events) => ({ events }))
-        if (events !== '') return { events }
+        if (events.length > 0) return { events }
       } else if (end !== null) {
         return { events: encodeEvent('exit', offsets, exitData(end, offsets)), last: true }
       } else if (heartbeatDue) {

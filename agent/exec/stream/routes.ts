@@ -1,13 +1,13 @@
 // GET /exec/{processId}/stream: the output of a detached process as it comes (spec §4.14).
 import type { Readable } from 'node:stream'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import { parseEventId, streamQuery } from '../../../shared/api/processes.ts'
+import { type Offsets, parseEventId, streamQuery } from '../../../shared/api/processes.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { TRANSFER_HEADER } from '../../../shared/protocol.ts'
 import type { StreamDialer } from '../../tunnel/stream-dialer.ts'
 import { findProcess } from '../detached/routes.ts'
 import type { DetachedProcesses, StreamName } from '../detached/types.ts'
-import type { Encoding, Offsets } from './event.ts'
+import type { Encoding } from './event.ts'
 import { eventStream } from './event-stream.ts'
 import { produceEvents } from './produce-events.ts'
 

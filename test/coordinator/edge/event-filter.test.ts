@@ -1,9 +1,10 @@
 // What a box may send as a stream, and what not: a client only ever sees whole, known, well-formed events.
 import t from 'tap'
 import { createEventFilter } from '../../../coordinator/edge/event-filter.ts'
-import { STREAM_EVENT_BYTES } from '../../../shared/api/processes.ts'
+import { eventId, STREAM_EVENT_BYTES } from '../../../shared/api/processes.ts'
 
 const PROCESS = 'p_0123456789abcdef01234567'
+const START = { stdout: 0, stderr: 0 }
 const event = (name: string, id: string, data: unknown) =>
   `event: ${name}\nid: ${id}\ndata: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
 const at = (stdout: number, stderr = 0) => ({ stdoutOffset: stdout, stderrOffset: stderr })
@@ -14,11 +15,11 @@ const EXIT = event('exit', '6:0', { status: 'exited', exitCode: 0, signal: null,
 const WHOLE = ATTACHED + output(0, 'abc') + event('heartbeat', '3:0', {}) + output(3, '\n\u{1f980}') + EXIT
 
 function pushAll(chunks: readonly (string | Buffer)[]) {
-  const filter = createEventFilter(PROCESS, '7:9')
+  const filter = createEventFilter(PROCESS, { stdout: 7, stderr: 9 })
   const passed = chunks.flatMap((chunk) => filter.push(Buffer.from(chunk)))
   return {
     text: Buffer.concat(passed).toString(),
-    lastId: filter.lastId(),
+    lastId: eventId(filter.reached()),
     ended: filter.ended(),
     breach: filter.breach(),
   }
@@ -28,13 +29,13 @@ const begun = (text: string) => one(ATTACHED + text)
 
 t.test('a whole stream passes as it is, in as few pieces as it came', async (t) => {
   t.same(one(WHOLE), { text: WHOLE, lastId: '6:0', ended: true, breach: null })
-  t.equal(createEventFilter(PROCESS, '0:0').push(Buffer.from(WHOLE)).length, 1)
+  t.equal(createEventFilter(PROCESS, START).push(Buffer.from(WHOLE)).length, 1)
 })
 
 t.test('wherever it is split, the same events pass, and never a part of one', async (t) => {
   const bytes = Buffer.from(WHOLE)
   for (let cut = 0; cut <= bytes.length; cut++) {
-    const filter = createEventFilter(PROCESS, '0:0')
+    const filter = createEventFilter(PROCESS, START)
     const first = Buffer.concat(filter.push(bytes.subarray(0, cut))).toString()
     if (first !== '' && !first.endsWith('}\n\n')) t.fail(`half an event at ${cut}`)
     const second = Buffer.concat(filter.push(bytes.subarray(cut))).toString()
@@ -42,6 +43,12 @@ t.test('wherever it is split, the same events pass, and never a part of one', as
   }
   const single = pushAll(Array.from(bytes, (byte) => Buffer.of(byte)))
   t.same(single, { text: WHOLE, lastId: '6:0', ended: true, breach: null }, 'byte by byte')
+})
+
+t.test('its id says where the reader is, up to the largest', async (t) => {
+  const largest = '9'.repeat(15)
+  for (const id of ['0:0', '10:0', '0:12345678901', `${largest}:${largest}`])
+    t.match(begun(event('stderr', id, { data: '' })), { lastId: id, breach: null })
 })
 
 t.test('what follows the last event does not pass, and is no breach', async (t) => {
@@ -66,6 +73,12 @@ t.test('what is before a breach passes, what breaks a rule and what follows does
     'an id that is none': event('stdout', 'x', { data: '' }),
     'an id of one number': event('stdout', '3', { data: '' }),
     'an id too large': event('stdout', `${'9'.repeat(16)}:0`, { data: '' }),
+    'an id whose second number is too large': event('stdout', `3:${'9'.repeat(16)}`, { data: '' }),
+    'an id without its first number': event('stdout', ':0', { data: '' }),
+    'an id without its second number': event('stdout', '3:', { data: '' }),
+    'an id of three numbers': event('stdout', '3:0:0', { data: '' }),
+    'an id with a space': event('stdout', '3: 0', { data: '' }),
+    'a name that goes on': event('stdoutx', '3:0', { data: '' }),
     'an id with a minus': event('stdout', '-3:0', { data: '' }),
     'data that is no object': event('stdout', '3:0', '"text"'),
     'data on two lines': 'event: stdout\nid: 3:0\ndata: {}\ndata: {}\n\n',
@@ -112,7 +125,7 @@ t.test('an event of the largest size passes; a larger one is given up before it 
     breach: null,
   })
 
-  const filter = createEventFilter(PROCESS, '0:0')
+  const filter = createEventFilter(PROCESS, START)
   filter.push(Buffer.from(`${ATTACHED}event: stdout\nid: 3:0\ndata: {"data":"`))
   const chunk = Buffer.alloc(1000, 'x')
   let sent = 0

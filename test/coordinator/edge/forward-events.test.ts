@@ -27,7 +27,12 @@ function forward(t: Test, { lifeMs = 60_000, lingerMs = 10_000, heartbeatMs = 15
       text += chunk
     })
   const times = { lifeMs, lingerMs, heartbeatMs }
-  forwardEvents(box, client, { processId: PROCESS, from: '5:6', closing: closing.signal, ...times })
+  forwardEvents(box, client, {
+    processId: PROCESS,
+    from: { stdout: 5, stderr: 6 },
+    closing: closing.signal,
+    ...times,
+  })
   return {
     box,
     client,
