@@ -1,6 +1,6 @@
 // One attempt to reach the coordinator, and the connection it becomes.
 import type { Duplex } from 'node:stream'
-import { WebSocket } from 'ws'
+import type { WebSocket } from 'ws'
 import {
   AGENT_VERSION,
   AGENT_VERSION_HEADER,
@@ -12,6 +12,7 @@ import {
   TUNNEL_PATH,
 } from '../../shared/protocol.ts'
 import { websocketDuplex } from '../../shared/websocket-duplex.ts'
+import { openWebSocket } from './websocket.ts'
 
 export type DialOptions = {
   /** The coordinator's http(s) URL. */
@@ -43,7 +44,7 @@ const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 
 /** Dials once. Never rejects: what went wrong is in `refused`. */
 export function dial(options: DialOptions, signal: AbortSignal): Promise<DialResult> {
-  const ws = new WebSocket(tunnelUrl(options.url), {
+  const ws = openWebSocket(tunnelUrl(options.url), {
     headers: {
       authorization: `Bearer ${options.token}`,
       [BOX_HEADER]: options.boxId,
@@ -51,11 +52,8 @@ export function dial(options: DialOptions, signal: AbortSignal): Promise<DialRes
       [INSTANCE_HEADER]: options.instanceId,
       [AGENT_VERSION_HEADER]: AGENT_VERSION,
     },
-    perMessageDeflate: false,
-    maxPayload: MAX_MESSAGE_BYTES,
-    handshakeTimeout: options.handshakeTimeoutMs,
-    // The masking draws from here; see the ws documentation.
-    skipUTF8Validation: true,
+    handshakeTimeoutMs: options.handshakeTimeoutMs,
+    maxMessageBytes: MAX_MESSAGE_BYTES,
   })
   return new Promise((resolve) => {
     const abort = () => ws.terminate()
@@ -127,4 +125,4 @@ function parseReconnectAfter(reason: Buffer): number | undefined {
   }
 }
 
-const tunnelUrl = (url: string): string => url.replace(/^http/, 'ws').replace(/\/+$/, '') + TUNNEL_PATH
+const tunnelUrl = (url: string): string => url.replace(/\/+$/, '') + TUNNEL_PATH

@@ -1,6 +1,7 @@
 // What is followed, beside the tunnel: a WebSocket for each stream, dialed out to the coordinator.
-import { WebSocket } from 'ws'
+import type { WebSocket } from 'ws'
 import { BOX_HEADER, STREAM_PATH } from '../../shared/protocol.ts'
+import { openWebSocket } from './websocket.ts'
 
 /** Takes bytes as they come. */
 export type Sink = {
@@ -46,13 +47,10 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
   const open = new Set<WebSocket>()
 
   async function dial(id: string): Promise<WebSocket> {
-    const url = (await readUrl()).replace(/^http/, 'ws') + STREAM_PATH + encodeURIComponent(id)
-    const ws = new WebSocket(url, {
+    const ws = openWebSocket((await readUrl()) + STREAM_PATH + encodeURIComponent(id), {
       headers: { authorization: `Bearer ${await readToken()}`, [BOX_HEADER]: boxId },
-      perMessageDeflate: false,
-      maxPayload: MAX_MESSAGE_BYTES,
-      handshakeTimeout: handshakeTimeoutMs,
-      skipUTF8Validation: true,
+      handshakeTimeoutMs,
+      maxMessageBytes: MAX_MESSAGE_BYTES,
     })
     open.add(ws)
     ws.once('close', () => open.delete(ws))

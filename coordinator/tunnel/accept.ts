@@ -3,7 +3,6 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
-import { WebSocketServer } from 'ws'
 import {
   AGENT_VERSION_HEADER,
   INSTANCE_HEADER,
@@ -17,6 +16,7 @@ import { type Authenticate, authenticatedBox, headerValue } from './credentials.
 import { type Refusal, refuse } from './refuse.ts'
 import type { Registry } from './registry.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
+import { createWebSocketServer } from './websocket-server.ts'
 
 export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random'> & {
   log: Logger
@@ -41,14 +41,7 @@ const PRINTABLE = /^[\x21-\x7e]{1,64}$/
 
 export function createAcceptor(options: AcceptorOptions) {
   const { log, registry } = options
-  const server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: MAX_MESSAGE_BYTES,
-    autoPong: false,
-    skipUTF8Validation: true,
-  })
+  const server = createWebSocketServer(MAX_MESSAGE_BYTES)
 
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const onError = (error: Error) => log.debug({ err: error }, 'agent left before the upgrade')

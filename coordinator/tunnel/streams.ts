@@ -3,7 +3,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex, Readable } from 'node:stream'
 import type { Logger } from 'pino'
-import { WebSocketServer } from 'ws'
 import { ApiError } from '../../shared/errors.ts'
 import { STREAM_PATH } from '../../shared/protocol.ts'
 import { websocketReadable } from '../../shared/websocket-duplex.ts'
@@ -11,6 +10,7 @@ import { type Authenticate, authenticatedBox } from './credentials.ts'
 import { createDialIns, type DialIns } from './dial-ins.ts'
 import { refuse } from './refuse.ts'
 import type { Streams } from './types.ts'
+import { createWebSocketServer } from './websocket-server.ts'
 
 export type StreamHub = Streams &
   Pick<DialIns<Readable>, 'cut' | 'close'> & {
@@ -28,14 +28,7 @@ export function createStreams(options: {
 }): StreamHub {
   const { log, authenticate } = options
   const { expect, take, cut, close } = createDialIns<Readable>(options.dialMs)
-  const server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: MAX_MESSAGE_BYTES,
-    autoPong: false,
-    skipUTF8Validation: true,
-  })
+  const server = createWebSocketServer(MAX_MESSAGE_BYTES)
 
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const onError = (error: Error) => log.debug({ err: error }, 'agent left before the upgrade')
