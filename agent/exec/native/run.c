@@ -45,7 +45,7 @@
 #define LATE_NS 500000
 #define INTERRUPT_MS 1000
 // Between two looks at that, at least: they hold up who waits for the output.
-#define LOOK_MS 20
+#define LOOK_MS 100
 
 typedef struct {
   const char *name;
