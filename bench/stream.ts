@@ -10,10 +10,14 @@ import type { SshBench } from './support/ssh.ts'
 import { duration, median, quantile, round } from './support/stats.ts'
 import type { Table } from './support/table.ts'
 
-/** Of a turn that counts, with what is written faster ahead of them and is not counted. */
+/** Lines of a turn that count: each has a time of its own, when none of the others is written. */
 const STAMPS = 1000
-const WARM_UP = 4_000
+const SLOT_MS = 5
 const DELAY_TURNS = 9
+/** What is written faster ahead of them, and does not count. */
+const WARM_UP = 4_000
+/** As many slow ones do not count either: others may still be warming up. */
+const SETTLE = 100
 /** Ahead of all turns and not counted: all programs are as they are after minutes of use. */
 const FIRST_WARM_UP = 20_000
 const RATE_TURNS = 3
@@ -25,15 +29,24 @@ const GIVE_UP_MS = 120_000
 const after = (go: string, script: string) =>
   `while [ ! -e ${go} ]; do sleep 0.02; done; ${script}; sleep 600`
 
+/** When to write: `slot` of as many as there are. */
+type Slot = { slot: number; slots: number }
+
 /**
  * Writes the time again and again, in seconds by the clock that nobody sets, which is process.hrtime's. After the first
  * ones, everything in between sleeps and has to be woken.
  */
-const stamper = (warmUp: number) => `perl -MTime::HiRes=clock_gettime,CLOCK_MONOTONIC,sleep -e '
+const stamper = (warmUp: number, { slot, slots }: Slot) => `perl -e '
+  use Time::HiRes qw(sleep clock_gettime clock_nanosleep CLOCK_MONOTONIC TIMER_ABSTIME);
   $| = 1;
-  for (1..${warmUp + STAMPS}) {
-    printf "%.6f\\n", clock_gettime(CLOCK_MONOTONIC);
-    sleep($_ < ${warmUp} ? 0.0004 : 0.005);
+  sub stamp { printf "%.6f\\n", clock_gettime(CLOCK_MONOTONIC) }
+  for (1..${warmUp}) { stamp(); sleep(0.0004) }
+  my $period = ${slots * SLOT_MS}e6;
+  my $next = (int(clock_gettime(CLOCK_MONOTONIC) * 1e9 / $period) + 2) * $period + ${slot * SLOT_MS}e6;
+  for (1..${SETTLE + STAMPS}) {
+    clock_nanosleep(CLOCK_MONOTONIC, $next, TIMER_ABSTIME);
+    stamp();
+    $next += $period;
   }'`
 
 /** Lines of 64 bytes, each by a write of its own. */
@@ -42,24 +55,22 @@ const lines = (count: number) => `awk 'BEGIN{for(i=0;i<${count};i++){printf "%06
 /** What waits for a file before it writes, and how the file comes to be. */
 type Gate = { go: string; open(): Promise<void> }
 
-/** Milliseconds from each write to its arrival, once it is warm. */
-async function latencies(follow: Follow, name: string, gate: Gate, warmUp: number): Promise<number[]> {
+/** Milliseconds from each write to its arrival, once it is warm. What writes stays, until it is closed. */
+async function latencies(follow: Follow, name: string, gate: Gate, warmUp: number, slot: Slot) {
   const samples: number[] = []
-  const followed = await follow(name, after(gate.go, stamper(warmUp)))
+  const { onText, close } = await follow(name, after(gate.go, stamper(warmUp, slot)))
   const all = new Promise<void>((resolve) => {
     let rest = ''
-    followed.onText((text) => {
-      const now = Number(process.hrtime.bigint()) / 1e6
+    onText((text, at) => {
       const stamps = (rest + text).split('\n')
       rest = stamps.pop() ?? ''
-      for (const stamp of stamps) if (stamp !== '') samples.push(now - Number(stamp) * 1000)
-      if (samples.length >= warmUp + STAMPS) resolve()
+      for (const stamp of stamps) if (stamp !== '') samples.push(at - Number(stamp) * 1000)
+      if (samples.length >= warmUp + SETTLE + STAMPS) resolve()
     })
   })
   await gate.open()
   await withDeadline(all)
-  await followed.close()
-  return samples.slice(warmUp)
+  return { ms: samples.slice(-STAMPS), close }
 }
 
 /** Lines a second that arrive from `streams` writers, from their start to the last line. */
@@ -121,14 +132,25 @@ export async function benchStream(boxwood: Boxwood, ssh: SshBench | null): Promi
     many: [] as number[],
   }))
 
-  for (const { follow, gate } of contenders)
-    await latencies(follow, 'stamps-warm-up', gate('warm-up'), FIRST_WARM_UP)
-  for (let turn = 0; turn < DELAY_TURNS; turn++)
-    for (const { follow, gate, p50, p99 } of contenders) {
-      const ms = await latencies(follow, `stamps-${turn}`, gate(`${turn}-stamps`), WARM_UP)
-      p50.push(median(ms))
-      p99.push(quantile(ms, 0.99))
+  for (const { follow, gate } of contenders) {
+    const alone = { slot: 0, slots: 1 }
+    const { close } = await latencies(follow, 'stamps-warm-up', gate('warm-up'), FIRST_WARM_UP, alone)
+    await close()
+  }
+  const slots = contenders.length
+  for (let turn = 0; turn < DELAY_TURNS; turn++) {
+    // At the same time: whatever else the processor is used for meanwhile, it is used for with all of them.
+    const measured = await Promise.all(
+      contenders.map(({ follow, gate }, slot) =>
+        latencies(follow, `stamps-${turn}`, gate(`${turn}-stamps`), WARM_UP, { slot, slots }),
+      ),
+    )
+    for (const [index, { ms }] of measured.entries()) {
+      contenders[index]?.p50.push(median(ms))
+      contenders[index]?.p99.push(quantile(ms, 0.99))
     }
+    await Promise.all(measured.map(({ close }) => close()))
+  }
   for (let turn = 0; turn < RATE_TURNS; turn++)
     for (const { follow, gate, one, many } of contenders) {
       one.push(await rate(follow, `lines-${turn}-one`, gate(`${turn}-one`), 1))

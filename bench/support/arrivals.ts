@@ -3,8 +3,11 @@
 import { constants, openSync } from 'node:fs'
 import { connect, type OnReadOpts, Socket } from 'node:net'
 
-/** Calls back with each piece as it arrives; it is ASCII, and ends with the peer. */
-export type OnText = (text: string) => void
+/**
+ * Calls back with each piece as it arrives; it is ASCII. `at` is when it had been read and nothing else had been done yet,
+ * in milliseconds by the clock of process.hrtime: what a client makes of it is the client's.
+ */
+export type OnText = (text: string, at: number) => void
 
 const BUFFER_BYTES = 64 * 1024
 
@@ -13,7 +16,8 @@ function reading(onText: OnText): OnReadOpts {
   return {
     buffer,
     callback(length) {
-      onText(buffer.toString('latin1', 0, length))
+      const at = Number(process.hrtime.bigint()) / 1e6
+      onText(buffer.toString('latin1', 0, length), at)
       return true
     },
   }
@@ -32,11 +36,11 @@ export function readFifo(path: string, onText: OnText): Socket {
 export function readEvents(
   url: URL,
   headers: Record<string, string>,
-  onEvent: (name: string, data: string) => void,
+  onEvent: (name: string, data: string, at: number) => void,
 ): Promise<Socket> {
   return new Promise((resolve, reject) => {
     let rest = ''
-    const head = (text: string) => {
+    const head: OnText = (text, at) => {
       rest += text
       const end = rest.indexOf('\r\n\r\n')
       if (end === -1) return
@@ -47,21 +51,21 @@ export function readEvents(
       const first = rest.slice(end + 2)
       rest = ''
       read = events
-      events(first)
+      events(first, at)
     }
-    const events = (text: string) => {
+    const events: OnText = (text, at) => {
       const pieces = (rest + text).split('\n\n')
       rest = pieces.pop() ?? ''
       for (const piece of pieces) {
         // Chunks of the body begin with a line of their own; in JSON there is no carriage return.
         const [name = '', , data = ''] = piece.replace(CHUNK_HEAD, '').split('\n')
-        onEvent(name.slice('event: '.length), data.slice('data: '.length))
+        onEvent(name.slice('event: '.length), data.slice('data: '.length), at)
       }
       if (pieces.length > 0) resolve(socket)
     }
-    let read: OnText = head
+    let read = head
     const { hostname, port, pathname, search } = url
-    const onread = reading((text) => read(text))
+    const onread = reading((text, at) => read(text, at))
     const socket = connect({ host: hostname, port: Number(port), onread }).once('error', reject)
     const lines = Object.entries({ host: url.host, ...headers }).map(
       ([name, value]) => `${name}: ${value}\r\n`,

@@ -31,8 +31,8 @@ export const followOverBoxwood =
     const stream = await readEvents(
       new URL(`${route}/${processId}/stream?streams=stdout`, boxwood.url),
       { authorization: `Bearer ${boxwood.key}` },
-      (name, data) => {
-        if (name === 'stdout') callback(JSON.parse(data).data)
+      (name, data, at) => {
+        if (name === 'stdout') callback(JSON.parse(data).data, at)
       },
     )
     return {
@@ -56,7 +56,7 @@ export const followOverSsh =
     await run('mkfifo', [pipe])
     const begun = Promise.withResolvers<void>()
     let callback: OnText = () => begun.resolve()
-    const arrivals = readFifo(pipe, (text) => callback(text))
+    const arrivals = readFifo(pipe, (text, at) => callback(text, at))
     const written = openSync(pipe, 'w')
     const tail = ssh.follow(file, written)
     closeSync(written)
