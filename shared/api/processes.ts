@@ -107,6 +107,7 @@ export const EVENT_ID = /^(\d{1,15}):(\d{1,15})$/
 /** A place in each of the two streams of a process, in bytes. */
 export type Offsets = { stdout: number; stderr: number }
 
+/** The id of the event after which its reader stands there. */
 export const eventId = ({ stdout, stderr }: Offsets): string => `${stdout}:${stderr}`
 
 /** @throws ApiError invalid_request */

@@ -1,8 +1,7 @@
 // One event of the stream as text/event-stream writes it.
 import { eventId, type Offsets, type StreamEvents } from '../../../shared/api/processes.ts'
-import { writeAscii } from '../../../shared/ascii.ts'
 import type { StreamName } from '../detached/types.ts'
-import { quotedLength, writeQuoted } from './quote.ts'
+import { quotedLength, writeAscii, writeQuoted } from './quote.ts'
 
 export type Encoding = 'utf8' | 'base64'
 

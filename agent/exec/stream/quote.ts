@@ -1,4 +1,5 @@
-// Short plain text as a JSON string, from bytes to bytes without a string in between. Pure.
+// Short plain text as a JSON string, from bytes to bytes without a string in between. Each call out of JavaScript, as
+// Buffer.toString and Buffer.write are, costs a program that was asleep more than some dozens of characters do here.
 
 /** What is written as more than a backslash and a letter. */
 const OTHER = 1
@@ -36,4 +37,10 @@ export function writeQuoted(bytes: Uint8Array, start: number, text: Uint8Array):
   }
   bytes[end++] = QUOTE
   return end
+}
+
+/** Returns where it ends. @param text of ASCII characters */
+export function writeAscii(bytes: Uint8Array, start: number, text: string): number {
+  for (let at = 0; at < text.length; at++) bytes[start + at] = text.charCodeAt(at)
+  return start + text.length
 }
