@@ -13,7 +13,7 @@ import type { Table } from './support/table.ts'
 /** Lines of a turn that count: each has a time of its own, when none of the others is written. */
 const STAMPS = 1000
 const SLOT_MS = 5
-const DELAY_TURNS = 9
+const DELAY_TURNS = 15
 /** What is written faster ahead of them, and does not count. */
 const WARM_UP = 4_000
 /** As many slow ones do not count either: others may still be warming up. */

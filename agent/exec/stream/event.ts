@@ -1,35 +1,55 @@
 // One event of the stream as text/event-stream writes it.
 import { eventId, type Offsets, type StreamEvents } from '../../../shared/api/processes.ts'
 import type { StreamName } from '../detached/types.ts'
-import { quotedLength, writeAscii, writeQuoted } from './quote.ts'
+import { writeAscii, writeNumber, writeQuoted } from './quote.ts'
 
 export type Encoding = 'utf8' | 'base64'
 
-/** Longer output is quoted faster by way of a string. */
-const SHORT_BYTES = 1024
-
-const head = (name: string, after: Offsets): string => `event: ${name}\nid: ${eventId(after)}\ndata: `
-const END = '\n\n'
+const frame = (name: string, after: Offsets, data: string): Buffer =>
+  Buffer.from(`event: ${name}\nid: ${eventId(after)}\ndata: ${data}\n\n`)
 
 /** @param after the offsets once the event has been read */
 export const encodeEvent = <N extends keyof StreamEvents>(
   name: N,
   after: Offsets,
   data: StreamEvents[N],
-): Buffer => Buffer.from(head(name, after) + JSON.stringify(data) + END)
+): Buffer => frame(name, after, JSON.stringify(data))
 
 /** `after[name]` is the offset after the last of the bytes, of which nothing is kept. */
 export function encodeOutput(name: StreamName, after: Offsets, bytes: Buffer, encoding: Encoding): Buffer {
+  const short = encoding === 'utf8' && bytes.length <= SHORT_BYTES ? encodeShort(name, after, bytes) : null
+  if (short !== null) return short
+  const text =
+    encoding === 'base64' ? `"${bytes.toString('base64')}"` : JSON.stringify(bytes.toString('utf8'))
   const nextOffset = after[name]
-  const before = `${head(name, after)}{"data":`
-  const behind = `,"offset":${nextOffset - bytes.length},"nextOffset":${nextOffset}}${END}`
-  const length = encoding === 'utf8' && bytes.length <= SHORT_BYTES ? quotedLength(bytes) : null
-  if (length === null) return Buffer.from(before + quote(bytes, encoding) + behind)
-  const event = Buffer.allocUnsafe(before.length + length + behind.length)
-  const dataAt = writeAscii(event, 0, before)
-  writeAscii(event, writeQuoted(event, dataAt, bytes), behind)
-  return event
+  const offset = nextOffset - bytes.length
+  return frame(name, after, `{"data":${text},"offset":${offset},"nextOffset":${nextOffset}}`)
 }
 
-const quote = (bytes: Buffer, encoding: Encoding): string =>
-  encoding === 'base64' ? `"${bytes.toString('base64')}"` : JSON.stringify(bytes.toString('utf8'))
+/** Longer output is quoted faster by way of a string. */
+const SHORT_BYTES = 1024
+/** Around the output of an event. */
+const MOST_ELSE = 256
+const BEGINNINGS: Readonly<Record<StreamName, string>> = {
+  stdout: 'event: stdout\nid: ',
+  stderr: 'event: stderr\nid: ',
+}
+/** One event at a time is made here: nothing of it is kept. */
+const draft = Buffer.allocUnsafeSlow(2 * SHORT_BYTES + MOST_ELSE)
+
+/** The same event; null where the output has to be quoted by way of a string. */
+function encodeShort(name: StreamName, after: Offsets, bytes: Buffer): Buffer | null {
+  let end = writeAscii(draft, 0, BEGINNINGS[name])
+  end = writeNumber(draft, end, after.stdout)
+  end = writeAscii(draft, end, ':')
+  end = writeNumber(draft, end, after.stderr)
+  end = writeAscii(draft, end, '\ndata: {"data":')
+  const quoted = writeQuoted(draft, end, bytes)
+  if (quoted === null) return null
+  end = writeAscii(draft, quoted, ',"offset":')
+  end = writeNumber(draft, end, after[name] - bytes.length)
+  end = writeAscii(draft, end, ',"nextOffset":')
+  end = writeNumber(draft, end, after[name])
+  end = writeAscii(draft, end, '}\n\n')
+  return Buffer.from(draft.subarray(0, end))
+}

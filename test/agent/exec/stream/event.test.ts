@@ -44,6 +44,14 @@ t.test('output is read as it was written', async (t) => {
   }
 })
 
+t.test('offsets of any size', async (t) => {
+  for (const at of [1, 9, 10, 99, 100, 65_535, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 10 ** 14, 10 ** 15 - 1])
+    t.equal(
+      encodeOutput('stderr', { stdout: at - 1, stderr: at }, Buffer.from('x'), 'utf8').toString(),
+      `event: stderr\nid: ${at - 1}:${at}\ndata: {"data":"x","offset":${at - 1},"nextOffset":${at}}\n\n`,
+    )
+})
+
 t.test('an event does not change when the bytes that it was made of do', async (t) => {
   const bytes = Buffer.from('first')
   const event = encodeOutput('stderr', { stdout: 0, stderr: 5 }, bytes, 'utf8')
