@@ -1,6 +1,6 @@
 // A box's events on their way to a client: as fast as the client reads, and ended with an event whatever happens.
 import type { Readable } from 'node:stream'
-import { eventId, type Offsets, type StreamEvents } from '../../shared/api/processes.ts'
+import { eventText, namedOffsets, type Offsets, type StreamEvents } from '../../shared/api/processes.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { createEventFilter } from './event-filter.ts'
 import type { EventWriter } from './event-writer.ts'
@@ -29,7 +29,7 @@ const SILENT_HEARTBEATS = 3
 const BOX_END_MS = 1_000
 
 const event = <N extends keyof StreamEvents>(name: N, after: Offsets, data: StreamEvents[N]): string =>
-  `event: ${name}\nid: ${eventId(after)}\ndata: ${JSON.stringify(data)}\n\n`
+  eventText(name, after, JSON.stringify(data))
 
 /**
  * Passes the events on until the last one, or until the box breaks a rule, is gone or silent, or the time is up: then
@@ -56,7 +56,7 @@ export function forwardEvents(box: Readable, client: EventWriter, options: Forwa
   const comeBack = (linger: number) => {
     const reached = filter.reached()
     box.destroy()
-    end(event('reconnect', reached, { stdoutOffset: reached.stdout, stderrOffset: reached.stderr }), linger)
+    end(event('reconnect', reached, namedOffsets(reached)), linger)
   }
 
   const onData = (chunk: Buffer) => {

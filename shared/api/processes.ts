@@ -140,3 +140,13 @@ export type StreamEvents = {
   }
   error: { code: string; message: string }
 }
+
+/** One of them as text/event-stream writes it. @param after where its reader stands then. @param data as JSON */
+export const eventText = (name: keyof StreamEvents, after: Offsets, data: string): string =>
+  `event: ${name}\nid: ${eventId(after)}\ndata: ${data}\n\n`
+
+/** As the data of an event names a place. */
+export const namedOffsets = ({ stdout, stderr }: Offsets): StreamEvents['reconnect'] => ({
+  stdoutOffset: stdout,
+  stderrOffset: stderr,
+})

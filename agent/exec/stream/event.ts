@@ -1,19 +1,16 @@
 // One event of the stream as text/event-stream writes it.
-import { eventId, type Offsets, type StreamEvents } from '../../../shared/api/processes.ts'
+import { eventText, type Offsets, type StreamEvents } from '../../../shared/api/processes.ts'
 import type { StreamName } from '../detached/types.ts'
-import { writeAscii, writeNumber, writeQuoted } from './quote.ts'
+import { writeAscii, writeNumber, writeQuoted } from './ascii.ts'
 
 export type Encoding = 'utf8' | 'base64'
-
-const frame = (name: string, after: Offsets, data: string): Buffer =>
-  Buffer.from(`event: ${name}\nid: ${eventId(after)}\ndata: ${data}\n\n`)
 
 /** @param after the offsets once the event has been read */
 export const encodeEvent = <N extends keyof StreamEvents>(
   name: N,
   after: Offsets,
   data: StreamEvents[N],
-): Buffer => frame(name, after, JSON.stringify(data))
+): Buffer => Buffer.from(eventText(name, after, JSON.stringify(data)))
 
 /** `after[name]` is the offset after the last of the bytes, of which nothing is kept. */
 export function encodeOutput(name: StreamName, after: Offsets, bytes: Buffer, encoding: Encoding): Buffer {
@@ -23,7 +20,7 @@ export function encodeOutput(name: StreamName, after: Offsets, bytes: Buffer, en
     encoding === 'base64' ? `"${bytes.toString('base64')}"` : JSON.stringify(bytes.toString('utf8'))
   const nextOffset = after[name]
   const offset = nextOffset - bytes.length
-  return frame(name, after, `{"data":${text},"offset":${offset},"nextOffset":${nextOffset}}`)
+  return Buffer.from(eventText(name, after, `{"data":${text},"offset":${offset},"nextOffset":${nextOffset}}`))
 }
 
 /** Longer output is quoted faster by way of a string. */

@@ -1,6 +1,6 @@
 // The output of a detached process as events (spec §4.14), made when the reader asks for them. All that a reader has is
 // its place in the two logs: one that stalls costs what it was sent last, and nothing more is read or watched for it.
-import type { Offsets, StreamEvents } from '../../../shared/api/processes.ts'
+import { namedOffsets, type Offsets, type StreamEvents } from '../../../shared/api/processes.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import type { Sink, Source } from '../../tunnel/stream-dialer.ts'
 import type { DetachedProcess, ProcessEnd, StreamName } from '../detached/types.ts'
@@ -116,14 +116,14 @@ export function produceEvents(options: EventOptions, sink: Sink): Source {
       if (offsets[name] > 0) offsets[name] = Math.min(offsets[name], await log.size())
     }
     return {
-      events: encodeEvent('attached', offsets, { processId: process.processId, ...named(offsets) }),
+      events: encodeEvent('attached', offsets, { processId: process.processId, ...namedOffsets(offsets) }),
     }
   }
 
   /** null: there is nothing to tell. */
   function next(): Made | Promise<Made> | null {
     for (;;) {
-      if (over) return { events: encodeEvent('reconnect', offsets, named(offsets)), last: true }
+      if (over) return { events: encodeEvent('reconnect', offsets, namedOffsets(offsets)), last: true }
       // Before the reading: the logs of an ended process are complete.
       const { end } = process
       if (end !== null && !ending) {
@@ -172,11 +172,9 @@ export function produceEvents(options: EventOptions, sink: Sink): Source {
   }
 }
 
-const named = ({ stdout, stderr }: Offsets) => ({ stdoutOffset: stdout, stderrOffset: stderr })
-
 function exitData({ status, exitCode, signal }: ProcessEnd, offsets: Offsets): StreamEvents['exit'] {
   // The stream knows no timed_out: the time limit killed it.
-  return { status: status === 'timed_out' ? 'killed' : status, exitCode, signal, ...named(offsets) }
+  return { status: status === 'timed_out' ? 'killed' : status, exitCode, signal, ...namedOffsets(offsets) }
 }
 
 function readFailure(error: unknown): StreamEvents['error'] {

@@ -1,4 +1,4 @@
-// Short plain text, numbers and JSON strings written as bytes, without a string in between. Each call out of JavaScript,
+// ASCII text, numbers and JSON strings written as bytes, without a string in between. Each call out of JavaScript,
 // as Buffer.toString, Buffer.write and the making of strings are, costs a program that was asleep more than some dozens
 // of characters do here. Each function returns where what it has written ends.
 
