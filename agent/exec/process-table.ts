@@ -56,12 +56,29 @@ export const isDead = (entry: ProcessEntry): boolean => entry.state === 'Z' || e
 
 /** True when the environment the process was started with has this `NAME=value`; false where it may not be read. */
 export function hasEnvironment(pid: number, assignment: string, procRoot = '/proc'): boolean {
-  let environ: Buffer
+  const environment = readOwn(pid, 'environ', procRoot)?.toString('latin1') ?? ''
+  return `\0${environment}`.includes(`\0${Buffer.from(assignment).toString('latin1')}\0`)
+}
+
+/**
+ * Neither an environment nor arguments: a process on its way from one program to the next has none, for as long as the
+ * kernel takes to load it. Nor has one that is ending, or that was given none. The kernel's own, which never have any,
+ * are not meant.
+ */
+export function isBlank({ pid, ppid }: ProcessEntry, procRoot = '/proc'): boolean {
+  if (pid === KERNEL_PARENT || ppid === KERNEL_PARENT) return false
+  const isEmpty = (name: 'environ' | 'cmdline') => readOwn(pid, name, procRoot)?.length === 0
+  return isEmpty('environ') && isEmpty('cmdline')
+}
+
+/** kthreadd, where the box sees it: its children are threads of the kernel. */
+const KERNEL_PARENT = 2
+
+/** undefined where the process is gone or keeps it to its owner. */
+function readOwn(pid: number, name: 'environ' | 'cmdline', procRoot: string): Buffer | undefined {
   try {
-    environ = readFileSync(`${procRoot}/${pid}/environ`)
+    return readFileSync(`${procRoot}/${pid}/${name}`)
   } catch (error) {
-    unlessOneOf(UNREADABLE, error)
-    return false
+    return unlessOneOf(UNREADABLE, error)
   }
-  return `\0${environ.toString('latin1')}`.includes(`\0${Buffer.from(assignment).toString('latin1')}\0`)
 }

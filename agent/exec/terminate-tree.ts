@@ -1,7 +1,7 @@
 // Ends a command with everything it started, also what moved to a session of its own.
 import { setTimeout as delay } from 'node:timers/promises'
 import { PROCESS_ID_VARIABLE } from './environment.ts'
-import { hasEnvironment, isDead, listPids, type ProcessEntry, readProcess } from './process-table.ts'
+import { hasEnvironment, isBlank, isDead, listPids, type ProcessEntry, readProcess } from './process-table.ts'
 
 export type Tree = {
   /** The leader of the command's own session and process group. */
@@ -28,20 +28,25 @@ export const TERMINATE_GRACE_MS = 2000
 const KILL_DEADLINE_MS = 3000
 const FIRST_LOOK_MS = 2
 const SLOWEST_LOOK_MS = 50
-/** The last of them some 15 ms after the first: long enough for any program to have started. */
+/** The last of them some 15 ms after the first. */
 const EMPTY_LOOKS = 4
 
 /**
  * TERM to the whole tree, KILL to what is left after the grace, repeated until nothing is left.
  * @param graceMs between TERM and KILL
  */
-export async function terminateTree(tree: Tree, graceMs = TERMINATE_GRACE_MS): Promise<Termination> {
+export async function terminateTree(
+  tree: Tree,
+  graceMs = TERMINATE_GRACE_MS,
+  procRoot = '/proc',
+): Promise<Termination> {
   const known: KnownTree = {
     ...tree,
-    startTime: tree.startTime ?? readProcess(tree.pid)?.startTime ?? 0,
+    startTime: tree.startTime ?? readProcess(tree.pid, procRoot)?.startTime ?? 0,
   }
   const asked = new Set<string>()
-  let members = await untilGone(known, graceMs, (member) => {
+  const look = (onMarked?: (member: ProcessEntry) => void) => findTree(known, onMarked, procRoot)
+  let members = await untilGone(look, graceMs, (member) => {
     const name = `${member.pid}@${member.startTime}`
     if (asked.has(name)) return
     asked.add(name)
@@ -53,7 +58,7 @@ export async function terminateTree(tree: Tree, graceMs = TERMINATE_GRACE_MS): P
 
   const kill = ({ pid }: ProcessEntry) => signal(pid, 'SIGKILL')
   members = await untilGone(
-    known,
+    () => look(kill),
     KILL_DEADLINE_MS,
     (member, all) => {
       // A group dies at one stroke, so a process that only forks cannot run away from the list.
@@ -62,7 +67,6 @@ export async function terminateTree(tree: Tree, graceMs = TERMINATE_GRACE_MS): P
       }
       kill(member)
     },
-    kill,
   )
   return { signal: 'KILL', survivors: members.map((member) => member.pid) }
 }
@@ -70,27 +74,33 @@ export async function terminateTree(tree: Tree, graceMs = TERMINATE_GRACE_MS): P
 /**
  * Looks again and again, hands each member to `end`, and answers who is still there at the deadline.
  *
- * A look takes a while, and in it a process can pass for gone or for a stranger: its parent ended before it was looked
- * at, it moved to a new pid, or it is just becoming another program and has no environment. So only several looks in a
- * row that find nobody mean that nobody is there.
+ * A look takes a while, and in it a process can pass for gone: its parent ended before it was looked at, or it moved to a
+ * new pid. So only several looks in a row that find nobody, and nobody who cannot be told yet, mean that nobody is there.
  */
 async function untilGone(
-  tree: KnownTree,
+  look: () => Look,
   deadlineMs: number,
   end: (member: ProcessEntry, all: ProcessEntry[]) => void,
-  onMarked?: (member: ProcessEntry) => void,
 ): Promise<ProcessEntry[]> {
   let waited = 0
   let emptyLooks = 0
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, SLOWEST_LOOK_MS)) {
-    const members = findTree(tree, onMarked)
-    emptyLooks = members.length === 0 ? emptyLooks + 1 : 0
-    if (emptyLooks === EMPTY_LOOKS || (members.length > 0 && waited >= deadlineMs)) return members
+    const { members, uncertain } = look()
+    const empty = members.length === 0 && !uncertain
+    emptyLooks = empty ? emptyLooks + 1 : 0
+    if (emptyLooks === EMPTY_LOOKS || (!empty && waited >= deadlineMs)) return members
     if (emptyLooks === 1) pause = FIRST_LOOK_MS
     for (const member of members) end(member, members)
     await delay(pause)
     waited += pause
   }
+}
+
+export type Look = {
+  /** The oldest first. */
+  members: ProcessEntry[]
+  /** There is somebody of whom it will be seen only later: one that is just becoming another program. */
+  uncertain: boolean
 }
 
 /**
@@ -106,9 +116,10 @@ export function findTree(
   tree: KnownTree,
   onMarked: (member: ProcessEntry) => void = () => {},
   procRoot = '/proc',
-): ProcessEntry[] {
+): Look {
   const mark = `${PROCESS_ID_VARIABLE}=${tree.processId}`
   const all: ProcessEntry[] = []
+  const blank: ProcessEntry[] = []
   const members = new Map<number, ProcessEntry>()
   // The newest first, and told of at once: one that starts another and ends, again and again, is only there for a moment.
   for (const pid of listPids(procRoot).reverse()) {
@@ -116,9 +127,11 @@ export function findTree(
     // Nothing that is older than the command belongs to it; this also spares reading most environments.
     if (entry === undefined || entry.startTime < tree.startTime) continue
     all.push(entry)
-    if (isDead(entry) || !hasEnvironment(pid, mark, procRoot)) continue
-    members.set(pid, entry)
-    onMarked(entry)
+    if (isDead(entry)) continue
+    if (hasEnvironment(pid, mark, procRoot)) {
+      members.set(pid, entry)
+      onMarked(entry)
+    } else if (isBlank(entry, procRoot)) blank.push(entry)
   }
   const leader = all.find((entry) => entry.pid === tree.pid)
   // A group's number is not given to a new process while the group has members: only a leader can be a stranger.
@@ -136,9 +149,11 @@ export function findTree(
     for (const entry of all) if (members.has(entry.ppid)) members.set(entry.pid, entry)
   }
   // The oldest first: a shell that is asked to end before its child is runs its trap, and does not just see the child go.
-  return [...members.values()]
-    .filter((entry) => !isDead(entry))
-    .sort((a, b) => a.startTime - b.startTime || a.pid - b.pid)
+  const living = [...members.values()].filter((entry) => !isDead(entry))
+  return {
+    members: living.sort((a, b) => a.startTime - b.startTime || a.pid - b.pid),
+    uncertain: blank.some(({ pid }) => !members.has(pid)),
+  }
 }
 
 /** The process may end between the look and the signal, and one of another user is not ours to signal. */

@@ -1,6 +1,9 @@
 // Which processes are taken for a command's own: a pid that was used again names a stranger.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { readProcess } from '../../../agent/exec/process-table.ts'
 import { findTree, terminateTree } from '../../../agent/exec/terminate-tree.ts'
@@ -19,7 +22,7 @@ t.test('the leader is found by pid and start time', async (t) => {
   const { child, pid, startTime } = await sleeper(t)
   const tree = { pid, startTime, processId: 'p_none' }
   t.same(
-    findTree(tree).map((entry) => entry.pid),
+    findTree(tree).members.map((entry) => entry.pid),
     [pid],
   )
   const ended = once(child, 'exit')
@@ -44,7 +47,7 @@ t.test('the mark is compared as a whole', async (t) => {
   // The leader ended long ago, and no process can have this pid.
   const gone = { pid: 2 ** 22 + 1, startTime: 1, processId: 'p_tree1' }
   t.same(
-    findTree(gone).map((entry) => entry.pid),
+    findTree(gone).members.map((entry) => entry.pid),
     [marked.pid],
   )
   t.same(await terminateTree(gone), { signal: 'TERM', survivors: [] })
@@ -59,10 +62,10 @@ t.test(
     const keeper = { pid: process.pid, startTime: readProcess(process.pid)?.startTime ?? 0 }
     const tree = { pid: 2 ** 22 + 1, startTime, processId: 'p_none', keeper }
     t.ok(keeper.startTime < startTime)
-    t.ok(findTree(tree).some((entry) => entry.pid === pid))
+    t.ok(findTree(tree).members.some((entry) => entry.pid === pid))
     const other = { ...keeper, startTime: keeper.startTime + 1 }
     t.notOk(
-      findTree({ ...tree, keeper: other }).some((entry) => entry.pid === pid),
+      findTree({ ...tree, keeper: other }).members.some((entry) => entry.pid === pid),
       'another with its pid keeps none',
     )
   },
@@ -75,4 +78,64 @@ t.test('nothing is left to end', async (t) => {
   await ended
   t.same(await terminateTree({ pid, startTime, processId: 'p_none' }), { signal: null, survivors: [] })
   t.same(await terminateTree({ pid, processId: 'p_none' }), { signal: null, survivors: [] })
+})
+
+const statOf = ({ pid, startTime }: { pid: number; startTime: number }, ppid: number) =>
+  `${pid} (sleep) S ${ppid} ${pid} ${pid}${' 0'.repeat(15)} ${startTime} 0`
+
+/** A process table of one process, which is there; what it says of it can be changed. */
+async function tableOf(t: Test, one: { pid: number; startTime: number }) {
+  const root = t.testdir()
+  const folder = join(root, String(one.pid))
+  const write = (name: string, text: string) => writeFile(join(folder, name), text)
+  await mkdir(folder)
+  await write('stat', statOf(one, 1))
+  await write('environ', '')
+  await write('cmdline', '')
+  return { root, write, remove: () => rm(folder, { recursive: true }) }
+}
+
+t.test('who is just becoming another program may be one of them', async (t) => {
+  const one = await sleeper(t)
+  const table = await tableOf(t, one)
+  const tree = { pid: 2 ** 22 + 1, startTime: one.startTime, processId: 'p_mark' }
+  const look = () => findTree(tree, undefined, table.root)
+  t.same(look(), { members: [], uncertain: true })
+
+  const ended = once(one.child, 'exit').then(async ([, signal]) => {
+    await table.remove()
+    return signal
+  })
+  const ending = terminateTree(tree, 60_000, table.root)
+  // Many looks later it is.
+  await delay(200)
+  await table.write('cmdline', 'sleep\x00')
+  await table.write('environ', 'BOXWOOD_PROCESS_ID=p_mark\x00')
+  t.same(await ending, { signal: 'TERM', survivors: [] })
+  t.equal(await ended, 'SIGTERM')
+})
+
+t.test('and who is known to be somebody else is not waited for', async (t) => {
+  const one = await sleeper(t)
+  const table = await tableOf(t, one)
+  const none = { members: [], uncertain: false }
+  const tree = { pid: 2 ** 22 + 1, startTime: one.startTime, processId: 'p_mark' }
+  const look = (startTime = tree.startTime) => findTree({ ...tree, startTime }, undefined, table.root)
+  t.same(look(one.startTime + 1), none, 'it is older than the command')
+  await table.write('cmdline', 'sleep\x00')
+  t.same(look(), none, 'it has arguments')
+  await table.write('cmdline', '')
+  await table.write('environ', 'HOME=/\x00')
+  t.same(look(), none, 'it has an environment')
+  await table.write('environ', '')
+  await table.write('stat', statOf(one, 2))
+  t.same(look(), none, 'it is a thread of the kernel')
+})
+
+t.test('one that stays blank is waited for until the deadline', async (t) => {
+  const one = await sleeper(t)
+  const table = await tableOf(t, one)
+  const tree = { pid: 2 ** 22 + 1, startTime: one.startTime, processId: 'p_mark' }
+  t.same(await terminateTree(tree, 50, table.root), { signal: null, survivors: [] })
+  t.equal(isAlive(one.pid), true)
 })
