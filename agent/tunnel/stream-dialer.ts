@@ -1,6 +1,7 @@
 // What is followed, beside the tunnel: a WebSocket for each stream, dialed out to the coordinator.
 import type { WebSocket } from 'ws'
 import { BOX_HEADER, STREAM_PATH } from '../../shared/protocol.ts'
+import { createMessageWriter, type MessageWriter } from './message-writer.ts'
 import { openWebSocket } from './websocket.ts'
 
 /** Takes bytes as they come. */
@@ -46,15 +47,16 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
   const { boxId, readUrl, readToken, handshakeTimeoutMs = 10_000 } = options
   const open = new Set<WebSocket>()
 
-  async function dial(id: string): Promise<WebSocket> {
-    const ws = openWebSocket((await readUrl()) + STREAM_PATH + encodeURIComponent(id), {
+  async function dial(id: string): Promise<Dialed> {
+    const url = (await readUrl()) + STREAM_PATH + encodeURIComponent(id)
+    const ws = openWebSocket(url, {
       headers: { authorization: `Bearer ${await readToken()}`, [BOX_HEADER]: boxId },
       handshakeTimeoutMs,
       maxMessageBytes: MAX_MESSAGE_BYTES,
     })
     open.add(ws)
     ws.once('close', () => open.delete(ws))
-    return ws
+    return { ws, write: createMessageWriter(ws, url) }
   }
 
   return {
@@ -67,24 +69,23 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
   }
 }
 
+type Dialed = { ws: WebSocket; write: MessageWriter }
+
 /** Resolves once everything was taken, up to the end. */
-function feed(ws: WebSocket, openSource: (sink: Sink) => Source): Promise<void> {
+function feed({ ws, write }: Dialed, openSource: (sink: Sink) => Source): Promise<void> {
   return new Promise((resolve, reject) => {
     let source: Source | undefined
-    let held = false
     let ended = false
     let failure = new Error('the coordinator takes no more of the stream')
-    const sent = () => {
-      if (!held || ws.bufferedAmount >= BUFFER_BYTES) return
-      held = false
-      source?.more()
+    const sent = (error?: Error | null) => {
+      if (!error) source?.more()
     }
     ws.once('open', () => {
       source = openSource({
         push(bytes) {
-          ws.send(bytes, sent)
-          held = ws.bufferedAmount >= BUFFER_BYTES
-          return !held
+          const full = ws.bufferedAmount + bytes.length >= BUFFER_BYTES
+          write(bytes, full ? sent : undefined)
+          return !full
         },
         end() {
           ended = true

@@ -1,23 +1,45 @@
-// What a runner says each time that it added to a log of its process: a byte in a FIFO, read while someone follows.
+// What a runner says each time that it added to a log of its process, in a FIFO that is read while someone follows.
 import { closeSync, constants, openSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { STREAMS, type StreamName } from './types.ts'
+import { type LogBytes, STREAMS, type StreamName } from './types.ts'
 import { watchFile } from './watch-file.ts'
 
 export type Changes = {
   /** Calls back soon after this log was written to. For one at a time. Returns what ends that. */
-  watch(stream: StreamName, changed: () => void): () => void
+  watch(stream: StreamName, changed: OnChange): () => void
 }
+
+/** @param added what was written, where it was told; to be used before it returns */
+export type OnChange = (added?: LogBytes) => void
 
 /** As native/run.c writes them. */
 const LETTERS: Readonly<Record<StreamName, number>> = { stdout: 0x6f, stderr: 0x65 }
+const TOLD = 1
+const TOLD_HEAD_BYTES = 12
 
 /** One read by whichever process: nothing of it is kept. */
 const said = Buffer.allocUnsafeSlow(4096)
 
-function isSaid(letter: number, length: number): boolean {
-  for (let at = 0; at < length; at++) if (said[at] === letter) return true
+function isSaid(letter: number, from: number, length: number): boolean {
+  for (let at = from; at < length; at++) if (said[at] === letter) return true
   return false
+}
+
+function saidNumber(at: number, bytes: number): number {
+  let value = 0
+  for (let index = at + bytes - 1; index >= at; index--) value = value * 256 + (said[index] ?? 0)
+  return value
+}
+
+type Told = { stream: StreamName; added: LogBytes; end: number }
+
+/** An addition that was told with its bytes: the runner does that only first of all, to who has heard all before. */
+function toldFirst(length: number): Told | null {
+  const end = TOLD_HEAD_BYTES + saidNumber(TOLD_HEAD_BYTES - 2, 2)
+  if (said[0] !== TOLD || end > length) return null
+  const stream = STREAMS.find((name) => LETTERS[name] === said[1])
+  if (stream === undefined) return null
+  return { stream, added: { offset: saidNumber(2, 8), bytes: said.subarray(TOLD_HEAD_BYTES, end) }, end }
 }
 
 /**
@@ -27,15 +49,18 @@ function isSaid(letter: number, length: number): boolean {
  * is woken on an idle one, which takes its time to get up.
  */
 export function openChanges(folder: string): Changes {
-  const following = new Map<StreamName, () => void>()
+  const following = new Map<StreamName, OnChange>()
   const watches = new Map<StreamName, () => void>()
   let fifo: Socket | undefined
 
   const tell = (stream: StreamName) => following.get(stream)?.()
   const hear = (length: number) => {
+    const told = toldFirst(length)
+    const from = told?.end ?? 0
     // As much as fits: more may have been said.
     const all = length === said.length
-    for (const stream of STREAMS) if (all || isSaid(LETTERS[stream], length)) tell(stream)
+    if (told !== null) following.get(told.stream)?.(told.added)
+    for (const stream of STREAMS) if (all || isSaid(LETTERS[stream], from, length)) tell(stream)
   }
   const watchItself = (stream: StreamName) =>
     watches.set(

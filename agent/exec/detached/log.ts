@@ -1,6 +1,7 @@
 // One stream of a detached process as a file that is read by offset while it is written and given up at its head.
 import { fstatSync, readSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import type { OnChange } from './changes.ts'
 import { headOf } from './ring.ts'
 import type { LogBytes, OutputLog } from './types.ts'
 import { watchFile } from './watch-file.ts'
@@ -14,19 +15,26 @@ export type LogOptions = {
   /** Its size when the process ended, null before: what comes later belongs to nobody. */
   finalSize(): number | null
   /** Calls back soon after it was written to; by watching the file unless told. Returns what ends that. */
-  onWrite?(changed: () => void): () => void
+  onWrite?(changed: OnChange): () => void
 }
 
 export function openLog(options: LogOptions): OutputLog {
-  const { path, keepBytes, finalSize, onWrite = (changed) => watchFile(path, changed) } = options
+  const { path, keepBytes, finalSize, onWrite = (changed) => watchFile(path, () => changed()) } = options
   const file = sharedFile(path)
   const readers = new Set<() => void>()
   let stopWatching: (() => void) | undefined
   /** Of the last read: until there is one, nothing counts as written a moment ago. */
   let seenSize = Number.POSITIVE_INFINITY
   const clamp = (size: number) => Math.min(size, finalSize() ?? size)
-  const changed = () => {
-    for (const reader of [...readers]) reader()
+  /** What was just written, while its readers are told of it. */
+  let told: LogBytes | undefined
+  const changed = (added?: LogBytes) => {
+    told = added
+    try {
+      for (const reader of [...readers]) reader()
+    } finally {
+      told = undefined
+    }
   }
   /**
    * A hole reads as zeros: what has become one must not pass for output. `size` is of after the reading, so that what was
@@ -42,6 +50,10 @@ export function openLog(options: LogOptions): OutputLog {
   function readNow(from: number, max: number): LogBytes | null {
     const fd = file.fd()
     if (fd === undefined || finalSize() !== null || from < seenSize - FRESH_BYTES) return null
+    if (told?.offset === from && told.bytes.length <= max) {
+      seenSize = from + told.bytes.length
+      return keptOf(from, told.bytes, seenSize)
+    }
     const wanted = Math.min(max, FRESH_BYTES)
     const bytesRead = readSync(fd, scratch, 0, wanted, from)
     // One that came up short has met the end, and knows the size.

@@ -10,7 +10,9 @@
 //   stdout, stderr   what it printed. The runner is the only one who writes there: the command has pipes, because one
 //             that has a file loses it all at its first `echo oops >/dev/stderr`, which opens the file anew and empties it
 //   changes   a FIFO with a byte of the log's own for each time that something was added to one: who waits for output
-//             sleeps on reading from it. Nobody has to; what no longer goes in is said already
+//             sleeps on reading from it. Nobody has to; what no longer goes in is said already. To who has heard all
+//             before, a short addition is told with its bytes, and need not be read: 1, the log's own byte, the offset
+//             (8 bytes) and the length (2 bytes), least significant first, then as many bytes
 //   exit      "EXITCODE SIGNAL FINISHED_MS STDOUT_BYTES STDERR_BYTES whole|cut", - for none; renamed into place
 // The environment is the command's, but for its mark, which the command carries as BOXWOOD_PROCESS_ID and the runner as
 // BOXWOOD_RUNNER_FOR: whoever ends the command's tree must not take the runner for a part of it.
@@ -46,6 +48,9 @@
 #define INTERRUPT_MS 1000
 // Between two looks at that, at least: they hold up who waits for the output.
 #define LOOK_MS 100
+// Told with its bytes is an addition of at most so many: with what precedes them well below what a FIFO takes whole.
+#define TOLD_BYTES 1024
+#define TOLD_HEAD_BYTES 12
 
 typedef struct {
   const char *name;
@@ -122,9 +127,26 @@ static void open_changes(void) {
   else fcntl(changes, F_SETPIPE_SZ, BLOCK);
 }
 
-static void say_changed(const Log *log) {
+static int all_heard(void) {
+  int unheard;
+  return ioctl(changes, FIONREAD, &unheard) == 0 && unheard == 0;
+}
+
+// The bytes are the last of the log.
+static void say_added(const Log *log, const char *bytes, size_t length) {
+  char said[TOLD_HEAD_BYTES + TOLD_BYTES] = {log->letter};
+  size_t size = 1;
+  if (changes == -1) return;
+  if (length <= TOLD_BYTES && all_heard()) {
+    said[0] = 1;
+    said[1] = log->letter;
+    for (int i = 0; i < 8; i++) said[2 + i] = (log->size - (long long)length) >> (8 * i);
+    for (int i = 0; i < 2; i++) said[10 + i] = length >> (8 * i);
+    memcpy(said + TOLD_HEAD_BYTES, bytes, length);
+    size = TOLD_HEAD_BYTES + length;
+  }
   // That it is full says enough.
-  if (changes != -1 && write(changes, &log->letter, 1) == -1) return;
+  if (write(changes, said, size) == -1) return;
 }
 
 // A full disk stops the command like a pipe that nobody reads, until there is room again: nothing is lost by it.
@@ -133,10 +155,10 @@ static void append(Log *log, const char *bytes, size_t length) {
   while (length > 0) {
     ssize_t written = write(log->file, bytes, length);
     if (written > 0) {
+      log->size += written;
+      say_added(log, bytes, written);
       bytes += written;
       length -= written;
-      log->size += written;
-      say_changed(log);
       continue;
     }
     if (errno == EINTR) continue;

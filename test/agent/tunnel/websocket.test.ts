@@ -1,10 +1,9 @@
 // What an agent sends is masked where a proxy may be on the way, and arrives as it is in any case.
 import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { type WebSocket, WebSocketServer } from 'ws'
-import { needsMask, openWebSocket } from '../../../agent/tunnel/websocket.ts'
+import { needsMask } from '../../../agent/tunnel/websocket.ts'
+import { until } from '../exec/exec-app.ts'
+import { dialRawServer } from './raw-server.ts'
 
 t.test('a mask is needed on plain connections to elsewhere', async (t) => {
   for (const [url, needed] of Object.entries({
@@ -27,29 +26,11 @@ t.test('a mask is needed on plain connections to elsewhere', async (t) => {
 
 /** Sends the text to a server on this machine; gives the frame as it went and the message that came of it. */
 async function sendOne(t: Test, host: string, text: string) {
-  const http = createServer()
-  const server = new WebSocketServer({ server: http })
-  const raw: Buffer[] = []
-  http.on('upgrade', (_request, socket) =>
-    socket.prependListener('data', (bytes: Buffer) => raw.push(Buffer.from(bytes))),
-  )
-  await once(http.listen(0, '0.0.0.0'), 'listening')
-  const arrived = once(server, 'connection').then(([ws]) => once(ws as WebSocket, 'message'))
-  const { port } = http.address() as AddressInfo
-  const ws = openWebSocket(`http://${host}:${port}`, {
-    headers: {},
-    handshakeTimeoutMs: 10_000,
-    maxMessageBytes: 1024,
-  })
-  t.teardown(() => {
-    ws.terminate()
-    server.close()
-    http.close()
-  })
+  const { ws, messages, raw } = await dialRawServer(t, host)
   await once(ws, 'open')
   ws.send(Buffer.from(text))
-  const [message] = await arrived
-  return { frame: Buffer.concat(raw), message: String(message) }
+  await until('it has come', () => messages.length === 1)
+  return { frame: raw(), message: String(messages[0]) }
 }
 
 const TEXT = 'the same at both ends, and more than a few bytes of it'

@@ -17,6 +17,7 @@ import t, { type Test } from 'tap'
 import { openChanges } from '../../../../agent/exec/detached/changes.ts'
 import { STREAMS, type StreamName } from '../../../../agent/exec/detached/types.ts'
 import { until } from '../exec-app.ts'
+import { addition } from './support.ts'
 
 /** A folder with two empty logs, and what was heard of either. */
 function newFolder(t: Test) {
@@ -24,14 +25,18 @@ function newFolder(t: Test) {
   t.teardown(() => rmSync(folder, { recursive: true }))
   for (const stream of STREAMS) writeFileSync(join(folder, stream), '')
   const changes = openChanges(folder)
+  const told: string[] = []
   const heard: Record<StreamName, number> = { stdout: 0, stderr: 0 }
   return {
     folder,
     heard,
+    /** What was told with its bytes. */
+    told,
     path: join(folder, 'changes'),
     follow(stream: StreamName) {
-      const stop = changes.watch(stream, () => {
+      const stop = changes.watch(stream, (added) => {
         heard[stream] += 1
+        if (added !== undefined) told.push(`${stream} ${added.offset} ${added.bytes}`)
       })
       t.teardown(stop)
       return stop
@@ -49,7 +54,7 @@ function makeFifo(t: Test, path: string) {
     fd = null
   }
   t.teardown(close)
-  return { say: (what: string) => writeSync(fd ?? -1, what), close }
+  return { say: (what: string | Buffer) => writeSync(fd ?? -1, what as string), close }
 }
 
 t.test('each hears of its own log', async (t) => {
@@ -67,6 +72,36 @@ t.test('each hears of its own log', async (t) => {
   say('e')
   await until('stderr is heard of again', () => heard.stderr === 2)
   t.equal(heard.stdout, 1, 'the file itself is not watched')
+})
+
+t.test('a short addition is told with its bytes', async (t) => {
+  const { path, follow, heard, told } = newFolder(t)
+  const { say } = makeFifo(t, path)
+  for (const stream of STREAMS) follow(stream)
+  say(addition('o', 0, 'zoe'))
+  await until('it is heard', () => heard.stdout === 1)
+  t.same(told, ['stdout 0 zoe'])
+  t.equal(heard.stderr, 0, 'whatever letters it has')
+  // More than 32 bits; and what was added to both before the first was heard.
+  say(Buffer.concat([addition('e', 2 ** 40 + 258, 'x'.repeat(1024)), Buffer.from('oeo')]))
+  await until('both are heard of', () => heard.stdout === 2 && heard.stderr === 2)
+  t.equal(told[1], `stderr ${2 ** 40 + 258} ${'x'.repeat(1024)}`)
+  t.equal(told.length, 2)
+})
+
+t.test('of one that cannot be one, that there may be more is heard', async (t) => {
+  const { path, follow, heard, told } = newFolder(t)
+  const { say } = makeFifo(t, path)
+  for (const stream of STREAMS) follow(stream)
+  say(addition('o', 0, 'shrt', 5))
+  await until('it is heard', () => heard.stdout === 1)
+  say(Buffer.from('\x01o'))
+  await until('it is heard', () => heard.stdout === 2)
+  say(Buffer.concat([addition('?', 0, 'who'), Buffer.from('e')]))
+  await until('stderr is heard of', () => heard.stderr === 1)
+  say(addition('o', 0, 'o'.repeat(4096 - 12)))
+  await until('both are heard of', () => heard.stdout >= 3 && heard.stderr >= 2)
+  t.same(told.slice(0, -1), [])
 })
 
 t.test('what was said while nobody followed is heard late', async (t) => {

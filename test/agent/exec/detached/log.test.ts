@@ -3,9 +3,11 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { OnChange } from '../../../../agent/exec/detached/changes.ts'
 import { openLog } from '../../../../agent/exec/detached/log.ts'
 import { headOf } from '../../../../agent/exec/detached/ring.ts'
 import type { LogBytes } from '../../../../agent/exec/detached/types.ts'
+import { watchFile } from '../../../../agent/exec/detached/watch-file.ts'
 import { mixedBytes, seeded } from '../../../support/random.ts'
 import { until } from '../exec-app.ts'
 
@@ -18,19 +20,27 @@ function newLog(t: Test, { keepBytes = 64 * MiB } = {}) {
   const path = join(dir, 'stdout')
   writeFileSync(path, '')
   let finalSize: number | null = null
-  const log = openLog({ path, keepBytes, finalSize: () => finalSize })
+  let tell: OnChange = () => undefined
+  const onWrite = (changed: OnChange) => {
+    tell = changed
+    return watchFile(path, () => changed())
+  }
+  const log = openLog({ path, keepBytes, finalSize: () => finalSize, onWrite })
   return {
     log,
+    /** As who wrote it may do. */
+    tell: (added: LogBytes) => tell(added),
     append: (more: string | Buffer) => appendFileSync(path, more),
     end(size: number) {
       finalSize = size
     },
     /** As a reader that follows is after its first look. */
-    async follow() {
+    async follow(onChange?: () => void) {
       let news = false
       t.teardown(
         log.watch(() => {
           news = true
+          onChange?.()
         }),
       )
       await log.read(0, 1)
@@ -63,6 +73,28 @@ t.test('only who watches a log and stands near its end is answered at once', asy
   end(MiB + 7)
   t.equal(log.readNow(MiB, 100), null)
   t.equal((await log.read(MiB, 100)).bytes.length, 7, 'what comes after the end is left out')
+})
+
+t.test('what is told of a write need not be read, by who stands before it', async (t) => {
+  const { log, append, tell, end, follow } = newLog(t)
+  let from = 0
+  let read: string | undefined
+  await follow(() => {
+    read = log.readNow(from, 5)?.bytes.toString()
+  })
+  const readWhenTold = (offset: number, text: string) => {
+    tell({ offset, bytes: Buffer.from(text) })
+    return read
+  }
+  append('one two')
+  t.equal(readWhenTold(0, 'ONE'), 'ONE')
+  t.equal(log.readNow(0, 5)?.bytes.toString(), 'one t', 'it is not kept')
+  t.equal(readWhenTold(1, 'NE'), 'one t', 'behind where the reader stands')
+  from = 4
+  t.equal(readWhenTold(0, 'ONE'), 'two', 'before it')
+  t.equal(readWhenTold(4, 'MUCH MORE'), 'two', 'more than is wanted')
+  end(7)
+  t.equal(readWhenTold(4, 'TWO'), undefined, 'of a process that has ended')
 })
 
 t.test('what may have been given up is never told, however it is read', async (t) => {

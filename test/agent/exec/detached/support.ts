@@ -130,3 +130,11 @@ export function tryKill(pid: number): void {
 /** Everything alive with this home that is no runner: commands and what they started. */
 export const alive = (pids: number[]): number[] =>
   pids.filter((pid) => listPids().includes(pid) && isAlive(pid))
+
+/** What the runner says of a short addition. `length` as it is told, right or wrong. */
+export function addition(letter: string, offset: number, text: string, length = text.length) {
+  const head = Buffer.from(`\x01${letter}${'\0'.repeat(10)}`)
+  head.writeBigUInt64LE(BigInt(offset), 2)
+  head.writeUInt16LE(length, 10)
+  return Buffer.concat([head, Buffer.from(text)])
+}
