@@ -1,6 +1,8 @@
-import { EventEmitter } from 'node:events'
+import { EventEmitter, once } from 'node:events'
+import { setImmediate as immediate } from 'node:timers/promises'
 import t from 'tap'
-import { type BinaryWebSocket, websocketDuplex } from '../../shared/websocket-duplex.ts'
+import { type BinaryWebSocket, websocketDuplex, websocketReadable } from '../../shared/websocket-duplex.ts'
+import { seeded } from '../support/random.ts'
 
 /** Says when each message is sent. */
 class FakeWebSocket extends EventEmitter {
@@ -75,4 +77,53 @@ t.test('a part of something larger stays', async (t) => {
   ws.flush()
   t.equal(larger.length, 100 * KiB)
   t.equal(ws.sent[0]?.length, 50 * KiB)
+})
+
+t.test('messages are read in order, whenever their reader pauses', async (t) => {
+  const ws = new FakeWebSocket()
+  const stream = websocketReadable(ws satisfies BinaryWebSocket)
+  const random = seeded(5)
+  const read: Buffer[] = []
+  let sent = 0
+  const send = () => {
+    for (let left = Math.floor(random() * 4); left > 0 && !ws.isPaused; left--)
+      ws.emit('message', Buffer.from(`${sent++} `), true)
+  }
+  send()
+  stream.on('data', (piece: Buffer) => {
+    read.push(piece)
+    if (random() < 0.3) stream.pause()
+  })
+  for (let turn = 0; turn < 1000; turn++) {
+    send()
+    if (random() < 0.3) stream.resume()
+    if (random() < 0.5) send()
+    if (random() < 0.5) await immediate()
+  }
+  const ended = once(stream, 'end')
+  ws.terminate()
+  stream.removeAllListeners('data').on('data', (piece: Buffer) => read.push(piece))
+  stream.resume()
+  await ended
+  t.ok(sent > 1000)
+  t.equal(Buffer.concat(read).toString(), Array.from({ length: sent }, (_, at) => `${at} `).join(''))
+})
+
+t.test('one that nobody reads holds up its peer, and goes on with its reader', async (t) => {
+  const ws = new FakeWebSocket()
+  const stream = websocketReadable(ws satisfies BinaryWebSocket)
+  let sent = 0
+  while (!ws.isPaused) {
+    ws.emit('message', bytes(KiB, 'x'), true)
+    sent++
+  }
+  t.equal(sent, 256)
+  stream.on('data', () => undefined)
+  await immediate()
+  t.equal(ws.isPaused, false)
+  for (let more = 0; more < 1000; more++) ws.emit('message', bytes(KiB, 'x'), true)
+  t.equal(ws.isPaused, false)
+  stream.pause()
+  for (; !ws.isPaused; sent++) ws.emit('message', bytes(KiB, 'x'), true)
+  t.equal(sent, 512)
 })
