@@ -54,22 +54,24 @@ export function readProcess(pid: number, procRoot = '/proc'): ProcessEntry | und
 /** Ended, though its parent may not have waited for it yet. */
 export const isDead = (entry: ProcessEntry): boolean => entry.state === 'Z' || entry.state === 'X'
 
+/** What the process was started with, each as `NAME=value` and a zero byte; undefined where it may not be read. */
+export const readEnvironment = (pid: number, procRoot = '/proc'): string | undefined =>
+  readOwn(pid, 'environ', procRoot)?.toString('latin1')
+
+/** Whether this `NAME=value` is in what readEnvironment answered. */
+export const assigns = (environment: string | undefined, assignment: string): boolean =>
+  `\0${environment ?? ''}`.includes(`\0${Buffer.from(assignment).toString('latin1')}\0`)
+
 /** True when the environment the process was started with has this `NAME=value`; false where it may not be read. */
-export function hasEnvironment(pid: number, assignment: string, procRoot = '/proc'): boolean {
-  const environment = readOwn(pid, 'environ', procRoot)?.toString('latin1') ?? ''
-  return `\0${environment}`.includes(`\0${Buffer.from(assignment).toString('latin1')}\0`)
-}
+export const hasEnvironment = (pid: number, assignment: string, procRoot = '/proc'): boolean =>
+  assigns(readEnvironment(pid, procRoot), assignment)
 
 /**
- * Neither an environment nor arguments: a process on its way from one program to the next has none, for as long as the
- * kernel takes to load it. Nor has one that is ending, or that was given none. The kernel's own, which never have any,
- * are not meant.
+ * A process on its way from one program to the next has neither these nor an environment, for as long as the kernel takes
+ * to load it. Nor has one that is ending, or that was given none. The kernel's own, which never have any, are not meant.
  */
-export function isBlank({ pid, ppid }: ProcessEntry, procRoot = '/proc'): boolean {
-  if (pid === KERNEL_PARENT || ppid === KERNEL_PARENT) return false
-  const isEmpty = (name: 'environ' | 'cmdline') => readOwn(pid, name, procRoot)?.length === 0
-  return isEmpty('environ') && isEmpty('cmdline')
-}
+export const hasNoArguments = ({ pid, ppid }: ProcessEntry, procRoot = '/proc'): boolean =>
+  pid !== KERNEL_PARENT && ppid !== KERNEL_PARENT && readOwn(pid, 'cmdline', procRoot)?.length === 0
 
 /** kthreadd, where the box sees it: its children are threads of the kernel. */
 const KERNEL_PARENT = 2

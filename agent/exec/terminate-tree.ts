@@ -1,7 +1,15 @@
 // Ends a command with everything it started, also what moved to a session of its own.
 import { setTimeout as delay } from 'node:timers/promises'
 import { PROCESS_ID_VARIABLE } from './environment.ts'
-import { hasEnvironment, isBlank, isDead, listPids, type ProcessEntry, readProcess } from './process-table.ts'
+import {
+  assigns,
+  hasNoArguments,
+  isDead,
+  listPids,
+  type ProcessEntry,
+  readEnvironment,
+  readProcess,
+} from './process-table.ts'
 
 export type Tree = {
   /** The leader of the command's own session and process group. */
@@ -128,10 +136,11 @@ export function findTree(
     if (entry === undefined || entry.startTime < tree.startTime) continue
     all.push(entry)
     if (isDead(entry)) continue
-    if (hasEnvironment(pid, mark, procRoot)) {
+    const environment = readEnvironment(pid, procRoot)
+    if (assigns(environment, mark)) {
       members.set(pid, entry)
       onMarked(entry)
-    } else if (isBlank(entry, procRoot)) blank.push(entry)
+    } else if (environment === '' && hasNoArguments(entry, procRoot)) blank.push(entry)
   }
   const leader = all.find((entry) => entry.pid === tree.pid)
   // A group's number is not given to a new process while the group has members: only a leader can be a stranger.

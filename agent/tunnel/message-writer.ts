@@ -41,10 +41,7 @@ function frameOf(bytes: Buffer): Buffer {
   const frame = Buffer.allocUnsafe(headBytes + length)
   frame[0] = FINAL_BINARY
   frame[1] = MASKED | (inHead ? length : LENGTH_FOLLOWS)
-  if (!inHead) {
-    frame[2] = length >> 8
-    frame[3] = length & 0xff
-  }
+  if (!inHead) frame.writeUInt16BE(length, 2)
   for (let at = headBytes - MASK_BYTES; at < headBytes; at++) frame[at] = 0
   frame.set(bytes, headBytes)
   return frame

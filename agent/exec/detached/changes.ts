@@ -15,7 +15,7 @@ export type OnChange = (added?: LogBytes) => void
 /** As native/run.c writes them. */
 const LETTERS: Readonly<Record<StreamName, number>> = { stdout: 0x6f, stderr: 0x65 }
 const TOLD = 1
-const TOLD_HEAD_BYTES = 12
+const TOLD_HEAD_BYTES = 10
 
 /** One read by whichever process: nothing of it is kept. */
 const said = Buffer.allocUnsafeSlow(4096)
@@ -25,21 +25,15 @@ function isSaid(letter: number, from: number, length: number): boolean {
   return false
 }
 
-function saidNumber(at: number, bytes: number): number {
-  let value = 0
-  for (let index = at + bytes - 1; index >= at; index--) value = value * 256 + (said[index] ?? 0)
-  return value
-}
-
 type Told = { stream: StreamName; added: LogBytes; end: number }
 
 /** An addition that was told with its bytes: the runner does that only first of all, to who has heard all before. */
 function toldFirst(length: number): Told | null {
-  const end = TOLD_HEAD_BYTES + saidNumber(TOLD_HEAD_BYTES - 2, 2)
+  const end = TOLD_HEAD_BYTES + said.readUInt16LE(8)
   if (said[0] !== TOLD || end > length) return null
   const stream = STREAMS.find((name) => LETTERS[name] === said[1])
   if (stream === undefined) return null
-  return { stream, added: { offset: saidNumber(2, 8), bytes: said.subarray(TOLD_HEAD_BYTES, end) }, end }
+  return { stream, added: { offset: said.readUIntLE(2, 6), bytes: said.subarray(TOLD_HEAD_BYTES, end) }, end }
 }
 
 /**
@@ -53,13 +47,13 @@ export function openChanges(folder: string): Changes {
   const watches = new Map<StreamName, () => void>()
   let fifo: Socket | undefined
 
-  const tell = (stream: StreamName) => following.get(stream)?.()
+  const tell = (stream: StreamName, added?: LogBytes) => following.get(stream)?.(added)
   const hear = (length: number) => {
     const told = toldFirst(length)
     const from = told?.end ?? 0
     // As much as fits: more may have been said.
     const all = length === said.length
-    if (told !== null) following.get(told.stream)?.(told.added)
+    if (told !== null) tell(told.stream, told.added)
     for (const stream of STREAMS) if (all || isSaid(LETTERS[stream], from, length)) tell(stream)
   }
   const watchItself = (stream: StreamName) =>

@@ -12,7 +12,7 @@
 //   changes   a FIFO with a byte of the log's own for each time that something was added to one: who waits for output
 //             sleeps on reading from it. Nobody has to; what no longer goes in is said already. To who has heard all
 //             before, a short addition is told with its bytes, and need not be read: 1, the log's own byte, the offset
-//             (8 bytes) and the length (2 bytes), least significant first, then as many bytes
+//             (6 bytes) and the length (2 bytes), least significant first, then as many bytes
 //   exit      "EXITCODE SIGNAL FINISHED_MS STDOUT_BYTES STDERR_BYTES whole|cut", - for none; renamed into place
 // The environment is the command's, but for its mark, which the command carries as BOXWOOD_PROCESS_ID and the runner as
 // BOXWOOD_RUNNER_FOR: whoever ends the command's tree must not take the runner for a part of it.
@@ -30,6 +30,7 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -50,7 +51,7 @@
 #define LOOK_MS 100
 // Told with its bytes is an addition of at most so many: with what precedes them well below what a FIFO takes whole.
 #define TOLD_BYTES 1024
-#define TOLD_HEAD_BYTES 12
+#define TOLD_HEAD_BYTES 10
 
 typedef struct {
   const char *name;
@@ -134,19 +135,15 @@ static int all_heard(void) {
 
 // The bytes are the last of the log.
 static void say_added(const Log *log, const char *bytes, size_t length) {
-  char said[TOLD_HEAD_BYTES + TOLD_BYTES] = {log->letter};
-  size_t size = 1;
+  char head[TOLD_HEAD_BYTES] = {1, log->letter};
+  struct iovec told[2] = {{head, sizeof head}, {(char *)bytes, length}};
+  struct iovec letter = {(char *)&log->letter, 1};
   if (changes == -1) return;
-  if (length <= TOLD_BYTES && all_heard()) {
-    said[0] = 1;
-    said[1] = log->letter;
-    for (int i = 0; i < 8; i++) said[2 + i] = (log->size - (long long)length) >> (8 * i);
-    for (int i = 0; i < 2; i++) said[10 + i] = length >> (8 * i);
-    memcpy(said + TOLD_HEAD_BYTES, bytes, length);
-    size = TOLD_HEAD_BYTES + length;
-  }
+  for (int i = 0; i < 6; i++) head[2 + i] = (log->size - (long long)length) >> (8 * i);
+  for (int i = 0; i < 2; i++) head[8 + i] = length >> (8 * i);
+  int with_bytes = length <= TOLD_BYTES && all_heard();
   // That it is full says enough.
-  if (write(changes, said, size) == -1) return;
+  if (writev(changes, with_bytes ? told : &letter, with_bytes ? 2 : 1) == -1) return;
 }
 
 // A full disk stops the command like a pipe that nobody reads, until there is room again: nothing is lost by it.

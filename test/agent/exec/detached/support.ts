@@ -133,8 +133,8 @@ export const alive = (pids: number[]): number[] =>
 
 /** What the runner says of a short addition. `length` as it is told, right or wrong. */
 export function addition(letter: string, offset: number, text: string, length = text.length) {
-  const head = Buffer.from(`\x01${letter}${'\0'.repeat(10)}`)
-  head.writeBigUInt64LE(BigInt(offset), 2)
-  head.writeUInt16LE(length, 10)
+  const head = Buffer.from(`\x01${letter}${'\0'.repeat(8)}`)
+  head.writeUIntLE(offset, 2, 6)
+  head.writeUInt16LE(length, 8)
   return Buffer.concat([head, Buffer.from(text)])
 }
