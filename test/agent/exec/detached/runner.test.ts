@@ -1,16 +1,7 @@
 // The native runner by itself, as whoever starts the agent may have left it.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  closeSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, constants, existsSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { nativeRunFile } from '../../../../shared/native-spawn-file.ts'
@@ -23,19 +14,24 @@ const NATIVE = fileURLToPath(new URL('../../../../agent/exec/native/', import.me
 
 /** Starts it with a folder of its own. */
 async function startRunner(t: Test, script: string, before: string[] = []) {
-  const folder = `${t.testdir({ records: {}, '.ended': {} })}/records/p_1`
-  mkdirSync(folder)
+  const records = t.testdir({ p_1: {}, '.ended': {} })
+  const folder = `${records}/p_1`
   const runner = NATIVE + nativeRunFile(readFileSync(`${NATIVE}run.c`))
   const [file = '', ...rest] = [...before, runner, folder, folder, '65536', '/bin/sh', 'sh', '-c', script]
   // It stays behind with what it has open.
   await once(spawn(file, rest, { stdio: 'ignore' }), 'exit')
-  return { folder, read: (name: string) => readFileSync(`${folder}/${name}`, 'utf8') }
+  return {
+    folder,
+    read: (name: string) => readFileSync(`${folder}/${name}`, 'utf8'),
+    /** From then on it writes nothing: what is removed before would come back. */
+    ended: () => until('it has ended', () => existsSync(`${records}/.ended/p_1`)),
+  }
 }
 
 t.test('signals that are ignored when it starts cost it nothing', { skip }, async (t) => {
   const script = 'echo said; (exit 5) & wait $!; exit $?'
-  const { folder, read } = await startRunner(t, script, ['env', '--ignore-signal=CHLD,TERM'])
-  await until('it has ended', () => existsSync(`${folder}/exit`))
+  const { read, ended } = await startRunner(t, script, ['env', '--ignore-signal=CHLD,TERM'])
+  await ended()
   t.match(read('exit'), /^5 - \d+ 5 0 whole/)
   t.equal(read('stdout'), 'said\n')
 })
@@ -44,7 +40,7 @@ t.test('a short addition is told with its bytes to who has heard all before', { 
   // For 20 s at most, should nobody come.
   const wait = (name: string) =>
     `n=0; until [ -e ${name} ]; do n=$((n + 1)); [ $n -lt 1000 ] || exit 9; sleep 0.02; done`
-  const { folder, read } = await startRunner(
+  const { folder, read, ended } = await startRunner(
     t,
     [
       'printf one',
@@ -75,6 +71,7 @@ t.test('a short addition is told with its bytes to who has heard all before', { 
   await heard(Buffer.concat([addition('e', 0, 'two'), Buffer.from('o')]))
   writeFileSync(`${folder}/fourth`, '')
   await heard(Buffer.from('o'))
+  await ended()
   t.equal(read('stdout').length, 'onethree'.length + 2000)
 })
 
