@@ -2,12 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:http2'
 import { createConnection } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { tempFolder } from '../support/temp-folder.ts'
 import { readAll, startTestCoordinator, until } from '../support/tunnel.ts'
 
 const MAIN = join(import.meta.dirname, '../../agent/main.ts')
@@ -28,8 +28,7 @@ function start(t: Test, env: Record<string, string>): Daemon {
 }
 
 async function newBox(t: Test, url: string, box = { boxId: randomUUID() as string, token: 'bxt_test' }) {
-  const folder = await mkdtemp(join(tmpdir(), 'agent-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
+  const folder = tempFolder(t, 'agent')
   await writeFile(join(folder, 'token'), `${box.token}\n`, { mode: 0o600 })
   return { BOXWOOD_URL: url, BOXWOOD_BOX: box.boxId, BOXWOOD_STATE: folder, BOXWOOD_HOME: folder }
 }

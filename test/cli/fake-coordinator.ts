@@ -3,16 +3,16 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdir, stat } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Test } from 'tap'
 import { type Box, box as boxSchema, createBox } from '../../shared/api/boxes.ts'
 import { execRequest } from '../../shared/api/exec.ts'
 import { ApiError, controlErrorBody, edgeErrorBody } from '../../shared/errors.ts'
+import { tempFolder } from '../support/temp-folder.ts'
 import { runHere } from './fake-exec.ts'
 
 export const KEY = 'dcp_0123456789abcdef0123456789abcdef0123456789abcdef'
@@ -36,7 +36,7 @@ export type FakeCoordinator = {
 export type Handler = (request: IncomingMessage, response: ServerResponse, match: string[]) => Promise<void>
 
 export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
-  const homes = await mkdtemp(join(tmpdir(), 'box-homes-'))
+  const homes = tempFolder(t, 'homes')
   const boxes: Box[] = []
   const requests: FakeCoordinator['requests'] = []
   const planned: [string, (response: ServerResponse, request: IncomingMessage) => void][] = []
@@ -167,7 +167,6 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
   t.teardown(() => {
     server.closeAllConnections()
     server.close()
-    return rm(homes, { recursive: true, force: true })
   })
   const { port } = server.address() as AddressInfo
   const url = `http://127.0.0.1:${port}`

@@ -1,19 +1,15 @@
 // The coordinator as a program: what it prints and leaves behind, and how it takes signals and bad starts.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { tempFolder } from '../support/temp-folder.ts'
 
 const MAIN = join(import.meta.dirname, '../../coordinator/main.ts')
 
-function dataFolder(t: Test): string {
-  const dir = mkdtempSync(join(tmpdir(), 'boxwood-main-'))
-  t.teardown(() => rmSync(dir, { recursive: true, force: true }))
-  return dir
-}
+const dataFolder = (t: Test): string => tempFolder(t, 'main')
 
 /** Runs main.ts; its boxes end with the test. */
 function run(t: Test, dir: string, env: Record<string, string> = {}) {

@@ -1,18 +1,10 @@
 // Spec §4.15: files over real HTTP on a real box.
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import {
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { tempFolder } from '../support/temp-folder.ts'
 import { edgeBox } from './edge-box.ts'
 
 t.test('files go in and out of a box', async (t) => {
@@ -93,8 +85,7 @@ t.test('files go in and out of a box', async (t) => {
     t.equal(answer.headers.get('content-type'), 'application/x-tar')
     t.equal(answer.headers.get('x-service-content'), 'directory')
     t.equal(answer.headers.get('content-encoding'), null)
-    const dir = mkdtempSync(join(tmpdir(), 'boxwood-tar-'))
-    t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+    const dir = tempFolder(t, 'tar')
     writeFileSync(join(dir, 'tree.tar'), body)
     execFileSync('tar', ['-x', '-f', join(dir, 'tree.tar'), '-C', dir])
     t.same(readdirSync(join(dir, 'tree/empty')), [])

@@ -1,23 +1,20 @@
 // The link between box and coordinator, reset or half-open (its bytes vanish), in the middle of a command, a
 // download and an upload: the client is told, nothing short is taken for whole, and the box comes back.
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { MachineSpec, Provider } from '../../coordinator/lifecycle/provider.ts'
 import { createLocalProvider } from '../../coordinator/lifecycle/providers/local/provider.ts'
 import { edgeBox } from '../e2e/edge-box.ts'
 import { eventually } from '../support/coordinator-process.ts'
 import { PROJECT } from '../support/project.ts'
+import { tempFolder } from '../support/temp-folder.ts'
 import { startTunnelProxy, type TunnelProxy } from '../support/tunnel-proxy.ts'
 
 const MiB = 1024 * 1024
 
 /** A box that reaches its coordinator through a proxy that can cut the link. */
 async function boxBehindProxy(t: Test) {
-  const dataDir = mkdtempSync(join(tmpdir(), 'boxwood-cut-'))
-  t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
+  const dataDir = tempFolder(t, 'cut')
   const proxied = Promise.withResolvers<TunnelProxy>()
   const local = await createLocalProvider({
     dataDir,

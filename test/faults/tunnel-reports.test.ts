@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { reportRoutes } from '../../agent/reports/routes.ts'
@@ -8,6 +6,7 @@ import { openState } from '../../agent/state.ts'
 import type { Ingest } from '../../coordinator/tunnel/reports.ts'
 import type { DurableReport } from '../../shared/api/reports.ts'
 import { systemClock } from '../../shared/clock.ts'
+import { tempFolder } from '../support/temp-folder.ts'
 import { silent, startTestAgent, startTestCoordinator, until } from '../support/tunnel.ts'
 import { startTunnelProxy } from '../support/tunnel-proxy.ts'
 
@@ -51,8 +50,7 @@ function createStore() {
 }
 
 async function setUp(t: Test, store: ReturnType<typeof createStore>, heartbeatMs = 10_000) {
-  const folder = await mkdtemp(join(tmpdir(), 'reports-'))
-  t.after(() => rm(folder, { recursive: true }))
+  const folder = tempFolder(t, 'reports')
   const state = await openState(folder, silent)
   const spool = await openSpool({ folder: join(folder, 'reports'), state, log: silent })
   t.after(() => spool.close())

@@ -1,13 +1,13 @@
 // The coordinator as a program of its own, which can be killed and started again on the same data.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { PROJECT, START_ARGS } from './project.ts'
+import { tempFolder } from './temp-folder.ts'
 
 const DEADLINE_MS = 40_000
 
@@ -26,7 +26,7 @@ export type CoordinatorProcess = Awaited<ReturnType<typeof coordinatorProcess>>
 
 /** Started and ready; it is stopped with its boxes when the test ends. */
 export async function coordinatorProcess(t: Test, env: Record<string, string> = {}) {
-  const data = mkdtempSync(join(tmpdir(), 'boxwood-process-'))
+  const data = tempFolder(t, 'process')
   let child: ChildProcess
   let url = ''
 
@@ -73,7 +73,6 @@ export async function coordinatorProcess(t: Test, env: Record<string, string> = 
       return left.boxes.length === 0
     })
     await end('SIGTERM')
-    rmSync(data, { recursive: true, force: true })
   })
 
   /** One request on a connection of its own; the answer's body is the caller's to read. */

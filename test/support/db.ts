@@ -1,18 +1,14 @@
-// Databases for tests: a SQLite file of the test's own, and every store test on Postgres too where there is one.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { Test } from 'tap'
 import { postgresTypes } from '../../coordinator/db/dialects.ts'
 import { type Db, openDatabase } from '../../coordinator/db/open.ts'
 import { startPostgres } from './postgres.ts'
+import { tempFolder } from './temp-folder.ts'
 
 /** A path for a database file, whose folder goes when the test ends. */
 export function databaseFile(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'bw-db-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'boxwood.db')
+  return join(tempFolder(t, 'db'), 'boxwood.db')
 }
 
 /** A new, empty SQLite database, closed when the test ends. */

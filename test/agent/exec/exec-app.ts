@@ -1,6 +1,5 @@
 // A small app with the exec routes alone, for the tests of this folder.
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fastify } from 'fastify'
@@ -13,6 +12,7 @@ import { createActivity } from '../../../agent/vitals/activity.ts'
 import { type ExecResult, execResult } from '../../../shared/api/exec.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { ApiError, edgeErrorBody } from '../../../shared/errors.ts'
+import { tempFolder } from '../../support/temp-folder.ts'
 
 export type Refusal = { ok: false; error: { code: string; message: string } }
 
@@ -27,7 +27,7 @@ const NO_PROCESSES: DetachedProcesses = {
 }
 
 export function execApp(t: Test) {
-  const home = realpathSync(mkdtempSync(join(tmpdir(), 'boxwood-test-exec-')))
+  const home = tempFolder(t, 'exec')
   const activity = createActivity(systemClock)
   const app = fastify({ bodyLimit: 16 * 1024 * 1024 })
   const spawner = SPAWNER_KINDS.find((kind) => kind === process.env.BOXWOOD_SPAWNER) ?? null
@@ -39,10 +39,7 @@ export function execApp(t: Test) {
   app.register(async (scope) => {
     await execRoutes(scope, deps)
   })
-  t.teardown(async () => {
-    await app.close()
-    rmSync(home, { recursive: true, force: true })
-  })
+  t.teardown(() => app.close())
 
   const post = (body: object) => app.inject({ method: 'POST', url: '/exec', payload: body })
   return {

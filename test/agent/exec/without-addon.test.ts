@@ -1,10 +1,10 @@
 // Where the addon was not built, or is for another system, commands run all the same.
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { nativeSpawnFile } from '../../../shared/native-spawn-file.ts'
+import { tempFolder } from '../../support/temp-folder.ts'
 
 const PROJECT = join(import.meta.dirname, '../../..')
 const PROGRAM = `
@@ -20,8 +20,7 @@ const PROGRAM = `
 `
 
 t.test('Node’s own way is taken', async (t) => {
-  const copy = mkdtempSync(join(tmpdir(), 'boxwood-no-addon-'))
-  t.teardown(() => rmSync(copy, { recursive: true, force: true }))
+  const copy = tempFolder(t, 'no-addon')
   for (const folder of ['agent', 'shared'])
     cpSync(join(PROJECT, folder), join(copy, folder), {
       recursive: true,

@@ -1,13 +1,12 @@
 // A small app with nothing but the file routes, on a socket of its own, over a home that goes away with the test.
-import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fastify, { type FastifyInstance } from 'fastify'
 import { fileRoutes } from '../../../agent/files/routes.ts'
 import type { TransferDialer } from '../../../agent/files/transfer.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError, edgeErrorBody } from '../../../shared/errors.ts'
+import { tempFolder } from '../../support/temp-folder.ts'
 
 type Test = { teardown(end: () => unknown): void }
 
@@ -24,7 +23,7 @@ export type Served = { app: FastifyInstance; home: string; url: string; port: nu
 type Options = { transfers?: TransferDialer; clock?: Clock; http2?: boolean }
 
 export async function serveFiles(t: Test, options: Options = {}): Promise<Served> {
-  const home = await realpath(await mkdtemp(join(tmpdir(), 'boxwood-files-')))
+  const home = tempFolder(t, 'files')
   const app = (options.http2
     ? fastify({ http2: true })
     : fastify({ forceCloseConnections: true })) as unknown as FastifyInstance
@@ -36,10 +35,7 @@ export async function serveFiles(t: Test, options: Options = {}): Promise<Served
   await fileRoutes(app, { home, log: app.log, transfers, ...(options.clock && { clock: options.clock }) })
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
-  t.teardown(async () => {
-    await app.close()
-    await rm(home, { recursive: true, force: true })
-  })
+  t.teardown(() => app.close())
   return { app, home, port, url: `http://127.0.0.1:${port}` }
 }
 

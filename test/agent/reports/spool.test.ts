@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openSpool, type Spool, START } from '../../../agent/reports/spool.ts'
 import { openState } from '../../../agent/state.ts'
 import type { DurableReport } from '../../../shared/api/reports.ts'
+import { tempFolder } from '../../support/temp-folder.ts'
 import { silent, until } from '../../support/tunnel.ts'
 
 const report = (at: number, pad = 0): DurableReport => ({
@@ -17,11 +17,7 @@ const report = (at: number, pad = 0): DurableReport => ({
   agentVersion: 'v',
 })
 
-async function folder(t: Test): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'spool-'))
-  t.after(() => rm(path, { recursive: true }))
-  return path
-}
+const folder = (t: Test): string => tempFolder(t, 'spool')
 
 async function reopen(
   path: string,
@@ -45,7 +41,7 @@ async function kept(spool: Spool): Promise<Line[]> {
 const numbers = async (spool: Spool) => (await kept(spool)).map(({ seq }) => seq)
 
 t.test('reports are numbered, kept across restarts and forgotten once acknowledged', async (t) => {
-  const path = await folder(t)
+  const path = folder(t)
   let spool = await reopen(path)
   await Promise.all([1, 2, 3].map((at) => spool.append(report(at))))
   t.same(await numbers(spool), [1, 2, 3])
@@ -76,7 +72,7 @@ t.test('reports are numbered, kept across restarts and forgotten once acknowledg
 })
 
 t.test('few reports cost no file each: the one they are in is deleted once it is worth it', async (t) => {
-  const path = await folder(t)
+  const path = folder(t)
   const files = () => readdir(join(path, 'reports'))
   const spool = await reopen(path)
   const { epoch } = spool
@@ -105,7 +101,7 @@ t.test('few reports cost no file each: the one they are in is deleted once it is
 })
 
 t.test('an acknowledgement for another spool or of the future changes nothing', async (t) => {
-  const spool = await reopen(await folder(t))
+  const spool = await reopen(folder(t))
   await spool.append(report(1))
   t.notOk(await spool.acknowledge({ epoch: 'another', seq: 1 }))
   t.notOk(await spool.acknowledge({ epoch: spool.epoch, seq: 2 }))
@@ -115,7 +111,7 @@ t.test('an acknowledgement for another spool or of the future changes nothing', 
 
 t.test('a last line that is torn is cut off, and its number is used again', async (t) => {
   for (const torn of ['{"type":"report","epo', '\0\0\0\0\0\0\n', '{"epoch":"other","seq":3}\n']) {
-    const path = await folder(t)
+    const path = folder(t)
     let spool = await reopen(path)
     await spool.append(report(1))
     await spool.append(report(2))
@@ -136,7 +132,7 @@ t.test('a last line that is torn is cut off, and its number is used again', asyn
 })
 
 t.test('a spool that is full gives up the oldest, and only those', async (t) => {
-  const spool = await reopen(await folder(t), { maxBytes: 10_000, segmentBytes: 2000 })
+  const spool = await reopen(folder(t), { maxBytes: 10_000, segmentBytes: 2000 })
   for (let at = 1; at <= 100; at++) await spool.append(report(at, 60))
   const left = await numbers(spool)
   t.equal(left.at(-1), 100)
@@ -150,7 +146,7 @@ t.test('a spool that is full gives up the oldest, and only those', async (t) => 
 })
 
 t.test('a state file that is lost or damaged starts a new epoch, never old numbers again', async (t) => {
-  const path = await folder(t)
+  const path = folder(t)
   const first = await reopen(path)
   await first.append(report(1))
   await first.close()
@@ -166,7 +162,7 @@ t.test('a state file that is lost or damaged starts a new epoch, never old numbe
 })
 
 t.test('what was said to be kept survives kill -9', async (t) => {
-  const path = await folder(t)
+  const path = folder(t)
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../fixtures/spool-writer.ts'), path], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -187,7 +183,7 @@ t.test('what was said to be kept survives kill -9', async (t) => {
 })
 
 t.test('a report that is noted is there at once, in order, and told a little later', async (t) => {
-  const path = await folder(t)
+  const path = folder(t)
   const spool = await reopen(path)
   const never = new AbortController().signal
   const told = spool.appended(never).then(() => 'told')
@@ -209,7 +205,7 @@ t.test('a report that is noted is there at once, in order, and told a little lat
 })
 
 t.test('after another boot, numbers that a power cut may have swallowed are not given again', async (t) => {
-  const path = await folder(t)
+  const path = folder(t)
   const before = await reopen(path, { bootId: 'one' })
   before.note(report(1))
   await before.close()
@@ -233,7 +229,7 @@ t.test('after another boot, numbers that a power cut may have swallowed are not 
 })
 
 t.test('room: there at once while there is some, and again once enough was taken', async (t) => {
-  const spool = await reopen(await folder(t), { maxBytes: 10_000, segmentBytes: 2000 })
+  const spool = await reopen(folder(t), { maxBytes: 10_000, segmentBytes: 2000 })
   const signal = new AbortController().signal
   await spool.room(signal)
   let seq = 0

@@ -1,8 +1,8 @@
 // A made-up /proc for the tests of this folder.
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { tempFolder } from '../../support/temp-folder.ts'
 
 export type FakeProcess = {
   pid: number
@@ -16,8 +16,7 @@ export type FakeProcess = {
 }
 
 export function fakeProc(t: Test) {
-  const root = mkdtempSync(join(tmpdir(), 'boxwood-test-proc-'))
-  t.teardown(() => rmSync(root, { recursive: true, force: true }))
+  const root = tempFolder(t, 'proc')
   mkdirSync(join(root, 'net'))
   const write = (name: string, text: string) => writeFileSync(join(root, name), text)
   write('net/tcp', 'header\n')

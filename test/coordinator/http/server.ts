@@ -1,6 +1,3 @@
-// An HTTP server with a few routes of its own, for the tests of what holds for every route.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { Test } from 'tap'
@@ -11,6 +8,7 @@ import { listen } from '../../../coordinator/http/listen.ts'
 import type { Route } from '../../../coordinator/http/route.ts'
 import { createHttpServer } from '../../../coordinator/http/server.ts'
 import type { Clock } from '../../../shared/clock.ts'
+import { tempFolder } from '../../support/temp-folder.ts'
 
 export const actor: Actor = {
   keyId: 'key_1',
@@ -34,7 +32,7 @@ export type TestServerOptions = {
 /** Listens on a free port until the test ends. `send` uses the key dcp_owner unless told otherwise. */
 export async function testServer(t: Test, options: TestServerOptions = {}) {
   const { control = [], edge = [], keys = {}, clock = { now: () => Date.now() } } = options
-  const folder = mkdtempSync(join(tmpdir(), 'boxwood-http-'))
+  const folder = tempFolder(t, 'http')
   const db = await openDatabase({ kind: 'sqlite', file: join(folder, 'test.db') })
   for (const id of ['ws_1', 'ws_2'])
     await db
@@ -62,7 +60,6 @@ export async function testServer(t: Test, options: TestServerOptions = {}) {
   t.teardown(async () => {
     await http.close()
     await db.destroy()
-    rmSync(folder, { recursive: true })
   })
 
   async function send(method: string, path: string, init: SendOptions = {}) {

@@ -4,25 +4,22 @@ import {
   appendFileSync,
   closeSync,
   constants,
-  mkdtempSync,
   openSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openChanges } from '../../../../agent/exec/detached/changes.ts'
 import { STREAMS, type StreamName } from '../../../../agent/exec/detached/types.ts'
+import { tempFolder } from '../../../support/temp-folder.ts'
 import { until } from '../exec-app.ts'
 import { addition } from './support.ts'
 
 /** A folder with two empty logs, and what was heard of either. */
 function newFolder(t: Test) {
-  const folder = mkdtempSync(join(tmpdir(), 'changes-'))
-  t.teardown(() => rmSync(folder, { recursive: true }))
+  const folder = tempFolder(t, 'changes')
   for (const stream of STREAMS) writeFileSync(join(folder, stream), '')
   const changes = openChanges(folder)
   const told: string[] = []

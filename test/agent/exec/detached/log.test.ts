@@ -1,6 +1,5 @@
 // The end of a log that is followed is read without waiting, and by the same rules as the rest of it.
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { OnChange } from '../../../../agent/exec/detached/changes.ts'
@@ -9,14 +8,14 @@ import { headOf } from '../../../../agent/exec/detached/ring.ts'
 import type { LogBytes } from '../../../../agent/exec/detached/types.ts'
 import { watchFile } from '../../../../agent/exec/detached/watch-file.ts'
 import { mixedBytes, seeded } from '../../../support/random.ts'
+import { tempFolder } from '../../../support/temp-folder.ts'
 import { until } from '../exec-app.ts'
 
 const KEEP = 65_536
 const MiB = 1024 * 1024
 
 function newLog(t: Test, { keepBytes = 64 * MiB } = {}) {
-  const dir = mkdtempSync(join(tmpdir(), 'log-'))
-  t.teardown(() => rmSync(dir, { recursive: true }))
+  const dir = tempFolder(t, 'log')
   const path = join(dir, 'stdout')
   writeFileSync(path, '')
   let finalSize: number | null = null

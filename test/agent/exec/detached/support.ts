@@ -1,6 +1,3 @@
-// Detached processes over their own routes, with an agent that can come and go.
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fastify } from 'fastify'
 import type { Test } from 'tap'
@@ -22,6 +19,7 @@ import {
 import { systemClock } from '../../../../shared/clock.ts'
 import { ApiError, edgeErrorBody } from '../../../../shared/errors.ts'
 import { newId } from '../../../../shared/ids.ts'
+import { tempFolder } from '../../../support/temp-folder.ts'
 import { isAlive, startedUnder, until } from '../exec-app.ts'
 
 /** The kind of runner that the tests of this folder are run with. */
@@ -107,12 +105,11 @@ export async function openAgent(t: Test, home: string, options: Options = {}) {
 export type TestAgent = Awaited<ReturnType<typeof openAgent>>
 
 export function newHome(t: Test): string {
-  const home = realpathSync(mkdtempSync(join(tmpdir(), 'boxwood-test-detached-')))
+  const home = tempFolder(t, 'detached')
   t.teardown(async () => {
     // The runners carry it too, and end with what they run.
     for (const pid of startedUnder(home)) tryKill(pid)
     await until('everything it started is gone', () => startedUnder(home).length === 0)
-    rmSync(home, { recursive: true, force: true })
   })
   return home
 }

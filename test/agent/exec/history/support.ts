@@ -1,19 +1,13 @@
-// A spool in a folder of the test's own, what it holds, and processes that only pretend.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { DetachedProcess, OutputLog, ProcessEnd } from '../../../../agent/exec/detached/types.ts'
 import { openSpool, type Spool, START } from '../../../../agent/reports/spool.ts'
 import { openState } from '../../../../agent/state.ts'
 import type { CommandReport } from '../../../../shared/api/reports.ts'
+import { tempFolder } from '../../../support/temp-folder.ts'
 import { silent } from '../../../support/tunnel.ts'
 
-export function folderOf(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'bw-history-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
+export const folderOf = (t: Test): string => tempFolder(t, 'history')
 
 export async function spoolIn(t: Test, folder: string, maxBytes?: number): Promise<Spool> {
   const state = await openState(folder, silent)

@@ -1,7 +1,6 @@
 // Boxes of the local provider for tests: one level at a time, with a shell script in place of the agent.
 import { existsSync } from 'node:fs'
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -19,6 +18,7 @@ import {
 } from '../../../../coordinator/lifecycle/providers/local/provider.ts'
 import { buildRuntime } from '../../../../coordinator/lifecycle/providers/local/runtime.ts'
 import { newUuid } from '../../../../shared/ids.ts'
+import { tempFolder } from '../../../support/temp-folder.ts'
 
 export const projectRoot = fileURLToPath(new URL('../../../..', import.meta.url))
 export const isRoot = process.getuid?.() === 0
@@ -26,10 +26,9 @@ export const isRoot = process.getuid?.() === 0
 const DEADLINE_MS = 15_000
 
 export async function makeDataDir(test: Test): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'boxwood-local-'))
+  const dir = tempFolder(test, 'local')
   // A plain process of a uid of its own walks through it.
   await chmod(dir, 0o711)
-  test.teardown(() => rm(dir, { recursive: true, force: true }))
   return dir
 }
 
