@@ -1,3 +1,4 @@
+// Databases for tests: a SQLite file of the test's own, and every store test on Postgres too where there is one.
 import { join } from 'node:path'
 import pg from 'pg'
 import type { Test } from 'tap'

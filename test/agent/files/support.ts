@@ -39,6 +39,13 @@ export async function serveFiles(t: Test, options: Options = {}): Promise<Served
   return { app, home, port, url: `http://127.0.0.1:${port}` }
 }
 
+/** The same outside of a test, with what ends it. */
+export async function serveFilesAlone(): Promise<Served & { end(): Promise<void> }> {
+  const atEnd = new AsyncDisposableStack()
+  const served = await serveFiles({ teardown: (end) => atEnd.defer(async () => void (await end())) })
+  return { ...served, end: () => atEnd.disposeAsync() }
+}
+
 /** What an error answer says. */
 export async function errorOf(
   response: Response,

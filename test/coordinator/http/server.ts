@@ -1,3 +1,4 @@
+// An HTTP server with a few routes of its own, for the tests of what holds for every route.
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { Test } from 'tap'

@@ -1,3 +1,4 @@
+// Detached processes over their own routes, with an agent that can come and go.
 import { join } from 'node:path'
 import { fastify } from 'fastify'
 import type { Test } from 'tap'

@@ -1,3 +1,4 @@
+// A spool in a folder of the test's own, what it holds, and processes that only pretend.
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { DetachedProcess, OutputLog, ProcessEnd } from '../../../../agent/exec/detached/types.ts'
