@@ -68,12 +68,8 @@ MaxStartups 100
 `,
   )
   if (process.getuid?.() === 0) await mkdir('/run/sshd', { recursive: true })
-  const children: ChildProcess[] = []
-  const start = (command: string, args: string[]) => {
-    const child = spawn(command, args, { stdio: 'ignore' })
-    children.push(child)
-    return child
-  }
+  const clients: ChildProcess[] = []
+  const connect = (args: string[]) => clients.push(spawn('ssh', args, { stdio: 'ignore' }))
   const common = (to: number) => [
     ...['-F', 'none', '-i', join(dir, 'user'), '-o', 'StrictHostKeyChecking=no', '-o', 'LogLevel=ERROR'],
     ...['-o', `UserKnownHostsFile=${dir}/known`, '-p', String(to)],
@@ -82,7 +78,7 @@ MaxStartups 100
 
   async function connection(to: number): Promise<Ssh> {
     const socket = join(dir, `master-${to}`)
-    start('ssh', [...common(to), '-tt', '-M', '-S', socket, host, 'sleep 3600'])
+    connect([...common(to), '-tt', '-M', '-S', socket, host, 'sleep 3600'])
     await until('the ssh master', 10_000, async () => (existsSync(socket) ? true : undefined))
     const over = ['-F', 'none', '-o', `ControlPath=${socket}`]
     return {
@@ -94,14 +90,14 @@ MaxStartups 100
     }
   }
 
-  start(SSHD, ['-D', '-e', '-f', join(dir, 'sshd_config')])
+  const server = spawn(SSHD, ['-D', '-e', '-f', join(dir, 'sshd_config')], { stdio: 'ignore' })
   await until('sshd', 10_000, () =>
     run('ssh', [...common(port), host, 'true']).then(
       () => true,
       () => undefined,
     ),
   )
-  start('ssh', [...common(port), '-tt', '-R', `127.0.0.1:${forwarded}:127.0.0.1:${port}`, host, 'sleep 3600'])
+  connect([...common(port), '-tt', '-R', `127.0.0.1:${forwarded}:127.0.0.1:${port}`, host, 'sleep 3600'])
   await until('the reverse tunnel', 10_000, () =>
     run('ssh', [...common(forwarded), host, 'true']).then(
       () => true,
@@ -112,7 +108,9 @@ MaxStartups 100
     direct: await connection(port),
     reverse: await connection(forwarded),
     async close() {
-      for (const child of children.reverse()) await end(child)
+      // Only asked to end, the tunnel's client may stay for as long as nothing else happens on it.
+      for (const client of clients.reverse()) await end(client, 'SIGKILL')
+      await end(server)
       await rm(dir, { recursive: true, force: true })
     },
   }
