@@ -1,4 +1,4 @@
-// The agent put together: its app, its spool of reports and its tunnel, in the order they start and stop.
+// Starts and stops the agent's parts in order: state, spool, detached processes, app, tunnel.
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,26 +8,26 @@ import { AGENT_VERSION } from '../shared/protocol.ts'
 import { buildAgentApp } from './app.ts'
 import { type AgentConfig, readToken, readUrl } from './config.ts'
 import { openDetachedProcesses } from './exec/detached/processes.ts'
-import { recordDetached } from './exec/history/detached.ts'
-import { createSyncRecorder } from './exec/history/sync.ts'
+import { createDetachedRecorder } from './exec/history/detached-recorder.ts'
+import { createSyncRecorder } from './exec/history/sync-recorder.ts'
 import { execRoutes } from './exec/routes.ts'
 import { fileRoutes } from './files/routes.ts'
-import { lockFolder } from './lock.ts'
+import { lockDirectory } from './lock.ts'
 import { reportRoutes } from './reports/routes.ts'
 import { openSpool } from './reports/spool.ts'
 import { openState } from './state.ts'
 import { createStreamDialer } from './tunnel/stream-dialer.ts'
 import { createTransferDialer } from './tunnel/transfer-dialer.ts'
 import { startTunnel } from './tunnel/tunnel.ts'
-import { createActivity } from './vitals/activity.ts'
+import { createActivityTracker } from './vitals/activity-tracker.ts'
 import { createVitalsSampler } from './vitals/sample.ts'
 
 export type Agent = {
-  /** Ends what runs for a caller, leaves the coordinator, and resolves when nothing is left. */
+  /** Disconnects from the coordinator, terminates synchronous commands, and resolves when all resources are released. */
   close(): Promise<void>
 }
 
-/** Throws when another agent holds the state folder or the folder cannot be used. */
+/** Throws when another agent uses the state directory, or when the directory is not usable. */
 export async function startAgent(
   config: AgentConfig,
   log: Logger,
@@ -37,22 +37,24 @@ export async function startAgent(
   const clock = systemClock
   const instanceId = randomUUID()
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
-  const lock = await lockFolder(stateDir)
+  const lock = await lockDirectory(stateDir)
   const state = await openState(stateDir, log)
   const bootId = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
-  const spool = await openSpool({ folder: join(stateDir, 'reports'), state, log, bootId })
+  const spool = await openSpool({ dir: join(stateDir, 'reports'), state, log, bootId })
 
-  const activity = createActivity(clock)
+  const activity = createActivityTracker(clock)
   const processes = await openDetachedProcesses({
-    folder: join(stateDir, 'exec'),
+    dir: join(stateDir, 'exec'),
     ...{ home, clock, log, activity, env, spawner, runner, logBytes, retention, bootId },
   })
   const recorder = createSyncRecorder(spool, log)
-  const detachedRecorder = recordDetached({ processes, spool, log, bootId })
+  const detachedRecorder = createDetachedRecorder({ processes, spool, log, bootId })
   const sampler = createVitalsSampler({ home, clock, activity, env })
-  const token = () => readToken(stateDir)
-  const address = () => readUrl(stateDir, url)
-  const coordinator = { boxId, readUrl: address, readToken: token }
+  const coordinator = {
+    boxId,
+    readUrl: () => readUrl(stateDir, url),
+    readToken: () => readToken(stateDir),
+  }
   const transfers = createTransferDialer(coordinator)
   const streams = createStreamDialer(coordinator)
   const exec = { home, log, clock, activity, env, spawner, processes, recorder, streams }
@@ -69,7 +71,7 @@ export async function startAgent(
   })
   await app.ready()
   if (config.socket !== null) {
-    // The lock is ours, so a socket that is there was left behind.
+    // This agent holds the lock, so an existing socket is stale.
     await rm(config.socket, { force: true })
     await app.listen({ path: config.socket })
     await chmod(config.socket, 0o600)
@@ -77,12 +79,10 @@ export async function startAgent(
 
   await spool
     .append({ type: 'agent.started', at: clock.now(), instanceId, bootId, agentVersion: AGENT_VERSION })
-    // A full disk must not keep the box from being reached.
-    .catch((error: unknown) => log.error({ err: error }, 'the start could not be recorded'))
+    // A full disk must not make the box unreachable.
+    .catch((error: unknown) => log.error({ err: error }, 'failed to record the start of the agent'))
   const tunnel = startTunnel({
-    boxId,
-    readUrl: address,
-    readToken: token,
+    ...coordinator,
     instanceId,
     server: app.server,
     log,

@@ -1,4 +1,4 @@
-// The agent's HTTP app: what the coordinator asks over the tunnel, and curl over the unix socket.
+// The agent's HTTP/2 app: serves the coordinator over the tunnel, and curl over the unix socket.
 import {
   constants,
   createServer,
@@ -14,28 +14,28 @@ import { TUNNEL_LIMITS } from '../shared/limits.ts'
 const KiB = 1024
 const MiB = 1024 * KiB
 
-/** Of one HTTP/2 session: above what a fast link holds in flight, and a bound on what is buffered. */
+/** HTTP/2 flow control: above the bandwidth-delay product of a fast link, and a bound on buffered bytes. */
 const STREAM_WINDOW = MiB
 const SESSION_WINDOW = 16 * MiB
 const FRAME_BYTES = 256 * KiB
 
 export type AgentAppOptions = {
   log: Logger
-  /** Each adds its own routes, to a scope of its own. */
+  /** Each function registers its routes in its own Fastify scope. */
   routes: readonly ((scope: FastifyInstance) => void | Promise<void>)[]
 }
 
 /**
- * Serve it by emitting 'connection' with a stream of bytes on `app.server` after `app.ready()`, or by
- * `app.listen({ path })`. Errors are answered in the edge's envelope.
+ * To serve the app, emit 'connection' with a duplex stream on `app.server` after `app.ready()`, or call
+ * `app.listen({ path })`. Error responses use the edge's envelope.
  */
 export function buildAgentApp({ log, routes }: AgentAppOptions): FastifyInstance {
   const sessions = new Set<ServerHttp2Session>()
   const app = fastify({
     http2: true,
     logger: false,
-    bodyLimit: TUNNEL_LIMITS.answerBytes,
-    // Requests come from the coordinator, which has its own deadline for each.
+    bodyLimit: TUNNEL_LIMITS.responseBytes,
+    // The coordinator sets a deadline for each request.
     requestTimeout: 0,
     serverFactory: (handler) => createHttp2Server(handler, sessions, log),
   }) as unknown as FastifyInstance
@@ -44,15 +44,15 @@ export function buildAgentApp({ log, routes }: AgentAppOptions): FastifyInstance
     done()
   })
   app.setErrorHandler((error, request, reply) => {
-    const refusal = toApiError(error)
-    if (refusal.status >= 500) log.error({ err: error, path: request.routeOptions.url }, 'request failed')
-    return reply.status(refusal.status).headers(refusal.headers).send(edgeErrorBody(refusal))
+    const apiError = toApiError(error)
+    if (apiError.status >= 500) log.error({ err: error, path: request.routeOptions.url }, 'request failed')
+    return reply.status(apiError.status).headers(apiError.headers).send(edgeErrorBody(apiError))
   })
   app.setNotFoundHandler((_request, reply) => {
-    const refusal = new ApiError('not_found', 'This agent has no such route.')
-    return reply.status(refusal.status).send(edgeErrorBody(refusal))
+    const apiError = new ApiError('not_found', 'The agent has no such route.')
+    return reply.status(apiError.status).send(edgeErrorBody(apiError))
   })
-  for (const add of routes) app.register(async (scope) => add(scope))
+  for (const registerRoutes of routes) app.register(async (scope) => registerRoutes(scope))
   return app
 }
 
@@ -64,8 +64,8 @@ function createHttp2Server(
   const server = createServer(
     {
       maxSessionMemory: 64,
-      // A client that leaves resets its stream. Node takes a thousand of them, and then 33 a second, for an attack and
-      // ends the session; but the peer is the coordinator, which bounds what its clients may ask.
+      // A client that disconnects resets its stream. By default Node treats a burst of 1000 resets, or more than 33 per
+      // second, as an attack and closes the session. Here the peer is the coordinator, which rate-limits its clients.
       streamResetBurst: 100_000,
       streamResetRate: 10_000,
       settings: {
@@ -81,16 +81,16 @@ function createHttp2Server(
     session.once('close', () => sessions.delete(session))
     session.setLocalWindowSize(SESSION_WINDOW)
   })
-  server.prependListener('stream', resetWhenCut)
-  server.on('sessionError', (error) => log.debug({ err: error }, 'session ended'))
+  server.prependListener('stream', resetOnDestroy)
+  server.on('sessionError', (error) => log.debug({ err: error }, 'HTTP/2 session failed'))
   return server
 }
 
 /**
- * Destroying an HTTP/2 stream resets it with NO_ERROR, which the other side takes for its regular end: an answer
- * that breaks off (Fastify destroys it when its source fails) would look complete.
+ * Node resets a destroyed HTTP/2 stream with NO_ERROR, which the peer treats as a normal end. A response that fails midway
+ * (Fastify destroys it when its source errors) would look complete, so it is reset with INTERNAL_ERROR.
  */
-function resetWhenCut(stream: ServerHttp2Stream): void {
+function resetOnDestroy(stream: ServerHttp2Stream): void {
   const destroy = stream.destroy
   stream.destroy = (error) => {
     if (!stream.closed && !stream.writableFinished) stream.close(constants.NGHTTP2_INTERNAL_ERROR)
@@ -107,7 +107,7 @@ function toApiError(error: unknown): ApiError {
     : new ApiError('internal_error', undefined, { cause: error })
 }
 
-/** What Fastify itself refuses, by status. */
+/** Codes for Fastify's own errors, by status. */
 const CLIENT_ERRORS: Readonly<Record<number, ErrorCode>> = {
   400: 'bad_request',
   413: 'payload_too_large',

@@ -1,33 +1,34 @@
-// The agent's configuration: from the environment, each variable checked, every fault named at once.
+// Reads and validates the agent's configuration from environment variables and from files in the state directory.
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { isUuid } from '../shared/ids.ts'
 import { LOG_LIMITS } from '../shared/limits.ts'
-import { RETENTION } from './exec/detached/processes.ts'
+import { validationMessage } from '../shared/validation-message.ts'
+import { DEFAULT_RETENTION } from './exec/detached/processes.ts'
 import type { Retention } from './exec/detached/retention.ts'
 import { RUNNER_KINDS, type RunnerKind } from './exec/detached/runner.ts'
 import { SPAWNER_KINDS, type SpawnerKind } from './exec/spawner.ts'
 
 export type AgentConfig = {
-  /** The coordinator's http(s) URL, without a slash at its end. */
+  /** The coordinator's http(s) URL, without a trailing slash. */
   url: string
   boxId: string
-  /** Folder of what the agent keeps across restarts; it holds the file `token`. */
+  /** Directory of the agent's persistent state. Contains the file `token`. */
   stateDir: string
-  /** Where commands and relative paths begin. */
+  /** Default working directory of commands and base directory of relative paths. */
   home: string
   reconnectMaxMs: number
-  /** A unix socket that serves the same app, for trying it with curl. */
+  /** Path of a unix socket that serves the agent's app as well, for debugging with curl. */
   socket: string | null
-  /** How commands are started; null: the better one that this system has. */
+  /** How commands are started. Null selects the best one available on this system. */
   spawner: SpawnerKind | null
-  /** What stays with a detached command; null: the better one that this system has. */
+  /** What runs detached commands. Null selects the best one available on this system. */
   runner: RunnerKind | null
-  /** The most that is kept of one stream of a detached process; later output takes the place of the earliest. */
+  /** Maximum retained output of each stream of a detached process. The oldest output is discarded first. */
   logBytes: number
-  /** Of detached processes that ended. */
+  /** Of exited detached processes. */
   retention: Retention
   logLevel: (typeof LOG_LEVELS)[number]
 }
@@ -37,47 +38,42 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 const TiB = 1024 ** 4
 const DAY_MS = 24 * 60 * 60 * 1000
 
-const wholeNumber = (what: string, min: number, max: number) =>
-  z.coerce.number(`is ${what}`).int(`is ${what}`).min(min, `is at least ${min}`).max(max, `is at most ${max}`)
+const integerBetween = (min: number, max: number) => {
+  const message = `must be an integer between ${min} and ${max}`
+  return z.coerce.number(message).int(message).min(min, message).max(max, message)
+}
 
 const HTTP_URL = /^https?:\/\/[^\s/?#]+(\/[^\s?#]*)?$/
 
-const environment = z.object({
-  BOXWOOD_URL: z
-    .string('is the http(s) URL of the coordinator')
-    .regex(HTTP_URL, 'is the http(s) URL of the coordinator'),
-  BOXWOOD_BOX: z.string('is the id of this box').refine(isUuid, 'is the id of this box, a UUID'),
-  BOXWOOD_STATE: z
-    .string('is the folder for what the agent keeps')
-    .min(1, 'is the folder for what the agent keeps'),
-  BOXWOOD_HOME: z.string().refine(isAbsolute, 'is an absolute path').optional(),
-  BOXWOOD_RECONNECT_MAX_MS: z.coerce
-    .number('is a number of milliseconds')
-    .int('is a whole number of milliseconds')
-    .min(100, 'is at least 100 ms')
-    .max(3_600_000, 'is at most an hour')
-    .default(30_000),
-  BOXWOOD_SOCKET: z.string().min(1, 'is a path').optional(),
-  BOXWOOD_SPAWNER: z.enum(SPAWNER_KINDS, `is one of ${SPAWNER_KINDS.join(', ')}`).optional(),
-  BOXWOOD_RUNNER: z.enum(RUNNER_KINDS, `is one of ${RUNNER_KINDS.join(', ')}`).optional(),
-  BOXWOOD_LOG_BYTES: wholeNumber('a number of bytes', LOG_LIMITS.stream.min, TiB).default(
-    LOG_LIMITS.stream.default,
-  ),
-  BOXWOOD_ENDED_PROCESSES: wholeNumber('a number of processes', 1, 100_000).default(RETENTION.count),
-  BOXWOOD_ENDED_DAYS: wholeNumber('a number of days', 1, 3650).default(RETENTION.ageMs / DAY_MS),
-  BOXWOOD_ENDED_LOG_BYTES: wholeNumber('a number of bytes', 0, TiB).default(RETENTION.logBytes),
-  BOXWOOD_LOG: z.enum(LOG_LEVELS, `is one of ${LOG_LEVELS.join(', ')}`).default('info'),
+const MUST_BE_URL = "must be the coordinator's http:// or https:// URL"
+const MUST_BE_BOX_ID = "must be the box's id, a UUID"
+const MUST_BE_STATE_DIR = "must be the path of the agent's state directory"
+
+const environmentSchema = z.object({
+  BOXWOOD_URL: z.string(MUST_BE_URL).regex(HTTP_URL, MUST_BE_URL),
+  BOXWOOD_BOX: z.string(MUST_BE_BOX_ID).refine(isUuid, MUST_BE_BOX_ID),
+  BOXWOOD_STATE: z.string(MUST_BE_STATE_DIR).min(1, MUST_BE_STATE_DIR),
+  BOXWOOD_HOME: z.string().refine(isAbsolute, 'must be an absolute path').optional(),
+  BOXWOOD_RECONNECT_MAX_MS: integerBetween(100, 3_600_000).default(30_000),
+  BOXWOOD_SOCKET: z.string().min(1, 'must be a path').optional(),
+  BOXWOOD_SPAWNER: z.enum(SPAWNER_KINDS, `must be one of ${SPAWNER_KINDS.join(', ')}`).optional(),
+  BOXWOOD_RUNNER: z.enum(RUNNER_KINDS, `must be one of ${RUNNER_KINDS.join(', ')}`).optional(),
+  BOXWOOD_LOG_BYTES: integerBetween(LOG_LIMITS.stream.min, TiB).default(LOG_LIMITS.stream.default),
+  BOXWOOD_ENDED_PROCESSES: integerBetween(1, 100_000).default(DEFAULT_RETENTION.count),
+  BOXWOOD_ENDED_DAYS: integerBetween(1, 3650).default(DEFAULT_RETENTION.ageMs / DAY_MS),
+  BOXWOOD_ENDED_LOG_BYTES: integerBetween(0, TiB).default(DEFAULT_RETENTION.logBytes),
+  BOXWOOD_LOG: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 })
 
-/** Throws an Error whose message has one line for each variable that is missing or wrong. */
+/** Throws an Error whose message has one line for each missing or invalid variable. */
 export function readConfig(env: Record<string, string | undefined>): AgentConfig {
-  const parsed = environment.safeParse(env)
+  const parsed = environmentSchema.safeParse(env, { reportInput: true })
   if (!parsed.success) {
-    throw new Error(parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('\n'))
+    throw new Error(parsed.error.issues.map((issue) => validationMessage([issue])).join('\n'))
   }
   const values = parsed.data
   return {
-    url: withoutSlash(values.BOXWOOD_URL),
+    url: trimTrailingSlashes(values.BOXWOOD_URL),
     boxId: values.BOXWOOD_BOX,
     stateDir: resolve(values.BOXWOOD_STATE),
     home: values.BOXWOOD_HOME ?? homedir(),
@@ -95,11 +91,11 @@ export function readConfig(env: Record<string, string | undefined>): AgentConfig
   }
 }
 
-const withoutSlash = (url: string): string => url.replace(/\/+$/, '')
+const trimTrailingSlashes = (url: string): string => url.replace(/\/+$/, '')
 
 /**
- * Where the coordinator is: in `<state>/url` when whoever runs it has put it there, so that a box outlives its move;
- * else `configured`.
+ * Reads the coordinator's URL from `<stateDir>/url`, or returns `configured` if that file does not exist. The provider
+ * writes the file, so that the box finds a coordinator whose address has changed.
  */
 export async function readUrl(stateDir: string, configured: string): Promise<string> {
   const file = join(stateDir, 'url')
@@ -107,13 +103,14 @@ export async function readUrl(stateDir: string, configured: string): Promise<str
     if (error.code === 'ENOENT') return configured
     throw error
   })
-  if (!HTTP_URL.test(text.trim())) throw new Error(`${file} holds no http(s) URL`)
-  return withoutSlash(text.trim())
+  if (!HTTP_URL.test(text.trim())) throw new Error(`${file} does not contain an http:// or https:// URL`)
+  return trimTrailingSlashes(text.trim())
 }
 
-/** The box's own secret, from `<state>/token`. Read anew each time: replacing the file needs no restart. */
+/** Reads the box's credential from `<stateDir>/token`. Not cached: replacing the file needs no restart. */
 export async function readToken(stateDir: string): Promise<string> {
   const token = (await readFile(join(stateDir, 'token'), 'utf8')).trim()
-  if (!/^[\x21-\x7e]{1,256}$/.test(token)) throw new Error(`${join(stateDir, 'token')} holds no token`)
+  if (!/^[\x21-\x7e]{1,256}$/.test(token))
+    throw new Error(`${join(stateDir, 'token')} does not contain a token`)
   return token
 }

@@ -1,25 +1,25 @@
-// One agent for one state folder: a unix socket in it that only a living process can be listening on.
+// Ensures one agent per state directory: the lock is a unix socket on which only a running process can listen.
 import { once } from 'node:events'
 import { open, unlink } from 'node:fs/promises'
 import { createConnection, createServer, type Server } from 'node:net'
 
 export type Lock = { release(): Promise<void> }
 
-/** Takes the folder, or throws when a living agent holds it. What a killed one left behind is cleared away. */
-export async function lockFolder(folder: string): Promise<Lock> {
-  // Through a descriptor, because the address of a unix socket holds 107 bytes at most.
-  const handle = await open(folder, 'r')
+/** Acquires the lock, or throws when a running agent holds it. The stale socket of a killed agent is removed. */
+export async function lockDirectory(dir: string): Promise<Lock> {
+  // A unix socket address has at most 107 bytes: the path through a descriptor is always short enough.
+  const handle = await open(dir, 'r')
   const path = `/proc/self/fd/${handle.fd}/lock`
   try {
     const server = await listen(path).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EADDRINUSE') throw error
-      if (await someoneListens(path)) throw new Error(`another agent is running on ${folder}`)
+      if (await isListening(path)) throw new Error(`another agent is running with the state directory ${dir}`)
       await unlink(path)
       return listen(path)
     })
     return {
       async release() {
-        // Closing removes the socket, so the descriptor it is found by must outlive it.
+        // server.close() unlinks the socket by its path, so the descriptor must stay open until then.
         await new Promise((resolve) => server.close(resolve))
         await handle.close()
       },
@@ -38,7 +38,7 @@ async function listen(path: string): Promise<Server> {
   return server
 }
 
-async function someoneListens(path: string): Promise<boolean> {
+async function isListening(path: string): Promise<boolean> {
   const socket = createConnection(path)
   try {
     await once(socket, 'connect')

@@ -1,9 +1,9 @@
-// The daemon on a box. Configuration: see config.ts.
+// Entry point of the agent, the daemon on a box. Configuration: see config.ts.
 import { pino } from 'pino'
 import { startAgent } from './agent.ts'
 import { readConfig } from './config.ts'
 
-/** Longer than a running command's grace between TERM and KILL. */
+/** Longer than the grace period between SIGTERM and SIGKILL of a running command. */
 const STOP_TIMEOUT_MS = 8000
 
 function fail(error: unknown): never {
@@ -19,18 +19,18 @@ async function main(): Promise<void> {
   )
   const agent = await startAgent(config, log, process.env)
   let stopping = false
-  const stop = (signal: string) => {
+  const onSignal = (signal: string) => {
     if (stopping) return
     stopping = true
     log.info({ signal }, 'agent stopping')
     setTimeout(() => {
-      log.error('agent did not stop in time')
+      log.error('agent did not stop in time; exiting')
       process.exit(1)
     }, STOP_TIMEOUT_MS).unref()
     agent.close().then(() => log.info('agent stopped'), fail)
   }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
 }
 
 main().catch(fail)

@@ -1,4 +1,4 @@
-// The few values the agent remembers across restarts, in one small file that is replaced whole.
+// Values that the agent keeps across restarts, in one small JSON file that is replaced atomically.
 import { join } from 'node:path'
 import { Low } from 'lowdb'
 import { JSONFile } from 'lowdb/node'
@@ -7,11 +7,11 @@ import { z } from 'zod'
 import { newUuid } from '../shared/ids.ts'
 
 const schema = z.object({
-  /** Names the spool of reports: a new one when this file was lost. */
+  /** Identifies the report spool. A new epoch starts when this file was lost or damaged. */
   epoch: z.string().min(1).max(64),
-  /** Reports up to here are the coordinator's, and perhaps some more; numbering never goes back below. */
+  /** At least the reports up to this number are acknowledged. Sequence numbers never fall below it. */
   ackedSeq: z.int().min(0),
-  /** Of the machine's boot in which the spool was written last. */
+  /** Boot id of the machine when the spool was last opened. */
   bootId: z.string().max(64).optional(),
 })
 export type AgentState = z.infer<typeof schema>
@@ -21,15 +21,15 @@ export type StateFile = {
   update(change: Partial<AgentState>): Promise<void>
 }
 
-/** Opens `<folder>/state.json`; one that is missing or cannot be read as ours starts afresh under a new epoch. */
-export async function openState(folder: string, log: Logger): Promise<StateFile> {
-  const path = join(folder, 'state.json')
+/** Opens `<stateDir>/state.json`. A missing or invalid file is replaced by a new state with a new epoch. */
+export async function openState(stateDir: string, log: Logger): Promise<StateFile> {
+  const path = join(stateDir, 'state.json')
   const db = new Low<unknown>(new JSONFile(path), null)
   try {
     await db.read()
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    log.error({ err: error, path }, 'the state file is damaged')
+    log.error({ err: error, path }, 'state file is not valid JSON; starting a new epoch')
   }
   const found = schema.safeParse(db.data)
   let data = found.success ? found.data : { epoch: newUuid(), ackedSeq: 0 }

@@ -16,7 +16,7 @@ process.once('message', async ({ url, boxes }: Fleet) => {
   const log = pino({ level: 'error' }, pino.destination(2))
   const folder = await mkdtemp(join(tmpdir(), 'boxwood-fleet-agents-'))
   const state = await openState(folder, log)
-  const spool = await openSpool({ folder: join(folder, 'reports'), state, log })
+  const spool = await openSpool({ dir: join(folder, 'reports'), state, log })
   const vitals = async () => ({
     cpu_pct: 1,
     mem_pct: 2,

@@ -1,4 +1,4 @@
 #!/bin/sh
-# Runs the command line with the Node that this project pins, whatever `node` is on the PATH.
+# Runs the box command with the Node version that this project pins, not with the `node` on the PATH.
 here=$(dirname "$(readlink -f "$0")")
 exec "$here/../node_modules/.bin/node" "$here/main.ts" "$@"

@@ -1,100 +1,113 @@
-// What the commands ask the coordinator: both hosts, their error envelopes, and the wait that a 429 asks for.
+// The API client of the commands: requests to the control plane and to the edge.
 import type { IncomingMessage } from 'node:http'
 import type { Account } from '../shared/api/account.ts'
 import type { Box, BoxDetail } from '../shared/api/boxes.ts'
-import { EXIT, Failure } from './exit-codes.ts'
-import type { Body } from './http.ts'
-import type { Place } from './locate.ts'
-import { printable } from './output.ts'
-import { createRequests, type Outcome } from './requests.ts'
+import { type AttemptResult, createApiRequests } from './api-requests.ts'
+import { CliError, EXIT } from './exit-codes.ts'
+import type { CoordinatorConfig } from './find-coordinator.ts'
+import type { RequestBody } from './http-request.ts'
+import { sanitize } from './output.ts'
 
 export type Client = {
-  /** Asks the control plane; `path` begins with a slash. Throws Failure. */
-  control<T>(method: string, path: string, body?: unknown): Promise<T>
-  /** The box with this name or id; throws Failure (not found). */
-  findBox(name: string): Promise<Box>
-  boxDetail(id: string): Promise<BoxDetail>
-  /** The way into a box: costs one GET /me, where the edge's address is read. */
-  edge(name: string): Promise<Edge>
+  /** Sends a request to the control plane; `path` starts with a slash. Throws CliError. */
+  request<T>(method: string, path: string, body?: unknown): Promise<T>
+  /** Finds a box by name or id; throws CliError (not found). */
+  findBox(nameOrId: string): Promise<Box>
+  getBoxDetail(id: string): Promise<BoxDetail>
+  /** A client for the edge routes of one box. Sends one GET /me, because it returns the edge's address. */
+  createEdgeClient(boxName: string): Promise<EdgeClient>
 }
 
-export type Edge = {
-  /** `route` is such as /exec. Throws Failure. */
-  json<T>(method: string, route: string, body?: unknown): Promise<T>
-  /** The answer with its body unread. `body` is called again for each attempt. */
-  stream(
+export type EdgeClient = {
+  /** The name or id that the user typed. */
+  boxName: string
+  /** `route` is relative to the box, such as /exec. Throws CliError. */
+  requestJson<T>(method: string, route: string, body?: unknown): Promise<T>
+  /** Resolves with a response whose body is unread. `createBody` is called for each attempt. */
+  send(
     method: string,
     route: string,
     query: Record<string, string>,
-    body?: () => Body,
+    createBody?: () => RequestBody,
   ): Promise<IncomingMessage>
-  /** One attempt at a GET, whatever comes of it. Throws Failure when nobody answered. */
-  attempt(route: string, query: Record<string, string>, options: Attempt): Promise<Outcome>
-  /** The same way in for a moment longer, for cleaning up after the signal was raised. */
-  afterwards(): Edge
+  /** Sends a GET once, without retries. Throws CliError only when there is no response. */
+  getOnce(route: string, query: Record<string, string>, options: GetOnceOptions): Promise<AttemptResult>
+  /** The same client with a signal of its own, for cleaning up after Ctrl-C. */
+  forCleanup(): EdgeClient
 }
 
-export type Attempt = { headers: Record<string, string>; signal: AbortSignal }
+export type GetOnceOptions = { headers: Record<string, string>; signal: AbortSignal }
 
-/** Milliseconds that cleaning up may take. */
-const CLEANING_MS = 10_000
+const CLEANUP_TIMEOUT_MS = 10_000
 
-export function createClient(place: Place, signal: AbortSignal): Client {
-  const { json } = createRequests(place, signal)
-  const control = <T>(method: string, path: string, body?: unknown) =>
-    json<T>(method, `${place.baseUrl}${path}`, body)
+export function createClient(config: CoordinatorConfig, signal: AbortSignal): Client {
+  const { requestJson } = createApiRequests(config, signal)
+  const request = <T>(method: string, path: string, body?: unknown) =>
+    requestJson<T>(method, `${config.baseUrl}${path}`, body)
 
   return {
-    control,
-    boxDetail: (id) => control('GET', `/boxes/${encodeURIComponent(id)}`),
-    async findBox(name) {
-      const { boxes } = await control<{ boxes: Box[] }>('GET', '/boxes')
-      const matching = boxes.filter((box) => box.id === name || box.hostname === name)
-      const box = matching.find(isLive) ?? matching.find(({ id }) => id === name)
-      if (box === undefined) throw noSuchBox(name)
+    request,
+    getBoxDetail: (id) => request('GET', `/boxes/${encodeURIComponent(id)}`),
+    async findBox(nameOrId) {
+      const { boxes } = await request<{ boxes: Box[] }>('GET', '/boxes')
+      const matches = boxes.filter((box) => box.id === nameOrId || box.hostname === nameOrId)
+      const box = matches.find(isLive) ?? matches.find(({ id }) => id === nameOrId)
+      if (box === undefined) throw noSuchBoxError(nameOrId)
       return box
     },
-    async edge(name) {
-      const { boxes, edge } = await control<Account>('GET', '/me')
-      const known = boxes.some((box) => (box.hostname === name || box.id === name) && isLive(box))
-      const root = `${edge.url.replace(/\/+$/, '')}/v1/box/${encodeURIComponent(name)}`
-      const open = (until: AbortSignal): Edge => {
-        const requests = createRequests(place, until)
-        const explain = (error: unknown): never => {
-          throw error instanceof Failure ? explained(error, name, known) : error
+    async createEdgeClient(boxName) {
+      const { boxes, edge } = await request<Account>('GET', '/me')
+      const boxExists = boxes.some((box) => (box.hostname === boxName || box.id === boxName) && isLive(box))
+      const boxUrl = `${edge.url.replace(/\/+$/, '')}/v1/box/${encodeURIComponent(boxName)}`
+      const createWithSignal = (edgeSignal: AbortSignal): EdgeClient => {
+        const requests = createApiRequests(config, edgeSignal)
+        const translate = (error: CliError, route: string) =>
+          toEdgeError(error, { boxName, boxExists, route })
+        const rethrow = (route: string) => (error: unknown) => {
+          throw error instanceof CliError ? translate(error, route) : error
         }
         return {
-          json: <T>(method: string, route: string, body?: unknown) =>
-            requests.json<T>(method, root + route, body).catch(explain),
-          stream(method, route, query, body) {
-            const url = `${root}${route}?${new URLSearchParams(query)}`
-            return requests.send(method, url, body ? 'application/octet-stream' : null, body).catch(explain)
+          boxName,
+          requestJson: <T>(method: string, route: string, body?: unknown) =>
+            requests.requestJson<T>(method, boxUrl + route, body).catch(rethrow(route)),
+          send(method, route, query, createBody) {
+            const url = `${boxUrl}${route}?${new URLSearchParams(query)}`
+            const contentType = createBody ? 'application/octet-stream' : null
+            return requests.send(method, url, contentType, createBody).catch(rethrow(route))
           },
-          async attempt(route, query, { headers, signal }) {
-            const url = `${root}${route}?${new URLSearchParams(query)}`
-            const outcome = await createRequests(place, signal).once({ method: 'GET', url, headers })
-            if (outcome.ok) return outcome
-            return { ...outcome, failure: explained(outcome.failure, name, known) }
+          async getOnce(route, query, { headers, signal: getSignal }) {
+            const url = `${boxUrl}${route}?${new URLSearchParams(query)}`
+            const result = await createApiRequests(config, getSignal).sendOnce({
+              method: 'GET',
+              url,
+              headers,
+            })
+            return result.ok ? result : { ...result, error: translate(result.error, route) }
           },
-          afterwards: () => open(AbortSignal.timeout(CLEANING_MS)),
+          forCleanup: () => createWithSignal(AbortSignal.timeout(CLEANUP_TIMEOUT_MS)),
         }
       }
-      return open(signal)
+      return createWithSignal(signal)
     },
   }
 }
 
 const isLive = (box: Box): boolean => box.observedState !== 'terminated'
 
-const noSuchBox = (name: string): Failure =>
-  new Failure(EXIT.notFound, `There is no box ${printable(name)}. \`box ls\` shows those there are.`, {
+const noSuchBoxError = (nameOrId: string): CliError =>
+  new CliError(EXIT.notFound, `No such box: '${sanitize(nameOrId)}'. Run \`box ls\` to list boxes.`, {
     code: 'no_such_box',
   })
 
-/** The edge says not_found of boxes and of paths alike: `known` tells which is meant. */
-function explained(error: Failure, name: string, known: boolean): Failure {
-  if (error.code === 'not_found' && !known) return noSuchBox(name)
+type EdgeRequest = { boxName: string; boxExists: boolean; route: string }
+
+/** The edge's not_found means the box, or a path or process on it: `boxExists` decides which. */
+function toEdgeError(error: CliError, { boxName, boxExists, route }: EdgeRequest): CliError {
+  if (error.code === 'not_found' && !boxExists) return noSuchBoxError(boxName)
   if (error.code !== 'box_not_running') return error
-  const said = `${name} is not running. \`box wake ${name}\` starts it. (box_not_running)`
-  return new Failure(error.exitCode, said, { code: error.code })
+  const history = route.startsWith('/exec')
+    ? ` \`box history ${boxName}\` and \`box output ${boxName} ID\` also work while it is not running.`
+    : ''
+  const message = `Box ${boxName} is not running. Start it with \`box wake ${boxName}\`.${history} (${error.code})`
+  return new CliError(error.exitCode, message, { code: error.code })
 }

@@ -1,52 +1,52 @@
-// What the box command exits with, and the one error that carries it.
+// Exit codes of the box command, and the error class that carries one.
 import { constants } from 'node:os'
 
 export const EXIT = {
   ok: 0,
-  /** The coordinator or the box refused, or what was waited for failed. */
-  refused: 1,
+  /** The coordinator or the box rejected the request, or the operation failed. */
+  failed: 1,
   usage: 2,
   unreachable: 3,
   notSignedIn: 4,
   notFound: 5,
-  /** `box exec`: the command ran into its time limit, as timeout(1) has it. */
+  /** `box exec`: the command exceeded its time limit. The code of timeout(1). */
   timedOut: 124,
-  /** `box exec` could not run the command: below 125 is the command's own, as docker has it. */
+  /** `box exec` could not run the command. As in docker, codes below 125 are the command's own. */
   execFailed: 125,
-  /** `box logs -f`: nobody knows how the command ended, so this is no code of its own either. */
+  /** `box logs -f`: the exit status of the process is unknown. */
   lost: 125,
 } as const
 
 /** 128 + the signal's number, as a shell reports it. */
-export const signalExit = (number: number): number => 128 + number
+export const signalExitCode = (signalNumber: number): number => 128 + signalNumber
 
-/** The command's own code. `signal` is without SIG, such as TERM; one that is not known here is execFailed. */
-export function commandExit(exitCode: number | null, signal: string | null): number {
+/** @param signal without SIG, such as TERM; a signal unknown on this machine gives execFailed */
+export function commandExitCode(exitCode: number | null, signal: string | null): number {
   if (exitCode !== null) return exitCode
-  const number = constants.signals[`SIG${signal}` as NodeJS.Signals]
-  return number === undefined ? EXIT.execFailed : signalExit(number)
+  const signalNumber = constants.signals[`SIG${signal}` as NodeJS.Signals]
+  return signalNumber === undefined ? EXIT.execFailed : signalExitCode(signalNumber)
 }
 
-/** What went wrong in one sentence that says what to do, and the exit code that goes with it. */
-export class Failure extends Error {
+/** An error for the user: the message says what happened and what to do. */
+export class CliError extends Error {
   readonly exitCode: number
-  /** The API's error code, when the API refused; no_such_box where it says not_found of a box. */
+  /** The API's error code, if the API rejected the request; `no_such_box` where its not_found means the box. */
   readonly code: string | null
 
   constructor(exitCode: number, message: string, options: { code?: string; cause?: unknown } = {}) {
     super(message, { cause: options.cause })
-    this.name = 'Failure'
+    this.name = 'CliError'
     this.exitCode = exitCode
     this.code = options.code ?? null
   }
 }
 
-export const EXIT_HELP = `
+export const EXIT_CODE_HELP = `
 Exit codes:
-  0  done
-  1  refused, or it failed (the sentence on stderr says why, with the API's code)
+  0  success
+  1  rejected or failed (stderr says why, with the API's error code)
   2  wrong usage
-  3  the coordinator, or the box, cannot be reached
-  4  not signed in: no API key, or one that is not accepted
+  3  cannot reach the coordinator or the box
+  4  not signed in: no API key, or the key was rejected
   5  no such box, process, record or path
-  exec and logs -f exit with the command's own code: see box exec --help`
+  exec and logs -f exit with the command's own code: see 'box exec --help'`

@@ -1,4 +1,4 @@
-// The `box` command: which commands there are, how they end.
+// Entry point of the `box` command: registers the commands, handles signals, sets the exit code.
 import { constants } from 'node:os'
 import { Command, CommanderError } from 'commander'
 import { addCp } from './commands/cp.ts'
@@ -15,56 +15,60 @@ import { addRm } from './commands/rm.ts'
 import { addShow } from './commands/show.ts'
 import { addSuspend } from './commands/suspend.ts'
 import { addWake } from './commands/wake.ts'
-import { EXIT, EXIT_HELP, Failure, signalExit } from './exit-codes.ts'
-import { say } from './output.ts'
-import { openSession, type Run } from './session.ts'
+import { CliError, EXIT, EXIT_CODE_HELP, signalExitCode } from './exit-codes.ts'
+import { printMessage } from './output.ts'
+import { openSession, type RunAction } from './session.ts'
 import { CLI_VERSION } from './version.ts'
 
 const HELP = `
-A first minute:
+Getting started:
   box create --name fig
   box exec fig -- uname -a
-  box exec -d fig -- make world  goes on by itself; prints its id
-  box logs -f fig ID             follows it, whatever breaks in between
-  box cp src fig:                a folder into its home directory
+  box exec -d fig -- make world  runs in the background; prints its id
+  box logs -f fig ID             follows its output and reconnects when needed
+  box cp src fig:                copies a directory to the box's home directory
   box cp fig:src/out.log .
-  box suspend fig                processes end, files stay
+  box suspend fig                stops the box: files stay, processes end
   box rm fig
 
-Where the coordinator is: BOXWOOD_URL (such as http://127.0.0.1:7070/api/v1) and BOXWOOD_API_KEY; else the
-data folder of a coordinator on this machine: BOXWOOD_DATA, or .boxwood here, or .boxwood of the project that
-this command is installed in.
-${EXIT_HELP}`
+Set BOXWOOD_URL (such as http://127.0.0.1:7070/api/v1) and BOXWOOD_API_KEY to choose a coordinator. Without them, box
+uses the coordinator of a data directory on this machine: BOXWOOD_DATA, else .boxwood in the current directory, else
+.boxwood in the project that contains this command.
+${EXIT_CODE_HELP}`
 
 const interrupted = new AbortController()
-let endedBy: number | null = null
-/** Milliseconds. */
-const LAST_WORDS_MS = 500
+/** Set once a signal has arrived. */
+let signalCode: number | null = null
+/** Time for pending output after a signal. */
+const EXIT_GRACE_MS = 500
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  // Once: a second one ends the process as it would without this.
+  // `once`: a second signal has its default action and ends the process.
   process.once(signal, () => {
-    endedBy = signalExit(constants.signals[signal])
-    interrupted.abort(new Failure(endedBy, ''))
+    signalCode = signalExitCode(constants.signals[signal])
+    interrupted.abort(new CliError(signalCode, ''))
   })
 }
 
-// `box exec … | head` reads no more: that ends it as it ends any program, without a stack trace.
+// `box exec … | head` closes our stdout: exit as on SIGPIPE, without a stack trace.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
-    process.exit(signalExit(constants.signals.SIGPIPE))
+    process.exit(signalExitCode(constants.signals.SIGPIPE))
   })
 
-const run: Run = async (action) => {
+const runAction: RunAction = async (action) => {
   process.exitCode = (await action(openSession(interrupted.signal))) ?? EXIT.ok
 }
 
+// Subcommands inherit these settings when they are added.
 const program = new Command('box')
   .description('Boxes: Linux machines for people and coding agents.')
-  .version(CLI_VERSION, '-V, --version', "print this command's version")
-  .helpOption('-h, --help', 'teach a command: box exec --help')
-  .showHelpAfterError('(`--help` after the command shows how it is used)')
+  .version(CLI_VERSION, '-V, --version', 'show the version')
+  .helpOption('-h, --help', 'show help')
+  .helpCommand('help [command]', 'show help for a command')
+  .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'box: ')) })
+  .showHelpAfterError("See 'box --help'.")
   .addHelpText('after', HELP)
   .exitOverride()
 const commands = [
@@ -72,35 +76,36 @@ const commands = [
   [addExec, addPs, addLogs, addKill, addHistory, addOutput],
   [addCp, addSuspend, addWake, addRm, addMe],
 ]
-for (const add of commands.flat()) add(program, run)
+for (const add of commands.flat()) add(program, runAction)
+for (const command of program.commands) command.showHelpAfterError(`See 'box ${command.name()} --help'.`)
 
 try {
   await program.parseAsync()
 } catch (error) {
-  process.exitCode = report(error)
+  process.exitCode = reportError(error)
 }
 
-// Whoever stopped it does not wait for a reader that does not read.
-if (endedBy !== null) setTimeout(() => process.exit(), LAST_WORDS_MS).unref()
+// After a signal, exit even if the reader of stdout has stopped reading.
+if (signalCode !== null) setTimeout(() => process.exit(), EXIT_GRACE_MS).unref()
 
-/** Whether the exit code is that of the command on the box, so that our own must be told apart from it. */
-function endsAsCommand([name, ...words]: string[]): boolean {
-  return name === 'exec' || (name === 'logs' && words.some((word) => word === '-f' || word === '--follow'))
+/** Whether the exit code on success is the command's own: then our own failures exit with 125. */
+function returnsCommandExitCode([name, ...args]: string[]): boolean {
+  return name === 'exec' || (name === 'logs' && args.some((arg) => arg === '-f' || arg === '--follow'))
 }
 
-/** Says what went wrong, if it is not said yet, and answers with the exit code. */
-function report(error: unknown): number {
-  const isExec = endsAsCommand(process.argv.slice(2))
-  if (endedBy !== null) return endedBy
+/** Prints the error, unless commander has printed it, and returns the exit code. */
+function reportError(error: unknown): number {
+  const isExec = returnsCommandExitCode(process.argv.slice(2))
+  if (signalCode !== null) return signalCode
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return EXIT.ok
     return isExec ? EXIT.execFailed : EXIT.usage
   }
-  if (!(error instanceof Failure)) {
-    // A defect of this command: the whole of it, for a report.
-    say(`box: ${error instanceof Error ? error.stack : String(error)}`)
-    return isExec ? EXIT.execFailed : EXIT.refused
+  if (!(error instanceof CliError)) {
+    // A bug in this command: print the stack for the bug report.
+    printMessage(error instanceof Error ? (error.stack ?? error.message) : String(error))
+    return isExec ? EXIT.execFailed : EXIT.failed
   }
-  say(`box: ${error.message}`)
+  printMessage(error.message)
   return isExec ? EXIT.execFailed : error.exitCode
 }

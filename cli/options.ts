@@ -1,31 +1,52 @@
-// How option values are read, and the options that several commands share.
-import { InvalidArgumentError, Option } from 'commander'
+// Options that several commands share, and parsers of option values.
+import { Option } from 'commander'
+import { CliError, EXIT } from './exit-codes.ts'
 
-/** As in shared/api/common.ts, which would bring zod: 30 ms of each start. */
+/** Copied from shared/api/common.ts: importing it loads zod, which adds 30 ms to every start. */
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 export type JsonOption = { json?: boolean }
 export type WaitOption = { wait: boolean }
 
-export const jsonOption = () => new Option('--json', "print the API's own object")
-export const noWaitOption = () => new Option('--no-wait', 'do not wait until it is done')
+export const createJsonOption = () => new Option('--json', 'print the API response as JSON')
+export const createNoWaitOption = () =>
+  new Option('--no-wait', 'return immediately, do not wait for completion')
 
-export function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It is a whole number.')
-  return Number(text)
+export type Range = { min: number; max: number }
+
+/** For an option that takes an integer. `option` is as typed, such as --ttl. */
+export function createIntegerParser(option: string, { min, max }: Range): (text: string) => number {
+  return (text) =>
+    checkRange(
+      /^\d{1,9}$/.test(text) ? Number(text) : null,
+      { min, max },
+      `${option} must be an integer between ${min} and ${max}.`,
+    )
 }
 
-export function positiveNumber(text: string): number {
-  const value = Number(text)
-  if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('It is a number.')
+/** For an option that takes a number with or without a fraction. */
+export function createNumberParser(option: string, { min, max }: Range): (text: string) => number {
+  return (text) =>
+    checkRange(
+      text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : null,
+      { min, max },
+      `${option} must be a number between ${min} and ${max}.`,
+    )
+}
+
+/** A value out of range exits with 1, as when the coordinator rejects it; null (not a number) is wrong usage. */
+function checkRange(value: number | null, { min, max }: Range, message: string): number {
+  if (value === null) throw new CliError(EXIT.usage, message)
+  if (value < min || value > max) throw new CliError(EXIT.failed, message)
   return value
 }
 
-/** K=V, or K alone for its value here; collects. */
-export function variable(text: string, before: Record<string, string> = {}): Record<string, string> {
+/** Parses --env: NAME=VALUE, or NAME for its value in this environment. Collects repeated options. */
+export function parseEnvOption(text: string, previous: Record<string, string> = {}): Record<string, string> {
   const [name = '', ...rest] = text.split('=')
-  if (!ENV_NAME.test(name)) throw new InvalidArgumentError('It is NAME=VALUE.')
+  if (!ENV_NAME.test(name)) throw new CliError(EXIT.usage, '--env must be NAME=VALUE or NAME.')
   const value = text.includes('=') ? rest.join('=') : process.env[name]
-  if (value === undefined) throw new InvalidArgumentError(`${name} is not set here: give ${name}=VALUE.`)
-  return { ...before, [name]: value }
+  if (value === undefined)
+    throw new CliError(EXIT.usage, `${name} is not set in this environment. Use --env ${name}=VALUE.`)
+  return { ...previous, [name]: value }
 }

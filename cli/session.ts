@@ -1,16 +1,19 @@
-// What each command starts from: a client for the coordinator found, and the signal that Ctrl-C raises.
+// The context of a command: a client for the coordinator, and the signal that Ctrl-C aborts.
 import { type Client, createClient } from './client.ts'
-import { locate, PROJECT } from './locate.ts'
+import { findCoordinator, PROJECT_DIR } from './find-coordinator.ts'
 
 export type Session = {
   client: Client
   signal: AbortSignal
 }
 
-/** Throws Failure when no coordinator or key is found; asks nobody anything yet. */
+/** Sends no request. @throws CliError when no coordinator or no API key is found */
 export function openSession(signal: AbortSignal): Session {
-  return { client: createClient(locate(process.env, process.cwd(), PROJECT), signal), signal }
+  return { client: createClient(findCoordinator(process.env, process.cwd(), PROJECT_DIR), signal), signal }
 }
 
-/** Opened by a command when it runs, so that --help needs no coordinator. Answers with the exit code, or nothing. */
-export type Run = (action: (session: Session) => Promise<number | undefined>) => Promise<void>
+/**
+ * Runs a command's action with a new session. The session is opened here, so that --help needs no coordinator. The
+ * action returns the exit code, or undefined for 0.
+ */
+export type RunAction = (action: (session: Session) => Promise<number | undefined>) => Promise<void>

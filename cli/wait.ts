@@ -1,84 +1,86 @@
-// Waiting for what a request set going: a box's state, or an operation. Says each change as it happens.
+// Waits for a box to reach a state, or for an operation to complete. Prints each state change.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Box, BoxDetail, ObservedState } from '../shared/api/boxes.ts'
+import type { Box, BoxDetail } from '../shared/api/boxes.ts'
 import type { Operation } from '../shared/api/operations.ts'
-import { EXIT, Failure } from './exit-codes.ts'
-import { printable, say } from './output.ts'
+import { CliError, EXIT } from './exit-codes.ts'
+import { printStderr, sanitize } from './output.ts'
 import type { Session } from './session.ts'
 
-const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 1000
-const GIVE_UP_MS = 10 * 60 * 1000
-/** A coordinator that restarts is away for a moment; what it was asked to do goes on. */
-const AWAY_MS = 30 * 1000
+const MIN_POLL_INTERVAL_MS = 100
+const MAX_POLL_INTERVAL_MS = 1000
+const TIMEOUT_MS = 10 * 60 * 1000
+/** Tolerates a coordinator restart: the change continues after it. */
+const UNREACHABLE_GRACE_MS = 30 * 1000
 
-/** Asks until `look` gives something else than null. */
-async function poll<T>({ signal }: Session, what: string, look: () => Promise<T | null>): Promise<T> {
-  const started = Date.now()
-  let lastAnswer = started
-  let pause = FIRST_PAUSE_MS
+/** Calls `check` until it returns a value other than null. @param subject names the change in the timeout message */
+async function poll<T>({ signal }: Session, subject: string, check: () => Promise<T | null>): Promise<T> {
+  const startedAt = Date.now()
+  let lastResponseAt = startedAt
+  let interval = MIN_POLL_INTERVAL_MS
   for (;;) {
     try {
-      const found = await look()
-      if (found !== null) return found
-      lastAnswer = Date.now()
+      const result = await check()
+      if (result !== null) return result
+      lastResponseAt = Date.now()
     } catch (error) {
-      const away = error instanceof Failure && error.exitCode === EXIT.unreachable
-      if (!away || Date.now() - lastAnswer > AWAY_MS) throw error
+      const isUnreachable = error instanceof CliError && error.exitCode === EXIT.unreachable
+      if (!isUnreachable || Date.now() - lastResponseAt > UNREACHABLE_GRACE_MS) throw error
     }
-    if (Date.now() - started > GIVE_UP_MS)
-      throw new Failure(
-        EXIT.refused,
-        `${what} takes longer than 10 minutes; it goes on. \`box ls\` shows it.`,
+    if (Date.now() - startedAt > TIMEOUT_MS)
+      throw new CliError(
+        EXIT.failed,
+        `${subject} is not complete after 10 minutes. It continues; check it with \`box ls\`.`,
       )
-    await sleep(pause, undefined, { signal })
-    pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)
+    await sleep(interval, undefined, { signal })
+    interval = Math.min(interval * 1.5, MAX_POLL_INTERVAL_MS)
   }
 }
 
-/** Settles with the box once it is in `wanted`. Throws Failure when it failed or is wanted in another state since. */
+/** Throws CliError when provisioning failed, or when another request has changed the desired state. */
 export async function waitForState(
   session: Session,
   box: Box,
   wanted: 'running' | 'suspended',
-  talk: boolean,
+  showProgress: boolean,
 ): Promise<Box> {
   const name = box.hostname
-  let said = ''
-  return poll(session, name, async () => {
-    const detail = await session.client.boxDetail(box.id)
-    const line = stateLine(detail)
-    if (talk && line !== said) say(`${name}: ${line}`)
-    said = line
+  let lastLine = ''
+  return poll(session, `The state change of ${name}`, async () => {
+    const detail = await session.client.getBoxDetail(box.id)
+    const line = formatState(detail)
+    if (showProgress && line !== lastLine) printStderr(`${name}: ${line}`)
+    lastLine = line
     const { observedState, desiredState } = detail.box
     if (observedState === wanted) return detail.box
     if (observedState === 'provision_failed') {
-      const why = detail.job?.lastError ?? detail.events[0]?.reason ?? 'no reason was given'
-      const todo = `\`box rm ${name}\`, and create another.`
-      throw new Failure(EXIT.refused, `${name} could not be made: ${printable(why)}. ${todo}`)
+      const reason = detail.job?.lastError ?? detail.events[0]?.reason ?? 'no reason was given'
+      throw new CliError(
+        EXIT.failed,
+        `Could not create ${name}: ${sanitize(reason)}. Delete it with \`box rm ${name}\` and create another.`,
+      )
     }
     if (desiredState !== wanted)
-      throw new Failure(
-        EXIT.refused,
-        `${name} is no longer to be ${wanted}: someone wants it ${desiredState}.`,
+      throw new CliError(
+        EXIT.failed,
+        `${name} will not become ${wanted}: another request set its desired state to ${desiredState}.`,
       )
     return null
   })
 }
 
-function stateLine({ box, job }: BoxDetail): string {
-  const state: ObservedState = box.observedState
-  return job?.lastError ? `${state}, attempt ${job.attempt} failed: ${printable(job.lastError)}` : state
+function formatState({ box: { observedState }, job }: BoxDetail): string {
+  if (!job?.lastError) return observedState
+  return `${observedState}, attempt ${job.attempt} failed: ${sanitize(job.lastError)}`
 }
 
-/** Settles with the operation once it is completed; throws Failure when it failed. */
+/** Resolves with the completed operation; throws CliError when it failed. */
 export async function waitForOperation(session: Session, operation: Operation): Promise<Operation> {
   return poll(session, 'The operation', async () => {
     const path = `/operations/${encodeURIComponent(operation.id)}`
-    const answer = await session.client.control<{ operation: Operation }>('GET', path)
-    const { status, error } = answer.operation
+    const response = await session.client.request<{ operation: Operation }>('GET', path)
+    const { status, error } = response.operation
     if (status === 'failed')
-      throw new Failure(EXIT.refused, `It failed: ${printable(error ?? 'no reason was given')}.`)
-    return status === 'completed' ? answer.operation : null
+      throw new CliError(EXIT.failed, `The operation failed: ${sanitize(error ?? 'no reason was given')}.`)
+    return status === 'completed' ? response.operation : null
   })
 }

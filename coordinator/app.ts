@@ -1,4 +1,4 @@
-// A whole coordinator in one process: started, drained and stopped in one order, which stands here.
+// Starts, drains and stops a coordinator. This file defines the order.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,15 +8,15 @@ import { accountRoutes } from './account/routes.ts'
 import { boxRoutes } from './boxes/routes.ts'
 import { commandRoutes } from './commands/routes.ts'
 import type { Config } from './config.ts'
-import { type Base, type Context, type ContextOverrides, createContext } from './context.ts'
-import { type DataFolder, openDataFolder, writePrivately } from './data-folder.ts'
-import { traitsOf } from './db/dialects.ts'
+import { type BaseContext, type Context, type ContextOverrides, createContext } from './context.ts'
+import { type DataDirectory, openDataDirectory, writePrivateFile } from './data-directory.ts'
+import { dialectTraits } from './db/dialects.ts'
 import { openDatabase } from './db/open.ts'
 import { edgeRoutes } from './edge/routes.ts'
-import { ensureOwner } from './first-start.ts'
+import { ensureOwnerKey } from './first-start.ts'
 import type { Actor } from './http/actor.ts'
 import type { Health } from './http/health.ts'
-import { releaseUnfinished } from './http/idempotency-store.ts'
+import { releaseUnfinishedKeys } from './http/idempotency-store.ts'
 import { listen } from './http/listen.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
 import type { Provider } from './lifecycle/provider.ts'
@@ -31,110 +31,114 @@ export type Overrides = ContextOverrides & {
 }
 
 export type Coordinator = {
-  /** Where it listens: an origin. */
+  /** The origin at which it listens. */
   readonly url: string
-  readonly folder: DataFolder
+  readonly dataDirectory: DataDirectory
   readonly context: Context
-  /** Who the key in the data folder acts as; null when it was revoked. */
+  /** The actor of the key in the data directory; null: that key is revoked or expired. */
   readonly owner: Actor | null
-  /** Takes no new requests and lets those under way end, for at most this long. Boxes run on. */
+  /** Rejects new requests and waits up to `ms` for those in flight. Boxes keep running. */
   drain(ms: number): Promise<void>
-  /** Suspends every box of this machine until the next start; returns their names. */
+  /** Suspends every box on this machine until the next start. Returns their names. */
   suspendBoxes(reason: string): Promise<string[]>
-  /** Stops at once what still goes on, and leaves the boxes as they are. */
+  /** Stops everything immediately. Boxes keep their state. */
   close(): Promise<void>
 }
 
-const PRUNE_EVERY_MS = 60 * 60 * 1000
-const LOOK_AGAIN_MS = 20
+const PRUNE_INTERVAL_MS = 60 * 60 * 1000
+const DRAIN_POLL_MS = 20
 
-/** What was started, to be stopped in the reverse order. */
-function createStack() {
+/** Runs cleanup steps in reverse order, once. */
+function createCleanupStack() {
   const steps: (() => unknown)[] = []
-  let ended: Promise<void> | undefined
-  async function unwind(): Promise<void> {
+  let closed: Promise<void> | undefined
+  async function runSteps(): Promise<void> {
     for (const step of steps.reverse()) await step()
   }
   return {
     add: (step: () => unknown) => void steps.push(step),
     close: () => {
-      ended ??= unwind()
-      return ended
+      closed ??= runSteps()
+      return closed
     },
   }
 }
 
-/** Resolves once it answers requests. Throws StartError for what the person who started it can mend. */
+/** Resolves when the coordinator is ready for requests. Throws StartError for problems that the operator can fix. */
 export async function startCoordinator(config: Config, overrides: Overrides = {}): Promise<Coordinator> {
-  const stack = createStack()
+  const cleanup = createCleanupStack()
   try {
-    return await start(config, overrides, stack)
+    return await start(config, overrides, cleanup)
   } catch (error) {
-    await stack.close()
+    await cleanup.close()
     throw error
   }
 }
 
-async function start(config: Config, overrides: Overrides, stack: ReturnType<typeof createStack>) {
+async function start(config: Config, overrides: Overrides, cleanup: ReturnType<typeof createCleanupStack>) {
   const log = overrides.log ?? pino({ level: config.logLevel }, pino.destination(2))
   const clock = overrides.clock ?? systemClock
-  const folder = await openDataFolder(config.dataDir)
-  const db = await openDatabase({ kind: 'sqlite', file: folder.database }).catch(asStartError)
-  stack.add(() => db.destroy())
+  const dataDirectory = await openDataDirectory(config.dataDir)
+  const db = await openDatabase({ kind: 'sqlite', file: dataDirectory.databaseFile }).catch(throwStartError)
+  cleanup.add(() => db.destroy())
   const listening = await listen(config.listen)
-  stack.add(() => listening.server.close())
+  cleanup.add(() => listening.server.close())
   const urls = {
     agents: config.agentUrl ?? listening.url,
     public: config.publicUrl ?? listening.url,
   }
-  const provider = overrides.provider ?? (await localProvider(config, log, urls.agents).catch(asStartError))
-  stack.add(() => provider.close())
-  const base: Base = { config, log, clock, db, provider, urls }
+  const provider =
+    overrides.provider ?? (await openLocalProvider(config, log, urls.agents).catch(throwStartError))
+  cleanup.add(() => provider.close())
+  const base: BaseContext = { config, log, clock, db, provider, urls }
   const context = createContext(base, overrides)
-  stack.add(() => context.commands.close())
-  stack.add(() => context.reports.close())
-  stack.add(() => context.hub.close())
-  stack.add(() => context.heartbeats.close())
-  stack.add(() => context.lifecycle.close())
+  cleanup.add(() => context.commands.close())
+  cleanup.add(() => context.reports.close())
+  cleanup.add(() => context.hub.close())
+  cleanup.add(() => context.heartbeats.close())
+  cleanup.add(() => context.lifecycle.close())
 
-  if (!traitsOf(db).sharedByCoordinators) await releaseUnfinished(db)
-  const owner = await ensureOwner(context, folder)
-  const { http, health } = await serve(context, listening)
-  stack.add(() => http.close())
+  if (!dialectTraits(db).sharedByCoordinators) await releaseUnfinishedKeys(db)
+  const owner = await ensureOwnerKey(context, dataDirectory)
+  const { http, health } = await startHttpServer(context, listening)
+  cleanup.add(() => http.close())
   await context.lifecycle.start()
-  stack.add(pruneNowAndThen(context))
-  await writePrivately(folder.coordinator, `${JSON.stringify({ url: listening.url, pid: process.pid })}\n`)
-  stack.add(() => rm(folder.coordinator, { force: true }))
+  cleanup.add(schedulePruning(context))
+  await writePrivateFile(
+    dataDirectory.coordinatorFile,
+    `${JSON.stringify({ url: listening.url, pid: process.pid })}\n`,
+  )
+  cleanup.add(() => rm(dataDirectory.coordinatorFile, { force: true }))
   health.phase = 'ready'
 
   async function drain(ms: number): Promise<void> {
     health.phase = 'draining'
-    http.refuseNew()
-    context.endStreams()
-    const until = performance.now() + ms
-    while (http.inFlight() > 0 && performance.now() < until) await sleep(LOOK_AGAIN_MS)
+    http.rejectNewRequests()
+    context.closeStreams()
+    const deadline = performance.now() + ms
+    while (http.getInFlightCount() > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MS)
     await context.lifecycle.close()
     await context.hub.drain()
   }
 
   const coordinator: Coordinator = {
     url: listening.url,
-    folder,
+    dataDirectory,
     context,
     owner,
     drain,
     suspendBoxes(reason) {
       health.phase = 'draining'
-      http.refuseNew()
-      context.endStreams()
-      return context.lifecycle.suspendAllLocal(reason)
+      http.rejectNewRequests()
+      context.closeStreams()
+      return context.lifecycle.suspendLocalBoxes(reason)
     },
-    close: stack.close,
+    close: cleanup.close,
   }
   return coordinator
 }
 
-async function serve(
+async function startHttpServer(
   context: Context,
   listening: Awaited<ReturnType<typeof listen>>,
 ): Promise<{ http: HttpServer; health: { phase: 'starting' | 'ready' | 'draining' } }> {
@@ -151,14 +155,14 @@ async function serve(
       ...operationRoutes(context),
     ],
     edge: edgeRoutes(context.edge),
-    boxes: hub,
-    health: { unready: async () => (health.phase === 'ready' ? databaseDown(db) : health.phase) },
+    agents: hub,
+    health: { getUnreadyReason: async () => (health.phase === 'ready' ? checkDatabase(db) : health.phase) },
     publicUrl: urls.public,
   })
   return { http, health }
 }
 
-async function databaseDown(db: Context['db']): ReturnType<Health['unready']> {
+async function checkDatabase(db: Context['db']): ReturnType<Health['getUnreadyReason']> {
   try {
     await db.selectFrom('workspaces').select('id').limit(1).execute()
     return null
@@ -167,7 +171,7 @@ async function databaseDown(db: Context['db']): ReturnType<Health['unready']> {
   }
 }
 
-const localProvider = (config: Config, log: Logger, coordinatorUrl: string): Promise<Provider> =>
+const openLocalProvider = (config: Config, log: Logger, coordinatorUrl: string): Promise<Provider> =>
   createLocalProvider({
     dataDir: config.dataDir,
     log,
@@ -180,18 +184,18 @@ const localProvider = (config: Config, log: Logger, coordinatorUrl: string): Pro
     coordinatorUrl,
   })
 
-/** These two throw sentences meant for whoever started the coordinator. */
-function asStartError(error: Error): never {
+/** For errors of openDatabase and createLocalProvider, whose messages are written for the operator. */
+function throwStartError(error: Error): never {
   throw new StartError(error.message, { cause: error })
 }
 
-function pruneNowAndThen({ operations, commands, log }: Context): () => void {
+function schedulePruning({ operations, commands, log }: Context): () => void {
   const prune = () => {
-    operations.prune().catch((err: unknown) => log.error({ err }, 'old operations could not be removed'))
-    commands.prune().catch((err: unknown) => log.error({ err }, 'old commands could not be removed'))
+    operations.prune().catch((err: unknown) => log.error({ err }, 'failed to delete expired operations'))
+    commands.prune().catch((err: unknown) => log.error({ err }, 'failed to delete expired commands'))
   }
   prune()
-  const timer = setInterval(prune, PRUNE_EVERY_MS)
+  const timer = setInterval(prune, PRUNE_INTERVAL_MS)
   timer.unref()
   return () => clearInterval(timer)
 }

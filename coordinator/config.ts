@@ -1,8 +1,9 @@
-// The coordinator's configuration: environment variables, each with a default, all wrong ones reported at once.
+// The coordinator's configuration from environment variables. All invalid variables are reported together.
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { ISOLATION_LEVELS } from '../shared/api/boxes.ts'
 import { LIMITS, LOG_LIMITS } from '../shared/limits.ts'
+import { validationMessage } from '../shared/validation-message.ts'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 const ISOLATION_CHOICES = ['auto', ...ISOLATION_LEVELS] as const
@@ -11,22 +12,22 @@ export type Config = {
   listen: { host: string; port: number }
   /** Absolute. */
   dataDir: string
-  /** An origin without a path; null: where the coordinator listens. */
+  /** An origin without a path; null: the address at which the coordinator listens. */
   publicUrl: string | null
-  /** An origin without a path; null: where the coordinator listens. */
+  /** An origin without a path; null: the address at which the coordinator listens. */
   agentUrl: string | null
   logLevel: (typeof LOG_LEVELS)[number]
   isolation: (typeof ISOLATION_CHOICES)[number]
-  /** Edge requests a second, and at once: for each key and for each box. */
+  /** Edge requests per second and concurrent edge requests, per key and per box. */
   edgeRate: number
   edgeConcurrency: number
-  /** Streams at once, for each key. */
+  /** Concurrent event streams per key. */
   edgeStreams: number
-  /** Of the command history: days, and of each box records and MiB of output. */
+  /** Retention of the command history: days; and per box, records and MiB of output. */
   commandDays: number
   commandRecords: number
   commandOutputMiB: number
-  /** Bytes that a box keeps: of each stream of a detached command, and of all that have ended together. */
+  /** Bytes on a box's disk: per stream of a detached process, and for all exited processes together. */
   logBytes: number
   endedLogBytes: number
 }
@@ -45,108 +46,110 @@ const origin = z.string().transform((text, context) => {
   const url = URL.parse(text)
   const bare = url && `${url.protocol}//${url.host}`
   if (url && /^https?:$/.test(url.protocol) && (text === bare || text === `${bare}/`)) return bare
-  context.addIssue('must be an http or https address without a path, such as https://boxes.example.com')
+  context.addIssue('must be an http or https URL without a path, such as https://boxes.example.com')
   return z.NEVER
 })
 
 const oneOf = <const T extends readonly string[]>(choices: T) =>
   z.enum(choices, `must be one of ${choices.join(', ')}`)
 
-const count = z
+const positiveInteger = z
   .string()
-  .regex(/^[1-9]\d{0,11}$/, 'must be a whole number from 1 on')
+  .regex(/^[1-9]\d{0,11}$/, 'must be a positive integer')
   .transform(Number)
 
-type Variable = { default: string | null; shownDefault?: string; meaning: string; schema: z.ZodType }
+type Variable = { default: string | null; shownDefault?: string; description: string; schema: z.ZodType }
 
-/** Name → default, meaning and rule. README shows this table. */
+/** Name → default, description and schema. The README has the same table. */
 export const VARIABLES = {
   BOXWOOD_LISTEN: {
     default: '127.0.0.1:7070',
-    meaning: 'host and port; port 0 takes a free one',
+    description: 'listen host and port; port 0 picks a free port',
     schema: listen,
   },
   BOXWOOD_DATA: {
     default: '.boxwood',
-    meaning: "the folder with the database, the owner's key and the local boxes; one coordinator at a time",
+    description:
+      "the directory of the database, the owner's key and the local boxes; used by one coordinator at a time",
     schema: z.string().transform((path) => resolve(path)),
   },
   BOXWOOD_PUBLIC_URL: {
     default: null,
     shownDefault: '`http://` and where it listens',
-    meaning: 'where clients reach it',
+    description: 'the URL at which clients reach the coordinator',
     schema: origin,
   },
   BOXWOOD_AGENT_URL: {
     default: null,
     shownDefault: '`http://` and where it listens',
-    meaning: "where the boxes' agents reach it",
+    description: "the URL at which the boxes' agents reach the coordinator",
     schema: origin,
   },
   BOXWOOD_LOG: {
     default: 'info',
-    meaning: `how much goes to stderr: ${LOG_LEVELS.join(', ')}`,
+    description: `log level of stderr: ${LOG_LEVELS.join(', ')}`,
     schema: oneOf(LOG_LEVELS),
   },
   BOXWOOD_LOCAL_ISOLATION: {
     default: 'auto',
-    meaning: 'bubblewrap, namespaces or process instead of the best that works',
+    description: 'bubblewrap, namespaces or process; auto picks the strongest level that works',
     schema: oneOf(ISOLATION_CHOICES),
   },
   BOXWOOD_EDGE_RATE: {
     default: String(LIMITS.edgeRequestsPerSecond),
-    meaning: 'edge requests a second, per key and per box',
-    schema: count,
+    description: 'edge requests per second, per key and per box',
+    schema: positiveInteger,
   },
   BOXWOOD_EDGE_CONCURRENCY: {
     default: String(LIMITS.edgeConcurrency),
-    meaning: 'edge requests at once, per key and per box',
-    schema: count,
+    description: 'concurrent edge requests, per key and per box',
+    schema: positiveInteger,
   },
   BOXWOOD_EDGE_STREAMS: {
     default: String(LIMITS.streamsPerToken),
-    meaning: 'followed commands at once, per key',
-    schema: count,
+    description: 'concurrent event streams, per key',
+    schema: positiveInteger,
   },
   BOXWOOD_COMMAND_RETENTION_DAYS: {
     default: '30',
-    meaning: 'how long a command stays in the history',
-    schema: count,
+    description: 'days that a command stays in the history',
+    schema: positiveInteger,
   },
   BOXWOOD_COMMAND_RECORDS: {
     default: '10000',
-    meaning: 'commands in the history of a box; the oldest go first',
-    schema: count,
+    description: 'commands in the history of a box; the oldest are deleted first',
+    schema: positiveInteger,
   },
   BOXWOOD_COMMAND_OUTPUT_MIB: {
     default: '256',
-    meaning: 'output in the history of a box, in MiB; that of its oldest commands goes first',
-    schema: count,
+    description: 'MiB of output in the history of a box; output of the oldest commands is deleted first',
+    schema: positiveInteger,
   },
   BOXWOOD_LOG_BYTES: {
     default: String(LOG_LIMITS.stream.default),
-    meaning: 'bytes on the disk of a box for each stream of a detached command; its oldest output goes first',
-    schema: count.refine(
+    description:
+      'bytes on the disk of a box per stream of a detached process; the oldest output is discarded first',
+    schema: positiveInteger.refine(
       (bytes) => bytes >= LOG_LIMITS.stream.min,
       `must be at least ${LOG_LIMITS.stream.min}`,
     ),
   },
   BOXWOOD_ENDED_LOG_BYTES: {
-    default: String(LOG_LIMITS.ended.default),
-    meaning:
-      'bytes on the disk of a box for the output of detached commands that have ended; the oldest go first',
-    schema: count,
+    default: String(LOG_LIMITS.exitedProcesses.default),
+    description:
+      'bytes on the disk of a box for the output of all exited detached processes; the oldest are deleted first',
+    schema: positiveInteger,
   },
 } as const satisfies Record<string, Variable>
 
 type Name = keyof typeof VARIABLES
 
-/** The message has one line for each variable that is wrong. */
+/** The message has one line per invalid variable. */
 export class ConfigError extends Error {
   override name = 'ConfigError'
 }
 
-/** Throws ConfigError. A variable that is empty counts as not set. */
+/** Throws ConfigError. An empty variable counts as not set. */
 export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = []
   function read<N extends Name>(name: N): z.output<(typeof VARIABLES)[N]['schema']> | null {
@@ -155,7 +158,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     if (text === null) return null
     const result = schema.safeParse(text)
     if (result.success) return result.data as z.output<(typeof VARIABLES)[N]['schema']>
-    problems.push(`${name} ${result.error.issues[0]?.message}; it is ${JSON.stringify(text)}.`)
+    problems.push(`${validationMessage(result.error.issues, name)}; it is ${JSON.stringify(text)}.`)
     return null
   }
   const config = {

@@ -1,4 +1,4 @@
-// Everything a coordinator is made of, in one object that is passed on explicitly.
+// Creates the coordinator's services and connects them. The context object is passed explicitly.
 import type { Logger } from 'pino'
 import type { Clock } from '../shared/clock.ts'
 import { createKeyFinder } from './account/keys.ts'
@@ -17,16 +17,16 @@ import type { Provider } from './lifecycle/provider.ts'
 import { createReportQueue, type ReportQueue } from './lifecycle/report-queue.ts'
 import { createOperationService, type OperationService } from './operations/service.ts'
 import { createTunnels, type TunnelHub, type TunnelsOptions } from './tunnel/tunnels.ts'
-import type { Tunnels } from './tunnel/types.ts'
+import type { Streams, Tunnels } from './tunnel/types.ts'
 
 export type Urls = {
-  /** Where the boxes' agents reach it. An origin. */
+  /** The origin at which agents reach the coordinator. */
   agents: string
-  /** Where clients reach it. An origin. */
+  /** The origin at which clients reach the coordinator. */
   public: string
 }
 
-export type Base = {
+export type BaseContext = {
   config: Config
   log: Logger
   clock: Clock
@@ -35,7 +35,7 @@ export type Base = {
   urls: Urls
 }
 
-export type Context = Base & {
+export type Context = BaseContext & {
   findKey: FindKey
   /** Accepts the agents' connections. */
   hub: TunnelHub
@@ -47,22 +47,28 @@ export type Context = Base & {
   operations: OperationService
   account: AccountService
   edge: EdgeContext
-  /** Ends what would stay open for as long as its client likes. */
-  endStreams(): void
+  /** Closes the event streams, which would otherwise stay open until their clients disconnect. */
+  closeStreams(): void
 }
 
 export type ContextOverrides = {
-  /** Machines in memory bring tunnels of their own. */
+  /** For tests with in-memory machines, which have their own tunnels. */
   tunnels?: Tunnels
-  /** How soon a silent box or transfer is given up. */
+  streams?: Streams
+  /** Timeouts of silent agents and idle transfers. */
   hub?: Partial<Pick<TunnelsOptions, 'liveness' | 'transferIdleMs'>>
-  lifecycle?: Partial<Pick<LifecycleOptions, 'leaseMs' | 'connectMs' | 'backoff' | 'machines' | 'lostMs'>>
+  lifecycle?: Partial<
+    Pick<
+      LifecycleOptions,
+      'leaseMs' | 'connectTimeoutMs' | 'backoff' | 'maxConcurrentMachines' | 'disconnectGraceMs'
+    >
+  >
 }
 
-/** What is in flight has had its time when the tunnels drain. */
+/** Short, because requests in flight have already had the HTTP drain's time. */
 const TUNNEL_DRAIN_MS = 500
 
-export function createContext(base: Base, overrides: ContextOverrides = {}): Context {
+export function createContext(base: BaseContext, overrides: ContextOverrides = {}): Context {
   const { config, log, clock, db, provider, urls } = base
   const closing = new AbortController()
   const heartbeats = createHeartbeats({ db, clock, log })
@@ -77,7 +83,7 @@ export function createContext(base: Base, overrides: ContextOverrides = {}): Con
       outputBytes: config.commandOutputMiB * 1024 * 1024,
     },
   })
-  const reports = createReportQueue(db, commands.reported)
+  const reports = createReportQueue(db, commands.reportHandler)
   const hub = createTunnels({
     ...overrides.hub,
     log,
@@ -97,16 +103,16 @@ export function createContext(base: Base, overrides: ContextOverrides = {}): Con
     log,
     provider,
     tunnels,
-    settled: commands.settled,
-    // Agents of this machine need not go by the public address, which may be a proxy that is not up yet.
+    waitForReports: commands.waitForRecords,
+    // Not the public URL: that may be a proxy that has not started yet.
     coordinatorUrl: urls.agents,
   })
   const boxes = createBoxService({
     db,
     clock,
-    poke: lifecycle.poke,
-    connected: (boxId) => tunnels.current(boxId) !== undefined,
-    heartbeat: heartbeats.latest,
+    schedule: lifecycle.schedule,
+    isConnected: (boxId) => tunnels.current(boxId) !== undefined,
+    latestHeartbeat: heartbeats.latest,
   })
   return {
     ...base,
@@ -119,7 +125,7 @@ export function createContext(base: Base, overrides: ContextOverrides = {}): Con
     boxes,
     operations: createOperationService({ db, clock }),
     account: createAccountService({ db, boxes, edgeUrl: urls.public }),
-    endStreams: () => closing.abort(),
+    closeStreams: () => closing.abort(),
     edge: {
       closing: closing.signal,
       limiter: createEdgeLimiter(
@@ -132,9 +138,9 @@ export function createContext(base: Base, overrides: ContextOverrides = {}): Con
       ),
       tunnels,
       transfers: hub.transfers,
-      streams: hub.streams,
+      streams: overrides.streams ?? hub.streams,
       boxes,
-      recorder: commands.recorder,
+      commandTracker: commands.tracker,
       async waitUntilRunning(boxId, ms, signal) {
         await lifecycle.waitUntilRunning(boxId, ms, signal)
       },

@@ -1,36 +1,39 @@
-// The first start makes the workspace, its owner's key and a first box: all of it, or none when it dies midway.
+// Creates the workspace, the owner's key and a first box on the first start, in one transaction.
 import { readFile } from 'node:fs/promises'
 import { newApiKey } from '../shared/ids.ts'
-import { createKeyFinder, ensureFirstWorkspace, hashOf, mintOwnerKey } from './account/keys.ts'
+import { createKeyFinder, createOwnerKey, ensureFirstWorkspace, hashSecret } from './account/keys.ts'
 import type { Context } from './context.ts'
-import { type DataFolder, writePrivately } from './data-folder.ts'
+import { type DataDirectory, writePrivateFile } from './data-directory.ts'
 import { transaction } from './db/transaction.ts'
 import type { Actor } from './http/actor.ts'
 
 /**
- * Leaves an owner key in the data folder that works; later starts only make a new one when it is not there.
- * Returns who that key acts as, null when it was revoked or has expired.
+ * Makes sure that the data directory has an owner key. Later starts create one only when the file has no known key.
+ * Returns the key's actor; null: the key is revoked or expired.
  */
-export async function ensureOwner(context: Context, folder: DataFolder): Promise<Actor | null> {
+export async function ensureOwnerKey(context: Context, dataDirectory: DataDirectory): Promise<Actor | null> {
   const { db, clock, boxes, findKey, log } = context
-  const keep = (key: string) => writePrivately(folder.ownerKey, `${key}\n`)
+  const storeKey = (key: string) => writePrivateFile(dataDirectory.ownerKeyFile, `${key}\n`)
   await transaction(db, async (trx) => {
-    const { apiKey } = await ensureFirstWorkspace({ db: trx, clock, newApiKey, keep })
+    const { apiKey } = await ensureFirstWorkspace({ db: trx, clock, newApiKey, storeKey })
     if (apiKey === undefined) return
-    const found = await createKeyFinder({ db: trx, clock })(hashOf(apiKey))
+    const found = await createKeyFinder({ db: trx, clock })(hashSecret(apiKey))
     if ('actor' in found) await boxes.create(found.actor, {}, trx)
   })
-  const found = await findKey(hashOf(await readKey(folder)))
+  const found = await findKey(hashSecret(await readKey(dataDirectory)))
   if ('actor' in found) return found.actor
-  if (found.refused !== 'unknown') return null
-  log.warn({ file: folder.ownerKey }, 'the file holds no key of this workspace: making a new owner key')
-  const made = await findKey(hashOf(await mintOwnerKey({ db, clock, newApiKey, keep })))
-  return 'actor' in made ? made.actor : null
+  if (found.rejected !== 'unknown') return null
+  log.warn(
+    { file: dataDirectory.ownerKeyFile },
+    'owner key file has no key of this workspace; creating a new owner key',
+  )
+  const created = await findKey(hashSecret(await createOwnerKey({ db, clock, newApiKey, storeKey })))
+  return 'actor' in created ? created.actor : null
 }
 
-async function readKey({ ownerKey }: DataFolder): Promise<string> {
+async function readKey({ ownerKeyFile }: DataDirectory): Promise<string> {
   try {
-    return (await readFile(ownerKey, 'utf8')).trim()
+    return (await readFile(ownerKeyFile, 'utf8')).trim()
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
     throw error

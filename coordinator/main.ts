@@ -1,26 +1,29 @@
-// The coordinator as a program: starts it, says where it is, and stops it as the signal asks.
+// The coordinator's entry point: starts it, prints the startup banner and stops it on signals.
 import { type Coordinator, startCoordinator } from './app.ts'
 import { type Config, ConfigError, loadConfig } from './config.ts'
-import { greeting } from './greeting.ts'
 import { StartError } from './start-error.ts'
+import { createStartupBanner } from './startup-banner.ts'
 
 const EXIT = { failed: 1, badConfig: 2 } as const
-/** How long requests under way may still take after SIGTERM. */
+/** Time for requests in flight after SIGTERM. */
 const DRAIN_MS = 10_000
-/** npm passes on the signal that the terminal has sent to us already: this soon after the first it is the same one. */
-const SAME_SIGNAL_MS = 500
+/**
+ * On Ctrl-C the terminal sends SIGINT to npm and to this process, and npm forwards its own. A second SIGINT within this
+ * time is the forwarded one.
+ */
+const FORWARDED_SIGNAL_MS = 500
 
-/** A terminal or pipe that is gone must not end the coordinator. */
+/** A closed terminal or pipe must not stop the coordinator. */
 process.stdout.on('error', () => undefined)
-const say = (text: string) => void process.stdout.write(`${text}\n`)
+const print = (text: string) => void process.stdout.write(`${text}\n`)
 
 function fail(error: unknown): never {
-  const expected = error instanceof StartError || error instanceof ConfigError
-  process.stderr.write(`${expected ? error.message : error instanceof Error ? error.stack : error}\n`)
+  const isExpected = error instanceof StartError || error instanceof ConfigError
+  process.stderr.write(`${isExpected ? error.message : error instanceof Error ? error.stack : error}\n`)
   process.exit(error instanceof ConfigError ? EXIT.badConfig : EXIT.failed)
 }
 
-function configuration(): Config {
+function readConfig(): Config {
   try {
     return loadConfig(process.env)
   } catch (error) {
@@ -29,29 +32,31 @@ function configuration(): Config {
 }
 
 async function terminate(coordinator: Coordinator): Promise<void> {
-  say('Stopping. The boxes run on.')
+  print('Stopping. The boxes keep running.')
   await coordinator.drain(DRAIN_MS)
 }
 
 async function interrupt(coordinator: Coordinator): Promise<void> {
-  say('Suspending the boxes of this machine; the next start brings them back. Ctrl-C again to leave at once.')
+  print(
+    'Suspending the boxes on this machine; the next start wakes them. Press Ctrl-C again to exit immediately.',
+  )
   const names = await coordinator.suspendBoxes('the coordinator was stopped with Ctrl-C')
-  say(names.length === 0 ? 'No box was running.' : `Suspended: ${names.sort().join(', ')}.`)
+  print(names.length === 0 ? 'No box was running.' : `Suspended: ${names.sort().join(', ')}.`)
 }
 
-/** A signal during the start waits for it. */
+/** A signal during the start takes effect when the start is complete. */
 function stopOnSignals(starting: Promise<Coordinator>): void {
   let stoppingSince: number | undefined
-  async function stop(how: (coordinator: Coordinator) => Promise<void>): Promise<void> {
+  async function stop(prepare: (coordinator: Coordinator) => Promise<void>): Promise<void> {
     stoppingSince = performance.now()
     const coordinator = await starting
-    await how(coordinator)
+    await prepare(coordinator)
     await coordinator.close()
     process.exit(0)
   }
   process.on('SIGINT', () => {
     if (stoppingSince === undefined) stop(interrupt).catch(fail)
-    else if (performance.now() - stoppingSince > SAME_SIGNAL_MS) process.exit(EXIT.failed)
+    else if (performance.now() - stoppingSince > FORWARDED_SIGNAL_MS) process.exit(EXIT.failed)
   })
   for (const signal of ['SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => {
@@ -59,7 +64,7 @@ function stopOnSignals(starting: Promise<Coordinator>): void {
     })
 }
 
-const config = configuration()
+const config = readConfig()
 const starting = startCoordinator(config)
 stopOnSignals(starting)
-starting.then(greeting).then(say).catch(fail)
+starting.then(createStartupBanner).then(print).catch(fail)

@@ -1,4 +1,4 @@
-// Why the coordinator cannot start, as a sentence for the person who started it.
+// The error for problems that prevent a start and that the operator can fix. Its message is printed without a stack.
 
 export class StartError extends Error {
   override name = 'StartError'

@@ -1,74 +1,83 @@
-// Compiles what is written in C, where there is a compiler; without it everything works, a little slower.
-// Run by npm after an install. Never fails one.
+// Compiles the optional native parts of the agent. npm runs this after an install.
+// Never fails the install: without a C compiler the agent uses slower or simpler fallbacks.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { nativeRunFile, nativeSpawnFile } from '../shared/native-spawn-file.ts'
+import { getRunnerFileName, getSpawnAddonFileName } from '../shared/native-file-names.ts'
 
-const project = join(import.meta.dirname, '..')
-const folder = join(project, 'agent/exec/native')
-const headers = join(project, 'node_modules/node-api-headers/include')
+const projectDir = join(import.meta.dirname, '..')
+const nativeDir = join(projectDir, 'agent/exec/native')
+const headersDir = join(projectDir, 'node_modules/node-api-headers/include')
 const COMPILERS = ['cc', 'gcc', 'clang']
 
-type Part = {
-  what: string
+type NativePart = {
+  name: string
   source: string
-  fileOf(source: Uint8Array): string
-  /** The first that works is taken. */
+  getFileName(source: Uint8Array): string
+  /** Alternative compiler options. The first set that compiles is used. */
   options: string[][]
-  without: string
+  /** Printed in parentheses after a successful build. */
+  purpose: string
+  /** Printed when the part could not be compiled. */
+  fallback: string
 }
 
-const PARTS: Part[] = [
+const PARTS: NativePart[] = [
   {
-    what: 'the native spawner',
+    name: 'the native spawner',
     source: 'spawn.c',
-    fileOf: nativeSpawnFile,
-    options: [['-shared', '-fPIC', '-pthread', '-I', headers]],
-    without: 'commands start a little slower',
+    getFileName: getSpawnAddonFileName,
+    options: [['-shared', '-fPIC', '-pthread', '-I', headersDir]],
+    purpose: 'starts commands twice as fast',
+    fallback: 'commands start a little slower',
   },
   {
-    what: 'the runner of detached processes',
+    name: 'the native runner',
     source: 'run.c',
-    fileOf: nativeRunFile,
-    // Static, nothing that a command's environment says (LD_PRELOAD) is done to the runner too.
+    getFileName: getRunnerFileName,
+    // A static binary ignores LD_PRELOAD, which the command's environment may set.
     options: [['-static'], []],
-    without: 'detached processes are run by a shell script, which knows less of how they end',
+    purpose: 'records the output and exit status of detached commands',
+    fallback: 'detached commands use a shell fallback with less exact exit information',
   },
 ]
 
-function compile({ what, source, fileOf, options, without }: Part): string {
-  const path = join(folder, source)
-  const name = fileOf(readFileSync(path))
-  const target = join(folder, name)
-  if (existsSync(target)) return `boxwood: ${what} is built already`
-  const staging = `${target}.${process.pid}`
-  let said = 'no C compiler here'
+/** Returns the line to print. */
+function buildPart({ name, source, getFileName, options, purpose, fallback }: NativePart): string {
+  const sourcePath = join(nativeDir, source)
+  const fileName = getFileName(readFileSync(sourcePath))
+  const target = join(nativeDir, fileName)
+  if (existsSync(target)) return `${name} is already compiled (${purpose})`
+  const tempPath = `${target}.${process.pid}`
+  let failure = 'no C compiler found'
   for (const compiler of COMPILERS) {
-    for (const some of options) {
-      const all = ['-O2', '-Wall', ...some, path, '-o', staging]
-      const { status, stderr, error } = spawnSync(compiler, all, { encoding: 'utf8' })
+    for (const partOptions of options) {
+      const args = ['-O2', '-Wall', ...partOptions, sourcePath, '-o', tempPath]
+      const { status, stderr, error } = spawnSync(compiler, args, { encoding: 'utf8' })
       if (status === 0) {
-        renameSync(staging, target)
-        removeOlder(name)
-        return `boxwood: built ${what} with ${compiler}`
+        renameSync(tempPath, target)
+        removeOldBuilds(fileName)
+        return `compiled ${name} with ${compiler} (${purpose})`
       }
-      if (error === undefined) said = stderr.trim().split('\n').slice(0, 3).join(' ')
+      // `error` is set when the compiler does not exist.
+      if (error === undefined)
+        failure = `failed to compile ${name} (${stderr.trim().split('\n').slice(0, 3).join(' ')})`
     }
   }
-  return `boxwood: without ${what}, ${without} (${said})`
+  return `${failure}; ${fallback}`
 }
 
-function removeOlder(name: string): void {
-  const kind = name.slice(0, name.indexOf('-') + 1)
-  for (const old of readdirSync(folder))
-    if (old.startsWith(kind) && old !== name) rmSync(join(folder, old), { force: true })
+/** Deletes builds of older versions of the same part. File names are `<part>-<hash>`. */
+function removeOldBuilds(fileName: string): void {
+  const prefix = fileName.slice(0, fileName.indexOf('-') + 1)
+  for (const name of readdirSync(nativeDir))
+    if (name.startsWith(prefix) && name !== fileName) rmSync(join(nativeDir, name), { force: true })
 }
 
 for (const part of PARTS) {
   try {
-    console.log(compile(part))
+    console.log(`boxwood: ${buildPart(part)}`)
   } catch (error) {
-    console.log(`boxwood: without ${part.what}, ${part.without} (${String(error)})`)
+    console.log(`boxwood: failed to compile ${part.name} (${String(error)}); ${part.fallback}`)
   }
 }

@@ -1,51 +1,60 @@
-// The one table of error codes (spec §7): what each means over HTTP. Both hosts answer from it.
+// The error codes of the API (spec §7) with their HTTP status and default message, and the error class of both hosts.
 
-/** code → [HTTP status, the sentence used when the place that throws has nothing more exact to say]. */
+/** Code → [HTTP status, default message]. Messages about a field are the field and its rule. */
 export const ERRORS = {
-  bad_request: [400, 'The request is not valid.'],
+  bad_request: [400, 'The request is not valid. See /openapi.json.'],
   invalid_name: [
     400,
-    'A name is 1 to 32 lowercase letters, digits and hyphens, and begins and ends with a letter or digit.',
+    'name must be 1 to 32 lowercase letters, digits and hyphens, and start and end with a letter or digit',
   ],
-  invalid_template: [400, 'Name at most one of fromSnapshotId and fromTemplate.'],
-  invalid_tier: [400, 'tier is one of nano, micro, lite, flow, pro, max, ultra.'],
+  invalid_template: [400, 'fromSnapshotId and fromTemplate must not be given together'],
+  invalid_tier: [400, 'tier must be one of nano, micro, lite, flow, pro, max, ultra'],
   invalid_region: [
     400,
-    'region is one of us-west-2, us-west-1, us-east-1, us-east-2, eu-central-1, and is not given together with a snapshot or template.',
+    'region must be one of us-west-2, us-west-1, us-east-1, us-east-2, eu-central-1, and must not be given together with a snapshot or template',
   ],
-  invalid_env: [400, 'env maps at most 100 variable names to strings.'],
-  invalid_auto_pause: [400, 'autoPauseMin is an integer from 30 to 10080, or null.'],
-  invalid_pause_at: [400, 'ttlMinutes is an integer from 5 to 43200.'],
-  environment_too_large: [400, 'The variables together are larger than 64 KiB.'],
-  invalid_idempotency_key: [400, 'Idempotency-Key is 1 to 128 printable ASCII characters without spaces.'],
-  invalid_request: [400, 'The request is not valid.'],
-  invalid_timeout: [400, 'timeoutSeconds is a number from 1 to 600.'],
+  invalid_env: [400, 'env must be a JSON object of at most 100 variables with string values'],
+  invalid_auto_pause: [400, 'autoPauseMin must be an integer between 30 and 10080, or null'],
+  invalid_pause_at: [400, 'ttlMinutes must be an integer between 5 and 43200'],
+  environment_too_large: [
+    400,
+    'The environment variables are larger than 64 KiB in total. Remove or shorten some.',
+  ],
+  invalid_idempotency_key: [
+    400,
+    'Idempotency-Key must be 1 to 128 printable ASCII characters without spaces',
+  ],
+  invalid_request: [400, 'The request is not valid. See /openapi.json.'],
+  invalid_timeout: [400, 'timeoutSeconds must be a number between 1 and 600'],
   invalid_path: [400, 'The path is not valid.'],
-  unauthorized: [401, 'Send a valid API key as Authorization: Bearer dcp_….'],
-  token_expired: [401, 'This API key has expired.'],
-  verification_required: [403, 'Confirm the emailed code first.'],
-  key_access_denied: [403, 'This API key does not cover that.'],
-  not_owner: [403, 'Only an owner may do that.'],
-  not_allowed: [403, 'Your role does not allow that.'],
-  permission_denied: [403, 'The box user may not read or write that path.'],
-  not_found: [404, 'No such thing.'],
-  method_not_allowed: [405, 'This route does not take that method.'],
+  unauthorized: [401, 'The API key is missing or not valid. Send it as Authorization: Bearer dcp_….'],
+  token_expired: [401, 'This API key has expired. Use another one.'],
+  verification_required: [403, 'This API key is not verified. Confirm the emailed code first.'],
+  key_access_denied: [403, 'This API key does not allow this request.'],
+  not_owner: [403, 'Only an owner may do this.'],
+  not_allowed: [403, 'Your role does not allow this.'],
+  permission_denied: [403, 'The box user may not read or write this path.'],
+  not_found: [404, 'Not found. Check the id, and that this API key may access it.'],
+  method_not_allowed: [405, 'This route does not support the method. See the Allow header.'],
   request_timeout: [408, 'The request body arrived too slowly.'],
-  name_taken: [409, 'A box with that name exists already.'],
-  tier_unavailable: [409, 'That size is not available.'],
-  box_limit: [409, 'The workspace has as many boxes as it may.'],
+  name_taken: [409, 'A box with this name already exists.'],
+  tier_unavailable: [409, 'This tier is not available.'],
+  box_limit: [409, 'The workspace has reached its box limit. Delete a box first.'],
   box_failed: [409, 'The box could not be provisioned. Delete it and create another.'],
   box_not_running: [409, 'The box is not running. Wake it first.'],
   workspace_closing: [409, 'The workspace is closing.'],
-  idempotency_in_progress: [409, 'The first request with this Idempotency-Key is still running.'],
+  idempotency_in_progress: [
+    409,
+    'The first request with this Idempotency-Key is still running. Try again after Retry-After seconds.',
+  ],
   payload_too_large: [413, 'The body is too large.'],
   idempotency_key_reused: [422, 'This Idempotency-Key was used for a different request.'],
-  cli_update_required: [426, 'This version of the box command is too old for the coordinator.'],
+  cli_update_required: [426, 'This version of the box command is too old for the coordinator. Update it.'],
   rate_limited: [429, 'Too many requests. Try again after Retry-After seconds.'],
-  internal_error: [500, 'Something went wrong on our side. The log of the coordinator says what.'],
-  box_unreachable: [502, 'The box cannot be reached.'],
-  exec_failed: [502, 'The box could not do it.'],
-  control_plane_unavailable: [503, 'The control plane cannot be reached. Try again.'],
+  internal_error: [500, "Internal error. See the coordinator's log."],
+  box_unreachable: [502, 'The box cannot be reached. Try again.'],
+  exec_failed: [502, 'The operation failed on the box.'],
+  control_plane_unavailable: [503, 'The coordinator is not available. Try again.'],
 } as const satisfies Record<string, readonly [number, string]>
 
 export type ErrorCode = keyof typeof ERRORS
@@ -55,14 +64,14 @@ export function isErrorCode(code: unknown): code is ErrorCode {
 }
 
 export type ErrorDetails = {
-  /** Fields added beside the code, such as `expiresAt` or `state`. */
+  /** Additional fields of the error body, such as `expiresAt` or `state`. */
   fields?: Record<string, unknown>
   /** Response headers, such as `Retry-After`. */
   headers?: Record<string, string>
   cause?: unknown
 }
 
-/** A refusal that a caller is told about. Everything else that is thrown becomes `internal_error`. */
+/** An error that is sent to the client with its code and message. Any other error becomes `internal_error`. */
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly status: number
@@ -79,12 +88,12 @@ export class ApiError extends Error {
   }
 }
 
-/** The edge's error envelope (spec §1), which the agent speaks too. */
+/** The error envelope of the edge (spec §1) and of the agent. */
 export function edgeErrorBody(error: ApiError) {
   return { ok: false as const, error: { code: error.code, message: error.message, ...error.fields } }
 }
 
-/** The control plane's error envelope (spec §1). */
+/** The error envelope of the control plane (spec §1). */
 export function controlErrorBody(error: ApiError) {
   return { error: error.code, message: error.message, ...error.fields }
 }

@@ -1,10 +1,10 @@
-// Memory of bytes that are of no use any more, given back at once instead of when the garbage collector runs.
+// Frees the memory of buffers immediately instead of at the next garbage collection.
 
-/** Smaller ones may share their memory with others, and cost little. */
-const LEAST_BYTES = 16 * 1024
+/** Smaller buffers may share their memory with others, and cost little. */
+const MIN_BYTES = 16 * 1024
 
-/** For bytes that nobody looks at again: they are gone. Those that are a part of something larger stay. */
+/** Detaches the buffer, whose length becomes 0. Views of a larger buffer are left unchanged. */
 export function freeBytes({ buffer, byteLength }: Uint8Array): void {
-  const alone = byteLength === buffer.byteLength && byteLength >= LEAST_BYTES
-  if (alone && buffer instanceof ArrayBuffer) buffer.transfer(0)
+  const ownsBuffer = byteLength === buffer.byteLength && byteLength >= MIN_BYTES
+  if (ownsBuffer && buffer instanceof ArrayBuffer) buffer.transfer(0)
 }

@@ -1,4 +1,4 @@
-// Identifier forms (spec §2.1): how each kind of id is made, and how a string is recognised as one.
+// Creates and recognizes identifiers (spec §2.1).
 import { randomBytes, randomUUID } from 'node:crypto'
 
 const PREFIXES = {
@@ -12,7 +12,7 @@ const PREFIXES = {
 
 export type IdKind = keyof typeof PREFIXES
 
-/** A new id of the prefixed form, e.g. `dop_9f2c…`: 96 random bits in hex. */
+/** Creates a prefixed id of 96 random bits in hex, such as `dop_9f2c…`. */
 export function newId(kind: IdKind): string {
   return `${PREFIXES[kind]}_${randomBytes(12).toString('hex')}`
 }
@@ -24,7 +24,7 @@ export const isUuid = (text: string): boolean => UUID.test(text)
 export const isId = (kind: IdKind, text: string): boolean =>
   text.startsWith(`${PREFIXES[kind]}_`) && /^[0-9a-zA-Z_]{3,64}$/.test(text)
 
-/** A new API key (spec §5.1): `dcp_` and 192 random bits. Only its hash is ever stored. */
+/** Creates an API key of 192 random bits (spec §5.1). The database stores only its hash. */
 export const newApiKey = (): string => `dcp_${randomBytes(24).toString('hex')}`
-/** A secret that a box presents for itself alone. */
+/** Creates the token with which a box's agent authenticates. */
 export const newBoxToken = (): string => `bxt_${randomBytes(24).toString('hex')}`

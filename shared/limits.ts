@@ -1,4 +1,4 @@
-// Every number of the spec's §8 that is in force, under the name it is used by. Bytes, seconds and counts.
+// The limits of spec §8 that are enforced, and limits of our own. Units are in the names; others are counts.
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -29,26 +29,26 @@ export const LIMITS = {
   boxEvents: 50,
   commandPage: { min: 1, max: 200, default: 50 },
   commandChars: 8192,
-  /** Of each stream in the command history: what is kept, and the largest page of it. */
+  /** Retained bytes per stream in the command history, and the largest page of them. */
   commandOutputBytes: MiB,
 } as const
 
-/** Not in the spec: bytes of output of detached commands on the disk of a box. */
+/** Not in the spec: bytes of detached processes' output on a box's disk. */
 export const LOG_LIMITS = {
-  /** Of each stream of one. The least is eight blocks: a log is given up by the eighth of its bound. */
+  /** Per stream. The minimum is eight 4 KiB blocks, because a full log is truncated by an eighth of its limit. */
   stream: { default: 64 * MiB, min: 32 * KiB },
-  /** Of all that have ended, together. */
-  ended: { default: KiB * MiB },
+  /** For all exited processes together. */
+  exitedProcesses: { default: KiB * MiB },
 } as const
 
-/** Not in the spec: what the tunnel lets a box make the coordinator hold, and when bytes leave the tunnel. */
+/** Not in the spec: bounds on what a box can make the coordinator buffer, and on what is sent through the tunnel. */
 export const TUNNEL_LIMITS = {
-  /** The largest JSON answer of a box: two full 1 MiB streams whose every byte needs a six-byte escape, and some. */
-  answerBytes: 14 * MiB,
-  /** File bodies up to this size stay on the tunnel; larger ones get a connection of their own. */
+  /** The largest JSON response of an agent: two streams of 1 MiB, every byte a six-byte escape, plus other fields. */
+  responseBytes: 14 * MiB,
+  /** The largest file body that is sent through the tunnel. Larger ones use a dial-back connection. */
   inlineBodyBytes: 128 * KiB,
-  /** Request streams at once on one tunnel: far above the edge's 8, so that reports never wait. */
+  /** Concurrent HTTP/2 streams per tunnel. Far above the edge's 8, so that reports never wait. */
   streams: 128,
-  /** A line of the reports stream. */
+  /** The largest line of the reports stream. */
   reportBytes: 256 * KiB,
 } as const

@@ -1,54 +1,54 @@
-// When a peer that went silent counts as gone: the judgement alone, without timers or sockets.
+// Decides when to ping a silent peer and when to treat it as dead. Pure: no timers or sockets.
 
 export type LivenessSettings = {
-  /** How often the check runs, in milliseconds. */
+  /** Interval of the check. */
   tickMs: number
-  /** A ping goes out after about this long without one (± 20 %). */
+  /** Interval of pings, ± 20 %. */
   pingEveryMs: number
-  /** Silence after which the peer is gone. */
+  /** Silence after which the peer counts as dead. */
   deadAfterMs: number
 }
 
 export const LIVENESS: LivenessSettings = { tickMs: 2500, pingEveryMs: 15_000, deadAfterMs: 45_000 }
 
-export type Pulse = {
-  /** Bytes received in all, when last looked at. Any inbound byte is a sign of life. */
+export type LivenessState = {
+  /** Total bytes received at the last check. Any inbound byte shows that the peer is alive. */
   bytes: number
   silentMs: number
   untilPingMs: number
 }
 
-export const newPulse = (settings: LivenessSettings, random: () => number): Pulse => ({
+export const newLivenessState = (settings: LivenessSettings, random: () => number): LivenessState => ({
   bytes: 0,
   silentMs: 0,
-  untilPingMs: pingDelay(settings, random),
+  untilPingMs: getPingDelayMs(settings, random),
 })
 
 /**
- * One check. Silence is the sum of checks that ran on time, so a clock that jumps, a machine that slept or an
- * event loop that was blocked never condemns a peer whose bytes we did not get round to reading.
+ * Runs one check and updates `state`. Only checks that ran on time count as silence: after a clock jump, a suspended
+ * machine or a blocked event loop, the peer's bytes may be waiting unread.
  */
-export function checkPulse(
-  pulse: Pulse,
-  seen: { bytes: number; elapsedMs: number },
+export function checkLiveness(
+  state: LivenessState,
+  observed: { bytes: number; elapsedMs: number },
   settings: LivenessSettings,
   random: () => number,
 ): 'quiet' | 'ping' | 'dead' {
-  const late = seen.elapsedMs > settings.tickMs * 2
-  const elapsed = Math.max(0, late ? settings.tickMs : seen.elapsedMs)
-  if (seen.bytes !== pulse.bytes) {
-    pulse.bytes = seen.bytes
-    pulse.silentMs = 0
-  } else if (!late) {
-    pulse.silentMs += elapsed
+  const isLate = observed.elapsedMs > settings.tickMs * 2
+  const elapsed = Math.max(0, isLate ? settings.tickMs : observed.elapsedMs)
+  if (observed.bytes !== state.bytes) {
+    state.bytes = observed.bytes
+    state.silentMs = 0
+  } else if (!isLate) {
+    state.silentMs += elapsed
   }
-  if (!late && pulse.silentMs >= settings.deadAfterMs) return 'dead'
-  pulse.untilPingMs -= elapsed
-  if (pulse.untilPingMs > 0) return 'quiet'
-  pulse.untilPingMs = pingDelay(settings, random)
+  if (!isLate && state.silentMs >= settings.deadAfterMs) return 'dead'
+  state.untilPingMs -= elapsed
+  if (state.untilPingMs > 0) return 'quiet'
+  state.untilPingMs = getPingDelayMs(settings, random)
   return 'ping'
 }
 
-function pingDelay(settings: LivenessSettings, random: () => number): number {
+function getPingDelayMs(settings: LivenessSettings, random: () => number): number {
   return settings.pingEveryMs * (0.8 + 0.4 * random())
 }

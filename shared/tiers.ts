@@ -1,8 +1,8 @@
-// Sizes and regions (spec §2.2). The spec shows names only; the figures behind them are ours.
+// Tiers and regions (spec §2.2). The spec gives only the names; the values are our own.
 
 const GiB = 1024 ** 3
 
-/** What a box of each size may use at the most. A provider that cannot enforce a figure says so. */
+/** The resource limits of each tier. A provider reports which of them it enforces. */
 export const TIERS = {
   nano: { cpus: 1, memoryBytes: 1 * GiB, diskGb: 10 },
   micro: { cpus: 2, memoryBytes: 2 * GiB, diskGb: 20 },
@@ -16,7 +16,7 @@ export const TIERS = {
 export type Tier = keyof typeof TIERS
 export const TIER_NAMES = ['nano', 'micro', 'lite', 'flow', 'pro', 'max', 'ultra'] as const satisfies Tier[]
 
-/** The size of a box whose creator names none: a Small size, as the spec has it on free credit. */
+/** The default for new boxes: a small size, as in the spec for free credit. */
 export const DEFAULT_TIER: Tier = 'lite'
 
 export const REGIONS = ['us-west-2', 'us-west-1', 'us-east-1', 'us-east-2', 'eu-central-1'] as const

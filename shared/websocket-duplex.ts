@@ -1,8 +1,8 @@
-// A WebSocket as a stream of bytes: the pipe under the tunnel's HTTP/2, used alike by both ends, and what is only read.
-import { Duplex, Readable } from 'node:stream'
+// Wraps a WebSocket as a Duplex byte stream: the transport of the tunnel's HTTP/2, used by both ends.
+import { Duplex } from 'node:stream'
 import { freeBytes } from './free-bytes.ts'
 
-/** The part of ws's WebSocket that is needed, so that this folder depends on no library. */
+/** The used part of ws's WebSocket, so that shared/ does not depend on the library. */
 export type BinaryWebSocket = {
   readonly isPaused: boolean
   on(event: 'message', listener: (data: unknown, isBinary: boolean) => void): unknown
@@ -14,23 +14,24 @@ export type BinaryWebSocket = {
   terminate(): void
 }
 
-/** As much of what came waits for its reader before the peer has to. */
-const READ_BYTES = 256 * 1024
+const HIGH_WATER_MARK = 256 * 1024
 
-/** Writes that arrive together and are no larger than this in sum leave as one frame. Copying costs less there. */
+/** Buffered writes up to this total size are copied into one message. */
 const COALESCE_BYTES = 64 * 1024
 
 /**
- * Wraps an open WebSocket. One message at a time is handed to the socket, so what ws buffers stays bounded by
- * the largest write. Destroying the stream terminates the WebSocket; a text frame destroys the stream. What is written
- * is freed once it is sent: HTTP/2 writes copies that nobody else has.
+ * Wraps an open WebSocket. Each write waits for the previous one, so that ws buffers at most the largest write. Destroying
+ * the stream terminates the WebSocket; a text message destroys the stream. Written buffers are detached after they are sent:
+ * HTTP/2 passes copies of its own.
  */
 export function websocketDuplex(ws: BinaryWebSocket): Duplex {
   const duplex = new Duplex({
     allowHalfOpen: false,
-    ...readFrom(ws),
-    readableHighWaterMark: READ_BYTES,
-    writableHighWaterMark: 256 * 1024,
+    readableHighWaterMark: HIGH_WATER_MARK,
+    writableHighWaterMark: HIGH_WATER_MARK,
+    read() {
+      if (ws.isPaused) ws.resume()
+    },
     write(chunk: Buffer, _encoding, done) {
       send(chunk, done)
     },
@@ -38,12 +39,17 @@ export function websocketDuplex(ws: BinaryWebSocket): Duplex {
       const chunks = entries.map((entry) => entry.chunk as Buffer)
       const total = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
       if (total <= COALESCE_BYTES) {
-        const whole = Buffer.concat(chunks, total)
+        const message = Buffer.concat(chunks, total)
         for (const chunk of chunks) freeBytes(chunk)
-        return send(whole, done)
+        return send(message, done)
       }
-      for (const chunk of chunks.slice(0, -1)) send(chunk, ignoreUntilLast)
+      // When one send fails, ws fails all later ones: the callback of the last is enough.
+      for (const chunk of chunks.slice(0, -1)) send(chunk, () => undefined)
       send(chunks[chunks.length - 1] ?? Buffer.alloc(0), done)
+    },
+    destroy(error, done) {
+      ws.terminate()
+      done(error)
     },
   })
   function send(chunk: Buffer, done: (error?: Error | null) => void): void {
@@ -52,7 +58,11 @@ export function websocketDuplex(ws: BinaryWebSocket): Duplex {
       done(error)
     })
   }
-  pushMessages(ws, duplex)
+  ws.on('message', (data, isBinary) => {
+    if (duplex.destroyed) return
+    if (!isBinary || !Buffer.isBuffer(data)) duplex.destroy(new Error('the peer sent a text message'))
+    else if (!duplex.push(data)) ws.pause()
+  })
   ws.on('error', (error) => duplex.destroy(error))
   ws.once('close', () => {
     if (!duplex.destroyed) duplex.push(null)
@@ -60,41 +70,3 @@ export function websocketDuplex(ws: BinaryWebSocket): Duplex {
   })
   return duplex
 }
-
-/**
- * What the peer of an open WebSocket sends, when nothing is sent to it. It ends with the connection, broken or not, but
- * not before all that came has been read. Destroying it terminates the WebSocket; a text frame destroys it.
- */
-export function websocketReadable(ws: BinaryWebSocket): Readable {
-  const stream = new Readable({ ...readFrom(ws), highWaterMark: READ_BYTES })
-  pushMessages(ws, stream)
-  // 'close' follows.
-  ws.on('error', () => undefined)
-  ws.once('close', () => {
-    if (!stream.destroyed) stream.push(null)
-  })
-  return stream
-}
-
-/** How a stream reads from a WebSocket, and lets go of it. */
-const readFrom = (ws: BinaryWebSocket) => ({
-  read() {
-    if (ws.isPaused) ws.resume()
-  },
-  destroy(error: Error | null, done: (error?: Error | null) => void) {
-    ws.terminate()
-    done(error)
-  },
-})
-
-/** A stream that is full pauses the WebSocket, until it is read. */
-function pushMessages(ws: BinaryWebSocket, stream: Readable): void {
-  ws.on('message', (data, isBinary) => {
-    if (stream.destroyed) return
-    if (!isBinary || !Buffer.isBuffer(data)) stream.destroy(new Error('the peer sent a text frame'))
-    else if (!stream.push(data)) ws.pause()
-  })
-}
-
-/** ws fails every queued send when one fails: the last one's callback is enough. */
-function ignoreUntilLast(): void {}

@@ -1,15 +1,21 @@
-// posix_spawn, where it was compiled (native/spawn.c): a start that does not copy the agent's page tables.
+// Loads the posix_spawn addon (native/spawn.c), which starts processes without copying the agent's page tables.
 import { existsSync, readFileSync } from 'node:fs'
-import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { getSystemErrorMap } from 'node:util'
-import { BUNDLED_NATIVE_SPAWN, nativeSpawnFile } from '../../shared/native-spawn-file.ts'
-import type { Exit } from './spawner.ts'
+import { BUNDLED_SPAWN_ADDON, getSpawnAddonFileName } from '../../shared/native-file-names.ts'
+import { signalName } from './signal-name.ts'
+
+export type Exit = {
+  /** null when a signal terminated the process. */
+  exitCode: number | null
+  /** Without SIG, such as TERM; the number of a real-time signal. null when the process exited by itself. */
+  signal: string | null
+}
 
 type Addon = {
   /**
-   * The pid, or minus the error number. `exited(exitCode, signal, error)`: exitCode is -1 when a signal ended it; error
-   * is an error number when its end cannot be known, else 0.
+   * Returns the pid, or the negated errno. `onExit(exitCode, signal, error)`: exitCode is -1 when a signal terminated the
+   * process; error is the errno of a failed wait, else 0.
    */
   spawn(
     file: string,
@@ -18,29 +24,33 @@ type Addon = {
     cwd: string,
     stdout: number,
     stderr: number,
-    exited: (exitCode: number, signal: number, error: number) => void,
+    onExit: (exitCode: number, signal: number, error: number) => void,
   ): number
-  /** Lets the ended process go; until then its pid is nobody else's. */
+  /** Removes the zombie. The kernel does not reuse the pid before. */
   reap(pid: number): void
 }
 
-export type NativeProcess = { pid: number; isRunning(): boolean; exit: Promise<Exit> }
+export type SpawnedProcess = {
+  pid: number
+  /** False once the process is reaped, when the kernel may reuse its pid. */
+  isRunning(): boolean
+  exit: Promise<Exit>
+}
 
 export type NativeSpawn = (
   file: string,
   argv: string[],
   options: { cwd: string; env: Record<string, string>; stdout: number; stderr: number },
-) => NativeProcess
+) => SpawnedProcess
 
-const beside = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+const resolvePath = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
-/** Null where it was not compiled, or cannot be loaded on this system. */
+/** null where the addon was not compiled or cannot be loaded; the caller falls back to child_process. */
 export function loadNativeSpawn(): NativeSpawn | null {
   const loaded: { exports: Partial<Addon> } = { exports: {} }
   try {
     process.dlopen(loaded, addonPath())
   } catch {
-    // Not there, or for another system: the caller has its fallback, and says which one is in force.
     return null
   }
   const { spawn, reap } = loaded.exports
@@ -48,10 +58,10 @@ export function loadNativeSpawn(): NativeSpawn | null {
 }
 
 function addonPath(): string {
-  const source = beside('./native/spawn.c')
-  // A box has the bundle alone.
-  if (!existsSync(source)) return beside(`./${BUNDLED_NATIVE_SPAWN}`)
-  return beside(`./native/${nativeSpawnFile(readFileSync(source))}`)
+  const source = resolvePath('./native/spawn.c')
+  // A box has only the bundle, without sources.
+  if (!existsSync(source)) return resolvePath(`./${BUNDLED_SPAWN_ADDON}`)
+  return resolvePath(`./native/${getSpawnAddonFileName(readFileSync(source))}`)
 }
 
 const nativeSpawn =
@@ -72,16 +82,7 @@ const nativeSpawn =
     return { pid: result, isRunning: () => running, exit: exit.promise }
   }
 
-const SIGNALS = new Map(
-  Object.entries(constants.signals)
-    .reverse()
-    .map(([name, number]) => [number, name.slice('SIG'.length)]),
-)
-
-/** Without SIG; a real-time signal by its number, as it has no other name that all shells share. */
-export const signalName = (signal: number): string => SIGNALS.get(signal) ?? String(signal)
-
-/** Like the errors of child_process. */
+/** Has the properties of child_process errors. */
 function systemError(errno: number, syscall: string): Error {
   const code = getSystemErrorMap().get(-errno)?.[0] ?? 'UNKNOWN'
   return Object.assign(new Error(`${syscall} ${code}`), { errno: -errno, code, syscall })

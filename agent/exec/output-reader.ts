@@ -1,34 +1,35 @@
-// Reads one output pipe of a command: everything written before it ended, and no waiting for who still holds the pipe.
+// Reads one output pipe of a command up to the command's exit, without waiting for background processes that hold the pipe.
 import { readSync } from 'node:fs'
 import { Socket } from 'node:net'
 
 export type OutputReader = {
-  /** The command has ended: hands over what is in the pipe now; what others write later is thrown away. */
+  /** To be called at the command's exit: delivers what the pipe holds now and discards later output. */
   finish(): void
   close(): void
 }
 
-/** The largest pipe an ordinary user can have: what was in it at the exit is never more. */
-const LARGEST_PIPE_BYTES = 1024 * 1024
+/** The kernel's default pipe-max-size: the pipe holds no more at the exit. */
+const MAX_PIPE_BYTES = 1024 * 1024
 
-/** One for all: a chunk is handed over and copied before anything else is read. */
-const scratch = Buffer.allocUnsafeSlow(64 * 1024)
+/** Shared by all readers: each chunk is consumed synchronously. */
+const readBuffer = Buffer.allocUnsafeSlow(64 * 1024)
 
 /**
- * @param fd the non-blocking read end of a pipe; belongs to the reader from now on
- * @param onClosed called once, when the descriptor is closed: nobody writes to the pipe any more, or close() was called
+ * @param fd the non-blocking read end of a pipe; the reader closes it
+ * @param onChunk the chunk's memory is reused after the call
+ * @param onClosed called once when the descriptor is closed: all writers closed the pipe, or close() was called
  */
 export function readOutput(fd: number, onChunk: (chunk: Buffer) => void, onClosed: () => void): OutputReader {
   let finished = false
-  const hand = (length: number) => {
-    if (!finished) onChunk(scratch.subarray(0, length))
+  const deliver = (length: number) => {
+    if (!finished) onChunk(readBuffer.subarray(0, length))
     return true
   }
   const socket = new Socket({
     fd,
     readable: true,
     writable: false,
-    onread: { buffer: scratch, callback: hand },
+    onread: { buffer: readBuffer, callback: deliver },
   })
   socket.once('close', onClosed)
   socket.resume()
@@ -36,11 +37,10 @@ export function readOutput(fd: number, onChunk: (chunk: Buffer) => void, onClose
   return {
     finish() {
       if (finished) return
-      const ended = socket.destroyed || drain(fd, hand)
+      const isClosed = socket.destroyed || drain(fd, deliver)
       finished = true
-      if (ended) socket.destroy()
-      // Someone in the background holds the other end. To close ours would kill it at its next line of output;
-      // so it may go on writing, to nobody.
+      if (isClosed) socket.destroy()
+      // A background process holds the write end. Closing the read end would kill it with SIGPIPE: keep reading and discard.
       else socket.unref()
     },
     close() {
@@ -50,19 +50,19 @@ export function readOutput(fd: number, onChunk: (chunk: Buffer) => void, onClose
   }
 }
 
-/** Reads what the pipe holds without waiting. True when nobody can write to it any more. */
-function drain(fd: number, hand: (length: number) => void): boolean {
-  for (let read = 0; read < LARGEST_PIPE_BYTES; ) {
+/** Reads what the pipe holds without blocking. True when all writers have closed it. */
+function drain(fd: number, deliver: (length: number) => void): boolean {
+  for (let total = 0; total < MAX_PIPE_BYTES; ) {
     let length: number
     try {
-      length = readSync(fd, scratch)
+      length = readSync(fd, readBuffer)
     } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'EAGAIN') return false
       throw error
     }
     if (length === 0) return true
-    hand(length)
-    read += length
+    deliver(length)
+    total += length
   }
   return false
 }

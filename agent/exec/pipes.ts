@@ -1,7 +1,7 @@
-// Real pipes for the output of commands.
-// Node's own `stdio: 'pipe'` is a socket pair, and on a socket `echo oops >/dev/stderr` fails: "No such device or
-// address". Node cannot call pipe(2), but it can open both ends of a named pipe; these have no name any more, are made
-// by the dozen and used again. Measured, a start with them costs no more than one with Node's.
+// A pool of real pipes for the output of commands.
+// Node's `stdio: 'pipe'` is a socket pair, and opening a socket through /dev/stderr fails with ENXIO, so that
+// `echo oops >/dev/stderr` does not work. Node has no pipe(2), but it can open both ends of a FIFO. The pool creates FIFOs
+// in batches, unlinks them and reuses them; a start costs no more than with Node's own pipes.
 import { execFile } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -11,73 +11,75 @@ import { promisify } from 'node:util'
 import { ApiError } from '../../shared/errors.ts'
 
 export type Pipe = {
-  /** Does not block. */
+  /** Non-blocking. */
   read: number
-  /** Blocks, as programs expect of their output. */
+  /** Blocking, as programs expect of their output. */
   write: number
-  /** To be called once when both are closed and nobody else writes to it: the kernel forgets its content then. */
+  /** To be called once when all ends are closed: the kernel then discards the content. */
   release(): void
 }
 
 export type PipePool = {
-  /** Two at once, so that commands which each hold one cannot wait for each other. @throws what the system said, or
-   * ApiError exec_failed with the words of mkfifo */
-  takePair(): Promise<[Pipe, Pipe]>
+  /**
+   * Acquires two pipes together, so that commands that hold one each cannot deadlock.
+   * @throws the system error, or ApiError exec_failed with the message of mkfifo
+   */
+  acquirePair(): Promise<[Pipe, Pipe]>
   close(): Promise<void>
 }
 
-/** Twice what the edge's eight commands at once need; each costs a descriptor, and kernel memory only while in use. */
-const BATCH = 32
-/** A descriptor that stands for the file alone. Node has no name for it. */
+/** Twice what the edge's eight concurrent commands need. An idle pipe costs one descriptor and no buffer. */
+const BATCH_SIZE = 32
+/** A descriptor that refers to the file without opening it. Node does not export the constant. */
 const O_PATH = 0o10000000
 
 export function createPipePool(): PipePool {
   const idle: number[] = []
-  let filling: Promise<void> | undefined
+  let refill: Promise<void> | undefined
   let closed = false
 
-  const release = (file: number) => {
-    if (closed || idle.length >= BATCH) closeSync(file)
-    else idle.push(file)
+  const release = (fifo: number) => {
+    if (closed || idle.length >= BATCH_SIZE) closeSync(fifo)
+    else idle.push(fifo)
   }
 
   return {
-    async takePair() {
+    async acquirePair() {
       for (;;) {
         if (closed) throw new ApiError('exec_failed', 'The agent is stopping.')
         const [first, second] = idle.length < 2 ? [] : idle.splice(-2)
         if (first !== undefined && second !== undefined) return openPair(first, second, release)
-        filling ??= makePipes(idle).finally(() => {
-          filling = undefined
+        refill ??= createFifos(idle).finally(() => {
+          refill = undefined
         })
-        await filling
+        await refill
       }
     },
     async close() {
       closed = true
-      // Whoever waits for it is told of a failure; here it only has to be over.
-      await filling?.catch(() => {})
-      for (const file of idle.splice(0)) closeSync(file)
+      // acquirePair() reports a failure to its caller.
+      await refill?.catch(() => {})
+      for (const fifo of idle.splice(0)) closeSync(fifo)
     },
   }
 }
 
-/** Gives back what was never handed to a command. */
+/** Closes both ends of a pipe that no command got. */
 export function discardPipe(pipe: Pipe) {
   closeSync(pipe.read)
   closeSync(pipe.write)
   pipe.release()
 }
 
-function openPair(first: number, second: number, release: (file: number) => void): [Pipe, Pipe] {
+function openPair(first: number, second: number, release: (fifo: number) => void): [Pipe, Pipe] {
   const opened: number[] = []
-  const open = (file: number): Pipe => {
-    const path = `/proc/self/fd/${file}`
+  const open = (fifo: number): Pipe => {
+    const path = `/proc/self/fd/${fifo}`
     const read = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     opened.push(read)
     const write = openSync(path, constants.O_WRONLY)
     opened.push(write)
-    return { read, write, release: () => release(file) }
+    return { read, write, release: () => release(fifo) }
   }
   try {
     return [open(first), open(second)]
@@ -89,23 +91,24 @@ function openPair(first: number, second: number, release: (file: number) => void
   }
 }
 
-async function makePipes(into: number[]) {
-  const folder = await mkdtemp(join(tmpdir(), 'boxwood-pipes-'))
+/** Appends descriptors of new, unlinked FIFOs to `pool`. */
+async function createFifos(pool: number[]) {
+  const dir = await mkdtemp(join(tmpdir(), 'boxwood-pipes-'))
   try {
-    const names = Array.from({ length: BATCH }, (_, index) => join(folder, String(index)))
-    await promisify(execFile)('mkfifo', ['-m', '600', ...names]).catch((error: unknown) => {
-      throw hasWords(error) ? new ApiError('exec_failed', error.stderr.trim(), { cause: error }) : error
+    const paths = Array.from({ length: BATCH_SIZE }, (_, index) => join(dir, String(index)))
+    await promisify(execFile)('mkfifo', ['-m', '600', ...paths]).catch((error: unknown) => {
+      throw hasStderr(error) ? new ApiError('exec_failed', error.stderr.trim(), { cause: error }) : error
     })
-    for (const name of names) into.push(openSync(name, O_PATH))
+    for (const path of paths) pool.push(openSync(path, O_PATH))
   } catch (error) {
-    // Some of them may have been opened: that is enough to go on with.
-    if (into.length < 2) throw error
+    // A partly filled pool is usable.
+    if (pool.length < 2) throw error
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    await rm(dir, { recursive: true, force: true })
   }
 }
 
-const hasWords = (error: unknown): error is { stderr: string } =>
+const hasStderr = (error: unknown): error is { stderr: string } =>
   typeof error === 'object' &&
   error !== null &&
   'stderr' in error &&

@@ -1,4 +1,4 @@
-// Reads the kernel's process table: who exists, whose child it is, when it started, what it carries.
+// Reads the kernel's process table from /proc.
 import { readdirSync, readFileSync } from 'node:fs'
 
 export type ProcessEntry = {
@@ -7,17 +7,17 @@ export type ProcessEntry = {
   ppid: number
   pgrp: number
   session: number
-  /** Ticks (1/100 s) of CPU: its own, and those of the children it has waited for. */
+  /** CPU time in ticks (1/100 s): its own, and that of the children it has waited for. */
   cpuTicks: number
   childrenCpuTicks: number
-  /** Ticks since the boot: with the pid it names a process for good, as pids are used again. */
+  /** Ticks since boot. Identifies a process together with the pid, which the kernel reuses. */
   startTime: number
 }
 
-const GONE = new Set(['ENOENT', 'ESRCH'])
-const UNREADABLE = new Set([...GONE, 'EACCES', 'EPERM'])
+const MISSING = new Set(['ENOENT', 'ESRCH'])
+const UNREADABLE = new Set([...MISSING, 'EACCES', 'EPERM'])
 
-function unlessOneOf(codes: Set<string>, error: unknown): undefined {
+function ignoreErrors(codes: Set<string>, error: unknown): undefined {
   if (error instanceof Error && 'code' in error && codes.has(String(error.code))) return undefined
   throw error
 }
@@ -28,15 +28,15 @@ export function listPids(procRoot = '/proc'): number[] {
     .map(Number)
 }
 
-/** One line of /proc/PID/stat, or undefined where there is no such process (any more). */
+/** Parses /proc/PID/stat; undefined when there is no such process. */
 export function readProcess(pid: number, procRoot = '/proc'): ProcessEntry | undefined {
   let line: string
   try {
     line = readFileSync(`${procRoot}/${pid}/stat`, 'latin1')
   } catch (error) {
-    return unlessOneOf(UNREADABLE, error)
+    return ignoreErrors(UNREADABLE, error)
   }
-  // The name stands in parentheses and may itself hold spaces and parentheses.
+  // Field 2 is the name in parentheses, which may itself contain spaces and parentheses.
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ')
   const number = (index: number) => Number(fields[index])
   return {
@@ -51,36 +51,36 @@ export function readProcess(pid: number, procRoot = '/proc'): ProcessEntry | und
   }
 }
 
-/** Ended, though its parent may not have waited for it yet. */
+/** Zombie or dead. */
 export const isDead = (entry: ProcessEntry): boolean => entry.state === 'Z' || entry.state === 'X'
 
-/** What the process was started with, each as `NAME=value` and a zero byte; undefined where it may not be read. */
-export const readEnvironment = (pid: number, procRoot = '/proc'): string | undefined =>
-  readOwn(pid, 'environ', procRoot)?.toString('latin1')
+/** The initial environment as NUL-terminated `NAME=value` strings; undefined where it is not readable. */
+export const readProcessEnvironment = (pid: number, procRoot = '/proc'): string | undefined =>
+  readProcFile(pid, 'environ', procRoot)?.toString('latin1')
 
-/** Whether this `NAME=value` is in what readEnvironment answered. */
-export const assigns = (environment: string | undefined, assignment: string): boolean =>
+/** @param environment from readProcessEnvironment @param assignment `NAME=value` */
+export const hasAssignment = (environment: string | undefined, assignment: string): boolean =>
   `\0${environment ?? ''}`.includes(`\0${Buffer.from(assignment).toString('latin1')}\0`)
 
-/** True when the environment the process was started with has this `NAME=value`; false where it may not be read. */
-export const hasEnvironment = (pid: number, assignment: string, procRoot = '/proc'): boolean =>
-  assigns(readEnvironment(pid, procRoot), assignment)
+/** False where the environment is not readable. @param assignment `NAME=value` */
+export const hasEnvironmentVariable = (pid: number, assignment: string, procRoot = '/proc'): boolean =>
+  hasAssignment(readProcessEnvironment(pid, procRoot), assignment)
 
 /**
- * A process on its way from one program to the next has neither these nor an environment, for as long as the kernel takes
- * to load it. Nor has one that is ending, or that was given none. The kernel's own, which never have any, are not meant.
+ * True for a process in the middle of execve, which has neither arguments nor environment while the kernel loads the new
+ * program. Also true for an exiting process and one started without arguments. Excludes kernel threads, which never have any.
  */
 export const hasNoArguments = ({ pid, ppid }: ProcessEntry, procRoot = '/proc'): boolean =>
-  pid !== KERNEL_PARENT && ppid !== KERNEL_PARENT && readOwn(pid, 'cmdline', procRoot)?.length === 0
+  pid !== KTHREADD_PID && ppid !== KTHREADD_PID && readProcFile(pid, 'cmdline', procRoot)?.length === 0
 
-/** kthreadd, where the box sees it: its children are threads of the kernel. */
-const KERNEL_PARENT = 2
+/** The parent of kernel threads, where the box sees it. */
+const KTHREADD_PID = 2
 
-/** undefined where the process is gone or keeps it to its owner. */
-function readOwn(pid: number, name: 'environ' | 'cmdline', procRoot: string): Buffer | undefined {
+/** undefined where the process has exited or belongs to another user. */
+function readProcFile(pid: number, name: 'environ' | 'cmdline', procRoot: string): Buffer | undefined {
   try {
     return readFileSync(`${procRoot}/${pid}/${name}`)
   } catch (error) {
-    return unlessOneOf(UNREADABLE, error)
+    return ignoreErrors(UNREADABLE, error)
   }
 }

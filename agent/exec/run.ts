@@ -1,4 +1,4 @@
-// A synchronous run (spec §4.14): one command, the end of what it printed, and how it ended.
+// Runs a synchronous command (spec §4.14) and returns the tail of its output and its exit status.
 import type { FastifyBaseLogger } from 'fastify'
 import type { AgentExecRequest, ExecResult } from '../../shared/api/exec.ts'
 import { type Clock, toTimestamp } from '../../shared/clock.ts'
@@ -6,7 +6,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { PROCESS_ID_VARIABLE } from './environment.ts'
-import type { SyncEnd, SyncRecorder, SyncRecording } from './history/sync.ts'
+import type { SyncExit, SyncRecorder, SyncRecording } from './history/sync-recorder.ts'
 import { createOutputTail } from './output-tail.ts'
 import { isDead, readProcess } from './process-table.ts'
 import type { RunningCommand, Spawner } from './spawner.ts'
@@ -16,82 +16,83 @@ import { cwdProblem, resolveCwd } from './working-directory.ts'
 
 export type RunDeps = {
   home: string
-  /** Beneath the box's variables, which are beneath the request's. */
+  /** Overridden by the box's variables, which the request's variables override. */
   baseEnv: Record<string, string>
   spawner: Spawner
   clock: Clock
   log: FastifyBaseLogger
-  /** Absent: runs are not recorded. */
+  /** Absent: commands are not recorded. */
   recorder?: SyncRecorder | undefined
 }
 
 /**
- * Runs the command to its end. When its time is up, or when `abandoned` fires, its whole tree is ended first.
- * @throws ApiError not_found, invalid_path or permission_denied for a cwd it cannot start in; exec_failed, with the
- * system's words, when it cannot be started or cannot be ended
+ * Runs the command until it exits. At the time limit, or when `signal` aborts, its process tree is terminated first.
+ * @throws ApiError not_found, invalid_path or permission_denied for an unusable cwd; exec_failed, with the system's
+ * message, when the command cannot be started or terminated
  */
 export async function runCommand(
   request: AgentExecRequest,
   deps: RunDeps,
-  abandoned: AbortSignal,
+  signal: AbortSignal,
 ): Promise<ExecResult> {
   const { clock, log } = deps
   const processId = newId('process')
   const stdout = createOutputTail(LIMITS.syncOutputBytes)
   const stderr = createOutputTail(LIMITS.syncOutputBytes)
   const startedAt = clock.now()
-  const recordEnd = (recording: SyncRecording | null | undefined, how: Omit<SyncEnd, 'finishedAt'>) =>
-    recording?.end({ ...how, finishedAt: clock.now() }, { stdout, stderr })
-  const command = await start(request, deps, {
+  const recordExit = (recording: SyncRecording | null | undefined, exit: Omit<SyncExit, 'finishedAt'>) =>
+    recording?.finish({ ...exit, finishedAt: clock.now() }, { stdout, stderr })
+  const command = await startCommand(request, deps, {
     env: { ...deps.baseEnv, ...request.boxEnv, ...request.env, [PROCESS_ID_VARIABLE]: processId },
     onStdout: stdout.push,
     onStderr: stderr.push,
   }).catch((error: unknown) => {
-    // A folder that is not there is a mistake of the request; only what the system could not do is a run that failed.
+    // An unusable cwd is a faulty request, not a failed command: only exec_failed is recorded.
     if (error instanceof ApiError && error.code === 'exec_failed')
-      recordEnd(deps.recorder?.begin(request, null, startedAt), FAILED)
+      recordExit(deps.recorder?.start(request, null, startedAt), FAILED)
     throw error
   })
-  const recording = deps.recorder?.begin(request, command.pid, startedAt)
+  const recording = deps.recorder?.start(request, command.pid, startedAt)
 
   let timedOut = false
-  let ending: Promise<void> | undefined
-  const unkillable = Promise.withResolvers<never>()
-  const end = () => {
-    ending ??= terminateTree({ pid: command.pid, processId }).then(({ survivors }) => {
-      if (survivors.length > 0) log.warn({ processId, survivors }, 'processes outlived SIGKILL')
-      if (survivors.includes(command.pid)) throw new ApiError('exec_failed', 'The command cannot be ended.')
+  let termination: Promise<void> | undefined
+  const terminationFailed = Promise.withResolvers<never>()
+  const terminate = () => {
+    termination ??= terminateTree({ pid: command.pid, processId }).then(({ survivors }) => {
+      if (survivors.length > 0) log.warn({ processId, survivors }, 'processes survived SIGKILL')
+      if (survivors.includes(command.pid))
+        throw new ApiError('exec_failed', 'The command cannot be terminated.')
     })
-    ending.catch(unkillable.reject)
+    termination.catch(terminationFailed.reject)
   }
-  const limit = setTimeout(
+  const timeLimit = setTimeout(
     () => {
-      // It may have ended by itself already, with the news still on its way.
+      // It may have exited already, with the exit event still queued.
       if (!isAlive(command)) return
       timedOut = true
-      end()
+      terminate()
     },
     (request.timeoutSeconds ?? LIMITS.execTimeoutSeconds.default) * 1000,
   )
-  const abandon = () => {
-    if (isAlive(command)) end()
+  const onAbort = () => {
+    if (isAlive(command)) terminate()
   }
-  abandoned.addEventListener('abort', abandon, { once: true })
-  if (abandoned.aborted) abandon()
+  signal.addEventListener('abort', onAbort, { once: true })
+  if (signal.aborted) onAbort()
 
   try {
-    const { exitCode, signal } = await Promise.race([command.exit, unkillable.promise])
-    await ending
-    recordEnd(recording, {
-      status: timedOut ? 'timed_out' : signal === null ? 'exited' : 'killed',
+    const { exitCode, signal: exitSignal } = await Promise.race([command.exit, terminationFailed.promise])
+    await termination
+    recordExit(recording, {
+      status: timedOut ? 'timed_out' : exitSignal === null ? 'exited' : 'killed',
       exitCode,
-      signal,
+      signal: exitSignal,
     })
     return {
       ok: true,
       type: 'exec.result',
       exitCode,
-      signal,
+      signal: exitSignal,
       stdout: stdout.text(),
       stderr: stderr.text(),
       stdoutTruncated: stdout.truncated(),
@@ -103,23 +104,23 @@ export async function runCommand(
       ...(recording && { commandId: recording.commandId }),
     }
   } catch (error) {
-    recordEnd(recording, FAILED)
+    recordExit(recording, FAILED)
     throw error
   } finally {
-    clearTimeout(limit)
-    abandoned.removeEventListener('abort', abandon)
+    clearTimeout(timeLimit)
+    signal.removeEventListener('abort', onAbort)
   }
 }
 
 const FAILED = { status: 'failed', exitCode: null, signal: null } as const
 
-/** Not reaped, and no zombie either: only then does a signal of ours end it. */
+/** Neither reaped nor a zombie: a signal still has an effect. */
 function isAlive(command: RunningCommand): boolean {
   const entry = command.isRunning() ? readProcess(command.pid) : undefined
   return entry !== undefined && !isDead(entry)
 }
 
-async function start(
+async function startCommand(
   request: AgentExecRequest,
   { home, spawner }: RunDeps,
   options: Omit<Parameters<Spawner['start']>[1], 'cwd'>,

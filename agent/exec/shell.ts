@@ -1,7 +1,7 @@
-// The shell that commands are run by.
+// The shell that runs commands.
 
 export const SHELL = '/bin/sh'
 
-/** A command that begins with - or + would be taken for options of sh. */
+/** `--` protects a command that starts with - or + from being parsed as options of sh. */
 export const shellArguments = (command: string): string[] =>
   /^[-+]/.test(command) ? ['-c', '--', command] : ['-c', command]

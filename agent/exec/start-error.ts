@@ -1,13 +1,13 @@
-// Why a command could not be started, in the system's words.
+// Converts a failed process start to an API error.
 import { getSystemErrorMessage } from 'node:util'
 import { ApiError } from '../../shared/errors.ts'
-import { errnoOf } from '../files/errors.ts'
+import { getErrno } from '../files/errors.ts'
 
-/** The system's refusal as exec_failed; any other error as it is. */
+/** A system error becomes exec_failed; any other error is returned unchanged. */
 export function startError(error: unknown): unknown {
-  if (errnoOf(error) === null || !(error instanceof Error)) return error
-  const words = 'errno' in error && typeof error.errno === 'number' ? getSystemErrorMessage(error.errno) : ''
-  return new ApiError('exec_failed', `The command cannot be started: ${words} (${error.message}).`, {
+  if (getErrno(error) === null || !(error instanceof Error)) return error
+  const reason = 'errno' in error && typeof error.errno === 'number' ? getSystemErrorMessage(error.errno) : ''
+  return new ApiError('exec_failed', `The command cannot be started: ${reason} (${error.message}).`, {
     cause: error,
   })
 }

@@ -1,47 +1,47 @@
-// Ends a command with everything it started, also what moved to a session of its own.
+// Terminates the process tree of a command, including processes that moved to a session of their own.
 import { setTimeout as delay } from 'node:timers/promises'
 import { PROCESS_ID_VARIABLE } from './environment.ts'
 import {
-  assigns,
+  hasAssignment,
   hasNoArguments,
   isDead,
   listPids,
   type ProcessEntry,
-  readEnvironment,
   readProcess,
+  readProcessEnvironment,
 } from './process-table.ts'
 
 export type Tree = {
-  /** The leader of the command's own session and process group. */
+  /** The command's process: leader of its session and process group. */
   pid: number
-  /** Its start, in ticks since the boot. The caller who leaves it out vouches that the pid is not reaped yet. */
+  /** Its start time in ticks since boot. Optional when the caller guarantees that the process is not reaped yet. */
   startTime?: number
-  /** The value of BOXWOOD_PROCESS_ID in the environment of everything the command starts. */
+  /** The value of BOXWOOD_PROCESS_ID in the environment of the command and its descendants. */
   processId: string
-  /** Belongs to no tree, but all of its descendants do: the runner of a detached command, who adopts what it orphans. */
-  keeper?: { pid: number; startTime: number }
+  /** Adopts orphaned descendants of the command (PR_SET_CHILD_SUBREAPER). Not itself a member of the tree. */
+  subreaper?: { pid: number; startTime: number }
 }
-type KnownTree = Required<Omit<Tree, 'keeper'>> & Pick<Tree, 'keeper'>
+type KnownTree = Required<Omit<Tree, 'subreaper'>> & Pick<Tree, 'subreaper'>
 
 export type Termination = {
-  /** The strongest signal that was needed; null when nothing was left to end. */
+  /** The strongest signal that was needed; null when the tree was empty. */
   signal: 'TERM' | 'KILL' | null
-  /** Processes that outlived KILL (in an uninterruptible call, or of another user). */
+  /** Pids that survived SIGKILL: in an uninterruptible system call, or of another user. */
   survivors: number[]
 }
 
-/** How long a process may tidy up between TERM and KILL. */
+/** Time between SIGTERM and SIGKILL. */
 export const TERMINATE_GRACE_MS = 2000
-/** After KILL only a process in an uninterruptible call is still there; nobody waits longer for it. */
+/** After SIGKILL only a process in an uninterruptible system call is left: stop waiting then. */
 const KILL_DEADLINE_MS = 3000
-const FIRST_LOOK_MS = 2
-const SLOWEST_LOOK_MS = 50
-/** The last of them some 15 ms after the first. */
-const EMPTY_LOOKS = 4
+const MIN_SCAN_INTERVAL_MS = 2
+const MAX_SCAN_INTERVAL_MS = 50
+/** Consecutive scans without a member, some 15 ms apart in all, that count as an empty tree. */
+const EMPTY_SCANS = 4
 
 /**
- * TERM to the whole tree, KILL to what is left after the grace, repeated until nothing is left.
- * @param graceMs between TERM and KILL
+ * Sends SIGTERM to the whole tree and SIGKILL to what is left after the grace period, until the tree is empty.
+ * @param graceMs between SIGTERM and SIGKILL
  */
 export async function terminateTree(
   tree: Tree,
@@ -52,27 +52,26 @@ export async function terminateTree(
     ...tree,
     startTime: tree.startTime ?? readProcess(tree.pid, procRoot)?.startTime ?? 0,
   }
-  const asked = new Set<string>()
-  const look = (onMarked?: (member: ProcessEntry) => void) => findTree(known, onMarked, procRoot)
-  let members = await untilGone(look, graceMs, (member) => {
-    const name = `${member.pid}@${member.startTime}`
-    if (asked.has(name)) return
-    asked.add(name)
-    signal(member.pid, 'SIGTERM')
-    // A stopped process takes TERM only once it goes on.
-    if (member.state === 'T') signal(member.pid, 'SIGCONT')
+  const signalled = new Set<string>()
+  const scan = (onMarked?: (member: ProcessEntry) => void) => findTreeMembers(known, onMarked, procRoot)
+  let members = await signalUntilEmpty(scan, graceMs, (member) => {
+    const key = `${member.pid}@${member.startTime}`
+    if (signalled.has(key)) return
+    signalled.add(key)
+    sendSignal(member.pid, 'SIGTERM')
+    // A stopped process handles SIGTERM only after SIGCONT.
+    if (member.state === 'T') sendSignal(member.pid, 'SIGCONT')
   })
-  if (members.length === 0) return { signal: asked.size === 0 ? null : 'TERM', survivors: [] }
+  if (members.length === 0) return { signal: signalled.size === 0 ? null : 'TERM', survivors: [] }
 
-  const kill = ({ pid }: ProcessEntry) => signal(pid, 'SIGKILL')
-  members = await untilGone(
-    () => look(kill),
+  const kill = ({ pid }: ProcessEntry) => sendSignal(pid, 'SIGKILL')
+  members = await signalUntilEmpty(
+    () => scan(kill),
     KILL_DEADLINE_MS,
     (member, all) => {
-      // A group dies at one stroke, so a process that only forks cannot run away from the list.
-      if (member.pgrp === known.pid || all.some((other) => other.pid === member.pgrp)) {
-        signal(-member.pgrp, 'SIGKILL')
-      }
+      // Signalling a group is atomic, so a process that forks continuously cannot escape between two scans.
+      if (member.pgrp === known.pid || all.some((other) => other.pid === member.pgrp))
+        sendSignal(-member.pgrp, 'SIGKILL')
       kill(member)
     },
   )
@@ -80,93 +79,92 @@ export async function terminateTree(
 }
 
 /**
- * Looks again and again, hands each member to `end`, and answers who is still there at the deadline.
+ * Scans repeatedly and calls `signal` for each member. Returns the members that are left at the deadline.
  *
- * A look takes a while, and in it a process can pass for gone: its parent ended before it was looked at, or it moved to a
- * new pid. So only several looks in a row that find nobody, and nobody who cannot be told yet, mean that nobody is there.
+ * A scan is not atomic: a process can be missed because its parent exited before it was read, or because it forked to a
+ * new pid. Only several consecutive scans without members, and without inconclusive processes, mean an empty tree.
  */
-async function untilGone(
-  look: () => Look,
+async function signalUntilEmpty(
+  scan: () => TreeScan,
   deadlineMs: number,
-  end: (member: ProcessEntry, all: ProcessEntry[]) => void,
+  signal: (member: ProcessEntry, all: ProcessEntry[]) => void,
 ): Promise<ProcessEntry[]> {
-  let waited = 0
-  let emptyLooks = 0
-  for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, SLOWEST_LOOK_MS)) {
-    const { members, uncertain } = look()
-    const empty = members.length === 0 && !uncertain
-    emptyLooks = empty ? emptyLooks + 1 : 0
-    if (emptyLooks === EMPTY_LOOKS || (!empty && waited >= deadlineMs)) return members
-    if (emptyLooks === 1) pause = FIRST_LOOK_MS
-    for (const member of members) end(member, members)
-    await delay(pause)
-    waited += pause
+  let waitedMs = 0
+  let emptyScans = 0
+  for (let pauseMs = MIN_SCAN_INTERVAL_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_SCAN_INTERVAL_MS)) {
+    const { members, inconclusive } = scan()
+    const isEmpty = members.length === 0 && !inconclusive
+    emptyScans = isEmpty ? emptyScans + 1 : 0
+    if (emptyScans === EMPTY_SCANS || (!isEmpty && waitedMs >= deadlineMs)) return members
+    if (emptyScans === 1) pauseMs = MIN_SCAN_INTERVAL_MS
+    for (const member of members) signal(member, members)
+    await delay(pauseMs)
+    waitedMs += pauseMs
   }
 }
 
-export type Look = {
-  /** The oldest first. */
+export type TreeScan = {
+  /** Oldest first. */
   members: ProcessEntry[]
-  /** There is somebody of whom it will be seen only later: one that is just becoming another program. */
-  uncertain: boolean
+  /** A process in the middle of execve was seen, which can be assigned to a tree only by a later scan. */
+  inconclusive: boolean
 }
 
 /**
- * The living processes of a command: its session and group, all descendants of those, and every process that
- * carries its mark, with their descendants.
+ * Finds the live processes of a command: its session and process group, all processes that carry its marker (an
+ * environment variable), children of the subreaper, and the descendants of all these.
  *
- * @param onMarked told of each that carries the mark, as soon as it is seen
+ * Without a subreaper, a process escapes that left the session, lost its parent and cleared its environment.
  *
- * What escapes where there is no keeper: a process that left the session, lost its parent and started with a cleaned
- * environment.
+ * @param onMarked called for each process with the marker as soon as it is read
  */
-export function findTree(
+export function findTreeMembers(
   tree: KnownTree,
   onMarked: (member: ProcessEntry) => void = () => {},
   procRoot = '/proc',
-): Look {
-  const mark = `${PROCESS_ID_VARIABLE}=${tree.processId}`
+): TreeScan {
+  const marker = `${PROCESS_ID_VARIABLE}=${tree.processId}`
   const all: ProcessEntry[] = []
-  const blank: ProcessEntry[] = []
+  const inExecve: ProcessEntry[] = []
   const members = new Map<number, ProcessEntry>()
-  // The newest first, and told of at once: one that starts another and ends, again and again, is only there for a moment.
+  // Newest first, with an immediate callback: a process that repeatedly forks and exits is short-lived.
   for (const pid of listPids(procRoot).reverse()) {
     const entry = pid === process.pid ? undefined : readProcess(pid, procRoot)
-    // Nothing that is older than the command belongs to it; this also spares reading most environments.
+    // Processes older than the command are not part of it. Skipping them saves most environment reads.
     if (entry === undefined || entry.startTime < tree.startTime) continue
     all.push(entry)
     if (isDead(entry)) continue
-    const environment = readEnvironment(pid, procRoot)
-    if (assigns(environment, mark)) {
+    const environment = readProcessEnvironment(pid, procRoot)
+    if (hasAssignment(environment, marker)) {
       members.set(pid, entry)
       onMarked(entry)
-    } else if (environment === '' && hasNoArguments(entry, procRoot)) blank.push(entry)
+    } else if (environment === '' && hasNoArguments(entry, procRoot)) inExecve.push(entry)
   }
   const leader = all.find((entry) => entry.pid === tree.pid)
-  // A group's number is not given to a new process while the group has members: only a leader can be a stranger.
-  const strangers = leader !== undefined && tree.startTime !== 0 && leader.startTime !== tree.startTime
-  for (const entry of strangers || tree.startTime === 0 ? [] : all) {
-    const inGroup = entry.pgrp === tree.pid || entry.session === tree.pid || entry.pid === tree.pid
-    if (inGroup) members.set(entry.pid, entry)
+  // The kernel does not reuse a group's id while the group has members: only a leader with another start time is foreign.
+  const isReusedPid = leader !== undefined && tree.startTime !== 0 && leader.startTime !== tree.startTime
+  for (const entry of isReusedPid || tree.startTime === 0 ? [] : all) {
+    const isInGroup = entry.pgrp === tree.pid || entry.session === tree.pid || entry.pid === tree.pid
+    if (isInGroup) members.set(entry.pid, entry)
   }
-  const { keeper } = tree
-  // Older than the command, by a tick or two at times.
-  const keeps = keeper && readProcess(keeper.pid, procRoot)?.startTime === keeper.startTime
-  if (keeps) for (const entry of all) if (entry.ppid === keeper.pid) members.set(entry.pid, entry)
-  for (let before = -1; before !== members.size; ) {
-    before = members.size
+  const { subreaper } = tree
+  // Read separately: the subreaper is older than the command, so the loop above may have skipped it.
+  const hasSubreaper = subreaper && readProcess(subreaper.pid, procRoot)?.startTime === subreaper.startTime
+  if (hasSubreaper) for (const entry of all) if (entry.ppid === subreaper.pid) members.set(entry.pid, entry)
+  for (let sizeBefore = -1; sizeBefore !== members.size; ) {
+    sizeBefore = members.size
     for (const entry of all) if (members.has(entry.ppid)) members.set(entry.pid, entry)
   }
-  // The oldest first: a shell that is asked to end before its child is runs its trap, and does not just see the child go.
-  const living = [...members.values()].filter((entry) => !isDead(entry))
+  // Oldest first: a shell that gets SIGTERM before its child runs its trap instead of just seeing the child exit.
+  const live = [...members.values()].filter((entry) => !isDead(entry))
   return {
-    members: living.sort((a, b) => a.startTime - b.startTime || a.pid - b.pid),
-    uncertain: blank.some(({ pid }) => !members.has(pid)),
+    members: live.sort((a, b) => a.startTime - b.startTime || a.pid - b.pid),
+    inconclusive: inExecve.some(({ pid }) => !members.has(pid)),
   }
 }
 
-/** The process may end between the look and the signal, and one of another user is not ours to signal. */
-function signal(pid: number, name: NodeJS.Signals) {
+/** Ignores ESRCH (exited since the scan) and EPERM (process of another user). */
+function sendSignal(pid: number, name: NodeJS.Signals) {
   try {
     process.kill(pid, name)
   } catch (error) {

@@ -1,30 +1,27 @@
-// Where a command runs: which folder a cwd names, and what is wrong with one it cannot start in.
+// Resolves the working directory of a command and diagnoses an unusable one.
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
-import { fileError } from '../files/errors.ts'
+import { toFileError } from '../files/errors.ts'
 
-/** Relative and ~/ paths stand under the home directory (spec §4.14 rule 5). */
+/** Relative and ~/ paths resolve under the home directory (spec §4.14 rule 5). */
 export function resolveCwd(home: string, cwd: string | undefined): string {
   if (cwd === undefined || cwd === '~') return home
   return resolve(home, cwd.startsWith('~/') ? `.${cwd.slice(1)}` : cwd)
 }
 
 /**
- * not_found, permission_denied, or invalid_path (it is a file); undefined when a command can start in it.
+ * Returns not_found, permission_denied or invalid_path (not a directory); undefined for a usable directory.
  *
- * The kernel says the same ENOENT for a missing folder and a missing shell, so this is asked only after a start has
- * failed, and a good start pays nothing.
+ * To be called after a start failed: the kernel reports ENOENT for a missing directory and for a missing shell alike.
  */
-export async function cwdProblem(directory: string): Promise<unknown> {
+export async function cwdProblem(dir: string): Promise<unknown> {
   try {
-    if (!(await stat(directory)).isDirectory()) {
-      return new ApiError('invalid_path', `${directory}: not a directory.`)
-    }
-    await access(directory, constants.X_OK)
+    if (!(await stat(dir)).isDirectory()) return new ApiError('invalid_path', `${dir} is not a directory.`)
+    await access(dir, constants.X_OK)
     return undefined
   } catch (error) {
-    return fileError(error, directory)
+    return toFileError(error, dir)
   }
 }

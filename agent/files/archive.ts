@@ -1,110 +1,117 @@
-// A folder as a tar stream: what `tar -C parent -c name` writes, whole or with an error, never silently short.
+// Streams a directory as a tar archive, like `tar -C parent -c name`. An incomplete archive always ends with an error.
 import { constants, type Stats } from 'node:fs'
 import { access, lstat, open, readdir, readlink } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
-import { errnoOf, fileError } from './errors.ts'
-import { existing } from './paths.ts'
+import { getErrno, toFileError } from './errors.ts'
+import { nullIfMissing } from './paths.ts'
 import { CHUNK_BYTES, readAt } from './read.ts'
-import { isStagingName } from './staging.ts'
-import { padding, TAR_END, type TarEntry, tarHeader } from './tar.ts'
+import { createPadding, END_OF_ARCHIVE, encodeTarHeader, type TarEntry } from './tar.ts'
+import { isTempFileName } from './temp-file.ts'
 
-/** How many entries of one folder are looked at together. */
-const BATCH = 32
+/** How many entries are checked concurrently. */
+const BATCH_SIZE = 32
 
 type Item = { path: Buffer; name: Buffer }
 
 /**
- * Walks the folder once before anything is answered, so that one that is too large (`payload_too_large`) or holds
- * what the box user may not read (`permission_denied`) gets its own answer instead of a transfer that breaks off.
- * `limit` is bytes of tar.
+ * Walks the directory before the response starts, so that a directory that is too large (`payload_too_large`) or has an
+ * unreadable entry (`permission_denied`) gets an error response instead of an aborted transfer.
+ * `limit` is the size of the archive in bytes.
  */
-export async function checkArchive(folder: string, limit: number): Promise<void> {
-  let bytes = TAR_END.length
+export async function checkArchivable(dir: string, limit: number): Promise<void> {
+  let bytes = END_OF_ARCHIVE.length
   const check = async ({ path, name }: Item): Promise<Item[]> => {
-    const stat = await existing(lstat(path))
-    if (stat === null || !belongs(stat)) return []
+    const stat = await nullIfMissing(lstat(path))
+    if (stat === null || !isArchivable(stat)) return []
     bytes += 512 + (name.length > 100 ? 1024 : 0) + (stat.isFile() ? Math.ceil(stat.size / 512) * 512 : 0)
     if (bytes > limit)
-      throw new ApiError('payload_too_large', `${folder} is more than ${limit} bytes as a tar.`)
-    if (stat.isDirectory()) return children({ path, name })
-    if (stat.isFile()) await existing(access(path, constants.R_OK))
+      throw new ApiError('payload_too_large', `${dir} is larger than ${limit} bytes as a tar archive.`)
+    if (stat.isDirectory()) return listChildren({ path, name })
+    if (stat.isFile()) await nullIfMissing(access(path, constants.R_OK))
     return []
   }
-  const waiting = [topOf(folder)]
-  while (waiting.length > 0) {
-    const batch = waiting.splice(-BATCH)
-    const found = await Promise.all(batch.map((item) => check(item).catch((error) => fail(error, item.path))))
-    for (const items of found) for (const item of items) waiting.push(item)
+  const pending = [rootItem(dir)]
+  while (pending.length > 0) {
+    const batch = pending.splice(-BATCH_SIZE)
+    const found = await Promise.all(
+      batch.map((item) => check(item).catch((error) => throwFileError(error, item.path))),
+    )
+    for (const items of found) for (const item of items) pending.push(item)
   }
 }
 
 /**
- * The folder's tar. Its top entry is the folder's own name, the last part of its real path (`.` for `/`). Links stay
- * links; FIFOs, sockets and devices are left out, and what was removed meanwhile. A file that grows is cut at the size
- * its header says; one that becomes shorter or cannot be read is an error.
+ * Yields the archive of a directory. The top entry is the last component of the directory's real path (`.` for `/`).
+ * Symbolic links are stored as links. FIFOs, sockets, devices and entries deleted during the walk are skipped. A file
+ * that grows is truncated to the size in its header. A file that shrinks or cannot be read is an error.
  */
-export async function* archive(folder: string, limit: number): AsyncGenerator<Buffer, void, undefined> {
+export async function* archiveDirectory(dir: string, limit: number): AsyncGenerator<Buffer, void, undefined> {
   let bytes = 0
-  for await (const chunk of entries(folder)) {
+  for await (const chunk of walkEntries(dir)) {
     bytes += chunk.length
-    if (bytes > limit) throw new ApiError('payload_too_large', `${folder} has grown beyond ${limit} bytes.`)
+    if (bytes > limit) throw new ApiError('payload_too_large', `${dir} has grown beyond ${limit} bytes.`)
     yield chunk
   }
-  yield TAR_END
+  yield END_OF_ARCHIVE
 }
 
-async function* entries(folder: string): AsyncGenerator<Buffer, void, undefined> {
-  /** device:inode → the name under which a file with several names was sent. */
-  const sent = new Map<string, Buffer>()
-  const waiting = [topOf(folder)]
-  for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) {
+async function* walkEntries(dir: string): AsyncGenerator<Buffer, void, undefined> {
+  /** `device:inode` → entry name under which a hard-linked file was first archived. */
+  const archivedInodes = new Map<string, Buffer>()
+  const pending = [rootItem(dir)]
+  for (let item = pending.pop(); item !== undefined; item = pending.pop()) {
     try {
-      const stat = await existing(lstat(item.path))
-      if (stat === null || !belongs(stat)) continue
+      const stat = await nullIfMissing(lstat(item.path))
+      if (stat === null || !isArchivable(stat)) continue
       if (stat.isFile()) {
-        yield* file(item, sent)
+        yield* archiveFile(item, archivedInodes)
       } else if (stat.isSymbolicLink()) {
-        const target = await existing(readlink(item.path, { encoding: 'buffer' }))
-        if (target !== null) yield tarHeader({ ...facts(item, stat), type: 'symlink', target })
+        const target = await nullIfMissing(readlink(item.path, { encoding: 'buffer' }))
+        if (target !== null) yield encodeTarHeader({ ...commonFields(item, stat), type: 'symlink', target })
       } else {
-        for (const child of await children(item)) waiting.push(child)
-        yield tarHeader({ ...facts(item, stat), type: 'directory' })
+        for (const child of await listChildren(item)) pending.push(child)
+        yield encodeTarHeader({ ...commonFields(item, stat), type: 'directory' })
       }
     } catch (error) {
-      fail(error, item.path)
+      throwFileError(error, item.path)
     }
   }
 }
 
-async function* file(item: Item, sent: Map<string, Buffer>): AsyncGenerator<Buffer, void, undefined> {
+async function* archiveFile(
+  item: Item,
+  archivedInodes: Map<string, Buffer>,
+): AsyncGenerator<Buffer, void, undefined> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
-  const handle = await existing(open(item.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK))
+  const handle = await nullIfMissing(open(item.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK))
   if (handle === null) return
   try {
     const stat = await handle.stat()
-    if (!stat.isFile()) throw new ApiError('exec_failed', `${item.path} was replaced while it was read.`)
+    if (!stat.isFile())
+      throw new ApiError('exec_failed', `${item.path} was replaced while it was being read.`)
     const inode = `${stat.dev}:${stat.ino}`
-    const target = sent.get(inode)
-    if (target !== undefined) return yield tarHeader({ ...facts(item, stat), type: 'link', target })
-    if (stat.nlink > 1) sent.set(inode, item.name)
-    const header = tarHeader({ ...facts(item, stat), type: 'file', size: stat.size })
-    const end = padding(stat.size)
+    const target = archivedInodes.get(inode)
+    if (target !== undefined)
+      return yield encodeTarHeader({ ...commonFields(item, stat), type: 'link', target })
+    if (stat.nlink > 1) archivedInodes.set(inode, item.name)
+    const header = encodeTarHeader({ ...commonFields(item, stat), type: 'file', size: stat.size })
+    const padding = createPadding(stat.size)
     const first = await readAt(handle, 0, Math.min(stat.size, CHUNK_BYTES), item.path.toString())
-    // Most files are small: one chunk for all of it.
-    if (first.length === stat.size) return yield Buffer.concat([header, first, end])
+    // Most files are small: yield header, content and padding as one chunk.
+    if (first.length === stat.size) return yield Buffer.concat([header, first, padding])
     yield header
     yield first
     for (let position = first.length; position < stat.size; position += CHUNK_BYTES) {
       yield await readAt(handle, position, Math.min(stat.size - position, CHUNK_BYTES), item.path.toString())
     }
-    if (end.length > 0) yield end
+    if (padding.length > 0) yield padding
   } finally {
     await handle.close()
   }
 }
 
-const facts = ({ name }: Item, stat: Stats): Omit<TarEntry, 'type'> => ({
+const commonFields = ({ name }: Item, stat: Stats): Omit<TarEntry, 'type'> => ({
   name,
   size: 0,
   mode: stat.mode & 0o7777,
@@ -113,23 +120,23 @@ const facts = ({ name }: Item, stat: Stats): Omit<TarEntry, 'type'> => ({
   mtime: stat.mtimeMs / 1000,
 })
 
-const topOf = (folder: string): Item => ({
-  path: Buffer.from(folder),
-  name: Buffer.from(basename(folder) || '.'),
+const rootItem = (dir: string): Item => ({
+  path: Buffer.from(dir),
+  name: Buffer.from(basename(dir) || '.'),
 })
 
-/** Names stay bytes: one that is not UTF-8 would otherwise be looked for under another name, and be missing. */
-async function children({ path, name }: Item): Promise<Item[]> {
-  const names = (await existing(readdir(path, { encoding: 'buffer' }))) ?? []
-  return names
-    .filter((child) => !isStagingName(child.toString('latin1')))
-    .map((child) => ({ path: under(path, child), name: under(name, child) }))
+/** Names are bytes: decoding a name that is not UTF-8 would change it, and the entry would be skipped as missing. */
+async function listChildren({ path, name }: Item): Promise<Item[]> {
+  const children = (await nullIfMissing(readdir(path, { encoding: 'buffer' }))) ?? []
+  return children
+    .filter((child) => !isTempFileName(child.toString('latin1')))
+    .map((child) => ({ path: joinPath(path, child), name: joinPath(name, child) }))
 }
 
-const under = (folder: Buffer, child: Buffer): Buffer => Buffer.concat([folder, Buffer.from('/'), child])
+const joinPath = (dir: Buffer, child: Buffer): Buffer => Buffer.concat([dir, Buffer.from('/'), child])
 
-const belongs = (stat: Stats): boolean => stat.isFile() || stat.isDirectory() || stat.isSymbolicLink()
+const isArchivable = (stat: Stats): boolean => stat.isFile() || stat.isDirectory() || stat.isSymbolicLink()
 
-function fail(error: unknown, path: Buffer): never {
-  throw errnoOf(error) === null ? error : fileError(error, path.toString())
+function throwFileError(error: unknown, path: Buffer): never {
+  throw getErrno(error) === null ? error : toFileError(error, path.toString())
 }

@@ -1,4 +1,4 @@
-// What the operating system says about a path or a disk, in the codes of the spec (§7.2). The only such mapping.
+// Maps operating system errors about files to the error codes of the spec (§7.2). The only such mapping in the agent.
 import { getSystemErrorMessage } from 'node:util'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 
@@ -11,28 +11,28 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   EISDIR: 'invalid_path',
   ELOOP: 'invalid_path',
   ENAMETOOLONG: 'invalid_path',
-  // Opening a socket, or a device nothing stands behind.
+  // Opening a socket, or a device file without a device.
   ENXIO: 'invalid_path',
   ENODEV: 'invalid_path',
 }
 
-/** The errno name of an error of the operating system (`ENOENT`), null for any other error. */
-export function errnoOf(error: unknown): string | null {
+/** The errno name of a system error (`ENOENT`), or null for any other error. */
+export function getErrno(error: unknown): string | null {
   if (!(error instanceof Error) || !('errno' in error) || !('code' in error)) return null
   return typeof error.code === 'string' ? error.code : null
 }
 
 /**
- * Names `path` in what went wrong with it. A full disk, a quota, a size limit or a failing disk is `exec_failed` with
- * the box's own words. What is no error of the operating system is returned as it came.
+ * Converts a system error to an ApiError whose message names `path`. An errno without a code of its own (a full disk, a
+ * quota, a file size limit, an I/O error) is `exec_failed` with the system's message. Other errors are returned unchanged.
  */
-export function fileError(error: unknown, path: string): unknown {
-  const errno = errnoOf(error)
+export function toFileError(error: unknown, path: string): unknown {
+  const errno = getErrno(error)
   if (errno === null) return error
-  const words = error instanceof Error && 'errno' in error ? describe(error.errno) : errno
-  return new ApiError(CODES[errno] ?? 'exec_failed', `${path}: ${words}.`, { cause: error })
+  const message = error instanceof Error && 'errno' in error ? describeErrno(error.errno) : errno
+  return new ApiError(CODES[errno] ?? 'exec_failed', `${path}: ${message}.`, { cause: error })
 }
 
-function describe(errno: unknown): string {
-  return typeof errno === 'number' && errno < 0 ? getSystemErrorMessage(errno) : 'it cannot be used'
+function describeErrno(errno: unknown): string {
+  return typeof errno === 'number' && errno < 0 ? getSystemErrorMessage(errno) : 'cannot be accessed'
 }

@@ -1,4 +1,4 @@
-// Small files inside JSON: GET and PUT /files.
+// GET and PUT /files: the content of small files inside JSON.
 import {
   type FileRead,
   type FileWritten,
@@ -11,52 +11,57 @@ import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { validate } from './input.ts'
 import { resolvePath } from './paths.ts'
-import { openForReading, readWhole } from './read.ts'
+import { openForReading, readEntireFile } from './read.ts'
 import { type WriteDeps, writeFile } from './write.ts'
 
-/** Reads a file of at most 1 MiB; base64 when its bytes are not valid UTF-8. */
-export async function readFile(query: unknown, { home }: { home: string }): Promise<FileRead> {
-  const wanted = resolvePath(home, validate(pathQuery, query).path)
-  const { path, handle, stat } = await openForReading(wanted)
+/** Reads a file of at most 1 MiB. Content that is not valid UTF-8 is base64-encoded. */
+export async function readInlineFile(query: unknown, { home }: { home: string }): Promise<FileRead> {
+  const requestedPath = resolvePath(home, validate(pathQuery, query).path)
+  const { path, handle, stat } = await openForReading(requestedPath)
   try {
     if (stat.isDirectory())
-      throw new ApiError('invalid_path', `${path} is a directory. GET /download gives it as a tar.`)
+      throw new ApiError(
+        'invalid_path',
+        `${path} is a directory. Use GET /download to get it as a tar archive.`,
+      )
     const bytes =
-      stat.size > LIMITS.inlineFileBytes ? null : await readWhole(handle, stat.size, LIMITS.inlineFileBytes)
+      stat.size > LIMITS.inlineFileBytes
+        ? null
+        : await readEntireFile(handle, stat.size, LIMITS.inlineFileBytes)
     if (bytes === null) {
-      throw new ApiError('payload_too_large', `${path} is larger than 1 MiB. GET /download streams it.`)
+      throw new ApiError('payload_too_large', `${path} is larger than 1 MiB. Use GET /download.`)
     }
     const mode = (stat.mode & 0o7777).toString(8).padStart(4, '0')
-    return { ok: true, type: 'file.read', path, size: bytes.length, mode, ...encode(bytes) }
+    return { ok: true, type: 'file.read', path, size: bytes.length, mode, ...encodeContent(bytes) }
   } finally {
     await handle.close()
   }
 }
 
-/** Writes at most 1 MiB of content; `invalid_request` for content that its encoding cannot mean. */
-export async function writeSmallFile(body: unknown, deps: WriteDeps): Promise<FileWritten> {
+/** Writes at most 1 MiB of content. Content that cannot be decoded is `invalid_request`. */
+export async function writeInlineFile(body: unknown, deps: WriteDeps): Promise<FileWritten> {
   const request = validate(writeFileRequest, body)
   const path = resolvePath(deps.home, request.path)
-  const bytes = decode(request)
+  const bytes = decodeContent(request)
   const limit = LIMITS.inlineFileBytes
   if (bytes.length > limit) {
     throw new ApiError(
       'payload_too_large',
-      'The content is larger than 1 MiB. PUT /upload takes up to 1 GiB.',
+      'The content is larger than 1 MiB. Use PUT /upload, which accepts up to 1 GiB.',
     )
   }
   const mode = request.mode === undefined ? undefined : parseFileMode(request.mode)
-  const written = await writeFile({ path, body: once(bytes), length: bytes.length, limit, mode }, deps)
+  const written = await writeFile({ path, body: toChunks(bytes), length: bytes.length, limit, mode }, deps)
   return { ok: true, type: 'file.written', ...written }
 }
 
-async function* once(bytes: Buffer) {
+async function* toChunks(bytes: Buffer) {
   yield bytes
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-function encode(bytes: Buffer): Pick<FileRead, 'encoding' | 'content'> {
+function encodeContent(bytes: Buffer): Pick<FileRead, 'encoding' | 'content'> {
   try {
     return { encoding: 'utf8', content: utf8.decode(bytes) }
   } catch {
@@ -64,13 +69,13 @@ function encode(bytes: Buffer): Pick<FileRead, 'encoding' | 'content'> {
   }
 }
 
-function decode({ content, encoding }: WriteFileRequest): Buffer {
+function decodeContent({ content, encoding }: WriteFileRequest): Buffer {
   if (encoding === 'base64') {
-    // Lines, as the base64 command writes them, are fine; anything else Buffer would drop without a word.
+    // Line breaks, as the base64 command writes them, are accepted. Buffer.from silently ignores other invalid characters.
     const text = content.replace(/\s+/g, '')
     if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return Buffer.from(text, 'base64')
-    throw new ApiError('invalid_request', 'content is not base64.')
+    throw new ApiError('invalid_request', 'content is not valid base64.')
   }
   if (content.isWellFormed()) return Buffer.from(content)
-  throw new ApiError('invalid_request', 'content holds half a surrogate pair, which UTF-8 cannot say.')
+  throw new ApiError('invalid_request', 'content contains an unpaired surrogate, which UTF-8 cannot encode.')
 }

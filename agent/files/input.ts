@@ -1,13 +1,13 @@
-// Validation of what a file request says, with the code that the spec gives each part (§7.2).
+// Validates file requests and picks the error code of the spec (§7.2).
 import type { z } from 'zod'
 import { ApiError } from '../../shared/errors.ts'
+import { validationMessage } from '../../shared/validation-message.ts'
 
-/** The value, or `invalid_path` when its path is missing or no string, `invalid_request` for everything else. */
+/** Throws `invalid_path` when the path is missing or not a string, `invalid_request` for every other fault. */
 export function validate<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
-  const parsed = schema.safeParse(value)
+  const parsed = schema.safeParse(value, { reportInput: true })
   if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
-  if (issue?.path[0] === 'path') throw new ApiError('invalid_path', 'Say which path, once.')
-  const field = issue?.path.join('.') ?? ''
-  throw new ApiError('invalid_request', field === '' ? issue?.message : `${field}: ${issue?.message}`)
+  const { issues } = parsed.error
+  const code = issues[0]?.path[0] === 'path' ? 'invalid_path' : 'invalid_request'
+  throw new ApiError(code, validationMessage(issues))
 }

@@ -1,49 +1,45 @@
-// The agent's file routes (spec §4.15): read and write small files as JSON, move large ones and folders as streams.
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import { type Clock, systemClock } from '../../shared/clock.ts'
+// The agent's file routes (spec §4.15): small files as JSON, large files and directories as streams.
+import type { FastifyInstance } from 'fastify'
+import { systemClock } from '../../shared/clock.ts'
+import type { FileDeps } from './deps.ts'
 import { download } from './download.ts'
-import { fileError } from './errors.ts'
-import { readFile, writeSmallFile } from './inline.ts'
-import { leftoverSweeper } from './staging.ts'
-import type { TransferDialer } from './transfer.ts'
+import { toFileError } from './errors.ts'
+import { readInlineFile, writeInlineFile } from './inline.ts'
+import { createTempFileSweeper } from './temp-file.ts'
 import { upload } from './upload.ts'
 
-export type FileDeps = {
-  /** Where relative paths begin; absolute. */
-  home: string
-  log: FastifyBaseLogger
-  transfers: TransferDialer
-  clock?: Clock
-}
-
-/** JSON around 1 MiB of content whose every byte may need a six-byte escape. */
+/** 1 MiB of content in JSON, where each byte may need a six-byte escape, plus the other fields. */
 const WRITE_BODY_BYTES = 8 * 1024 * 1024
 
-/** Mounts the routes. They throw ApiError; the app's error handler serialises it. */
+/** Registers the routes. Handlers throw ApiError; the app's error handler serialises it. */
 export async function fileRoutes(app: FastifyInstance, deps: FileDeps): Promise<void> {
-  const writes = { ...deps, sweep: leftoverSweeper(deps.clock ?? systemClock) }
-  // A HEAD made from these GETs would read the whole file to throw it away.
+  const writeDeps = { ...deps, sweepTempFiles: createTempFileSweeper(deps.clock ?? systemClock) }
+  // An automatic HEAD route would read the whole file and discard it.
   const noHead = { exposeHeadRoute: false }
 
-  app.get('/files', noHead, (request) => named(request.query, () => readFile(request.query, deps)))
-  app.put('/files', { bodyLimit: WRITE_BODY_BYTES }, (request) =>
-    named(request.body, () => writeSmallFile(request.body, writes)),
+  app.get('/files', noHead, (request) =>
+    withRequestPath(request.query, () => readInlineFile(request.query, deps)),
   )
-  app.get('/download', noHead, (request, reply) => named(request.query, () => download(request, reply, deps)))
+  app.put('/files', { bodyLimit: WRITE_BODY_BYTES }, (request) =>
+    withRequestPath(request.body, () => writeInlineFile(request.body, writeDeps)),
+  )
+  app.get('/download', noHead, (request, reply) =>
+    withRequestPath(request.query, () => download(request, reply, deps)),
+  )
   await app.register(async (scope) => {
-    // The bytes are whatever they are: no content type is parsed, the handler reads the request itself.
+    // Accept every content type unparsed: the handler reads the body from the raw request.
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
-    scope.put('/upload', (request) => named(request.query, () => upload(request, writes)))
+    scope.put('/upload', (request) => withRequestPath(request.query, () => upload(request, writeDeps)))
   })
 }
 
-/** Gives what the system says about a path the path that the caller sent. */
-async function named<T>(input: unknown, work: () => Promise<T>): Promise<T> {
+/** Converts system errors to ApiErrors that name the path as the caller sent it. */
+async function withRequestPath<T>(input: unknown, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     const path = typeof input === 'object' && input !== null && 'path' in input ? String(input.path) : ''
-    throw fileError(error, path)
+    throw toFileError(error, path)
   }
 }

@@ -1,18 +1,18 @@
-// The tar format, one 512-byte header at a time. In GNU's form, whose names are plain bytes: what npm's `tar` writes
-// cannot hold a name that is not UTF-8, and its packer fails on a file that grows or goes away meanwhile.
+// Encodes tar headers in the GNU format, whose names are raw bytes. npm's `tar` package cannot write names that are not
+// UTF-8, and its packer fails on a file that grows or is deleted while it is packed.
 
 const BLOCK = 512
 
-/** The two empty blocks that end an archive. */
-export const TAR_END = Buffer.alloc(2 * BLOCK)
+/** Two blocks of zeros. */
+export const END_OF_ARCHIVE = Buffer.alloc(2 * BLOCK)
 
 export type TarEntry = {
-  /** Relative, without a slash at the end. */
+  /** Relative, without a trailing slash. */
   name: Buffer
   type: 'file' | 'directory' | 'symlink' | 'link'
-  /** Where a symlink points, or the name of the entry that a hard link repeats. */
+  /** The target of a symlink, or the entry name that a hard link refers to. */
   target?: Buffer
-  /** Bytes that follow, padded to a block; 0 unless it is a file. */
+  /** Bytes of content after the header, without the padding; 0 unless the entry is a file. */
   size: number
   /** Permission bits. */
   mode: number
@@ -24,31 +24,31 @@ export type TarEntry = {
 
 const TYPES = { file: '0', link: '1', symlink: '2', directory: '5' } as const
 
-/** The zeros after `size` bytes of a file. */
-export const padding = (size: number): Buffer => Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK)
+/** The zeros that fill the last block after `size` bytes of content. */
+export const createPadding = (size: number): Buffer => Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK)
 
-/** What goes before the bytes of an entry. */
-export function tarHeader(entry: TarEntry): Buffer {
+/** The blocks before an entry's content: its header, preceded by long-name entries if needed. */
+export function encodeTarHeader(entry: TarEntry): Buffer {
   const name = entry.type === 'directory' ? Buffer.concat([entry.name, Buffer.from('/')]) : entry.name
   const target = entry.target ?? Buffer.alloc(0)
   const blocks: Buffer[] = []
-  if (target.length > 100) blocks.push(longName('K', target))
-  if (name.length > 100) blocks.push(longName('L', name))
-  blocks.push(block(name, TYPES[entry.type], entry, target))
+  if (target.length > 100) blocks.push(createLongNameEntry('K', target))
+  if (name.length > 100) blocks.push(createLongNameEntry('L', name))
+  blocks.push(createHeaderBlock(name, TYPES[entry.type], entry, target))
   return Buffer.concat(blocks)
 }
 
-/** A name that does not fit its field goes before the entry, as the content of one of its own. */
-function longName(type: 'K' | 'L', name: Buffer): Buffer {
+/** GNU extension: a name of more than 100 bytes is the content of a special entry before the real one. */
+function createLongNameEntry(type: 'K' | 'L', name: Buffer): Buffer {
   const size = name.length + 1
   const entry = { size, mode: 0, uid: 0, gid: 0, mtime: 0 }
-  const header = block(Buffer.from('././@LongLink'), type, entry, Buffer.alloc(0))
-  return Buffer.concat([header, name, Buffer.alloc(1), padding(size)])
+  const header = createHeaderBlock(Buffer.from('././@LongLink'), type, entry, Buffer.alloc(0))
+  return Buffer.concat([header, name, Buffer.alloc(1), createPadding(size)])
 }
 
-type Numbers = Pick<TarEntry, 'size' | 'mode' | 'uid' | 'gid' | 'mtime'>
+type NumericFields = Pick<TarEntry, 'size' | 'mode' | 'uid' | 'gid' | 'mtime'>
 
-function block(name: Buffer, type: string, numbers: Numbers, target: Buffer): Buffer {
+function createHeaderBlock(name: Buffer, type: string, numbers: NumericFields, target: Buffer): Buffer {
   const header = Buffer.alloc(BLOCK)
   name.copy(header, 0, 0, 100)
   writeNumber(header, 100, 8, numbers.mode)
@@ -56,7 +56,7 @@ function block(name: Buffer, type: string, numbers: Numbers, target: Buffer): Bu
   writeNumber(header, 116, 8, numbers.gid)
   writeNumber(header, 124, 12, numbers.size)
   writeNumber(header, 136, 12, Math.max(0, Math.floor(numbers.mtime)))
-  // The checksum is taken with its own field full of spaces.
+  // The checksum is computed with spaces in the checksum field.
   header.fill(' ', 148, 156)
   header.write(type, 156, 'latin1')
   target.copy(header, 157, 0, 100)
@@ -66,7 +66,7 @@ function block(name: Buffer, type: string, numbers: Numbers, target: Buffer): Bu
   return header
 }
 
-/** Octal, or big-endian binary with the top bit set when it does not fit. */
+/** Octal, or (GNU extension) big-endian binary with the top bit set when octal does not fit. */
 function writeNumber(header: Buffer, offset: number, length: number, value: number): void {
   const octal = value.toString(8)
   if (octal.length < length) {

@@ -1,57 +1,69 @@
-// Writing a file: all of it under its name, or the old one untouched.
+// Replaces or creates a file atomically: temporary file, fsync, rename. Overwrites in place where rename is impossible.
 import { constants, createReadStream, type Stats } from 'node:fs'
 import { access, chmod, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { errnoOf } from './errors.ts'
-import { existing, realTarget } from './paths.ts'
+import { getErrno } from './errors.ts'
+import { nullIfMissing, resolveWriteTarget } from './paths.ts'
 import { CHUNK_BYTES } from './read.ts'
-import { fill, openStaging, type Staging } from './staging.ts'
+import { createTempFile, type TempFile, writeBody } from './temp-file.ts'
 
-export type WriteDeps = { home: string; log: FastifyBaseLogger; sweep: (folder: string) => Promise<void> }
+export type WriteDeps = {
+  home: string
+  log: FastifyBaseLogger
+  sweepTempFiles: (dir: string) => Promise<void>
+}
 
-export type Write = {
-  /** Absolute; links in it are followed. */
+export type WriteOptions = {
+  /** Absolute. Symbolic links are followed. */
   path: string
   body: AsyncIterable<Buffer>
-  /** What the sender declared, in bytes: a body of another length is not written. */
+  /** The length that the sender declared, in bytes. A body of another length is rejected. */
   length: number | null
-  /** The most bytes it may have. */
+  /** Maximum size in bytes. */
   limit: number
-  /** Permission bits; without them those of the replaced file, else 0644 less the umask. */
+  /** Permission bits. Default: those of the replaced file; for a new file 0644 with the umask applied. */
   mode: number | undefined
 }
 
 /**
- * Replaces or creates a file with the body and returns its real path and size. Throws `payload_too_large`,
- * `invalid_request` for a body of the wrong length, `invalid_path` for what is no file, and errors of the system;
- * then the file is as it was.
+ * Replaces or creates a file with the body and returns its real path and its size in bytes. Throws `payload_too_large`,
+ * `invalid_request` for a body of the wrong length, `invalid_path` for a target that is not a regular file, and system
+ * errors. After an error the file is unchanged, unless overwriting it in place has failed.
  */
-export async function writeFile(write: Write, deps: WriteDeps): Promise<{ path: string; size: number }> {
-  const path = await realTarget(write.path)
-  const old = await existing(stat(path))
+export async function writeFile(
+  options: WriteOptions,
+  deps: WriteDeps,
+): Promise<{ path: string; size: number }> {
+  const path = await resolveWriteTarget(options.path)
+  const old = await nullIfMissing(stat(path))
   if (old !== null) await checkReplaceable(path, old)
-  const folder = dirname(path)
-  await deps.sweep(folder).catch((err) => deps.log.warn({ err, folder }, 'cannot look for leftover files'))
-  // Nobody else may read a private file while it is being written; a new one without a mode gets it from the umask.
-  const mode = write.mode === undefined && old === null ? 0o644 : 0o600
-  const staging = await openStaging(folder, mode).catch((error) => {
-    // A file can be writable in a folder that is not.
-    if (old !== null && CANNOT_RENAME.has(errnoOf(error) ?? '')) return openStaging(deps.home, mode)
+  const dir = dirname(path)
+  await deps
+    .sweepTempFiles(dir)
+    .catch((err) => deps.log.warn({ err, dir }, 'failed to remove stale temporary files'))
+  // 0600 keeps a private file unreadable for other users while it is written. A new file without a mode gets the default.
+  const mode = options.mode === undefined && old === null ? 0o644 : 0o600
+  const temp = await createTempFile(dir, mode).catch((error) => {
+    // A writable file can be in a directory that is not writable.
+    if (old !== null && REQUIRES_OVERWRITE.has(getErrno(error) ?? '')) return createTempFile(deps.home, mode)
     throw error
   })
   try {
-    const size = await fill(staging.handle, write.body, write.limit)
-    if (write.length !== null && size !== write.length) {
-      throw new ApiError('invalid_request', `The body ended after ${size} of ${write.length} bytes.`)
+    const size = await writeBody(temp.handle, options.body, options.limit)
+    if (options.length !== null && size !== options.length) {
+      throw new ApiError(
+        'invalid_request',
+        `The body has ${size} bytes, but ${options.length} were declared.`,
+      )
     }
-    await finish(staging, { path, old, mode: write.mode })
+    await commitWrite(temp, { path, old, mode: options.mode })
     return { path, size }
   } finally {
-    await staging.handle.close()
-    await rm(staging.path, { force: true })
+    await temp.handle.close()
+    await rm(temp.path, { force: true })
   }
 }
 
@@ -60,37 +72,46 @@ type Target = { path: string; old: Stats | null; mode: number | undefined }
 async function checkReplaceable(path: string, old: Stats): Promise<void> {
   if (old.isDirectory()) throw new ApiError('invalid_path', `${path} is a directory.`)
   if (!old.isFile()) throw new ApiError('invalid_path', `${path} is not a regular file.`)
-  // A rename asks only the folder: without this a read-only file would be replaced.
+  // rename() checks only the directory's permissions and would replace a read-only file.
   await access(path, constants.W_OK)
 }
 
 /**
- * The errors of a chown or rename that say that this file has to be written in place: a bind mount (EBUSY, EXDEV),
- * another user's file in a sticky folder or in ours (EPERM, EACCES), an owner this user namespace does not know
- * (EINVAL), a folder mounted read-only, a file system without rename.
+ * Errors of creating a temporary file, chown or rename after which the file is overwritten in place: a bind mount (EBUSY,
+ * EXDEV), another user's file in a sticky directory or a directory that is not writable (EPERM, EACCES), an owner that
+ * is unknown in this user namespace (EINVAL), a directory mounted read-only (EROFS), a file system without rename.
  */
-const CANNOT_RENAME = new Set(['EBUSY', 'EXDEV', 'EPERM', 'EACCES', 'EINVAL', 'EROFS', 'ENOSYS', 'ENOTSUP'])
+const REQUIRES_OVERWRITE = new Set([
+  'EBUSY',
+  'EXDEV',
+  'EPERM',
+  'EACCES',
+  'EINVAL',
+  'EROFS',
+  'ENOSYS',
+  'ENOTSUP',
+])
 
-async function finish(staging: Staging, target: Target): Promise<void> {
+async function commitWrite(temp: TempFile, target: Target): Promise<void> {
   const { old } = target
-  const inFolder = dirname(staging.path) === dirname(target.path)
-  // Other names of a hard-linked file must see the new content too.
-  if (old !== null && (old.nlink > 1 || !inFolder)) return overwrite(staging.path, target)
-  await staging.handle.sync()
+  const isSameDir = dirname(temp.path) === dirname(target.path)
+  // All names of a hard-linked file must get the new content.
+  if (old !== null && (old.nlink > 1 || !isSameDir)) return overwrite(temp.path, target)
+  await temp.handle.sync()
   try {
-    await replace(staging, target)
+    await replace(temp, target)
   } catch (error) {
-    if (old === null || !CANNOT_RENAME.has(errnoOf(error) ?? '')) throw error
-    return overwrite(staging.path, target)
+    if (old === null || !REQUIRES_OVERWRITE.has(getErrno(error) ?? '')) throw error
+    return overwrite(temp.path, target)
   }
-  await syncFolder(dirname(target.path))
+  await syncDirectory(dirname(target.path))
 }
 
-async function replace({ path, handle }: Staging, target: Target): Promise<void> {
+async function replace({ path, handle }: TempFile, target: Target): Promise<void> {
   const { old } = target
   const own = await handle.stat()
   if (old !== null && (old.uid !== own.uid || old.gid !== own.gid)) await handle.chown(old.uid, old.gid)
-  // After the chown, which clears the set-user-id bits.
+  // chmod after chown: chown clears the set-user-ID and set-group-ID bits.
   const mode = target.mode ?? (old === null ? undefined : old.mode & 0o7777)
   if (mode !== undefined) await handle.chmod(mode)
   await handle.close()
@@ -99,20 +120,23 @@ async function replace({ path, handle }: Staging, target: Target): Promise<void>
 
 let lastOverwrite: Promise<unknown> = Promise.resolve()
 
-/** In place, one after the other: two at once would mix their bytes. Only here can a full disk hurt the old file. */
-function overwrite(from: string, target: Target): Promise<void> {
-  const done = lastOverwrite.then(() => copyInto(from, target))
-  // The caller gets the failure; the next one in line only waits.
-  lastOverwrite = done.catch(() => undefined)
-  return done
+/**
+ * Overwrites in place, one file at a time: concurrent writers would mix their bytes. The only path on which a full disk
+ * can damage the old file.
+ */
+function overwrite(source: string, target: Target): Promise<void> {
+  const result = lastOverwrite.then(() => copyInto(source, target))
+  // The caller handles the error; the next overwrite only waits.
+  lastOverwrite = result.catch(() => undefined)
+  return result
 }
 
-async function copyInto(from: string, { path, mode }: Target): Promise<void> {
+async function copyInto(source: string, { path, mode }: Target): Promise<void> {
   const handle = await open(path, constants.O_WRONLY | constants.O_NOFOLLOW)
   try {
-    const size = await fill(
+    const size = await writeBody(
       handle,
-      createReadStream(from, { highWaterMark: CHUNK_BYTES }),
+      createReadStream(source, { highWaterMark: CHUNK_BYTES }),
       LIMITS.transferBytes,
     )
     await handle.truncate(size)
@@ -123,13 +147,13 @@ async function copyInto(from: string, { path, mode }: Target): Promise<void> {
   if (mode !== undefined) await chmod(path, mode)
 }
 
-/** Makes the rename itself survive a power cut. */
-async function syncFolder(folder: string): Promise<void> {
+/** Makes the rename durable across a power failure. */
+async function syncDirectory(dir: string): Promise<void> {
   try {
-    const handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY)
+    const handle = await open(dir, constants.O_RDONLY | constants.O_DIRECTORY)
     await handle.sync().finally(() => handle.close())
   } catch (error) {
-    // A folder that may be written but not read, or a file system that cannot: the file is there all the same.
-    if (!['EACCES', 'EPERM', 'EINVAL', 'ENOTSUP'].includes(errnoOf(error) ?? '')) throw error
+    // The directory is not readable, or the file system cannot sync directories. The write has succeeded anyway.
+    if (!['EACCES', 'EPERM', 'EINVAL', 'ENOTSUP'].includes(getErrno(error) ?? '')) throw error
   }
 }

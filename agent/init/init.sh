@@ -1,71 +1,71 @@
 #!/bin/sh
-# The init of a box: keeps the agent (its arguments) running, and as pid 1 reaps what the box leaves behind.
-# It is a shell and nothing more, so that it is the last process the kernel would think of when memory runs out.
+# The init process of a box: runs the agent (its arguments), restarts it when it exits, and reaps orphans as pid 1.
+# A plain shell, because the kernel's OOM killer prefers large processes: init is the last one it would choose.
 
 cd "$HOME" || exit 1
-agent=
+agent_pid=
 stopping=
 
 stop() {
-  # A second TERM must not reach the agent as "now": it is told once.
+  # Forward only the first TERM, so that a second one does not interrupt the agent's shutdown.
   [ -z "$stopping" ] || return 0
   stopping=1
   if [ $$ -eq 1 ]; then
-    # Pid 1 of a namespace: -1 is every other process of the box and nothing else.
+    # As pid 1 of a PID namespace, -1 means every other process of the box, and no process outside it.
     kill -TERM -1 2>/dev/null
-  elif [ -n "$agent" ]; then
-    kill -TERM "$agent" 2>/dev/null
+  elif [ -n "$agent_pid" ]; then
+    kill -TERM "$agent_pid" 2>/dev/null
   fi
 }
 trap stop TERM
 trap '' HUP INT
 
-uptime_seconds() {
-  read -r up _ </proc/uptime
-  up=${up%.*}
+read_uptime() {
+  read -r uptime _ </proc/uptime
+  uptime=${uptime%.*}
 }
 
-# A first death is mended at once; a crash loop is slowed down.
-pause=0
-lengthen_pause() {
-  case $pause in
-    0) pause=0.2 ;;
-    0.2) pause=0.5 ;;
-    0.5) pause=1 ;;
-    1) pause=2 ;;
-    *) pause=5 ;;
+# Exponential backoff: restart immediately after the first exit, slow down a crash loop.
+delay=0
+increase_delay() {
+  case $delay in
+    0) delay=0.2 ;;
+    0.2) delay=0.5 ;;
+    0.5) delay=1 ;;
+    1) delay=2 ;;
+    *) delay=5 ;;
   esac
 }
 
 while [ -z "$stopping" ]; do
-  uptime_seconds
-  started=$up
+  read_uptime
+  started=$uptime
   PATH="$HOME/.local/bin:$PATH" "$@" &
-  agent=$!
-  # TERM between the test above and the line before this one found no agent to tell.
-  [ -z "$stopping" ] || kill -TERM "$agent" 2>/dev/null
-  # A trapped signal ends `wait` early, with the agent still there.
+  agent_pid=$!
+  # A TERM between the loop condition and the assignment above was not forwarded.
+  [ -z "$stopping" ] || kill -TERM "$agent_pid" 2>/dev/null
+  # A trapped signal interrupts `wait` while the agent is still running.
   status=129
-  while [ "$status" -gt 128 ] && kill -0 "$agent" 2>/dev/null; do
-    wait "$agent"
+  while [ "$status" -gt 128 ] && kill -0 "$agent_pid" 2>/dev/null; do
+    wait "$agent_pid"
     status=$?
   done
-  agent=
+  agent_pid=
   [ -z "$stopping" ] || break
-  uptime_seconds
-  lived=$((up - started))
-  [ "$lived" -lt 10 ] || pause=0
-  echo "init: the agent ended with status $status after $lived s; starting it again in $pause s" >&2
-  sleep "$pause" &
+  read_uptime
+  runtime=$((uptime - started))
+  [ "$runtime" -lt 10 ] || delay=0
+  echo "init: agent exited with status $status after $runtime s; restarting in $delay s" >&2
+  sleep "$delay" &
   wait $!
-  lengthen_pause
+  increase_delay
 done
 
-# The end of pid 1 is SIGKILL for everything else in the namespace: give it the time to end by itself.
+# When pid 1 exits, the kernel sends SIGKILL to all processes in the namespace: let them exit by themselves first.
 if [ $$ -eq 1 ]; then
-  tries=0
-  while kill -0 -1 2>/dev/null && [ $tries -lt 100 ]; do
+  attempts=0
+  while kill -0 -1 2>/dev/null && [ $attempts -lt 100 ]; do
     sleep 0.05
-    tries=$((tries + 1))
+    attempts=$((attempts + 1))
   done
 fi

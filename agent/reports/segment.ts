@@ -1,4 +1,4 @@
-// One file of the spool: a run of report lines with consecutive numbers, the first of them in the file's name.
+// One file of the spool: report lines with consecutive sequence numbers. The file name is the first number.
 import { open, readFile, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -7,38 +7,38 @@ export type Segment = {
   readonly firstSeq: number
   /** firstSeq - 1 while empty. */
   lastSeq: number
-  /** Bytes that are on the disk for sure. Whatever lies behind them is not there. */
+  /** Length of the complete lines. Anything after it in the file is ignored. */
   bytes: number
-  /** So many of them are acknowledged. Of a segment that is written to; the others are deleted then. */
+  /** How many of these bytes are acknowledged. 0 except in the last segment: other acknowledged segments are deleted. */
   acked: number
 }
 
 const NAME = /^([0-9]{16})\.ndjson$/
 const NEWLINE = 10
 
-export function newSegment(folder: string, firstSeq: number): Segment {
-  const path = join(folder, `${String(firstSeq).padStart(16, '0')}.ndjson`)
+export function createSegment(dir: string, firstSeq: number): Segment {
+  const path = join(dir, `${String(firstSeq).padStart(16, '0')}.ndjson`)
   return { path, firstSeq, lastSeq: firstSeq - 1, bytes: 0, acked: 0 }
 }
 
-/** The first number of a segment by its file's name, or null for another file. */
-export function segmentNumber(name: string): number | null {
+/** Returns the first sequence number of a segment file, or null for the name of another file. */
+export function parseSegmentName(name: string): number | null {
   const digits = NAME.exec(name)?.[1]
   return digits === undefined ? null : Number(digits)
 }
 
 /**
- * What a file holds: its lines up to the first that is torn, not JSON or not the next of this epoch. The rest,
- * which a kill or a power cut left half written, is cut off.
+ * Reads a segment file and truncates it before the first line that is incomplete, not JSON, or not the next number of this
+ * epoch. Such lines are left by a kill or a power failure during a write.
  */
-export async function recoverSegment(folder: string, firstSeq: number, epoch: string): Promise<Segment> {
-  const segment = newSegment(folder, firstSeq)
+export async function recoverSegment(dir: string, firstSeq: number, epoch: string): Promise<Segment> {
+  const segment = createSegment(dir, firstSeq)
   const content = await readFile(segment.path)
   for (;;) {
     const newline = content.indexOf(NEWLINE, segment.bytes)
     if (newline === -1) break
     const line = content.toString('utf8', segment.bytes, newline)
-    if (!isNext(line, epoch, segment.lastSeq + 1)) break
+    if (!isExpectedLine(line, epoch, segment.lastSeq + 1)) break
     segment.lastSeq += 1
     segment.bytes = newline + 1
   }
@@ -46,7 +46,7 @@ export async function recoverSegment(folder: string, firstSeq: number, epoch: st
   return segment
 }
 
-function isNext(line: string, epoch: string, seq: number): boolean {
+function isExpectedLine(line: string, epoch: string, seq: number): boolean {
   try {
     const parsed = JSON.parse(line) as { epoch?: unknown; seq?: unknown } | null
     return parsed?.epoch === epoch && parsed.seq === seq
@@ -55,7 +55,10 @@ function isNext(line: string, epoch: string, seq: number): boolean {
   }
 }
 
-/** Whole lines from `offset`, about `maxBytes` of them but at least one. Null when the file is gone. */
+/**
+ * Reads complete lines from `offset`: up to `maxBytes`, or a single line if the first is longer. Null when the file was
+ * deleted, empty when it has no complete line there.
+ */
 export async function readLines(segment: Segment, offset: number, maxBytes: number): Promise<Buffer | null> {
   const handle = await open(segment.path, 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
@@ -64,11 +67,11 @@ export async function readLines(segment: Segment, offset: number, maxBytes: numb
   if (handle === null) return null
   try {
     for (let size = maxBytes; ; size *= 2) {
-      const wanted = Math.min(size, segment.bytes - offset)
-      const { buffer, bytesRead } = await handle.read(Buffer.alloc(wanted), 0, wanted, offset)
+      const length = Math.min(size, segment.bytes - offset)
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, offset)
       const end = buffer.lastIndexOf(NEWLINE, bytesRead - 1)
       if (bytesRead > 0 && end !== -1) return buffer.subarray(0, end + 1)
-      if (wanted < size) return Buffer.alloc(0)
+      if (length < size) return Buffer.alloc(0)
     }
   } finally {
     await handle.close()

@@ -1,48 +1,52 @@
-// Reports on the box's disk until the coordinator has committed them: appended, read by cursors, deleted on ack.
+// Spool of reports on the box's disk: appended, read by cursors, deleted after the coordinator has committed them.
 import { mkdir, readdir, unlink } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import type { DurableReport, ReportAck } from '../../shared/api/reports.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
 import type { StateFile } from '../state.ts'
-import { openFile, type SpoolFile } from './file.ts'
-import { createNews } from './news.ts'
-import { newSegment, readLines, recoverSegment, type Segment, segmentNumber } from './segment.ts'
+import { createSegment, parseSegmentName, readLines, recoverSegment, type Segment } from './segment.ts'
+import { createSpoolFile, type SpoolFile } from './spool-file.ts'
+import { createSpoolNotifier } from './spool-notifier.ts'
 
 export type SpoolOptions = {
-  folder: string
+  dir: string
   state: StateFile
   log: Logger
-  /** Of this boot of the machine. After another boot, numbers that a power cut may have swallowed are passed over. */
+  /**
+   * The machine's boot id. After a reboot the spool skips sequence numbers, because the reports with the last numbers may
+   * have been sent and then lost in a power failure.
+   */
   bootId?: string
-  /** The most the spool holds: beyond it the oldest segment is given up. */
+  /** Maximum size of the spool; beyond it the oldest segment is evicted. Default: 64 MiB. */
   maxBytes?: number
+  /** A new segment is started after this size. Default: 1 MiB. */
   segmentBytes?: number
 }
 
-/** A reader's place: the number of a segment's first report, and the bytes of it already read. */
+/** A read position: the first sequence number of a segment, and the offset in its file. */
 export type Cursor = { firstSeq: number; offset: number }
-export const START: Cursor = { firstSeq: 0, offset: 0 }
+export const START_CURSOR: Cursor = { firstSeq: 0, offset: 0 }
 
 export type Spool = {
   readonly epoch: string
-  /** Resolves when the report is on the disk. Rejects when it cannot be kept (disk full, too long, closed). */
+  /** Resolves when the report is on disk. Rejects when it cannot be stored (disk full, report too long, spool closed). */
   append(report: DurableReport): Promise<void>
   /**
-   * The cheap way: in the page cache when it returns, which a killed agent survives and a power cut may not, and told
-   * a little later, together with what else comes. Throws when it cannot be kept.
+   * Appends without a sync: the report survives a kill of the agent, but not always a power failure. Readers are notified
+   * after a short delay, so that several reports are sent together. Throws when the report cannot be stored.
    */
-  note(report: DurableReport): void
-  /** Bytes that wait for their acknowledgement. */
-  size(): number
-  /** What is not worth a report's place is held back above this size. */
-  readonly roomBytes: number
-  /** Resolves when there is room, now or after an acknowledgement; rejects when the signal aborts. */
-  room(signal: AbortSignal): Promise<void>
-  /** Lines (see reportLine) after the cursor, and the cursor after them; null when there are none now. */
+  appendUnsynced(report: DurableReport): void
+  /** Bytes that are not acknowledged yet. */
+  pendingBytes(): number
+  /** Writers of optional reports should wait while pendingBytes() is above this. */
+  readonly highWaterMark: number
+  /** Resolves when pendingBytes() is at most `highWaterMark`. Rejects when the signal aborts. */
+  waitForSpace(signal: AbortSignal): Promise<void>
+  /** Lines (see reportLine) after the cursor, and the cursor after them. Null when there are none yet. */
   read(cursor: Cursor): Promise<{ lines: Buffer; next: Cursor } | null>
-  /** Resolves after the next report, after a noted one a little later; rejects when the signal aborts. */
-  appended(signal: AbortSignal): Promise<void>
-  /** Forgets reports up to the number; false when the acknowledgement is for another spool. */
+  /** Resolves after the next append, with a short delay for an unsynced one. Rejects when the signal aborts. */
+  waitForReport(signal: AbortSignal): Promise<void>
+  /** Discards reports up to the number. Resolves to false when the acknowledgement is for another spool. */
   acknowledge(ack: ReportAck): Promise<boolean>
   close(): Promise<void>
 }
@@ -51,38 +55,39 @@ const MiB = 1024 * 1024
 /** A few long lines, or hundreds of short ones. */
 const READ_BYTES = 256 * 1024
 /**
- * The file that is written to is deleted only beyond this: one made, one deleted and a number remembered for every few
- * reports is most of what a spool asks of a disk. After a kill as much is told again, which the coordinator takes once.
+ * The last segment is deleted only when it is larger than this. Otherwise creating a file, deleting it and updating the
+ * state file for every few reports would be most of the spool's disk I/O. After a kill, up to this many bytes of
+ * acknowledged reports are sent again; the coordinator ignores duplicates.
  */
-const KEPT_BYTES = 64 * 1024
-/** Above all that could have been written in the last seconds before a power cut. */
-const PASSED_OVER = 1_000_000
+const MIN_DELETE_BYTES = 64 * 1024
+/** More reports than the agent can write in the last seconds before a power failure. */
+const SKIPPED_AFTER_REBOOT = 1_000_000
 
-/** Eight commands at once with 1 MiB of each stream, as base64, have room twice over. */
+/** Twice the size of eight concurrent commands with 1 MiB of each stream, base64-encoded. */
 const MAX_BYTES = 64 * MiB
 
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
-  const { folder, state, log, bootId, maxBytes = MAX_BYTES, segmentBytes = MiB } = options
+  const { dir, state, log, bootId, maxBytes = MAX_BYTES, segmentBytes = MiB } = options
   const { epoch } = state.data
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const segments = await recover(folder, epoch, log)
-  const news = createNews()
+  await mkdir(dir, { recursive: true, mode: 0o700 })
+  const segments = await recoverSegments(dir, epoch, log)
+  const notifier = createSpoolNotifier()
   let lastSeq = Math.max(state.data.ackedSeq, segments.at(-1)?.lastSeq ?? 0)
   if (bootId !== undefined && bootId !== state.data.bootId) {
-    if (state.data.bootId !== undefined) lastSeq += PASSED_OVER
+    if (state.data.bootId !== undefined) lastSeq += SKIPPED_AFTER_REBOOT
     await state.update({ bootId })
   }
-  const roomBytes = maxBytes / 2
-  let size = segments.reduce((sum, segment) => sum + segment.bytes, 0)
-  let acked = state.data.ackedSeq
-  /** Of the last segment. */
+  const highWaterMark = maxBytes / 2
+  let pendingBytes = segments.reduce((sum, segment) => sum + segment.bytes, 0)
+  let ackedSeq = state.data.ackedSeq
+  /** The open file of the last segment. */
   let file: SpoolFile | null = null
   let closed = false
-  // Acknowledging, giving up and closing take turns. Appending needs none: it is done when it returns.
-  let turn: Promise<unknown> = Promise.resolve()
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const result = turn.then(work)
-    turn = result.catch(() => undefined)
+  // Acknowledge, evict and close run one at a time. Appending is synchronous and needs no lock.
+  let lastTask: Promise<unknown> = Promise.resolve()
+  const runExclusive = <T>(task: () => Promise<T>): Promise<T> => {
+    const result = lastTask.then(task)
+    lastTask = result.catch(() => undefined)
     return result
   }
 
@@ -92,130 +97,135 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   }
 
   /** The segment to append to, with its file. */
-  function active(): { segment: Segment; open: SpoolFile } {
+  function openActiveSegment(): { segment: Segment; openFile: SpoolFile } {
     const last = segments.at(-1)
-    if (last !== undefined && file !== null && last.bytes < segmentBytes) return { segment: last, open: file }
-    // What follows must not be on the disk without what came before.
-    file?.sync().catch((err: unknown) => log.error({ err }, 'a part of the spool could not be synced'))
+    if (last !== undefined && file !== null && last.bytes < segmentBytes)
+      return { segment: last, openFile: file }
+    // A later report must not reach the disk before an earlier one.
+    file?.sync().catch((err: unknown) => log.error({ err }, 'failed to sync a spool segment'))
     closeFile()
-    const segment = newSegment(folder, lastSeq + 1)
-    file = openFile(segment.path)
+    const segment = createSegment(dir, lastSeq + 1)
+    file = createSpoolFile(segment.path)
     segments.push(segment)
-    return { segment, open: file }
+    return { segment, openFile: file }
   }
 
-  async function remove(segment: Segment): Promise<void> {
+  async function removeSegment(segment: Segment): Promise<void> {
     segments.splice(segments.indexOf(segment), 1)
-    size -= segment.bytes - segment.acked
+    pendingBytes -= segment.bytes - segment.acked
     await unlink(segment.path)
   }
 
-  /** Deletes what is acknowledged, but for a last segment of up to `kept` bytes. */
-  async function forget(kept: number): Promise<void> {
+  /** Deletes acknowledged segments, except an open last segment of up to `minDeleteBytes`. */
+  async function deleteAcknowledged(minDeleteBytes: number): Promise<void> {
     const last = segments.at(-1)
-    const done = segments.filter(({ lastSeq }) => lastSeq <= acked)
-    if (last !== undefined && file !== null && done.includes(last) && last.bytes <= kept) {
-      done.pop()
-      size -= last.bytes - last.acked
+    const acknowledged = segments.filter(({ lastSeq }) => lastSeq <= ackedSeq)
+    if (last !== undefined && file !== null && acknowledged.includes(last) && last.bytes <= minDeleteBytes) {
+      acknowledged.pop()
+      pendingBytes -= last.bytes - last.acked
       last.acked = last.bytes
     }
-    if (done.length === 0) return
-    // First remembered, then deleted: else numbers could be given out twice.
-    await state.update({ ackedSeq: acked })
-    for (const segment of done) {
+    if (acknowledged.length === 0) return
+    // Store the number before deleting the files: a crash in between must not cause numbers to be assigned twice.
+    await state.update({ ackedSeq })
+    for (const segment of acknowledged) {
       if (segment === segments.at(-1)) closeFile()
-      await remove(segment)
+      await removeSegment(segment)
     }
   }
 
-  async function dropOldest(): Promise<void> {
+  async function evictOldest(): Promise<void> {
     for (const segment of segments.slice(0, -1)) {
-      if (size <= maxBytes) return
+      if (pendingBytes <= maxBytes) return
       const dropped = segment.lastSeq - segment.firstSeq + 1
       log.error(
         { dropped, from: segment.firstSeq, to: segment.lastSeq },
-        'reports given up: the spool is full',
+        'spool is full; discarded the oldest reports',
       )
-      await remove(segment)
+      await removeSegment(segment)
     }
   }
 
-  /** In the page cache when it returns. */
-  function write(report: DurableReport): SpoolFile {
+  /** Writes the report to the page cache and returns the file, so that the caller can sync it. */
+  function writeReport(report: DurableReport): SpoolFile {
     if (closed) throw new Error('the spool is closed')
     const text = JSON.stringify(report)
     const line = Buffer.from(`{"type":"report","epoch":"${epoch}","seq":${lastSeq + 1},"report":${text}}\n`)
     if (line.length > TUNNEL_LIMITS.reportBytes) {
       throw new Error(`a report of type ${report.type} is too long`)
     }
-    const { segment, open } = active()
-    // Half written when it fails: that lies behind segment.bytes, where the next one goes and no reader looks.
-    open.write(line, segment.bytes)
+    const { segment, openFile } = openActiveSegment()
+    // After a partial write `segment.bytes` is unchanged: readers ignore the partial line and the next write replaces it.
+    openFile.write(line, segment.bytes)
     segment.bytes += line.length
-    size += line.length
+    pendingBytes += line.length
     lastSeq += 1
     segment.lastSeq = lastSeq
-    if (size > maxBytes) inTurn(dropOldest).catch((err: unknown) => log.error({ err }, 'the spool is stuck'))
-    return open
+    if (pendingBytes > maxBytes) {
+      runExclusive(evictOldest).catch((err: unknown) =>
+        log.error({ err }, 'failed to discard the oldest reports'),
+      )
+    }
+    return openFile
   }
 
   return {
     epoch,
-    roomBytes,
+    highWaterMark,
     async append(report) {
-      await write(report).sync()
-      news.tellAppended(true)
+      await writeReport(report).sync()
+      notifier.notifyAppended(true)
     },
-    note(report) {
-      write(report)
-      news.tellAppended(false)
+    appendUnsynced(report) {
+      writeReport(report)
+      notifier.notifyAppended(false)
     },
-    size: () => size,
-    room: (signal) => news.room(signal, () => size <= roomBytes),
+    pendingBytes: () => pendingBytes,
+    waitForSpace: (signal) => notifier.waitForSpace(signal, () => pendingBytes <= highWaterMark),
     async read(cursor) {
       for (const segment of [...segments]) {
         if (segment.firstSeq < cursor.firstSeq) continue
         const offset = Math.max(segment.acked, segment.firstSeq === cursor.firstSeq ? cursor.offset : 0)
         if (offset >= segment.bytes) continue
         const lines = await readLines(segment, offset, READ_BYTES)
-        // Acknowledged or given up while we looked.
+        // The segment was acknowledged or evicted during the read.
         if (lines === null || lines.length === 0) continue
         return { lines, next: { firstSeq: segment.firstSeq, offset: offset + lines.length } }
       }
       return null
     },
-    appended: news.appended,
+    waitForReport: notifier.waitForReport,
     acknowledge: (ack) =>
-      inTurn(async () => {
+      runExclusive(async () => {
         if (ack.epoch !== epoch || ack.seq > lastSeq) return false
-        if (ack.seq <= acked) return true
-        acked = ack.seq
-        await forget(KEPT_BYTES)
-        if (size <= roomBytes) news.tellRoom()
+        if (ack.seq <= ackedSeq) return true
+        ackedSeq = ack.seq
+        await deleteAcknowledged(MIN_DELETE_BYTES)
+        if (pendingBytes <= highWaterMark) notifier.notifySpace()
         return true
       }),
     close: () =>
-      inTurn(async () => {
+      runExclusive(async () => {
         closed = true
-        // Else the next agent tells it again.
-        await forget(0).catch((err: unknown) =>
-          log.error({ err }, 'what is acknowledged could not be deleted'),
+        // Otherwise the next agent process would send these reports again.
+        await deleteAcknowledged(0).catch((err: unknown) =>
+          log.error({ err }, 'failed to delete acknowledged reports'),
         )
         closeFile()
       }),
   }
 }
 
-async function recover(folder: string, epoch: string, log: Logger): Promise<Segment[]> {
+async function recoverSegments(dir: string, epoch: string, log: Logger): Promise<Segment[]> {
   const segments: Segment[] = []
-  const numbers = (await readdir(folder)).map(segmentNumber).filter((number) => number !== null)
+  const numbers = (await readdir(dir)).map(parseSegmentName).filter((number) => number !== null)
   for (const number of numbers.sort((a, b) => a - b)) {
-    const segment = await recoverSegment(folder, number, epoch)
+    const segment = await recoverSegment(dir, number, epoch)
     if (segment.bytes > 0) {
       segments.push(segment)
       continue
     }
-    log.warn({ path: segment.path }, 'a file of the spool holds no report of this epoch')
+    log.warn({ path: segment.path }, 'deleting a spool segment that has no report of this epoch')
     await unlink(segment.path)
   }
   return segments

@@ -24,7 +24,7 @@ export type DialOptions = {
 }
 
 /** Why an attempt or a connection ended. `status` is the HTTP status of a refusal. */
-export type Ending = { reason: string; status?: number; reconnectAfterMs?: number }
+export type Disconnect = { reason: string; status?: number; reconnectAfterMs?: number }
 
 export type Connection = {
   /** The bytes of the tunnel's HTTP/2. */
@@ -34,10 +34,10 @@ export type Connection = {
   /** Says goodbye and ends; `terminate` ends at once. */
   close(): void
   terminate(reason: string): void
-  ended: Promise<Ending>
+  closed: Promise<Disconnect>
 }
 
-export type DialResult = { connection: Connection } | { refused: Ending }
+export type DialResult = { connection: Connection } | { refused: Disconnect }
 
 /** The largest message taken from the coordinator: HTTP/2 frames are cut to 256 KiB, and travel a few together. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
@@ -90,7 +90,7 @@ export function dial(options: DialOptions, signal: AbortSignal): Promise<DialRes
 function openConnection(ws: WebSocket, bytesRead: () => number): Connection {
   const duplex = websocketDuplex(ws)
   let endedBy: string | undefined
-  const ended = new Promise<Ending>((resolve) => {
+  const ended = new Promise<Disconnect>((resolve) => {
     duplex.once('error', (error) => {
       endedBy ??= error.message
     })
@@ -111,7 +111,7 @@ function openConnection(ws: WebSocket, bytesRead: () => number): Connection {
       endedBy ??= reason
       ws.terminate()
     },
-    ended,
+    closed: ended,
   }
 }
 

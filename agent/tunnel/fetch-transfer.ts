@@ -15,11 +15,11 @@ const END_OF_HEAD = Buffer.from('\r\n\r\n')
 
 /**
  * The body in pieces, each out of use once the next one is asked for. Throws when the answer is not 200 with a body of
- * exactly this length, and when the body ends early. `drop` ends the connection, whatever has become of it.
+ * exactly this length, and when the body ends early. `release` destroys the connection in any state.
  */
 export function fetchTransfer({ url, headers, length, blockBytes, idleMs }: Fetch): {
   chunks: AsyncGenerator<Buffer, void, undefined>
-  drop(): void
+  release(): void
 } {
   const { socket, blocks } = connectBlockReader(url, blockBytes)
   socket.setTimeout(idleMs, () => socket.destroy(new Error('nothing moved on the transfer')))
@@ -43,7 +43,7 @@ export function fetchTransfer({ url, headers, length, blockBytes, idleMs }: Fetc
     }
     if (inHead || missing > 0) throw new Error('the connection ended early')
   }
-  return { chunks: chunks(), drop: () => socket.destroy() }
+  return { chunks: chunks(), release: () => socket.destroy() }
 }
 
 /** Where the body begins in the first block. */

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { BOX_HEADER, TRANSFER_PATH } from '../../shared/protocol.ts'
 import { CHUNK_BYTES } from '../files/read.ts'
-import type { TransferDialer } from '../files/transfer.ts'
+import type { TransferDialer } from '../files/transfer-dialer.ts'
 import { fetchTransfer } from './fetch-transfer.ts'
 import { inBlocks } from './in-blocks.ts'
 
@@ -47,9 +47,9 @@ export function createTransferDialer(options: TransferDialerOptions): TransferDi
       request.end()
       const response = await head(request)
       if (response.statusCode !== 200) throw refused(response)
-      return { chunks: inBlocks(response, CHUNK_BYTES), drop: () => response.destroy() }
+      return { chunks: inBlocks(response, CHUNK_BYTES), release: () => response.destroy() }
     },
-    async bring(id: string, headers: Record<string, string>, body: AsyncIterable<Buffer>) {
+    async send(id: string, headers: Record<string, string>, body: AsyncIterable<Buffer>) {
       // An error before pipeline listens would be nobody's; pipeline finds it all the same.
       if (body instanceof Readable) body.on('error', () => undefined)
       const request = await dial('PUT', id, headers).catch((error: unknown) => {

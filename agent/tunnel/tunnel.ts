@@ -3,9 +3,9 @@ import type { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
-import { checkPulse, LIVENESS, type LivenessSettings, newPulse } from '../../shared/liveness.ts'
+import { checkLiveness, LIVENESS, type LivenessSettings, newLivenessState } from '../../shared/liveness.ts'
 import { type BackoffSettings, backoffMs, slowRetryMs } from './backoff.ts'
-import { type Connection, dial, type Ending } from './dial.ts'
+import { type Connection, dial, type Disconnect } from './dial.ts'
 
 export type AgentTunnelOptions = {
   boxId: string
@@ -64,7 +64,7 @@ async function keepConnected(options: AgentTunnelOptions, signal: AbortSignal): 
 
 /** Exported for its tests: how long to wait after an ending. */
 export function retryDelay(
-  ending: Ending,
+  ending: Disconnect,
   failures: number,
   backoff: BackoffSettings,
   random: () => number,
@@ -79,7 +79,7 @@ async function connectOnce(
   signal: AbortSignal,
   random: () => number,
   clock: Clock,
-): Promise<{ ending: Ending; connectedMs: number }> {
+): Promise<{ ending: Disconnect; connectedMs: number }> {
   let url: string
   let token: string
   try {
@@ -103,7 +103,7 @@ async function serve(
   { server, clock, liveness = LIVENESS }: AgentTunnelOptions,
   signal: AbortSignal,
   random: () => number,
-): Promise<Ending> {
+): Promise<Disconnect> {
   const close = () => {
     connection.close()
     // A coordinator that does not answer the goodbye must not hold up our exit.
@@ -111,19 +111,19 @@ async function serve(
   }
   if (signal.aborted) close()
   signal.addEventListener('abort', close, { once: true })
-  const pulse = newPulse(liveness, random)
+  const pulse = newLivenessState(liveness, random)
   let lastCheck = clock.now()
   const timer = setInterval(() => {
     const now = clock.now()
     const seen = { bytes: connection.bytesRead(), elapsedMs: now - lastCheck }
     lastCheck = now
-    const verdict = checkPulse(pulse, seen, liveness, random)
+    const verdict = checkLiveness(pulse, seen, liveness, random)
     if (verdict === 'ping') connection.ping()
     if (verdict === 'dead') connection.terminate('the coordinator went silent')
   }, liveness.tickMs)
   server.emit('connection', connection.duplex)
   try {
-    return await connection.ended
+    return await connection.closed
   } finally {
     clearInterval(timer)
     signal.removeEventListener('abort', close)

@@ -1,54 +1,55 @@
-// Counts the TCP sockets on which the box's own processes listen.
+// Counts the listening TCP sockets of the box's own processes.
 import { readdirSync, readlinkSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { setImmediate as breathe } from 'node:timers/promises'
-import { hasEnvironment, listPids } from '../exec/process-table.ts'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { hasEnvironmentVariable, listPids } from '../exec/process-table.ts'
 
 const LISTEN = '0A'
-/** A pass over many processes lets what is waiting run in between. */
-const PROCESSES_AT_A_TIME = 16
+/** Scanning is synchronous: yield to the event loop after this many processes. */
+const YIELD_INTERVAL = 16
 
 export type ListenerOptions = {
   procRoot: string
-  /** Tells the box's processes from its neighbours' by their HOME, where they can see each other. */
+  /** Identifies the box's processes by their HOME variable when the process table also lists other boxes. */
   home: string
-  /** Everything in this process table belongs to the box. */
+  /** True when the box has its own PID namespace: every process in the table belongs to it. */
   privatePids: boolean
 }
 
 /**
- * The answer counts sockets in the LISTEN state. Whose a socket is, is asked once: only new ones cost a look through
- * the descriptors of all processes, and a socket whose owner is not to be found or read is not asked about again.
+ * Returns a function that counts sockets in the LISTEN state. Owners are cached per inode: only a new socket causes a scan
+ * of all processes' descriptors. A socket whose owner cannot be determined is not looked up again.
  */
 export function createListenerCounter({
   procRoot,
   home,
   privatePids,
 }: ListenerOptions): () => Promise<number> {
-  let known = new Map<string, boolean>()
+  /** Socket inode → whether the box owns it. */
+  let ownedByInode = new Map<string, boolean>()
 
   return async () => {
-    const listening = await listeningInodes(procRoot)
-    const fresh = new Set(listening.filter((inode) => !known.has(inode)))
-    const own = fresh.size === 0 ? fresh : await ownedOf(fresh)
-    known = new Map(listening.map((inode) => [inode, known.get(inode) ?? own.has(inode)]))
-    return [...known.values()].filter(Boolean).length
+    const listening = await listListeningInodes(procRoot)
+    const added = new Set(listening.filter((inode) => !ownedByInode.has(inode)))
+    const owned = added.size === 0 ? added : await findOwned(added)
+    ownedByInode = new Map(listening.map((inode) => [inode, ownedByInode.get(inode) ?? owned.has(inode)]))
+    return [...ownedByInode.values()].filter(Boolean).length
   }
 
-  async function ownedOf(inodes: Set<string>): Promise<Set<string>> {
-    const found = new Set<string>()
+  async function findOwned(inodes: Set<string>): Promise<Set<string>> {
+    const owned = new Set<string>()
     for (const [index, pid] of listPids(procRoot).entries()) {
-      if (index % PROCESSES_AT_A_TIME === PROCESSES_AT_A_TIME - 1) await breathe()
-      const sockets = socketsOf(pid, procRoot).filter((inode) => inodes.has(inode))
+      if (index % YIELD_INTERVAL === YIELD_INTERVAL - 1) await yieldToEventLoop()
+      const sockets = listSocketInodes(pid, procRoot).filter((inode) => inodes.has(inode))
       if (sockets.length === 0) continue
-      if (!privatePids && !hasEnvironment(pid, `HOME=${home}`, procRoot)) continue
-      for (const inode of sockets) found.add(inode)
+      if (!privatePids && !hasEnvironmentVariable(pid, `HOME=${home}`, procRoot)) continue
+      for (const inode of sockets) owned.add(inode)
     }
-    return found
+    return owned
   }
 }
 
-async function listeningInodes(procRoot: string): Promise<string[]> {
+async function listListeningInodes(procRoot: string): Promise<string[]> {
   const tables = await Promise.all(['tcp', 'tcp6'].map((name) => readTable(`${procRoot}/net/${name}`)))
   return tables.flatMap((table) =>
     table
@@ -60,7 +61,7 @@ async function listeningInodes(procRoot: string): Promise<string[]> {
   )
 }
 
-/** Read aside: the kernel takes 4 ms to walk its hash table for each, however few sockets there are. */
+/** Asynchronous: the kernel needs 4 ms per table to walk its hash table, even with few sockets. */
 async function readTable(path: string): Promise<string> {
   try {
     return await readFile(path, 'latin1')
@@ -71,19 +72,19 @@ async function readTable(path: string): Promise<string> {
   }
 }
 
-function socketsOf(pid: number, procRoot: string): string[] {
-  const folder = `${procRoot}/${pid}/fd`
-  const names = ignoringGone(() => readdirSync(folder)) ?? []
+function listSocketInodes(pid: number, procRoot: string): string[] {
+  const dir = `${procRoot}/${pid}/fd`
+  const names = ignoreUnreadable(() => readdirSync(dir)) ?? []
   return names.flatMap((name) => {
-    const target = ignoringGone(() => readlinkSync(`${folder}/${name}`))
+    const target = ignoreUnreadable(() => readlinkSync(`${dir}/${name}`))
     return (target && /^socket:\[(\d+)\]$/.exec(target)?.[1]) || []
   })
 }
 
-/** A process may end while it is looked at, and another user's may not be looked at. */
-function ignoringGone<T>(look: () => T): T | undefined {
+/** The process may have exited, or may belong to another user. */
+function ignoreUnreadable<T>(read: () => T): T | undefined {
   try {
-    return look()
+    return read()
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
     if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(code)) return undefined

@@ -1,36 +1,40 @@
-// How much memory is taken, as a part of what there is.
+// Reads memory usage of the machine or of the box's processes as a fraction of what is available to it.
 import { readFileSync } from 'node:fs'
 import type { ProcessEntry } from '../exec/process-table.ts'
 
-/** The `Name:   123 kB` lines of /proc/meminfo and /proc/PID/status; 0 where the line is missing. */
-const kilobytes = (text: string, name: string): number =>
+/** Parses a `Name:   123 kB` line of /proc/meminfo or /proc/PID/status; 0 when the line is missing. */
+const parseKilobytes = (text: string, name: string): number =>
   Number(new RegExp(`^${name}:\\s*(\\d+) kB`, 'm').exec(text)?.[1] ?? 0)
 
-/** 0 to 1. What the kernel could hand out at once (MemAvailable) does not count as taken. */
-export function machineMemoryPart(procRoot: string): number {
+/** 0 to 1. Memory that the kernel can reclaim without swapping (MemAvailable) does not count as used. */
+export function readMachineMemoryFraction(procRoot: string): number {
   const meminfo = readFileSync(`${procRoot}/meminfo`, 'latin1')
-  const total = kilobytes(meminfo, 'MemTotal')
-  return total === 0 ? 0 : 1 - kilobytes(meminfo, 'MemAvailable') / total
+  const total = parseKilobytes(meminfo, 'MemTotal')
+  return total === 0 ? 0 : 1 - parseKilobytes(meminfo, 'MemAvailable') / total
 }
 
 /**
- * Of `bytes`: what the box's processes hold for themselves. Pages of programs and files are left out: they are shared
- * with others, and given back when they are needed.
+ * Anonymous and shared memory of the box's processes, as a fraction of `limitBytes`. May exceed 1. File-backed pages are
+ * excluded: they are shared between boxes and can be reclaimed.
  */
-export function allotmentMemoryPart(processes: readonly ProcessEntry[], bytes: number, procRoot: string) {
-  const held = processes.reduce((sum, { pid }) => sum + heldKilobytes(pid, procRoot), 0)
-  return (held * 1024) / bytes
+export function readBoxMemoryFraction(
+  processes: readonly ProcessEntry[],
+  limitBytes: number,
+  procRoot: string,
+) {
+  const kilobytes = processes.reduce((sum, { pid }) => sum + readProcessKilobytes(pid, procRoot), 0)
+  return (kilobytes * 1024) / limitBytes
 }
 
-function heldKilobytes(pid: number, procRoot: string): number {
+function readProcessKilobytes(pid: number, procRoot: string): number {
   let status: string
   try {
     status = readFileSync(`${procRoot}/${pid}/status`, 'latin1')
   } catch (error) {
-    // It ended between the listing and this look.
+    // The process exited after it was listed.
     if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH'))
       return 0
     throw error
   }
-  return kilobytes(status, 'RssAnon') + kilobytes(status, 'RssShmem')
+  return parseKilobytes(status, 'RssAnon') + parseKilobytes(status, 'RssShmem')
 }

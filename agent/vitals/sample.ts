@@ -1,65 +1,66 @@
-// The box's vitals (spec §2.2), as every heartbeat carries them.
+// Samples the box's vitals (spec §2.2) for heartbeats.
 import { statfs } from 'node:fs/promises'
 import type { Vitals } from '../../shared/api/boxes.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { AGENT_VERSION } from '../../shared/protocol.ts'
 import { listPids, type ProcessEntry, readProcess } from '../exec/process-table.ts'
-import type { Activity } from './activity.ts'
-import { allotmentTicks, machineTicks } from './cpu.ts'
+import type { ActivityTracker } from './activity-tracker.ts'
+import { readBoxCpuTicks, readMachineCpuTicks } from './cpu.ts'
 import { createListenerCounter } from './listeners.ts'
-import { allotmentMemoryPart, machineMemoryPart } from './memory.ts'
+import { readBoxMemoryFraction, readMachineMemoryFraction } from './memory.ts'
 
 export type VitalsDeps = {
-  /** Where the kernel's tables are; default /proc. */
+  /** Default: /proc. */
   procRoot?: string
-  /** The disk that counts is the one this stands on. */
+  /** Disk usage is measured on this directory's file system. */
   home: string
   clock: Clock
-  activity: Activity
-  /** BOXWOOD_CPUS, BOXWOOD_MEMORY_BYTES and BOXWOOD_PRIVATE_PIDS=1, set by what made the box. */
+  activity: ActivityTracker
+  /** The provider sets BOXWOOD_CPUS, BOXWOOD_MEMORY_BYTES and BOXWOOD_PRIVATE_PIDS=1. */
   env: Record<string, string | undefined>
 }
 
 export type VitalsSampler = { sample(): Promise<Vitals> }
 
-/** Over less time than this, CPU ticks of 10 ms say little: whoever asks sooner gets the last figures. */
-const SHORTEST_INTERVAL_MS = 1000
+/** CPU ticks are 10 ms, so shorter intervals are too imprecise: an earlier call returns the previous sample. */
+const MIN_INTERVAL_MS = 1000
 
 /**
- * One per agent: CPU is measured from one sample to the next (the first: from the creation of the sampler).
+ * One per agent: CPU usage is measured between consecutive samples, the first since the creation of the sampler.
  *
- * Percentages are of the box's allotment, when that is known and the process table holds this box alone; else of the
- * machine. 0 to 100, one decimal.
+ * Percentages are 0 to 100 with one decimal. They are relative to the box's resource limits if these are known and the
+ * box has its own PID namespace, otherwise to the whole machine.
  */
 export function createVitalsSampler(deps: VitalsDeps): VitalsSampler {
   const { procRoot = '/proc', home, clock, activity, env } = deps
   const privatePids = env.BOXWOOD_PRIVATE_PIDS === '1'
-  const cpus = positive(env.BOXWOOD_CPUS)
-  const memoryBytes = positive(env.BOXWOOD_MEMORY_BYTES)
-  const allotment = privatePids && cpus && memoryBytes ? { cpus, memoryBytes } : undefined
+  const cpus = parsePositive(env.BOXWOOD_CPUS)
+  const memoryBytes = parsePositive(env.BOXWOOD_MEMORY_BYTES)
+  const limits = privatePids && cpus && memoryBytes ? { cpus, memoryBytes } : undefined
   const countListeners = createListenerCounter({ procRoot, home, privatePids })
 
-  const look = () => {
-    if (allotment === undefined) return { ticks: machineTicks(procRoot), memory: machineMemoryPart(procRoot) }
-    const processes = allProcesses(procRoot)
+  const readUsage = () => {
+    if (limits === undefined)
+      return { ticks: readMachineCpuTicks(procRoot), memory: readMachineMemoryFraction(procRoot) }
+    const processes = listProcesses(procRoot)
     return {
-      ticks: allotmentTicks(processes, allotment.cpus, procRoot),
-      memory: allotmentMemoryPart(processes, allotment.memoryBytes, procRoot),
+      ticks: readBoxCpuTicks(processes, limits.cpus, procRoot),
+      memory: readBoxMemoryFraction(processes, limits.memoryBytes, procRoot),
     }
   }
 
-  let before = look().ticks
+  let previousTicks = readUsage().ticks
   let last: { at: number; vitals: Promise<Vitals> } | undefined
 
   const measure = async (): Promise<Vitals> => {
-    const { ticks, memory } = look()
-    const elapsed = ticks.total - before.total
-    const busy = elapsed > 0 ? (ticks.busy - before.busy) / elapsed : 0
-    before = ticks
+    const { ticks, memory } = readUsage()
+    const elapsed = ticks.total - previousTicks.total
+    const busy = elapsed > 0 ? (ticks.busy - previousTicks.busy) / elapsed : 0
+    previousTicks = ticks
     return {
-      cpu_pct: percent(busy),
-      mem_pct: percent(memory),
-      disk_pct: percent(await diskPart(home)),
+      cpu_pct: toPercent(busy),
+      mem_pct: toPercent(memory),
+      disk_pct: toPercent(await readDiskFraction(home)),
       idle_for_sec: activity.idleSeconds(),
       listeners_count: await countListeners(),
       agent_version: AGENT_VERSION,
@@ -70,26 +71,26 @@ export function createVitalsSampler(deps: VitalsDeps): VitalsSampler {
     async sample() {
       const now = clock.now()
       const age = last === undefined ? Number.POSITIVE_INFINITY : now - last.at
-      // A clock that was set back makes the age negative: then measure, too.
-      if (last === undefined || age < 0 || age >= SHORTEST_INTERVAL_MS) last = { at: now, vitals: measure() }
+      // The age is negative after the clock was set back.
+      if (last === undefined || age < 0 || age >= MIN_INTERVAL_MS) last = { at: now, vitals: measure() }
       return { ...(await last.vitals), idle_for_sec: activity.idleSeconds() }
     },
   }
 }
 
-const allProcesses = (procRoot: string): ProcessEntry[] =>
+const listProcesses = (procRoot: string): ProcessEntry[] =>
   listPids(procRoot).flatMap((pid) => readProcess(pid, procRoot) ?? [])
 
-/** As df says it: blocks kept for root are neither used nor free. */
-async function diskPart(path: string): Promise<number> {
+/** The same calculation as df: blocks reserved for root count neither as used nor as free. */
+async function readDiskFraction(path: string): Promise<number> {
   const { blocks, bfree, bavail } = await statfs(path)
   const used = blocks - bfree
   return used + bavail === 0 ? 0 : used / (used + bavail)
 }
 
-function positive(text: string | undefined): number | undefined {
+function parsePositive(text: string | undefined): number | undefined {
   const value = Number(text)
   return Number.isFinite(value) && value > 0 ? value : undefined
 }
 
-const percent = (part: number) => Math.round(Math.min(1, Math.max(0, part)) * 1000) / 10
+const toPercent = (fraction: number) => Math.round(Math.min(1, Math.max(0, fraction)) * 1000) / 10

@@ -1,58 +1,65 @@
-// box cp: files and folders, to a box and from it.
+// box cp: copies files and directories to and from a box.
 import type { Command } from 'commander'
-import { type End, parseEnd } from '../copy/ends.ts'
-import { EXIT, Failure } from '../exit-codes.ts'
-import { type JsonOption, jsonOption } from '../options.ts'
+import { type CopyPath, parseCopyPath } from '../copy/paths.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { createJsonOption, type JsonOption } from '../options.ts'
 import { printJson } from '../output.ts'
-import type { Run, Session } from '../session.ts'
+import type { RunAction, Session } from '../session.ts'
 
-export function addCp(program: Command, run: Run): void {
+export function addCp(program: Command, runAction: RunAction): void {
   program
     .command('cp')
-    .summary('copy files and folders to and from a box')
+    .summary('copy files and directories to and from a box')
     .description(
-      'Copies a file or a folder to a box or from it, up to 1 GiB. As for cp -r: a destination that is a folder gets ' +
-        'the source inside. A file or a new folder appears whole or not at all.',
+      'Copies a file or a directory to or from a box, up to 1 GiB. As with cp -r, the source goes inside a destination ' +
+        'that is a directory. A file or a new directory appears complete or not at all.',
     )
-    .argument('<source>', 'a path here, NAME:path on a box, or - for stdin')
-    .argument('<destination>', 'a path here, NAME:path on a box, or - for stdout')
-    .addOption(jsonOption())
+    .argument('<source>', 'a local path, BOX:PATH, or - for stdin')
+    .argument('<destination>', 'a local path, BOX:PATH, or - for stdout')
+    .addOption(createJsonOption())
     .addHelpText(
       'after',
       `
 Examples:
-  box cp notes.md fig:                 into its home directory
+  box cp notes.md fig:                 to the home directory
   box cp notes.md fig:/tmp/copy.md
-  box cp src fig:work                  the folder: work/src when work exists, else as work
-  box cp src/. fig:work                what is in it
-  box cp fig:work/out .                back
+  box cp src fig:work                  a directory: to work/src if work exists, else to work
+  box cp src/. fig:work                only its contents
+  box cp fig:work/out .                from the box
   pg_dump app | box cp - fig:app.sql   from a pipe
-  box cp fig:work - | tar -t           a folder goes to a pipe as tar
+  box cp fig:work - | tar -t           to a pipe; a directory becomes a tar archive
 
-A path on a box is absolute, or under the home directory. ./a:b is a file here. Modes are kept on the way to a box;
-links inside a folder stay links. On a terminal a bar shows how far it is.`,
+A path on a box is absolute, or relative to the home directory. Write a local file with a colon in its name as ./a:b.
+Uploads keep file modes, and symbolic links inside a directory stay links. On a terminal a progress bar is shown.`,
     )
     .action((source: string, destination: string, options: JsonOption) =>
-      run((session) => copy(session, parseEnd(source), parseEnd(destination), options)),
+      runAction((session) => copy(session, parseCopyPath(source), parseCopyPath(destination), options)),
     )
 }
 
-async function copy(session: Session, from: End, to: End, { json }: JsonOption): Promise<undefined> {
-  if (to.where === 'box' && from.where !== 'box') {
-    const edge = await session.client.edge(to.box)
+async function copy(
+  session: Session,
+  from: CopyPath,
+  to: CopyPath,
+  { json }: JsonOption,
+): Promise<undefined> {
+  if (to.type === 'box' && from.type !== 'box') {
+    const edge = await session.client.createEdgeClient(to.boxName)
     const { upload, uploadStdin } = await import('../copy/upload.ts')
-    const sent = from.where === 'pipe' ? uploadStdin(edge, to.path) : upload(edge, from.path, to.path)
-    const { path, size } = await sent
+    const { path, size } = await (from.type === 'stdio'
+      ? uploadStdin(edge, to.path)
+      : upload(edge, from.path, to.path))
     if (json) printJson({ ok: true, type: 'file.uploaded', path, size })
-  } else if (from.where === 'box' && to.where !== 'box') {
-    const edge = await session.client.edge(from.box)
+  } else if (from.type === 'box' && to.type !== 'box') {
+    const edge = await session.client.createEdgeClient(from.boxName)
     const { download, downloadToStdout } = await import('../copy/download.ts')
-    if (to.where === 'pipe') return downloadToStdout(edge, from.path, session.signal).then(() => undefined)
-    const fetched = await download(edge, from.path, to.path, session.signal)
-    if (json) printJson({ ok: true, type: 'file.downloaded', ...fetched })
-  } else {
-    const both = from.where === 'box' ? 'Both are on boxes: copy here first.' : 'Neither is on a box:'
-    const todo = from.where === 'box' ? '' : ' write one of them as NAME:path.'
-    throw new Failure(EXIT.usage, both + todo)
-  }
+    if (to.type === 'stdio') return downloadToStdout(edge, from.path, session.signal).then(() => undefined)
+    const result = await download(edge, from.path, to.path, session.signal)
+    if (json) printJson({ ok: true, type: 'file.downloaded', ...result })
+  } else if (from.type === 'box') {
+    throw new CliError(
+      EXIT.usage,
+      'Copying between boxes is not supported. Copy to this machine first. (Write a local file a:b as ./a:b.)',
+    )
+  } else throw new CliError(EXIT.usage, 'One of source and destination must be on a box: BOX:PATH.')
 }

@@ -1,17 +1,18 @@
-// box create: makes a box and waits until it runs.
+// box create: creates a box and waits until it runs.
 import type { Command } from 'commander'
 import type { Box, CreateBox } from '../../shared/api/boxes.ts'
+import { LIMITS } from '../../shared/limits.ts'
 import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
 import {
+  createIntegerParser,
+  createJsonOption,
+  createNoWaitOption,
   type JsonOption,
-  jsonOption,
-  noWaitOption,
-  variable,
+  parseEnvOption,
   type WaitOption,
-  wholeNumber,
 } from '../options.ts'
-import { print, printJson, say } from '../output.ts'
-import type { Run } from '../session.ts'
+import { print, printJson, printStderr } from '../output.ts'
+import type { RunAction } from '../session.ts'
 import { waitForState } from '../wait.ts'
 
 type Options = JsonOption &
@@ -25,44 +26,57 @@ type Options = JsonOption &
     restricted?: boolean
   }
 
-export function addCreate(program: Command, run: Run): void {
+export function addCreate(program: Command, runAction: RunAction): void {
   program
     .command('create')
-    .summary('make a box')
-    .description('Makes a box and waits until it runs. Prints its name on stdout, what happens on stderr.')
-    .option('--name <name>', 'its name; a fruit is chosen when absent')
-    .option('--tier <tier>', `its size: ${TIER_NAMES.join(', ')}`)
-    .option('--region <region>', `where: ${REGIONS.join(', ')}`)
-    .option('--env <K=V>', 'a variable for its commands; may be repeated', variable)
-    .option('--ttl <minutes>', 'suspend it after this time, 5 to 43200', wholeNumber)
-    .option('--auto-pause <minutes>', 'suspend it when idle for this long, 30 to 10080', wholeNumber)
-    .option('--restricted', 'make it safe for third parties')
-    .addOption(noWaitOption())
-    .addOption(jsonOption())
+    .summary('create a box')
+    .description(
+      'Creates a box and waits until it runs. Prints its name on stdout and its progress on stderr.',
+    )
+    .option('--name <name>', 'its name (default: the name of a fruit)')
+    .option('--tier <tier>', `its size: ${TIER_NAMES.join(', ')}; 'box show' lists the limits enforced`)
+    .option('--region <region>', `stored, has no effect yet: ${REGIONS.join(', ')}`)
+    .option('--env <K=V>', 'set an environment variable for its commands; can be repeated', parseEnvOption)
+    .option(
+      '--ttl <minutes>',
+      'suspend it after this time, 5 to 43200 (stored, not enforced yet)',
+      createIntegerParser('--ttl', LIMITS.ttlMinutes),
+    )
+    .option(
+      '--auto-pause <minutes>',
+      'suspend it after this idle time, 30 to 10080 (stored, not enforced yet)',
+      createIntegerParser('--auto-pause', LIMITS.autoPauseMin),
+    )
+    .option('--restricted', 'mark it as intended for third parties (stored, not enforced yet)')
+    .addOption(createNoWaitOption())
+    .addOption(createJsonOption())
     .addHelpText(
       'after',
       `
 Examples:
-  box create                                   a box with a name of the coordinator's choice
-  box create --name fig --env TOKEN=abc        its commands find TOKEN in their environment
-  box create --env TOKEN                       the same, with the value it has here
-  BOX=$(box create --ttl 60) && box exec $BOX -- make test`,
+  box create
+  box create --name fig --env TOKEN=abc        sets TOKEN for its commands
+  box create --env TOKEN                       passes on TOKEN from this environment
+  BOX=$(box create) && box exec $BOX -- make test`,
     )
     .action((options: Options) =>
-      run(async (session) => {
-        const { box } = await session.client.control<{ box: Box }>('POST', '/boxes', requestOf(options))
-        const talk = !options.json
-        const made = options.wait ? await waitForState(session, box, 'running', talk) : box
-        if (options.json) printJson(made)
-        else print(made.hostname)
-        if (talk && process.stdout.isTTY) say(`Run something on it: box exec ${made.hostname} -- uname -a`)
+      runAction(async (session) => {
+        const body = toCreateRequest(options)
+        const { box: requested } = await session.client.request<{ box: Box }>('POST', '/boxes', body)
+        const box = options.wait
+          ? await waitForState(session, requested, 'running', !options.json)
+          : requested
+        if (options.json) printJson(box)
+        else print(box.hostname)
+        if (!options.json && process.stdout.isTTY)
+          printStderr(`Run a command on it: box exec ${box.hostname} -- uname -a`)
         return undefined
       }),
     )
 }
 
-/** Tier and region go as they are: the coordinator says what they may be. */
-function requestOf(options: Options): CreateBox {
+/** Tier and region are not checked here: the coordinator may know more of them. */
+function toCreateRequest(options: Options): CreateBox {
   const { name, tier, region, env, ttl, autoPause, restricted } = options
   return {
     ...(name !== undefined && { name }),

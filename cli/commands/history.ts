@@ -1,36 +1,54 @@
-// box history: the commands that ran on a box.
+// box history: lists the commands that ran on a box, or deletes their records.
 import { type Command, Option } from 'commander'
 import type { CommandList, Command as CommandRecord } from '../../shared/api/commands.ts'
+import { LIMITS } from '../../shared/limits.ts'
 import type { Client } from '../client.ts'
-import { type JsonOption, jsonOption, wholeNumber } from '../options.ts'
-import { age, duration, print, printJson, say, table, terminalWidth } from '../output.ts'
-import { endWords, noRecord, orNone } from '../process-words.ts'
-import type { Run } from '../session.ts'
+import { createIntegerParser, createJsonOption, type JsonOption } from '../options.ts'
+import {
+  formatAge,
+  formatDuration,
+  formatTable,
+  getTerminalWidth,
+  print,
+  printJson,
+  printStderr,
+} from '../output.ts'
+import { formatExit, noSuchRecordMessage, replaceNotFoundMessage } from '../process-messages.ts'
+import type { RunAction } from '../session.ts'
 
 type Filters = { mode?: string; status?: string; limit?: number; before?: string; all?: boolean }
 type Options = JsonOption & Filters & { delete?: string; deleteAll?: boolean }
 
-/** As in shared/api/commands.ts, which would bring zod. */
+/** Copied from COMMAND_STATUSES of shared/api/commands.ts: importing it loads zod. */
 const STATUSES = 'running, exited, killed, timed_out, failed, lost'
-/** The longest page that the API gives. */
-const LONGEST_PAGE = 200
 
-export function addHistory(program: Command, run: Run): void {
+export function addHistory(program: Command, runAction: RunAction): void {
   program
     .command('history')
     .summary('list the commands that ran on a box')
     .description(
-      'Lists the commands that ran on a box, newest first, with who ran them and how they ended. The box may be suspended.',
+      'Lists the commands that ran on a box, newest first, with the user and the exit status. Works while the box is ' +
+        'suspended.',
     )
     .argument('<name>', "the box's name or id")
-    .option('--mode <mode>', 'only sync or detached ones')
-    .option('--status <status>', `only those: ${STATUSES}`)
-    .option('--limit <count>', 'so many at once, 1 to 200 (default 50)', wholeNumber)
-    .option('--before <cursor>', 'older ones: stderr, and nextBefore in --json, say how to go on')
-    .addOption(new Option('--all', 'every one').conflicts(['before', 'limit']))
-    .addOption(deletes(new Option('--delete <id>', 'delete this record and its output. It does not ask.')))
-    .addOption(deletes(new Option('--delete-all', 'delete every record. It does not ask.')))
-    .addOption(jsonOption())
+    .option('--mode <mode>', 'show only sync or detached commands')
+    .option('--status <status>', `show only commands with this status: ${STATUSES}`)
+    .option(
+      '--limit <count>',
+      'show at most this many commands, 1 to 200 (default: 50)',
+      createIntegerParser('--limit', LIMITS.commandPage),
+    )
+    .option('--before <cursor>', 'show older commands: the cursor is on stderr, and nextBefore in --json')
+    .addOption(new Option('--all', 'show all commands').conflicts(['before', 'limit']))
+    .addOption(
+      createDeleteOption(
+        '--delete <id>',
+        'delete this record and its output, without confirmation',
+        'deleteAll',
+      ),
+    )
+    .addOption(createDeleteOption('--delete-all', 'delete all records, without confirmation', 'delete'))
+    .addOption(createJsonOption())
     .addHelpText(
       'after',
       `
@@ -38,44 +56,37 @@ Examples:
   box history fig
   box history fig --status failed --limit 10
   box history fig --all --json | jq -r '.commands[] | select(.exitCode != 0) | .command'
-  box output fig $ID                         what one of them printed
+  box output fig $ID                         prints the output of a command
   box history fig --delete $ID
 
-Deleting a record leaves the command alone; \`box kill\` ends it.`,
+Deleting a record does not stop the command; use \`box kill\` for that.`,
     )
     .action((name: string, options: Options) =>
-      run(async ({ client }) => {
+      runAction(async ({ client }) => {
         const { id } = await client.findBox(name)
         const path = `/boxes/${id}/commands`
-        if (options.delete !== undefined) await remove(client, name, path, options.delete, options)
-        else if (options.deleteAll) await removeAll(client, name, path, options)
-        else await show(client, name, path, options)
+        if (options.delete !== undefined) await deleteRecord(client, name, path, options.delete, options)
+        else if (options.deleteAll) await deleteAllRecords(client, name, path, options)
+        else await showRecords(client, name, path, options)
         return undefined
       }),
     )
 }
 
-const deletes = (option: Option): Option =>
-  option.conflicts([
-    'mode',
-    'status',
-    'limit',
-    'before',
-    'all',
-    option.long === '--delete' ? 'deleteAll' : 'delete',
-  ])
+const createDeleteOption = (flags: string, description: string, otherDelete: string): Option =>
+  new Option(flags, description).conflicts(['mode', 'status', 'limit', 'before', 'all', otherDelete])
 
-async function show(client: Client, name: string, path: string, options: Options): Promise<void> {
-  const found = await (options.all ? every(client, path, options) : page(client, path, options))
-  const { commands, nextBefore } = found
-  if (options.json) return printJson(found)
-  if (commands.length > 0) print(listing(commands, Date.now()))
-  else say(`No ${options.mode || options.status ? 'such ' : ''}command of ${name} is recorded.`)
+async function showRecords(client: Client, name: string, path: string, options: Options): Promise<void> {
+  const list = await (options.all ? getAllPages(client, path, options) : getPage(client, path, options))
+  const { commands, nextBefore } = list
+  if (options.json) return printJson(list)
+  if (commands.length > 0) print(formatRecords(commands, Date.now()))
+  else printStderr(`No ${options.mode || options.status ? 'matching ' : ''}commands recorded on ${name}.`)
   if (nextBefore !== null)
-    say(`There are more: box history ${name}${filterWords(options)} --before ${nextBefore}`)
+    printStderr(`Older commands: box history ${name}${formatFilters(options)} --before ${nextBefore}`)
 }
 
-const page = (
+const getPage = (
   client: Client,
   path: string,
   { mode, status, limit, before }: Filters,
@@ -86,66 +97,71 @@ const page = (
     ...(limit !== undefined && { limit: String(limit) }),
     ...(before !== undefined && { before }),
   })
-  return client.control<CommandList>('GET', query.size > 0 ? `${path}?${query}` : path)
+  return client.request<CommandList>('GET', query.size > 0 ? `${path}?${query}` : path)
 }
 
-async function every(client: Client, path: string, filters: Filters): Promise<CommandList> {
+async function getAllPages(client: Client, path: string, filters: Filters): Promise<CommandList> {
   const commands: CommandRecord[] = []
-  for (let next: { before?: string } = {}; ; ) {
-    const found = await page(client, path, { ...filters, ...next, limit: LONGEST_PAGE })
-    commands.push(...found.commands)
-    if (found.nextBefore === null) return { commands, nextBefore: null }
-    next = { before: found.nextBefore }
+  for (let cursor: { before?: string } = {}; ; ) {
+    const page = await getPage(client, path, { ...filters, ...cursor, limit: LIMITS.commandPage.max })
+    commands.push(...page.commands)
+    if (page.nextBefore === null) return { commands, nextBefore: null }
+    cursor = { before: page.nextBefore }
   }
 }
 
-const filterWords = ({ mode, status, limit }: Filters): string =>
+const formatFilters = ({ mode, status, limit }: Filters): string =>
   Object.entries({ mode, status, limit })
     .filter(([, value]) => value !== undefined)
     .map(([key, value]) => ` --${key} ${value}`)
     .join('')
 
-const HEAD = ['ID', 'STARTED', 'MODE', 'SOURCE', 'BY', 'STATUS', 'TOOK', 'COMMAND']
+const TABLE_HEADER = ['ID', 'STARTED', 'MODE', 'SOURCE', 'BY', 'STATUS', 'TOOK', 'COMMAND']
 
-const listing = (commands: readonly CommandRecord[], now: number): string =>
-  table(
+const formatRecords = (commands: readonly CommandRecord[], now: number): string =>
+  formatTable(
     [
-      HEAD,
-      ...commands.map((command) => [
-        command.id,
-        `${age(command.startedAt, now)} ago`,
-        command.mode,
-        command.source,
-        actorOf(command),
-        endWords(command.status, command),
-        tookOf(command),
-        command.command === null ? '(not kept)' : `${command.command}${command.commandTruncated ? '…' : ''}`,
+      TABLE_HEADER,
+      ...commands.map((record) => [
+        record.id,
+        `${formatAge(record.startedAt, now)} ago`,
+        record.mode,
+        record.source,
+        formatActor(record),
+        formatExit(record.status, record),
+        formatElapsed(record),
+        record.command === null ? '(not stored)' : `${record.command}${record.commandTruncated ? '…' : ''}`,
       ]),
     ],
-    terminalWidth(),
+    getTerminalWidth(),
   )
 
-/** Enough of the id to tell people apart; --json has the whole. */
-const actorOf = ({ actor: { kind, userId } }: CommandRecord): string => userId?.slice(0, 12) ?? kind
+/** The start of the user id, which is enough to distinguish users; --json prints all of it. */
+const formatActor = ({ actor: { kind, userId } }: CommandRecord): string => userId?.slice(0, 12) ?? kind
 
-const tookOf = ({ startedAt, finishedAt }: CommandRecord): string =>
-  finishedAt === null ? '-' : duration(Date.parse(finishedAt) - Date.parse(startedAt))
+const formatElapsed = ({ startedAt, finishedAt }: CommandRecord): string =>
+  finishedAt === null ? '-' : formatDuration(Date.parse(finishedAt) - Date.parse(startedAt))
 
-async function remove(
+async function deleteRecord(
   client: Client,
   name: string,
   path: string,
   id: string,
   { json }: JsonOption,
 ): Promise<void> {
-  const deleted = client.control<undefined>('DELETE', `${path}/${encodeURIComponent(id)}`)
-  await orNone(deleted, noRecord(name, id))
+  const response = client.request<undefined>('DELETE', `${path}/${encodeURIComponent(id)}`)
+  await replaceNotFoundMessage(response, noSuchRecordMessage(name, id))
   if (json) printJson(null)
-  else say(`${name}: record ${id} deleted`)
+  else printStderr(`${name}: record ${id} deleted`)
 }
 
-async function removeAll(client: Client, name: string, path: string, { json }: JsonOption): Promise<void> {
-  const answer = await client.control<{ deleted: number }>('DELETE', path)
-  if (json) printJson(answer)
-  else say(`${name}: ${answer.deleted} records deleted`)
+async function deleteAllRecords(
+  client: Client,
+  name: string,
+  path: string,
+  { json }: JsonOption,
+): Promise<void> {
+  const response = await client.request<{ deleted: number }>('DELETE', path)
+  if (json) printJson(response)
+  else printStderr(`${name}: ${response.deleted} records deleted`)
 }

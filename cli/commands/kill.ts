@@ -1,24 +1,24 @@
-// box kill: ends detached processes.
+// box kill: terminates detached processes.
 import type { Command } from 'commander'
 import type { ExecKilled } from '../../shared/api/processes.ts'
-import type { Edge } from '../client.ts'
-import { EXIT, Failure } from '../exit-codes.ts'
-import { type JsonOption, jsonOption } from '../options.ts'
-import { printJson, say } from '../output.ts'
-import { noProcess, orNone } from '../process-words.ts'
-import type { Run } from '../session.ts'
+import type { EdgeClient } from '../client.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { createJsonOption, type JsonOption } from '../options.ts'
+import { printJson, printMessage, printStderr } from '../output.ts'
+import { noSuchProcessMessage, replaceNotFoundMessage } from '../process-messages.ts'
+import type { RunAction } from '../session.ts'
 
-export function addKill(program: Command, run: Run): void {
+export function addKill(program: Command, runAction: RunAction): void {
   program
     .command('kill')
-    .summary('end detached processes of a box')
+    .summary('terminate detached processes of a box')
     .description(
-      'Ends processes that `box exec -d` started, each with all that it started: by TERM, and by KILL what does not ' +
-        'go by that. One that has ended already is no error.',
+      'Terminates processes that `box exec -d` started, with all their child processes: sends SIGTERM, then SIGKILL to ' +
+        'those that do not exit. A process that has already exited is not an error.',
     )
     .argument('<name>', "the box's name or id")
-    .argument('<id...>', 'as `box exec -d` printed it and `box ps` shows it')
-    .addOption(jsonOption())
+    .argument('<id...>', 'ids from `box exec -d` or `box ps`')
+    .addOption(createJsonOption())
     .addHelpText(
       'after',
       `
@@ -26,20 +26,20 @@ Examples:
   box kill fig p_0123456789abcdef01234567
   box kill fig $(box ps fig --json | jq -r '.processes[] | select(.running) | .processId')
 
-Of several ids each is tried; the exit code is that of the first that failed.`,
+With several ids, each one is tried; the exit code is that of the first failure.`,
     )
     .action((name: string, ids: string[], { json }: JsonOption) =>
-      run(async ({ client }) => {
-        const edge = await client.edge(name)
+      runAction(async ({ client }) => {
+        const edge = await client.createEdgeClient(name)
         let exitCode: number = EXIT.ok
         for (const id of ids) {
           try {
-            const killed = await end(edge, name, id)
-            if (json) printJson(killed)
-            else say(`${id}: ${whatWasNeeded(killed)}`)
+            const result = await killProcess(edge, name, id)
+            if (json) printJson(result)
+            else printStderr(`${id}: ${describeResult(result)}`)
           } catch (error) {
-            if (!(error instanceof Failure) || ids.length === 1 || !isItsOwn(error)) throw error
-            say(`box: ${error.message}`)
+            if (!(error instanceof CliError) || ids.length === 1 || !concernsOneProcess(error)) throw error
+            printMessage(error.message)
             exitCode ||= error.exitCode
           }
         }
@@ -48,13 +48,16 @@ Of several ids each is tried; the exit code is that of the first that failed.`,
     )
 }
 
-const end = (edge: Edge, name: string, id: string): Promise<ExecKilled> =>
-  orNone(edge.json<ExecKilled>('DELETE', `/exec/${encodeURIComponent(id)}`), noProcess(name, id))
+const killProcess = (edge: EdgeClient, name: string, id: string): Promise<ExecKilled> =>
+  replaceNotFoundMessage(
+    edge.requestJson<ExecKilled>('DELETE', `/exec/${encodeURIComponent(id)}`),
+    noSuchProcessMessage(name, id),
+  )
 
-/** Whatever else went wrong would go wrong with the next one, too. */
-const isItsOwn = ({ code }: Failure): boolean => code === 'not_found' || code === 'exec_failed'
+/** Other errors would occur again for the next id. */
+const concernsOneProcess = ({ code }: CliError): boolean => code === 'not_found' || code === 'exec_failed'
 
-function whatWasNeeded({ wasRunning, signal }: ExecKilled): string {
-  if (!wasRunning) return 'had ended already'
-  return signal === 'KILL' ? 'ended by KILL: TERM did not suffice' : 'ended by TERM'
+function describeResult({ wasRunning, signal }: ExecKilled): string {
+  if (!wasRunning) return 'already exited'
+  return signal === 'KILL' ? 'killed (SIGKILL; it did not exit on SIGTERM)' : 'terminated (SIGTERM)'
 }

@@ -1,101 +1,114 @@
-// box logs: what a detached process printed, and what it prints.
+// box logs: prints the output of a detached process; with -f until the process exits.
 import type { Command } from 'commander'
 import type { Offsets } from '../../shared/api/processes.ts'
-import { commandExit, EXIT, Failure } from '../exit-codes.ts'
-import { lostWords } from '../follow/lost-words.ts'
-import type { Chunk, Exit } from '../follow/output.ts'
-import { write } from '../follow/write.ts'
-import { type JsonOption, wholeNumber } from '../options.ts'
-import { say } from '../output.ts'
-import { noProcess, orNone } from '../process-words.ts'
-import type { Run, Session } from '../session.ts'
+import { CliError, commandExitCode, EXIT } from '../exit-codes.ts'
+import { createMissingOutputReporter } from '../follow/missing-output.ts'
+import type { ExitEvent, OutputChunk } from '../follow/read-output.ts'
+import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
+import { createIntegerParser, type JsonOption } from '../options.ts'
+import { printMessage } from '../output.ts'
+import { noSuchProcessMessage, replaceNotFoundMessage } from '../process-messages.ts'
+import type { RunAction, Session } from '../session.ts'
 
 type Options = JsonOption & { follow?: boolean; tail?: number }
 
-export function addLogs(program: Command, run: Run): void {
+export function addLogs(program: Command, runAction: RunAction): void {
   program
     .command('logs')
-    .summary('show what a detached process prints')
+    .summary('print the output of a detached process')
     .description(
-      'Prints what a process that `box exec -d` started has written, byte for byte: its stdout on stdout, its stderr on ' +
-        'stderr. With -f it goes on to the end of the process, whatever breaks in between.',
+      'Prints the output of a process that `box exec -d` started, byte for byte: its stdout to stdout, its stderr to ' +
+        'stderr. With -f it continues until the process exits, and reconnects when needed.',
     )
     .argument('<name>', "the box's name or id")
-    .argument('<id>', 'as `box exec -d` printed it and `box ps` shows it')
-    .option('-f, --follow', 'follow it to its end, and exit as it did')
-    .option('--tail <bytes>', 'of each stream only the last so many bytes to begin with', wholeNumber)
-    .option('--json', 'an object a line for each piece of output, its bytes in base64')
+    .argument('<id>', 'the id from `box exec -d` or `box ps`')
+    .option('-f, --follow', 'follow the output until the process exits, and exit with its code')
+    .option(
+      '--tail <bytes>',
+      'start with the last <bytes> bytes (not lines) of each stream',
+      createIntegerParser('--tail', { min: 0, max: 999_999_999 }),
+    )
+    .option('--json', 'print one JSON object per line, with the bytes in base64')
     .addHelpText(
       'after',
       `
 Examples:
   box logs fig p_0123456789abcdef01234567
   box logs -f fig $(box exec -d fig -- make world)
-  box logs -f --tail 0 fig $ID               from now on
+  box logs -f --tail 0 fig $ID               only new output
   box logs fig $ID 2>/dev/null | sha256sum
 
--f comes back by itself when the connection, the box's tunnel or the coordinator breaks off, with no byte lost or twice;
-stderr says so when that takes long. When the box no longer keeps the beginning, stderr says how much is missing.
-Ctrl-C ends only the following: the process goes on.
+-f reconnects by itself if the connection, the box's tunnel or the coordinator fails; no byte is lost or repeated. stderr
+reports a long outage, and how many bytes are missing if the box has discarded the oldest output. Ctrl-C only stops
+following: the process keeps running.
 
 Exit codes with -f:
-  the command's own, or 128 + n when signal n ended it
-  125  nobody knows how it ended (it is lost), or box logs itself failed
+  the command's own, or 128 + n if signal n killed it
+  125  the exit status is unknown (the process is lost), or box logs itself failed
   130  Ctrl-C`,
     )
     .action((name: string, id: string, options: Options) =>
-      run((session) => orNone(logs(session, name, id, options), noProcess(name, id))),
+      runAction((session) =>
+        replaceNotFoundMessage(printLogs(session, name, id, options), noSuchProcessMessage(name, id)),
+      ),
     )
 }
 
-async function logs(session: Session, name: string, id: string, options: Options): Promise<number> {
-  // Of no use to the other commands, each start of which would take longer.
-  const { outputSize, readOutput } = await import('../follow/output.ts')
+async function printLogs(session: Session, name: string, id: string, options: Options): Promise<number> {
+  // Imported here: the other commands do not need it, and it would slow their start.
+  const { getOutputSize, readOutput } = await import('../follow/read-output.ts')
   const { signal } = session
   const { json = false, follow = false, tail } = options
-  const source = {
-    edge: await session.client.edge(name),
+  const connection = {
+    edge: await session.client.createEdgeClient(name),
     processId: id,
     signal,
-    onLong: (why: string) =>
-      say(`box: no connection to the process. ${why} Trying until it is back, or Ctrl-C.`),
-    onAgain: () => say('box: connected again; it goes on where it was.'),
+    onOutage: (reason: string) =>
+      printMessage(`disconnected from the process. ${reason} Reconnecting; press Ctrl-C to stop.`),
+    onReconnect: () => printMessage('reconnected; the output continues where it stopped.'),
   }
-  const size = !follow || tail !== undefined ? await outputSize(source) : null
-  const words = lostWords(name, say)
-  const onInterrupt = () => say(`box: the process goes on. To come back: box logs -f ${name} ${id}`)
+  const size = !follow || tail !== undefined ? await getOutputSize(connection) : null
+  const missingOutput = createMissingOutputReporter(name, printMessage)
+  const onAbort = () =>
+    printMessage(`detached; the process is still running. Reattach with: box logs -f ${name} ${id}`)
   try {
     const exit = await readOutput({
-      ...source,
-      from: size !== null && tail !== undefined ? lastOf(size, tail) : { stdout: 0, stderr: 0 },
+      ...connection,
+      from: size !== null && tail !== undefined ? getTailStart(size, tail) : { stdout: 0, stderr: 0 },
       ...(!follow && size !== null && { until: size }),
-      onAttached: () => signal.addEventListener('abort', onInterrupt),
-      onChunk: (chunk) => passOn(chunk, json, signal),
-      onLost: words.lost,
+      onAttached: () => signal.addEventListener('abort', onAbort),
+      onChunk: (chunk) => printChunk(chunk, json, signal),
+      onMissing: missingOutput.report,
     })
     if (json && exit !== null)
-      await write(process.stdout, `${JSON.stringify({ event: 'exit', ...exit })}\n`, signal)
-    return follow && exit !== null ? exitOf(exit) : EXIT.ok
+      await writeWithBackpressure(process.stdout, `${JSON.stringify({ event: 'exit', ...exit })}\n`, signal)
+    return follow && exit !== null ? getExitCode(exit) : EXIT.ok
   } finally {
-    words.end()
-    signal.removeEventListener('abort', onInterrupt)
+    missingOutput.flush()
+    signal.removeEventListener('abort', onAbort)
   }
 }
 
-const lastOf = ({ stdout, stderr }: Offsets, tail: number): Offsets => ({
+const getTailStart = ({ stdout, stderr }: Offsets, tail: number): Offsets => ({
   stdout: Math.max(0, stdout - tail),
   stderr: Math.max(0, stderr - tail),
 })
 
-function passOn({ stream, bytes, offset }: Chunk, json: boolean, signal: AbortSignal): Promise<void> {
-  if (!json) return write(process[stream], bytes, signal)
+function printChunk(
+  { stream, bytes, offset }: OutputChunk,
+  json: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!json) return writeWithBackpressure(process[stream], bytes, signal)
   const data = bytes.toString('base64')
   const event = { event: stream, data, offset, nextOffset: offset + bytes.length }
-  return write(process.stdout, `${JSON.stringify(event)}\n`, signal)
+  return writeWithBackpressure(process.stdout, `${JSON.stringify(event)}\n`, signal)
 }
 
-function exitOf({ status, exitCode, signal }: Exit): number {
-  if (status !== 'lost') return commandExit(exitCode, signal)
-  const why = 'its box stopped or restarted, or what watched over it was killed'
-  throw new Failure(EXIT.lost, `The process is lost: how it ended is not known (${why}).`)
+function getExitCode({ status, exitCode, signal }: ExitEvent): number {
+  if (status !== 'lost') return commandExitCode(exitCode, signal)
+  throw new CliError(
+    EXIT.lost,
+    'The exit status of the process is unknown: its box stopped or restarted, or the runner of the process was killed.',
+  )
 }

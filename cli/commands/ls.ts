@@ -1,20 +1,20 @@
-// box ls: the boxes there are.
+// box ls: lists the boxes.
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
-import { type JsonOption, jsonOption } from '../options.ts'
-import { age, print, printJson, say, table } from '../output.ts'
-import type { Run } from '../session.ts'
+import { createJsonOption, type JsonOption } from '../options.ts'
+import { formatAge, formatTable, print, printJson, printStderr } from '../output.ts'
+import type { RunAction } from '../session.ts'
 
 type Options = JsonOption & { all?: boolean }
 
-export function addLs(program: Command, run: Run): void {
+export function addLs(program: Command, runAction: RunAction): void {
   program
     .command('ls')
     .alias('list')
     .summary('list the boxes')
     .description('Lists the boxes, newest first. ISOLATION is what separates a box from its host.')
-    .option('-a, --all', 'deleted ones too')
-    .addOption(jsonOption())
+    .option('-a, --all', 'include deleted boxes')
+    .addOption(createJsonOption())
     .addHelpText(
       'after',
       `
@@ -23,27 +23,28 @@ Examples:
   box ls --json | jq -r '.boxes[] | select(.observedState == "running") | .hostname'`,
     )
     .action((options: Options) =>
-      run(async ({ client }) => {
-        const answer = await client.control<{ boxes: Box[] }>('GET', options.all ? '/boxes' : '/boxes?live=1')
-        if (options.json) printJson(answer)
-        else if (answer.boxes.length > 0) print(listing(answer.boxes, Date.now()))
-        else say('There is no box. `box create` makes one.')
+      runAction(async ({ client }) => {
+        const path = options.all ? '/boxes' : '/boxes?live=1'
+        const response = await client.request<{ boxes: Box[] }>('GET', path)
+        if (options.json) printJson(response)
+        else if (response.boxes.length > 0) print(formatBoxes(response.boxes, Date.now()))
+        else printStderr('No boxes. Create one with `box create`.')
         return undefined
       }),
     )
 }
 
-const HEAD = ['NAME', 'STATE', 'ISOLATION', 'TIER', 'REGION', 'AGE']
+const TABLE_HEADER = ['NAME', 'STATE', 'ISOLATION', 'TIER', 'REGION', 'AGE']
 
-const listing = (boxes: readonly Box[], now: number): string =>
-  table([
-    HEAD,
+const formatBoxes = (boxes: readonly Box[], now: number): string =>
+  formatTable([
+    TABLE_HEADER,
     ...boxes.map((box) => [
       box.hostname,
       box.observedState,
       box.isolation?.level ?? '-',
       box.tier,
       box.region,
-      age(box.createdAt, now),
+      formatAge(box.createdAt, now),
     ]),
   ])

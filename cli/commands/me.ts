@@ -1,17 +1,17 @@
-// box me: who is signed in, and where.
+// box me: shows the signed-in user and the workspace.
 import type { Command } from 'commander'
 import type { Account } from '../../shared/api/account.ts'
-import { type JsonOption, jsonOption } from '../options.ts'
-import { print, printJson, table } from '../output.ts'
-import type { Run } from '../session.ts'
+import { createJsonOption, type JsonOption } from '../options.ts'
+import { formatTable, print, printJson } from '../output.ts'
+import type { RunAction } from '../session.ts'
 
-export function addMe(program: Command, run: Run): void {
+export function addMe(program: Command, runAction: RunAction): void {
   program
     .command('me')
     .alias('whoami')
     .summary('show who is signed in')
-    .description('Shows whose API key is used, in which workspace, and where the edge is.')
-    .addOption(jsonOption())
+    .description("Shows the user, the workspace and the API key in use, and the edge's URL.")
+    .addOption(createJsonOption())
     .addHelpText(
       'after',
       `
@@ -20,22 +20,22 @@ Examples:
   EDGE=$(box me --json | jq -r .edge.url)`,
     )
     .action((options: JsonOption) =>
-      run(async ({ client }) => {
-        const account = await client.control<Account>('GET', '/me')
+      runAction(async ({ client }) => {
+        const account = await client.request<Account>('GET', '/me')
         if (options.json) printJson(account)
-        else print(describe(account))
+        else print(formatAccount(account))
         return undefined
       }),
     )
 }
 
-function describe({ user, workspace, key, edge, boxes }: Account): string {
-  const live = boxes.filter((box) => box.observedState !== 'terminated').length
-  return table([
+function formatAccount({ user, workspace, key, edge, boxes }: Account): string {
+  const liveBoxes = boxes.filter((box) => box.observedState !== 'terminated').length
+  return formatTable([
     ['user', user ? `${user.name} (${user.role})` : 'none'],
     ['workspace', `${workspace.name} (${workspace.id})`],
     ['key', `${key.id}, ${key.expiresAt === null ? 'never expires' : `expires ${key.expiresAt}`}`],
-    ['boxes', String(live)],
+    ['boxes', String(liveBoxes)],
     ['edge', edge.url],
   ])
 }

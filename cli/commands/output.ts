@@ -1,34 +1,34 @@
-// box output: what a recorded command printed.
+// box output: prints the stored output of a command in the history.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import type { CommandOutput, Command as CommandRecord } from '../../shared/api/commands.ts'
-import { EXIT, Failure } from '../exit-codes.ts'
-import { write } from '../follow/write.ts'
-import { type JsonOption, jsonOption } from '../options.ts'
-import { printJson, say } from '../output.ts'
-import { noRecord, orNone } from '../process-words.ts'
-import type { Run, Session } from '../session.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
+import { createJsonOption, type JsonOption } from '../options.ts'
+import { printJson, printMessage } from '../output.ts'
+import { noSuchRecordMessage, replaceNotFoundMessage } from '../process-messages.ts'
+import type { RunAction, Session } from '../session.ts'
 
 type Options = JsonOption & { stderr?: boolean }
 
-/** Milliseconds between looks at a command that runs. */
-const FIRST_PAUSE_MS = 200
-const LONGEST_PAUSE_MS = 2000
-/** A coordinator that restarts is away for a moment. */
-const AWAY_MS = 30_000
+/** How often new output of a running command is requested. */
+const MIN_POLL_INTERVAL_MS = 200
+const MAX_POLL_INTERVAL_MS = 2000
+/** Tolerates a coordinator restart. */
+const UNREACHABLE_GRACE_MS = 30_000
 
-export function addOutput(program: Command, run: Run): void {
+export function addOutput(program: Command, runAction: RunAction): void {
   program
     .command('output')
-    .summary('show what a recorded command printed')
+    .summary('print the output of a command in the history')
     .description(
-      'Prints the output of a command in `box history`, byte for byte: the last 1 MiB that is kept of it. Of one that ' +
-        'still runs it goes on to the end. The box may be suspended.',
+      'Prints the stored output of a command in `box history`, byte for byte: its last 1 MiB. If the command is still ' +
+        'running, continues until it exits. Works while the box is suspended.',
     )
     .argument('<name>', "the box's name or id")
-    .argument('<id>', 'as `box history` shows it')
-    .option('--stderr', 'its stderr in place of its stdout')
-    .addOption(jsonOption())
+    .argument('<id>', 'the id from `box history`')
+    .option('--stderr', 'print stderr instead of stdout')
+    .addOption(createJsonOption())
     .addHelpText(
       'after',
       `
@@ -37,48 +37,52 @@ Examples:
   box output fig $ID --stderr | less
   box output fig $ID > out.bin
 
-When the beginning is no longer kept, stderr says how much is missing. --json prints each page, in base64.`,
+If the oldest output has been discarded, stderr reports how many bytes are missing. --json prints each page, in base64.`,
     )
     .action((name: string, id: string, options: Options) =>
-      run((session) => orNone(output(session, name, id, options), noRecord(name, id))),
+      runAction((session) =>
+        replaceNotFoundMessage(printOutput(session, name, id, options), noSuchRecordMessage(name, id)),
+      ),
     )
 }
 
-async function output(session: Session, name: string, id: string, options: Options): Promise<undefined> {
+async function printOutput(session: Session, name: string, id: string, options: Options): Promise<undefined> {
   const { client, signal } = session
   const box = await client.findBox(name)
   const path = `/boxes/${box.id}/commands/${encodeURIComponent(id)}`
-  const { command } = await client.control<{ command: CommandRecord }>('GET', path)
+  const { command } = await client.request<{ command: CommandRecord }>('GET', path)
   const stream = options.stderr ? 'stderr' : 'stdout'
   if (!command.outputKept)
-    say('box: the output of this command was not kept: the coordinator ran with zero data retention.')
-  for (let offset = 0, pause = FIRST_PAUSE_MS; ; ) {
+    printMessage('the output of this command was not stored: zero data retention was on.')
+  for (let offset = 0, interval = MIN_POLL_INTERVAL_MS; ; ) {
     const query = new URLSearchParams({ stream, encoding: 'base64', offset: String(offset) })
-    const page = await patiently(session, () =>
-      client.control<CommandOutput>('GET', `${path}/output?${query}`),
+    const page = await retryIfUnreachable(session, () =>
+      client.request<CommandOutput>('GET', `${path}/output?${query}`),
     )
     if (page.skipped > 0 && command.outputKept)
-      say(`box: ${page.skipped} bytes of ${stream} before this are missing: they are no longer kept.`)
+      printMessage(
+        `${page.skipped} bytes of ${stream} before this point are missing: they have been discarded.`,
+      )
     if (options.json) printJson(page)
-    else await write(process.stdout, Buffer.from(page.data, 'base64'), signal)
+    else await writeWithBackpressure(process.stdout, Buffer.from(page.data, 'base64'), signal)
     if (page.done) return
-    pause = page.nextOffset > offset ? FIRST_PAUSE_MS : Math.min(pause * 1.5, LONGEST_PAUSE_MS)
-    const more = page.nextOffset > offset && page.nextOffset < page.size
+    const hasNewBytes = page.nextOffset > offset
+    interval = hasNewBytes ? MIN_POLL_INTERVAL_MS : Math.min(interval * 1.5, MAX_POLL_INTERVAL_MS)
     offset = page.nextOffset
-    if (!more) await sleep(pause, undefined, { signal })
+    // Request the next stored page immediately.
+    if (!hasNewBytes || page.nextOffset >= page.size) await sleep(interval, undefined, { signal })
   }
 }
 
-/** Asks again while nobody answers, for a while. */
-async function patiently<T>({ signal }: Session, ask: () => Promise<T>): Promise<T> {
-  const since = performance.now()
+async function retryIfUnreachable<T>({ signal }: Session, request: () => Promise<T>): Promise<T> {
+  const startedAt = performance.now()
   for (;;) {
     try {
-      return await ask()
+      return await request()
     } catch (error) {
-      const away = error instanceof Failure && error.exitCode === EXIT.unreachable
-      if (!away || performance.now() - since > AWAY_MS) throw error
-      await sleep(Math.random() * LONGEST_PAUSE_MS, undefined, { signal })
+      const isUnreachable = error instanceof CliError && error.exitCode === EXIT.unreachable
+      if (!isUnreachable || performance.now() - startedAt > UNREACHABLE_GRACE_MS) throw error
+      await sleep(Math.random() * MAX_POLL_INTERVAL_MS, undefined, { signal })
     }
   }
 }

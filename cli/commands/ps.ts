@@ -1,20 +1,22 @@
-// box ps: the detached processes of a box.
+// box ps: lists the detached processes of a box.
 import type { Command } from 'commander'
 import type { ExecList, ProcessFields } from '../../shared/api/processes.ts'
-import { type JsonOption, jsonOption } from '../options.ts'
-import { age, print, printJson, say, table, terminalWidth } from '../output.ts'
-import { endWords } from '../process-words.ts'
-import type { Run } from '../session.ts'
+import { createJsonOption, type JsonOption } from '../options.ts'
+import { formatAge, formatTable, getTerminalWidth, print, printJson, printStderr } from '../output.ts'
+import { formatExit } from '../process-messages.ts'
+import type { RunAction } from '../session.ts'
 
-export function addPs(program: Command, run: Run): void {
+export function addPs(program: Command, runAction: RunAction): void {
   program
     .command('ps')
     .summary('list the detached processes of a box')
     .description(
-      'Lists the processes that `box exec -d` started, newest first, ended ones too. A lost one ended with its box: how is not known.',
+      'Lists the processes that `box exec -d` started, newest first, including those that have exited. The exit status ' +
+        'of a lost process is unknown: its box stopped or restarted while it was running. `box history` also works while ' +
+        'the box is suspended.',
     )
     .argument('<name>', "the box's name or id")
-    .addOption(jsonOption())
+    .addOption(createJsonOption())
     .addHelpText(
       'after',
       `
@@ -23,35 +25,36 @@ Examples:
   box ps fig --json | jq -r '.processes[] | select(.running) | .processId'`,
     )
     .action((name: string, { json }: JsonOption) =>
-      run(async ({ client }) => {
-        const list = await (await client.edge(name)).json<ExecList>('GET', '/exec')
+      runAction(async ({ client }) => {
+        const list = await (await client.createEdgeClient(name)).requestJson<ExecList>('GET', '/exec')
         if (json) printJson(list)
-        else if (list.processes.length > 0) print(listing(list.processes, Date.now()))
-        else say(`No detached process is known on ${name}. \`box exec -d ${name} -- COMMAND\` starts one.`)
+        else if (list.processes.length > 0) print(formatProcesses(list.processes, Date.now()))
+        else
+          printStderr(`No detached processes on ${name}. Start one with \`box exec -d ${name} -- COMMAND\`.`)
         return undefined
       }),
     )
 }
 
-const HEAD = ['ID', 'PID', 'STATE', 'STARTED', 'COMMAND']
+const TABLE_HEADER = ['ID', 'PID', 'STATE', 'STARTED', 'COMMAND']
 
-const listing = (processes: readonly ProcessFields[], now: number): string =>
-  table(
+const formatProcesses = (processes: readonly ProcessFields[], now: number): string =>
+  formatTable(
     [
-      HEAD,
+      TABLE_HEADER,
       ...processes.map((process) => [
         process.processId,
         String(process.pid),
-        stateOf(process),
-        `${age(process.startedAt, now)} ago`,
+        formatState(process),
+        `${formatAge(process.startedAt, now)} ago`,
         process.command,
       ]),
     ],
-    terminalWidth(),
+    getTerminalWidth(),
   )
 
-function stateOf({ running, lost, exitCode, signal }: ProcessFields): string {
+function formatState({ running, lost, exitCode, signal }: ProcessFields): string {
   if (running) return 'running'
   if (lost) return 'lost'
-  return endWords(signal === null ? 'exited' : 'killed', { exitCode, signal })
+  return formatExit(signal === null ? 'exited' : 'killed', { exitCode, signal })
 }

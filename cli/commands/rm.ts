@@ -2,50 +2,54 @@
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { Operation } from '../../shared/api/operations.ts'
-import { EXIT, Failure } from '../exit-codes.ts'
-import { type JsonOption, jsonOption, noWaitOption, type WaitOption } from '../options.ts'
-import { printJson, say } from '../output.ts'
-import type { Run, Session } from '../session.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption } from '../options.ts'
+import { printJson, printStderr } from '../output.ts'
+import type { RunAction, Session } from '../session.ts'
 import { waitForOperation } from '../wait.ts'
 
 type Options = JsonOption & WaitOption & { force?: boolean }
 
-export function addRm(program: Command, run: Run): void {
+export function addRm(program: Command, runAction: RunAction): void {
   program
     .command('rm')
     .summary('delete a box')
     .description(
-      'Deletes a box with all its files and processes, and waits until it is gone. It does not ask.',
+      'Deletes a box, its files and its processes, without confirmation, and waits until the deletion is complete.',
     )
-    .argument('<name>', 'its name or id')
-    .option('-f, --force', 'a box that does not exist is no error')
-    .addOption(noWaitOption())
-    .addOption(jsonOption())
+    .argument('<name>', "the box's name or id")
+    .option('-f, --force', 'exit with 0 if the box does not exist')
+    .addOption(createNoWaitOption())
+    .addOption(createJsonOption())
     .addHelpText(
       'after',
       `
 Examples:
   box rm fig
-  box rm -f fig        exits with 0 when there is no fig, as rm -f does`,
+  box rm -f fig`,
     )
-    .action((name: string, options: Options) => run((session) => remove(session, name, options)))
+    .action((name: string, options: Options) => runAction((session) => deleteBox(session, name, options)))
 }
 
-async function remove(session: Session, name: string, options: Options): Promise<undefined> {
-  const found = await session.client.findBox(name).catch((error) => {
-    if (options.force && error instanceof Failure && error.exitCode === EXIT.notFound) return null
+async function deleteBox(session: Session, name: string, options: Options): Promise<undefined> {
+  const box = await session.client.findBox(name).catch((error) => {
+    if (options.force && error instanceof CliError && error.exitCode === EXIT.notFound) return null
     throw error
   })
-  if (found === null) {
+  if (box === null) {
     if (options.json) printJson(null)
     return
   }
-  const answer = await session.client.control<{ box: Box; operation: Operation }>(
+  const response = await session.client.request<{ box: Box; operation: Operation }>(
     'DELETE',
-    `/boxes/${found.id}`,
+    `/boxes/${box.id}`,
   )
-  const operation = options.wait ? await waitForOperation(session, answer.operation) : answer.operation
-  if (options.json) printJson({ ...answer, operation })
-  else
-    say(`${found.hostname}: ${operation.status === 'completed' ? 'deleted' : `delete ${operation.status}`}`)
+  const operation = options.wait ? await waitForOperation(session, response.operation) : response.operation
+  if (options.json) printJson({ ...response, operation })
+  else printStderr(`${box.hostname}: ${formatDeletion(operation)}`)
+}
+
+function formatDeletion({ status }: Operation): string {
+  if (status === 'completed') return 'deleted'
+  return status === 'failed' ? 'deletion failed' : 'deleting'
 }

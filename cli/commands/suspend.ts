@@ -1,19 +1,20 @@
-// box suspend: pauses a box.
+// box suspend: stops a box.
 import type { Command } from 'commander'
 import { changeState } from '../change-state.ts'
-import { type JsonOption, jsonOption, noWaitOption, type WaitOption } from '../options.ts'
-import type { Run } from '../session.ts'
+import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption } from '../options.ts'
+import type { RunAction } from '../session.ts'
 
-export function addSuspend(program: Command, run: Run): void {
+export function addSuspend(program: Command, runAction: RunAction): void {
   program
     .command('suspend')
-    .summary('pause a box')
+    .summary('stop a box (files stay, processes end)')
     .description(
-      `Ends the box's processes and keeps its files. \`box wake\` or the next \`box exec\` starts it again.`,
+      'Stops a box and waits until it is stopped: its files stay, its processes end. `box wake` or the next `box exec` ' +
+        'starts it again.',
     )
-    .argument('<name>', 'its name or id')
-    .addOption(noWaitOption())
-    .addOption(jsonOption())
+    .argument('<name>', "the box's name or id")
+    .addOption(createNoWaitOption())
+    .addOption(createJsonOption())
     .addHelpText(
       'after',
       `
@@ -21,6 +22,6 @@ Example:
   box suspend fig && box ls`,
     )
     .action((name: string, options: JsonOption & WaitOption) =>
-      run((session) => changeState(session, name, 'suspend', 'suspended', options)),
+      runAction((session) => changeState(session, name, 'suspend', options)),
     )
 }

@@ -1,17 +1,17 @@
 // box wake: starts a suspended box.
 import type { Command } from 'commander'
 import { changeState } from '../change-state.ts'
-import { type JsonOption, jsonOption, noWaitOption, type WaitOption } from '../options.ts'
-import type { Run } from '../session.ts'
+import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption } from '../options.ts'
+import type { RunAction } from '../session.ts'
 
-export function addWake(program: Command, run: Run): void {
+export function addWake(program: Command, runAction: RunAction): void {
   program
     .command('wake')
     .summary('start a suspended box')
-    .description(`Starts a suspended box and waits until it runs. \`box exec\` does so by itself.`)
-    .argument('<name>', 'its name or id')
-    .addOption(noWaitOption())
-    .addOption(jsonOption())
+    .description('Starts a suspended box and waits until it runs. `box exec` does this by itself.')
+    .argument('<name>', "the box's name or id")
+    .addOption(createNoWaitOption())
+    .addOption(createJsonOption())
     .addHelpText(
       'after',
       `
@@ -19,6 +19,6 @@ Example:
   box wake fig && box cp notes.md fig:`,
     )
     .action((name: string, options: JsonOption & WaitOption) =>
-      run((session) => changeState(session, name, 'wake', 'running', options)),
+      runAction((session) => changeState(session, name, 'wake', options)),
     )
 }

@@ -1,67 +1,70 @@
-// From a box to here: a file or a folder, under its final name only once it is whole.
+// Downloads a file or a directory from a box. The target appears, or is replaced, only once it is complete.
 import { createWriteStream, type Stats } from 'node:fs'
 import { chmod, realpath, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { CONTENT_DIRECTORY, CONTENT_HEADER, PATH_HEADER } from '../answer-headers.ts'
-import type { Edge } from '../client.ts'
-import { EXIT, Failure } from '../exit-codes.ts'
-import { printable } from '../output.ts'
-import { boxName, meansContents } from './ends.ts'
-import { localFailure, look, withTemporary } from './local.ts'
-import { metered } from './progress.ts'
-import { receiveFolder } from './receive-folder.ts'
+import type { EdgeClient } from '../client.ts'
+import { CONTENT_DIRECTORY, CONTENT_HEADER, PATH_HEADER } from '../download-headers.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { sanitize } from '../output.ts'
+import { extractDirectory } from './extract-directory.ts'
+import { statIfExists, toLocalFileError, withTempPath } from './local-files.ts'
+import { getDownloadName, isContentsPath } from './paths.ts'
+import { withProgressBar } from './progress-bar.ts'
 
-/** `from` is the real path on the box, `to` the one here, `size` the bytes received. */
-export type Fetched = { from: string; to: string; size: number }
+/** `from` is the real path on the box, `to` the local path, `size` the number of bytes received. */
+export type DownloadResult = { from: string; to: string; size: number }
 
-/** Copies `path` of the box to `target` here, into it when that is a folder. */
+/** Copies `path` on the box to the local `target`, or into it if it is a directory. */
 export async function download(
-  edge: Edge,
+  edge: EdgeClient,
   path: string,
   target: string,
   signal: AbortSignal,
-): Promise<Fetched> {
-  const { body, from, isFolder, length } = await open(edge, path)
+): Promise<DownloadResult> {
+  const { body, from, isDirectory, length } = await openDownload(edge, path)
   let size = 0
-  const count = async function* (): AsyncGenerator<Buffer, void, undefined> {
+  const countBytes = async function* (): AsyncGenerator<Buffer, void, undefined> {
     for await (const chunk of body) {
       size += chunk.length
       yield chunk
     }
   }
+  let to = target
   try {
-    const name = boxName(path, from)
-    const there = await look(target)
-    const into = there?.isDirectory() && !(isFolder && meansContents(path))
-    const to = into ? join(target, name) : target
-    const receive = isFolder ? receiveFolder : receiveFile
-    await receive(metered(count(), printable(name), length), to, into ? await look(to) : there)
+    const name = getDownloadName(path, from)
+    const targetStats = await statIfExists(target)
+    const goesInside = targetStats?.isDirectory() && !(isDirectory && isContentsPath(path))
+    if (goesInside) to = join(target, name)
+    const save = isDirectory ? extractDirectory : saveFile
+    const bytes = withProgressBar(countBytes(), sanitize(name), length)
+    await save(bytes, to, goesInside ? await statIfExists(to) : targetStats)
     return { from, to, size }
   } catch (error) {
-    throw signal.aborted ? signal.reason : localFailure(brokenOff(error))
+    throw signal.aborted ? signal.reason : toLocalFileError(toTransferError(error), to)
   } finally {
     body.destroy()
   }
 }
 
-/** To stdout; a folder as its tar. */
-export async function downloadToStdout(edge: Edge, path: string, signal: AbortSignal): Promise<void> {
-  const { body } = await open(edge, path)
+/** Writes to stdout; a directory as a tar archive. */
+export async function downloadToStdout(edge: EdgeClient, path: string, signal: AbortSignal): Promise<void> {
+  const { body } = await openDownload(edge, path)
   await pipeline(body, process.stdout, { signal, end: false }).catch((error) => {
-    throw signal.aborted ? signal.reason : brokenOff(error)
+    throw signal.aborted ? signal.reason : toTransferError(error)
   })
 }
 
-async function open(edge: Edge, path: string) {
-  const body = await edge.stream('GET', '/download', { path: path === '' ? '~' : path })
-  const header = body.headers[PATH_HEADER]
-  const isFolder = body.headers[CONTENT_HEADER] === CONTENT_DIRECTORY
-  const length = isFolder ? null : Number(body.headers['content-length'])
-  return { body, from: decodePath(typeof header === 'string' ? header : path), isFolder, length }
+async function openDownload(edge: EdgeClient, path: string) {
+  const body = await edge.send('GET', '/download', { path: path === '' ? '~' : path })
+  const pathHeader = body.headers[PATH_HEADER]
+  const isDirectory = body.headers[CONTENT_HEADER] === CONTENT_DIRECTORY
+  const length = isDirectory ? null : Number(body.headers['content-length'])
+  const from = decodePath(typeof pathHeader === 'string' ? pathHeader : path)
+  return { body, from, isDirectory, length }
 }
 
-/** What is not ASCII comes percent-encoded. */
+/** Non-ASCII paths are percent-encoded. */
 function decodePath(header: string): string {
   try {
     return decodeURIComponent(header)
@@ -70,25 +73,30 @@ function decodePath(header: string): string {
   }
 }
 
-async function receiveFile(bytes: AsyncIterable<Buffer>, path: string, there: Stats | null): Promise<void> {
-  if (there?.isDirectory()) throw new Failure(EXIT.refused, `${printable(path)} is a folder here.`)
-  if (there === null && path.endsWith('/'))
-    throw new Failure(EXIT.notFound, `${printable(path)}: there is no such folder here.`)
-  // A device or a pipe is written to; nothing can take its place.
-  if (there !== null && !there.isFile()) return pipeline(bytes, createWriteStream(path))
-  const final = there === null ? path : await realpath(path)
-  await withTemporary(dirname(final), async (temporary) => {
-    await pipeline(bytes, createWriteStream(temporary, { flags: 'wx', flush: true }))
-    if (there !== null) await chmod(temporary, there.mode & 0o7777)
-    await rename(temporary, final)
+async function saveFile(bytes: AsyncIterable<Buffer>, path: string, existing: Stats | null): Promise<void> {
+  if (existing?.isDirectory())
+    throw new CliError(EXIT.failed, `${sanitize(path)} is a directory on this machine.`)
+  if (existing === null && path.endsWith('/'))
+    throw new CliError(EXIT.notFound, `${sanitize(path)}: no such directory on this machine.`)
+  // Write to a device or a pipe; do not replace it by a file.
+  if (existing !== null && !existing.isFile()) return pipeline(bytes, createWriteStream(path))
+  const finalPath = existing === null ? path : await realpath(path)
+  await withTempPath(dirname(finalPath), async (tempPath) => {
+    await pipeline(bytes, createWriteStream(tempPath, { flags: 'wx', flush: true }))
+    if (existing !== null) await chmod(tempPath, existing.mode & 0o7777)
+    await rename(tempPath, finalPath)
   })
 }
 
-/** A body that stops before its end says so in Node's words, which say nothing to a person. */
-function brokenOff(error: unknown): unknown {
+/** A lost connection has an error code but no path; a failed write to a local pipe or file has a path. */
+function toTransferError(error: unknown): unknown {
   if (!(error instanceof Error) || !('code' in error) || 'path' in error) return error
   if (error.code !== 'ECONNRESET' && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') return error
-  return new Failure(EXIT.unreachable, 'The transfer broke off before its end. Nothing was changed here.', {
-    cause: error,
-  })
+  return new CliError(
+    EXIT.unreachable,
+    'The transfer was interrupted. Nothing was changed on this machine.',
+    {
+      cause: error,
+    },
+  )
 }

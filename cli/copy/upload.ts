@@ -1,85 +1,92 @@
-// From here to a box: a file as it is, a folder as a tar that is unpacked there.
+// Uploads a file, a directory or stdin to a box.
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import type { FileUploaded } from '../../shared/api/files.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import type { Edge } from '../client.ts'
-import { EXIT, Failure } from '../exit-codes.ts'
-import { type Body, readAll } from '../http.ts'
-import { printable } from '../output.ts'
-import { localName, meansContents, meansFolder } from './ends.ts'
-import { localFailure, look } from './local.ts'
-import { metered } from './progress.ts'
-import { uploadFolder } from './upload-folder.ts'
+import type { EdgeClient } from '../client.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { type RequestBody, readBody } from '../http-request.ts'
+import { sanitize } from '../output.ts'
+import { statIfExists, toLocalFileError, withReadErrors } from './local-files.ts'
+import { getLocalName, isContentsPath, isDirectoryPath } from './paths.ts'
+import { withProgressBar } from './progress-bar.ts'
+import { uploadDirectory } from './upload-directory.ts'
 
 const CHUNK_BYTES = 512 * 1024
 
-export type Copied = { path: string; size: number }
+/** `path` is the real path on the box, `size` in bytes. */
+export type UploadResult = { path: string; size: number }
 
-/** Copies the file or folder at `source` to `path` of the box. */
-export async function upload(edge: Edge, source: string, path: string): Promise<Copied> {
-  const stat = await look(source)
-  if (stat === null) throw new Failure(EXIT.notFound, `${source}: no such file or folder here.`)
-  if (stat.isDirectory()) {
-    return uploadFolder(edge, source, path, meansContents(source) ? '' : localName(source))
+/** Copies the local file or directory at `source` to `path` on the box. */
+export async function upload(edge: EdgeClient, source: string, path: string): Promise<UploadResult> {
+  const stats = await statIfExists(source)
+  if (stats === null)
+    throw new CliError(EXIT.notFound, `${source}: no such file or directory on this machine.`)
+  if (stats.isDirectory()) {
+    return uploadDirectory(edge, source, path, isContentsPath(source) ? '' : getLocalName(source))
   }
-  if (stat.size > LIMITS.transferBytes) throw tooLarge(source)
-  const length = stat.isFile() ? stat.size : null
-  const mode = (stat.mode & 0o777).toString(8).padStart(4, '0')
-  const body = () => fileBody(source, length)
-  const under = (folder: string) => `${folder.replace(/\/*$/, '')}/${localName(source)}`
-  if (meansFolder(path)) return put(edge, path === '' ? localName(source) : under(path), mode, body)
+  if (stats.size > LIMITS.transferBytes) throw tooLargeError(source)
+  const length = stats.isFile() ? stats.size : null
+  const mode = (stats.mode & 0o777).toString(8).padStart(4, '0')
+  const createBody = () => createFileBody(source, length)
+  const joinName = (directory: string) => `${directory.replace(/\/*$/, '')}/${getLocalName(source)}`
+  if (isDirectoryPath(path))
+    return uploadBody(edge, path === '' ? getLocalName(source) : joinName(path), mode, createBody)
   try {
-    return await put(edge, path, mode, body)
+    return await uploadBody(edge, path, mode, createBody)
   } catch (error) {
-    // The box says that it is a folder: then the file goes into it, as for cp.
-    if (!(error instanceof Failure) || error.code !== 'invalid_path') throw error
-    return put(edge, under(path), mode, body)
+    // invalid_path: `path` is a directory. Then the file goes into it, as for cp.
+    if (!(error instanceof CliError) || error.code !== 'invalid_path') throw error
+    return uploadBody(edge, joinName(path), mode, createBody)
   }
 }
 
-export function tooLarge(source: string): Failure {
-  return new Failure(EXIT.refused, `${source} is larger than 1 GiB, the most that one transfer carries.`)
+export function tooLargeError(source: string): CliError {
+  return new CliError(EXIT.failed, `${source} is larger than 1 GiB, the limit for one copy.`)
 }
 
-function fileBody(source: string, length: number | null): Body {
+function createFileBody(source: string, length: number | null): RequestBody {
   if (length === 0) return Buffer.alloc(0)
-  const bytes = length === null ? createReadStream(source) : exactly(source, length)
-  const name = printable(localName(source))
-  return { stream: Readable.from(metered(bytes, name, length), { objectMode: false }), length }
+  const bytes = length === null ? createReadStream(source) : readExactly(source, length)
+  const label = sanitize(getLocalName(source))
+  const body = withProgressBar(withReadErrors(bytes, source), label, length)
+  return { stream: Readable.from(body, { objectMode: false }), length }
 }
 
-/** A file that grows meanwhile is sent at the size it had; one that shrinks is an error. */
-async function* exactly(source: string, length: number): AsyncGenerator<Buffer, void, undefined> {
-  let sent = 0
+/** Reads the first `length` bytes: bytes appended during the upload are ignored, a file that shrinks is an error. */
+async function* readExactly(source: string, length: number): AsyncGenerator<Buffer, void, undefined> {
+  let bytesRead = 0
   for await (const chunk of createReadStream(source, { end: length - 1, highWaterMark: CHUNK_BYTES })) {
-    sent += chunk.length
+    bytesRead += chunk.length
     yield chunk
   }
-  if (sent < length) throw new Failure(EXIT.refused, `${source} became shorter while it was sent.`)
+  if (bytesRead < length) throw new CliError(EXIT.failed, `${source} shrank during the upload.`)
 }
 
-/** What comes on stdin, of whatever length. */
-export async function uploadStdin(edge: Edge, path: string): Promise<Copied> {
-  if (meansFolder(path))
-    throw new Failure(EXIT.usage, 'stdin has no name: say which file on the box it becomes.')
-  return put(edge, path, null, () => {
+/** Copies stdin, whatever its length, to the file `path` on the box. */
+export async function uploadStdin(edge: EdgeClient, path: string): Promise<UploadResult> {
+  if (isDirectoryPath(path))
+    throw new CliError(EXIT.usage, 'stdin has no file name. Add one to the destination: BOX:PATH/FILE.')
+  return uploadBody(edge, path, null, () => {
     if (process.stdin.readableDidRead)
-      throw new Failure(
-        EXIT.refused,
-        'The coordinator asked to come back later, and stdin cannot be read again.',
-      )
+      throw new CliError(EXIT.failed, 'The coordinator asked for a retry, but stdin can be read only once.')
     return { stream: process.stdin, length: null }
   })
 }
 
-export async function put(edge: Edge, path: string, mode: string | null, body: () => Body): Promise<Copied> {
+/** @param mode octal, such as 0644; null for the box's default */
+export async function uploadBody(
+  edge: EdgeClient,
+  path: string,
+  mode: string | null,
+  createBody: () => RequestBody,
+): Promise<UploadResult> {
   const query = { path, ...(mode !== null && { mode }) }
   try {
-    const response = await edge.stream('PUT', '/upload', query, body)
-    const { path: real, size } = JSON.parse((await readAll(response)).toString()) as FileUploaded
-    return { path: real, size }
+    const response = await edge.send('PUT', '/upload', query, createBody)
+    const { path: realPath, size } = JSON.parse((await readBody(response)).toString()) as FileUploaded
+    return { path: realPath, size }
   } catch (error) {
-    throw localFailure(error)
+    throw toLocalFileError(error)
   }
 }

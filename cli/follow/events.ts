@@ -1,84 +1,84 @@
-// The events of a process's stream (spec §4.14), out of an answer that may be cut anywhere.
+// Parses the server-sent events of a process stream (spec §4.14) and checks their fields.
 import type { IncomingMessage } from 'node:http'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import type { StreamEvents } from '../../shared/api/processes.ts'
-import { EXIT, Failure } from '../exit-codes.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
 
 export type StreamName = 'stdout' | 'stderr'
 export type StreamEvent = {
   [N in keyof StreamEvents]: { name: N; data: StreamEvents[N] }
 }[keyof StreamEvents]
 
-/** Characters: more than twice the largest event there is (shared/api/processes.ts, which would bring zod). */
+/** More than twice the largest event, STREAM_EVENT_BYTES of shared/api/processes.ts. */
 const MAX_EVENT_CHARS = 1024 * 1024
 
 /**
- * Ends, or throws the connection's error, where the answer does: half an event is none. One event is read at a time,
- * so that a reader that is slow makes the sender wait.
- * @throws Failure when what comes is not such a stream
+ * Ends, or throws the connection's error, where the response does; a partial event at the end is ignored. Reads one
+ * event at a time, so that a slow consumer applies backpressure.
+ * @throws CliError when the response is not such a stream
  */
 export async function* readEvents(response: IncomingMessage): AsyncGenerator<StreamEvent, void, undefined> {
-  let arrived: EventSourceMessage[] = []
-  let tooLarge = false
+  let messages: EventSourceMessage[] = []
+  let isTooLarge = false
   const parser = createParser({
     maxBufferSize: MAX_EVENT_CHARS,
-    onEvent: (event) => void arrived.push(event),
+    onEvent: (message) => void messages.push(message),
     onError: (error) => {
-      tooLarge ||= error.type === 'max-buffer-size-exceeded'
+      isTooLarge ||= error.type === 'max-buffer-size-exceeded'
     },
   })
-  // Or a character that two chunks share would be lost.
+  // Decodes characters that are split between two chunks.
   response.setEncoding('utf8')
   for await (const text of response) {
     parser.feed(text)
-    const whole = arrived
-    arrived = []
-    for (const message of whole) {
-      const event = parse(message)
+    const complete = messages
+    messages = []
+    for (const message of complete) {
+      const event = parseEvent(message)
       if (event !== null) yield event
     }
-    if (tooLarge) throw malformed('an event without an end')
+    if (isTooLarge) throw invalidStreamError('an event that is too large')
   }
 }
 
-/** The fields that are relied on. */
-const SHAPES: Record<keyof StreamEvents, Record<string, (value: unknown) => boolean>> = {
+/** The fields that the reader uses. */
+const FIELD_CHECKS: Record<keyof StreamEvents, Record<string, (value: unknown) => boolean>> = {
   attached: { stdoutOffset: isOffset, stderrOffset: isOffset },
-  stdout: { data: isText, offset: isOffset, nextOffset: isOffset },
-  stderr: { data: isText, offset: isOffset, nextOffset: isOffset },
+  stdout: { data: isString, offset: isOffset, nextOffset: isOffset },
+  stderr: { data: isString, offset: isOffset, nextOffset: isOffset },
   heartbeat: {},
   reconnect: {},
   exit: {
-    status: isText,
+    status: isString,
     exitCode: (value) => value === null || Number.isInteger(value),
-    signal: (value) => value === null || isText(value),
+    signal: (value) => value === null || isString(value),
     stdoutOffset: isOffset,
     stderrOffset: isOffset,
   },
-  error: { code: isText, message: isText },
+  error: { code: isString, message: isString },
 }
 
-/** null: an event of a later version. */
-function parse({ event: name = '', data: text }: EventSourceMessage): StreamEvent | null {
-  if (!Object.hasOwn(SHAPES, name)) return null
-  const data = parseObject(text)
-  const shape = SHAPES[name as keyof StreamEvents]
-  for (const [field, isRight] of Object.entries(shape))
-    if (!isRight(data[field])) throw malformed(`${name} without its ${field}`)
+/** Returns null for an unknown event: a newer coordinator may send more kinds. */
+function parseEvent({ event: name = '', data: json }: EventSourceMessage): StreamEvent | null {
+  if (!Object.hasOwn(FIELD_CHECKS, name)) return null
+  const data = parseObject(json)
+  const checks = FIELD_CHECKS[name as keyof StreamEvents]
+  for (const [field, isValid] of Object.entries(checks))
+    if (!isValid(data[field])) throw invalidStreamError(`the event ${name} without a valid ${field}`)
   return { name, data } as unknown as StreamEvent
 }
 
-function parseObject(text: string): Record<string, unknown> {
+function parseObject(json: string): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = JSON.parse(json)
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
   } catch {
-    // Said below: the parser's own words are of no use to who reads them.
+    // Thrown below, without the parser's message.
   }
-  throw malformed('an event that is not JSON')
+  throw invalidStreamError('an event that is not a JSON object')
 }
 
-function isText(value: unknown): boolean {
+function isString(value: unknown): boolean {
   return typeof value === 'string'
 }
 
@@ -86,8 +86,9 @@ function isOffset(value: unknown): boolean {
   return Number.isSafeInteger(value) && Number(value) >= 0
 }
 
-export const malformed = (what: string): Failure =>
-  new Failure(
-    EXIT.refused,
-    `The coordinator sent ${what}: it is of another version, or something is between.`,
+/** @param problem such as 'an event that is not a JSON object' */
+export const invalidStreamError = (problem: string): CliError =>
+  new CliError(
+    EXIT.failed,
+    `The coordinator sent ${problem}. It may be a different version, or a proxy changed the response.`,
   )

@@ -1,4 +1,4 @@
-// API keys: whose a key is, and how the first ones come to be (spec §5).
+// API keys (spec §5): find the actor of a key, and create the first workspace's keys.
 import { createHash } from 'node:crypto'
 import type { AccessLevels } from '../../shared/api/account.ts'
 import type { Clock } from '../../shared/clock.ts'
@@ -8,39 +8,45 @@ import type { ApiKeyRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
 import {
-  firstWorkspace,
+  findFirstWorkspace,
+  findOwner,
   insertKey,
   insertUser,
   insertWorkspace,
   type KeyWithRole,
-  keyLookup,
-  ownerOf,
+  prepareKeyQuery,
 } from './store.ts'
 
-/** How a key or box token is stored: SHA-256, hex. They are random, so no salt is needed. */
-export const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
+/** The stored form of a key or box token: SHA-256, hex. They are random, so no salt is needed. */
+export const hashSecret = (secret: string): string => createHash('sha256').update(secret).digest('hex')
 
-export type Found =
+export type KeyLookupResult =
   | { actor: Actor }
-  | { refused: 'unknown' }
-  | { refused: 'revoked' }
-  | { refused: 'expired'; expiresAt: number }
+  | { rejected: 'unknown' }
+  | { rejected: 'revoked' }
+  | { rejected: 'expired'; expiresAt: number }
 
-/** Returns the function that says who a key's hash acts as, now. */
-export function createKeyFinder({ db, clock }: { db: Db; clock: Clock }): (hash: string) => Promise<Found> {
-  const lookup = keyLookup(db)
+/** Returns a function that finds the actor for a key's hash. */
+export function createKeyFinder({
+  db,
+  clock,
+}: {
+  db: Db
+  clock: Clock
+}): (hash: string) => Promise<KeyLookupResult> {
+  const queryKey = prepareKeyQuery(db)
   return async (hash) => {
-    const [row] = await lookup(hash)
-    if (!row) return { refused: 'unknown' }
-    if (row.revoked_at !== null) return { refused: 'revoked' }
+    const [row] = await queryKey(hash)
+    if (!row) return { rejected: 'unknown' }
+    if (row.revoked_at !== null) return { rejected: 'revoked' }
     if (row.expires_at !== null && row.expires_at <= clock.now()) {
-      return { refused: 'expired', expiresAt: row.expires_at }
+      return { rejected: 'expired', expiresAt: row.expires_at }
     }
-    return { actor: actorOf(row) }
+    return { actor: toActor(row) }
   }
 }
 
-function actorOf(row: KeyWithRole): Actor {
+function toActor(row: KeyWithRole): Actor {
   return {
     keyId: row.id,
     keyKind: row.kind,
@@ -49,29 +55,29 @@ function actorOf(row: KeyWithRole): Actor {
     access: row.access === null ? null : (JSON.parse(row.access) as AccessLevels),
     workspaceId: row.workspace_id,
     userId: row.user_id,
-    // A key with no user is nobody's: it may do what every member may, and nothing that only owners may.
+    // A key without a user has the permissions of a member, not of an owner.
     role: row.role ?? 'member',
   }
 }
 
-export type NewKeys = {
+export type NewKeyOptions = {
   db: Db
   clock: Clock
   newApiKey(): string
   /**
-   * Puts the key where its owner finds it, durably. Awaited before the commit: a crash in between leaves a key
-   * file that nothing knows and no workspace (or a missing key), so the next start makes both anew.
+   * Durably writes the key to where its owner finds it. Awaited before the commit: a crash in between leaves a key file
+   * that matches no key in the database, and the next start creates the key again.
    */
-  keep(key: string): Promise<void>
+  storeKey(key: string): Promise<void>
 }
 
-/** Makes the workspace, its owner and the owner's key, unless there is a workspace. */
-export function ensureFirstWorkspace(options: NewKeys): Promise<{ created: boolean; apiKey?: string }> {
-  const { db, clock, newApiKey, keep } = options
+/** Creates a workspace, its owner and the owner's key, unless a workspace exists. */
+export function ensureFirstWorkspace(options: NewKeyOptions): Promise<{ created: boolean; apiKey?: string }> {
+  const { db, clock, newApiKey, storeKey } = options
   return transaction(db, async (trx) => {
-    if (await firstWorkspace(trx)) return { created: false }
+    if (await findFirstWorkspace(trx)) return { created: false }
     const apiKey = newApiKey()
-    await keep(apiKey)
+    await storeKey(apiKey)
     const now = clock.now()
     const workspaceId = newId('workspace')
     const userId = newId('user')
@@ -84,23 +90,23 @@ export function ensureFirstWorkspace(options: NewKeys): Promise<{ created: boole
       role: 'owner',
       created_at: now,
     })
-    await addKey(trx, { workspaceId, userId, hash: hashOf(apiKey), now })
+    await addApiKey(trx, { workspaceId, userId, hash: hashSecret(apiKey), now })
     return { created: true, apiKey }
   })
 }
 
-/** One more key for the first workspace's owner: for a start that finds no usable key file. */
-export function mintOwnerKey({ db, clock, newApiKey, keep }: NewKeys): Promise<string> {
+/** Creates another key for the first workspace's owner, for when the key file is missing or unusable. */
+export function createOwnerKey({ db, clock, newApiKey, storeKey }: NewKeyOptions): Promise<string> {
   return transaction(db, async (trx) => {
-    const workspace = await firstWorkspace(trx)
-    const owner = workspace && (await ownerOf(trx, workspace.id))
-    if (!owner) throw new Error('There is no workspace with an owner to make a key for.')
+    const workspace = await findFirstWorkspace(trx)
+    const owner = workspace && (await findOwner(trx, workspace.id))
+    if (!owner) throw new Error('No workspace with an owner exists, so no key can be created.')
     const apiKey = newApiKey()
-    await keep(apiKey)
-    await addKey(trx, {
+    await storeKey(apiKey)
+    await addApiKey(trx, {
       workspaceId: owner.workspace_id,
       userId: owner.id,
-      hash: hashOf(apiKey),
+      hash: hashSecret(apiKey),
       now: clock.now(),
     })
     return apiKey
@@ -114,8 +120,8 @@ export type KeyLimits = {
   access?: AccessLevels
 }
 
-/** Adds a key of which only the hash is known here; returns its id. */
-export async function addKey(
+/** Stores a key by its hash. Returns the key's id. */
+export async function addApiKey(
   trx: Trx,
   key: { workspaceId: string; userId: string | null; hash: string; now: number } & KeyLimits,
 ): Promise<string> {

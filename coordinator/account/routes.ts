@@ -1,4 +1,4 @@
-// GET /me (spec §4.2).
+// The route GET /me (spec §4.2).
 import { account } from '../../shared/api/account.ts'
 import { type Route, route } from '../http/route.ts'
 import type { AccountService } from './service.ts'
@@ -7,9 +7,10 @@ export const accountRoutes = ({ account: service }: { account: AccountService })
   route({
     method: 'GET',
     path: '/me',
-    summary: 'Who is calling, in which workspace, and where the edge is',
+    summary: 'Get the account',
+    description: 'Returns the user, workspace and API key of the caller, and the base URL of the edge.',
     access: null,
-    answers: { 200: account },
+    responses: { 200: account },
     handle: ({ actor }) => service.load(actor),
   }),
 ]

@@ -1,4 +1,4 @@
-// The account as its caller may see it (spec §2.3).
+// The account (spec §2.3), limited to what the caller's key may read.
 import type { Account } from '../../shared/api/account.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
@@ -6,9 +6,9 @@ import type { BoxService } from '../boxes/service.ts'
 import type { Db } from '../db/open.ts'
 import type { UserRow, WorkspaceRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
-import { userById, workspaceById } from './store.ts'
+import { findUserById, findWorkspaceById } from './store.ts'
 
-/** Nothing is billed: zeros are true, and what is unknown is null. */
+/** There is no billing: amounts are 0, unknown values are null. */
 const NO_BILLING: NonNullable<Account['billing']> = {
   balanceMicros: 0,
   burnMicrosPerHour: 0,
@@ -23,8 +23,8 @@ const NO_BILLING: NonNullable<Account['billing']> = {
   billingUrl: null,
 }
 
-const mayRead = (actor: Actor, area: 'boxes' | 'workspace'): boolean => {
-  // Workspace-wide routes refuse a key limited to boxes (spec §5.9): so it learns nothing of the workspace here.
+const canRead = (actor: Actor, area: 'boxes' | 'workspace'): boolean => {
+  // Workspace-wide routes reject a key limited to boxes (spec §5.9), so it gets no workspace data here either.
   if (area === 'workspace' && actor.boxIds) return false
   const level = actor.access === null ? 'write' : (actor.access[area] ?? 'none')
   return level !== 'none'
@@ -32,7 +32,7 @@ const mayRead = (actor: Actor, area: 'boxes' | 'workspace'): boolean => {
 
 export type AccountService = { load(actor: Actor): Promise<Account> }
 
-/** @param options.edgeUrl the address of the edge, without `/v1/box`. */
+/** @param options.edgeUrl the base URL of the edge, without `/v1/box`. */
 export function createAccountService(options: {
   db: Db
   boxes: Pick<BoxService, 'list'>
@@ -41,25 +41,25 @@ export function createAccountService(options: {
   const { db, boxes, edgeUrl } = options
 
   async function load(actor: Actor): Promise<Account> {
-    const workspace = await workspaceById(db, actor.workspaceId)
+    const workspace = await findWorkspaceById(db, actor.workspaceId)
     if (!workspace) throw new Error(`Key ${actor.keyId} belongs to no workspace.`)
-    const user = actor.userId === null ? undefined : await userById(db, actor.userId)
-    const readsWorkspace = mayRead(actor, 'workspace')
-    const seen = mayRead(actor, 'boxes') ? await boxes.list(actor) : []
+    const user = actor.userId === null ? undefined : await findUserById(db, actor.userId)
+    const canReadWorkspace = canRead(actor, 'workspace')
+    const visibleBoxes = canRead(actor, 'boxes') ? await boxes.list(actor) : []
     return {
-      customer: presentCustomer(workspace, readsWorkspace ? user : undefined),
+      customer: presentCustomer(workspace, canReadWorkspace ? user : undefined),
       user: user ? { email: user.email, name: user.name, role: user.role } : null,
       workspace: {
         id: workspace.id,
         name: workspace.name,
-        ...(readsWorkspace && {
+        ...(canReadWorkspace && {
           zeroDataRetention: workspace.zero_data_retention === 1,
           closingAt: null,
           purgeAfter: null,
         }),
       },
-      billing: readsWorkspace ? NO_BILLING : null,
-      boxes: seen,
+      billing: canReadWorkspace ? NO_BILLING : null,
+      boxes: visibleBoxes,
       edge: { url: edgeUrl },
       key: {
         id: actor.keyId,
@@ -68,7 +68,7 @@ export function createAccountService(options: {
         boxIds: actor.boxIds ? [...actor.boxIds] : null,
       },
       ...(actor.access && { access: actor.access }),
-      box: oldestLive(seen),
+      box: findOldestLive(visibleBoxes),
     }
   }
 
@@ -86,6 +86,6 @@ const presentCustomer = (workspace: WorkspaceRow, user: UserRow | undefined): Ac
   name: workspace.name,
 })
 
-/** Boxes come newest first. */
-const oldestLive = (boxes: readonly Box[]): Box | null =>
+/** @param boxes newest first */
+const findOldestLive = (boxes: readonly Box[]): Box | null =>
   boxes.findLast((box) => box.observedState !== 'terminated') ?? null

@@ -1,14 +1,15 @@
-// Rows of workspaces, users and API keys.
-import { hotQuery } from '../db/hot.ts'
+// Queries on workspaces, users and API keys.
+
 import type { Db } from '../db/open.ts'
+import { preparedQuery } from '../db/prepared.ts'
 import type { ApiKeyRow, UserRow, WorkspaceRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 
 export type KeyWithRole = ApiKeyRow & { role: UserRow['role'] | null }
 
-/** Asked on each request. */
-export const keyLookup = (db: Db) =>
-  hotQuery<KeyWithRole, [hash: string]>(db, (q) =>
+/** Finds a key by its hash. Runs for every request. */
+export const prepareKeyQuery = (db: Db) =>
+  preparedQuery<KeyWithRole, [hash: string]>(db, (q) =>
     q
       .selectFrom('api_keys')
       .leftJoin('users', 'users.id', 'api_keys.user_id')
@@ -17,16 +18,16 @@ export const keyLookup = (db: Db) =>
       .where('api_keys.hash', '=', ''),
   )
 
-export const firstWorkspace = (db: Db | Trx): Promise<WorkspaceRow | undefined> =>
+export const findFirstWorkspace = (db: Db | Trx): Promise<WorkspaceRow | undefined> =>
   db.selectFrom('workspaces').selectAll().orderBy('created_at').orderBy('id').limit(1).executeTakeFirst()
 
-export const workspaceById = (db: Db | Trx, id: string): Promise<WorkspaceRow | undefined> =>
+export const findWorkspaceById = (db: Db | Trx, id: string): Promise<WorkspaceRow | undefined> =>
   db.selectFrom('workspaces').selectAll().where('id', '=', id).executeTakeFirst()
 
-export const userById = (db: Db | Trx, id: string): Promise<UserRow | undefined> =>
+export const findUserById = (db: Db | Trx, id: string): Promise<UserRow | undefined> =>
   db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()
 
-export const ownerOf = (db: Db | Trx, workspaceId: string): Promise<UserRow | undefined> =>
+export const findOwner = (db: Db | Trx, workspaceId: string): Promise<UserRow | undefined> =>
   db
     .selectFrom('users')
     .selectAll()

@@ -1,13 +1,13 @@
-// The audit log (spec §2.7b): who did what, written in the transaction of what was done.
+// The audit log (spec §2.7b). An event is written in the same transaction as the change it records.
 import type { CommandActor } from '../../shared/api/commands.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
-import { insertEvent } from './store.ts'
+import { insertAuditEvent } from './store.ts'
 
-/** What this service itself writes down. */
+/** The event kinds that the coordinator itself writes. */
 export type AuditKind = 'command_history.delete'
 
-/** Who acted, as audit events and command records name it: a key made by signing in is the CLI. */
+/** The actor's fields in audit events and command records. A machine key, which signing in creates, counts as the CLI. */
 export const actorFields = ({ keyKind, userId, keyId }: Actor): CommandActor => ({
   kind: keyKind === 'machine' ? 'cli' : 'user',
   userId,
@@ -22,16 +22,19 @@ export type AuditEvent = {
   at: number
 }
 
-export async function recordAudit(trx: Trx, { kind, actor, boxId, detail, at }: AuditEvent): Promise<void> {
-  const who = actorFields(actor)
-  await insertEvent(trx, {
+export async function recordAuditEvent(
+  trx: Trx,
+  { kind, actor, boxId, detail, at }: AuditEvent,
+): Promise<void> {
+  const { kind: actorKind, userId, tokenId } = actorFields(actor)
+  await insertAuditEvent(trx, {
     workspace_id: actor.workspaceId,
     at,
     kind,
     origin: 'server',
-    actor_kind: who.kind,
-    actor_user_id: who.userId,
-    actor_token_id: who.tokenId,
+    actor_kind: actorKind,
+    actor_user_id: userId,
+    actor_token_id: tokenId,
     box_id: boxId,
     detail: JSON.stringify(detail),
   })

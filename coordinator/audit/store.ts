@@ -1,7 +1,7 @@
-// Rows of the audit log.
+// Queries on the audit log.
 import type { Insertable } from 'kysely'
 import type { AuditEventRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 
-export const insertEvent = (trx: Trx, row: Insertable<AuditEventRow>) =>
+export const insertAuditEvent = (trx: Trx, row: Insertable<AuditEventRow>) =>
   trx.insertInto('audit_events').values(row).execute()

@@ -1,4 +1,4 @@
-// What a create request becomes: its checks across fields, and the row.
+// Checks a create request across its fields and builds the new box's row.
 import type { CreateBox } from '../../shared/api/boxes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { newUuid } from '../../shared/ids.ts'
@@ -9,8 +9,8 @@ import type { Actor } from '../http/actor.ts'
 
 const AUTO_SNAPSHOT_KEEP = 3
 
-/** Snapshots, templates and environments do not exist yet: naming one is naming something unknown. */
-export function checkSource(input: CreateBox): void {
+/** Snapshots, templates and environments are not implemented: any name or id of one is unknown. */
+export function checkCreateSource(input: CreateBox): void {
   const { fromSnapshotId, fromTemplate, region, environment } = input
   if (fromSnapshotId !== undefined && fromTemplate !== undefined) throw new ApiError('invalid_template')
   if (fromSnapshotId !== undefined || fromTemplate !== undefined) {
@@ -21,8 +21,8 @@ export function checkSource(input: CreateBox): void {
     throw new ApiError('not_found', 'No such environment.')
 }
 
-/** JSON list of the variables; throws invalid_env beyond 100 names, environment_too_large beyond 64 KiB. */
-export function packEnv(env: Record<string, string>): string {
+/** A JSON list of the variables. Throws invalid_env above 100 names and environment_too_large above 64 KiB. */
+export function serializeEnvVars(env: Record<string, string>): string {
   const entries = Object.entries(env)
   if (entries.length > LIMITS.boxEnvNames) throw new ApiError('invalid_env')
   const bytes = entries.reduce(
@@ -55,7 +55,7 @@ export function newBoxRow({ input, actor, ownerUserId, hostname, now }: NewBox):
     restricted: input.restricted || actor.role === 'contractor' ? 1 : 0,
     environment_id: null,
     environment_version_no: null,
-    env_vars: packEnv(input.env ?? {}),
+    env_vars: serializeEnvVars(input.env ?? {}),
     isolation: null,
     agent_token_hash: null,
     report_epoch: null,

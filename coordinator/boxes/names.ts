@@ -1,4 +1,4 @@
-// The name of a box whose creator gave none: a fruit.
+// Picks a name, a fruit, for a box that is created without one.
 import { LIMITS } from '../../shared/limits.ts'
 
 export const FRUITS: readonly string[] = [
@@ -14,15 +14,15 @@ export const FRUITS: readonly string[] = [
 ]
 
 /**
- * A free name: the fruit itself, or with the lowest number from 2 on when every box so named is taken.
- * @param random from 0 up to, not including, 1: which fruit.
+ * Picks a name that is not taken: a fruit or, when all fruits are taken, a fruit with the lowest free number from 2 on.
+ * @param random selects the fruit: 0 or more, less than 1.
  */
-export function freeName(taken: ReadonlySet<string>, random: number): string {
+export function pickFreeName(taken: ReadonlySet<string>, random: number): string {
   const start = Math.floor(random * FRUITS.length)
-  const inOrder = [...FRUITS.slice(start), ...FRUITS.slice(0, start)]
-  const free = inOrder.find((fruit) => !taken.has(fruit))
+  const candidates = [...FRUITS.slice(start), ...FRUITS.slice(0, start)]
+  const free = candidates.find((fruit) => !taken.has(fruit))
   if (free) return free
-  const fruit = inOrder[0] ?? 'box'
+  const fruit = candidates[0] ?? 'box'
   for (let number = 2; ; number++) {
     const name = `${fruit}-${number}`
     if (!taken.has(name)) return name.slice(0, LIMITS.boxNameLength)

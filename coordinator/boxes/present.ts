@@ -1,4 +1,4 @@
-// Rows as the interface shows them (spec §2.2).
+// Converts rows of boxes, events and jobs to API objects (spec §2.2).
 import type { Selectable } from 'kysely'
 import type { Box, BoxDetail, BoxEvent, Isolation, Job, Vitals } from '../../shared/api/boxes.ts'
 import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
@@ -6,10 +6,10 @@ import type { BoxEventRow, BoxRow, JobRow } from '../db/schema.ts'
 
 export type EnvVar = { name: string; value: string }
 
-/** Columns that hold JSON were written by this coordinator from checked values. */
+/** Does not validate: the coordinator wrote the JSON columns from validated values. */
 const fromJson = <T>(text: string | null): T | null => (text === null ? null : (JSON.parse(text) as T))
 
-export const envVarsOf = (row: BoxRow): EnvVar[] => fromJson<EnvVar[]>(row.env_vars) ?? []
+export const parseEnvVars = (row: BoxRow): EnvVar[] => fromJson<EnvVar[]>(row.env_vars) ?? []
 
 export const presentBox = (row: BoxRow): Box => ({
   id: row.id,
@@ -25,7 +25,7 @@ export const presentBox = (row: BoxRow): Box => ({
   autoSnapshotKeep: row.auto_snapshot_keep,
   environmentId: row.environment_id,
   environmentVersionNo: row.environment_version_no,
-  envVars: envVarsOf(row),
+  envVars: parseEnvVars(row),
   restricted: row.restricted === 1,
   ownerUserId: row.owner_user_id,
   quietHoursExempt: row.quiet_hours_exempt === 1,
@@ -51,17 +51,17 @@ export const presentJob = (row: JobRow): Job => ({
   nextRetryAt: toTimestampOrNull(row.next_retry_at),
 })
 
-export type DetailParts = {
+export type BoxDetailInput = {
   box: BoxRow
   /** Newest first. */
   events: readonly Selectable<BoxEventRow>[]
   job: JobRow | undefined
   connected: boolean
-  /** Newer than what the row holds, when there is one. */
+  /** The last heartbeat in memory, newer than the one in the row. */
   heartbeat: { vitals: Vitals; at: number } | undefined
 }
 
-export function presentDetail({ box: row, events, job, connected, heartbeat }: DetailParts): BoxDetail {
+export function presentDetail({ box: row, events, job, connected, heartbeat }: BoxDetailInput): BoxDetail {
   return {
     box: presentBox(row),
     state: {
@@ -76,7 +76,7 @@ export function presentDetail({ box: row, events, job, connected, heartbeat }: D
     job: job ? presentJob(job) : null,
     pausesSurvived: row.pauses_survived,
     environment: null,
-    envVars: envVarsOf(row),
+    envVars: parseEnvVars(row),
     restricted: row.restricted === 1,
   }
 }

@@ -1,4 +1,4 @@
-// The rules of boxes (spec §4.3): who may see which, what a create takes, what wake, suspend and delete do.
+// The box operations (spec §4.3): access checks, list, create, wake, suspend and delete.
 import type { Box, BoxDetail, CreateBox, DesiredState, Vitals } from '../../shared/api/boxes.ts'
 import type { Operation } from '../../shared/api/operations.ts'
 import type { Clock } from '../../shared/clock.ts'
@@ -7,39 +7,39 @@ import { isUuid } from '../../shared/ids.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
-import { type Actor, actorName } from '../http/actor.ts'
-import { begin, desire } from '../lifecycle/desire.ts'
-import { createOperation, findOperation, presentOperation } from '../operations/service.ts'
-import { checkSource, newBoxRow } from './create.ts'
-import { freeName } from './names.ts'
-import { type EnvVar, envVarsOf, presentBox, presentDetail } from './present.ts'
+import { type Actor, formatActor } from '../http/actor.ts'
+import { enqueueCreateJob, setDesiredState } from '../lifecycle/set-desired-state.ts'
+import { createOperation, findLatestOperation, presentOperation } from '../operations/service.ts'
+import { checkCreateSource, newBoxRow } from './create.ts'
+import { pickFreeName } from './names.ts'
+import { presentBox, presentDetail } from './present.ts'
 import {
-  boxLookups,
-  eventsOf,
-  firstOwner,
+  findFirstOwner,
+  findJob,
   insertBox,
-  jobOf,
+  listBoxEvents,
   listBoxes,
-  liveNames,
+  listLiveNames,
   lockBoxRow,
+  prepareBoxQueries,
 } from './store.ts'
 
 export type BoxServiceOptions = {
   db: Db
   clock: Clock
-  /** A box's desired state or job was written: the reconciler's business. Called after the commit. */
-  poke(boxId: string): void
-  /** The box's agent holds a tunnel now. */
-  connected(boxId: string): boolean
-  /** The last heartbeat in memory. */
-  heartbeat(boxId: string): { vitals: Vitals; at: number } | undefined
-  /** From 0 up to, not including, 1: which fruit a box without a name is called. */
+  /** Schedules the box for the reconciler. Called after the commit that wrote its desired state or job. */
+  schedule(boxId: string): void
+  /** Whether the box's agent has a tunnel open. */
+  isConnected(boxId: string): boolean
+  /** The latest heartbeat in memory, which may be newer than the stored one. */
+  latestHeartbeat(boxId: string): { vitals: Vitals; at: number } | undefined
+  /** 0 or more, less than 1. Selects the fruit that names a box created without a name. Default: Math.random. */
   random?: () => number
 }
 
 /**
- * Every function throws not_found for a box that is unknown, malformed, foreign or hidden from the actor.
- * Those that write become a part of `trx` when they are given one; the reconciler hears of it after its commit.
+ * Every function throws not_found for an id that is unknown or malformed, and for a box that the actor may not see.
+ * Functions that write use `trx` when given. The reconciler is scheduled after its commit.
  */
 export type BoxService = {
   /** Newest first. */
@@ -48,40 +48,36 @@ export type BoxService = {
   get(actor: Actor, id: string): Promise<BoxDetail>
   wake(actor: Actor, id: string, trx?: Trx): Promise<Box>
   suspend(actor: Actor, id: string, trx?: Trx): Promise<Box>
-  /** A second one answers with the first one's operation. */
+  /** Idempotent: deleting again returns the operation of the first delete. */
   remove(actor: Actor, id: string, trx?: Trx): Promise<{ box: Box; operation: Operation }>
-  /** The box an edge request names: by its id, or by its name among live boxes. The request path's lookup. */
+  /** Finds a box by id, or a live box by name. Runs for every edge request. */
   resolve(actor: Actor, nameOrId: string): Promise<BoxRow>
 }
 
-/** Whether the actor may see the box at all (spec §5.6, §5.9). */
-export function covers(actor: Actor, row: BoxRow): boolean {
+/** Spec §5.6, §5.9. */
+function canSeeBox(actor: Actor, row: BoxRow): boolean {
   if (row.workspace_id !== actor.workspaceId) return false
   if (actor.boxIds && !actor.boxIds.includes(row.id)) return false
   return actor.role !== 'contractor' || row.owner_user_id === actor.userId
 }
 
-/** The variables its creator gave the box. */
-export const envOf = (row: BoxRow): Record<string, string> =>
-  Object.fromEntries(envVarsOf(row).map(({ name, value }: EnvVar) => [name, value]))
-
 export function createBoxService(options: BoxServiceOptions): BoxService {
-  const { db, clock, poke, connected, heartbeat, random = Math.random } = options
-  const lookups = boxLookups(db)
+  const { db, clock, schedule, isConnected, latestHeartbeat, random = Math.random } = options
+  const queries = prepareBoxQueries(db)
 
-  const visible = (actor: Actor, row: BoxRow | undefined): BoxRow => {
-    if (!row || !covers(actor, row)) throw new ApiError('not_found')
+  const requireVisible = (actor: Actor, row: BoxRow | undefined): BoxRow => {
+    if (!row || !canSeeBox(actor, row)) throw new ApiError('not_found')
     return row
   }
 
-  async function find(actor: Actor, id: string): Promise<BoxRow> {
-    return visible(actor, isUuid(id) ? (await lookups.byId(id))[0] : undefined)
+  async function findVisible(actor: Actor, id: string): Promise<BoxRow> {
+    return requireVisible(actor, isUuid(id) ? (await queries.byId(id))[0] : undefined)
   }
 
   async function resolve(actor: Actor, nameOrId: string): Promise<BoxRow> {
-    // A name may look like an id only if it is 36 characters long, and names have at most 32.
-    if (isUuid(nameOrId)) return find(actor, nameOrId)
-    return visible(actor, (await lookups.byName(actor.workspaceId, nameOrId))[0])
+    // No name is a UUID: a UUID has 36 characters, a name at most 32.
+    if (isUuid(nameOrId)) return findVisible(actor, nameOrId)
+    return requireVisible(actor, (await queries.byName(actor.workspaceId, nameOrId))[0])
   }
 
   async function list(actor: Actor, { live = false } = {}): Promise<Box[]> {
@@ -95,81 +91,87 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
   }
 
   async function get(actor: Actor, id: string): Promise<BoxDetail> {
-    const box = await find(actor, id)
-    const [events, job] = await Promise.all([eventsOf(db, id), jobOf(db, id)])
-    return presentDetail({ box, events, job, connected: connected(id), heartbeat: heartbeat(id) })
+    const box = await findVisible(actor, id)
+    const [events, job] = await Promise.all([listBoxEvents(db, id), findJob(db, id)])
+    return presentDetail({ box, events, job, connected: isConnected(id), heartbeat: latestHeartbeat(id) })
   }
 
   async function create(actor: Actor, input: CreateBox, trx?: Trx): Promise<Box> {
     if (actor.boxIds) {
-      throw new ApiError('key_access_denied', 'This key is limited to some boxes and cannot create one.', {
-        fields: { scope: 'boxes' },
-      })
+      throw new ApiError(
+        'key_access_denied',
+        'This API key is limited to certain boxes and cannot create one.',
+        {
+          fields: { scope: 'boxes' },
+        },
+      )
     }
-    checkSource(input)
+    checkCreateSource(input)
     return transaction(trx ?? db, async (trx, onCommit) => {
-      const ownerUserId = actor.userId ?? (await firstOwner(trx, actor.workspaceId))
+      const ownerUserId = actor.userId ?? (await findFirstOwner(trx, actor.workspaceId))
       if (!ownerUserId) throw new Error(`Workspace ${actor.workspaceId} has no owner.`)
       const now = clock.now()
-      const row = await insertNamed(trx, input.name, actor.workspaceId, (hostname) =>
+      const row = await insertWithName(trx, input.name, actor.workspaceId, (hostname) =>
         newBoxRow({ input, actor, ownerUserId, hostname, now }),
       )
-      await begin(trx, row, { actor: actorName(actor), now })
-      onCommit(() => poke(row.id))
+      await enqueueCreateJob(trx, row, { actor: formatActor(actor), now })
+      onCommit(() => schedule(row.id))
       return presentBox(row)
     })
   }
 
-  /** The unique index decides, so that of two creates at once only one gets the name. */
-  async function insertNamed(
+  /** Relies on the unique index: of two concurrent creates with the same name, one succeeds. */
+  async function insertWithName(
     trx: Trx,
     name: string | undefined,
     workspaceId: string,
-    rowWith: (hostname: string) => BoxRow,
+    createRow: (hostname: string) => BoxRow,
   ): Promise<BoxRow> {
     if (name !== undefined) {
-      const row = await insertBox(trx, rowWith(name))
-      if (!row) throw new ApiError('name_taken', `A box named ${name} exists already.`)
+      const row = await insertBox(trx, createRow(name))
+      if (!row) throw new ApiError('name_taken', `A box named ${name} already exists.`)
       return row
     }
-    const taken = await liveNames(trx, workspaceId)
+    const taken = await listLiveNames(trx, workspaceId)
     for (;;) {
-      const hostname = freeName(taken, random())
-      const row = await insertBox(trx, rowWith(hostname))
+      const hostname = pickFreeName(taken, random())
+      const row = await insertBox(trx, createRow(hostname))
       if (row) return row
       taken.add(hostname)
     }
   }
 
-  /** A box being deleted stays readable, but answers wake and suspend as one that is gone. */
-  function move(actor: Actor, id: string, state: DesiredState, trx?: Trx): Promise<Box> {
+  /** Throws not_found for a box that is being deleted, which is still readable. */
+  function changeDesiredState(actor: Actor, id: string, state: DesiredState, trx?: Trx): Promise<Box> {
     return transaction(trx ?? db, async (trx, onCommit) => {
-      const row = visible(actor, isUuid(id) ? await lockBoxRow(trx, id) : undefined)
+      const row = requireVisible(actor, isUuid(id) ? await lockBoxRow(trx, id) : undefined)
       if (row.desired_state === 'terminated') throw new ApiError('not_found')
       if (row.observed_state === 'provision_failed') throw new ApiError('box_failed')
-      onCommit(() => poke(id))
+      onCommit(() => schedule(id))
       if (row.desired_state === state) return presentBox(row)
-      return presentBox(await desire(trx, row, { state, actor: actorName(actor), now: clock.now() }))
+      return presentBox(
+        await setDesiredState(trx, row, { state, actor: formatActor(actor), now: clock.now() }),
+      )
     })
   }
 
   function remove(actor: Actor, id: string, trx?: Trx) {
     return transaction(trx ?? db, async (trx, onCommit) => {
-      const row = visible(actor, isUuid(id) ? await lockBoxRow(trx, id) : undefined)
+      const row = requireVisible(actor, isUuid(id) ? await lockBoxRow(trx, id) : undefined)
       const now = clock.now()
-      const earlier = await findOperation(trx, 'box_delete', id)
+      const earlier = await findLatestOperation(trx, 'box_delete', id)
       if (row.desired_state === 'terminated' && earlier) {
         return { box: presentBox(row), operation: presentOperation(earlier) }
       }
       const { workspace_id: workspaceId } = row
       const operation = await createOperation(trx, { workspaceId, kind: 'box_delete', targetId: id, now })
-      const written = await desire(trx, row, {
+      const written = await setDesiredState(trx, row, {
         state: 'terminated',
-        actor: actorName(actor),
+        actor: formatActor(actor),
         now,
         operationId: operation.id,
       })
-      onCommit(() => poke(id))
+      onCommit(() => schedule(id))
       return { box: presentBox(written), operation: presentOperation(operation) }
     })
   }
@@ -178,8 +180,8 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     list,
     create,
     get,
-    wake: (actor, id, trx) => move(actor, id, 'running', trx),
-    suspend: (actor, id, trx) => move(actor, id, 'suspended', trx),
+    wake: (actor, id, trx) => changeDesiredState(actor, id, 'running', trx),
+    suspend: (actor, id, trx) => changeDesiredState(actor, id, 'suspended', trx),
     remove,
     resolve,
   }

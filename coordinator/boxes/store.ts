@@ -1,10 +1,10 @@
-// Rows of boxes, and the events and job that a box's detail shows.
+// Queries on boxes, their events and their jobs.
 import type { Selectable } from 'kysely'
 import { LIMITS } from '../../shared/limits.ts'
-import { hotQuery } from '../db/hot.ts'
 import type { Db } from '../db/open.ts'
+import { preparedQuery } from '../db/prepared.ts'
 import type { BoxEventRow, BoxRow, JobRow } from '../db/schema.ts'
-import { locked, type Trx } from '../db/transaction.ts'
+import { forUpdate, type Trx } from '../db/transaction.ts'
 
 export type BoxFilter = {
   workspaceId: string
@@ -23,9 +23,9 @@ export function listBoxes(db: Db | Trx, filter: BoxFilter): Promise<BoxRow[]> {
 }
 
 export const lockBoxRow = (trx: Trx, id: string): Promise<BoxRow | undefined> =>
-  locked(trx, trx.selectFrom('boxes').selectAll().where('id', '=', id)).executeTakeFirst()
+  forUpdate(trx, trx.selectFrom('boxes').selectAll().where('id', '=', id)).executeTakeFirst()
 
-/** The row as written, or undefined when a live box of the workspace has the name already. */
+/** The inserted row, or undefined when a live box of the workspace has the same name. */
 export const insertBox = (trx: Trx, row: BoxRow): Promise<BoxRow | undefined> =>
   trx
     .insertInto('boxes')
@@ -34,7 +34,7 @@ export const insertBox = (trx: Trx, row: BoxRow): Promise<BoxRow | undefined> =>
     .returningAll()
     .executeTakeFirst()
 
-export async function liveNames(db: Db | Trx, workspaceId: string): Promise<Set<string>> {
+export async function listLiveNames(db: Db | Trx, workspaceId: string): Promise<Set<string>> {
   const rows = await db
     .selectFrom('boxes')
     .select('hostname')
@@ -45,7 +45,7 @@ export async function liveNames(db: Db | Trx, workspaceId: string): Promise<Set<
 }
 
 /** Newest first. */
-export const eventsOf = (db: Db | Trx, boxId: string): Promise<Selectable<BoxEventRow>[]> =>
+export const listBoxEvents = (db: Db | Trx, boxId: string): Promise<Selectable<BoxEventRow>[]> =>
   db
     .selectFrom('box_events')
     .selectAll()
@@ -54,10 +54,10 @@ export const eventsOf = (db: Db | Trx, boxId: string): Promise<Selectable<BoxEve
     .limit(LIMITS.boxEvents)
     .execute()
 
-export const jobOf = (db: Db | Trx, boxId: string): Promise<JobRow | undefined> =>
+export const findJob = (db: Db | Trx, boxId: string): Promise<JobRow | undefined> =>
   db.selectFrom('jobs').selectAll().where('box_id', '=', boxId).executeTakeFirst()
 
-export async function firstOwner(db: Db | Trx, workspaceId: string): Promise<string | undefined> {
+export async function findFirstOwner(db: Db | Trx, workspaceId: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('users')
     .select('id')
@@ -70,11 +70,13 @@ export async function firstOwner(db: Db | Trx, workspaceId: string): Promise<str
   return row?.id
 }
 
-/** Each edge request asks one of these. */
-export const boxLookups = (db: Db) => ({
-  byId: hotQuery<BoxRow, [id: string]>(db, (q) => q.selectFrom('boxes').selectAll().where('id', '=', '')),
+/** Every edge request runs one of these. */
+export const prepareBoxQueries = (db: Db) => ({
+  byId: preparedQuery<BoxRow, [id: string]>(db, (q) =>
+    q.selectFrom('boxes').selectAll().where('id', '=', ''),
+  ),
   /** Live boxes only. */
-  byName: hotQuery<BoxRow, [workspaceId: string, hostname: string]>(db, (q) =>
+  byName: preparedQuery<BoxRow, [workspaceId: string, hostname: string]>(db, (q) =>
     q
       .selectFrom('boxes')
       .selectAll()

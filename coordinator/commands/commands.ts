@@ -1,33 +1,33 @@
-// The command history put together: recorded at the edge, reported by boxes, read and deleted over HTTP, pruned.
+// Wires up the command history: the edge tracks commands, boxes report on them, clients read and delete records.
 import type { Logger } from 'pino'
 import type { CommandReport } from '../../shared/api/reports.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { BoxService } from '../boxes/service.ts'
 import type { Db } from '../db/open.ts'
 import type { OnCommit, Trx } from '../db/transaction.ts'
-import { createExpectedRecords } from './expected.ts'
+import { createCommandClaims } from './command-claims.ts'
+import { type CommandTracker, createCommandTracker } from './command-tracker.ts'
 import { createCommandIngest } from './ingest.ts'
+import { createPendingRecords } from './pending-records.ts'
 import { type CommandPruner, type CommandRetention, createCommandPruner } from './prune.ts'
-import { createReceipts } from './receipts.ts'
-import { type CommandRecorder, createCommandRecorder } from './recorder.ts'
 import { type CommandHistory, createCommandHistory } from './service.ts'
 
-/** What the end of a box's machine waits for its last reports: they take a tenth of that. */
-const SETTLE_MS = 1_000
+/** How long stopping a box's machine waits for its final reports. They usually take a tenth of it. */
+const FINAL_REPORTS_WAIT_MS = 1_000
 
-export type ReportedCommands = {
-  /** Before the transaction that `apply` is a part of. */
-  load(): Promise<void>
+export type CommandReportHandler = {
+  /** Must resolve before the transaction that contains `apply` is started. */
+  loadKey(): Promise<void>
   apply(trx: Trx, onCommit: OnCommit, boxId: string, reports: readonly CommandReport[]): Promise<void>
 }
 
 export type Commands = {
   history: CommandHistory
-  recorder: CommandRecorder
-  reported: ReportedCommands
+  tracker: CommandTracker
+  reportHandler: CommandReportHandler
   prune: CommandPruner['prune']
-  /** Resolves when the records of all commands that were answered are there, and soon in any case. */
-  settled(boxId: string): Promise<void>
+  /** Resolves when the records of all confirmed commands are committed, or after one second. */
+  waitForRecords(boxId: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -39,31 +39,31 @@ export function createCommands(options: {
   retention: CommandRetention
 }): Commands {
   const { db, clock, log, boxes, retention } = options
-  const receipts = createReceipts(db, clock)
-  const expected = createExpectedRecords()
-  const ingest = createCommandIngest(receipts, log)
+  const claims = createCommandClaims(db, clock)
+  const pending = createPendingRecords()
+  const ingest = createCommandIngest(claims, log)
   const pruner = createCommandPruner({
     db,
     clock,
     retention,
-    onError: (err) => log.error({ err }, 'old commands of a box could not be removed'),
+    onError: (err) => log.error({ err }, 'failed to prune the command history of a box'),
   })
 
   return {
-    history: createCommandHistory({ db, clock, boxes, expected }),
-    recorder: createCommandRecorder({ db, clock, receipts, expected }),
-    reported: {
-      load: ingest.load,
+    history: createCommandHistory({ db, clock, boxes, pending }),
+    tracker: createCommandTracker({ db, clock, claims, pending }),
+    reportHandler: {
+      loadKey: ingest.loadKey,
       async apply(trx, onCommit, boxId, reports) {
-        const { arrived, records, outputBytes } = await ingest.apply(trx, boxId, reports)
+        const { upToDateIds, newRecords, outputBytes } = await ingest.apply(trx, boxId, reports)
         onCommit(() => {
-          expected.arrived(boxId, arrived)
-          pruner.grew(boxId, records, outputBytes)
+          pending.markCommitted(boxId, upToDateIds)
+          pruner.recordGrowth(boxId, newRecords, outputBytes)
         })
       },
     },
     prune: pruner.prune,
-    settled: (boxId) => expected.settled(boxId, SETTLE_MS),
+    waitForRecords: (boxId) => pending.waitForCommit(boxId, FINAL_REPORTS_WAIT_MS),
     close: pruner.close,
   }
 }

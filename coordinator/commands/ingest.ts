@@ -1,98 +1,102 @@
-// What a box reports on its commands, made into records: folded in memory per command, then written once.
+// Applies a box's command reports to the history: groups them by command, reduces each group in memory, writes once.
 import type { Logger } from 'pino'
 import { COMMAND_STREAMS } from '../../shared/api/commands.ts'
 import type { CommandReport } from '../../shared/api/reports.ts'
 import type { Trx } from '../db/transaction.ts'
-import { type Folded, foldReports, newRow } from './fold.ts'
+import { type CommandClaims, type CommandClaimsSigner, hashStoredCommand } from './command-claims.ts'
 import { writeOutput } from './output-chunks.ts'
-import { hashKept, type Receipt, type Receipts } from './receipts.ts'
-import { type CommandRow, commandById, insertCommand, updateReported } from './store.ts'
+import { newCommandRow, type RecordUpdate, reduceReports } from './reduce-reports.ts'
+import { type CommandRow, findCommandById, insertCommand, updateReportedColumns } from './store.ts'
 
 type Started = Extract<CommandReport, { type: 'command.started' }>
 
 export type CommandIngest = {
-  /** Must have resolved before `apply`: inside the transaction it is too late to fetch anything. */
-  load(): Promise<void>
+  /** Must resolve before `apply` is called: inside the transaction the key cannot be read. */
+  loadKey(): Promise<void>
   /**
-   * Writes what the box reports, in order. What is forged, foreign or about a command that is not (any more) in the
-   * history is left out with a line in the log: it must not stop what comes behind it.
+   * Writes a box's reports, in order. Skips a start whose claims do not verify, with a log line, and reports on a
+   * command that is not in this box's history: one bad report must not block the ones after it.
    */
-  apply(trx: Trx, boxId: string, reports: readonly CommandReport[]): Promise<Applied>
+  apply(trx: Trx, boxId: string, reports: readonly CommandReport[]): Promise<IngestResult>
 }
 
-export type Applied = {
-  /** Commands whose record is as the answer of the edge said it would be: it runs detached, or it has ended. */
-  arrived: string[]
-  /** New records, and bytes of output that were written. */
-  records: number
+export type IngestResult = {
+  /** Commands whose record now shows at least what the client was sent: a detached command's start, or the exit. */
+  upToDateIds: string[]
+  newRecords: number
+  /** Bytes of output written. */
   outputBytes: number
 }
 
-/** `fresh`: the row that its start makes, unless it is there already. */
-type Reported = { fresh: CommandRow | null; reports: CommandReport[] }
+/** `newRow`: the row to insert when the reports include the start; it may exist already. */
+type CommandReports = { newRow: CommandRow | null; reports: CommandReport[] }
 
-export function createCommandIngest(receipts: Receipts, log: Pick<Logger, 'warn'>): CommandIngest {
-  function acceptedReceipt(boxId: string, report: Started): Receipt | null {
+export function createCommandIngest(claims: CommandClaimsSigner, log: Pick<Logger, 'warn'>): CommandIngest {
+  function verifyClaims(boxId: string, report: Started): CommandClaims | null {
     const { commandId, command, commandTruncated, cwd } = report
-    const receipt = receipts.open(report.receipt)
-    const refuse = (reason: string) => {
-      log.warn({ boxId, commandId, reason }, 'a record of a command was refused')
+    const claimed = claims.verify(report.claimsToken)
+    const reject = (reason: string) => {
+      log.warn({ boxId, commandId, reason }, 'rejected a command record')
       return null
     }
-    if (receipt === null) return refuse('its receipt is not ours')
-    if (receipt.boxId !== boxId) return refuse('its receipt is for another box')
-    if (receipt.commandId !== commandId) return refuse('its receipt is for another command')
-    if (!receipt.keepOutput) return receipt
-    if (command === null || cwd === null || hashKept(command, commandTruncated, cwd) !== receipt.hash) {
-      return refuse('it is not the command that was asked for')
+    if (claimed === null) return reject('invalid claims token')
+    if (claimed.boxId !== boxId) return reject('claims token was issued for another box')
+    if (claimed.commandId !== commandId) return reject('claims token was issued for another command')
+    if (!claimed.keepOutput) return claimed
+    if (
+      command === null ||
+      cwd === null ||
+      hashStoredCommand(command, commandTruncated, cwd) !== claimed.hash
+    ) {
+      return reject('command text or directory differs from the request')
     }
-    return receipt
+    return claimed
   }
 
-  function byCommand(boxId: string, reports: readonly CommandReport[]): Map<string, Reported> {
-    const commands = new Map<string, Reported>()
+  function groupByCommand(boxId: string, reports: readonly CommandReport[]): Map<string, CommandReports> {
+    const groups = new Map<string, CommandReports>()
     for (const report of reports) {
-      let reported = commands.get(report.commandId)
-      if (reported === undefined) {
-        reported = { fresh: null, reports: [] }
-        commands.set(report.commandId, reported)
+      let group = groups.get(report.commandId)
+      if (group === undefined) {
+        group = { newRow: null, reports: [] }
+        groups.set(report.commandId, group)
       }
-      if (report.type === 'command.started' && reported.fresh === null) {
-        const receipt = acceptedReceipt(boxId, report)
-        if (receipt === null) continue
-        reported.fresh = newRow(report, receipt)
+      if (report.type === 'command.started' && group.newRow === null) {
+        const claimed = verifyClaims(boxId, report)
+        if (claimed === null) continue
+        group.newRow = newCommandRow(report, claimed)
       }
-      reported.reports.push(report)
+      group.reports.push(report)
     }
-    return commands
+    return groups
   }
 
-  async function apply(trx: Trx, boxId: string, all: readonly CommandReport[]): Promise<Applied> {
-    const applied: Applied = { arrived: [], records: 0, outputBytes: 0 }
-    for (const [commandId, { fresh, reports }] of byCommand(boxId, all)) {
-      let folded: Folded | null = null
-      if (fresh !== null) {
-        folded = foldReports(fresh, reports)
-        if (await insertCommand(trx, folded.row)) applied.records += 1
-        else folded = null
+  async function apply(trx: Trx, boxId: string, reports: readonly CommandReport[]): Promise<IngestResult> {
+    const result: IngestResult = { upToDateIds: [], newRecords: 0, outputBytes: 0 }
+    for (const [commandId, group] of groupByCommand(boxId, reports)) {
+      let reduced: RecordUpdate | null = null
+      if (group.newRow !== null) {
+        reduced = reduceReports(group.newRow, group.reports)
+        if (await insertCommand(trx, reduced.row)) result.newRecords += 1
+        else reduced = null
       }
-      if (folded === null) {
-        const row = await commandById(trx, commandId)
+      if (reduced === null) {
+        const row = await findCommandById(trx, commandId)
         if (row?.box_id !== boxId || row.deleted_at !== null) continue
-        folded = foldReports(row, reports)
-        await updateReported(trx, folded.row)
+        reduced = reduceReports(row, group.reports)
+        await updateReportedColumns(trx, reduced.row)
       }
-      const { row, output } = folded
+      const { row, output } = reduced
       for (const stream of COMMAND_STREAMS) {
-        const { before, added } = output[stream]
-        if (added === null) continue
-        await writeOutput(trx, commandId, stream, before, added)
-        applied.outputBytes += added.data.length
+        const { before, update } = output[stream]
+        if (update === null) continue
+        await writeOutput(trx, commandId, stream, before, update)
+        result.outputBytes += update.data.length
       }
-      if (row.mode === 'detached' || row.status !== 'running') applied.arrived.push(commandId)
+      if (row.mode === 'detached' || row.status !== 'running') result.upToDateIds.push(commandId)
     }
-    return applied
+    return result
   }
 
-  return { load: receipts.load, apply }
+  return { loadKey: claims.loadKey, apply }
 }

@@ -1,103 +1,111 @@
-// The output of a record: the last 1 MiB of each stream as chunks of bytes, in one piece up to the stream's end.
+// Stores the output of a command: the last 1 MiB of each stream, as contiguous chunks up to the stream's end.
 import type { CommandStream } from '../../shared/api/commands.ts'
 import { OUTPUT_CHUNK_BYTES } from '../../shared/api/reports.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { preparedWrite } from '../db/hot.ts'
 import type { Db } from '../db/open.ts'
+import { preparedWrite } from '../db/prepared.ts'
 import type { CommandRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 
-/** Which part of a stream is kept: from `start` to its end at `bytes`, without a gap. */
-export type Kept = { start: number; bytes: number }
-export type Piece = { offset: number; data: Buffer }
+/** The stored bytes of a stream: from offset `start` to the stream's length `bytes`, without a gap. */
+export type RetainedRange = { start: number; bytes: number }
+export type OutputSegment = { offset: number; data: Buffer }
+/** New bytes of a stream. They follow the stored ones, or replace them. `retained` is the range afterwards. */
+export type OutputUpdate = OutputSegment & { replaces: boolean; retained: RetainedRange }
 
-const KEPT_BYTES = LIMITS.commandOutputBytes
+const MAX_RETAINED_BYTES = LIMITS.commandOutputBytes
 /**
- * A last chunk smaller than this grows by what comes next: so 1 MiB is at most 65 chunks (spec §4.4 allows 256),
- * however small the pieces were that it came in.
+ * A last chunk smaller than this is extended by the next bytes. So 1 MiB is at most 65 chunks (spec §4.4 allows 256),
+ * however small the reported segments are.
  */
 const SMALL_CHUNK_BYTES = 16 * 1024
 
-/** Bytes that a stream gets: they follow what is kept, or `replaces` it. `kept` is what is kept then. */
-export type Added = Piece & { replaces: boolean; kept: Kept }
-
-export const keptOf = (row: CommandRow, stream: CommandStream): Kept => ({
+export const retainedRange = (row: CommandRow, stream: CommandStream): RetainedRange => ({
   start: row[`${stream}_start`],
   bytes: row[`${stream}_bytes`],
 })
 
 /**
- * What pieces, in the order they came, make of a stream. Bytes that are there already are left out; those after a gap
- * replace what was before. Pure. null when there is nothing new.
- * @param end the length of the stream as far as it is known: where it is longer than what came, the end is missing, and
- * nothing is kept
+ * Merges segments, in the order they were reported, into a stream. Bytes that are stored already are left out; bytes
+ * after a gap replace everything before them. Pure. null when nothing is new.
+ * @param streamLength the length of the stream, 0 when unknown. When it exceeds the reported bytes, the final output is
+ * missing and nothing is retained.
  */
-export function planOutput(kept: Kept, pieces: readonly Piece[], end = 0): Added | null {
-  let { bytes } = kept
-  let replaces = false
+export function mergeSegments(
+  retained: RetainedRange,
+  segments: readonly OutputSegment[],
+  streamLength = 0,
+): OutputUpdate | null {
+  let { bytes } = retained
+  let hasGap = false
   let parts: Buffer[] = []
-  for (const { offset, data } of pieces) {
+  for (const { offset, data } of segments) {
     if (offset + data.length <= bytes) continue
     if (offset > bytes) {
-      replaces = true
+      hasGap = true
       parts = []
       bytes = offset
     }
     parts.push(data.subarray(bytes - offset))
     bytes = offset + data.length
   }
-  if (end > bytes) {
-    return { offset: end, data: Buffer.alloc(0), replaces: true, kept: { start: end, bytes: end } }
+  if (streamLength > bytes) {
+    return {
+      offset: streamLength,
+      data: Buffer.alloc(0),
+      replaces: true,
+      retained: { start: streamLength, bytes: streamLength },
+    }
   }
-  const [only] = parts
-  if (only === undefined) return null
-  const all = parts.length === 1 ? only : Buffer.concat(parts)
-  const data = all.subarray(-KEPT_BYTES)
+  const [first] = parts
+  if (first === undefined) return null
+  const added = parts.length === 1 ? first : Buffer.concat(parts)
+  const data = added.subarray(-MAX_RETAINED_BYTES)
   const offset = bytes - data.length
-  const alone = replaces || data.length < all.length
-  const start = Math.max(alone ? offset : kept.start, bytes - KEPT_BYTES)
-  return { offset, data, replaces: alone, kept: { start, bytes } }
+  const replaces = hasGap || data.length < added.length
+  const start = Math.max(replaces ? offset : retained.start, bytes - MAX_RETAINED_BYTES)
+  return { offset, data, replaces, retained: { start, bytes } }
 }
 
-/** Writes what was planned, and lets go of chunks that are then too old. */
+/** Writes an update, and deletes the chunks that are no longer in the retained range. */
 export async function writeOutput(
   trx: Trx,
   commandId: string,
   stream: CommandStream,
-  before: Kept,
-  added: Added,
+  before: RetainedRange,
+  update: OutputUpdate,
 ): Promise<void> {
-  const hadSome = before.start < before.bytes
-  if (added.replaces && hadSome) await removeChunks(trx, commandId, stream)
+  const hadOutput = before.start < before.bytes
+  if (update.replaces && hadOutput) await deleteChunks(trx, commandId, stream)
   const { offset, data } =
-    !added.replaces && hadSome ? await withLastChunk(trx, commandId, stream, added) : added
+    !update.replaces && hadOutput ? await mergeWithLastChunk(trx, commandId, stream, update) : update
   for (let from = 0; from < data.length; from += OUTPUT_CHUNK_BYTES) {
     await insertChunk(trx, commandId, stream, offset + from, data.subarray(from, from + OUTPUT_CHUNK_BYTES))
   }
-  if (added.replaces || added.kept.start === before.start) return
+  if (update.replaces || update.retained.start === before.start) return
   await trx
     .deleteFrom('command_output')
     .where('command_id', '=', commandId)
     .where('stream', '=', stream)
-    .where((is) => is(is('start_offset', '+', is.ref('size')), '<=', added.kept.start))
+    .where((is) => is(is('start_offset', '+', is.ref('size')), '<=', update.retained.start))
     .execute()
 }
 
-const chunkInsert = preparedWrite((db) =>
+const executeChunkInsert = preparedWrite((db) =>
   db
     .insertInto('command_output')
     .values({ command_id: '', stream: 'stdout', start_offset: 0, size: 0, data: Buffer.alloc(0) }),
 )
 const insertChunk = (trx: Trx, commandId: string, stream: CommandStream, offset: number, data: Buffer) =>
-  chunkInsert(trx, [commandId, stream, offset, data.length, data])
+  executeChunkInsert(trx, [commandId, stream, offset, data.length, data])
 
-/** Takes the last chunk out, to be written again with what follows it, when it is small. */
-async function withLastChunk(
+/** If the last chunk is small, deletes it and returns its bytes together with the new ones. */
+async function mergeWithLastChunk(
   trx: Trx,
   commandId: string,
   stream: CommandStream,
-  added: Piece,
-): Promise<Piece> {
+  added: OutputSegment,
+): Promise<OutputSegment> {
   const last = await trx
     .selectFrom('command_output')
     .select(['start_offset', 'size'])
@@ -117,7 +125,7 @@ async function withLastChunk(
   return { offset: last.start_offset, data: Buffer.concat([data, added.data]) }
 }
 
-export async function removeChunks(trx: Trx, commandId: string, stream: CommandStream): Promise<void> {
+async function deleteChunks(trx: Trx, commandId: string, stream: CommandStream): Promise<void> {
   await trx
     .deleteFrom('command_output')
     .where('command_id', '=', commandId)
@@ -125,22 +133,22 @@ export async function removeChunks(trx: Trx, commandId: string, stream: CommandS
     .execute()
 }
 
-/** Of whole records. */
-export async function removeOutput(trx: Trx, commandIds: readonly string[]): Promise<void> {
+/** Deletes the stored output of whole commands. */
+export async function deleteOutput(trx: Trx, commandIds: readonly string[]): Promise<void> {
   await trx
     .deleteFrom('command_output')
     .where('command_id', 'in', [...commandIds])
     .execute()
 }
 
-/** Up to `limit` bytes from the first that is kept at or after `offset`. Empty when there are none (any more). */
+/** Reads up to `limit` bytes from the first stored offset at or after `offset`. Empty when none are stored there. */
 export async function readOutput(
   db: Db,
   commandId: string,
   stream: CommandStream,
   offset: number,
   limit: number,
-): Promise<Piece> {
+): Promise<OutputSegment> {
   const chunks = await db
     .selectFrom('command_output')
     .select(['start_offset', 'data'])
@@ -152,10 +160,10 @@ export async function readOutput(
     .execute()
   const first = chunks[0]
   if (first === undefined) return { offset, data: Buffer.alloc(0) }
-  const all = Buffer.concat(chunks.map(({ data }) => data))
+  const bytes = Buffer.concat(chunks.map(({ data }) => data))
   const from = Math.max(offset, first.start_offset)
   return {
     offset: from,
-    data: all.subarray(from - first.start_offset, offset + limit - first.start_offset),
+    data: bytes.subarray(from - first.start_offset, offset + limit - first.start_offset),
   }
 }

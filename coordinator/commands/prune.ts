@@ -1,32 +1,32 @@
-// What the command history may hold: records by age and by number, output by size. In small transactions.
+// Enforces the retention limits of the command history: records by age and count, output by size.
 import type { Clock } from '../../shared/clock.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
-import { commandsBefore, dropOutput, removeCommands, sizesOf } from './retained.ts'
+import { deleteCommands, discardOutput, listCommandSizes, listExpiredCommands } from './retention-store.ts'
 
 export type CommandRetention = {
-  /** From the request on. A command that still runs stays. */
+  /** Counted from the request. The record of a running command stays. */
   days: number
-  /** Of one box. */
+  /** The most records of one box. */
   records: number
-  /** Of one box, all its records together. */
+  /** The most output of one box, over all its records. */
   outputBytes: number
 }
 
 export type CommandPruner = {
-  /** The box has so many records and bytes of output more. */
-  grew(boxId: string, records: number, outputBytes: number): void
-  /** Removes what is too old anywhere, and too much of boxes that grew. Returns how many records went. */
+  /** Adds to the box's growth since it was last pruned. */
+  recordGrowth(boxId: string, records: number, outputBytes: number): void
+  /** Deletes expired records of all boxes, and prunes the boxes that grew. Returns the number of deleted records. */
   prune(): Promise<number>
-  /** Ends after what runs now. */
+  /** Resolves when the current work has finished. */
   close(): Promise<void>
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000
-/** Records in one transaction. */
-const AT_ONCE = 50
-/** A box is looked at when it grew by this part of what it may hold: so it holds at most so much more. */
-const TOLERANCE = 1 / 8
+/** Records per transaction. */
+const BATCH_SIZE = 50
+/** A box is pruned when it grew by this fraction of a limit, so a limit is exceeded by at most that much. */
+const GROWTH_FRACTION = 1 / 8
 
 type Growth = { records: number; outputBytes: number }
 
@@ -41,67 +41,68 @@ export function createCommandPruner(options: {
   let work: Promise<unknown> = Promise.resolve()
   let closed = false
 
-  function grew(boxId: string, records: number, outputBytes: number): void {
+  function recordGrowth(boxId: string, records: number, outputBytes: number): void {
     const sum = growth.get(boxId) ?? { records: 0, outputBytes: 0 }
     growth.set(boxId, sum)
     sum.records += records
     sum.outputBytes += outputBytes
-    const much =
-      sum.records >= retention.records * TOLERANCE || sum.outputBytes >= retention.outputBytes * TOLERANCE
-    if (!much) return
+    const shouldPrune =
+      sum.records >= retention.records * GROWTH_FRACTION ||
+      sum.outputBytes >= retention.outputBytes * GROWTH_FRACTION
+    if (!shouldPrune) return
     growth.delete(boxId)
     work = work.then(() => pruneBox(boxId)).catch(onError)
   }
 
-  async function inBatches(ids: readonly string[], change: typeof removeCommands): Promise<void> {
-    for (let from = 0; from < ids.length && !closed; from += AT_ONCE) {
-      await transaction(db, (trx) => change(trx, ids.slice(from, from + AT_ONCE)))
+  async function runInBatches(ids: readonly string[], change: typeof deleteCommands): Promise<void> {
+    for (let from = 0; from < ids.length && !closed; from += BATCH_SIZE) {
+      await transaction(db, (trx) => change(trx, ids.slice(from, from + BATCH_SIZE)))
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
 
-  /** Newest first, what runs included; but only what has ended goes. */
+  /** Running commands count towards the limits, but are not pruned. */
   async function pruneBox(boxId: string): Promise<number> {
     if (closed) return 0
-    const rows = await sizesOf(db, boxId)
-    const removed: string[] = []
-    const emptied: string[] = []
+    const rows = await listCommandSizes(db, boxId)
+    const toDelete: string[] = []
+    const toEmpty: string[] = []
     let outputBytes = 0
     for (const [index, row] of rows.entries()) {
-      const kept = row.stdout_bytes - row.stdout_start + row.stderr_bytes - row.stderr_start
-      const size = row.output_kept ? kept : 0
+      const retainedBytes = row.stdout_bytes - row.stdout_start + row.stderr_bytes - row.stderr_start
+      const size = row.output_kept ? retainedBytes : 0
       outputBytes += size
       if (row.status === 'running') continue
-      if (index >= retention.records) removed.push(row.id)
-      else if (outputBytes > retention.outputBytes && size > 0) emptied.push(row.id)
+      if (index >= retention.records) toDelete.push(row.id)
+      else if (outputBytes > retention.outputBytes && size > 0) toEmpty.push(row.id)
     }
-    await inBatches(removed, removeCommands)
-    await inBatches(emptied, dropOutput)
-    return removed.length
+    await runInBatches(toDelete, deleteCommands)
+    await runInBatches(toEmpty, discardOutput)
+    return toDelete.length
   }
 
-  async function pruneOld(): Promise<number> {
+  async function deleteExpired(): Promise<number> {
     const before = clock.now() - retention.days * DAY_MS
-    for (let removed = 0; ; ) {
-      const ids = (await commandsBefore(db, before, AT_ONCE)).map(({ id }) => id)
-      await inBatches(ids, removeCommands)
-      removed += ids.length
-      if (ids.length < AT_ONCE || closed) return removed
+    for (let deleted = 0; ; ) {
+      const ids = (await listExpiredCommands(db, before, BATCH_SIZE)).map(({ id }) => id)
+      await runInBatches(ids, deleteCommands)
+      deleted += ids.length
+      if (ids.length < BATCH_SIZE || closed) return deleted
     }
   }
 
   return {
-    grew,
+    recordGrowth,
     prune() {
       const boxIds = [...growth.keys()]
       growth.clear()
-      const done = work.then(async () => {
-        let removed = await pruneOld()
-        for (const boxId of boxIds) removed += await pruneBox(boxId)
-        return removed
+      const pruned = work.then(async () => {
+        let deleted = await deleteExpired()
+        for (const boxId of boxIds) deleted += await pruneBox(boxId)
+        return deleted
       })
-      work = done.catch(() => undefined)
-      return done
+      work = pruned.catch(() => undefined)
+      return pruned
     },
     async close() {
       closed = true

@@ -1,38 +1,40 @@
-// The routes of the command history (spec §4.4). A limited key needs Boxes: Write for each of them, reads included.
+// Routes of the command history (spec §4.4). A limited key needs Boxes: Write for each of them, including reads.
 import { z } from 'zod'
 import {
-  commandAnswer,
   commandList,
   commandListQuery,
   commandOutput,
   commandOutputQuery,
+  commandResponse,
   commandsDeleted,
 } from '../../shared/api/commands.ts'
 import { type Route, route } from '../http/route.ts'
 import type { CommandHistory } from './service.ts'
 
 const access = { area: 'boxes', level: 'write' } as const
-const ofBox = z.object({ id: z.uuid() })
-const ofCommand = ofBox.extend({ commandId: z.string() })
+const boxParams = z.object({ id: z.uuid() })
+const commandParams = boxParams.extend({ commandId: z.string() })
 
 export function commandRoutes({ commands }: { commands: CommandHistory }): Route[] {
   return [
     route({
       method: 'GET',
       path: '/boxes/:id/commands',
-      summary: "A page of the box's commands, newest first; readable while the box is paused",
-      request: { params: ofBox, query: commandListQuery },
+      summary: 'List the commands of a box, newest first',
+      description: 'Works while the box is suspended.',
+      request: { params: boxParams, query: commandListQuery },
       access,
-      answers: { 200: commandList },
+      responses: { 200: commandList },
       handle: ({ actor, params, query }) => commands.list(actor, params.id, query),
     }),
     route({
       method: 'GET',
       path: '/boxes/:id/commands/:commandId',
-      summary: 'One command: who ran it, and what came of it',
-      request: { params: ofCommand },
+      summary: 'Get a command',
+      description: 'Returns who ran the command, its status and its exit code.',
+      request: { params: commandParams },
       access,
-      answers: { 200: commandAnswer },
+      responses: { 200: commandResponse },
       handle: async ({ actor, params }) => ({
         command: await commands.get(actor, params.id, params.commandId),
       }),
@@ -40,28 +42,31 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
     route({
       method: 'GET',
       path: '/boxes/:id/commands/:commandId/output',
-      summary: 'A page of what the command wrote: repeat with offset = nextOffset until done',
-      request: { params: ofCommand, query: commandOutputQuery },
+      summary: 'Get the output of a command',
+      description: 'Returns one page. Repeat with offset = nextOffset until done is true.',
+      request: { params: commandParams, query: commandOutputQuery },
       access,
-      answers: { 200: commandOutput },
+      responses: { 200: commandOutput },
       handle: ({ actor, params, query }) => commands.output(actor, params.id, params.commandId, query),
     }),
     route({
       method: 'DELETE',
       path: '/boxes/:id/commands/:commandId',
-      summary: 'Delete one record and its output; the command itself goes on',
-      request: { params: ofCommand },
+      summary: 'Delete a command and its output',
+      description: 'Deletes the record only. A running command continues.',
+      request: { params: commandParams },
       access,
-      answers: { 204: null },
+      responses: { 204: null },
       handle: ({ actor, params }) => commands.remove(actor, params.id, params.commandId),
     }),
     route({
       method: 'DELETE',
       path: '/boxes/:id/commands',
-      summary: 'Delete every record of the box',
-      request: { params: ofBox },
+      summary: 'Delete all commands of a box',
+      description: 'Deletes the records and their output. Running commands continue.',
+      request: { params: boxParams },
       access,
-      answers: { 200: commandsDeleted },
+      responses: { 200: commandsDeleted },
       handle: async ({ actor, params }) => ({ deleted: await commands.removeAll(actor, params.id) }),
     }),
   ]

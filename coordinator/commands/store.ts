@@ -1,16 +1,16 @@
-// Rows of the command history.
+// Queries on the command history.
 import { sql } from 'kysely'
 import type { Command } from '../../shared/api/commands.ts'
-import { hotQuery, preparedWrite } from '../db/hot.ts'
 import type { Db } from '../db/open.ts'
+import { preparedQuery, preparedWrite } from '../db/prepared.ts'
 import type { CommandRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
-import { removeOutput } from './output-chunks.ts'
+import { deleteOutput } from './output-chunks.ts'
 
 export type { CommandRow }
 
-/** The key of that name: the one that is there, else this one. */
-export async function sealingKey(db: Db, name: string, key: string, now: number): Promise<string> {
+/** Returns the stored key with this name. Stores `key` first when there is none. */
+export async function getOrCreateSigningKey(db: Db, name: string, key: string, now: number): Promise<string> {
   await db
     .insertInto('sealing_keys')
     .values({ name, key, created_at: now })
@@ -24,11 +24,11 @@ export async function sealingKey(db: Db, name: string, key: string, now: number)
   return row.key
 }
 
-/** A deleted one too. */
-export const commandById = (db: Db | Trx, id: string): Promise<CommandRow | undefined> =>
+/** Includes deleted records. */
+export const findCommandById = (db: Db | Trx, id: string): Promise<CommandRow | undefined> =>
   db.selectFrom('commands').selectAll().where('id', '=', id).executeTakeFirst()
 
-/** In the order of the parameters below. */
+/** All columns, in the order of the insert's parameters. */
 const COLUMNS = [
   ...[
     'id',
@@ -45,51 +45,51 @@ const COLUMNS = [
   ...['pid', 'requested_at', 'started_at', 'finished_at', 'actor_kind', 'actor_user_id', 'actor_token_id'],
   ...['output_kept', 'stdout_bytes', 'stdout_start', 'stderr_bytes', 'stderr_start', 'deleted_at'],
 ] as (keyof CommandRow)[]
-/** What reports change. */
-const REPORTED = [
+/** The columns that reports change. */
+const REPORTED_COLUMNS = [
   ...['status', 'exit_code', 'signal', 'finished_at', 'stdout_bytes', 'stdout_start', 'stderr_bytes'],
   'stderr_start',
 ] as (keyof CommandRow)[]
 
-const commandInsert = preparedWrite((db) =>
+const executeInsert = preparedWrite((db) =>
   db
     .insertInto('commands')
     .values(Object.fromEntries(COLUMNS.map((column) => [column, ''])) as unknown as CommandRow)
     .onConflict((conflict) => conflict.doNothing()),
 )
-const commandUpdate = preparedWrite((db) =>
+const executeUpdate = preparedWrite((db) =>
   db
     .updateTable('commands')
-    .set(Object.fromEntries(REPORTED.map((column) => [column, ''])) as unknown as CommandRow)
+    .set(Object.fromEntries(REPORTED_COLUMNS.map((column) => [column, ''])) as unknown as CommandRow)
     .where('id', '=', ''),
 )
 
-/** False when there is such a record already. */
+/** False when the record exists already. */
 export const insertCommand = async (trx: Trx, row: CommandRow): Promise<boolean> =>
-  (await commandInsert(
+  (await executeInsert(
     trx,
     COLUMNS.map((column) => row[column]),
   )) > 0
 
-export const updateReported = (trx: Trx, row: CommandRow): Promise<number> =>
-  commandUpdate(trx, [...REPORTED.map((column) => row[column]), row.id])
+export const updateReportedColumns = (trx: Trx, row: CommandRow): Promise<number> =>
+  executeUpdate(trx, [...REPORTED_COLUMNS.map((column) => row[column]), row.id])
 
-export const loseRunning = (trx: Trx, boxId: string, mode?: Command['mode']) =>
+export const markRunningLost = (trx: Trx, boxId: string, mode?: Command['mode']) =>
   trx
     .updateTable('commands')
     .set({ status: 'lost' })
     .where('box_id', '=', boxId)
-    // As a literal, or the planner cannot tell that the index of what runs has them all.
+    // A literal, not a parameter: otherwise the planner cannot use the partial index on running commands.
     .where('status', '=', sql.lit('running'))
     .$if(mode !== undefined, (query) => query.where('mode', '=', mode ?? 'sync'))
     .execute()
 
-export type PageStart = { requestedAt: number; id: string }
+export type HistoryCursor = { requestedAt: number; id: string }
 export type CommandFilter = {
   boxId: string
   mode?: Command['mode'] | undefined
   status?: Command['status'] | undefined
-  before?: PageStart | undefined
+  before?: HistoryCursor | undefined
 }
 
 /** Newest first. */
@@ -111,10 +111,10 @@ export function listCommands(db: Db, filter: CommandFilter, limit: number): Prom
   return query.orderBy('requested_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
 }
 
-/** Leaves of each record only that it was there. */
+/** Deletes the content of records. The emptied row stays, so that a repeated report does not recreate the record. */
 export async function eraseCommands(trx: Trx, ids: readonly string[], now: number): Promise<void> {
   if (ids.length === 0) return
-  await removeOutput(trx, ids)
+  await deleteOutput(trx, ids)
   await trx
     .updateTable('commands')
     .set({
@@ -132,8 +132,8 @@ export async function eraseCommands(trx: Trx, ids: readonly string[], now: numbe
     .execute()
 }
 
-/** Asked for each command that runs. */
-export const retentionLookup = (db: Db) =>
-  hotQuery<{ zero_data_retention: 0 | 1 }, [workspaceId: string]>(db, (q) =>
+/** Whether a workspace has zero data retention. Runs for every command. */
+export const prepareRetentionQuery = (db: Db) =>
+  preparedQuery<{ zero_data_retention: 0 | 1 }, [workspaceId: string]>(db, (q) =>
     q.selectFrom('workspaces').select('zero_data_retention').where('id', '=', ''),
   )

@@ -1,4 +1,4 @@
-// The two databases as Kysely dialects, and what differs between them, by name.
+// The Kysely dialects for SQLite and Postgres, and the named traits in which they differ.
 import type { DatabaseSync } from 'node:sqlite'
 import {
   type Dialect,
@@ -11,36 +11,36 @@ import {
 } from 'kysely'
 import { NodeSqliteDriver } from './sqlite-driver.ts'
 
-export type Traits = {
-  /** Rows are locked by `for update`; without it, transactions run one after the other. */
+export type DialectTraits = {
+  /** `select … for update` locks rows. Otherwise transactions run one at a time. */
   readonly locksRows: boolean
-  /** The data can have several coordinators at once: leases found at start may be somebody's. */
+  /** Several coordinators can use the database: a lease found at start may belong to a running one. */
   readonly sharedByCoordinators: boolean
-  /** Growing numbers come from `generated … as identity` instead of `autoincrement`. */
+  /** Sequence numbers are `generated … as identity` columns instead of `autoincrement`. */
   readonly identityColumns: boolean
-  /** What a column of bytes is called. */
+  /** The column type for bytes. */
   readonly bytesType: 'blob' | 'bytea'
 }
 
 class NodeSqliteAdapter extends SqliteAdapter {
-  readonly traits: Traits = {
+  readonly traits: DialectTraits = {
     locksRows: false,
     sharedByCoordinators: false,
     identityColumns: false,
     bytesType: 'blob',
   }
-  /** It does, whatever Kysely says: a migration that stops half-way leaves nothing behind. */
+  /** SQLite has transactional DDL, though Kysely's adapter says no: a failed migration is rolled back. */
   override get supportsTransactionalDdl() {
     return true
   }
-  /** To Kysely only: the driver takes turns itself, so that it can refuse what would wait for ever. */
+  /** Disables Kysely's own queue for the connection: the driver has one, which also detects deadlocks. */
   override get supportsMultipleConnections() {
     return true
   }
 }
 
 class SharedPostgresAdapter extends PostgresAdapter {
-  readonly traits: Traits = {
+  readonly traits: DialectTraits = {
     locksRows: true,
     sharedByCoordinators: true,
     identityColumns: true,
@@ -67,21 +67,23 @@ export function postgresDialect(pool: PostgresPool): Dialect {
   }
 }
 
-/** Of the database behind `db`, which may be a transaction. */
-export function traitsOf(db: { getExecutor(): { adapter: object } }): Traits {
+/** The traits of a database or transaction. */
+export function dialectTraits(db: { getExecutor(): { adapter: object } }): DialectTraits {
   const { adapter } = db.getExecutor()
   if (adapter instanceof NodeSqliteAdapter || adapter instanceof SharedPostgresAdapter) return adapter.traits
   throw new Error('This database was not opened by openDatabase.')
 }
 
-const INT8 = 20
+/** The OID of Postgres' 64-bit integer type. */
+const INT8_OID = 20
 
 /**
- * `types` of a pg pool: instants are 64-bit integers there, which pg would hand out as strings.
+ * The `types` option of a pg pool. Parses 64-bit integers, such as instants, as numbers: pg returns strings by default.
  * @param builtin pg's own `types.getTypeParser`.
  */
 export const postgresTypes = <F extends (oid: number, format?: 'text' | 'binary') => unknown>(
   builtin: F,
 ) => ({
-  getTypeParser: (oid: number, format?: 'text' | 'binary') => (oid === INT8 ? Number : builtin(oid, format)),
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    oid === INT8_OID ? Number : builtin(oid, format),
 })

@@ -1,4 +1,4 @@
-// Opens the database, brings its tables up to date and refuses to share a SQLite file.
+// Opens the database and runs its migrations. A SQLite file is opened exclusively.
 import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { Kysely, type PostgresPool } from 'kysely'
@@ -9,16 +9,16 @@ import type { Tables } from './schema.ts'
 
 export type Db = Kysely<Tables>
 
-/** The pool's `types` must be `postgresTypes(…)`, or instants come back as strings. */
+/** The pool's `types` must be `postgresTypes(…)`, or instants are returned as strings. */
 export type DatabaseConfig = { kind: 'sqlite'; file: string } | { kind: 'postgres'; pool: PostgresPool }
 
 const SQLITE_BUSY = 5
-/** How long a start waits for a predecessor that is just stopping. */
+/** How long to wait for a previous coordinator that is still stopping. */
 const LOCK_WAIT_MS = 2_000
 
 /**
- * Opens the database and runs the migrations it lacks. Close it with `destroy()`.
- * Throws with a sentence for the operator when another coordinator uses the file.
+ * Opens the database and runs pending migrations. Close it with `destroy()`.
+ * When another coordinator uses the file, throws an Error whose message is meant for the operator.
  */
 export async function openDatabase(config: DatabaseConfig): Promise<Db> {
   const db = new Kysely<Tables>({
@@ -34,10 +34,10 @@ export async function openDatabase(config: DatabaseConfig): Promise<Db> {
 }
 
 function openFile(file: string): DatabaseSync {
-  createPrivate(file)
+  createPrivateFile(file)
   const database = new DatabaseSync(file, { timeout: LOCK_WAIT_MS })
   try {
-    // The lock mode comes first: WAL then needs no shared-memory file. FULL: an answered write survives a power cut.
+    // Set the locking mode first: WAL then needs no shared-memory file. FULL: a committed write survives a power cut.
     database.exec('pragma locking_mode = exclusive')
     database.exec('pragma journal_mode = wal')
     database.exec('pragma synchronous = full')
@@ -46,7 +46,7 @@ function openFile(file: string): DatabaseSync {
   } catch (error) {
     database.close()
     if (isBusy(error)) {
-      throw new Error(`Another coordinator uses this data folder: ${file} is locked. Stop it first.`, {
+      throw new Error(`Another coordinator uses this data directory: ${file} is locked. Stop it first.`, {
         cause: error,
       })
     }
@@ -56,10 +56,10 @@ function openFile(file: string): DatabaseSync {
 }
 
 /**
- * For its owner alone from the beginning; SQLite gives its other files the same mode. A file that is there is not
- * even opened: closing it again would drop the locks this process holds on it.
+ * Creates the file with mode 0600. SQLite gives its other files the same mode. Does not open an existing file: closing
+ * it again would release the POSIX locks that this process holds on the file.
  */
-function createPrivate(file: string): void {
+function createPrivateFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600))
   } catch (error) {
@@ -73,5 +73,5 @@ const isBusy = (error: unknown): boolean =>
 async function migrate(db: Db): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
   const { error } = await migrator.migrateToLatest()
-  if (error !== undefined) throw new Error('The database could not be brought up to date.', { cause: error })
+  if (error !== undefined) throw new Error('The database migration failed.', { cause: error })
 }

@@ -1,4 +1,4 @@
-// The rows. Ids are text, instants integer milliseconds since the epoch, booleans 0 or 1, JSON text.
+// The row types of all tables. Ids are text, instants are integer milliseconds since the epoch, booleans are 0 or 1.
 import type { Generated } from 'kysely'
 import type { DesiredState, JobOp, ObservedState } from '../../shared/api/boxes.ts'
 import type { Command, CommandActor, CommandStream } from '../../shared/api/commands.ts'
@@ -27,7 +27,7 @@ export type ApiKeyRow = {
   workspace_id: string
   /** null for a key with no user. */
   user_id: string | null
-  /** SHA-256 of the key, hex. The key itself is stored nowhere. */
+  /** SHA-256 of the key, hex. The key itself is not stored. */
   hash: string
   kind: 'machine' | 'api'
   expires_at: number | null
@@ -49,7 +49,7 @@ export type BoxRow = {
   desired_region: Region | null
   desired_state: DesiredState
   observed_state: ObservedState
-  /** When observed_state was written last. */
+  /** When observed_state last changed. */
   state_since: number
   auto_pause_min: number | null
   pause_at: number | null
@@ -61,18 +61,18 @@ export type BoxRow = {
   environment_version_no: number | null
   /** JSON list of {name, value}. */
   env_vars: string
-  /** JSON Isolation, once the box has a machine. */
+  /** JSON Isolation; null until the box has a machine. */
   isolation: string | null
   /** SHA-256 of the token the box's agent presents, hex. null before provisioning and after deletion. */
   agent_token_hash: string | null
-  /** The reports applied so far: all of `report_epoch` up to and including `report_seq`. */
+  /** The last applied report: all reports of `report_epoch` up to and including `report_seq` are applied. */
   report_epoch: string | null
   report_seq: number
-  /** Of the agent's last start. */
+  /** From the agent's last start; boot_id likewise. */
   agent_version: string | null
   boot_id: string | null
   pauses_survived: number
-  /** JSON Vitals of the last heartbeat that was stored. */
+  /** JSON Vitals of the last stored heartbeat. */
   vitals: string | null
   last_heartbeat_at: number | null
   created_at: number
@@ -81,7 +81,7 @@ export type BoxRow = {
 }
 
 export type BoxEventRow = {
-  /** Grows with time; the id on the wire is evt_<seq>. */
+  /** Ascending. The API shows it as evt_<seq>. */
   seq: Generated<number>
   box_id: string
   from_state: ObservedState | null
@@ -91,7 +91,7 @@ export type BoxEventRow = {
   at: number
 }
 
-/** The lifecycle change in flight: at most one a box. */
+/** The lifecycle change in progress. A box has at most one. */
 export type JobRow = {
   box_id: string
   op: JobOp
@@ -99,14 +99,14 @@ export type JobRow = {
   attempt: number
   last_error: string | null
   next_retry_at: number | null
-  /** Who runs it now, until when: a coordinator that died loses its claim. */
+  /** The coordinator that runs the job, and until when it owns it: the lease of a dead coordinator expires. */
   lease_owner: string | null
   lease_until: number | null
-  /** Who asked: user:<id>, key:<id> or system. */
+  /** Who requested the change: user:<id>, key:<id> or system. */
   actor: string
-  /** Why, for the events of the box; null for the operation's usual reason. */
+  /** The reason to show in the box's events; null for the operation's default reason. */
   reason: string | null
-  /** The delete's operation. */
+  /** Set for a delete. */
   operation_id: string | null
   created_at: number
 }
@@ -127,21 +127,21 @@ export type IdempotencyKeyRow = {
   /** Method and route pattern, e.g. `POST /boxes`. */
   route: string
   key: string
-  /** SHA-256 over what must be the same for a replay (spec §4.1.6), hex. */
+  /** SHA-256, hex, of the parts of a request that a replay must repeat (spec §4.1.6). */
   fingerprint: string
-  /** null while the first request runs. */
+  /** The stored response; null while the first request is in progress. */
   status: number | null
   body: string | null
   created_at: number
 }
 
-/** A record of the command history. Made by the box's first report on it, with what the receipt in there says. */
+/** A record of the command history. The box's first report creates it, from the claims token in the report. */
 export type CommandRow = {
   id: string
   box_id: string
   mode: Command['mode']
   source: Command['source']
-  /** null under zero data retention, and once deleted. */
+  /** null under zero data retention, and in a deleted record. */
   command: string | null
   command_truncated: Flag
   cwd: string | null
@@ -149,21 +149,21 @@ export type CommandRow = {
   exit_code: number | null
   signal: string | null
   pid: number | null
-  /** By the coordinator's clock: the order of the history. */
+  /** By the coordinator's clock. The history is sorted by it. */
   requested_at: number
-  /** These two by the clock of the box. */
+  /** By the clock of the box, like finished_at. */
   started_at: number
   finished_at: number | null
   actor_kind: CommandActor['kind']
   actor_user_id: string | null
   actor_token_id: string | null
   output_kept: Flag
-  /** The length of the stream, and the first offset that is kept: all from there on is. */
+  /** The length of the stream, and the offset of the first stored byte: all bytes from there on are stored. */
   stdout_bytes: number
   stdout_start: number
   stderr_bytes: number
   stderr_start: number
-  /** What is left of a deleted record, so that what the box still reports does not bring it back. */
+  /** Set when the record is deleted. The row stays, so that later reports of the box do not recreate the record. */
   deleted_at: number | null
 }
 
@@ -175,7 +175,7 @@ export type CommandOutputRow = {
   data: Uint8Array
 }
 
-/** What this service has sealed with, so that it can tell its own seal later, on every replica. */
+/** A key for signing tokens, shared by all replicas. */
 export type SealingKeyRow = {
   name: string
   /** 256 random bits, hex. */
@@ -184,7 +184,7 @@ export type SealingKeyRow = {
 }
 
 export type AuditEventRow = {
-  /** Grows with time. */
+  /** Ascending. */
   seq: Generated<number>
   workspace_id: string
   at: number

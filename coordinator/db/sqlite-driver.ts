@@ -1,27 +1,27 @@
-// Kysely's driver for node:sqlite: one connection, taken in turn, with prepared statements kept by their text.
+// Kysely driver for node:sqlite: one connection with a FIFO queue, and a cache of prepared statements.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { QueryResult } from 'kysely'
 import { CompiledQuery as Compiled, type CompiledQuery, type DatabaseConnection, type Driver } from 'kysely'
 
-/** Far above the number of different texts the coordinator has; lists of varying length make the rest. */
-const STATEMENTS_KEPT = 500
+/** Far more than the coordinator has queries: only lists of varying length (`in (?, ?, …)`) add more texts. */
+const MAX_CACHED_STATEMENTS = 500
 
 type Statement = { prepared: StatementSync; returnsRows: boolean }
 
 /**
- * Marks code that runs inside a transaction. With one connection, a query there that does not go through the
- * transaction would wait for it for ever: it is refused instead.
+ * Tracks which code runs inside a transaction. There is only one connection, so a query that does not use the open
+ * transaction would deadlock. The driver throws instead.
  */
-const inTransaction = new AsyncLocalStorage<{ open: boolean }>()
+const transactionScope = new AsyncLocalStorage<{ open: boolean }>()
 
-/** Runs `fn` as the inside of a transaction, for the check above. */
-export async function insideTransaction<T>(fn: () => Promise<T>): Promise<T> {
-  const mark = { open: true }
+/** Runs `fn` with the scope above. */
+export async function runInsideTransaction<T>(fn: () => Promise<T>): Promise<T> {
+  const scope = { open: true }
   try {
-    return await inTransaction.run(mark, fn)
+    return await transactionScope.run(scope, fn)
   } finally {
-    mark.open = false
+    scope.open = false
   }
 }
 
@@ -42,17 +42,17 @@ class Connection implements DatabaseConnection {
   }
 
   async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
-    // Not from the cache: a statement has one cursor.
+    // Not cached: a statement has only one cursor.
     const statement = this.#database.prepare(query.sql)
     for (const row of statement.iterate(...query.parameters.map(toSqlite))) yield { rows: [row as R] }
   }
 
   #statement(sql: string): Statement {
-    const known = this.#statements.get(sql)
-    if (known) return known
+    const cached = this.#statements.get(sql)
+    if (cached) return cached
     const prepared = this.#database.prepare(sql)
     const statement = { prepared, returnsRows: prepared.columns().length > 0 }
-    if (this.#statements.size >= STATEMENTS_KEPT) {
+    if (this.#statements.size >= MAX_CACHED_STATEMENTS) {
       const [oldest] = this.#statements.keys()
       if (oldest !== undefined) this.#statements.delete(oldest)
     }
@@ -70,7 +70,7 @@ export class NodeSqliteDriver implements Driver {
   readonly #database: DatabaseSync
   readonly #connection: Connection
   readonly #waiting: (() => void)[] = []
-  #taken = false
+  #acquired = false
 
   constructor(database: DatabaseSync) {
     this.#database = database
@@ -80,19 +80,19 @@ export class NodeSqliteDriver implements Driver {
   async init(): Promise<void> {}
 
   async acquireConnection(): Promise<DatabaseConnection> {
-    if (inTransaction.getStore()?.open) {
+    if (transactionScope.getStore()?.open) {
       throw new Error('A query inside a transaction must go through the transaction.')
     }
-    if (this.#taken) await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    this.#taken = true
+    if (this.#acquired) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    this.#acquired = true
     return this.#connection
   }
 
   async releaseConnection(): Promise<void> {
     const next = this.#waiting.shift()
-    // Handed over while still taken: nobody can slip in before the one that waited longest.
+    // #acquired stays true while the connection passes to the next waiter, so no later caller overtakes it.
     if (next) next()
-    else this.#taken = false
+    else this.#acquired = false
   }
 
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
@@ -104,7 +104,7 @@ export class NodeSqliteDriver implements Driver {
   }
 
   async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    // SQLite itself rolls back on some errors (a full disk): then there is nothing left to roll back.
+    // SQLite rolls back by itself on some errors, such as a full disk.
     if (this.#database.isTransaction) await connection.executeQuery(Compiled.raw('rollback'))
   }
 

@@ -1,20 +1,20 @@
-// Transactions: all or nothing, one inside another joins it, and onCommit for what must only happen afterwards.
+// Transactions: a nested one joins the outer one, and onCommit callbacks run after the outermost commit.
 import type { SelectQueryBuilder, Transaction } from 'kysely'
-import { traitsOf } from './dialects.ts'
+import { dialectTraits } from './dialects.ts'
 import type { Db } from './open.ts'
 import type { Tables } from './schema.ts'
-import { insideTransaction } from './sqlite-driver.ts'
+import { runInsideTransaction } from './sqlite-driver.ts'
 
 export type Trx = Transaction<Tables>
-/** Runs `fn` once the outermost transaction has committed; never when it is rolled back. */
+/** Runs `fn` after the outermost transaction commits. Does not run it after a rollback. */
 export type OnCommit = (fn: () => void) => void
 
 const callbacks = new WeakMap<Db, (() => void)[]>()
 
 /**
- * Runs `fn` in a transaction, which commits when it returns and rolls back when it throws. Given a transaction
- * instead of the database, `fn` becomes a part of it. Inside, every query goes through `trx`; SQLite has one
- * connection, so do not wait for anything slow in there.
+ * Runs `fn` in a transaction, which commits when `fn` returns and rolls back when it throws. When `db` is a transaction,
+ * `fn` runs in that one. All queries in `fn` must use `trx`. SQLite has one connection, so `fn` must not wait for
+ * anything slow.
  */
 export async function transaction<T>(
   db: Db | Trx,
@@ -25,16 +25,16 @@ export async function transaction<T>(
   const pending: (() => void)[] = []
   const result = await db.transaction().execute((trx) => {
     callbacks.set(trx, pending)
-    return insideTransaction(() => fn(trx, (callback) => pending.push(callback)))
+    return runInsideTransaction(() => fn(trx, (callback) => pending.push(callback)))
   })
   for (const callback of pending) callback()
   return result
 }
 
-/** Adds `for update` where rows are locked by it: what is read stays so until the transaction ends. */
-export function locked<T extends keyof Tables, O>(
+/** Adds `for update` where the database has row locks: the rows cannot change until the transaction ends. */
+export function forUpdate<T extends keyof Tables, O>(
   trx: Trx,
   query: SelectQueryBuilder<Tables, T, O>,
 ): SelectQueryBuilder<Tables, T, O> {
-  return traitsOf(trx).locksRows ? query.forUpdate() : query
+  return dialectTraits(trx).locksRows ? query.forUpdate() : query
 }

@@ -1,5 +1,5 @@
 // What the edge needs of the rest of the coordinator, and nothing more.
-import type { CommandRecorder } from '../commands/recorder.ts'
+import type { CommandTracker } from '../commands/command-tracker.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
 import type { Streams, Transfers, Tunnels } from '../tunnel/types.ts'
@@ -17,7 +17,7 @@ export type EdgeContext = {
     wake(actor: Actor, boxId: string): Promise<unknown>
   }
   /** Puts commands into the history. */
-  recorder: CommandRecorder
+  commandTracker: CommandTracker
   /** Resolves when the box is running and connected; rejects with box_unreachable after `ms`. */
   waitUntilRunning(boxId: string, ms: number, signal: AbortSignal): Promise<void>
   /** Aborts when the coordinator is about to stop: what is open for long ends then, and says so. */

@@ -5,7 +5,7 @@ import { ApiError } from '../../shared/errors.ts'
  * Gives `ask` a signal that is aborted with `signal`, and with box_unreachable after `ms`. What `ask` leaves running
  * goes on without the deadline.
  */
-export async function within<T>(
+export async function withDeadline<T>(
   ms: number,
   signal: AbortSignal,
   ask: (signal: AbortSignal) => Promise<T>,

@@ -4,12 +4,12 @@ import type { FastifyReply } from 'fastify'
 import { CONTENT_HEADER, PATH_HEADER } from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
-import { TRANSFER_HEADER } from '../../shared/protocol.ts'
+import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
 import type { Transfers } from '../tunnel/types.ts'
+import type { AcquiredBox } from './acquire-box.ts'
+import { readBody, throwAgentError } from './agent-response.ts'
 import { boundedBytes } from './bounded-bytes.ts'
-import { readBody, throwRefusal } from './box-answer.ts'
-import { releaseSent } from './release-sent.ts'
-import type { Visit } from './visit.ts'
+import { releaseSentChunks } from './release-sent.ts'
 
 type Headers = Record<string, string | string[] | undefined>
 
@@ -35,7 +35,7 @@ function checkedHeaders(from: Headers): { length: number | null; headers: Record
 /** Answers the client; a transfer that breaks off cuts the client's connection, so that short is never taken for whole. */
 export async function download(
   transfers: Transfers,
-  { box, tunnel, signal }: Visit,
+  { box, tunnel, signal }: AcquiredBox,
   path: string,
   reply: FastifyReply,
 ) {
@@ -44,11 +44,11 @@ export async function download(
     const response = await tunnel.request({
       method: 'GET',
       path,
-      headers: { [TRANSFER_HEADER]: transfer.id },
+      headers: { [DIAL_BACK_HEADER]: transfer.id },
       signal,
     })
-    if (response.status !== 200) return await throwRefusal(response)
-    if (response.headers[TRANSFER_HEADER] !== transfer.id) {
+    if (response.status !== 200) return await throwAgentError(response)
+    if (response.headers[DIAL_BACK_HEADER] !== transfer.id) {
       const { length, headers } = checkedHeaders(response.headers)
       const bytes = await readBody(response.body, TUNNEL_LIMITS.inlineBodyBytes)
       if (length === null || bytes.length !== length)
@@ -56,7 +56,7 @@ export async function download(
       return reply.headers(headers).send(bytes)
     }
     response.body.resume()
-    const dialed = await transfer.dialed
+    const dialed = await transfer.connection
     const { headers } = checkedHeaders(dialed.request.headers)
     signal.addEventListener('abort', () => dialed.request.destroy(), { once: true })
     dialed.request.once('end', () => dialed.response.writeHead(204).end())
@@ -66,7 +66,7 @@ export async function download(
       : pipeline(dialed.request, boundedBytes(LIMITS.transferBytes), () => {
           // A failure is the reply's to see: pipeline has destroyed the stream that it reads.
         })
-    releaseSent(reply.raw)
+    releaseSentChunks(reply.raw)
     return reply.headers(headers).send(body)
   } finally {
     transfer.release()

@@ -9,14 +9,14 @@ import {
 } from '../../shared/api/files.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { type Route, route } from '../http/route.ts'
-import { readAnswer } from './box-answer.ts'
+import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
+import { readAgentResponse } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
 import { download } from './download.ts'
 import { upload } from './upload.ts'
-import { boxParams, VISIT_ERRORS, visit } from './visit.ts'
 
 const FILE_ERRORS = [
-  ...VISIT_ERRORS,
+  ...ACQUIRE_ERRORS,
   'invalid_request',
   'invalid_path',
   'permission_denied',
@@ -39,12 +39,14 @@ export function fileRoutes(context: EdgeContext): Route[] {
       summary: 'Read a file of up to 1 MiB',
       request: { params: boxParams, query: pathQuery },
       codes: { path: 'invalid_path' },
-      answers: { 200: fileRead },
+      responses: { 200: fileRead },
       errors: FILE_ERRORS,
       async handle(input) {
-        const { tunnel, signal } = await visit(context, input)
+        const { tunnel, signal } = await acquireBox(context, input)
         const response = await tunnel.request({ method: 'GET', path: `/files?${query(input.query)}`, signal })
-        return input.reply.type('application/json; charset=utf-8').send(await readAnswer(response, fileRead))
+        return input.reply
+          .type('application/json; charset=utf-8')
+          .send(await readAgentResponse(response, fileRead))
       },
     }),
     route({
@@ -54,10 +56,10 @@ export function fileRoutes(context: EdgeContext): Route[] {
       request: { params: boxParams, body: writeFileRequest },
       codes: { path: 'invalid_path' },
       bodyLimit: WRITE_BODY_BYTES,
-      answers: { 200: fileWritten },
+      responses: { 200: fileWritten },
       errors: FILE_ERRORS,
       async handle(input) {
-        const { tunnel, signal } = await visit(context, input)
+        const { tunnel, signal } = await acquireBox(context, input)
         const response = await tunnel.request({
           method: 'PUT',
           path: '/files',
@@ -67,7 +69,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
         })
         return input.reply
           .type('application/json; charset=utf-8')
-          .send(await readAnswer(response, fileWritten))
+          .send(await readAgentResponse(response, fileWritten))
       },
     }),
     route({
@@ -76,10 +78,10 @@ export function fileRoutes(context: EdgeContext): Route[] {
       summary: 'A file of up to 1 GiB as bytes, or a folder as a tar stream',
       request: { params: boxParams, query: pathQuery },
       codes: { path: 'invalid_path' },
-      answers: { 200: null },
+      responses: { 200: null },
       errors: FILE_ERRORS,
       async handle(input) {
-        const place = await visit(context, input)
+        const place = await acquireBox(context, input)
         return download(context.transfers, place, `/download?${query(input.query)}`, input.reply)
       },
     }),
@@ -90,10 +92,10 @@ export function fileRoutes(context: EdgeContext): Route[] {
       request: { params: boxParams, query: uploadQuery },
       codes: { path: 'invalid_path' },
       rawBody: true,
-      answers: { 200: fileUploaded },
+      responses: { 200: fileUploaded },
       errors: FILE_ERRORS,
       async handle(input) {
-        const place = await visit(context, input)
+        const place = await acquireBox(context, input)
         const answer = await upload(
           context.transfers,
           place,

@@ -2,15 +2,15 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Clock } from '../../shared/clock.ts'
 
-export type Place = { key: string; limit: number }
+export type Slot = { key: string; limit: number }
 
-export type Taken =
+export type SlotAcquisition =
   | {
       /** Gives the places back. A second time does nothing. */
       release: () => void
     }
   | {
-      full: Place
+      full: Slot
       /** When the oldest of those that hold it took it; milliseconds since the epoch. */
       since: number
     }
@@ -20,9 +20,9 @@ export type LimitStore = {
   /** Counts a request of the key. Resolves with 0, or with the milliseconds until there is room for one again. */
   countRequest(key: string): Promise<number>
   /** Takes all of the places, or none when one of them is full. */
-  take(places: readonly Place[]): Promise<Taken>
+  acquire(places: readonly Slot[]): Promise<SlotAcquisition>
   /** How many takings have not been given back. */
-  held(): number
+  acquiredCount(): number
 }
 
 /** A key that has nothing under way takes no memory. */
@@ -42,7 +42,7 @@ export function createMemoryStore(requestsPerSecond: number, clock: Clock): Limi
         return Math.max(1, refusal.msBeforeNext)
       }
     },
-    async take(places) {
+    async acquire(places) {
       for (const place of places) {
         const [oldest, ...more] = holders.get(place.key) ?? []
         if (oldest && more.length + 1 >= place.limit) return { full: place, since: oldest.since }
@@ -67,6 +67,6 @@ export function createMemoryStore(requestsPerSecond: number, clock: Clock): Limi
         },
       }
     },
-    held: () => held,
+    acquiredCount: () => held,
   }
 }

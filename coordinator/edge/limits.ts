@@ -2,7 +2,7 @@
 import { type Clock, systemClock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { createMemoryStore, type LimitStore, type Place } from './limit-store.ts'
+import { createMemoryStore, type LimitStore, type Slot } from './limit-store.ts'
 
 export type EdgeLimits = {
   /** Requests a second, for each token and for each box. */
@@ -22,9 +22,9 @@ export type EdgeLimiter = {
    * when the oldest of them has to end at the latest; one may end sooner. Over the requests at once, a second: nobody
    * knows when one of them will end.
    */
-  take(tokenId: string, boxId: string, options?: { stream?: boolean }): Promise<() => void>
+  acquire(tokenId: string, boxId: string, options?: { stream?: boolean }): Promise<() => void>
   /** Slots held now, for tests and metrics. */
-  held(): number
+  acquiredCount(): number
 }
 
 const SOON_MS = 1000
@@ -45,22 +45,22 @@ export function createEdgeLimiter(
   const streamEnds = (since: number) => since + LIMITS.streamReconnectMs + GOING_MS - clock.now()
 
   return {
-    async take(tokenId, boxId, { stream = false } = {}) {
-      const token: Place = { key: `token:${tokenId}`, limit: concurrency }
-      const box: Place = { key: `box:${boxId}`, limit: concurrency }
-      const streamPlace: Place = { key: `streams:${tokenId}`, limit: streams }
-      const whose = (place: Place) => (place === box ? 'for this box' : 'with this key')
+    async acquire(tokenId, boxId, { stream = false } = {}) {
+      const token: Slot = { key: `token:${tokenId}`, limit: concurrency }
+      const box: Slot = { key: `box:${boxId}`, limit: concurrency }
+      const streamPlace: Slot = { key: `streams:${tokenId}`, limit: streams }
+      const whose = (place: Slot) => (place === box ? 'for this box' : 'with this key')
       for (const place of [token, box]) {
         const waitMs = await store.countRequest(place.key)
         if (waitMs > 0) refuse(waitMs, `More than ${requestsPerSecond} requests a second ${whose(place)}.`)
       }
-      const taken = await store.take(stream ? [streamPlace, token, box] : [token, box])
+      const taken = await store.acquire(stream ? [streamPlace, token, box] : [token, box])
       if ('release' in taken) return taken.release
       const { full, since } = taken
       if (full === streamPlace)
         refuse(streamEnds(since), `${streams} streams are open with this key already.`)
       return refuse(SOON_MS, `${concurrency} requests are under way ${whose(full)} already.`)
     },
-    held: store.held,
+    acquiredCount: store.acquiredCount,
   }
 }

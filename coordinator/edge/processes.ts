@@ -4,10 +4,10 @@ import { execKilled, execList, execStatus, statusQuery } from '../../shared/api/
 import { ApiError } from '../../shared/errors.ts'
 import { type Route, type RouteInput, type RouteSchemas, route } from '../http/route.ts'
 import type { TunnelRequest } from '../tunnel/types.ts'
-import { readAnswer } from './box-answer.ts'
+import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
+import { readAgentResponse } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
-import { within } from './deadline.ts'
-import { boxParams, VISIT_ERRORS, visit } from './visit.ts'
+import { withDeadline } from './deadline.ts'
 
 /** A malformed id names nothing: 404, and the box is not asked. */
 export const processParams = boxParams.extend({ processId: z.string().regex(/^p_[0-9a-f]{24}$/) })
@@ -30,9 +30,9 @@ export function processRoutes(context: EdgeContext): Route[] {
     input: Omit<RouteInput<RouteSchemas>, 'params'> & { params: { box: string } },
     { method, path, shape, processId, ms = ANSWER_MS }: Asking<T>,
   ) {
-    const { tunnel, signal } = await visit(context, input)
-    const answer = await within(ms, signal, async (signal) =>
-      readAnswer(await tunnel.request({ method, path, signal }), shape, (answer) => {
+    const { tunnel, signal } = await acquireBox(context, input)
+    const answer = await withDeadline(ms, signal, async (signal) =>
+      readAgentResponse(await tunnel.request({ method, path, signal }), shape, (answer) => {
         const about = (answer as { processId?: string }).processId
         if (about !== processId) throw new ApiError('exec_failed', 'The box answered about another process.')
       }),
@@ -46,8 +46,8 @@ export function processRoutes(context: EdgeContext): Route[] {
       path: '/exec',
       summary: 'The detached processes of the box, newest first',
       request: { params: boxParams },
-      answers: { 200: execList },
-      errors: VISIT_ERRORS,
+      responses: { 200: execList },
+      errors: ACQUIRE_ERRORS,
       handle: (input) => ask(input, { method: 'GET', path: '/exec', shape: execList }),
     }),
     route({
@@ -55,8 +55,8 @@ export function processRoutes(context: EdgeContext): Route[] {
       path: '/exec/:processId',
       summary: 'A detached process and the end of its output',
       request: { params: processParams, query: statusQuery },
-      answers: { 200: execStatus },
-      errors: [...VISIT_ERRORS, 'invalid_request'],
+      responses: { 200: execStatus },
+      errors: [...ACQUIRE_ERRORS, 'invalid_request'],
       handle(input) {
         const { processId } = input.params
         const { tail } = input.query
@@ -69,8 +69,8 @@ export function processRoutes(context: EdgeContext): Route[] {
       path: '/exec/:processId',
       summary: 'End a detached process with all that it started: TERM, then KILL',
       request: { params: processParams },
-      answers: { 200: execKilled },
-      errors: VISIT_ERRORS,
+      responses: { 200: execKilled },
+      errors: ACQUIRE_ERRORS,
       handle(input) {
         const { processId } = input.params
         return ask(input, {

@@ -7,7 +7,7 @@ import { freeBytes } from '../../shared/free-bytes.ts'
  * is freed once the sink has handed it to the system. At full speed the collector would run after every 64 MiB, and each
  * chunk would be written to memory that has long left the processor's caches.
  */
-export function releaseSent(sink: Writable): void {
+export function releaseSentChunks(sink: Writable): void {
   sink.once('pipe', (source: Readable) => {
     let held: Buffer[] = []
     const release = () => {

@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ExecRequest } from '../../shared/api/exec.ts'
 import { type AgentStartRequest, execStarted } from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
-import type { Recording } from '../commands/recorder.ts'
-import { readAnswer } from './box-answer.ts'
+import type { TrackedCommand } from '../commands/command-tracker.ts'
+import type { AcquiredBox } from './acquire-box.ts'
+import { readAgentResponse } from './agent-response.ts'
 import { boxEnv } from './box-env.ts'
 import type { EdgeContext } from './context.ts'
-import { within } from './deadline.ts'
-import type { Visit } from './visit.ts'
+import { withDeadline } from './deadline.ts'
 
 /** For all attempts together. */
 const START_MS = 30_000
@@ -23,9 +23,9 @@ const AGAIN_MS = 100
  */
 export async function startDetached(
   { tunnels }: Pick<EdgeContext, 'tunnels'>,
-  { box, tunnel, signal }: Visit,
+  { box, tunnel, signal }: AcquiredBox,
   request: ExecRequest,
-  { record, accept }: Recording,
+  { record, acceptResponse }: TrackedCommand,
   ms: number = START_MS,
 ): Promise<Buffer> {
   const processId = record.commandId
@@ -33,19 +33,19 @@ export async function startDetached(
   const body = Buffer.from(JSON.stringify(start))
   const headers = { 'content-type': 'application/json' }
 
-  async function attempt(on: Visit['tunnel'], signal: AbortSignal): Promise<Buffer> {
+  async function attempt(on: AcquiredBox['tunnel'], signal: AbortSignal): Promise<Buffer> {
     const response = await on.request({ method: 'POST', path: '/exec', headers, body, signal })
-    return readAnswer(response, execStarted, (answer) => {
+    return readAgentResponse(response, execStarted, (answer) => {
       if (answer.processId !== processId)
         throw new ApiError('exec_failed', 'The box answered about another process.')
-      accept(answer)
+      acceptResponse(answer)
     })
   }
 
   const tunnelDied = (error: unknown) => error instanceof ApiError && error.code === 'box_unreachable'
   const until = performance.now() + ms
   try {
-    return await within(ms, signal, async (inTime) => {
+    return await withDeadline(ms, signal, async (inTime) => {
       for (let current = tunnel; ; ) {
         try {
           return await attempt(current, inTime)

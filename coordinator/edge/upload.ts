@@ -4,12 +4,12 @@ import { pipeline } from 'node:stream/promises'
 import { fileUploaded } from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
-import { TRANSFER_HEADER, TRANSFER_LENGTH_HEADER } from '../../shared/protocol.ts'
-import type { DialedTransfer, Transfers } from '../tunnel/types.ts'
+import { DIAL_BACK_HEADER, TRANSFER_LENGTH_HEADER } from '../../shared/protocol.ts'
+import type { TransferConnection, Transfers } from '../tunnel/types.ts'
+import type { AcquiredBox } from './acquire-box.ts'
+import { readAgentResponse } from './agent-response.ts'
 import { boundedBytes } from './bounded-bytes.ts'
-import { readAnswer } from './box-answer.ts'
-import { releaseSent } from './release-sent.ts'
-import type { Visit } from './visit.ts'
+import { releaseSentChunks } from './release-sent.ts'
 
 /** What Content-Length says, in bytes; null for a chunked body, whose length nobody knows yet. */
 function declaredLength(request: IncomingMessage): number | null {
@@ -24,7 +24,7 @@ function declaredLength(request: IncomingMessage): number | null {
  */
 export async function upload(
   transfers: Transfers,
-  visit: Visit,
+  visit: AcquiredBox,
   path: string,
   request: IncomingMessage,
 ): Promise<Buffer> {
@@ -39,14 +39,14 @@ export async function upload(
       body: request,
       signal: visit.signal,
     })
-    return readAnswer(response, fileUploaded)
+    return readAgentResponse(response, fileUploaded)
   }
   return uploadBeside(transfers, visit, path, request, length)
 }
 
 async function uploadBeside(
   transfers: Transfers,
-  { box, tunnel, signal }: Visit,
+  { box, tunnel, signal }: AcquiredBox,
   path: string,
   request: IncomingMessage,
   length: number | null,
@@ -59,15 +59,15 @@ async function uploadBeside(
         method: 'PUT',
         path,
         headers: {
-          [TRANSFER_HEADER]: transfer.id,
+          [DIAL_BACK_HEADER]: transfer.id,
           ...(length === null ? {} : { [TRANSFER_LENGTH_HEADER]: String(length) }),
           'content-length': '0',
         },
         signal: AbortSignal.any([signal, over.signal]),
       })
-      .then((response) => readAnswer(response, fileUploaded))
+      .then((response) => readAgentResponse(response, fileUploaded))
     // A box that refuses the path answers without ever dialing.
-    const dialed = await Promise.race([transfer.dialed, answered.then(() => null)])
+    const dialed = await Promise.race([transfer.connection, answered.then(() => null)])
     if (dialed === null) return await answered
     const sent = send(request, dialed, length)
     // A box that has answered wants no more: a failed one would otherwise keep the client sending.
@@ -84,12 +84,12 @@ async function uploadBeside(
   }
 }
 
-async function send(request: IncomingMessage, { response }: DialedTransfer, length: number | null) {
+async function send(request: IncomingMessage, { response }: TransferConnection, length: number | null) {
   response.writeHead(200, {
     'content-type': 'application/octet-stream',
     ...(length === null ? {} : { 'content-length': String(length) }),
   })
-  releaseSent(response)
+  releaseSentChunks(response)
   if (length === null) await pipeline(request, boundedBytes(LIMITS.transferBytes), response)
   else await pipeline(request, response)
 }

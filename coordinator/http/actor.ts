@@ -1,19 +1,20 @@
-// Who a request acts as: what the bearer key says, checked anew on every request (spec §5).
+// The identity and permissions of an authenticated request, read from its API key (spec §5).
 import type { AccessLevels } from '../../shared/api/account.ts'
 
 export type Actor = {
   keyId: string
   keyKind: 'machine' | 'api'
+  /** Milliseconds since the epoch. */
   keyExpiresAt: number | null
-  /** The boxes a limited key is limited to, else null. */
+  /** The boxes that a limited key covers; null: all boxes. */
   boxIds: readonly string[] | null
-  /** Levels of a limited key, else null: everything its role allows. */
+  /** The levels of a limited key; null: everything that its role allows. */
   access: AccessLevels | null
   workspaceId: string
   userId: string | null
   role: 'owner' | 'member' | 'contractor'
 }
 
-/** How events and records name an actor. */
-export const actorName = (actor: Actor): string =>
+/** The form in which events and records store an actor. */
+export const formatActor = (actor: Actor): string =>
   actor.userId ? `user:${actor.userId}` : `key:${actor.keyId}`

@@ -1,20 +1,20 @@
-// Who is calling: the bearer key, looked up anew for every request, so that a revoked one stops at once (spec §5).
+// Authenticates requests by bearer key (spec §5). Every request looks up its key, so that revocation is immediate.
 import { toTimestamp } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { type Found, hashOf } from '../account/keys.ts'
+import { hashSecret, type KeyLookupResult } from '../account/keys.ts'
 import type { Actor } from './actor.ts'
 
-/** Whose the key with this SHA-256 (hex) is, now. */
-export type FindKey = (hash: string) => Promise<Found>
+/** Finds the actor of the key with this SHA-256 (hex). */
+export type FindKey = (hash: string) => Promise<KeyLookupResult>
 
 const BEARER = /^Bearer +(dcp_[\x21-\x7e]{1,200})$/i
 
 /** Throws unauthorized, or token_expired with `expiresAt`. */
 export async function authenticate(authorization: string | undefined, findKey: FindKey): Promise<Actor> {
   const key = BEARER.exec(authorization ?? '')?.[1]
-  const found: Found = key === undefined ? { refused: 'unknown' } : await findKey(hashOf(key))
+  const found: KeyLookupResult = key === undefined ? { rejected: 'unknown' } : await findKey(hashSecret(key))
   if ('actor' in found) return found.actor
-  if (found.refused === 'expired')
+  if (found.rejected === 'expired')
     throw new ApiError('token_expired', undefined, {
       headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
       fields: { expiresAt: toTimestamp(found.expiresAt) },

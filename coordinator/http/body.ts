@@ -1,20 +1,23 @@
-// Request bodies: JSON objects within a cap, or bytes that only the route itself touches.
+// Parses request bodies: JSON objects up to a size limit. Raw bodies are left to the route's handler.
 import { isUtf8 } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { generalCode, type Host } from './errors.ts'
+import { getGeneralCode, type Host } from './errors.ts'
 
-/** A body that takes longer than this is not being sent in earnest. */
-const JSON_BODY_MS = 60_000
-/** Of a body over the cap this much is read and dropped: a client that is cut off while it sends never sees the answer. */
+/** Time limit for receiving a whole JSON body. */
+const JSON_BODY_TIMEOUT_MS = 60_000
+/**
+ * Bytes past the size limit that are read and discarded. A client whose connection closes while it still sends never
+ * reads the error response.
+ */
 const DISCARD_BYTES = 16 * 1024 * 1024
-/** A raw body that brings no byte for this long has no sender any more. */
-const RAW_IDLE_MS = 120_000
+/** Raw bodies: the connection is closed after this long without a byte. */
+const RAW_BODY_IDLE_MS = 120_000
 
-/** Whole, or `tooLarge` once it has ended or DISCARD_BYTES have come. Throws request_timeout after `ms`. */
-function readWhole(body: Readable, limit: number, ms: number, tooLarge: () => ApiError): Promise<Buffer> {
+/** Throws the error of `tooLarge` after the body's end or DISCARD_BYTES, and request_timeout after `ms`. */
+function readBody(body: Readable, limit: number, ms: number, tooLarge: () => ApiError): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = []
     let size = 0
@@ -39,21 +42,21 @@ function readWhole(body: Readable, limit: number, ms: number, tooLarge: () => Ap
 const isJson = (request: FastifyRequest) =>
   /^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? '')
 
-function guardRawBody({ raw }: FastifyRequest): void {
-  raw.setTimeout(RAW_IDLE_MS, () => raw.destroy())
+function limitRawBodyIdleTime({ raw }: FastifyRequest): void {
+  raw.setTimeout(RAW_BODY_IDLE_MS, () => raw.destroy())
   raw.once('end', () => raw.setTimeout(0))
 }
 
-/** Makes `scope` read bodies as the host's rules say. Routes say what they want in their config. */
-export function readBodies(scope: FastifyInstance, host: Host): void {
+/** Replaces Fastify's body parsers in `scope`. The route's config says how its body is read. */
+export function registerBodyParsers(scope: FastifyInstance, host: Host): void {
   const parseJson = scope.getDefaultJsonParser('error', 'error')
-  const notJson = (message: string) => new ApiError(generalCode(host), message)
+  const invalidBody = (message: string) => new ApiError(getGeneralCode(host), message)
 
   async function parseText(request: FastifyRequest, body: Buffer): Promise<unknown> {
-    if (!isUtf8(body)) throw notJson('The body is not JSON: it is not valid UTF-8.')
+    if (!isUtf8(body)) throw invalidBody('body must be valid JSON in UTF-8')
     return new Promise((resolve, reject) => {
       parseJson(request, body.toString('utf8'), (error, value) => {
-        if (error) reject(notJson('The body is not JSON.'))
+        if (error) reject(invalidBody('body must be valid JSON'))
         else resolve(value)
       })
     })
@@ -63,15 +66,15 @@ export function readBodies(scope: FastifyInstance, host: Host): void {
   scope.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => {
     const { rawBody, bodyLimit, hasBody } = request.routeOptions.config
     if (rawBody) {
-      guardRawBody(request)
+      limitRawBodyIdleTime(request)
       return undefined
     }
     const limit = bodyLimit ?? LIMITS.jsonBodyBytes
-    const code = host === 'edge' && bodyLimit !== undefined ? 'payload_too_large' : generalCode(host)
-    const tooLarge = () => new ApiError(code, `The body is larger than ${limit} bytes.`)
-    const body = await readWhole(payload, limit, JSON_BODY_MS, tooLarge)
+    const code = host === 'edge' && bodyLimit !== undefined ? 'payload_too_large' : getGeneralCode(host)
+    const tooLarge = () => new ApiError(code, `body must be at most ${limit} bytes`)
+    const body = await readBody(payload, limit, JSON_BODY_TIMEOUT_MS, tooLarge)
     if (body.length === 0 && !hasBody) return undefined
-    if (!isJson(request)) throw notJson('The body must be JSON: send Content-Type: application/json.')
+    if (!isJson(request)) throw invalidBody('body must be JSON, sent with Content-Type: application/json')
     return parseText(request, body)
   })
 }

@@ -1,50 +1,49 @@
-// The one place where a refusal becomes an answer, in the envelope of its host. What nobody meant to throw is
-// logged in full and told in general.
+// Sends errors as HTTP responses, in the envelope of each host. Unexpected errors are logged in full; the client gets
+// internal_error without details.
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, controlErrorBody, type ErrorCode, edgeErrorBody } from '../../shared/errors.ts'
 
-/** The two hosts of the spec (§1): they differ in their error envelope and their general code. */
+/** The two hosts of the spec (§1). They differ in their error envelope and their general error code. */
 export type Host = 'control' | 'edge'
 
-export const generalCode = (host: Host): ErrorCode => (host === 'edge' ? 'invalid_request' : 'bad_request')
+export const getGeneralCode = (host: Host): ErrorCode => (host === 'edge' ? 'invalid_request' : 'bad_request')
 
 const ENVELOPES = { control: controlErrorBody, edge: edgeErrorBody } as const
 
-/** Fastify's own refusals of a request are the caller's doing; everything else unknown is ours. */
+/** Fastify's own 4xx errors become the host's general code. Returns null for any other unexpected error. */
 function toApiError(error: unknown, host: Host): ApiError | null {
   if (error instanceof ApiError) return error
   const { code, statusCode, message } = error as Partial<FastifyError>
   if (typeof code === 'string' && code.startsWith('FST_ERR_') && statusCode !== undefined && statusCode < 500)
-    return new ApiError(generalCode(host), message)
+    return new ApiError(getGeneralCode(host), message)
   return null
 }
 
-/** Answers `request` with the error. */
 export function sendError(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
   host: Host,
 ): FastifyReply {
-  let refusal = toApiError(error, host)
-  if (refusal === null) {
-    refusal = new ApiError('internal_error', undefined, { headers: { 'x-request-id': request.id } })
-    // A client that went away makes whatever was under way for it fail; that is no fault of ours.
+  let apiError = toApiError(error, host)
+  if (apiError === null) {
+    apiError = new ApiError('internal_error', undefined, { headers: { 'x-request-id': request.id } })
+    // A client that disconnects makes pending work of its request fail. That is not an error of the coordinator.
     const level = reply.raw.destroyed ? 'debug' : 'error'
     request.log[level](
       { err: error, method: request.method, route: request.routeOptions.url },
       'request failed',
     )
-  } else if (refusal.status >= 500) {
-    request.log.warn({ err: refusal, route: request.routeOptions.url }, 'request refused')
+  } else if (apiError.status >= 500) {
+    request.log.warn({ err: apiError, route: request.routeOptions.url }, 'request rejected')
   }
   return reply
-    .code(refusal.status)
-    .headers(refusal.headers)
+    .code(apiError.status)
+    .headers(apiError.headers)
     .type('application/json; charset=utf-8')
-    .send(ENVELOPES[host](refusal))
+    .send(ENVELOPES[host](apiError))
 }
 
 const PARSE_FAILURES: Record<string, [status: number, message: string]> = {
@@ -52,8 +51,8 @@ const PARSE_FAILURES: Record<string, [status: number, message: string]> = {
   HPE_HEADER_OVERFLOW: [431, 'The headers of the request are too large.'],
 }
 
-/** Answers what is not even HTTP. No host is known yet, so it gets the control plane's envelope. */
-export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+/** Responds to bytes that are not valid HTTP. The host is unknown, so the control plane's envelope is used. */
+export function respondToClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return

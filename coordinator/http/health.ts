@@ -1,19 +1,19 @@
-// What a process supervisor and a load balancer ask: is it alive, and should it get requests. No key needed.
+// GET /healthz (liveness) and GET /readyz (readiness), for process supervisors and load balancers. No key needed.
 import type { FastifyInstance } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Answered while the coordinator drains, too. */
+    /** Responds also while the coordinator drains. */
     health?: boolean
   }
 }
 
 export type Health = {
-  /** Why it should get no requests, or null when it should. */
-  unready(): Promise<'starting' | 'draining' | 'database' | null>
+  /** Why the coordinator should get no requests; null: it is ready. */
+  getUnreadyReason(): Promise<'starting' | 'draining' | 'database' | null>
 }
 
-export function mountHealth(app: FastifyInstance, health: Health): void {
+export function registerHealthRoutes(app: FastifyInstance, health: Health): void {
   const config = { health: true }
   app.route({ method: ['GET', 'HEAD'], url: '/healthz', config, handler: async () => ({ ok: true }) })
   app.route({
@@ -21,7 +21,7 @@ export function mountHealth(app: FastifyInstance, health: Health): void {
     url: '/readyz',
     config,
     async handler(_request, reply) {
-      const reason = await health.unready()
+      const reason = await health.getUnreadyReason()
       return reason === null ? { ok: true } : reply.code(503).send({ ok: false, reason })
     },
   })

@@ -1,14 +1,15 @@
-// Rows of Idempotency-Key: one a key, from the first request's start until 24 hours later.
+// SQL of the idempotency_keys table: one row per key, from the start of its first request until 24 hours later.
 import type { Db } from '../db/open.ts'
 import type { IdempotencyKeyRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 
-export type IdempotencyPlace = Pick<IdempotencyKeyRow, 'workspace_id' | 'route' | 'key'>
+/** The primary key. */
+export type IdempotencyKeyId = Pick<IdempotencyKeyRow, 'workspace_id' | 'route' | 'key'>
 
-/** Takes the key, and returns undefined; or returns the row that has it. Rows made before `cutoff` do not count. */
+/** Inserts the key and returns undefined, or returns the existing row. Rows created before `cutoff` are deleted. */
 export function claimKey(
   db: Db,
-  row: IdempotencyPlace & { fingerprint: string; created_at: number },
+  row: IdempotencyKeyId & { fingerprint: string; created_at: number },
   cutoff: number,
 ): Promise<IdempotencyKeyRow | undefined> {
   return transaction(db, async (trx) => {
@@ -18,11 +19,11 @@ export function claimKey(
       .values({ ...row, status: null, body: null })
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirstOrThrow()
-    return numInsertedOrUpdatedRows === 1n ? undefined : at(trx, row).executeTakeFirstOrThrow()
+    return numInsertedOrUpdatedRows === 1n ? undefined : selectKey(trx, row).executeTakeFirstOrThrow()
   })
 }
 
-const at = (db: Db | Trx, { workspace_id, route, key }: IdempotencyPlace) =>
+const selectKey = (db: Db | Trx, { workspace_id, route, key }: IdempotencyKeyId) =>
   db
     .selectFrom('idempotency_keys')
     .selectAll()
@@ -30,22 +31,22 @@ const at = (db: Db | Trx, { workspace_id, route, key }: IdempotencyPlace) =>
     .where('route', '=', route)
     .where('key', '=', key)
 
-export async function keepAnswer(
+export async function saveResponse(
   trx: Trx,
-  { workspace_id, route, key }: IdempotencyPlace,
-  answer: { status: number; body: string },
+  { workspace_id, route, key }: IdempotencyKeyId,
+  response: { status: number; body: string },
 ): Promise<void> {
   await trx
     .updateTable('idempotency_keys')
-    .set(answer)
+    .set(response)
     .where('workspace_id', '=', workspace_id)
     .where('route', '=', route)
     .where('key', '=', key)
     .execute()
 }
 
-/** Gives the key back, unless its request has been answered. */
-export async function releaseKey(db: Db, { workspace_id, route, key }: IdempotencyPlace): Promise<void> {
+/** Deletes the key unless it has a response. */
+export async function releaseKey(db: Db, { workspace_id, route, key }: IdempotencyKeyId): Promise<void> {
   await db
     .deleteFrom('idempotency_keys')
     .where('workspace_id', '=', workspace_id)
@@ -55,7 +56,10 @@ export async function releaseKey(db: Db, { workspace_id, route, key }: Idempoten
     .execute()
 }
 
-/** At start, when no request can be running: those of a process that died would stay in the way for 24 hours. */
-export async function releaseUnfinished(db: Db): Promise<void> {
+/**
+ * Deletes every key without a response. Called at startup, when no request can be running: a key of a process that
+ * crashed would cause idempotency_in_progress for 24 hours.
+ */
+export async function releaseUnfinishedKeys(db: Db): Promise<void> {
   await db.deleteFrom('idempotency_keys').where('status', 'is', null).execute()
 }

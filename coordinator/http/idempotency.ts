@@ -1,4 +1,4 @@
-// Idempotency-Key (spec §4.1.6): a request sent again is answered again, and done once.
+// Idempotency-Key (spec §4.1.6): runs a request once and replays its response when the request is sent again.
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -6,13 +6,13 @@ import { LIMITS } from '../../shared/limits.ts'
 import type { Db } from '../db/open.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import type { Actor } from './actor.ts'
-import { claimKey, type IdempotencyPlace, keepAnswer, releaseKey } from './idempotency-store.ts'
+import { claimKey, type IdempotencyKeyId, releaseKey, saveResponse } from './idempotency-store.ts'
 
 const KEY = new RegExp(`^[\\x21-\\x7e]{1,${LIMITS.idempotencyKeyLength}}$`)
 const RETRY_AFTER_SECONDS = '1'
 
-/** JSON with the fields of every object in one order. */
-function canonical(value: unknown): string {
+/** JSON with the fields of every object sorted by name. */
+function toCanonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     inner !== null && typeof inner === 'object' && !Array.isArray(inner)
       ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
@@ -20,91 +20,91 @@ function canonical(value: unknown): string {
   )
 }
 
-/** SHA-256, hex, of what makes two requests the same one. */
-function fingerprint(actor: Actor, params: unknown, body: unknown): string {
+/** SHA-256 (hex) of everything that must be equal for two requests to be the same request. */
+function computeFingerprint(actor: Actor, params: unknown, body: unknown): string {
   const member = actor.userId ?? actor.keyId
   const scope = actor.boxIds === null ? null : [...actor.boxIds].sort()
   return createHash('sha256')
-    .update(canonical({ body: body ?? null, params: params ?? null, member, role: actor.role, scope }))
+    .update(toCanonicalJson({ body: body ?? null, params: params ?? null, member, role: actor.role, scope }))
     .digest('hex')
 }
 
 export type IdempotentRequest = {
   header: string | string[]
-  /** Method and pattern, e.g. `POST /boxes`: what a key is scoped to, next to its workspace. */
+  /** Method and path pattern, such as `POST /boxes`. A key is scoped to its route and workspace. */
   route: string
   actor: Actor
   params: unknown
-  /** As it was sent. */
+  /** As the client sent it. */
   body: unknown
-  /** Of the answer. */
+  /** Status of the success response. */
   status: number
 }
 
-export type IdempotentAnswer = { status: number; body: string; replayed: boolean }
+export type IdempotentResponse = { status: number; body: string; replayed: boolean }
 
-export type Idempotently = (
+export type RunIdempotent = (
   request: IdempotentRequest,
   run: (trx: Trx) => Promise<unknown>,
-) => Promise<IdempotentAnswer>
+) => Promise<IdempotentResponse>
 
 /**
- * The returned function runs `run` in a transaction that commits together with its answer, unless the key has an
- * answer already. Throws invalid_idempotency_key, idempotency_key_reused or idempotency_in_progress; what `run`
- * throws frees the key.
+ * The returned function calls `run` in a transaction that also stores the response, unless the key already has a
+ * response. Throws invalid_idempotency_key, idempotency_key_reused or idempotency_in_progress. When `run` throws, the
+ * key is released.
  */
-export function createIdempotency({ db, clock }: { db: Db; clock: Clock }): Idempotently {
-  /** Fingerprints of what runs in this process: its rows cannot be looked at while SQLite is in its transaction. */
+export function createIdempotentRunner({ db, clock }: { db: Db; clock: Clock }): RunIdempotent {
+  /** Fingerprints of this process's running requests: their rows cannot be read while SQLite is in the transaction. */
   const running = new Map<string, string>()
 
   async function runOnce(
-    place: IdempotencyPlace,
-    mine: string,
+    id: IdempotencyKeyId,
+    fingerprint: string,
     status: number,
     run: (trx: Trx) => Promise<unknown>,
-  ): Promise<IdempotentAnswer> {
+  ): Promise<IdempotentResponse> {
     const now = clock.now()
-    const row = { ...place, fingerprint: mine, created_at: now }
-    const earlier = await claimKey(db, row, now - LIMITS.idempotencyWindowMs)
-    if (earlier) {
-      refuseUnlessSame(earlier.fingerprint, mine)
-      if (earlier.status === null) throw inProgress()
-      return { status: earlier.status, body: earlier.body ?? '', replayed: true }
+    const row = { ...id, fingerprint, created_at: now }
+    const existing = await claimKey(db, row, now - LIMITS.idempotencyWindowMs)
+    if (existing) {
+      assertSameRequest(existing.fingerprint, fingerprint)
+      if (existing.status === null) throw createInProgressError()
+      return { status: existing.status, body: existing.body ?? '', replayed: true }
     }
     try {
       return await transaction(db, async (trx) => {
-        const answer = { status, body: JSON.stringify(await run(trx)) }
-        await keepAnswer(trx, place, answer)
-        return { ...answer, replayed: false }
+        const response = { status, body: JSON.stringify(await run(trx)) }
+        await saveResponse(trx, id, response)
+        return { ...response, replayed: false }
       })
     } catch (error) {
-      await releaseKey(db, place)
+      await releaseKey(db, id)
       throw error
     }
   }
 
   return async ({ header, route, actor, params, body, status }, run) => {
     if (typeof header !== 'string' || !KEY.test(header)) throw new ApiError('invalid_idempotency_key')
-    const place: IdempotencyPlace = { workspace_id: actor.workspaceId, route, key: header }
-    const mine = fingerprint(actor, params, body)
-    const name = JSON.stringify(place)
-    const other = running.get(name)
-    if (other !== undefined) {
-      refuseUnlessSame(other, mine)
-      throw inProgress()
+    const id: IdempotencyKeyId = { workspace_id: actor.workspaceId, route, key: header }
+    const fingerprint = computeFingerprint(actor, params, body)
+    const mapKey = JSON.stringify(id)
+    const runningFingerprint = running.get(mapKey)
+    if (runningFingerprint !== undefined) {
+      assertSameRequest(runningFingerprint, fingerprint)
+      throw createInProgressError()
     }
-    running.set(name, mine)
+    running.set(mapKey, fingerprint)
     try {
-      return await runOnce(place, mine, status, run)
+      return await runOnce(id, fingerprint, status, run)
     } finally {
-      running.delete(name)
+      running.delete(mapKey)
     }
   }
 }
 
-function refuseUnlessSame(theirs: string, mine: string): void {
-  if (theirs !== mine) throw new ApiError('idempotency_key_reused')
+function assertSameRequest(firstFingerprint: string, fingerprint: string): void {
+  if (firstFingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')
 }
 
-const inProgress = () =>
+const createInProgressError = () =>
   new ApiError('idempotency_in_progress', undefined, { headers: { 'retry-after': RETRY_AFTER_SECONDS } })

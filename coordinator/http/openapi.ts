@@ -1,15 +1,23 @@
-// The API's description, made of the same tables and schemas that mount and validate the routes.
+// Creates the OpenAPI document from the route tables and schemas that the server itself uses.
 
 import { z } from 'zod'
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi'
 import { controlError, edgeError } from '../../shared/api/common.ts'
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts'
-import { requiredAccess } from './access.ts'
-import { generalCode, type Host } from './errors.ts'
+import { getRequiredAccess } from './access.ts'
+import { getGeneralCode, type Host } from './errors.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
 import type { Route } from './route.ts'
 
 export type ApiTables = { control: readonly Route[]; edge: readonly Route[]; publicUrl: string }
+
+const DESCRIPTION = `Manages boxes, and runs commands and transfers files on them.
+
+Fields and routes are added without notice: ignore unknown fields. Error codes are stable.
+
+Deliberately not provided:
+- Sandboxes: their routes respond with 404.
+- \`githubLogin\` and the \`onboarding*\` fields of the account are always null.`
 
 const ERROR_SHAPES = { control: controlError, edge: edgeError } as const
 const BYTES = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } } as const
@@ -19,22 +27,25 @@ const idempotencyHeader = z.object({
     .string()
     .regex(/^[\x21-\x7e]{1,128}$/)
     .optional()
-    .meta({ description: 'The same request with the same key within 24 hours is done once.' }),
+    .meta({
+      description:
+        'Repeating a request with the same key within 24 hours returns the first response and does nothing else.',
+    }),
 })
 
-/** Every code the route may refuse with: its own, and those that its place in the table implies. */
-export function errorCodes(route: Route, host: Host): ErrorCode[] {
+/** Every error code of the route: its own, and those that follow from its definition. */
+export function listErrorCodes(route: Route, host: Host): ErrorCode[] {
   const { request, codes, idempotent, errors } = route
-  const limited = requiredAccess(route) !== null || route.workspaceWide
+  const isLimited = getRequiredAccess(route) !== null || route.workspaceWide
   const implied: ErrorCode[] = [
     'unauthorized',
     'token_expired',
     'internal_error',
     'control_plane_unavailable',
     ...(host === 'control' ? (['cli_update_required'] as const) : []),
-    ...(limited ? (['key_access_denied'] as const) : []),
+    ...(isLimited ? (['key_access_denied'] as const) : []),
     ...(request?.params ? (['not_found'] as const) : []),
-    ...(request?.body || request?.query ? [generalCode(host)] : []),
+    ...(request?.body || request?.query ? [getGeneralCode(host)] : []),
     ...(idempotent
       ? (['invalid_idempotency_key', 'idempotency_in_progress', 'idempotency_key_reused'] as const)
       : []),
@@ -42,8 +53,8 @@ export function errorCodes(route: Route, host: Host): ErrorCode[] {
   return [...new Set([...implied, ...Object.values(codes ?? {}), ...(errors ?? [])])]
 }
 
-function refusals(route: Route, host: Host): ZodOpenApiResponsesObject {
-  const byStatus = Map.groupBy(errorCodes(route, host), (code) => ERRORS[code][0])
+function createErrorResponses(route: Route, host: Host): ZodOpenApiResponsesObject {
+  const byStatus = Map.groupBy(listErrorCodes(route, host), (code) => ERRORS[code][0])
   return Object.fromEntries(
     [...byStatus]
       .sort(([a], [b]) => a - b)
@@ -58,63 +69,63 @@ function refusals(route: Route, host: Host): ZodOpenApiResponsesObject {
   )
 }
 
-function successes({ answers, events }: Route): ZodOpenApiResponsesObject {
-  const content = (status: string, shape: z.ZodType | null) => {
-    if (shape !== null) return { content: { 'application/json': { schema: shape } } }
-    return status === '204' ? {} : { content: events ? EVENTS : BYTES }
+function createSuccessResponses({ responses, isEventStream }: Route): ZodOpenApiResponsesObject {
+  const createContent = (status: string, schema: z.ZodType | null) => {
+    if (schema !== null) return { content: { 'application/json': { schema } } }
+    return status === '204' ? {} : { content: isEventStream ? EVENTS : BYTES }
   }
   return Object.fromEntries(
-    Object.entries(answers).map(([status, shape]) => [
+    Object.entries(responses).map(([status, schema]) => [
       status,
-      { description: 'Done', ...content(status, shape) },
+      { description: 'Success', ...createContent(status, schema) },
     ]),
   )
 }
 
-function requestBody(route: Route): Pick<ZodOpenApiOperationObject, 'requestBody'> {
+function createRequestBody(route: Route): Pick<ZodOpenApiOperationObject, 'requestBody'> {
   if (route.rawBody) return { requestBody: { content: BYTES, required: true } }
   const body = route.request?.body
   return body ? { requestBody: { content: { 'application/json': { schema: body } } } } : {}
 }
 
-function operation(route: Route, host: Host): ZodOpenApiOperationObject {
+function createOperation(route: Route, host: Host): ZodOpenApiOperationObject {
   const { params, query } = route.request ?? {}
   return {
     summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
     requestParams: {
       ...(params instanceof z.ZodObject ? { path: params } : {}),
       ...(query instanceof z.ZodObject ? { query } : {}),
       ...(route.idempotent ? { header: idempotencyHeader } : {}),
     },
-    ...requestBody(route),
-    responses: { ...successes(route), ...refusals(route, host) },
+    ...createRequestBody(route),
+    responses: { ...createSuccessResponses(route), ...createErrorResponses(route, host) },
   }
 }
 
 /** OpenAPI 3.1. */
-export function describeApi({ control, edge, publicUrl }: ApiTables): ReturnType<typeof createDocument> {
+export function createOpenApiDocument({
+  control,
+  edge,
+  publicUrl,
+}: ApiTables): ReturnType<typeof createDocument> {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {}
-  const add = (routes: readonly Route[], host: Host, prefix: string) => {
+  const addRoutes = (routes: readonly Route[], host: Host, prefix: string) => {
     for (const route of routes) {
       const path = `${prefix}${route.path}`.replace(/:(\w+)/g, '{$1}')
-      paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, host) }
+      paths[path] = { ...paths[path], [route.method.toLowerCase()]: createOperation(route, host) }
     }
   }
-  add(control, 'control', CONTROL_PREFIX)
-  add(edge, 'edge', EDGE_PREFIX + EDGE_BASE)
+  addRoutes(control, 'control', CONTROL_PREFIX)
+  addRoutes(edge, 'edge', EDGE_PREFIX + EDGE_BASE)
   return createDocument({
     openapi: '3.1.0',
-    info: {
-      title: 'Boxwood',
-      version: '1',
-      description:
-        'Boxes and what is done with them. Fields and routes are added without notice; error codes are stable.',
-    },
+    info: { title: 'Boxwood', version: '1', description: DESCRIPTION },
     servers: [{ url: publicUrl }],
     security: [{ apiKey: [] }],
     components: {
       securitySchemes: {
-        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: dcp_…' },
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, which starts with dcp_' },
       },
     },
     paths,

@@ -1,5 +1,4 @@
-// A route as data: what it takes, what it answers and who handles it. Mounting, validation, 405 and the API
-// description are all made from these tables.
+// Defines routes as data. Registration, validation, 405 responses and the OpenAPI document are derived from them.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { AREAS } from '../../shared/api/account.ts'
@@ -24,41 +23,44 @@ export type RouteInput<S extends RouteSchemas> = {
   actor: Actor
   request: FastifyRequest
   reply: FastifyReply
-  /** Of an idempotent route: what the handler writes belongs in it, so that it commits with the remembered answer. */
+  /** Set for an idempotent request: writes through it commit together with the stored response. */
   trx?: Trx
 }
 
-/** What a limited key must cover (spec §5.8). */
+/** The access that a limited key needs (spec §5.8). */
 export type RouteAccess = { area: (typeof AREAS)[number]; level: 'read' | 'write' }
 
 export type Route<S extends RouteSchemas = RouteSchemas> = {
   method: Method
   /** Fastify's form, relative to the host's prefix: `/boxes/:id`. */
   path: string
+  /** Imperative, without a full stop. */
   summary: string
+  /** Sentences for the OpenAPI document: what the summary leaves out. */
+  description?: string
   request?: S
-  /** Which code a body or query field that fails validation answers with; others get the host's general code. */
+  /** Field → error code when its validation fails. Other fields get the host's general code. */
   codes?: Readonly<Record<string, ErrorCode>>
-  /** The most a JSON body may hold; the host's default when absent. */
+  /** Maximum size of a JSON body in bytes. Default: LIMITS.jsonBodyBytes. */
   bodyLimit?: number
-  /** Absent: boxes, read for GET and write for the rest. null: any live key may. */
+  /** Default: area boxes, level read for GET and write for other methods. null: no access level is needed. */
   access?: RouteAccess | null
-  /** About the workspace as a whole: closed to keys limited to some boxes (spec §5.9). */
+  /** Rejects keys that are limited to some boxes (spec §5.9). */
   workspaceWide?: boolean
-  /** Accepts Idempotency-Key (spec §4.1.6). The handler returns the answer and writes through `trx`. */
+  /** Accepts Idempotency-Key (spec §4.1.6). The handler returns the response body and writes through `trx`. */
   idempotent?: boolean
-  /** The body is not JSON but bytes: the handler reads request.raw. */
+  /** The body is bytes, not JSON: the handler reads `request.raw`. */
   rawBody?: boolean
-  /** The answer is a stream of server-sent events. */
-  events?: boolean
-  /** status → shape of the answer. */
-  answers: Record<number, z.ZodType | null>
+  /** The response is a stream of server-sent events. */
+  isEventStream?: boolean
+  /** Status → schema of the response body; null: bytes, events or no body. */
+  responses: Record<number, z.ZodType | null>
   errors?: readonly ErrorCode[]
-  /** Answers with what it returns and the (single) success status, or uses the reply itself and returns it. */
+  /** The result is sent with the success status. A handler that uses `reply` itself returns it. */
   handle(input: RouteInput<S>): Promise<unknown>
 }
 
-/** Gives a route's handler the types of its own schemas. */
+/** Infers the types of the handler's input from the route's schemas. */
 export function route<const S extends RouteSchemas>(definition: Route<S>): Route {
   return definition as unknown as Route
 }

@@ -1,4 +1,5 @@
-// The one port: control plane, edge, health and the API's description over Fastify; the boxes' own connections past it.
+// The HTTP server of the coordinator's only port. Fastify serves the control plane, edge, health and OpenAPI document;
+// the agents' connections bypass it.
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -7,15 +8,21 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
 import { TRANSFER_PATH } from '../../shared/protocol.ts'
-import { answerClientError, type Host, sendError } from './errors.ts'
-import { type Health, mountHealth } from './health.ts'
+import { type Host, respondToClientError, sendError } from './errors.ts'
+import { type Health, registerHealthRoutes } from './health.ts'
 import type { Listening } from './listen.ts'
-import { admit, COMPRESSION, type HttpContext, mountRoutes } from './mount.ts'
-import { describeApi } from './openapi.ts'
+import { createOpenApiDocument } from './openapi.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
+import {
+  authenticateRequest,
+  COMPRESSION,
+  type HttpContext,
+  registerRoutes,
+  UNKNOWN_ROUTE,
+} from './register-routes.ts'
 import type { Route } from './route.ts'
 
-export type BoxConnections = {
+export type AgentConnectionHandlers = {
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   handleTransfer(request: IncomingMessage, response: ServerResponse): void
 }
@@ -26,56 +33,56 @@ export type HttpServerOptions = {
   context: HttpContext
   control: readonly Route[]
   edge: readonly Route[]
-  boxes: BoxConnections
+  agents: AgentConnectionHandlers
   health: Health
-  /** Where clients find this server: an origin. */
+  /** The origin at which clients reach this server. */
   publicUrl: string
 }
 
 export type HttpServer = {
-  /** Requests under way, those of the boxes' transfers too. */
-  inFlight(): number
-  /** From here on, everything but health answers 503 and asks the client to come back on a new connection. */
-  refuseNew(): void
-  /** Ends every connection that is left. */
+  /** Number of requests being served, including the agents' transfers. */
+  getInFlightCount(): number
+  /** New requests except health checks get 503 with `Connection: close` from now on. */
+  rejectNewRequests(): void
+  /** Closes every open connection. */
   close(): Promise<void>
 }
 
-/** Takes over what is listening. */
+/** Serves requests on a socket that is already listening. */
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { listening, log, context, control, edge, boxes, health, publicUrl } = options
-  let running = 0
-  let refusing = false
-  let handle: RequestListener = () => undefined
+  const { listening, log, context, control, edge, agents, health, publicUrl } = options
+  let inFlight = 0
+  let isRejecting = false
+  let fastifyListener: RequestListener = () => undefined
   const { server } = listening
-  server.on('upgrade', (request, socket, head) => boxes.handleUpgrade(request, socket, head))
+  server.on('upgrade', (request, socket, head) => agents.handleUpgrade(request, socket, head))
 
   const app: FastifyInstance = Fastify({
-    serverFactory: (fastify) => {
-      handle = fastify
+    serverFactory: (listener) => {
+      fastifyListener = listener
       return server
     },
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: 512 },
-    clientErrorHandler: (error, socket) => answerClientError(error, socket as Socket),
+    clientErrorHandler: (error, socket) => respondToClientError(error, socket as Socket),
     frameworkErrors: (_error, request, reply) => {
-      // A path that cannot be decoded names nothing; who asks must show a key first, as for any other path.
-      const host = hostOf(request.url)
-      const admitted = host === null ? Promise.resolve() : admit(request, host, context)
-      admitted
-        .then(() => Promise.reject(new ApiError('not_found')))
+      // A path that cannot be decoded is not found. As for any other path, the key is checked first.
+      const host = getHost(request.url)
+      const authenticated = host === null ? Promise.resolve() : authenticateRequest(request, host, context)
+      authenticated
+        .then(() => Promise.reject(new ApiError('not_found', UNKNOWN_ROUTE)))
         .catch((error: unknown) => sendError(error, request, reply, host ?? 'control'))
     },
   })
   app.decorateRequest('actor', null)
   app.setErrorHandler((error, request, reply) => void sendError(error, request, reply, 'control'))
   app.setNotFoundHandler(() => {
-    throw new ApiError('not_found', 'No such route.')
+    throw new ApiError('not_found', UNKNOWN_ROUTE)
   })
   app.addHook('onRequest', async (request, reply) => {
-    if (!refusing || request.routeOptions.config.health) return
+    if (!isRejecting || request.routeOptions.config.health) return
     reply.header('connection', 'close')
     sendError(
       new ApiError('control_plane_unavailable', 'The coordinator is stopping. Try again.', {
@@ -83,42 +90,42 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
       }),
       request,
       reply,
-      hostOf(request.url) ?? 'control',
+      getHost(request.url) ?? 'control',
     )
     return reply
   })
   await app.register(compress, { ...COMPRESSION, globalDecompression: false })
-  mountHealth(app, health)
-  mountRoutes(app, { prefix: CONTROL_PREFIX, host: 'control', routes: control, context })
-  mountRoutes(app, { prefix: EDGE_PREFIX, base: EDGE_BASE, host: 'edge', routes: edge, context })
-  let description: string | undefined
+  registerHealthRoutes(app, health)
+  registerRoutes(app, { prefix: CONTROL_PREFIX, host: 'control', routes: control, context })
+  registerRoutes(app, { prefix: EDGE_PREFIX, base: EDGE_BASE, host: 'edge', routes: edge, context })
+  let openApiJson: string | undefined
   app.get('/openapi.json', (_request, reply) => {
-    description ??= JSON.stringify(describeApi({ control, edge, publicUrl }))
-    return reply.type('application/json; charset=utf-8').send(description)
+    openApiJson ??= JSON.stringify(createOpenApiDocument({ control, edge, publicUrl }))
+    return reply.type('application/json; charset=utf-8').send(openApiJson)
   })
   await app.ready()
-  listening.handOver((request, response) => {
-    running += 1
+  listening.setRequestListener((request, response) => {
+    inFlight += 1
     response.once('close', () => {
-      running -= 1
+      inFlight -= 1
     })
-    if (request.url?.startsWith(TRANSFER_PATH)) boxes.handleTransfer(request, response)
-    else handle(request, response)
+    if (request.url?.startsWith(TRANSFER_PATH)) agents.handleTransfer(request, response)
+    else fastifyListener(request, response)
   })
 
   return {
-    inFlight: () => running,
-    refuseNew: () => {
-      refusing = true
+    getInFlightCount: () => inFlight,
+    rejectNewRequests: () => {
+      isRejecting = true
     },
     close: () => closeServer(app, server),
   }
 }
 
-function hostOf(url: string): Host | null {
-  const under = (prefix: string) => /^(?:$|[/?])/.test(url.slice(prefix.length)) && url.startsWith(prefix)
-  if (under(CONTROL_PREFIX)) return 'control'
-  return under(EDGE_PREFIX) ? 'edge' : null
+function getHost(url: string): Host | null {
+  const isUnder = (prefix: string) => /^(?:$|[/?])/.test(url.slice(prefix.length)) && url.startsWith(prefix)
+  if (isUnder(CONTROL_PREFIX)) return 'control'
+  return isUnder(EDGE_PREFIX) ? 'edge' : null
 }
 
 async function closeServer(app: FastifyInstance, server: Server): Promise<void> {

@@ -1,45 +1,38 @@
-// What a request brings, checked by the route's schemas once. Inside, types are trusted.
+// Validates requests against their route's schemas. Handlers trust the types.
 import type { z } from 'zod'
-import { ApiError, ERRORS, type ErrorCode } from '../../shared/errors.ts'
-import { generalCode, type Host } from './errors.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { validationMessage } from '../../shared/validation-message.ts'
+import { getGeneralCode, type Host } from './errors.ts'
 import type { Route } from './route.ts'
 
-type Issue = z.core.$ZodIssue
+type Issues = readonly z.core.$ZodIssue[]
 
-function ruleOf(issue: Issue): string {
-  if (issue.code === 'invalid_type' && issue.input === undefined) return 'is required'
-  return issue.message
-}
-
-/** Names the field and the rule it breaks. */
-function refusal(issue: Issue, codes: Route['codes'], host: Host): ApiError {
-  const [field] = issue.path
-  const general = generalCode(host)
-  if (field === undefined) return new ApiError(general, 'The body must be a JSON object.')
-  const own: ErrorCode | undefined =
-    codes !== undefined && Object.hasOwn(codes, String(field)) ? codes[String(field)] : undefined
-  const problem = `${issue.path.join('.')}: ${ruleOf(issue)}`
-  return new ApiError(own ?? general, own === undefined ? problem : `${ERRORS[own][1]} (${problem})`)
-}
-
-function check(schema: z.ZodType | undefined, value: unknown, fail: (issue: Issue) => ApiError): unknown {
+function parse(
+  schema: z.ZodType | undefined,
+  value: unknown,
+  toError: (issues: Issues) => ApiError,
+): unknown {
   if (schema === undefined) return undefined
   const result = schema.safeParse(value, { reportInput: true })
   if (result.success) return result.data
-  const [issue] = result.error.issues
-  throw issue === undefined ? new Error('A schema failed without an issue.') : fail(issue)
+  throw toError(result.error.issues)
 }
 
-export type Received = { params: unknown; query: unknown; body: unknown }
+export type RequestParts = { params: unknown; query: unknown; body: unknown }
 
-/** Throws not_found for a malformed path, else the code that the route or the host has for the field. */
-export function validate(route: Route, host: Host, received: Received): Received {
+/** Throws not_found for a malformed path, else the error code of the field or the host's general code. */
+export function validate(route: Route, host: Host, parts: RequestParts): RequestParts {
   const { params, query, body } = route.request ?? {}
-  const fail = (issue: Issue) => refusal(issue, route.codes, host)
+  const { codes = {} } = route
+  const createError = (issues: Issues, root: 'query' | 'body') => {
+    const [field = ''] = issues[0]?.path ?? []
+    const code = Object.hasOwn(codes, field) ? codes[String(field)] : undefined
+    return new ApiError(code ?? getGeneralCode(host), validationMessage(issues, root))
+  }
   return {
-    params: check(params, received.params, () => new ApiError('not_found')),
-    query: check(query, received.query, fail),
-    // No body at all is a request with nothing in it.
-    body: check(body, received.body === undefined ? {} : received.body, fail),
+    params: parse(params, parts.params, () => new ApiError('not_found')),
+    query: parse(query, parts.query, (issues) => createError(issues, 'query')),
+    // A request without a body is treated as an empty object.
+    body: parse(body, parts.body === undefined ? {} : parts.body, (issues) => createError(issues, 'body')),
   }
 }

@@ -1,21 +1,24 @@
-// What the store knows of a box's agent: its token, and the reports that were applied.
+// Agent state in the database: authenticates agent tokens and applies the reports of agents.
 import { timingSafeEqual } from 'node:crypto'
 import type { ObservedState } from '../../shared/api/boxes.ts'
 import type { CommandReport, DurableReport } from '../../shared/api/reports.ts'
-import type { ReportedCommands } from '../commands/commands.ts'
-import { loseCommands, loseSyncCommands } from '../commands/lost.ts'
-import { hotQuery } from '../db/hot.ts'
+import type { CommandReportHandler } from '../commands/commands.ts'
+import { markCommandsLost, markSyncCommandsLost } from '../commands/mark-lost.ts'
 import type { Db } from '../db/open.ts'
+import { preparedQuery } from '../db/prepared.ts'
 import { type OnCommit, type Trx, transaction } from '../db/transaction.ts'
 import { lockBox, updateBox } from './store.ts'
 
-/** Whether the box exists, may have a machine, and its token has this SHA-256 (hex). */
+/**
+ * The returned function resolves to true when the SHA-256 (hex) of the box's current token is `tokenHash`.
+ * A box has a token from its first provision step until it is deleted.
+ */
 export function createAgentAuthenticator(db: Db): (boxId: string, tokenHash: string) => Promise<boolean> {
-  const tokenOf = hotQuery<{ agent_token_hash: string | null }, [id: string]>(db, (q) =>
+  const findTokenHash = preparedQuery<{ agent_token_hash: string | null }, [id: string]>(db, (q) =>
     q.selectFrom('boxes').select('agent_token_hash').where('id', '=', ''),
   )
   return async (boxId, tokenHash) => {
-    const [row] = await tokenOf(boxId)
+    const [row] = await findTokenHash(boxId)
     if (!row?.agent_token_hash) return false
     const [stored, presented] = [Buffer.from(row.agent_token_hash), Buffer.from(tokenHash)]
     return stored.length === presented.length && timingSafeEqual(stored, presented)
@@ -24,57 +27,58 @@ export function createAgentAuthenticator(db: Db): (boxId: string, tokenHash: str
 
 export type BoxReports = {
   boxId: string
+  /** Identifies the agent's report spool; a new spool has a new epoch and restarts its sequence at 1. */
   epoch: string
   reports: readonly { seq: number; report: DurableReport }[]
 }
 
 /**
- * Applies a box's reports, each once, in one transaction: resolved means committed. Ones up to the last sequence
- * applied in this epoch are skipped; another epoch is a spool that begins anew.
+ * Applies the reports of several boxes in one transaction and resolves after its commit. Reports up to the last
+ * applied sequence of the same epoch are skipped, so each report is applied once.
  */
 export async function applyReports(
   db: Db,
-  commands: ReportedCommands,
-  all: readonly BoxReports[],
+  commands: CommandReportHandler,
+  batch: readonly BoxReports[],
 ): Promise<void> {
-  await commands.load()
+  await commands.loadKey()
   await transaction(db, async (trx, onCommit) => {
-    for (const one of all) await applyToBox(trx, onCommit, commands, one)
+    for (const boxReports of batch) await applyBoxReports(trx, onCommit, commands, boxReports)
   })
 }
 
-const NOTHING_RUNS: readonly ObservedState[] = ['suspended', 'terminated']
+const STATES_WITHOUT_MACHINE: readonly ObservedState[] = ['suspended', 'terminated']
 
-async function applyToBox(
+async function applyBoxReports(
   trx: Trx,
   onCommit: OnCommit,
-  commands: ReportedCommands,
+  commands: CommandReportHandler,
   { boxId, epoch, reports }: BoxReports,
 ): Promise<void> {
   const box = await lockBox(trx, boxId)
   if (!box) return
-  // What ran is known to nobody, until the box reports it anew.
-  if (box.report_epoch !== null && box.report_epoch !== epoch) await loseCommands(trx, boxId)
-  let applied = box.report_epoch === epoch ? box.report_seq : 0
-  let ofCommands: CommandReport[] = []
-  const applyCommands = async () => {
-    if (ofCommands.length > 0) await commands.apply(trx, onCommit, boxId, ofCommands)
-    ofCommands = []
+  // A new epoch means that the agent lost its state: running commands are lost until the agent reports them again.
+  if (box.report_epoch !== null && box.report_epoch !== epoch) await markCommandsLost(trx, boxId)
+  let lastApplied = box.report_epoch === epoch ? box.report_seq : 0
+  let commandReports: CommandReport[] = []
+  const applyCommandReports = async () => {
+    if (commandReports.length > 0) await commands.apply(trx, onCommit, boxId, commandReports)
+    commandReports = []
   }
   for (const { seq, report } of reports) {
-    if (seq <= applied) continue
-    applied = seq
+    if (seq <= lastApplied) continue
+    lastApplied = seq
     if (report.type !== 'agent.started') {
-      ofCommands.push(report)
+      commandReports.push(report)
       continue
     }
-    await applyCommands()
-    await loseSyncCommands(trx, boxId)
+    await applyCommandReports()
+    await markSyncCommandsLost(trx, boxId)
     await updateBox(trx, boxId, { agent_version: report.agentVersion, boot_id: report.bootId })
   }
-  await applyCommands()
-  // What was on its way when the machine ended must not make a command run for ever.
-  if (NOTHING_RUNS.includes(box.observed_state)) await loseCommands(trx, boxId)
-  if (box.report_epoch === epoch && applied === box.report_seq) return
-  await updateBox(trx, boxId, { report_epoch: epoch, report_seq: applied })
+  await applyCommandReports()
+  // A report that was in transit while the machine stopped must not leave a command running indefinitely.
+  if (STATES_WITHOUT_MACHINE.includes(box.observed_state)) await markCommandsLost(trx, boxId)
+  if (box.report_epoch === epoch && lastApplied === box.report_seq) return
+  await updateBox(trx, boxId, { report_epoch: epoch, report_seq: lastApplied })
 }

@@ -1,9 +1,9 @@
-// How long to wait before the next try.
+// Exponential backoff with full jitter, between attempts of a lifecycle step.
 
-const FIRST_MS = 500
-const MOST_MS = 60_000
+const BASE_MS = 500
+const MAX_MS = 60_000
 
-/** Milliseconds before try number `attempt` (from 1): full jitter under a bound that doubles from 1 s to a minute. */
-export function backoff(attempt: number, random = Math.random): number {
-  return Math.round(random() * Math.min(MOST_MS, FIRST_MS * 2 ** attempt))
+/** Milliseconds to wait before attempt number `attempt` (from 1). The upper bound doubles from 1 s to 60 s. */
+export function backoffDelay(attempt: number, random = Math.random): number {
+  return Math.round(random() * Math.min(MAX_MS, BASE_MS * 2 ** attempt))
 }

@@ -1,68 +1,81 @@
-// The persisted points of a lifecycle change: before a step it is claimed, after it the outcome is written.
+// Persists each lifecycle step: claims it under a lease before it runs and records the result afterwards.
 import { newBoxToken } from '../../shared/ids.ts'
-import { hashOf } from '../account/keys.ts'
+import { hashSecret } from '../account/keys.ts'
 import type { Db } from '../db/open.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
-import { operationCompleted, operationProcessing } from '../operations/service.ts'
-import { newJob } from './desire.ts'
-import { enter } from './enter.ts'
+import { completeOperation, startOperation } from '../operations/service.ts'
 import { plan } from './plan.ts'
-import { type BoxRow, type JobRow, jobOf, lockBox, putJob, removeJob, updateBox, updateJob } from './store.ts'
-import { OPS, type Step, stageAfter, stageOf } from './transitions.ts'
+import { createJobRow } from './set-desired-state.ts'
+import { setObservedState } from './set-observed-state.ts'
+import {
+  type BoxRow,
+  deleteJob,
+  findJob,
+  type JobRow,
+  lockBox,
+  updateBox,
+  updateJob,
+  upsertJob,
+} from './store.ts'
+import { findStage, nextStage, OP_DEFINITIONS, type Step } from './transitions.ts'
 
+/** `now` is in milliseconds since the epoch. */
 export type Lease = { owner: string; now: number; leaseMs: number }
 
-/** A step that nobody else runs until the lease ends. */
+/** A step that no other coordinator runs until the lease expires. */
 export type Claim = {
   box: BoxRow
   op: JobRow['op']
   step: Step
-  /** Failures so far. */
+  /** Failed attempts so far. */
   attempt: number
-  /** For the provision step: new with each try; its hash is stored. */
+  /** Set for the provision step: a new token for each attempt. The database stores its hash. */
   agentToken: string | null
 }
 
-export type Claimed = { claim: Claim } | { dueAt: number } | 'settled'
+/** 'settled': nothing to do. `dueAt`: when to try again, in milliseconds since the epoch. */
+export type ClaimResult = { claim: Claim } | { dueAt: number } | 'settled'
 
-/** Plans anew and claims the box's next step, unless it has none, is not due, or is somebody else's now. */
-export function claimNext(db: Db, boxId: string, { owner, now, leaseMs }: Lease): Promise<Claimed> {
+/** Plans the box's next step and claims it, unless it is not due or another coordinator holds the lease. */
+export function claimNextStep(db: Db, boxId: string, { owner, now, leaseMs }: Lease): Promise<ClaimResult> {
   return transaction(db, async (trx) => {
     const box = await lockBox(trx, boxId)
     if (!box) return 'settled'
-    const job = (await jobOf(trx, boxId)) ?? null
+    const job = (await findJob(trx, boxId)) ?? null
     if (job && job.lease_owner !== owner && (job.lease_until ?? 0) > now)
       return { dueAt: job.lease_until ?? now }
     const next = plan({ desired: box.desired_state, observed: box.observed_state, job })
     if (!next) {
-      if (job) await removeJob(trx, boxId)
+      if (job) await deleteJob(trx, boxId)
       return 'settled'
     }
-    const goesOn = job?.op === next.op ? job : null
-    if (goesOn?.next_retry_at && goesOn.next_retry_at > now) {
+    const currentJob = job?.op === next.op ? job : null
+    if (currentJob?.next_retry_at && currentJob.next_retry_at > now) {
       await updateJob(trx, boxId, { lease_owner: null, lease_until: null })
-      return { dueAt: goesOn.next_retry_at }
+      return { dueAt: currentJob.next_retry_at }
     }
-    const row = goesOn ?? newJob(boxId, next.op, next.step, job?.actor ?? 'system', now)
-    await putJob(trx, { ...row, step: next.step, next_retry_at: null })
+    const row = currentJob ?? createJobRow(boxId, next.op, next.step, job?.actor ?? 'system', now)
+    await upsertJob(trx, { ...row, step: next.step, next_retry_at: null })
     await updateJob(trx, boxId, { lease_owner: owner, lease_until: now + leaseMs })
-    const entered = await enter(trx, box, stageOf(next.op, next.step).state, reasonOf(row), row.actor, now)
-    if (row.operation_id !== null) await operationProcessing(trx, row.operation_id)
-    const agentToken = next.step === 'provision' ? await newAgentToken(trx, boxId) : null
-    return { claim: { box: entered, op: next.op, step: next.step, attempt: row.attempt, agentToken } }
+    const { state } = findStage(next.op, next.step)
+    const updatedBox = await setObservedState(trx, box, state, eventReason(row), row.actor, now)
+    if (row.operation_id !== null) await startOperation(trx, row.operation_id)
+    const agentToken = next.step === 'provision' ? await replaceAgentToken(trx, boxId) : null
+    return { claim: { box: updatedBox, op: next.op, step: next.step, attempt: row.attempt, agentToken } }
   })
 }
 
-async function newAgentToken(trx: Trx, boxId: string): Promise<string> {
+async function replaceAgentToken(trx: Trx, boxId: string): Promise<string> {
   const token = newBoxToken()
-  await updateBox(trx, boxId, { agent_token_hash: hashOf(token) })
+  await updateBox(trx, boxId, { agent_token_hash: hashSecret(token) })
   return token
 }
 
-const reasonOf = (job: Pick<JobRow, 'op' | 'reason'>): string => job.reason ?? OPS[job.op].reason
+const eventReason = (job: Pick<JobRow, 'op' | 'reason'>): string =>
+  job.reason ?? OP_DEFINITIONS[job.op].reason
 
-/** Keeps the lease. False when it is lost: another coordinator may be at the box. */
-export async function renew(db: Db, boxId: string, { owner, now, leaseMs }: Lease): Promise<boolean> {
+/** Extends the lease. Resolves to false when it is lost: another coordinator may be working on the box. */
+export async function renewLease(db: Db, boxId: string, { owner, now, leaseMs }: Lease): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('jobs')
     .set({ lease_until: now + leaseMs })
@@ -72,8 +85,8 @@ export async function renew(db: Db, boxId: string, { owner, now, leaseMs }: Leas
   return numUpdatedRows > 0n
 }
 
-/** Gives the job back as it stands. */
-export async function release(db: Db, boxId: string, owner: string): Promise<void> {
+/** Releases the lease and leaves the job unchanged. */
+export async function releaseLease(db: Db, boxId: string, owner: string): Promise<void> {
   await db
     .updateTable('jobs')
     .set({ lease_owner: null, lease_until: null })
@@ -83,55 +96,57 @@ export async function release(db: Db, boxId: string, owner: string): Promise<voi
 }
 
 export type StepResult = {
+  /** JSON. */
   isolation?: string | null
-  /** Leaves out the steps in between. */
-  goTo?: Step
+  /** The step to run next, instead of the following one. */
+  skipTo?: Step
 }
 
-/** Writes that the step is done: on to the next one, or the operation's end. */
-export function stepDone(
+/** Records that the step succeeded: the job moves to its next step, or finishes after the last one. */
+export function completeStep(
   db: Db,
   { box: { id: boxId }, op, step }: Claim,
   result: StepResult,
   { owner, now }: Pick<Lease, 'owner' | 'now'>,
 ): Promise<void> {
   return transaction(db, async (trx) => {
-    const held = await heldJob(trx, boxId, owner)
-    if (!held) return
-    const { box, job } = held
-    // A machine was made or started, whatever is wanted by now.
+    const leased = await findLeasedJob(trx, boxId, owner)
+    if (!leased) return
+    const { box, job } = leased
+    // Also when the desired state has changed meanwhile: the machine has been created or started.
     if (result.isolation) await updateBox(trx, boxId, { isolation: result.isolation })
     if (job.op !== op || job.step !== step) return
-    const next = result.goTo ? stageOf(op, result.goTo) : stageAfter(op, step)
+    const next = result.skipTo ? findStage(op, result.skipTo) : nextStage(op, step)
     if (next) return void (await updateJob(trx, boxId, { step: next.step }))
-    await finish(trx, box, job, now)
+    await finishJob(trx, box, job, now)
   })
 }
 
-async function finish(trx: Trx, box: BoxRow, job: JobRow, now: number): Promise<void> {
-  const { end } = OPS[job.op]
-  const ended = await enter(trx, box, end, reasonOf(job), job.actor, now)
+async function finishJob(trx: Trx, box: BoxRow, job: JobRow, now: number): Promise<void> {
+  const { finalState } = OP_DEFINITIONS[job.op]
+  const updatedBox = await setObservedState(trx, box, finalState, eventReason(job), job.actor, now)
   if (job.op === 'wake') await updateBox(trx, box.id, { pauses_survived: box.pauses_survived + 1 })
   if (job.op === 'delete') {
     await updateBox(trx, box.id, { terminated_at: now, agent_token_hash: null })
-    if (job.operation_id !== null) await operationCompleted(trx, job.operation_id, now)
+    if (job.operation_id !== null) await completeOperation(trx, job.operation_id, now)
   }
-  // Something else may have been wanted meanwhile; whoever wanted it is the job's actor since.
-  const next = plan({ desired: ended.desired_state, observed: ended.observed_state, job: null })
-  if (next) await putJob(trx, newJob(box.id, next.op, next.step, job.actor, now))
-  else await removeJob(trx, box.id)
+  // The desired state may have changed meanwhile. The change also wrote its actor to this job.
+  const next = plan({ desired: updatedBox.desired_state, observed: updatedBox.observed_state, job: null })
+  if (next) await upsertJob(trx, createJobRow(box.id, next.op, next.step, job.actor, now))
+  else await deleteJob(trx, box.id)
 }
 
+/** `retryAt` returns milliseconds since the epoch. */
 export type Failure = { message: string; permanent: boolean; retryAt(attempt: number): number }
 
-/** Whether one more failure of this claim is its last. */
-export const givesUp = ({ op, attempt }: Claim, permanent: boolean): boolean => {
-  const { attempts } = OPS[op]
-  return attempts !== undefined && (permanent || attempt + 1 >= attempts)
+/** Whether the job fails when this attempt fails. */
+export const isFinalAttempt = ({ op, attempt }: Claim, permanent: boolean): boolean => {
+  const { maxAttempts } = OP_DEFINITIONS[op]
+  return maxAttempts !== undefined && (permanent || attempt + 1 >= maxAttempts)
 }
 
-/** Writes that the step failed: to be tried again, or given up. */
-export function stepFailed(
+/** Records that the step failed: schedules a retry, or ends the job in its failure state after the last attempt. */
+export function failStep(
   db: Db,
   claim: Claim,
   failure: Failure,
@@ -144,17 +159,17 @@ export function stepFailed(
     attempt,
   } = claim
   return transaction(db, async (trx) => {
-    const held = await heldJob(trx, boxId, owner)
-    if (!held) return
-    const { box, job } = held
+    const leased = await findLeasedJob(trx, boxId, owner)
+    if (!leased) return
+    const { box, job } = leased
     if (job.op !== op || job.step !== step) return
-    const { gaveUp } = OPS[op]
-    if (gaveUp && givesUp(claim, failure.permanent)) {
-      await enter(trx, box, gaveUp, failure.message, job.actor, now)
-      return void (await removeJob(trx, boxId))
+    const { failureState } = OP_DEFINITIONS[op]
+    if (failureState && isFinalAttempt(claim, failure.permanent)) {
+      await setObservedState(trx, box, failureState, failure.message, job.actor, now)
+      return void (await deleteJob(trx, boxId))
     }
     await updateJob(trx, boxId, {
-      step: stageOf(op, step).retryFrom ?? step,
+      step: findStage(op, step).retryFrom ?? step,
       attempt: attempt + 1,
       last_error: failure.message,
       next_retry_at: failure.retryAt(attempt + 1),
@@ -164,8 +179,8 @@ export function stepFailed(
   })
 }
 
-async function heldJob(trx: Trx, boxId: string, owner: string) {
+async function findLeasedJob(trx: Trx, boxId: string, owner: string) {
   const box = await lockBox(trx, boxId)
-  const job = await jobOf(trx, boxId)
+  const job = await findJob(trx, boxId)
   return box && job?.lease_owner === owner ? { box, job } : null
 }

@@ -1,26 +1,30 @@
-// One timer for the earliest of many instants.
+// A single timer that fires at the earliest of the scheduled times.
 import type { Clock } from '../../shared/clock.ts'
 
-/** A wait beyond this is cut in two: timers take 32-bit milliseconds, and the clock may be set meanwhile. */
-const LONGEST_MS = 60_000
+/** setTimeout takes at most 32-bit milliseconds, and the clock may be set while the timer is pending. */
+const MAX_TIMEOUT_MS = 60_000
 
-/** Calls `fire` at the earliest instant told since it fired last. One call at a time. */
-export function createDueTimer(clock: Clock, fire: () => Promise<void>, onError: (error: unknown) => void) {
+/**
+ * Calls `onDue` at the earliest time scheduled since its last call. A call may come early, 60 s after scheduling:
+ * `onDue` schedules its next due time in any case.
+ */
+export function createDueTimer(clock: Clock, onDue: () => Promise<void>, onError: (error: unknown) => void) {
   let timeout: NodeJS.Timeout | undefined
   let earliest = Number.POSITIVE_INFINITY
   let closed = false
 
-  function dueAt(instant: number): void {
-    if (closed || instant >= earliest) return
-    earliest = instant
+  /** `time` is in milliseconds since the epoch. */
+  function scheduleAt(time: number): void {
+    if (closed || time >= earliest) return
+    earliest = time
     clearTimeout(timeout)
-    timeout = setTimeout(ring, Math.min(LONGEST_MS, Math.max(0, instant - clock.now())))
+    timeout = setTimeout(onTimeout, Math.min(MAX_TIMEOUT_MS, Math.max(0, time - clock.now())))
     timeout.unref()
   }
 
-  function ring(): void {
+  function onTimeout(): void {
     earliest = Number.POSITIVE_INFINITY
-    fire().catch(onError)
+    onDue().catch(onError)
   }
 
   function close(): void {
@@ -28,5 +32,5 @@ export function createDueTimer(clock: Clock, fire: () => Promise<void>, onError:
     clearTimeout(timeout)
   }
 
-  return { dueAt, close }
+  return { scheduleAt, close }
 }

@@ -1,4 +1,4 @@
-// Heartbeats: kept in memory, each box's last one only, and written for all boxes together now and then.
+// Buffers each box's latest heartbeat in memory and writes all changed ones in one transaction at intervals.
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import type { Vitals } from '../../shared/api/boxes.ts'
@@ -6,15 +6,16 @@ import type { Clock } from '../../shared/clock.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 
+/** `at`: milliseconds since the epoch. */
 export type Heartbeat = { vitals: Vitals; at: number }
 
 export type Heartbeats = {
-  /** Received now: the clock of a box is not trusted. */
+  /** Timestamps the heartbeat with the coordinator's clock: the clock of a box is not trusted. */
   record(boxId: string, vitals: Vitals): void
-  /** The box's last one, if this coordinator has got one. */
+  /** The latest heartbeat that this coordinator has received from the box, written or not. */
   latest(boxId: string): Heartbeat | undefined
   flush(): Promise<void>
-  /** Writes what is not written yet, and ends. */
+  /** Stops the timer and writes the remaining heartbeats. */
   close(): Promise<void>
 }
 
@@ -22,67 +23,67 @@ export type HeartbeatOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'error'>
-  /** Between two writes; 5 s unless told. */
+  /** Interval between writes. Default: 5 s. */
   flushMs?: number
 }
 
-/** Rows a statement: three parameters each, far below what either database takes. */
-const ROWS_AT_ONCE = 500
-/** The last ones of boxes beyond these are let go of, oldest first: the row has them. */
-const KEPT = 20_000
+/** Three parameters per row, far below the parameter limit of either database. */
+const ROWS_PER_STATEMENT = 500
+/** The least recently updated heartbeats beyond this number are evicted; the boxes table has them. */
+const MAX_BUFFERED = 20_000
 
 export function createHeartbeats({ db, clock, log, flushMs = 5_000 }: HeartbeatOptions): Heartbeats {
-  const last = new Map<string, Heartbeat>()
-  let unwritten = new Set<string>()
+  const latest = new Map<string, Heartbeat>()
+  let unwrittenIds = new Set<string>()
   let flushing = Promise.resolve()
 
   const timer = setInterval(() => {
-    flush().catch((err: unknown) => log.error({ err }, 'heartbeats could not be written; they are kept'))
+    flush().catch((err: unknown) => log.error({ err }, 'failed to write heartbeats; will retry'))
   }, flushMs)
   timer.unref()
 
   function record(boxId: string, vitals: Vitals): void {
-    last.delete(boxId)
-    last.set(boxId, { vitals, at: clock.now() })
-    unwritten.add(boxId)
-    if (last.size <= KEPT) return
-    const [oldest] = last.keys()
-    if (oldest !== undefined) last.delete(oldest)
+    latest.delete(boxId)
+    latest.set(boxId, { vitals, at: clock.now() })
+    unwrittenIds.add(boxId)
+    if (latest.size <= MAX_BUFFERED) return
+    const [oldestId] = latest.keys()
+    if (oldestId !== undefined) latest.delete(oldestId)
   }
 
   function flush(): Promise<void> {
-    flushing = flushing.catch(() => undefined).then(write)
+    flushing = flushing.catch(() => undefined).then(writeUnwritten)
     return flushing
   }
 
-  async function write(): Promise<void> {
-    if (unwritten.size === 0) return
-    const batch = unwritten
-    unwritten = new Set()
+  async function writeUnwritten(): Promise<void> {
+    if (unwrittenIds.size === 0) return
+    const batch = unwrittenIds
+    unwrittenIds = new Set()
     try {
       const rows = [...batch].flatMap((id) => {
-        const heartbeat = last.get(id)
+        const heartbeat = latest.get(id)
         return heartbeat ? [{ id, ...heartbeat }] : []
       })
       await transaction(db, async (trx) => {
-        for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
+        for (let offset = 0; offset < rows.length; offset += ROWS_PER_STATEMENT) {
           const values = rows
-            .slice(from, from + ROWS_AT_ONCE)
+            .slice(offset, offset + ROWS_PER_STATEMENT)
             .map(({ id, vitals, at }) => sql`(${id}, ${JSON.stringify(vitals)}, cast(${at} as bigint))`)
-          // Both databases call the columns of a bare list of values column1, column2, column3.
+          // SQLite and PostgreSQL both name the columns of a bare VALUES list column1, column2, column3.
           await sql`update boxes set vitals = v.column2, last_heartbeat_at = v.column3
             from (values ${sql.join(values)}) as v where boxes.id = v.column1`.execute(trx)
         }
       })
     } catch (error) {
-      for (const id of batch) unwritten.add(id)
+      for (const id of batch) unwrittenIds.add(id)
       throw error
     }
   }
 
   return {
     record,
-    latest: (boxId) => last.get(boxId),
+    latest: (boxId) => latest.get(boxId),
     flush,
     async close() {
       clearInterval(timer)

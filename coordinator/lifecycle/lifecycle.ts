@@ -1,54 +1,59 @@
-// The life of boxes on this coordinator, put together: reconciling, watching, waiting, stopping.
-import { createPlaces } from './places.ts'
+// Assembles the lifecycle of this coordinator's boxes: reconciler, disconnect monitor, waiting and suspending.
+import pLimit from 'p-limit'
+import { createDisconnectMonitor } from './disconnect-monitor.ts'
 import { createReconciler, type ReconcilerOptions } from './reconciler.ts'
-import { suspendAll } from './suspend-local.ts'
-import { createWaiter, type WaitUntilRunning } from './wait.ts'
-import { watchBoxes } from './watch.ts'
+import { suspendLocalBoxes } from './suspend-local.ts'
+import { createWaitUntilRunning, type WaitUntilRunning } from './wait-until-running.ts'
 
-export type LifecycleOptions = Omit<ReconcilerOptions, 'onMachine'> & {
-  /** How many machines are worked on at once; 8 unless told. */
-  machines?: number
-  /** How long the agent of a running box may be away before its machine is looked at; 60 s unless told. */
-  lostMs?: number
+export type LifecycleOptions = Omit<ReconcilerOptions, 'machineLimit'> & {
+  /** Limit of concurrent provider calls. Default: 8. */
+  maxConcurrentMachines?: number
+  /** How long the agent of a running box may be disconnected before the box is recovered. Default: 60 s. */
+  disconnectGraceMs?: number
 }
 
 export type Lifecycle = {
-  /** Goes on with what is unfinished, and looks at each machine that should be running. */
+  /** Continues unfinished jobs and inspects every machine that should be running. */
   start(): Promise<void>
-  /** A box's desired state or job was written. */
-  poke(boxId: string): void
+  /** Triggers a reconciliation of the box. Call it after writing the box's desired state or job. */
+  schedule(boxId: string): void
   waitUntilRunning: WaitUntilRunning
   /**
-   * Closes, stops every box's machine and has it observed suspended; all come back with the next start.
-   * @returns the names of the boxes that were suspended.
+   * Closes, stops every box's machine and sets the observed state to suspended. The next start wakes the boxes.
+   * @returns the names of the suspended boxes.
    */
-  suspendAllLocal(reason: string): Promise<string[]>
-  /** Ends after the steps that run now; machines and jobs stay as they are. */
+  suspendLocalBoxes(reason: string): Promise<string[]>
+  /** Resolves when the running steps have finished. Leaves machines and jobs unchanged. */
   close(): Promise<void>
 }
 
 export function createLifecycle(options: LifecycleOptions): Lifecycle {
-  const { db, tunnels, machines = 8, lostMs = 60_000 } = options
-  const onMachine = createPlaces(machines)
-  const reconciler = createReconciler({ ...options, onMachine })
-  const { poke, onChange } = reconciler
-  const watch = watchBoxes({ ...options, onMachine, poke, lostMs })
+  const { db, tunnels, maxConcurrentMachines = 8, disconnectGraceMs = 60_000 } = options
+  const machineLimit = pLimit(maxConcurrentMachines)
+  const reconciler = createReconciler({ ...options, machineLimit })
+  const { schedule, onChange } = reconciler
+  const disconnectMonitor = createDisconnectMonitor({
+    ...options,
+    machineLimit,
+    schedule,
+    disconnectGraceMs,
+  })
 
   async function close(): Promise<void> {
-    watch.close()
+    disconnectMonitor.close()
     await reconciler.close()
   }
 
   return {
-    poke,
-    waitUntilRunning: createWaiter({ db, tunnels, onChange }),
+    schedule,
+    waitUntilRunning: createWaitUntilRunning({ db, tunnels, onChange }),
     async start() {
       await reconciler.start()
-      await watch.start()
+      await disconnectMonitor.start()
     },
-    async suspendAllLocal(reason) {
+    async suspendLocalBoxes(reason) {
       await close()
-      return suspendAll({ ...options, onMachine }, reason)
+      return suspendLocalBoxes({ ...options, machineLimit }, reason)
     },
     close,
   }

@@ -1,59 +1,59 @@
-// What to do next about a box: a pure function of what is wanted, what is and what is under way.
+// Plans the next step of a box: a pure function of its desired state, observed state and job.
 import type { DesiredState, JobOp, ObservedState } from '../../shared/api/boxes.ts'
-import { OPS, type Step, stageOf } from './transitions.ts'
+import { findStage, OP_DEFINITIONS, type Step } from './transitions.ts'
 
 export type Situation = {
   desired: DesiredState
   observed: ObservedState
-  /** The change in flight. */
+  /** The job in progress. */
   job: { op: JobOp; step: string } | null
 }
 
 export type NextStep = { op: JobOp; step: Step }
 
 /**
- * The step to take, or null when the box is as it should be (or cannot be helped). It may belong to another
- * operation than the job in flight: desires change midway, and the plan is made anew after each step.
+ * Returns null when the box is in its desired state or cannot reach it. The step may belong to another operation
+ * than the current job: the desired state can change at any time, so callers plan again after each step.
  */
 export function plan({ desired, observed, job }: Situation): NextStep | null {
   if (observed === 'terminated') return null
-  if (desired === 'terminated') return stepOf('delete', observed, job)
+  if (desired === 'terminated') return nextStepOf('delete', observed, job)
   if (observed === 'provision_failed') return null
-  // A create is not turned round midway: it ends in running, and from there the box is suspended.
-  if (job?.op === 'create') return stepOf('create', observed, job)
-  const op = desired === 'suspended' ? towardsSuspended(observed) : towardsRunning(observed, job?.op)
-  return op && stepOf(op, observed, job)
+  // A create is not reversed midway: the box becomes running first and is suspended from there.
+  if (job?.op === 'create') return nextStepOf('create', observed, job)
+  const op = desired === 'suspended' ? opTowardsSuspended(observed) : opTowardsRunning(observed, job?.op)
+  return op && nextStepOf(op, observed, job)
 }
 
-function towardsSuspended(observed: ObservedState): JobOp | null {
+function opTowardsSuspended(observed: ObservedState): JobOp | null {
   if (observed === 'suspended' || observed === 'deep_sleep') return null
-  return unfinishedCreate(observed) ?? 'suspend'
+  return createIfUnfinished(observed) ?? 'suspend'
 }
 
-function towardsRunning(observed: ObservedState, current: JobOp | undefined): JobOp | null {
+function opTowardsRunning(observed: ObservedState, currentOp: JobOp | undefined): JobOp | null {
   switch (observed) {
     case 'running':
-      return current === 'recover' ? 'recover' : null
+      return currentOp === 'recover' ? 'recover' : null
     case 'degraded':
       return 'recover'
     case 'suspending':
-      // A machine half stopped is stopped first, then woken.
+      // The machine may be partly stopped: finish the suspend, then wake the box.
       return 'suspend'
     case 'suspended':
     case 'deep_sleep':
     case 'waking':
       return 'wake'
     default:
-      return unfinishedCreate(observed)
+      return createIfUnfinished(observed)
   }
 }
 
-const unfinishedCreate = (observed: ObservedState): JobOp | null =>
+const createIfUnfinished = (observed: ObservedState): JobOp | null =>
   observed === 'requested' || observed === 'provisioning' || observed === 'bootstrapping' ? 'create' : null
 
-/** The job's own step; without such a job, the first one of the state the box is in already, or the first at all. */
-function stepOf(op: JobOp, observed: ObservedState, job: Situation['job']): NextStep {
-  if (job?.op === op) return { op, step: stageOf(op, job.step).step }
-  const { stages } = OPS[op]
+/** The current job's step if it has this op; else the op's first step for the observed state, or its first step. */
+function nextStepOf(op: JobOp, observed: ObservedState, job: Situation['job']): NextStep {
+  if (job?.op === op) return { op, step: findStage(op, job.step).step }
+  const { stages } = OP_DEFINITIONS[op]
   return { op, step: (stages.find(({ state }) => state === observed) ?? stages[0]).step }
 }

@@ -1,4 +1,5 @@
-// What makes and ends machines. Every call is idempotent by the box's id: the reconciler repeats what it is not sure of.
+// The interface of a provider, which creates and runs machines. Every call is idempotent per box: the reconciler
+// repeats a call whose outcome it does not know.
 import type { Isolation } from '../../shared/api/boxes.ts'
 import type { Tier } from '../../shared/tiers.ts'
 
@@ -6,7 +7,7 @@ export type MachineSpec = {
   boxId: string
   hostname: string
   tier: Tier
-  /** Where the agent dials: the coordinator's own URL, without a path. */
+  /** The coordinator's URL for the agent to connect to, without a path. */
   coordinatorUrl: string
 }
 
@@ -14,21 +15,21 @@ export type MachineState = 'absent' | 'stopped' | 'running'
 
 export interface Provider {
   readonly name: string
-  /** What separates the boxes it makes, for the line printed at start. */
+  /** The isolation between boxes, for the startup banner. */
   describe(): string
-  /** Makes the machine, not running, with this token for its agent. Called again: puts the token in place of the old. */
+  /** Creates a stopped machine with this agent token. Replaces the token of an existing machine. */
   create(spec: MachineSpec & { agentToken: string }): Promise<{ isolation: Isolation | null }>
-  /** Starts the machine and its agent. Already running: nothing happens. */
+  /** Starts the machine and its agent. No-op when it is running. */
   start(spec: MachineSpec): Promise<{ isolation: Isolation | null }>
-  /** Ends every process of the machine (TERM, a grace, KILL) and keeps its files. Not running: nothing happens. */
+  /** Terminates every process of the machine (SIGTERM, grace period, SIGKILL). Keeps its files. No-op when stopped. */
   stop(boxId: string): Promise<void>
-  /** Ends every process and removes every trace. Absent: nothing happens. */
+  /** Terminates every process and removes all files. No-op when absent. */
   destroy(boxId: string): Promise<void>
   inspect(boxId: string): Promise<MachineState>
   close(): Promise<void>
 }
 
-/** A failure that trying again cannot mend: a create ends in provision_failed at once. */
+/** A failure that a retry cannot fix: a create job ends in provision_failed immediately. */
 export class PermanentProviderError extends Error {
   override name = 'PermanentProviderError'
 }

@@ -1,54 +1,53 @@
-// Reports of many boxes, committed together: a disk that must sync a thousand times a second does nothing else.
-
-import type { ReportedCommands } from '../commands/commands.ts'
+// Group commit: applies the reports of many boxes in one transaction, to limit the number of disk syncs.
+import type { CommandReportHandler } from '../commands/commands.ts'
 import type { Db } from '../db/open.ts'
 import { applyReports, type BoxReports } from './agents.ts'
 
 export type ReportQueue = {
-  /** Resolves once they are committed. */
+  /** Resolves after the commit. Rejects when the reports were not committed; the agent then sends them again. */
   apply(reports: BoxReports): Promise<void>
-  /** What is not begun is refused: the boxes send it again. */
+  /** Rejects the queued reports and waits for the running transaction. */
   close(): Promise<void>
 }
 
-/** How long the first waits for others. */
-const GATHER_MS = 10
-/** Reports of a box that travelled together are 256 KiB at most. */
-const BOXES_AT_ONCE = 32
+/** How long the first queued reports wait for those of other boxes. */
+const BATCH_DELAY_MS = 10
+/** The reports of one entry are at most 256 KiB. */
+const MAX_BATCH_ENTRIES = 32
 
-const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b))
+const compareIds = (a: string, b: string): number => (a < b ? -1 : Number(a > b))
 
-/** Much output: what waits longer than its commit takes would only be slower. */
+/** Output is committed without delay: batching would save less time than the delay adds. */
 const isBulk = ({ reports }: BoxReports): boolean =>
   reports.some(({ report }) => report.type === 'command.output')
 
-type Waiting = { reports: BoxReports; resolve(): void; reject(error: unknown): void }
+type QueuedReports = { reports: BoxReports; resolve(): void; reject(error: unknown): void }
 
-export function createReportQueue(db: Db, commands: ReportedCommands): ReportQueue {
-  let waiting: Waiting[] = []
+export function createReportQueue(db: Db, commands: CommandReportHandler): ReportQueue {
+  let queue: QueuedReports[] = []
   let timer: NodeJS.Timeout | undefined
-  let running: Promise<void> | undefined
+  let committing: Promise<void> | undefined
   let closed = false
 
-  function schedule(): void {
-    if (running !== undefined || waiting.length === 0) return
-    if (waiting.some(({ reports }) => isBulk(reports))) begin()
-    else timer ??= setTimeout(begin, GATHER_MS)
+  function scheduleCommit(): void {
+    if (committing !== undefined || queue.length === 0) return
+    if (queue.some(({ reports }) => isBulk(reports))) startCommit()
+    else timer ??= setTimeout(startCommit, BATCH_DELAY_MS)
   }
 
-  function begin(): void {
+  function startCommit(): void {
     clearTimeout(timer)
     timer = undefined
-    running = commitSome().finally(() => {
-      running = undefined
-      schedule()
+    committing = commitBatch().finally(() => {
+      committing = undefined
+      scheduleCommit()
     })
   }
 
-  async function commitSome(): Promise<void> {
-    const batch = waiting.splice(0, BOXES_AT_ONCE)
-    // Rows of boxes are locked in one order, whoever locks them.
-    batch.sort((a, b) => compare(a.reports.boxId, b.reports.boxId))
+  async function commitBatch(): Promise<void> {
+    const batch = queue.splice(0, MAX_BATCH_ENTRIES)
+    // Every coordinator locks box rows in the order of their ids, which prevents deadlocks.
+    batch.sort((a, b) => compareIds(a.reports.boxId, b.reports.boxId))
     try {
       await applyReports(
         db,
@@ -58,9 +57,10 @@ export function createReportQueue(db: Db, commands: ReportedCommands): ReportQue
       for (const { resolve } of batch) resolve()
     } catch (error) {
       if (batch.length === 1) batch[0]?.reject(error)
-      // One box's trouble is not the others'.
+      // Apply each box on its own, so that one box's failure does not affect the others.
       else
-        for (const one of batch) await applyReports(db, commands, [one.reports]).then(one.resolve, one.reject)
+        for (const queued of batch)
+          await applyReports(db, commands, [queued.reports]).then(queued.resolve, queued.reject)
     }
   }
 
@@ -68,17 +68,17 @@ export function createReportQueue(db: Db, commands: ReportedCommands): ReportQue
     apply(reports) {
       if (closed) return Promise.reject(new Error('the coordinator is stopping'))
       return new Promise<void>((resolve, reject) => {
-        waiting.push({ reports, resolve, reject })
-        schedule()
+        queue.push({ reports, resolve, reject })
+        scheduleCommit()
       })
     },
     async close() {
       closed = true
       clearTimeout(timer)
-      const left = waiting
-      waiting = []
-      for (const { reject } of left) reject(new Error('the coordinator is stopping'))
-      await running
+      const remaining = queue
+      queue = []
+      for (const { reject } of remaining) reject(new Error('the coordinator is stopping'))
+      await committing
     },
   }
 }

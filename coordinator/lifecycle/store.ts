@@ -1,21 +1,21 @@
-// Rows the lifecycle reads and writes: a box's states, its job and its events.
+// Database queries of the lifecycle: box states, jobs and state events.
 import type { Insertable, Updateable } from 'kysely'
 import type { ObservedState } from '../../shared/api/boxes.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow, JobRow } from '../db/schema.ts'
-import { locked, type Trx } from '../db/transaction.ts'
+import { forUpdate, type Trx } from '../db/transaction.ts'
 
 export type { BoxRow, JobRow }
 
-export const boxById = (db: Db | Trx, boxId: string): Promise<BoxRow | undefined> =>
+export const findBox = (db: Db | Trx, boxId: string): Promise<BoxRow | undefined> =>
   db.selectFrom('boxes').selectAll().where('id', '=', boxId).executeTakeFirst()
 
-/** The box, held by this transaction until it ends: changes of its states and job go one after the other. */
+/** Locks the box row until the transaction ends, which serialises changes of the box's states and job. */
 export const lockBox = (trx: Trx, boxId: string): Promise<BoxRow | undefined> =>
-  locked(trx, trx.selectFrom('boxes').selectAll().where('id', '=', boxId)).executeTakeFirst()
+  forUpdate(trx, trx.selectFrom('boxes').selectAll().where('id', '=', boxId)).executeTakeFirst()
 
-export const jobOf = (db: Db | Trx, boxId: string): Promise<JobRow | undefined> =>
+export const findJob = (db: Db | Trx, boxId: string): Promise<JobRow | undefined> =>
   db.selectFrom('jobs').selectAll().where('box_id', '=', boxId).executeTakeFirst()
 
 export async function updateBox(trx: Trx, boxId: string, changes: Updateable<BoxRow>): Promise<BoxRow> {
@@ -27,8 +27,8 @@ export async function updateBox(trx: Trx, boxId: string, changes: Updateable<Box
     .executeTakeFirstOrThrow()
 }
 
-/** Writes the job, in place of the box's earlier one; a lease that is held on that one stays. */
-export async function putJob(trx: Trx, row: Insertable<JobRow>): Promise<void> {
+/** Inserts the box's job or replaces its current one. A lease on the current one is preserved. */
+export async function upsertJob(trx: Trx, row: Insertable<JobRow>): Promise<void> {
   const { box_id: _, lease_owner: _owner, lease_until: _until, ...changes } = row
   await trx
     .insertInto('jobs')
@@ -40,7 +40,7 @@ export async function putJob(trx: Trx, row: Insertable<JobRow>): Promise<void> {
 export const updateJob = (trx: Trx, boxId: string, changes: Updateable<JobRow>) =>
   trx.updateTable('jobs').set(changes).where('box_id', '=', boxId).execute()
 
-export const removeJob = (trx: Trx, boxId: string) =>
+export const deleteJob = (trx: Trx, boxId: string) =>
   trx.deleteFrom('jobs').where('box_id', '=', boxId).execute()
 
 export type StateChange = {
@@ -48,56 +48,60 @@ export type StateChange = {
   to: ObservedState
   reason: string
   actor: string
+  /** Milliseconds since the epoch. */
   at: number
 }
 
-/** Adds the event of a state change and lets go of those beyond the number that is kept. */
-export async function recordChange(trx: Trx, boxId: string, change: StateChange): Promise<void> {
+/** Inserts the state event and deletes the box's oldest events beyond LIMITS.boxEvents. */
+export async function recordStateChange(trx: Trx, boxId: string, change: StateChange): Promise<void> {
   const { from, to, reason, actor, at } = change
   await trx
     .insertInto('box_events')
     .values({ box_id: boxId, from_state: from, to_state: to, reason, actor, at })
     .execute()
-  const oldest = trx
+  const oldestKept = trx
     .selectFrom('box_events')
     .select('seq')
     .where('box_id', '=', boxId)
     .orderBy('seq', 'desc')
     .offset(LIMITS.boxEvents - 1)
     .limit(1)
-  await trx.deleteFrom('box_events').where('box_id', '=', boxId).where('seq', '<', oldest).execute()
+  await trx.deleteFrom('box_events').where('box_id', '=', boxId).where('seq', '<', oldestKept).execute()
 }
 
-/** Boxes with a job that is due now and that nobody holds. */
-export async function dueBoxes(db: Db, now: number): Promise<string[]> {
+/** Boxes with an unleased job that is due. */
+export async function listDueBoxes(db: Db, now: number): Promise<string[]> {
   const rows = await db
     .selectFrom('jobs')
     .select('box_id')
-    .where((is) => is.or([is('next_retry_at', 'is', null), is('next_retry_at', '<=', now)]))
-    .where((is) => is.or([is('lease_until', 'is', null), is('lease_until', '<=', now)]))
+    .where((eb) => eb.or([eb('next_retry_at', 'is', null), eb('next_retry_at', '<=', now)]))
+    .where((eb) => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<=', now)]))
     .execute()
   return rows.map((row) => row.box_id)
 }
 
-/** When the next job comes due that is not due now: its retry, or the end of a lease that may not be renewed. */
-export async function nextDue(db: Db, now: number): Promise<number | undefined> {
+/** The earliest time at which another job becomes due: at its retry, or when its lease expires. */
+export async function findNextDueTime(db: Db, now: number): Promise<number | undefined> {
   const rows = await db
     .selectFrom('jobs')
     .select(['next_retry_at', 'lease_until'])
-    .where((is) => is.or([is('next_retry_at', '>', now), is('lease_until', '>', now)]))
+    .where((eb) => eb.or([eb('next_retry_at', '>', now), eb('lease_until', '>', now)]))
     .execute()
-  const instants = rows.map((row) => Math.max(row.next_retry_at ?? 0, row.lease_until ?? 0))
-  return instants.length === 0 ? undefined : instants.reduce((a, b) => Math.min(a, b))
+  const dueTimes = rows.map((row) => Math.max(row.next_retry_at ?? 0, row.lease_until ?? 0))
+  return dueTimes.length === 0 ? undefined : dueTimes.reduce((a, b) => Math.min(a, b))
 }
 
-/** Frees every job, and has machines started again that may have stopped while nobody looked. */
-export async function reopenJobs(db: Db): Promise<void> {
+/**
+ * Releases all leases. Jobs that were waiting for an agent go back to the start step, since their machine may have
+ * stopped while no coordinator was running.
+ */
+export async function resetJobs(db: Db): Promise<void> {
   await db.updateTable('jobs').set({ lease_owner: null, lease_until: null }).execute()
   await db.updateTable('jobs').set({ step: 'start' }).where('step', '=', 'connect').execute()
 }
 
-/** Boxes that are not as desired although no job says so: suspended with the coordinator, for one. */
-export async function unsettledBoxes(db: Db): Promise<string[]> {
+/** Boxes that are not in their desired state and have no job, such as those suspended with the coordinator. */
+export async function listUnreconciledBoxes(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('boxes')
     .leftJoin('jobs', 'jobs.box_id', 'boxes.id')
@@ -110,8 +114,8 @@ export async function unsettledBoxes(db: Db): Promise<string[]> {
   return rows.map((row) => row.id)
 }
 
-/** Live boxes in one of these states, with whether a job is under way. */
-export function boxesObserved(db: Db, states: readonly ObservedState[]) {
+/** Boxes in one of these states. `job_op` is null without a job. */
+export function listBoxesByObservedState(db: Db, states: readonly ObservedState[]) {
   return db
     .selectFrom('boxes')
     .leftJoin('jobs', 'jobs.box_id', 'boxes.id')

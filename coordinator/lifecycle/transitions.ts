@@ -1,8 +1,11 @@
-// The life of a box as data: which observed state may follow which, and the steps of each lifecycle change.
+// The box state machine as data: the allowed state transitions and the steps of each job operation.
 import type { JobOp, ObservedState } from '../../shared/api/boxes.ts'
 
-/** Nothing leads to deep_sleep, resizing or migrating yet; a box that is put there by hand can be woken or deleted. */
-export const FOLLOWS: Readonly<Record<ObservedState, readonly ObservedState[]>> = {
+/**
+ * No operation leads to deep_sleep, resizing or migrating yet. A box put into deep_sleep by hand can be woken or
+ * deleted, one in resizing or migrating can be deleted.
+ */
+export const ALLOWED_TRANSITIONS: Readonly<Record<ObservedState, readonly ObservedState[]>> = {
   requested: ['provisioning', 'terminating'],
   provisioning: ['bootstrapping', 'provision_failed', 'terminating'],
   bootstrapping: ['running', 'provision_failed', 'terminating'],
@@ -24,23 +27,23 @@ export type Step = (typeof STEPS)[number]
 
 type Stage = {
   step: Step
-  /** What the box is observed as while the step runs. */
+  /** The observed state while the step runs. */
   state: ObservedState
-  /** The step that a failure goes back to; itself when absent. */
+  /** The step to retry from after a failure. Default: this step. */
   retryFrom?: Step
 }
 
-export type Op = {
-  /** In the box's events, when the job gives none. */
+export type OpDefinition = {
+  /** The reason of the box's state events, unless the job has its own. */
   reason: string
   stages: readonly [Stage, ...Stage[]]
-  end: ObservedState
-  /** Failures after which it is given up for `gaveUp`; without it, it is tried for ever. */
-  attempts?: number
-  gaveUp?: ObservedState
+  finalState: ObservedState
+  /** Failed attempts after which the job ends in `failureState`. Default: the job is retried indefinitely. */
+  maxAttempts?: number
+  failureState?: ObservedState
 }
 
-export const OPS: Readonly<Record<JobOp, Op>> = {
+export const OP_DEFINITIONS: Readonly<Record<JobOp, OpDefinition>> = {
   create: {
     reason: 'created',
     stages: [
@@ -48,9 +51,9 @@ export const OPS: Readonly<Record<JobOp, Op>> = {
       { step: 'start', state: 'bootstrapping' },
       { step: 'connect', state: 'bootstrapping', retryFrom: 'start' },
     ],
-    end: 'running',
-    attempts: 5,
-    gaveUp: 'provision_failed',
+    finalState: 'running',
+    maxAttempts: 5,
+    failureState: 'provision_failed',
   },
   wake: {
     reason: 'woken',
@@ -58,9 +61,13 @@ export const OPS: Readonly<Record<JobOp, Op>> = {
       { step: 'start', state: 'waking' },
       { step: 'connect', state: 'waking', retryFrom: 'start' },
     ],
-    end: 'running',
+    finalState: 'running',
   },
-  suspend: { reason: 'suspended', stages: [{ step: 'stop', state: 'suspending' }], end: 'suspended' },
+  suspend: {
+    reason: 'suspended',
+    stages: [{ step: 'stop', state: 'suspending' }],
+    finalState: 'suspended',
+  },
   recover: {
     reason: 'recovered',
     stages: [
@@ -68,19 +75,23 @@ export const OPS: Readonly<Record<JobOp, Op>> = {
       { step: 'start', state: 'degraded' },
       { step: 'connect', state: 'degraded', retryFrom: 'inspect' },
     ],
-    end: 'running',
+    finalState: 'running',
   },
-  delete: { reason: 'deleted', stages: [{ step: 'destroy', state: 'terminating' }], end: 'terminated' },
+  delete: {
+    reason: 'deleted',
+    stages: [{ step: 'destroy', state: 'terminating' }],
+    finalState: 'terminated',
+  },
 }
 
-/** The stage of an operation that a job's row names; its first one for a step the operation does not have. */
-export function stageOf(op: JobOp, step: string): Stage {
-  const { stages } = OPS[op]
+/** The stage of a job row's step; the first stage when the operation has no such step. */
+export function findStage(op: JobOp, step: string): Stage {
+  const { stages } = OP_DEFINITIONS[op]
   return stages.find((stage) => stage.step === step) ?? stages[0]
 }
 
-/** The stage after this step; undefined when the operation is complete. */
-export function stageAfter(op: JobOp, step: string): Stage | undefined {
-  const { stages } = OPS[op]
+/** The stage after this step; undefined after the last one. */
+export function nextStage(op: JobOp, step: string): Stage | undefined {
+  const { stages } = OP_DEFINITIONS[op]
   return stages[stages.findIndex((stage) => stage.step === step) + 1]
 }

@@ -1,6 +1,6 @@
-// GET /operations/{id} (spec §4.7).
+// The route GET /operations/{id} (spec §4.7).
 import { z } from 'zod'
-import { operationAnswer } from '../../shared/api/operations.ts'
+import { operationResponse } from '../../shared/api/operations.ts'
 import { type Route, route } from '../http/route.ts'
 import type { OperationService } from './service.ts'
 
@@ -8,9 +8,10 @@ export const operationRoutes = ({ operations }: { operations: OperationService }
   route({
     method: 'GET',
     path: '/operations/:id',
-    summary: 'How far a delete has come; readable for 30 days after its end',
+    summary: 'Get an operation',
+    description: 'Available for 30 days after the operation finishes.',
     request: { params: z.object({ id: z.string() }) },
-    answers: { 200: operationAnswer },
+    responses: { 200: operationResponse },
     handle: async ({ actor, params }) => ({ operation: await operations.get(actor, params.id) }),
   }),
 ]

@@ -1,4 +1,4 @@
-// Operations: what a long delete is followed by, readable until 30 days after its end (spec §2.5, §4.7).
+// Operations: the progress of long-running deletes (spec §2.5, §4.7).
 import type { Operation } from '../../shared/api/operations.ts'
 import { type Clock, toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -8,16 +8,16 @@ import type { OperationRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
 import {
-  boxOwner,
+  deleteFinishedBefore,
+  findBoxOwner,
+  findOperationById,
   insertOperation,
-  operationById,
-  operationOf,
-  removeFinishedBefore,
+  selectLatestOperation,
   updateOperation,
 } from './store.ts'
 
-/** Spec §3: finished operations stay readable 30 days. */
-const KEPT_MS = 30 * 24 * 60 * 60 * 1000
+/** Spec §3: finished operations stay readable for 30 days. */
+const RETENTION_MS = 30 * 24 * 60 * 60 * 1000
 
 export const presentOperation = (row: OperationRow): Operation => ({
   id: row.id,
@@ -57,39 +57,44 @@ export async function createOperation(
   return row
 }
 
-/** The latest operation of that kind about the target. */
-export const findOperation = operationOf
+/** The newest operation of this kind on the target. */
+export const findLatestOperation = selectLatestOperation
 
-export const operationProcessing = (trx: Trx, id: string) =>
-  updateOperation(trx, id, { status: 'processing' })
-export const operationCompleted = (trx: Trx, id: string, now: number) =>
+export const startOperation = (trx: Trx, id: string) => updateOperation(trx, id, { status: 'processing' })
+export const completeOperation = (trx: Trx, id: string, now: number) =>
   updateOperation(trx, id, { status: 'completed', completed_at: now })
-export const operationFailed = (trx: Trx, id: string, error: string, now: number) =>
+export const failOperation = (trx: Trx, id: string, error: string, now: number) =>
   updateOperation(trx, id, { status: 'failed', completed_at: now, error })
 
 export type OperationService = {
-  /** Throws not_found for an id that is unknown, malformed, foreign, past its 30 days or about a hidden box. */
+  /** Throws not_found for an id that is unknown, malformed or expired, and when the actor may not see the operation. */
   get(actor: Actor, id: string): Promise<Operation>
-  /** Forgets what ended more than 30 days ago; returns how many. */
+  /** Deletes operations that finished more than 30 days ago. Returns the number of deleted operations. */
   prune(): Promise<number>
 }
 
 export function createOperationService({ db, clock }: { db: Db; clock: Clock }): OperationService {
   async function get(actor: Actor, id: string) {
-    const row = isId('operation', id) ? await operationById(db, id) : undefined
-    if (!row || row.workspace_id !== actor.workspaceId || isOver(row) || !(await covers(actor, row))) {
+    const row = isId('operation', id) ? await findOperationById(db, id) : undefined
+    if (
+      !row ||
+      row.workspace_id !== actor.workspaceId ||
+      isExpired(row) ||
+      !(await canSeeOperation(actor, row))
+    ) {
       throw new ApiError('not_found')
     }
     return presentOperation(row)
   }
 
-  const isOver = (row: OperationRow) => row.completed_at !== null && row.completed_at < clock.now() - KEPT_MS
+  const isExpired = (row: OperationRow) =>
+    row.completed_at !== null && row.completed_at < clock.now() - RETENTION_MS
 
-  async function covers(actor: Actor, row: OperationRow) {
+  async function canSeeOperation(actor: Actor, row: OperationRow) {
     if (row.kind !== 'box_delete') return actor.boxIds === null && actor.role !== 'contractor'
     if (actor.boxIds && !actor.boxIds.includes(row.target_id)) return false
-    return actor.role !== 'contractor' || (await boxOwner(db, row.target_id)) === actor.userId
+    return actor.role !== 'contractor' || (await findBoxOwner(db, row.target_id)) === actor.userId
   }
 
-  return { get, prune: () => removeFinishedBefore(db, clock.now() - KEPT_MS) }
+  return { get, prune: () => deleteFinishedBefore(db, clock.now() - RETENTION_MS) }
 }

@@ -1,4 +1,4 @@
-// Rows of operations.
+// Queries on operations.
 import type { Db } from '../db/open.ts'
 import type { OperationRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
@@ -6,10 +6,10 @@ import type { Trx } from '../db/transaction.ts'
 export const insertOperation = (trx: Trx, row: OperationRow) =>
   trx.insertInto('operations').values(row).execute()
 
-export const operationById = (db: Db | Trx, id: string): Promise<OperationRow | undefined> =>
+export const findOperationById = (db: Db | Trx, id: string): Promise<OperationRow | undefined> =>
   db.selectFrom('operations').selectAll().where('id', '=', id).executeTakeFirst()
 
-export const operationOf = (
+export const selectLatestOperation = (
   db: Db | Trx,
   kind: OperationRow['kind'],
   targetId: string,
@@ -29,7 +29,7 @@ export const updateOperation = (
   changes: Pick<OperationRow, 'status'> & Partial<Pick<OperationRow, 'completed_at' | 'error'>>,
 ) => trx.updateTable('operations').set(changes).where('id', '=', id).execute()
 
-export async function removeFinishedBefore(db: Db | Trx, instant: number): Promise<number> {
+export async function deleteFinishedBefore(db: Db | Trx, instant: number): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('operations')
     .where('completed_at', '<', instant)
@@ -37,8 +37,8 @@ export async function removeFinishedBefore(db: Db | Trx, instant: number): Promi
   return Number(numDeletedRows)
 }
 
-/** Who owns the box an operation is about; undefined for operations about something else. */
-export async function boxOwner(db: Db | Trx, boxId: string): Promise<string | undefined> {
+/** The user id of the box's owner; undefined when there is no such box. */
+export async function findBoxOwner(db: Db | Trx, boxId: string): Promise<string | undefined> {
   const row = await db.selectFrom('boxes').select('owner_user_id').where('id', '=', boxId).executeTakeFirst()
   return row?.owner_user_id
 }

@@ -1,4 +1,4 @@
-// The WebSocket an agent opens: checked before the upgrade, so that a refusal is an HTTP answer with a reason.
+// Accepts tunnels: checks an agent before the WebSocket upgrade, so that a rejection is an HTTP response with a reason.
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -6,15 +6,14 @@ import type { Logger } from 'pino'
 import {
   AGENT_VERSION_HEADER,
   INSTANCE_HEADER,
-  OLDEST_PROTOCOL_VERSION,
   PROTOCOL_HEADER,
   PROTOCOL_VERSION,
   RECONNECT_AFTER_HEADER,
 } from '../../shared/protocol.ts'
 import type { AttemptLimit } from './attempt-limit.ts'
-import { type Authenticate, authenticatedBox, headerValue } from './credentials.ts'
-import { type Refusal, refuse } from './refuse.ts'
+import { type Authenticate, authenticateBox, headerValue } from './credentials.ts'
 import type { Registry } from './registry.ts'
+import { type Rejection, rejectUpgrade } from './reject-upgrade.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
 import { createWebSocketServer } from './websocket-server.ts'
 
@@ -23,19 +22,19 @@ export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random'> & {
   authenticate: Authenticate
   registry: Registry
   attempts: AttemptLimit
-  /** How long an incumbent has to show that it lives before another agent may take its box. */
-  incumbentAnswerMs: number
-  /** How long a new connection has to speak HTTP/2. */
-  helloMs: number
-  /** While true, agents are sent away. */
-  draining(): boolean
+  /** How long the current session may take to show activity before another agent replaces it. */
+  probeTimeoutMs: number
+  /** How long a new connection may take to send its HTTP/2 settings. */
+  handshakeTimeoutMs: number
+  /** While true, agents are rejected with a reconnect delay. */
+  isDraining(): boolean
   reconnectAfterMs(): number
-  /** Called when the connection is there, and when it has become the tunnel of its box. */
+  /** Called when the connection is open, and when it has become its box's tunnel. */
   onOpen(session: Session): void
   onActive(session: Session): void
 }
 
-/** The largest message taken from an agent: its HTTP/2 frames are cut to 256 KiB, and a few travel together. */
+/** The largest accepted message: HTTP/2 frames have at most 256 KiB, and several are sent as one message. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 const PRINTABLE = /^[\x21-\x7e]{1,64}$/
 
@@ -44,38 +43,37 @@ export function createAcceptor(options: AcceptorOptions) {
   const server = createWebSocketServer(MAX_MESSAGE_BYTES)
 
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const onError = (error: Error) => log.debug({ err: error }, 'agent left before the upgrade')
+    const onError = (err: Error) => log.debug({ err }, 'agent disconnected before the upgrade')
     socket.on('error', onError)
-    const hello = await inspect(request, options)
-    if ('status' in hello) {
-      log.warn({ code: hello.code, status: hello.status }, 'agent refused')
-      return refuse(socket, hello)
+    const agent = await inspectRequest(request, options)
+    if ('status' in agent) {
+      log.warn({ code: agent.code, status: agent.status }, 'agent rejected')
+      return rejectUpgrade(socket, agent)
     }
     if (socket.destroyed) return
     server.handleUpgrade(request, socket, head, (ws) => {
       socket.off('error', onError)
       const { liveness, random } = options
-      const identity = { ...hello, generation: registry.nextGeneration() }
+      const identity = { ...agent, generation: registry.nextGeneration() }
       const session = openSession({ ws, socket: socket as Socket, identity, liveness, random })
       options.onOpen(session)
-      greet(session)
+      activateWhenReady(session)
     })
   }
 
-  function greet(session: Session): void {
+  function activateWhenReady(session: Session): void {
     const { boxId, generation } = session
-    const timer = setTimeout(() => session.destroy('the agent speaks no HTTP/2'), options.helloMs)
-    void session.ended.then((reason) => {
+    const timer = setTimeout(() => session.destroy('no HTTP/2 handshake'), options.handshakeTimeoutMs)
+    void session.closed.then((reason) => {
       clearTimeout(timer)
       registry.remove(session, reason)
-      log.info({ boxId, generation, reason }, 'tunnel ended')
+      log.info({ boxId, generation, reason }, 'tunnel closed')
     })
     session.ready.then(
       () => {
         clearTimeout(timer)
-        if (!registry.activate(session))
-          return session.destroy('a newer connection of the box is there already')
-        log.info({ boxId, generation, agentVersion: session.agentVersion }, 'tunnel up')
+        if (!registry.activate(session)) return session.destroy('a newer connection exists')
+        log.info({ boxId, generation, agentVersion: session.agentVersion }, 'tunnel connected')
         options.onActive(session)
       },
       () => undefined,
@@ -84,21 +82,21 @@ export function createAcceptor(options: AcceptorOptions) {
 
   return {
     handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-      accept(request, socket, head).catch((error: unknown) => {
-        log.error({ err: error }, 'a tunnel could not be accepted')
-        refuse(socket, { status: 503, code: 'control_plane_unavailable', message: 'Try again.' })
+      accept(request, socket, head).catch((err: unknown) => {
+        log.error({ err }, 'failed to accept a tunnel')
+        rejectUpgrade(socket, { status: 503, code: 'control_plane_unavailable', message: 'Try again.' })
       })
     },
     close: () => server.close(),
   }
 }
 
-/** Who the agent is, or why it may not connect. */
-async function inspect(
+/** The agent's identity, or why it may not connect. */
+async function inspectRequest(
   request: IncomingMessage,
   options: AcceptorOptions,
-): Promise<{ boxId: string; instanceId: string; agentVersion: string } | Refusal> {
-  if (options.draining()) {
+): Promise<{ boxId: string; instanceId: string; agentVersion: string } | Rejection> {
+  if (options.isDraining()) {
     const headers = { [RECONNECT_AFTER_HEADER]: String(options.reconnectAfterMs()) }
     return {
       status: 503,
@@ -107,16 +105,15 @@ async function inspect(
       headers,
     }
   }
-  const boxId = await authenticatedBox(request, options.authenticate)
-  if (boxId === null) return { status: 401, code: 'unauthorized', message: 'No box has this id and token.' }
+  const boxId = await authenticateBox(request, options.authenticate)
+  if (boxId === null) return { status: 401, code: 'unauthorized', message: 'Unknown box id or wrong token.' }
   const waitMs = options.attempts.attempt(boxId)
   if (waitMs > 0) {
     const headers = { [RECONNECT_AFTER_HEADER]: String(waitMs) }
     return { status: 429, code: 'rate_limited', message: 'This box connects too often.', headers }
   }
-  if (!isSpoken(headerValue(request, PROTOCOL_HEADER))) {
-    const versions = `${OLDEST_PROTOCOL_VERSION} to ${PROTOCOL_VERSION}`
-    const message = `This coordinator speaks the versions ${versions} of the agent protocol.`
+  if (headerValue(request, PROTOCOL_HEADER) !== String(PROTOCOL_VERSION)) {
+    const message = `This coordinator requires version ${PROTOCOL_VERSION} of the agent protocol.`
     return { status: 426, code: 'agent_protocol_unsupported', message }
   }
   const instanceId = headerValue(request, INSTANCE_HEADER) ?? ''
@@ -128,21 +125,16 @@ async function inspect(
       message: 'The instance or agent version is missing or not printable.',
     }
   }
-  const incumbent = options.registry.get(boxId)
-  if (incumbent !== undefined && incumbent.instanceId !== instanceId) {
-    if (await incumbent.answers(options.incumbentAnswerMs)) {
+  const current = options.registry.get(boxId)
+  if (current !== undefined && current.instanceId !== instanceId) {
+    if (await current.isResponsive(options.probeTimeoutMs)) {
       return {
         status: 409,
         code: 'box_already_connected',
         message: 'Another agent with this token is connected.',
       }
     }
-    incumbent.destroy('did not answer when another agent came')
+    current.destroy('unresponsive while another agent connected')
   }
   return { boxId, instanceId, agentVersion }
-}
-
-function isSpoken(version: string | null | undefined): boolean {
-  const number = /^[1-9]\d{0,8}$/.test(version ?? '') ? Number(version) : 0
-  return number >= OLDEST_PROTOCOL_VERSION && number <= PROTOCOL_VERSION
 }

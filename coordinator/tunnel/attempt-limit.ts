@@ -1,29 +1,29 @@
-// How often one box may connect: an agent that comes and goes in a tight loop must not take the others' time.
+// Limits how often one box may connect, so that an agent in a reconnect loop does not slow the others.
 import type { Clock } from '../../shared/clock.ts'
 
 export type AttemptLimit = {
-  /** Counts an attempt of the box. 0 when it may go on, else the milliseconds until it may try again. */
+  /** Counts an attempt. Returns 0 when it is allowed, else the milliseconds until the next one is. */
   attempt(boxId: string): number
 }
 
-/** A bucket of `burst` attempts that refills evenly over `refillMs`. Only for boxes that have authenticated. */
+/** Token bucket: `burst` attempts, refilled evenly over `refillMs`. To be called for authenticated boxes only. */
 export function createAttemptLimit(clock: Clock, { burst = 60, refillMs = 60_000 } = {}): AttemptLimit {
-  const buckets = new Map<string, { left: number; at: number }>()
-  const perAttemptMs = refillMs / burst
+  const buckets = new Map<string, { tokens: number; at: number }>()
+  const msPerToken = refillMs / burst
   return {
     attempt(boxId) {
       const now = clock.now()
-      const bucket = buckets.get(boxId) ?? { left: burst, at: now }
-      const left = Math.min(burst, bucket.left + Math.max(0, now - bucket.at) / perAttemptMs)
-      const allowed = left >= 1
-      // Deleted and set again, so that the map's first entries are the ones untouched for longest.
+      const bucket = buckets.get(boxId) ?? { tokens: burst, at: now }
+      const tokens = Math.min(burst, bucket.tokens + Math.max(0, now - bucket.at) / msPerToken)
+      const isAllowed = tokens >= 1
+      // Delete and set: keeps the map ordered by last use, so that the loop below finds full buckets first.
       buckets.delete(boxId)
-      buckets.set(boxId, { left: allowed ? left - 1 : left, at: now })
+      buckets.set(boxId, { tokens: isAllowed ? tokens - 1 : tokens, at: now })
       for (const [id, { at }] of buckets) {
         if (now - at < refillMs) break
         buckets.delete(id)
       }
-      return allowed ? 0 : Math.ceil((1 - left) * perAttemptMs)
+      return isAllowed ? 0 : Math.ceil((1 - tokens) * msPerToken)
     },
   }
 }

@@ -1,14 +1,17 @@
-// Who an agent's request says it is: the headers of a tunnel and of a transfer.
+// Authenticates agents by the headers of a tunnel or dial-back connection.
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isUuid } from '../../shared/ids.ts'
 import { BOX_HEADER } from '../../shared/protocol.ts'
 
-/** Whether a box of this id exists whose token has this SHA-256 (hex). Comparing hashes leaks no token by time. */
+/**
+ * Resolves to true when the box exists and its token has this SHA-256 (hex). Comparing hashes leaks nothing about the token
+ * through timing.
+ */
 export type Authenticate = (boxId: string, tokenHash: string) => Promise<boolean>
 
-/** The box whose token the request carries, else null. */
-export async function authenticatedBox(
+/** The id of the box whose token the request carries; null when the credentials are missing or wrong. */
+export async function authenticateBox(
   request: IncomingMessage,
   authenticate: Authenticate,
 ): Promise<string | null> {

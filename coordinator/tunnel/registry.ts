@@ -1,4 +1,4 @@
-// Which connection speaks for which box. Every change compares generations, so a stale one can do no harm.
+// Maps each box to its current session. Every change compares generations, so a stale connection cannot evict a newer one.
 import { EventEmitter } from 'node:events'
 import { ApiError } from '../../shared/errors.ts'
 import type { Session } from './session.ts'
@@ -8,9 +8,9 @@ export type Registry = {
   nextGeneration(): number
   get(boxId: string): Session | undefined
   all(): Iterable<Session>
-  /** Makes the session its box's tunnel, ending an older one. False when a newer one is there already. */
+  /** Makes the session its box's tunnel and closes an older one. False when a newer one is registered. */
   activate(session: Session): boolean
-  /** Forgets the session, if it still is its box's tunnel. */
+  /** Removes the session if it is its box's tunnel. */
   remove(session: Session, reason: string): void
   wait(boxId: string, ms: number, signal?: AbortSignal): Promise<Tunnel>
   readonly events: EventEmitter<TunnelEvents>
@@ -18,7 +18,7 @@ export type Registry = {
 
 export function createRegistry(): Registry {
   const sessions = new Map<string, Session>()
-  const waiting = new Map<string, Set<(tunnel: Tunnel) => void>>()
+  const waiters = new Map<string, Set<(tunnel: Tunnel) => void>>()
   const events = new EventEmitter<TunnelEvents>()
   events.setMaxListeners(0)
   let generation = 0
@@ -29,13 +29,13 @@ export function createRegistry(): Registry {
     get: (boxId) => sessions.get(boxId),
     all: () => [...sessions.values()],
     activate(session) {
-      const old = sessions.get(session.boxId)
-      if (old !== undefined && old.generation > session.generation) return false
+      const previous = sessions.get(session.boxId)
+      if (previous !== undefined && previous.generation > session.generation) return false
       sessions.set(session.boxId, session)
-      old?.destroy('a newer connection of the box took over')
-      const waiters = waiting.get(session.boxId)
-      waiting.delete(session.boxId)
-      for (const resume of waiters ?? []) resume(session)
+      previous?.destroy('replaced by a newer connection')
+      const waiting = waiters.get(session.boxId)
+      waiters.delete(session.boxId)
+      for (const resume of waiting ?? []) resume(session)
       events.emit('connected', session)
       return true
     },
@@ -45,32 +45,32 @@ export function createRegistry(): Registry {
       events.emit('disconnected', session.boxId, reason)
     },
     wait(boxId, ms, signal) {
-      const now = sessions.get(boxId)
-      if (now !== undefined) return Promise.resolve(now)
+      const current = sessions.get(boxId)
+      if (current !== undefined) return Promise.resolve(current)
       if (signal?.aborted) return Promise.reject(signal.reason)
       return new Promise((resolve, reject) => {
-        const waiters = waiting.get(boxId) ?? new Set()
-        waiting.set(boxId, waiters)
-        const stop = () => {
+        const waiting = waiters.get(boxId) ?? new Set()
+        waiters.set(boxId, waiting)
+        const cleanUp = () => {
           clearTimeout(timer)
-          signal?.removeEventListener('abort', abort)
-          waiters.delete(resume)
-          if (waiters.size === 0 && waiting.get(boxId) === waiters) waiting.delete(boxId)
+          signal?.removeEventListener('abort', onAbort)
+          waiting.delete(resume)
+          if (waiting.size === 0 && waiters.get(boxId) === waiting) waiters.delete(boxId)
         }
         const resume = (tunnel: Tunnel) => {
-          stop()
+          cleanUp()
           resolve(tunnel)
         }
-        const abort = () => {
-          stop()
+        const onAbort = () => {
+          cleanUp()
           reject(signal?.reason)
         }
         const timer = setTimeout(() => {
-          stop()
+          cleanUp()
           reject(new ApiError('box_unreachable'))
         }, ms)
-        waiters.add(resume)
-        signal?.addEventListener('abort', abort, { once: true })
+        waiting.add(resume)
+        signal?.addEventListener('abort', onAbort, { once: true })
       })
     },
   }

@@ -1,4 +1,4 @@
-// What agents tell unasked: one long answer per tunnel, read line by line, acknowledged once it is committed.
+// Reads the agents' report streams: one long response per tunnel, parsed line by line and acknowledged after the commit.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Vitals } from '../../shared/api/boxes.ts'
@@ -11,33 +11,34 @@ import {
   reportLine,
 } from '../../shared/api/reports.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
-import { createLineSplitter } from './lines.ts'
+import { validationMessage } from '../../shared/validation-message.ts'
+import { createLineSplitter } from './line-splitter.ts'
 import type { Session } from './session.ts'
 
 export type SequencedReport = { seq: number; report: DurableReport }
 
 export type Ingest = {
   /**
-   * Commits reports that arrived together, in their order. May get the same (box, epoch, seq) again after a cut
-   * and then does nothing with it. Resolved means committed: the box forgets them.
+   * Commits reports that arrived together, in order. After a disconnect the same (box, epoch, seq) may be passed again; it
+   * must be ignored. Resolves after the commit: the agent then deletes the reports.
    */
   apply(boxId: string, epoch: string, reports: SequencedReport[]): Promise<void>
-  /** @param at milliseconds since the epoch, by the clock of the box. */
+  /** @param at milliseconds since the epoch, by the box's clock */
   heartbeat(boxId: string, vitals: Vitals, at: number): void
 }
 
-export type FollowOptions = {
+export type ReportStreamOptions = {
   log: Logger
   ingest: Ingest
-  /** The wait before the stream is opened again while its tunnel lives: doubles from the first to the second. */
+  /** Delay before the stream is reopened on the same tunnel: doubles from `first` to `max`. */
   retryMs?: { first: number; max: number }
 }
 
-/** A line that no agent of ours sends: its connection is ended. */
-class BadReport extends Error {}
+/** A protocol violation: the connection is closed. */
+class InvalidReportError extends Error {}
 
-/** Follows the tunnel's reports until it ends. Never rejects. */
-export async function followReports(session: Session, options: FollowOptions): Promise<void> {
+/** Reads reports until the session retires. Never rejects. */
+export async function readReportStream(session: Session, options: ReportStreamOptions): Promise<void> {
   const { log } = options
   const { boxId, generation, retiring } = session
   const { first, max } = options.retryMs ?? { first: 500, max: 30_000 }
@@ -48,16 +49,16 @@ export async function followReports(session: Session, options: FollowOptions): P
       if (lines > 0) waitMs = first
     } catch (error) {
       if (retiring.aborted) return
-      if (error instanceof BadReport) return session.destroy(error.message)
-      log.warn({ err: error, boxId, generation }, 'the stream of reports broke')
+      if (error instanceof InvalidReportError) return session.destroy(error.message)
+      log.warn({ err: error, boxId, generation }, 'report stream failed; will reopen it')
     }
     await sleep(waitMs, undefined, { signal: retiring, ref: false }).catch(() => undefined)
     waitMs = Math.min(max, waitMs * 2)
   }
 }
 
-/** Reads one stream to its end. Returns how many lines it held. */
-async function readReports(session: Session, { ingest, log }: FollowOptions): Promise<number> {
+/** Reads one report stream to its end. Returns the number of lines. */
+async function readReports(session: Session, { ingest, log }: ReportStreamOptions): Promise<number> {
   const { status, body } = await session.request({
     method: 'GET',
     path: '/reports',
@@ -66,18 +67,19 @@ async function readReports(session: Session, { ingest, log }: FollowOptions): Pr
   })
   if (status !== 200) {
     body.destroy()
-    throw new Error(`GET /reports answered ${status}`)
+    throw new Error(`GET /reports returned status ${status}`)
   }
   const splitter = createLineSplitter(TUNNEL_LIMITS.reportBytes)
-  const pace = createPace()
-  const known = createReportParser(session, log)
+  const throttle = createThrottle()
+  const parseReport = createReportParser(session, log)
   let count = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {
     const lines = splitter.push(chunk)
-    if (lines === null) throw new BadReport(`a report is longer than ${TUNNEL_LIMITS.reportBytes} bytes`)
+    if (lines === null)
+      throw new InvalidReportError(`a report is longer than ${TUNNEL_LIMITS.reportBytes} bytes`)
     count += lines.length
-    await handleLines(session, ingest, lines, known)
-    await pace(chunk.length)
+    await handleLines(session, ingest, lines, parseReport)
+    await throttle(chunk.length)
   }
   return count
 }
@@ -89,7 +91,7 @@ async function handleLines(
   session: Session,
   ingest: Ingest,
   lines: string[],
-  known: ReportParser,
+  parseReport: ReportParser,
 ): Promise<void> {
   let heartbeat: Heartbeat | undefined
   const batches: { epoch: string; seq: number; reports: SequencedReport[] }[] = []
@@ -105,10 +107,10 @@ async function handleLines(
       batches.push(batch)
     }
     batch.seq = line.seq
-    const report = known(line.report)
+    const report = parseReport(line.report)
     if (report !== undefined) batch.reports.push({ seq: line.seq, report })
   }
-  // Only the latest is worth anything.
+  // Only the latest heartbeat matters.
   if (heartbeat !== undefined) ingest.heartbeat(session.boxId, heartbeat.vitals, heartbeat.at)
   for (const { epoch, seq, reports } of batches) {
     if (reports.length > 0) await ingest.apply(session.boxId, epoch, reports)
@@ -121,32 +123,35 @@ function parseLine(text: string): ReportLine {
   try {
     json = JSON.parse(text)
   } catch {
-    throw new BadReport('a report is not JSON')
+    throw new InvalidReportError('a report is not JSON')
   }
-  const parsed = reportLine.safeParse(json)
-  if (!parsed.success) throw new BadReport(`a report is not valid: ${parsed.error.issues[0]?.message}`)
+  const parsed = reportLine.safeParse(json, { reportInput: true })
+  if (!parsed.success) throw new InvalidReportError(validationMessage(parsed.error.issues, 'report'))
   return parsed.data
 }
 
 /**
- * What a report says, or undefined for one of a kind or form that is not ours: a newer agent's, or nonsense. It is
- * passed over and acknowledged, since the box would send it again for ever. Logged once a stream for each kind.
+ * Parses a report; undefined for an unknown type (a newer agent) or an invalid one. Such a report is skipped and
+ * acknowledged, because the agent would resend it indefinitely. Each type is logged once per stream.
  */
 function createReportParser({ boxId }: Session, log: Logger): ReportParser {
-  const told = new Set<string>()
+  const logged = new Set<string>()
   return (report) => {
-    const parsed = durableReport.safeParse(report)
+    const parsed = durableReport.safeParse(report, { reportInput: true })
     if (parsed.success) return parsed.data
     const type = report.type.slice(0, 64)
-    if (!told.has(type) && told.size < MAX_TOLD) {
-      told.add(type)
-      log.warn({ boxId, type, problem: parsed.error.issues[0]?.message }, 'reports of a box are passed over')
+    if (!logged.has(type) && logged.size < MAX_LOGGED_TYPES) {
+      logged.add(type)
+      log.warn(
+        { boxId, type, problem: validationMessage(parsed.error.issues, 'report') },
+        'skipping reports of a box',
+      )
     }
     return undefined
   }
 }
 
-const MAX_TOLD = 16
+const MAX_LOGGED_TYPES = 16
 
 async function acknowledge(session: Session, ack: ReportAck): Promise<void> {
   const { status, body } = await session.request({
@@ -158,15 +163,16 @@ async function acknowledge(session: Session, ack: ReportAck): Promise<void> {
     headTimeoutMs: 30_000,
   })
   body.destroy()
-  if (status >= 300) throw new Error(`POST /reports/ack answered ${status}`)
+  if (status >= 300) throw new Error(`POST /reports/ack returned status ${status}`)
 }
 
-/** Reading slows down above this many bytes a second, after a burst: one box must not take all our time. */
+/** Sustained read rate per box, in bytes per second, so that one box cannot monopolise the coordinator. */
 const SUSTAINED_BYTES = 8 * 1024 * 1024
-/** The output of eight commands at once, each with 2 MiB, as base64, and as much again. */
+/** Twice the output of eight concurrent commands with 2 MiB each, as base64. */
 const BURST_BYTES = 48 * 1024 * 1024
 
-function createPace(): (bytes: number) => Promise<void> {
+/** Token bucket. */
+function createThrottle(): (bytes: number) => Promise<void> {
   let budget = BURST_BYTES
   let last = performance.now()
   return async (bytes) => {

@@ -1,4 +1,4 @@
-// One request to an agent as one HTTP/2 stream: its body out, its head and body in, its end in every case.
+// Sends one request to an agent as one HTTP/2 stream.
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -10,12 +10,12 @@ import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { TunnelRequest, TunnelResponse } from './types.ts'
 
-/** A command may run for ten minutes before its answer begins. */
+/** A command may run for 10 minutes before the response headers. */
 const HEAD_TIMEOUT_MS = (LIMITS.execTimeoutSeconds.max + 60) * 1000
 
 /**
- * @param onDone called once, when the stream has closed.
- * @returns the answer's head, with its body to be read. Rejects with box_unreachable, or with the signal's reason.
+ * @param onDone called once, when the stream has closed
+ * @returns status and headers, and the body as a stream. Rejects with box_unreachable, or with the signal's reason.
  */
 export function sendRequest(
   h2: ClientHttp2Session,
@@ -39,18 +39,18 @@ export function sendRequest(
   }
   return new Promise((resolve, reject) => {
     let failure: unknown
-    let answer: Readable | undefined
+    let responseBody: Readable | undefined
     const fail = (cause: unknown) => {
       failure ??= cause
-      answer?.destroy(failure as Error)
+      responseBody?.destroy(failure as Error)
       if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL)
     }
     const timer = setTimeout(
-      () => fail(new ApiError('box_unreachable', 'The box did not answer in time.')),
+      () => fail(new ApiError('box_unreachable', 'The box did not respond in time.')),
       request.headTimeoutMs ?? HEAD_TIMEOUT_MS,
     )
-    const abort = () => fail(signal?.reason)
-    signal?.addEventListener('abort', abort, { once: true })
+    const onAbort = () => fail(signal?.reason)
+    signal?.addEventListener('abort', onAbort, { once: true })
     let cause: Error | undefined
     stream.on('error', (error) => {
       cause = error
@@ -58,26 +58,27 @@ export function sendRequest(
     stream.once('response', (responseHeaders, flags) => {
       clearTimeout(timer)
       if (failure !== undefined) return
-      answer = readBody(h2, stream, responseHeaders['content-length'])
-      // Without a body, Node may close the stream without an end.
-      if (flags & constants.NGHTTP2_FLAG_END_STREAM) finish(answer)
-      resolve({ status: responseHeaders[':status'] ?? 0, headers: flatten(responseHeaders), body: answer })
+      responseBody = readBody(h2, stream, responseHeaders['content-length'])
+      // Without a body, Node may close the stream without emitting 'end'.
+      if (flags & constants.NGHTTP2_FLAG_END_STREAM) complete(responseBody)
+      const status = responseHeaders[':status'] ?? 0
+      resolve({ status, headers: flatten(responseHeaders), body: responseBody })
     })
     stream.once('close', () => {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', abort)
+      signal?.removeEventListener('abort', onAbort)
       onDone()
       const error = failure ?? new ApiError('box_unreachable', undefined, { cause })
-      if (answer === undefined) reject(error)
-      else if (!answer.readableEnded && !isComplete(answer)) answer.destroy(error as Error)
+      if (responseBody === undefined) reject(error)
+      else if (!isComplete(responseBody)) responseBody.destroy(error as Error)
     })
     if (Buffer.isBuffer(body)) stream.end(body)
-    else if (body !== undefined) send(body, stream, fail)
+    else if (body !== undefined) sendBody(body, stream, fail)
   })
 }
 
-/** Not pipeline(): that would destroy the stream's answer side too when the agent answers before the body's end. */
-function send(body: Readable, stream: ClientHttp2Stream, fail: (cause: unknown) => void): void {
+/** Not pipeline(): that destroys the response too when the agent responds before the end of the request body. */
+function sendBody(body: Readable, stream: ClientHttp2Stream, fail: (cause: unknown) => void): void {
   body.pipe(stream)
   finished(body, { writable: false }, (error) => {
     if (error) fail(error)
@@ -88,22 +89,22 @@ function send(body: Readable, stream: ClientHttp2Stream, fail: (cause: unknown) 
   })
 }
 
-const complete = new WeakSet<Readable>()
-const isComplete = (answer: Readable): boolean => complete.has(answer)
+const completed = new WeakSet<Readable>()
+const isComplete = (body: Readable): boolean => completed.has(body)
 
-function finish(answer: Readable): void {
-  if (isComplete(answer)) return
-  complete.add(answer)
-  answer.push(null)
+function complete(body: Readable): void {
+  if (isComplete(body)) return
+  completed.add(body)
+  body.push(null)
 }
 
 /**
- * The stream's data as a stream of its own, because Node ends or merely closes an HTTP/2 stream that was reset
- * with CANCEL or whose session died: a body that was cut must be an error.
+ * Copies the stream's data to a stream of its own. Node emits 'end' or just 'close' for an HTTP/2 stream that was reset with
+ * CANCEL or whose session was destroyed; here a truncated body is always an error.
  */
 function readBody(h2: ClientHttp2Session, stream: ClientHttp2Stream, declared: string | undefined): Readable {
   let missing = declared === undefined ? 0 : Number(declared)
-  const answer = new Readable({
+  const body = new Readable({
     highWaterMark: 256 * 1024,
     read() {
       stream.resume()
@@ -114,20 +115,20 @@ function readBody(h2: ClientHttp2Session, stream: ClientHttp2Stream, declared: s
       done(error)
     },
   })
-  // Whoever reads it sees the error; between the answer's head and the reading it must not be nobody's.
-  answer.on('error', () => undefined)
+  // An error before the caller reads the body must not be unhandled.
+  body.on('error', () => undefined)
   stream.on('data', (chunk: Buffer) => {
     missing -= chunk.length
-    if (!answer.destroyed && !answer.push(chunk)) stream.pause()
+    if (!body.destroyed && !body.push(chunk)) stream.pause()
   })
   stream.once('end', () => {
-    // A stream that has ended well may be destroyed already; one whose session was destroyed ends the same way.
-    const cut = stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted
-    if (cut || h2.destroyed) return
+    // `destroyed` says nothing: a stream that ended well may be destroyed already, like one whose session was.
+    const isReset = stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted
+    if (isReset || h2.destroyed) return
     if (declared !== undefined && missing > 0) return
-    finish(answer)
+    complete(body)
   })
-  return answer
+  return body
 }
 
 function flatten(headers: IncomingHttpHeaders): Record<string, string> {

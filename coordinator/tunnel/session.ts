@@ -5,23 +5,23 @@ import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { ApiError } from '../../shared/errors.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
-import { checkPulse, type LivenessSettings, newPulse } from '../../shared/liveness.ts'
+import { checkLiveness, type LivenessSettings, newLivenessState } from '../../shared/liveness.ts'
 import { websocketDuplex } from '../../shared/websocket-duplex.ts'
 import { sendRequest } from './request.ts'
 import type { Tunnel } from './types.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
-/** What a stream may have in flight, and a session in all: the second bounds what a box can make us buffer. */
+/** Flow-control windows of one stream and of the session. The session's bounds what a box can make us buffer. */
 const STREAM_WINDOW = MiB
 const SESSION_WINDOW = 16 * MiB
 const FRAME_BYTES = 256 * KiB
-/** Of a response: the agent's own are some 200 bytes. */
-const HEADER_BYTES = 8 * KiB
-const HEADER_COUNT = 64
-/** Known to Node for clients too, though not to its types. */
+/** Bounds response headers; the agent's own have some 200 bytes. */
+const MAX_HEADER_BYTES = 8 * KiB
+const MAX_HEADER_COUNT = 64
+/** Node applies these to clients too; its types list them for servers only. */
 const FLOOD_LIMITS = { maxSessionInvalidFrames: 10, maxSessionRejectedStreams: 10 }
-/** More than this unsent means the box has stopped reading, whatever TCP says. */
+/** A larger send buffer means that the agent has stopped reading. */
 const MAX_UNSENT_BYTES = 32 * MiB
 
 export type Identity = Pick<Tunnel, 'boxId' | 'generation' | 'instanceId' | 'agentVersion'>
@@ -35,56 +35,56 @@ export type SessionOptions = {
 }
 
 export type Session = Tunnel & {
-  /** Settles when the agent has spoken HTTP/2; rejects when the session ends before. */
+  /** Resolves when the agent has sent its HTTP/2 settings. Rejects when the session closes before. */
   readonly ready: Promise<void>
-  /** Settles with the reason when the session has ended. */
-  readonly ended: Promise<string>
-  /** Whether the peer shows any sign of life within `ms`. */
-  answers(ms: number): Promise<boolean>
-  /** Aborts when the session takes no more requests: it was retired, sent away, or has ended. */
+  /** Resolves with the reason when the session has closed. */
+  readonly closed: Promise<string>
+  /** Whether the agent sends anything within `ms` after a ping. */
+  isResponsive(ms: number): Promise<boolean>
+  /** Aborts when the session accepts no more requests: retired or closed. */
   readonly retiring: AbortSignal
-  /** Requests whose answer has not been read to its end. */
+  /** Requests whose response has not been read to its end. */
   inFlight(): number
   /** One step of the liveness check. */
   check(elapsedMs: number): void
-  /** Takes no more requests. */
+  /** Rejects further requests. */
   retire(): void
-  /** Says goodbye: the agent comes back after `reconnectAfterMs`. */
-  sendAway(reconnectAfterMs: number): void
+  /** Closes the connection and tells the agent to reconnect after `reconnectAfterMs`. */
+  closeForReconnect(reconnectAfterMs: number): void
   destroy(reason: string): void
 }
 
 export function openSession({ ws, socket, identity, liveness, random }: SessionOptions): Session {
   const duplex = websocketDuplex(ws)
   const h2 = openHttp2(() => duplex)
-  const pulse = newPulse(liveness, random)
+  const livenessState = newLivenessState(liveness, random)
   const retirement = new AbortController()
-  let endedBy: string | undefined
+  let closeReason: string | undefined
   let inFlight = 0
 
-  const { promise: ended, resolve: end } = Promise.withResolvers<string>()
+  const { promise: closed, resolve: resolveClosed } = Promise.withResolvers<string>()
   const destroy = (reason: string) => {
-    if (endedBy !== undefined) return
-    endedBy = reason
+    if (closeReason !== undefined) return
+    closeReason = reason
     retirement.abort()
     h2.destroy()
     ws.terminate()
-    end(reason)
+    resolveClosed(reason)
   }
   h2.on('error', (error) => destroy(`HTTP/2: ${error.message}`))
-  h2.once('goaway', (code) => destroy(`the agent ended the session (code ${code})`))
-  h2.once('close', () => destroy('the connection ended'))
+  h2.once('goaway', (code) => destroy(`the agent sent GOAWAY (code ${code})`))
+  h2.once('close', () => destroy('the connection closed'))
   ws.on('error', (error) => destroy(`WebSocket: ${error.message}`))
-  ws.once('close', (code) => destroy(`the connection ended (code ${code})`))
+  ws.once('close', (code) => destroy(`the connection closed (code ${code})`))
   duplex.on('error', (error) => destroy(error.message))
-  // ws would queue a pong for each ping, for a peer that floods and never reads, without bound.
+  // With autoPong, ws would queue pongs without bound for a peer that sends pings and never reads.
   ws.on('ping', (data) => {
     if (ws.bufferedAmount < MiB) ws.pong(data)
   })
 
   const ready = new Promise<void>((resolve, reject) => {
     h2.once('remoteSettings', () => resolve())
-    void ended.then((reason) =>
+    void closed.then((reason) =>
       reject(new ApiError('box_unreachable', undefined, { cause: new Error(reason) })),
     )
   })
@@ -93,7 +93,7 @@ export function openSession({ ws, socket, identity, liveness, random }: SessionO
   return {
     ...identity,
     ready,
-    ended,
+    closed,
     retiring: retirement.signal,
     request(request) {
       if (retirement.signal.aborted) return Promise.reject(new ApiError('box_unreachable'))
@@ -102,30 +102,31 @@ export function openSession({ ws, socket, identity, liveness, random }: SessionO
         inFlight -= 1
       })
     },
-    answers(ms) {
-      const before = socket.bytesRead
+    isResponsive(ms) {
+      const bytesBefore = socket.bytesRead
       return new Promise((resolve) => {
-        const settle = (alive: boolean) => {
+        const settle = (isAlive: boolean) => {
           clearTimeout(timer)
           ws.off('pong', onPong)
-          resolve(alive)
+          resolve(isAlive)
         }
         const onPong = () => settle(true)
-        const timer = setTimeout(() => settle(socket.bytesRead !== before), ms)
+        const timer = setTimeout(() => settle(socket.bytesRead !== bytesBefore), ms)
         ws.on('pong', onPong)
-        void ended.then(() => settle(false))
+        void closed.then(() => settle(false))
         if (ws.readyState === ws.OPEN) ws.ping()
       })
     },
     inFlight: () => inFlight,
     check(elapsedMs) {
       if (ws.bufferedAmount > MAX_UNSENT_BYTES) return destroy('the agent does not read')
-      const verdict = checkPulse(pulse, { bytes: socket.bytesRead, elapsedMs }, liveness, random)
-      if (verdict === 'dead') destroy('the agent went silent')
+      const observed = { bytes: socket.bytesRead, elapsedMs }
+      const verdict = checkLiveness(livenessState, observed, liveness, random)
+      if (verdict === 'dead') destroy('liveness timeout')
       if (verdict === 'ping' && ws.readyState === ws.OPEN) ws.ping()
     },
     retire: () => retirement.abort(),
-    sendAway(reconnectAfterMs) {
+    closeForReconnect(reconnectAfterMs) {
       retirement.abort()
       ws.close(1012, JSON.stringify({ reconnectAfterMs }))
     },
@@ -137,7 +138,7 @@ function openHttp2(createConnection: () => Duplex): ClientHttp2Session {
   const h2 = connect('http://box', {
     createConnection,
     maxSessionMemory: 32,
-    maxHeaderListPairs: HEADER_COUNT,
+    maxHeaderListPairs: MAX_HEADER_COUNT,
     ...FLOOD_LIMITS,
     maxOutstandingPings: 4,
     peerMaxConcurrentStreams: TUNNEL_LIMITS.streams,
@@ -145,7 +146,7 @@ function openHttp2(createConnection: () => Duplex): ClientHttp2Session {
       enablePush: false,
       initialWindowSize: STREAM_WINDOW,
       maxFrameSize: FRAME_BYTES,
-      maxHeaderListSize: HEADER_BYTES,
+      maxHeaderListSize: MAX_HEADER_BYTES,
     },
   })
   h2.once('connect', () => h2.setLocalWindowSize(SESSION_WINDOW))

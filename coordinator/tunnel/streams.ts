@@ -1,59 +1,89 @@
-// What is followed, beside the tunnel: each stream is a WebSocket that the box's agent opens. Not an HTTP request as a
-// transfer is: a proxy in front of the coordinator may keep a request's body until it has all of it.
+// Accepts dial-back connections for output streams: one WebSocket per stream. Not an HTTP request like a transfer, because
+// a proxy in front of the coordinator may buffer a request body until it is complete.
 import type { IncomingMessage } from 'node:http'
-import type { Duplex, Readable } from 'node:stream'
+import { type Duplex, Readable } from 'node:stream'
 import type { Logger } from 'pino'
+import type { WebSocket } from 'ws'
 import { ApiError } from '../../shared/errors.ts'
 import { STREAM_PATH } from '../../shared/protocol.ts'
-import { websocketReadable } from '../../shared/websocket-duplex.ts'
-import { type Authenticate, authenticatedBox } from './credentials.ts'
-import { createDialIns, type DialIns } from './dial-ins.ts'
-import { refuse } from './refuse.ts'
+import { MAX_FRAME_BYTES } from '../../shared/stream-frames.ts'
+import { type Authenticate, authenticateBox } from './credentials.ts'
+import { createDialBacks, type DialBacks } from './dial-backs.ts'
+import { rejectUpgrade } from './reject-upgrade.ts'
 import type { Streams } from './types.ts'
 import { createWebSocketServer } from './websocket-server.ts'
 
 export type StreamHub = Streams &
-  Pick<DialIns<Readable>, 'cut' | 'close'> & {
+  Pick<DialBacks<Readable>, 'disconnect' | 'close'> & {
     handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   }
 
-/** The largest message taken from an agent, which sends a few events of up to 300 KiB together. */
-const MAX_MESSAGE_BYTES = 1024 * 1024
+/** Messages buffered per stream before the agent is paused: at most some 450 KiB. */
+const BUFFERED_MESSAGES = 8
 
-/** @param options.dialMs how long the agent has to dial. */
+/** @param options.dialMs how long an agent may take to connect */
 export function createStreams(options: {
   log: Logger
   authenticate: Authenticate
   dialMs: number
 }): StreamHub {
   const { log, authenticate } = options
-  const { expect, take, cut, close } = createDialIns<Readable>(options.dialMs)
-  const server = createWebSocketServer(MAX_MESSAGE_BYTES)
+  const { expect, claim, disconnect, close } = createDialBacks<Readable>(options.dialMs)
+  const server = createWebSocketServer(MAX_FRAME_BYTES)
 
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const onError = (error: Error) => log.debug({ err: error }, 'agent left before the upgrade')
+    const onError = (err: Error) => log.debug({ err }, 'agent disconnected before the upgrade')
     socket.on('error', onError)
-    const boxId = await authenticatedBox(request, authenticate)
-    if (boxId === null) throw new ApiError('unauthorized', 'No box has this id and token.')
-    const settle = take(boxId, (request.url ?? '').slice(STREAM_PATH.length), socket)
+    const boxId = await authenticateBox(request, authenticate)
+    if (boxId === null) throw new ApiError('unauthorized', 'Unknown box id or wrong token.')
+    const deliver = claim(boxId, (request.url ?? '').slice(STREAM_PATH.length), socket)
     server.handleUpgrade(request, socket, head, (ws) => {
       socket.off('error', onError)
-      const stream = websocketReadable(ws)
-      if (!settle(stream)) stream.destroy()
+      const messages = readMessages(ws)
+      if (!deliver(messages)) messages.destroy()
     })
   }
 
   return {
     expect,
-    cut,
+    disconnect,
     close,
     handleUpgrade(request, socket, head) {
-      accept(request, socket, head).catch((error: unknown) => {
-        const known = error instanceof ApiError
-        if (!known) log.error({ err: error }, 'a stream could not be accepted')
-        const { status, code, message } = known ? error : new ApiError('control_plane_unavailable')
-        refuse(socket, { status, code, message })
+      accept(request, socket, head).catch((err: unknown) => {
+        const isRejection = err instanceof ApiError
+        if (!isRejection) log.error({ err }, 'failed to accept a stream connection')
+        const { status, code, message } = isRejection ? err : new ApiError('control_plane_unavailable')
+        rejectUpgrade(socket, { status, code, message })
       })
     },
   }
+}
+
+/**
+ * The binary messages of a WebSocket as an object stream of Buffers. Ends when the connection closes, cleanly or not, after
+ * the buffered messages have been read. Destroying it terminates the connection; a text message destroys it.
+ */
+function readMessages(ws: WebSocket): Readable {
+  const messages = new Readable({
+    objectMode: true,
+    highWaterMark: BUFFERED_MESSAGES,
+    read() {
+      if (ws.isPaused) ws.resume()
+    },
+    destroy(error, done) {
+      ws.terminate()
+      done(error)
+    },
+  })
+  ws.on('message', (data, isBinary) => {
+    if (messages.destroyed) return
+    if (!isBinary || !Buffer.isBuffer(data)) messages.destroy(new Error('the agent sent a text message'))
+    else if (!messages.push(data)) ws.pause()
+  })
+  // 'close' follows.
+  ws.on('error', () => undefined)
+  ws.once('close', () => {
+    if (!messages.destroyed) messages.push(null)
+  })
+  return messages
 }

@@ -1,4 +1,4 @@
-// All boxes' tunnels of this coordinator, put together: accepting, watching, reports, transfers, drain.
+// Assembles the boxes' connections of this coordinator: tunnels, liveness, reports, dial-back connections, draining.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,7 +10,7 @@ import { createAcceptor } from './accept.ts'
 import { createAttemptLimit } from './attempt-limit.ts'
 import type { Authenticate } from './credentials.ts'
 import { createRegistry } from './registry.ts'
-import { type FollowOptions, followReports, type Ingest } from './reports.ts'
+import { type Ingest, type ReportStreamOptions, readReportStream } from './reports.ts'
 import type { Session } from './session.ts'
 import { createStreams } from './streams.ts'
 import { createTransfers } from './transfers.ts'
@@ -23,54 +23,51 @@ export type TunnelsOptions = {
   ingest: Ingest
   random?: () => number
   liveness?: LivenessSettings
-  /** See AcceptorOptions. */
-  incumbentAnswerMs?: number
-  helloMs?: number
-  transferDialMs?: number
+  /** See AcceptorOptions. Default: 3 s. */
+  probeTimeoutMs?: number
+  /** See AcceptorOptions. Default: 10 s. */
+  handshakeTimeoutMs?: number
+  /** How long an agent may take to open a dial-back connection. Default: 10 s. */
+  dialBackTimeoutMs?: number
   transferIdleMs?: number
-  reportRetryMs?: FollowOptions['retryMs']
-  /** drain(): how long requests in flight may go on. */
+  reportRetryMs?: ReportStreamOptions['retryMs']
+  /** drain(): how long requests in flight may continue. Default: 10 s. */
   drainMs?: number
-  /** Over how long the return of agents that were sent away is spread; by default it grows with their number. */
+  /** Agents reconnect at a random time within this period after a drain. Default: grows with their number. */
   reconnectSpreadMs?: number
 }
 
 export type TunnelHub = Tunnels & {
-  /** For the http server's 'upgrade'. */
+  /** For the HTTP server's 'upgrade' event. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
-  /** For every request under TRANSFER_PATH. Reads the raw request: no body parser may come before. */
+  /** For every request under TRANSFER_PATH. Reads the raw request: no body parser may run before. */
   handleTransfer(request: IncomingMessage, response: ServerResponse): void
   readonly transfers: Transfers
   readonly streams: Streams
-  /** Takes no new tunnels or requests, lets those in flight end (bounded), and sends each agent away. */
+  /** Rejects new tunnels and requests, waits for those in flight (bounded), and tells each agent to reconnect later. */
   drain(): Promise<void>
-  /** Ends everything at once. */
+  /** Closes everything immediately. */
   close(): Promise<void>
 }
 
-/** A restart takes about this long; then 200 agents a second come back, which a coordinator takes with TLS too. */
-const RETURN_AFTER_MS = 500
+/** Typical duration of a restart. */
+const MIN_RECONNECT_MS = 500
+/** 200 agents per second, which a coordinator accepts with TLS too. */
 const SPREAD_PER_AGENT_MS = 5
 const MAX_SPREAD_MS = 60_000
 
 export function createTunnels(options: TunnelsOptions): TunnelHub {
   const { log, clock, authenticate, ingest, random = Math.random, liveness = LIVENESS } = options
-  const { drainMs = 10_000 } = options
+  const { drainMs = 10_000, dialBackTimeoutMs: dialMs = 10_000, transferIdleMs: idleMs } = options
   const registry = createRegistry()
-  const live = new Set<Session>()
-  const dialMs = options.transferDialMs ?? 10_000
+  const sessions = new Set<Session>()
   const streams = createStreams({ log, authenticate, dialMs })
-  const transfers = createTransfers({
-    log,
-    authenticate,
-    dialMs,
-    ...(options.transferIdleMs === undefined ? {} : { idleMs: options.transferIdleMs }),
-  })
+  const transfers = createTransfers({ log, authenticate, dialMs, ...(idleMs !== undefined && { idleMs }) })
   const retry = options.reportRetryMs === undefined ? {} : { retryMs: options.reportRetryMs }
-  let draining = false
+  let isDraining = false
 
   let spreadMs = options.reconnectSpreadMs ?? 0
-  const reconnectAfterMs = () => Math.floor(RETURN_AFTER_MS + spreadMs * random())
+  const reconnectAfterMs = () => Math.floor(MIN_RECONNECT_MS + spreadMs * random())
   const acceptor = createAcceptor({
     log,
     authenticate,
@@ -78,32 +75,32 @@ export function createTunnels(options: TunnelsOptions): TunnelHub {
     attempts: createAttemptLimit(clock),
     liveness,
     random,
-    incumbentAnswerMs: options.incumbentAnswerMs ?? 3000,
-    helloMs: options.helloMs ?? 10_000,
-    draining: () => draining,
+    probeTimeoutMs: options.probeTimeoutMs ?? 3000,
+    handshakeTimeoutMs: options.handshakeTimeoutMs ?? 10_000,
+    isDraining: () => isDraining,
     reconnectAfterMs,
     onOpen(session) {
-      live.add(session)
-      void session.ended.then(() => live.delete(session))
+      sessions.add(session)
+      void session.closed.then(() => sessions.delete(session))
     },
-    onActive: (session) => void followReports(session, { log, ingest, ...retry }),
+    onActive: (session) => void readReportStream(session, { log, ingest, ...retry }),
   })
 
-  // One timer for all tunnels: a thousand idle ones cost a loop over a thousand counters.
+  // One timer for all tunnels.
   let lastCheck = clock.now()
   const timer = setInterval(() => {
     const now = clock.now()
     const elapsedMs = now - lastCheck
     lastCheck = now
-    for (const session of live) session.check(elapsedMs)
+    for (const session of sessions) session.check(elapsedMs)
   }, liveness.tickMs)
 
-  async function drainOne(session: Session, until: number): Promise<void> {
+  async function drainSession(session: Session, until: number): Promise<void> {
     session.retire()
     while (session.inFlight() > 0 && clock.now() < until) await sleep(20)
-    session.sendAway(reconnectAfterMs())
-    // An agent that does not answer the goodbye within a second is cut off.
-    await Promise.race([session.ended, sleep(1000, undefined, { ref: false })])
+    session.closeForReconnect(reconnectAfterMs())
+    // For an agent that does not close the connection.
+    await Promise.race([session.closed, sleep(1000, undefined, { ref: false })])
     session.destroy('the coordinator is stopping')
   }
 
@@ -114,7 +111,8 @@ export function createTunnels(options: TunnelsOptions): TunnelHub {
     off: (event, listener) => void registry.events.off(event, listener as never),
     disconnect(boxId, reason) {
       registry.get(boxId)?.destroy(reason)
-      for (const { cut } of [transfers, streams]) cut(boxId)
+      transfers.disconnect(boxId)
+      streams.disconnect(boxId)
     },
     handleUpgrade(request, socket, head) {
       const { handleUpgrade } = request.url?.startsWith(STREAM_PATH) ? streams : acceptor
@@ -124,18 +122,18 @@ export function createTunnels(options: TunnelsOptions): TunnelHub {
     transfers,
     streams,
     async drain() {
-      draining = true
-      spreadMs = options.reconnectSpreadMs ?? Math.min(MAX_SPREAD_MS, live.size * SPREAD_PER_AGENT_MS)
+      isDraining = true
+      spreadMs = options.reconnectSpreadMs ?? Math.min(MAX_SPREAD_MS, sessions.size * SPREAD_PER_AGENT_MS)
       const until = clock.now() + drainMs
-      await Promise.all([...live].map((session) => drainOne(session, until)))
+      await Promise.all([...sessions].map((session) => drainSession(session, until)))
     },
     async close() {
-      draining = true
+      isDraining = true
       clearInterval(timer)
       transfers.close()
       streams.close()
       acceptor.close()
-      for (const session of [...live]) session.destroy('the coordinator is stopping')
+      for (const session of [...sessions]) session.destroy('the coordinator is stopping')
     },
   }
 }

@@ -1,7 +1,7 @@
-// Takes the WebSockets that agents open, set up alike for the tunnel and for what goes beside it.
+// WebSocket server options shared by tunnels and dial-back streams.
 import { WebSocketServer } from 'ws'
 
-/** @param maxMessageBytes the largest message taken from an agent */
+/** @param maxMessageBytes the largest accepted message */
 export const createWebSocketServer = (maxMessageBytes: number): WebSocketServer =>
   new WebSocketServer({
     noServer: true,
@@ -9,6 +9,6 @@ export const createWebSocketServer = (maxMessageBytes: number): WebSocketServer 
     perMessageDeflate: false,
     maxPayload: maxMessageBytes,
     autoPong: false,
-    // Only of text, which nobody sends here.
+    // Applies to text messages only, which agents never send.
     skipUTF8Validation: true,
   })

@@ -1,4 +1,4 @@
-// GET /me (spec §2.3): who is calling, with what key, in which workspace.
+// Schema of GET /me (spec §2.3): the caller, its key and its workspace.
 import { z } from 'zod'
 import { box } from './boxes.ts'
 import { micros, timestamp } from './common.ts'
@@ -13,14 +13,14 @@ export const account = z
       .object({
         id: z.string().meta({ description: 'the workspace id' }),
         email: z.string().nullable(),
-        githubLogin: z.string().nullable(),
+        githubLogin: z.string().nullable().meta({ description: 'always null' }),
         status: z.string(),
-        onboardingStep: z.string().nullable(),
-        onboardingCompletedAt: timestamp.nullable(),
+        onboardingStep: z.string().nullable().meta({ description: 'always null' }),
+        onboardingCompletedAt: timestamp.nullable().meta({ description: 'always null' }),
         createdAt: timestamp,
         name: z.string(),
       })
-      .meta({ description: 'the service account' }),
+      .meta({ description: 'the account that owns the workspace' }),
     user: z
       .object({
         email: z.string().nullable(),
@@ -39,7 +39,7 @@ export const account = z
       .object({
         balanceMicros: micros,
         burnMicrosPerHour: micros,
-        runwayHours: z.number().nullable().meta({ description: 'null while nothing is burning' }),
+        runwayHours: z.number().nullable().meta({ description: 'null while nothing is charged' }),
         warnBelowHours: z.number(),
         planAmountUsd: z.number(),
         overage: z.boolean(),
@@ -56,10 +56,13 @@ export const account = z
       id: z.string(),
       kind: z.enum(['machine', 'api']),
       expiresAt: timestamp.nullable(),
-      boxIds: z.array(z.string()).nullable(),
+      boxIds: z
+        .array(z.string())
+        .nullable()
+        .meta({ description: 'the boxes that the key covers; null: all' }),
     }),
-    access: accessLevels.optional().meta({ description: 'present for a limited key' }),
-    box: box.nullable().meta({ description: 'the oldest live box; use boxes', deprecated: true }),
+    access: accessLevels.optional().meta({ description: 'only present for a limited key' }),
+    box: box.nullable().meta({ description: 'the oldest live box; use `boxes` instead', deprecated: true }),
   })
   .meta({ id: 'Account' })
 export type Account = z.infer<typeof account>

@@ -1,8 +1,8 @@
-// The box: its fields, its states, and the requests that make and move it (spec §2.2, §4.3).
+// Schemas of boxes: their fields and states, and the requests that create and list them (spec §2.2, §4.3).
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import { REGIONS, TIER_NAMES } from '../tiers.ts'
-import { ENV_NAME, timestamp } from './common.ts'
+import { ENV_NAME, ENV_NAME_RULE, integerBetween, timestamp } from './common.ts'
 import { operation } from './operations.ts'
 
 export const OBSERVED_STATES = [
@@ -25,21 +25,22 @@ export const DESIRED_STATES = ['running', 'suspended', 'terminated'] as const
 export type ObservedState = (typeof OBSERVED_STATES)[number]
 export type DesiredState = (typeof DESIRED_STATES)[number]
 
-/** lowercase letters, digits, hyphens; begins and ends with a letter or digit; 1 to 32 characters. */
 export const BOX_NAME = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/
+const BOX_NAME_RULE =
+  'must be 1 to 32 lowercase letters, digits and hyphens, and start and end with a letter or digit'
 
 export const ISOLATION_LEVELS = ['bubblewrap', 'namespaces', 'process'] as const
 export const isolation = z
   .object({
     level: z.enum(ISOLATION_LEVELS).meta({
       description:
-        'bubblewrap and namespaces: own file-system view, processes and hostname. process: own home only.',
+        'bubblewrap, namespaces: separate file system view, processes and hostname; process: separate home directory only',
     }),
     limits: z
       .array(z.enum(['cpu', 'memory', 'pids']))
-      .meta({ description: 'what the size is enforced for, by cgroup' }),
+      .meta({ description: 'the limits of the tier that are enforced, by cgroup' }),
   })
-  .meta({ id: 'Isolation', description: 'What separates the box from its host and from other boxes' })
+  .meta({ id: 'Isolation', description: 'How the box is isolated from its host and from other boxes' })
 export type Isolation = z.infer<typeof isolation>
 
 export const envVar = z.object({ name: z.string(), value: z.string() })
@@ -91,7 +92,7 @@ export const job = z
     lastError: z.string().nullable(),
     nextRetryAt: timestamp.nullable(),
   })
-  .meta({ id: 'Job', description: 'The lifecycle change in flight' })
+  .meta({ id: 'Job', description: 'The running lifecycle change' })
 export type Job = z.infer<typeof job>
 export type JobOp = (typeof JOB_OPS)[number]
 
@@ -106,7 +107,7 @@ export const vitals = z
   })
   .meta({
     id: 'Vitals',
-    description: 'From the last heartbeat. Percentages are of what the box may use, 0 to 100.',
+    description: 'From the last heartbeat. Percentages, 0 to 100, are relative to the limits of the box.',
   })
 export type Vitals = z.infer<typeof vitals>
 
@@ -117,8 +118,8 @@ export const boxDetail = z
       .object({
         desired: z.enum(DESIRED_STATES),
         observed: z.enum(OBSERVED_STATES),
-        connected: z.boolean().meta({ description: 'the agent holds a tunnel now' }),
-        since: timestamp.meta({ description: 'of the observed state' }),
+        connected: z.boolean().meta({ description: 'whether the agent is connected' }),
+        since: timestamp.meta({ description: 'when the observed state was entered' }),
         lastHeartbeatAt: timestamp.nullable(),
       })
       .meta({ description: 'The state summary' }),
@@ -135,40 +136,40 @@ export const boxDetail = z
   .meta({ id: 'BoxDetail' })
 export type BoxDetail = z.infer<typeof boxDetail>
 
-export const boxAnswer = z.object({ box })
+export const boxResponse = z.object({ box })
 export const boxList = z.object({ boxes: z.array(box) })
 export const boxDeleted = z.object({ box, operation })
 
 const { ttlMinutes, autoPauseMin } = LIMITS
 
-/** POST /boxes. Each field that fails answers with a code of its own: see CREATE_BOX_CODES. */
+/** POST /boxes. Error codes of the fields: CREATE_BOX_CODES. */
 export const createBox = z
   .object({
-    name: z.string().regex(BOX_NAME).optional(),
+    name: z.string().regex(BOX_NAME, BOX_NAME_RULE).optional().meta({ description: 'default: a fruit name' }),
     tier: z.enum(TIER_NAMES).optional(),
     region: z.enum(REGIONS).optional(),
-    ttlMinutes: z
-      .int()
-      .min(ttlMinutes.min)
-      .max(ttlMinutes.max)
+    ttlMinutes: integerBetween(ttlMinutes.min, ttlMinutes.max)
       .optional()
-      .meta({ description: 'a pause deadline' }),
-    autoPauseMin: z.int().min(autoPauseMin.min).max(autoPauseMin.max).nullish(),
+      .meta({ description: 'pause deadline, in minutes from now; stored, not enforced yet' }),
+    autoPauseMin: integerBetween(autoPauseMin.min, autoPauseMin.max)
+      .nullish()
+      .meta({ description: 'idle minutes until the box pauses; stored, not enforced yet' }),
     environment: z.string().nullish(),
     env: z
       .record(
-        z.string().regex(ENV_NAME),
-        z.string().refine((value) => !value.includes('\0')),
+        z.string().regex(ENV_NAME, ENV_NAME_RULE),
+        z.string().refine((value) => !value.includes('\0'), 'must not contain a NUL byte'),
       )
-      .optional(),
-    restricted: z.boolean().optional(),
+      .optional()
+      .meta({ description: 'environment variables of every command on the box' }),
+    restricted: z.boolean().optional().meta({ description: 'stored, not enforced yet' }),
     fromSnapshotId: z.string().optional(),
     fromTemplate: z.string().optional(),
   })
   .meta({ id: 'CreateBox' })
 export type CreateBox = z.infer<typeof createBox>
 
-/** The error code of each field of createBox; a field not listed is bad_request. */
+/** The error codes of createBox's fields. Fields that are not listed: bad_request. */
 export const CREATE_BOX_CODES = {
   name: 'invalid_name',
   tier: 'invalid_tier',
@@ -180,5 +181,5 @@ export const CREATE_BOX_CODES = {
 } as const
 
 export const listBoxesQuery = z.object({
-  live: z.enum(['1', '0']).optional().meta({ description: '1 leaves out terminated boxes' }),
+  live: z.enum(['1', '0']).optional().meta({ description: '1: omit terminated boxes' }),
 })

@@ -1,7 +1,7 @@
-// The command history of a box (spec §2.6, §4.4), and what the box and the coordinator agree on about a record.
+// Schemas of the command history (spec §2.6, §4.4), and its constants that the agent also uses.
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
-import { timestamp } from './common.ts'
+import { queryIntegerBetween, queryOffset, timestamp } from './common.ts'
 
 export const COMMAND_ID = /^p_[0-9a-f]{24}$/
 export const COMMAND_STREAMS = ['stdout', 'stderr'] as const
@@ -9,9 +9,9 @@ export type CommandStream = (typeof COMMAND_STREAMS)[number]
 export const COMMAND_MODES = ['sync', 'detached'] as const
 export type CommandMode = (typeof COMMAND_MODES)[number]
 export const COMMAND_SOURCES = ['cli', 'api'] as const
-export const COMMAND_ENDS = ['exited', 'killed', 'timed_out', 'failed', 'lost'] as const
-export type CommandEnd = (typeof COMMAND_ENDS)[number]
-export const COMMAND_STATUSES = ['running', ...COMMAND_ENDS] as const
+export const FINAL_COMMAND_STATUSES = ['exited', 'killed', 'timed_out', 'failed', 'lost'] as const
+export type FinalCommandStatus = (typeof FINAL_COMMAND_STATUSES)[number]
+export const COMMAND_STATUSES = ['running', ...FINAL_COMMAND_STATUSES] as const
 export type CommandStatus = (typeof COMMAND_STATUSES)[number]
 
 export const commandActor = z.object({
@@ -30,9 +30,9 @@ export const command = z
     command: z
       .string()
       .nullable()
-      .meta({ description: `at most its first ${LIMITS.commandChars} characters` }),
+      .meta({ description: `at most the first ${LIMITS.commandChars} characters` }),
     commandTruncated: z.boolean(),
-    cwd: z.string().nullable().meta({ description: 'the one sent, or ~' }),
+    cwd: z.string().nullable().meta({ description: 'as requested; default: ~' }),
     status: z.enum(COMMAND_STATUSES),
     exitCode: z.int().nullable(),
     signal: z.string().nullable().meta({ description: 'without SIG, such as TERM' }),
@@ -40,49 +40,44 @@ export const command = z
     startedAt: timestamp,
     finishedAt: timestamp.nullable(),
     actor: commandActor,
-    stdoutBytes: z.int().meta({ description: 'the length of the stream, kept or not' }),
+    stdoutBytes: z.int().meta({ description: 'length of the stream, including bytes that are not stored' }),
     stderrBytes: z.int(),
-    stdoutTruncated: z.boolean().meta({ description: 'not all of it is kept' }),
+    stdoutTruncated: z.boolean().meta({ description: 'whether some bytes of the stream are not stored' }),
     stderrTruncated: z.boolean(),
     outputKept: z.boolean().meta({ description: 'false under zero data retention' }),
   })
   .meta({ id: 'Command' })
 export type Command = z.infer<typeof command>
 
-export const commandAnswer = z.object({ command })
+export const commandResponse = z.object({ command })
 export const commandList = z.object({
   commands: z.array(command),
-  nextBefore: z.string().nullable().meta({ description: 'for `before`; null on the last page' }),
+  nextBefore: z
+    .string()
+    .nullable()
+    .meta({ description: 'value of `before` for the next page; null on the last page' }),
 })
 export type CommandList = z.infer<typeof commandList>
 export const commandsDeleted = z.object({ deleted: z.int() })
 
 const page = LIMITS.commandPage
 export const commandListQuery = z.object({
-  limit: z.coerce
-    .number()
-    .int()
-    .min(page.min)
-    .max(page.max)
+  limit: queryIntegerBetween(page.min, page.max)
     .optional()
-    .meta({ description: `default ${page.default}` }),
-  before: z.string().min(1).max(200).optional().meta({ description: 'nextBefore of the page before' }),
+    .meta({ description: `default: ${page.default}` }),
+  before: z.string().min(1).max(200).optional().meta({ description: 'nextBefore of the previous page' }),
   mode: z.enum(COMMAND_MODES).optional(),
   status: z.enum(COMMAND_STATUSES).optional(),
 })
 export type CommandListQuery = z.infer<typeof commandListQuery>
 
 export const commandOutputQuery = z.object({
-  stream: z.enum(COMMAND_STREAMS).optional().meta({ description: 'default stdout' }),
-  offset: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(LIMITS.commandOutputBytes)
+  stream: z.enum(COMMAND_STREAMS).optional().meta({ description: 'default: stdout' }),
+  offset: queryOffset().optional().meta({ description: 'in bytes; default: 0' }),
+  limit: queryIntegerBetween(1, LIMITS.commandOutputBytes)
     .optional()
-    .meta({ description: `bytes; default ${LIMITS.commandOutputBytes}` }),
-  encoding: z.enum(['utf8', 'base64']).optional().meta({ description: 'default utf8' }),
+    .meta({ description: `in bytes; default: ${LIMITS.commandOutputBytes}` }),
+  encoding: z.enum(['utf8', 'base64']).optional().meta({ description: 'default: utf8' }),
 })
 export type CommandOutputQuery = z.infer<typeof commandOutputQuery>
 
@@ -90,24 +85,29 @@ export const commandOutput = z
   .object({
     stream: z.enum(COMMAND_STREAMS),
     encoding: z.enum(['utf8', 'base64']),
-    offset: z.int().meta({ description: 'of the first byte of data: the requested one plus skipped' }),
-    nextOffset: z.int(),
-    size: z.int().meta({ description: 'the length of the stream so far' }),
-    skipped: z.int().meta({ description: 'bytes from the requested offset on that are not kept' }),
+    offset: z
+      .int()
+      .meta({ description: 'offset of the first byte of `data`: the requested offset plus `skipped`' }),
+    nextOffset: z.int().meta({ description: 'value of `offset` for the next page' }),
+    size: z.int().meta({ description: 'length of the stream so far' }),
+    skipped: z.int().meta({ description: 'bytes after the requested offset that are not stored' }),
     data: z.string().meta({
       description:
-        'utf8 ends between characters: it may be up to 3 bytes over the limit to hold the last one whole',
+        'utf8 pages end between characters, and may exceed `limit` by up to 3 bytes for a whole last character',
     }),
     status: z.enum(COMMAND_STATUSES),
-    done: z.boolean().meta({ description: 'the command has ended and every byte was read' }),
+    done: z
+      .boolean()
+      .meta({ description: 'whether the command has exited and this page reaches the end of the stream' }),
   })
   .meta({ id: 'CommandOutput' })
 export type CommandOutput = z.infer<typeof commandOutput>
 
-/** The part of a command's text that is kept. Never half a surrogate pair. */
-export function keptText(text: string): { command: string; commandTruncated: boolean } {
+/** Truncates a command's text to the stored length without splitting a surrogate pair. */
+export function truncateCommand(text: string): { command: string; commandTruncated: boolean } {
   if (text.length <= LIMITS.commandChars) return { command: text, commandTruncated: false }
   const last = text.charCodeAt(LIMITS.commandChars - 1)
-  const cut = last >= 0xd800 && last <= 0xdbff ? LIMITS.commandChars - 1 : LIMITS.commandChars
-  return { command: text.slice(0, cut), commandTruncated: true }
+  const isHighSurrogate = last >= 0xd800 && last <= 0xdbff
+  const length = isHighSurrogate ? LIMITS.commandChars - 1 : LIMITS.commandChars
+  return { command: text.slice(0, length), commandTruncated: true }
 }

@@ -1,4 +1,4 @@
-// Shapes that several resources share.
+// Schemas that several resources share. Messages are predicates that start with "must": see validation-message.ts.
 import { z } from 'zod'
 
 export const timestamp = z.iso.datetime().meta({ description: 'RFC 3339, UTC' })
@@ -6,11 +6,33 @@ export const micros = z.int().meta({ description: 'micro-dollars: 1000000 is one
 
 export const controlError = z
   .looseObject({ error: z.string(), message: z.string().optional() })
-  .meta({ id: 'ControlError', description: 'A refusal of the control plane; codes are stable' })
+  .meta({ id: 'ControlError', description: 'Error response of the control plane. Codes are stable.' })
 
 export const edgeError = z
   .object({ ok: z.literal(false), error: z.looseObject({ code: z.string(), message: z.string() }) })
-  .meta({ id: 'EdgeError', description: 'A refusal of the edge; codes are stable' })
+  .meta({ id: 'EdgeError', description: 'Error response of the edge. Codes are stable.' })
 
-/** A shell variable's name. */
+/** The name of an environment variable. */
 export const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+export const ENV_NAME_RULE =
+  'must start with a letter or underscore and contain only letters, digits and underscores'
+
+const betweenRule = (min: number, max: number) => `must be an integer between ${min} and ${max}`
+
+/** A JSON integer. */
+export function integerBetween(min: number, max: number) {
+  const rule = betweenRule(min, max)
+  return z.int(rule).min(min, rule).max(max, rule)
+}
+
+/** An integer in a query, where every value is text. */
+export function queryIntegerBetween(min: number, max: number) {
+  const rule = betweenRule(min, max)
+  return z.coerce.number(rule).int(rule).min(min, rule).max(max, rule)
+}
+
+/** An integer from 0 on in a query, such as a byte offset. */
+export function queryOffset() {
+  const rule = 'must be a non-negative integer'
+  return z.coerce.number(rule).int(rule).min(0, rule).max(Number.MAX_SAFE_INTEGER, rule)
+}

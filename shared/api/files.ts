@@ -1,14 +1,14 @@
-// Files of a box (spec §4.15). The agent answers in these shapes; the edge passes them on.
+// Schemas of the file routes (spec §4.15). The agent's responses have the same schemas: the edge forwards them.
 import { z } from 'zod'
 
-/** Checked by the agent too: which code each kind of bad path gets is its business. */
+/** The agent checks the path itself and chooses the error code. */
 export const pathQuery = z.object({
-  path: z.string().meta({ description: 'absolute, or under the home directory when relative or ~/' }),
+  path: z.string().meta({ description: 'absolute; or relative to the home directory, optionally with ~/' }),
 })
 
 /** An octal file mode such as 644, 0755 or 0o600. */
 export const FILE_MODE = /^(0o?)?[0-7]{3,4}$/
-export const fileMode = z.string().regex(FILE_MODE, 'mode is an octal string such as 0644')
+export const fileMode = z.string().regex(FILE_MODE, 'must be an octal string such as 0644')
 export const parseFileMode = (mode: string): number => Number.parseInt(mode.replace(/^0o/, ''), 8)
 
 export const uploadQuery = pathQuery.extend({ mode: fileMode.optional() })
@@ -17,7 +17,7 @@ export const writeFileRequest = z
   .object({
     path: z.string(),
     content: z.string(),
-    encoding: z.enum(['utf8', 'base64']).optional().meta({ description: 'default utf8' }),
+    encoding: z.enum(['utf8', 'base64']).optional().meta({ description: 'default: utf8' }),
     mode: fileMode.optional(),
   })
   .meta({ id: 'WriteFile' })
@@ -27,7 +27,7 @@ export const fileRead = z
   .object({
     ok: z.literal(true),
     type: z.literal('file.read'),
-    path: z.string().meta({ description: 'the real path' }),
+    path: z.string().meta({ description: 'the real path, symbolic links resolved' }),
     encoding: z.enum(['utf8', 'base64']).meta({ description: 'base64 when the bytes are not valid UTF-8' }),
     size: z.int(),
     mode: z.string().meta({ description: 'octal, such as 0644' }),

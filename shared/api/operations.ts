@@ -1,4 +1,4 @@
-// What a long delete answers with, and can be asked about for 30 days (spec §2.5, §4.7).
+// Schema of operations, which report the progress of long deletes (spec §2.5, §4.7).
 import { z } from 'zod'
 import { timestamp } from './common.ts'
 
@@ -15,4 +15,4 @@ export const operation = z
   .meta({ id: 'Operation' })
 export type Operation = z.infer<typeof operation>
 
-export const operationAnswer = z.object({ operation })
+export const operationResponse = z.object({ operation })

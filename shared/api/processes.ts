@@ -1,11 +1,11 @@
-// Detached processes of a box and their output as a stream of events (spec §4.14). The agent answers in these shapes.
+// Schemas of detached processes and their output stream (spec §4.14), used by agent, coordinator and CLI.
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { LIMITS } from '../limits.ts'
-import { timestamp } from './common.ts'
+import { queryIntegerBetween, timestamp } from './common.ts'
 import { agentExecRequest } from './exec.ts'
 
-/** What the coordinator asks of the agent: it chooses the id, so that a start whose answer was lost can be repeated. */
+/** Start request to the agent. The coordinator chooses the id, so that a start whose response was lost can be repeated. */
 export const agentStartRequest = agentExecRequest.extend({
   detached: z.literal(true),
   processId: z.string().regex(/^p_[0-9a-f]{24}$/),
@@ -18,13 +18,13 @@ export const execStarted = z
     type: z.literal('exec.started'),
     processId: z.string(),
     pid: z.int(),
-    cwd: z.string().meta({ description: 'the one sent, or ~' }),
+    cwd: z.string().meta({ description: 'as requested, or ~' }),
     startedAt: timestamp,
-    logPath: z.string().meta({ description: 'of the file with its standard output, for GET /download' }),
+    logPath: z.string().meta({ description: 'path of the file with the standard output, for GET /download' }),
     commandId: z
       .string()
       .optional()
-      .meta({ description: 'equals processId; present when the run is recorded in the command history' }),
+      .meta({ description: 'equals processId; present when the command is recorded in the history' }),
   })
   .meta({ id: 'ExecStarted' })
 export type ExecStarted = z.infer<typeof execStarted>
@@ -34,7 +34,7 @@ const processFields = z.object({
   pid: z.int(),
   running: z.boolean(),
   lost: z.boolean().meta({
-    description: 'true when it ended with the box or its runner: how it ended is not known',
+    description: 'true when the box or the runner stopped: the exit status is unknown',
   }),
   exitCode: z.int().nullable(),
   signal: z.string().nullable(),
@@ -47,7 +47,7 @@ export const execList = z
   .meta({
     id: 'ExecList',
     description:
-      'newest first, at most 1000; of each command its first 2048 characters (all of it: one process)',
+      'Newest first, at most 1000. Each command is truncated to 2048 characters; GET /exec/{processId} returns all of it.',
   })
 export type ExecList = z.infer<typeof execList>
 export type ProcessFields = z.infer<typeof processFields>
@@ -58,9 +58,9 @@ export const execStatus = processFields
     type: z.literal('exec.status'),
     finishedAt: timestamp.nullable(),
     cwd: z.string(),
-    stdout: z.string().meta({ description: 'the last `tail` bytes as UTF-8' }),
+    stdout: z.string().meta({ description: 'the last `tail` bytes, as UTF-8' }),
     stderr: z.string(),
-    stdoutTruncated: z.boolean().meta({ description: 'there was more before' }),
+    stdoutTruncated: z.boolean().meta({ description: 'output before the tail was left out' }),
     stderrTruncated: z.boolean(),
   })
   .meta({ id: 'ExecStatus' })
@@ -75,20 +75,25 @@ export const execKilled = z
     signal: z
       .enum(['TERM', 'KILL'])
       .nullable()
-      .meta({ description: 'the strongest that was needed; null when it had ended before' }),
+      .meta({
+        description: 'the strongest signal that was needed; null when the process had already exited',
+      }),
   })
   .meta({ id: 'ExecKilled' })
 export type ExecKilled = z.infer<typeof execKilled>
 
-const { detachedTailBytes } = LIMITS
-
 export const statusQuery = z.object({
-  tail: z.coerce.number().int().min(0).max(detachedTailBytes.max).optional(),
+  tail: queryIntegerBetween(0, LIMITS.detachedTailBytes.max)
+    .optional()
+    .meta({ description: `bytes of each stream; default ${LIMITS.detachedTailBytes.default}` }),
 })
+
+/** Stream offsets have at most 15 digits, so that they are exact as JavaScript numbers. */
+export const MAX_STREAM_OFFSET = 10 ** 15 - 1
 
 const offset = z
   .string()
-  .regex(/^\d{1,15}$/, 'a number of bytes from 0 on')
+  .regex(/^\d{1,15}$/, 'must be a number of bytes')
   .transform(Number)
 export const streamQuery = z.object({
   stdoutOffset: offset.optional(),
@@ -100,53 +105,46 @@ export const streamQuery = z.object({
   encoding: z.enum(['utf8', 'base64']).optional().meta({ description: 'default utf8' }),
 })
 export type StreamQuery = z.infer<typeof streamQuery>
+export type StreamEncoding = NonNullable<StreamQuery['encoding']>
 
-/** Header `Last-Event-ID`: <stdout>:<stderr>; it wins over the query's offsets. */
-export const EVENT_ID = /^(\d{1,15}):(\d{1,15})$/
-
-/** A place in each of the two streams of a process, in bytes. */
+/** A reader's position in the two streams of a process, in bytes. */
 export type Offsets = { stdout: number; stderr: number }
 
-/** The id of the event after which its reader stands there. */
-export const eventId = ({ stdout, stderr }: Offsets): string => `${stdout}:${stderr}`
+/** The id of an event: the reader's position after it. Also the value of the header Last-Event-ID. */
+export const formatEventId = ({ stdout, stderr }: Offsets): string => `${stdout}:${stderr}`
 
 /** @throws ApiError invalid_request */
 export function parseEventId(text: string): Offsets {
-  const [, stdout, stderr] = EVENT_ID.exec(text) ?? []
+  const [, stdout, stderr] = /^(\d{1,15}):(\d{1,15})$/.exec(text) ?? []
   if (stdout === undefined || stderr === undefined)
-    throw new ApiError('invalid_request', 'Last-Event-ID is <stdout>:<stderr>, two numbers of bytes.')
+    throw new ApiError('invalid_request', 'Last-Event-ID must be <stdout>:<stderr>, two numbers of bytes.')
   return { stdout: Number(stdout), stderr: Number(stderr) }
 }
 
-/** The bytes of output in one event: 64 KiB as base64, without padding. */
+/** The most bytes of output in one event: 64 KiB as base64. */
 export const STREAM_CHUNK_BYTES = 48 * 1024
-/** The largest event: every byte of its output may need an escape of six. */
+/** The largest event: each byte of output may need a six-character JSON escape. */
 export const STREAM_EVENT_BYTES = 6 * STREAM_CHUNK_BYTES + 1024
 
-/** The data of each event of GET /exec/{processId}/stream; each event's id is <stdoutOffset>:<stderrOffset> after it. */
+type NamedOffsets = { stdoutOffset: number; stderrOffset: number }
+type Output = {
+  data: string
+  /** Of the first byte; counts bytes in both encodings. Larger than requested when the log's head was discarded. */
+  offset: number
+  nextOffset: number
+}
+
+/** The data of each event of GET /exec/{processId}/stream. */
 export type StreamEvents = {
-  attached: { processId: string; stdoutOffset: number; stderrOffset: number }
-  /** `offset` may be past the one asked for when the log's head is no longer kept. Bytes, also under utf8. */
-  stdout: { data: string; offset: number; nextOffset: number }
-  stderr: { data: string; offset: number; nextOffset: number }
+  attached: { processId: string } & NamedOffsets
+  stdout: Output
+  stderr: Output
   heartbeat: Record<string, never>
-  reconnect: { stdoutOffset: number; stderrOffset: number }
+  reconnect: NamedOffsets
   exit: {
     status: 'exited' | 'killed' | 'lost'
     exitCode: number | null
     signal: string | null
-    stdoutOffset: number
-    stderrOffset: number
-  }
+  } & NamedOffsets
   error: { code: string; message: string }
 }
-
-/** One of them as text/event-stream writes it. @param after where its reader stands then. @param data as JSON */
-export const eventText = (name: keyof StreamEvents, after: Offsets, data: string): string =>
-  `event: ${name}\nid: ${eventId(after)}\ndata: ${data}\n\n`
-
-/** As the data of an event names a place. */
-export const namedOffsets = ({ stdout, stderr }: Offsets): StreamEvents['reconnect'] => ({
-  stdoutOffset: stdout,
-  stderrOffset: stderr,
-})

@@ -1,13 +1,13 @@
-// What the agent tells without being asked: NDJSON on one long answer (GET /reports), acknowledged by sequence.
+// Schemas of the agent's reports: NDJSON on one long-lived response (GET /reports), acknowledged by sequence number.
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import { vitals } from './boxes.ts'
-import { COMMAND_ENDS, COMMAND_ID, COMMAND_STREAMS } from './commands.ts'
+import { COMMAND_ID, COMMAND_STREAMS, FINAL_COMMAND_STATUSES } from './commands.ts'
 
-/** Sent now or never: only the latest is worth anything, so it has no sequence and is not kept. */
+/** Has no sequence number and is not stored: only the latest heartbeat matters. */
 export const heartbeat = z.object({ type: z.literal('heartbeat'), at: z.int(), vitals })
 
-/** Each start of the agent's process: tells a reboot of the box from a crash of the agent. */
+/** Reported at each start of the agent's process. The boot id shows whether the box rebooted. */
 export const agentStarted = z.object({
   type: z.literal('agent.started'),
   at: z.int().meta({ description: 'milliseconds since the epoch, by the clock of the box' }),
@@ -17,24 +17,27 @@ export const agentStarted = z.object({
 })
 
 const commandId = z.string().regex(COMMAND_ID)
-/** Milliseconds since the epoch, by the clock of the box, within what RFC 3339 can say. */
+/** Milliseconds since the epoch, by the clock of the box. The maximum is the end of year 9999, the last of RFC 3339. */
 const instant = z.int().min(0).max(253_402_300_799_999)
 const bytes = z.int().min(0)
 
-/** The bytes of one command.output. */
+/** Maximum bytes of one command.output report. */
 export const OUTPUT_CHUNK_BYTES = 128 * 1024
 const base64 = (max: number) => z.string().max(Math.ceil(max / 3) * 4)
 
-/** A recorded command runs. Told again after the box lost its spool: it counts once. */
+/** A recorded command was started. May be reported again after the box lost its spool. */
 export const commandStarted = z.object({
   type: z.literal('command.started'),
   commandId,
-  receipt: z.string().max(2048).meta({ description: 'as it came with the request; says everything else' }),
+  claimsToken: z
+    .string()
+    .max(2048)
+    .meta({ description: 'from the request, unchanged; identifies the box, the actor and the request' }),
   command: z
     .string()
     .max(LIMITS.commandChars)
     .nullable()
-    .meta({ description: 'null when it is not to be kept' }),
+    .meta({ description: 'null: not stored (zero data retention)' }),
   commandTruncated: z.boolean(),
   cwd: z
     .string()
@@ -45,13 +48,11 @@ export const commandStarted = z.object({
     .min(0)
     .max(2 ** 31 - 1)
     .nullable()
-    .meta({ description: 'null when it could not be started' }),
+    .meta({ description: 'null: the command could not be started' }),
   startedAt: instant,
 })
 
-/**
- * Bytes of one stream from `offset` on. What comes again is skipped; what comes after a gap replaces what was before.
- */
+/** Bytes of one stream from `offset` on. Repeated bytes are ignored; bytes after a gap replace the bytes before it. */
 export const commandOutputReport = z.object({
   type: z.literal('command.output'),
   commandId,
@@ -60,18 +61,18 @@ export const commandOutputReport = z.object({
   data: base64(OUTPUT_CHUNK_BYTES),
 })
 
-/** The last word on a command, after all of its output; a short one's may ride along. */
+/** The final report of a command. May contain the last bytes of its output. */
 export const commandFinished = z.object({
   type: z.literal('command.finished'),
   commandId,
-  status: z.enum(COMMAND_ENDS),
+  status: z.enum(FINAL_COMMAND_STATUSES),
   exitCode: z.int().min(0).max(255).nullable(),
   signal: z
     .string()
     .regex(/^[A-Z0-9+-]{1,32}$/)
     .nullable(),
   finishedAt: instant.nullable(),
-  stdoutBytes: bytes.meta({ description: 'the length of the stream' }),
+  stdoutBytes: bytes.meta({ description: 'length of the stream' }),
   stderrBytes: bytes,
   stdout: base64(OUTPUT_CHUNK_BYTES / 2)
     .optional()
@@ -79,7 +80,7 @@ export const commandFinished = z.object({
   stderr: base64(OUTPUT_CHUNK_BYTES / 2).optional(),
 })
 
-/** Reports that must arrive: kept on the box's disk until acknowledged. New kinds go into this union. */
+/** Reports that are stored on the box's disk until acknowledged. */
 export const durableReport = z.discriminatedUnion('type', [
   agentStarted,
   commandStarted,
@@ -90,9 +91,9 @@ export type DurableReport = z.infer<typeof durableReport>
 export type CommandReport = Extract<DurableReport, { commandId: string }>
 
 /**
- * A line of the stream. `epoch` names the spool: a box whose state was lost starts a new one at 1, and the
- * store applies (box, epoch, seq) once. A report of a kind that the coordinator does not know (the box is newer)
- * is skipped: it is parsed by `durableReport` on its own.
+ * One line of the stream. `epoch` identifies the spool: an agent that lost its state starts a new one at sequence
+ * number 1. The store applies each (box, epoch, seq) once. `report` is parsed separately with `durableReport`, because
+ * a newer agent may send types that the coordinator does not know; those are skipped.
  */
 export const reportLine = z.discriminatedUnion('type', [
   heartbeat,
@@ -106,6 +107,6 @@ export const reportLine = z.discriminatedUnion('type', [
 export type Heartbeat = z.infer<typeof heartbeat>
 export type ReportLine = z.infer<typeof reportLine>
 
-/** POST /reports/ack: every report up to and including seq is committed. */
+/** POST /reports/ack: every report up to and including `seq` is committed. */
 export const reportAck = z.object({ epoch: z.string(), seq: z.int().min(0) })
 export type ReportAck = z.infer<typeof reportAck>

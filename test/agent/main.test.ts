@@ -1,4 +1,4 @@
-// The daemon as it is started on a box.
+// The agent as a process, as it is started on a box.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -7,14 +7,14 @@ import { connect } from 'node:http2'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { tempFolder } from '../support/temp-folder.ts'
-import { readAll, startTestCoordinator, until } from '../support/tunnel.ts'
+import { createTempDir } from '../support/temp-dir.ts'
+import { readAll, startTestCoordinator, waitUntil } from '../support/tunnel.ts'
 
 const MAIN = join(import.meta.dirname, '../../agent/main.ts')
 
-type Daemon = { child: ChildProcess; output(): string; exit: Promise<unknown[]> }
+type AgentProcess = { child: ChildProcess; output(): string; exit: Promise<unknown[]> }
 
-function start(t: Test, env: Record<string, string>): Daemon {
+function startAgentProcess(t: Test, env: Record<string, string>): AgentProcess {
   const child = spawn(process.execPath, [MAIN], {
     env: { PATH: process.env.PATH ?? '', ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -27,14 +27,18 @@ function start(t: Test, env: Record<string, string>): Daemon {
   return { child, output: () => output, exit: once(child, 'exit') }
 }
 
-async function newBox(t: Test, url: string, box = { boxId: randomUUID() as string, token: 'bxt_test' }) {
-  const folder = tempFolder(t, 'agent')
-  await writeFile(join(folder, 'token'), `${box.token}\n`, { mode: 0o600 })
-  return { BOXWOOD_URL: url, BOXWOOD_BOX: box.boxId, BOXWOOD_STATE: folder, BOXWOOD_HOME: folder }
+async function createBoxEnv(
+  t: Test,
+  url: string,
+  box = { boxId: randomUUID() as string, token: 'bxt_test' },
+) {
+  const stateDir = createTempDir(t, 'agent')
+  await writeFile(join(stateDir, 'token'), `${box.token}\n`, { mode: 0o600 })
+  return { BOXWOOD_URL: url, BOXWOOD_BOX: box.boxId, BOXWOOD_STATE: stateDir, BOXWOOD_HOME: stateDir }
 }
 
-t.test('what is missing or wrong in the configuration is said, all of it at once', async (t) => {
-  const { exit, output } = start(t, {
+t.test('prints every missing or invalid configuration variable and exits with 1', async (t) => {
+  const { exit, output } = startAgentProcess(t, {
     BOXWOOD_URL: 'ftp://x',
     BOXWOOD_BOX: 'x',
     BOXWOOD_RECONNECT_MAX_MS: '1',
@@ -51,7 +55,7 @@ t.test('what is missing or wrong in the configuration is said, all of it at once
     t.match(output(), name)
 })
 
-t.test('it connects, runs a command, tells of its start, and ends by itself on SIGTERM', async (t) => {
+t.test('connects, runs a command, reports its start, and exits on SIGTERM', async (t) => {
   const kinds: string[] = []
   const coordinator = await startTestCoordinator({
     ingest: {
@@ -61,7 +65,7 @@ t.test('it connects, runs a command, tells of its start, and ends by itself on S
   })
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
-  const { child, exit } = start(t, await newBox(t, coordinator.url, box))
+  const { child, exit } = startAgentProcess(t, await createBoxEnv(t, coordinator.url, box))
   const tunnel = await coordinator.tunnels.wait(box.boxId, 10_000)
   const { status, body } = await tunnel.request({
     method: 'POST',
@@ -71,7 +75,10 @@ t.test('it connects, runs a command, tells of its start, and ends by itself on S
   })
   t.equal(status, 200)
   t.match(JSON.parse((await readAll(body)).toString()), { exitCode: 0, stdout: 'hello\n' })
-  await until('both reports came', () => kinds.includes('heartbeat') && kinds.includes('agent.started'))
+  await waitUntil(
+    'both reports have arrived',
+    () => kinds.includes('heartbeat') && kinds.includes('agent.started'),
+  )
 
   const running = tunnel.request({
     method: 'POST',
@@ -79,35 +86,35 @@ t.test('it connects, runs a command, tells of its start, and ends by itself on S
     headers: { 'content-type': 'application/json' },
     body: Buffer.from('{"command":"sleep 300"}'),
   })
-  const lost = t.rejects(running, { code: 'box_unreachable' })
+  const rejected = t.rejects(running, { code: 'box_unreachable' })
   child.kill('SIGTERM')
-  await lost
+  await rejected
   t.same(await exit, [0, null])
 })
 
 t.test(
-  'a second agent on the same state folder says so and leaves; after kill -9 a new one starts',
+  'a second agent with the same state directory exits with an error; after kill -9 a new one starts',
   async (t) => {
-    const env = { ...(await newBox(t, 'http://127.0.0.1:1')), BOXWOOD_RECONNECT_MAX_MS: '100' }
-    const first = start(t, env)
-    await until('the first runs', () => first.output().includes('agent started'))
-    const second = start(t, env)
+    const env = { ...(await createBoxEnv(t, 'http://127.0.0.1:1')), BOXWOOD_RECONNECT_MAX_MS: '100' }
+    const first = startAgentProcess(t, env)
+    await waitUntil('the first agent runs', () => first.output().includes('agent started'))
+    const second = startAgentProcess(t, env)
     t.same(await second.exit, [1, null])
     t.match(second.output(), 'another agent is running')
     first.child.kill('SIGKILL')
     await first.exit
-    const third = start(t, env)
-    await until('the third runs', () => third.output().includes('agent started'))
+    const third = startAgentProcess(t, env)
+    await waitUntil('the third agent runs', () => third.output().includes('agent started'))
     third.child.kill('SIGTERM')
     t.same(await third.exit, [0, null])
   },
 )
 
-t.test('the app is served on a unix socket too, when asked', async (t) => {
-  const env = await newBox(t, 'http://127.0.0.1:1')
+t.test('serves the app on a unix socket when BOXWOOD_SOCKET is set', async (t) => {
+  const env = await createBoxEnv(t, 'http://127.0.0.1:1')
   const socket = join(env.BOXWOOD_STATE, 'app.sock')
-  const { child, output, exit } = start(t, { ...env, BOXWOOD_SOCKET: socket })
-  await until('it runs', () => output().includes('agent started'))
+  const { child, output, exit } = startAgentProcess(t, { ...env, BOXWOOD_SOCKET: socket })
+  await waitUntil('the agent runs', () => output().includes('agent started'))
   const session = connect('http://box', { createConnection: () => createConnection(socket) })
   t.after(() => session.destroy())
   const stream = session.request({ ':path': '/nothing' })

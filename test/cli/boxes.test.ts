@@ -1,4 +1,4 @@
-// The commands that make, show and move boxes: what a person reads, what a script gets, how they exit.
+// The commands create, ls, show, suspend, wake, rm and me: output, exit codes, retries and usage errors.
 import t from 'tap'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
@@ -6,27 +6,27 @@ import { runBox } from './run-box.ts'
 
 const fake = await startFakeCoordinator(t)
 const box = (...args: string[]) => runBox(fake.url, args)
+const boxJson = async (...args: string[]) => JSON.parse((await box(...args, '--json')).stdout)
 const COMMANDS = 'create ls show exec ps logs kill history output cp suspend wake rm me'.split(' ')
-const json = async (...args: string[]) => JSON.parse((await box(...args, '--json')).stdout)
 
-t.test('create waits until it runs: the name on stdout, what happens on stderr', async (t) => {
+t.test('create waits until the box runs; prints its name on stdout, its states on stderr', async (t) => {
   t.same(await box('create', '--name', 'fig', '--tier', 'pro'), {
     code: 0,
     stdout: 'fig\n',
     stderr: 'fig: requested\nfig: running\n',
   })
-  t.match(await box('create', '--name', 'fig'), { code: 1, stderr: /exists already\. \(name_taken\)/ })
+  t.match(await box('create', '--name', 'fig'), { code: 1, stderr: /\(name_taken\)/ })
 })
 
-t.test('create passes on every field', async (t) => {
-  let sent = ''
-  fake.answerNext('POST /api/v1/boxes', async (response, request) => {
-    for await (const chunk of request) sent += chunk
+t.test('create sends all options', async (t) => {
+  let body = ''
+  fake.handleNext('POST /api/v1/boxes', async (response, request) => {
+    for await (const chunk of request) body += chunk
     response.writeHead(202).end(JSON.stringify({ box: { ...fake.boxes[0], hostname: 'lime' } }))
   })
-  const fields = '--region us-east-1 --env A=1 --env B=2=3 --ttl 60 --auto-pause 30 --restricted --no-wait'
-  t.match(await box('create', ...fields.split(' ')), { code: 0, stdout: 'lime\n' })
-  t.same(JSON.parse(sent), {
+  const options = '--region us-east-1 --env A=1 --env B=2=3 --ttl 60 --auto-pause 30 --restricted --no-wait'
+  t.match(await box('create', ...options.split(' ')), { code: 0, stdout: 'lime\n' })
+  t.same(JSON.parse(body), {
     region: 'us-east-1',
     env: { A: '1', B: '2=3' },
     ttlMinutes: 60,
@@ -35,84 +35,141 @@ t.test('create passes on every field', async (t) => {
   })
 })
 
-t.test('create that cannot be made says why', async (t) => {
-  fake.answerNext('GET /api/v1/boxes/', (response) => {
-    const failed = { ...fake.boxes[0], hostname: 'kiwi', observedState: 'provision_failed' }
+t.test('create reports why provisioning failed', async (t) => {
+  fake.handleNext('GET /api/v1/boxes/', (response) => {
+    const box = { ...fake.boxes[0], hostname: 'kiwi', observedState: 'provision_failed' }
     const job = { op: 'create', step: 'make', attempt: 3, lastError: 'the disk is full', nextRetryAt: null }
-    response.end(JSON.stringify({ box: failed, job, events: [] }))
+    response.end(JSON.stringify({ box, job, events: [] }))
   })
   t.match(await box('create', '--name', 'kiwi'), {
     code: 1,
-    stderr: /could not be made: the disk is full.*box rm/,
+    stderr:
+      'box: Could not create kiwi: the disk is full. Delete it with `box rm kiwi` and create another.\n',
   })
   await box('rm', 'kiwi')
 })
 
 t.test('ls', async (t) => {
   const { code, stdout } = await box('ls')
-  const [head, row] = stdout.split('\n')
+  const [header, row] = stdout.split('\n')
   t.equal(code, 0)
-  t.match(head, /^NAME +STATE +ISOLATION +TIER +REGION +AGE$/)
+  t.match(header, /^NAME +STATE +ISOLATION +TIER +REGION +AGE$/)
   t.match(row, /^fig +running +bubblewrap +pro +us-west-2 +0s$/)
-  t.match(await json('ls'), { boxes: [{ hostname: 'fig' }] })
-  t.match(await json('ls', '--all'), { boxes: [{ hostname: 'kiwi', observedState: 'terminated' }, {}] })
+  t.match(await boxJson('ls'), { boxes: [{ hostname: 'fig' }] })
+  t.match(await boxJson('ls', '--all'), { boxes: [{ hostname: 'kiwi', observedState: 'terminated' }, {}] })
 })
 
-t.test('show tells names of variables, not their values, and no control characters', async (t) => {
+t.test('show prints the names of variables without their values, and no control characters', async (t) => {
   const { code, stdout } = await box('show', 'fig')
   t.equal(code, 0)
   t.match(stdout, /^variables +TOKEN$/m)
   t.match(stdout, /provisioning → running/)
   t.notMatch(stdout, /hush/)
   t.notOk(stdout.includes('\u001b'))
-  t.match(await json('show', fake.boxes.at(-1)?.id ?? ''), { box: { hostname: 'fig' }, events: [{}] })
+  t.match(await boxJson('show', fake.boxes.at(-1)?.id ?? ''), { box: { hostname: 'fig' }, events: [{}] })
+})
+
+t.test('show marks settings that are stored but not enforced', async (t) => {
+  fake.handleNext('GET /api/v1/boxes/', (response) => {
+    const settings = { autoPauseMin: 30, pauseAt: '2030-01-01T00:00:00.000Z', restricted: true }
+    const state = { desired: 'running', observed: 'running', connected: true, since: settings.pauseAt }
+    const box = { ...fake.boxes[0], ...settings }
+    response.end(JSON.stringify({ box, state, job: null, vitals: null, events: [], envVars: [] }))
+  })
+  const { stdout } = await box('show', 'fig')
+  t.match(stdout, /^suspend at +2030-01-01T00:00:00.000Z \(stored, not enforced yet\)$/m)
+  t.match(stdout, /^suspend when +idle for 30 minutes \(stored, not enforced yet\)$/m)
+  t.match(stdout, /^restricted +yes \(stored, not enforced yet\)$/m)
 })
 
 t.test('suspend and wake wait for the state', async (t) => {
   t.match(await box('suspend', 'fig'), { code: 0, stdout: '', stderr: /fig: suspended\n$/ })
-  t.match(await json('wake', 'fig'), { hostname: 'fig', observedState: 'running' })
+  t.match(await boxJson('wake', 'fig'), { hostname: 'fig', observedState: 'running' })
 })
 
-t.test('a suspended box and files', async (t) => {
-  fake.answerNext('GET /v1/box/fig/download', (response) => {
-    response.writeHead(409).end('{"ok":false,"error":{"code":"box_not_running","message":"It is not."}}')
+t.test('--no-wait prints the change in progress', async (t) => {
+  t.same(await box('suspend', 'fig', '--no-wait'), { code: 0, stdout: '', stderr: 'fig: suspending\n' })
+  t.same(await box('wake', 'fig', '--no-wait'), { code: 0, stdout: '', stderr: 'fig: running\n' })
+})
+
+t.test('cp from a suspended box names the command that starts it', async (t) => {
+  fake.handleNext('GET /v1/box/fig/download', (response) => {
+    response.writeHead(409).end('{"ok":false,"error":{"code":"box_not_running","message":"Not running."}}')
   })
-  t.match(await box('cp', 'fig:x', '.'), { code: 1, stderr: /box wake fig/ })
+  t.match(await box('cp', 'fig:x', '.'), {
+    code: 1,
+    stderr: 'box: Box fig is not running. Start it with `box wake fig`. (box_not_running)\n',
+  })
 })
 
 t.test('rm waits for the operation', async (t) => {
-  t.match(await json('rm', 'fig'), { box: { hostname: 'fig' }, operation: { status: 'completed' } })
-  t.match(await box('rm', 'fig'), { code: 5, stderr: /no box fig.*box ls/ })
+  t.match(await boxJson('rm', 'fig'), { box: { hostname: 'fig' }, operation: { status: 'completed' } })
+  t.match(await box('rm', 'fig'), {
+    code: 5,
+    stderr: "box: No such box: 'fig'. Run `box ls` to list boxes.\n",
+  })
   t.same(await box('rm', '-f', 'fig'), { code: 0, stdout: '', stderr: '' })
 })
 
 t.test('me', async (t) => {
   t.match(await box('whoami'), { code: 0, stdout: /^user +owner \(owner\)$/m })
-  t.match(await json('me'), { edge: { url: fake.url } })
+  t.match(await boxJson('me'), { edge: { url: fake.url } })
 })
 
-t.test('every request names the version of the command', async (t) => {
+t.test('every request carries the version of the command', async (t) => {
   t.ok(fake.requests.every(({ headers }) => /^\d+\.\d+\.\d+$/.test(String(headers[CLI_VERSION_HEADER]))))
 })
 
-t.test('a 429 is waited out, but not forever', async (t) => {
-  const busy = () =>
-    fake.answerNext('GET /api/v1/me', (response) => {
+t.test('retries after a 429, up to a limit', async (t) => {
+  const rateLimitNext = () =>
+    fake.handleNext('GET /api/v1/me', (response) => {
       response.writeHead(429, { 'retry-after': '0' }).end('{"error":"rate_limited","message":"Too many."}')
     })
-  busy()
+  rateLimitNext()
   t.match(await box('me'), { code: 0 })
-  for (let count = 0; count < 5; count++) busy()
+  for (let count = 0; count < 5; count++) rateLimitNext()
   t.match(await box('me'), { code: 1, stderr: /Too many\. \(rate_limited\)/ })
 })
 
-t.test('usage', async (t) => {
-  t.match(await box('paint'), { code: 2, stderr: /unknown command/ })
-  t.match(await box('create', '--ttl', 'long'), { code: 2, stderr: /whole number/ })
+t.test('a usage error has the same prefix as other errors, and names the help of the command', async (t) => {
+  t.match(await box('paint'), { code: 2, stderr: /^box: unknown command 'paint'\n.*See 'box --help'\.\n$/s })
+  t.same(await box('ls', '-o'), {
+    code: 2,
+    stdout: '',
+    stderr: "box: unknown option '-o'\nSee 'box ls --help'.\n",
+  })
   t.match(await box(), { code: 2, stderr: /Usage: box/ })
+})
+
+t.test('rejects an invalid number and names the option as typed', async (t) => {
+  const create = (...args: string[]) => box('create', ...args)
+  const ttl = 'box: --ttl must be an integer between 5 and 43200.\n'
+  t.same(await create('--ttl', 'long'), { code: 2, stdout: '', stderr: ttl })
+  t.same(await create('--ttl', '5.5'), { code: 2, stdout: '', stderr: ttl })
+  t.same(await create('--ttl', '4'), { code: 1, stdout: '', stderr: ttl })
+  t.same(await create('--ttl', '43201'), { code: 1, stdout: '', stderr: ttl })
+  t.match(await create('--auto-pause', '29'), {
+    code: 1,
+    stderr: 'box: --auto-pause must be an integer between 30 and 10080.\n',
+  })
+})
+
+t.test('rejects an invalid --env', async (t) => {
+  t.match(await box('create', '--env', '1=x'), {
+    code: 2,
+    stderr: 'box: --env must be NAME=VALUE or NAME.\n',
+  })
+  t.match(await box('create', '--env', 'BOXWOOD_UNSET'), {
+    code: 2,
+    stderr: 'box: BOXWOOD_UNSET is not set in this environment. Use --env BOXWOOD_UNSET=VALUE.\n',
+  })
+})
+
+t.test('the help of every command has examples', async (t) => {
   for (const command of COMMANDS) {
     const { code, stdout } = await box(command, '--help')
     t.equal(code, 0)
-    t.match(stdout, /Examples?:\n +\S*box /i, `${command} --help teaches by example`)
+    t.match(stdout, /-h, --help +show help\n/, command)
+    t.match(stdout, /Examples?:\n +\S*box /i, command)
   }
 })

@@ -1,4 +1,4 @@
-// A coordinator as the box command sees one, over real HTTP: boxes in memory, each a folder and a shell here.
+// A fake coordinator for tests of the box command, over real HTTP: boxes in memory, each a directory on this machine.
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -12,132 +12,137 @@ import type { Test } from 'tap'
 import { type Box, box as boxSchema, createBox } from '../../shared/api/boxes.ts'
 import { execRequest } from '../../shared/api/exec.ts'
 import { ApiError, controlErrorBody, edgeErrorBody } from '../../shared/errors.ts'
-import { tempFolder } from '../support/temp-folder.ts'
-import { runHere } from './fake-exec.ts'
+import { createTempDir } from '../support/temp-dir.ts'
+import { runLocally } from './fake-exec.ts'
 
 export const KEY = 'dcp_0123456789abcdef0123456789abcdef0123456789abcdef'
 
 export type FakeCoordinator = {
   url: string
   /** The home directory of a box. */
-  home(name: string): string
+  getHome(boxName: string): string
   boxes: Box[]
-  /** `METHOD /path` with the headers, as they came. */
+  /** All requests received: `METHOD /path` and the headers. */
   requests: { line: string; headers: IncomingMessage['headers'] }[]
-  /** Answers the next requests whose line begins so in place of the real answer, in this order. */
-  answerNext(line: string, answer: (response: ServerResponse, request: IncomingMessage) => void): void
+  /**
+   * Handles the next request whose line starts with `linePrefix` in place of its route. Several calls with the same
+   * prefix apply in order.
+   */
+  handleNext(linePrefix: string, handler: OneTimeHandler): void
   addBox(name: string): Promise<Box>
-  /** More routes, as regular expressions of `METHOD /path`. */
-  serve(routes: [RegExp, Handler][]): void
-  /** Nothing listens until the promise settles that `meanwhile` returns. */
-  down(meanwhile: () => Promise<void>): Promise<void>
+  /** Adds routes: regular expressions of `METHOD /path`. */
+  addRoutes(routes: [RegExp, Handler][]): void
+  /** Stops listening, waits for `action`, and listens again on the same port. */
+  stopDuring(action: () => Promise<void>): Promise<void>
 }
 
 export type Handler = (request: IncomingMessage, response: ServerResponse, match: string[]) => Promise<void>
+export type OneTimeHandler = (response: ServerResponse, request: IncomingMessage) => void
 
 export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
-  const homes = tempFolder(t, 'homes')
+  const homesDir = createTempDir(t, 'homes')
   const boxes: Box[] = []
   const requests: FakeCoordinator['requests'] = []
-  const planned: [string, (response: ServerResponse, request: IncomingMessage) => void][] = []
-  const home = (name: string) => join(homes, name)
+  const oneTimeHandlers: { linePrefix: string; handler: OneTimeHandler }[] = []
+  const getHome = (boxName: string) => join(homesDir, boxName)
 
   async function addBox(name: string, fields: Partial<Box> = {}): Promise<Box> {
-    await mkdir(home(name))
+    await mkdir(getHome(name))
     const box = boxSchema.parse({ ...NEW_BOX, id: randomUUID(), hostname: name, ...fields })
     boxes.unshift(box)
     return box
   }
-  const find = (name: string): Box => {
-    const box = boxes.find((box) => box.id === name || box.hostname === name)
+  const findBox = (nameOrId: string): Box => {
+    const box = boxes.find((box) => box.id === nameOrId || box.hostname === nameOrId)
     if (box === undefined) throw new ApiError('not_found')
     return box
   }
-  /** What was asked for comes true at the next look. */
-  const settle = (box: Box) => {
-    const next = box.desiredState
-    box.observedState = next
+  /** A state change takes effect after the box has been read once. */
+  const applyDesiredState = (box: Box) => {
+    const { desiredState } = box
+    box.observedState = desiredState
   }
 
   const routes: [RegExp, Handler][] = [
-    [/^GET \/api\/v1\/me$/, async (_, response) => json(response, { ...ACCOUNT, boxes, edge: { url } })],
+    [/^GET \/api\/v1\/me$/, async (_, response) => sendJson(response, { ...ACCOUNT, boxes, edge: { url } })],
     [
       /^GET \/api\/v1\/boxes(\?live=1)?$/,
       async (_, response, [, live]) =>
-        json(response, { boxes: boxes.filter((box) => !live || box.observedState !== 'terminated') }),
+        sendJson(response, { boxes: boxes.filter((box) => !live || box.observedState !== 'terminated') }),
     ],
     [
       /^POST \/api\/v1\/boxes$/,
       async (request, response) => {
-        const { name = 'plum', tier = 'lite' } = createBox.parse(JSON.parse(await text(request)))
+        const { name = 'plum', tier = 'lite' } = createBox.parse(JSON.parse(await readText(request)))
         if (boxes.some((box) => box.hostname === name)) throw new ApiError('name_taken')
-        json(response, { box: await addBox(name, { tier, observedState: 'requested' }) }, 202)
+        sendJson(response, { box: await addBox(name, { tier, observedState: 'requested' }) }, 202)
       },
     ],
     [
       /^GET \/api\/v1\/boxes\/([^/]+)$/,
       async (_, response, [, id = '']) => {
-        const box = find(id)
-        json(response, { ...DETAIL, box, state: { ...DETAIL.state, observed: box.observedState } })
-        settle(box)
+        const box = findBox(id)
+        sendJson(response, { ...DETAIL, box, state: { ...DETAIL.state, observed: box.observedState } })
+        applyDesiredState(box)
       },
     ],
     [
       /^POST \/api\/v1\/boxes\/([^/]+)\/(wake|suspend)$/,
-      async (_, response, [, id = '', verb]) => {
-        const box = find(id)
-        box.desiredState = verb === 'wake' ? 'running' : 'suspended'
-        json(response, { box }, 202)
+      async (_, response, [, id = '', action]) => {
+        const box = findBox(id)
+        box.desiredState = action === 'wake' ? 'running' : 'suspended'
+        sendJson(response, { box }, 202)
       },
     ],
     [
       /^DELETE \/api\/v1\/boxes\/([^/]+)$/,
       async (_, response, [, id = '']) => {
-        const box = find(id)
+        const box = findBox(id)
         box.desiredState = box.observedState = 'terminated'
-        json(response, { box, operation: operationOf(box, 'pending') }, 202)
+        sendJson(response, { box, operation: createOperation(box, 'pending') }, 202)
       },
     ],
     [
       /^GET \/api\/v1\/operations\/dop_(.+)$/,
-      async (_, response, [, id = '']) => json(response, { operation: operationOf(find(id), 'completed') }),
+      async (_, response, [, id = '']) =>
+        sendJson(response, { operation: createOperation(findBox(id), 'completed') }),
     ],
     [
       /^POST \/v1\/box\/([^/]+)\/exec$/,
       async (request, response, [, name = '']) => {
-        const { hostname } = find(name)
-        json(
-          response,
-          await runHere(execRequest.parse(JSON.parse(await text(request))), home(hostname), response),
-        )
+        const { hostname } = findBox(name)
+        const body = execRequest.parse(JSON.parse(await readText(request)))
+        sendJson(response, await runLocally(body, getHome(hostname), response))
       },
     ],
     [
       /^PUT \/v1\/box\/([^/]+)\/upload\?(.*)$/,
       async (request, response, [, name = '', query]) => {
         const { path, mode } = Object.fromEntries(new URLSearchParams(query))
-        const real = resolve(home(find(name).hostname), path ?? '')
-        if ((await stat(real).catch(() => null))?.isDirectory()) throw new ApiError('invalid_path')
-        if (!(await stat(dirname(real)).catch(() => null))) throw new ApiError('not_found', 'No such folder.')
-        await pipeline(request, createWriteStream(real, { mode: Number.parseInt(mode ?? '644', 8) }))
-        json(response, { ok: true, type: 'file.uploaded', path: real, size: (await stat(real)).size })
+        const realPath = resolve(getHome(findBox(name).hostname), path ?? '')
+        if ((await stat(realPath).catch(() => null))?.isDirectory()) throw new ApiError('invalid_path')
+        if (!(await stat(dirname(realPath)).catch(() => null)))
+          throw new ApiError('not_found', 'No such directory.')
+        await pipeline(request, createWriteStream(realPath, { mode: Number.parseInt(mode ?? '644', 8) }))
+        const { size } = await stat(realPath)
+        sendJson(response, { ok: true, type: 'file.uploaded', path: realPath, size })
       },
     ],
     [
       /^GET \/v1\/box\/([^/]+)\/download\?(.*)$/,
       async (_, response, [, name = '', query]) => {
         const path = new URLSearchParams(query).get('path')?.replace(/^~\/?/, '') ?? ''
-        const real = resolve(home(find(name).hostname), path)
-        const facts = await stat(real).catch(() => null)
-        if (facts === null) throw new ApiError('not_found', `${path}: no such file or directory.`)
-        response.setHeader('x-service-path', encodeURI(real))
-        if (facts.isDirectory()) {
+        const realPath = resolve(getHome(findBox(name).hostname), path)
+        const stats = await stat(realPath).catch(() => null)
+        if (stats === null) throw new ApiError('not_found', `${path}: no such file or directory.`)
+        response.setHeader('x-service-path', encodeURI(realPath))
+        if (stats.isDirectory()) {
           response.setHeader('x-service-content', 'directory')
-          const tar = spawn('tar', ['-C', dirname(real), '-c', basename(real)])
+          const tar = spawn('tar', ['-C', dirname(realPath), '-c', basename(realPath)])
           await pipeline(tar.stdout, response)
         } else {
-          response.setHeader('content-length', facts.size)
-          await pipeline(createReadStream(real), response)
+          response.setHeader('content-length', stats.size)
+          await pipeline(createReadStream(realPath), response)
         }
       },
     ],
@@ -148,8 +153,8 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
     requests.push({ line, headers: request.headers })
     const isEdge = line.includes(' /v1/')
     try {
-      const plan = planned.findIndex(([begin]) => line.startsWith(begin))
-      if (plan >= 0) return planned.splice(plan, 1)[0]?.[1](response, request)
+      const index = oneTimeHandlers.findIndex(({ linePrefix }) => line.startsWith(linePrefix))
+      if (index >= 0) return oneTimeHandlers.splice(index, 1)[0]?.handler(response, request)
       if (request.headers.authorization !== `Bearer ${KEY}`) throw new ApiError('unauthorized')
       for (const [pattern, handler] of routes) {
         const match = pattern.exec(line)
@@ -157,9 +162,9 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
       }
       throw new ApiError('not_found')
     } catch (error) {
-      const refusal = error instanceof ApiError ? error : new ApiError('internal_error', String(error))
-      if (!response.headersSent)
-        json(response, isEdge ? edgeErrorBody(refusal) : controlErrorBody(refusal), refusal.status)
+      const apiError = error instanceof ApiError ? error : new ApiError('internal_error', String(error))
+      const body = isEdge ? edgeErrorBody(apiError) : controlErrorBody(apiError)
+      if (!response.headersSent) sendJson(response, body, apiError.status)
     }
   })
   server.listen(0, '127.0.0.1')
@@ -172,35 +177,36 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
   const url = `http://127.0.0.1:${port}`
   return {
     url,
-    home,
+    getHome,
     boxes,
     requests,
     addBox,
-    answerNext: (line, answer) => void planned.push([line, answer]),
-    serve: (more) => void routes.push(...more),
-    async down(meanwhile) {
+    handleNext: (linePrefix, handler) => void oneTimeHandlers.push({ linePrefix, handler }),
+    addRoutes: (more) => void routes.push(...more),
+    async stopDuring(action) {
       const closed = once(server, 'close')
       server.close()
       server.closeAllConnections()
       await closed
-      await meanwhile()
+      await action()
       server.listen(port, '127.0.0.1')
       await once(server, 'listening')
     },
   }
 }
 
-export function json(response: ServerResponse, body: unknown, status = 200): void {
+export function sendJson(response: ServerResponse, body: unknown, status = 200): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
-async function text(request: IncomingMessage): Promise<string> {
+async function readText(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk)
   return Buffer.concat(chunks).toString()
 }
 
-const NOW = '2030-01-01T00:00:00.000Z'
+/** In the future: its age is always 0s. */
+const CREATED_AT = '2030-01-01T00:00:00.000Z'
 
 const NEW_BOX = {
   tier: 'lite',
@@ -219,12 +225,18 @@ const NEW_BOX = {
   ownerUserId: 'usr_1',
   quietHoursExempt: false,
   isolation: { level: 'bubblewrap', limits: [] },
-  createdAt: NOW,
-  updatedAt: NOW,
+  createdAt: CREATED_AT,
+  updatedAt: CREATED_AT,
 }
 
 const DETAIL = {
-  state: { desired: 'running', observed: 'running', connected: true, since: NOW, lastHeartbeatAt: NOW },
+  state: {
+    desired: 'running',
+    observed: 'running',
+    connected: true,
+    since: CREATED_AT,
+    lastHeartbeatAt: CREATED_AT,
+  },
   vitals: null,
   events: [
     {
@@ -233,7 +245,7 @@ const DETAIL = {
       toState: 'running',
       reason: 'agent\u001b[2J',
       actor: 'system',
-      at: NOW,
+      at: CREATED_AT,
     },
   ],
   job: null,
@@ -251,12 +263,12 @@ const ACCOUNT = {
   box: null,
 }
 
-const operationOf = (box: Box, status: string) => ({
+const createOperation = (box: Box, status: string) => ({
   id: `dop_${box.id}`,
   kind: 'box_delete',
   targetId: box.id,
   status,
-  requestedAt: NOW,
+  requestedAt: CREATED_AT,
   completedAt: null,
   error: null,
 })

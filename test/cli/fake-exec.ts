@@ -1,27 +1,26 @@
-// A synchronous command of a fake box: a shell on this machine.
+// Runs the synchronous command of a fake box in a shell on this machine.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { resolve } from 'node:path'
 import type { ExecRequest } from '../../shared/api/exec.ts'
 
-/** Ended with the request, as on a box. */
-export async function runHere(request: ExecRequest, home: string, response: ServerResponse) {
-  const now = new Date().toISOString()
-  const cwd = resolve(home, request.cwd ?? '')
+/** As on a box, kills the command when the client disconnects. */
+export async function runLocally(request: ExecRequest, homeDir: string, response: ServerResponse) {
+  const startedAt = new Date().toISOString()
   const child = spawn('sh', ['-c', request.command], {
-    cwd,
-    env: { ...process.env, HOME: home, ...request.env },
+    cwd: resolve(homeDir, request.cwd ?? ''),
+    env: { ...process.env, HOME: homeDir, ...request.env },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
-  const end = () => child.pid !== undefined && child.exitCode === null && process.kill(-child.pid, 'SIGKILL')
-  response.once('close', end)
+  const kill = () => child.pid !== undefined && child.exitCode === null && process.kill(-child.pid, 'SIGKILL')
+  response.once('close', kill)
   let timedOut = false
   const timer = setTimeout(
     () => {
       timedOut = true
-      end()
+      kill()
     },
     (request.timeoutSeconds ?? 30) * 1000,
   )
@@ -34,7 +33,7 @@ export async function runHere(request: ExecRequest, home: string, response: Serv
   })
   const [exitCode, signal] = (await once(child, 'close')) as [number | null, string | null]
   clearTimeout(timer)
-  response.off('close', end)
+  response.off('close', kill)
   return {
     ok: true,
     type: 'exec.result',
@@ -44,8 +43,8 @@ export async function runHere(request: ExecRequest, home: string, response: Serv
     stdoutTruncated: false,
     stderrTruncated: false,
     timedOut,
-    startedAt: now,
-    finishedAt: now,
+    startedAt,
+    finishedAt: startedAt,
     cwd: request.cwd ?? '~',
   }
 }

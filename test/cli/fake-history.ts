@@ -1,12 +1,12 @@
-// The command history of the boxes of a fake coordinator: records in memory, output in pages.
+// The command history of a fake coordinator: records in memory, output in pages.
 import { type Command, type CommandOutput, command as commandSchema } from '../../shared/api/commands.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { type FakeCoordinator, json } from './fake-coordinator.ts'
+import { type FakeCoordinator, sendJson } from './fake-coordinator.ts'
 
 export type FakeRecord = Command & {
   output: Buffer
-  /** The first byte that is still kept. */
-  kept: number
+  /** The offset of the first byte that is not discarded. */
+  firstStoredByte: number
 }
 
 export type FakeHistory = {
@@ -14,82 +14,85 @@ export type FakeHistory = {
   add(fields: Partial<FakeRecord>): FakeRecord
 }
 
-/** Bytes of a page, however many were asked for. */
-const PAGE = 1000
+/** Bytes of a page, whatever limit was requested. */
+const PAGE_BYTES = 1000
 
-/** One box's records are every box's; stderr is stdout backwards. */
-export function fakeHistory(fake: FakeCoordinator): FakeHistory {
+/** All boxes share the same records. The stderr of a command is its stdout reversed. */
+export function addFakeHistory(fake: FakeCoordinator): FakeHistory {
   const records: FakeRecord[] = []
-  const find = (id: string): FakeRecord => {
-    const found = records.find((record) => record.id === id)
-    if (found === undefined) throw new ApiError('not_found')
-    return found
+  const findRecord = (id: string): FakeRecord => {
+    const record = records.find((record) => record.id === id)
+    if (record === undefined) throw new ApiError('not_found')
+    return record
   }
-  fake.serve([
+  fake.addRoutes([
     [
       /^GET \/api\/v1\/boxes\/[^/]+\/commands(?:\?(.*))?$/,
       async (_, response, [, query]) => {
         const { limit = '50', before, mode, status } = Object.fromEntries(new URLSearchParams(query))
-        const all = records.filter(
+        const matches = records.filter(
           (record) => (!mode || record.mode === mode) && (!status || record.status === status),
         )
-        const from = before === undefined ? 0 : all.findIndex(({ id }) => id === before) + 1
-        const commands = all.slice(from, from + Number(limit))
-        const isLast = from + commands.length === all.length
-        json(response, { commands, nextBefore: isLast ? null : (commands.at(-1)?.id ?? null) })
+        const start = before === undefined ? 0 : matches.findIndex(({ id }) => id === before) + 1
+        const commands = matches.slice(start, start + Number(limit))
+        const isLast = start + commands.length === matches.length
+        sendJson(response, { commands, nextBefore: isLast ? null : (commands.at(-1)?.id ?? null) })
       },
     ],
     [
       /^GET \/api\/v1\/boxes\/[^/]+\/commands\/([^/]+)$/,
-      async (_, response, [, id = '']) => json(response, { command: find(id) }),
+      async (_, response, [, id = '']) => sendJson(response, { command: findRecord(id) }),
     ],
     [
       /^GET \/api\/v1\/boxes\/[^/]+\/commands\/([^/]+)\/output\?(.*)$/,
-      async (_, response, [, id = '', query]) => json(response, pageOf(find(id), new URLSearchParams(query))),
+      async (_, response, [, id = '', query]) =>
+        sendJson(response, getPage(findRecord(id), new URLSearchParams(query))),
     ],
     [
       /^DELETE \/api\/v1\/boxes\/[^/]+\/commands\/([^/]+)$/,
       async (_, response, [, id = '']) => {
-        records.splice(records.indexOf(find(id)), 1)
+        records.splice(records.indexOf(findRecord(id)), 1)
         response.writeHead(204).end()
       },
     ],
     [
       /^DELETE \/api\/v1\/boxes\/[^/]+\/commands$/,
-      async (_, response) => json(response, { deleted: records.splice(0).length }),
+      async (_, response) => sendJson(response, { deleted: records.splice(0).length }),
     ],
   ])
   return {
     records,
     add(fields) {
       const id = `p_${String(records.length).padStart(24, '0')}`
-      const record = { ...NEW, id, ...fields }
-      records.unshift({ ...commandSchema.parse(record), output: record.output, kept: record.kept })
+      const record = { ...NEW_RECORD, id, ...fields }
+      const { output, firstStoredByte } = record
+      records.unshift({ ...commandSchema.parse(record), output, firstStoredByte })
       return record
     },
   }
 }
 
-function pageOf({ output, kept, status }: FakeRecord, query: URLSearchParams): CommandOutput {
-  const asked = Number(query.get('offset'))
-  const bytes = query.get('stream') === 'stderr' ? Buffer.from(output).reverse() : output
-  const offset = Math.max(asked, kept)
-  const data = bytes.subarray(offset, offset + PAGE)
+function getPage({ output, firstStoredByte, status }: FakeRecord, query: URLSearchParams): CommandOutput {
+  const requestedOffset = Number(query.get('offset'))
+  const stream = query.get('stream') === 'stderr' ? 'stderr' : 'stdout'
+  const bytes = stream === 'stderr' ? Buffer.from(output).reverse() : output
+  const offset = Math.max(requestedOffset, firstStoredByte)
+  const data = bytes.subarray(offset, offset + PAGE_BYTES)
   const nextOffset = offset + data.length
   return {
-    stream: query.get('stream') === 'stderr' ? 'stderr' : 'stdout',
+    stream,
     encoding: 'base64',
     offset,
     nextOffset,
     size: bytes.length,
-    skipped: offset - asked,
+    skipped: offset - requestedOffset,
     data: data.toString('base64'),
     status,
     done: status !== 'running' && nextOffset === bytes.length,
   }
 }
 
-const NEW: FakeRecord = {
+const NEW_RECORD: FakeRecord = {
   id: '',
   boxId: '00000000-0000-4000-8000-000000000000',
   mode: 'sync',
@@ -110,5 +113,5 @@ const NEW: FakeRecord = {
   stderrTruncated: false,
   outputKept: true,
   output: Buffer.alloc(0),
-  kept: 0,
+  firstStoredByte: 0,
 }

@@ -1,70 +1,83 @@
-// Detached processes as the edge of a fake coordinator shows them, with streams that misbehave as they are told to.
+// Detached processes of a fake coordinator, with event streams that fail in configurable ways.
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ExecStarted, parseEventId, type StreamEvents } from '../../shared/api/processes.ts'
 import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
-import { type FakeCoordinator, json } from './fake-coordinator.ts'
+import { type FakeCoordinator, type OneTimeHandler, sendJson } from './fake-coordinator.ts'
 import { createRandom } from './random.ts'
 
 type Offsets = { stdout: number; stderr: number }
 
-/** What one connection of a stream does. The bytes are those of the answer's body. */
+/** How one connection of a stream fails. */
 export type Fault =
-  | { kind: 'refusal'; code: ConstructorParameters<typeof ApiError>[0]; headers?: Record<string, string> }
-  | { kind: 'proxy' }
+  | {
+      kind: 'error_response'
+      code: ConstructorParameters<typeof ApiError>[0]
+      headers?: Record<string, string>
+    }
+  | { kind: 'bad_gateway' }
   | { kind: 'reset' }
-  | Break
+  | StreamFault
 
-type Break = { kind: 'cut' | 'end' | 'reconnect' | 'error'; afterBytes: number; backBytes?: number }
+/**
+ * A failure after `afterBytes` bytes of the response body: `disconnect` and `end` send a partial event first.
+ * `rewindBytes`: the stream starts this far before the requested position.
+ */
+type StreamFault = {
+  kind: 'disconnect' | 'end' | 'reconnect' | 'error'
+  afterBytes: number
+  rewindBytes?: number
+}
 
 export type FakeProcess = {
   id: string
   command: string
   stdout: Buffer
   stderr: Buffer
-  /** The first byte that is still kept. */
-  kept: Offsets
-  end: Pick<StreamEvents['exit'], 'status' | 'exitCode' | 'signal'> | null
-  /** Asked at each connection, the first of which is 0. */
-  fault(connection: number): Fault | null
+  /** The offset of the first byte that is not discarded. */
+  firstStoredByte: Offsets
+  /** null while it is running. */
+  exit: Pick<StreamEvents['exit'], 'status' | 'exitCode' | 'signal'> | null
+  /** Called for each connection; the first one is 0. */
+  getFault(connection: number): Fault | null
   connections: number
-  /** Bytes of streams that went out. */
-  sent: number
+  /** Bytes of event streams that have been sent. */
+  bytesSent: number
 }
 
 export type FakeProcesses = {
   add(fields?: Partial<FakeProcess>): FakeProcess
 }
 
-const NOW = '2030-01-01T00:00:00.000Z'
+const STARTED_AT = '2030-01-01T00:00:00.000Z'
 
-/** One box's processes are every box's. */
-export function fakeProcesses(fake: FakeCoordinator): FakeProcesses {
+/** The processes are those of the box fig. */
+export function addFakeProcesses(fake: FakeCoordinator): FakeProcesses {
   const processes: FakeProcess[] = []
-  const find = (id: string): FakeProcess => {
-    const found = processes.find((process) => process.id === id)
-    if (found === undefined) throw new ApiError('not_found')
-    return found
+  const findProcess = (id: string): FakeProcess => {
+    const process = processes.find((process) => process.id === id)
+    if (process === undefined) throw new ApiError('not_found')
+    return process
   }
   const add: FakeProcesses['add'] = (fields) => {
-    const process = { ...NEW, id: `p_${randomBytes(12).toString('hex')}`, ...fields }
+    const process = { ...NEW_PROCESS, id: `p_${randomBytes(12).toString('hex')}`, ...fields }
     processes.unshift(process)
     return process
   }
-  fake.serve([
+  fake.addRoutes([
     [
       /^GET \/v1\/box\/fig\/exec$/,
       async (_, response) =>
-        json(response, { ok: true, type: 'exec.list', processes: processes.map(fieldsOf) }),
+        sendJson(response, { ok: true, type: 'exec.list', processes: processes.map(toProcessFields) }),
     ],
     [
       /^DELETE \/v1\/box\/fig\/exec\/([^/]+)$/,
       async (_, response, [, id = '']) => {
-        const process = find(id)
-        const wasRunning = process.end === null
+        const process = findProcess(id)
+        const wasRunning = process.exit === null
         const signal = process.command.startsWith('trap') ? 'KILL' : 'TERM'
-        process.end ??= { status: 'killed', exitCode: null, signal }
-        json(response, {
+        process.exit ??= { status: 'killed', exitCode: null, signal }
+        sendJson(response, {
           ok: true,
           type: 'exec.killed',
           processId: id,
@@ -75,143 +88,154 @@ export function fakeProcesses(fake: FakeCoordinator): FakeProcesses {
     ],
     [
       /^GET \/v1\/box\/fig\/exec\/([^/]+)\/stream\?encoding=base64$/,
-      async (request, response, [, id = '']) => stream(find(id), request, response),
+      async (request, response, [, id = '']) => handleStream(findProcess(id), request, response),
     ],
   ])
   return { add }
 }
 
-/** For FakeCoordinator.answerNext: a detached start. */
-export const startedAs =
-  (processId: string, seen: (request: unknown) => void) =>
-  async (response: ServerResponse, request: IncomingMessage): Promise<void> => {
+/** A handler for FakeCoordinator.handleNext: the response to a detached start. */
+export const createStartedHandler =
+  (processId: string, onRequest: (body: unknown) => void): OneTimeHandler =>
+  async (response, request) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
-    seen(JSON.parse(Buffer.concat(chunks).toString()))
-    const answer: ExecStarted = {
+    onRequest(JSON.parse(Buffer.concat(chunks).toString()))
+    const body: ExecStarted = {
       ok: true,
       type: 'exec.started',
       processId,
       pid: 7,
       cwd: '~',
-      startedAt: NOW,
+      startedAt: STARTED_AT,
       logPath: '/home/user/.log',
     }
-    json(response, answer)
+    sendJson(response, body)
   }
 
-const NEW: FakeProcess = {
+const NEW_PROCESS: FakeProcess = {
   id: '',
   command: 'make world',
   stdout: Buffer.alloc(0),
   stderr: Buffer.alloc(0),
-  kept: { stdout: 0, stderr: 0 },
-  end: { status: 'exited', exitCode: 0, signal: null },
-  fault: () => null,
+  firstStoredByte: { stdout: 0, stderr: 0 },
+  exit: { status: 'exited', exitCode: 0, signal: null },
+  getFault: () => null,
   connections: 0,
-  sent: 0,
+  bytesSent: 0,
 }
 
-const fieldsOf = ({ id, command, end }: FakeProcess) => ({
+const toProcessFields = ({ id, command, exit }: FakeProcess) => ({
   processId: id,
   pid: 7,
-  running: end === null,
-  lost: end?.status === 'lost',
-  exitCode: end?.exitCode ?? null,
-  signal: end?.signal ?? null,
-  startedAt: NOW,
+  running: exit === null,
+  lost: exit?.status === 'lost',
+  exitCode: exit?.exitCode ?? null,
+  signal: exit?.signal ?? null,
+  startedAt: STARTED_AT,
   command,
 })
 
-async function stream(
+async function handleStream(
   process: FakeProcess,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const fault = process.fault(process.connections)
+  const fault = process.getFault(process.connections)
   process.connections += 1
   if (fault?.kind === 'reset') return void request.socket.destroy()
-  if (fault?.kind === 'proxy') return void response.writeHead(502).end('<html>Bad Gateway</html>')
-  if (fault?.kind !== 'refusal') return sendEvents(process, request, response, fault)
-  const refusal = new ApiError(fault.code, 'Not now, mañana.')
+  if (fault?.kind === 'bad_gateway') return void response.writeHead(502).end('<html>Bad Gateway</html>')
+  if (fault?.kind !== 'error_response') return sendEvents(process, request, response, fault)
+  const error = new ApiError(fault.code, 'Not now, mañana.')
   for (const [name, value] of Object.entries(fault.headers ?? {})) response.setHeader(name, value)
-  json(response, edgeErrorBody(refusal), refusal.status)
+  sendJson(response, edgeErrorBody(error), error.status)
 }
 
 async function sendEvents(
   process: FakeProcess,
   request: IncomingMessage,
   response: ServerResponse,
-  fault: Break | null,
+  fault: StreamFault | null,
 ): Promise<void> {
   const random = createRandom(process.connections)
-  const back = fault?.backBytes ?? 0
-  const asked = parseEventId(String(request.headers['last-event-id']))
-  const at = {
-    stdout: Math.max(0, Math.min(asked.stdout, process.stdout.length) - back),
-    stderr: Math.max(0, Math.min(asked.stderr, process.stderr.length) - back),
+  const rewindBytes = fault?.rewindBytes ?? 0
+  const requested = parseEventId(String(request.headers['last-event-id']))
+  const position = {
+    stdout: Math.max(0, Math.min(requested.stdout, process.stdout.length) - rewindBytes),
+    stderr: Math.max(0, Math.min(requested.stderr, process.stderr.length) - rewindBytes),
   }
   response.writeHead(200, { 'content-type': 'text/event-stream' })
 
-  /** In pieces as the network makes them, whatever they halve. */
+  /** Writes in pieces of random length, which may split events and characters. */
   async function send(bytes: Buffer): Promise<void> {
-    for (let from = 0; from < bytes.length && !response.destroyed; ) {
-      const piece = bytes.subarray(from, from + 1 + random.below(20_000))
-      from += piece.length
-      process.sent += piece.length
-      if (!response.write(piece)) await room(response)
+    for (let offset = 0; offset < bytes.length && !response.destroyed; ) {
+      const piece = bytes.subarray(offset, offset + 1 + random.below(20_000))
+      offset += piece.length
+      process.bytesSent += piece.length
+      if (!response.write(piece)) await waitForDrain(response)
     }
   }
 
-  let left = fault?.afterBytes ?? Number.POSITIVE_INFINITY
-  for (const event of eventsOf(process, at, random.below)) {
-    const bytes = Buffer.from(event)
-    if (fault !== null && bytes.length > left) {
+  let bytesLeft = fault?.afterBytes ?? Number.POSITIVE_INFINITY
+  for (const bytes of generateEvents(process, position, random.below)) {
+    if (fault !== null && bytes.length > bytesLeft) {
       const { kind } = fault
-      if (kind === 'cut' || kind === 'end') await send(bytes.subarray(0, left))
-      if (kind === 'cut') return void response.write('', () => response.destroy())
+      if (kind === 'disconnect' || kind === 'end') await send(bytes.subarray(0, bytesLeft))
+      if (kind === 'disconnect') return void response.write('', () => response.destroy())
+      const { stdout, stderr } = position
       if (kind === 'reconnect')
-        await send(Buffer.from(frame(kind, at, { stdoutOffset: at.stdout, stderrOffset: at.stderr })))
-      if (kind === 'error')
-        await send(Buffer.from(frame(kind, at, { code: 'box_unreachable', message: 'abgerissen: grün 🌳' })))
+        await send(formatEvent(kind, position, { stdoutOffset: stdout, stderrOffset: stderr }))
+      if (kind === 'error') {
+        const message = 'Verbindung verloren: grün 🌳'
+        await send(formatEvent(kind, position, { code: 'box_unreachable', message }))
+      }
       return void response.end()
     }
     await send(bytes)
     if (response.destroyed) return
-    left -= bytes.length
+    bytesLeft -= bytes.length
   }
-  if (process.end !== null) response.end()
+  if (process.exit !== null) response.end()
 }
 
-/** Or it is closed. */
-const room = (response: ServerResponse): Promise<void> =>
+/** Also resolves when the response is closed. */
+const waitForDrain = (response: ServerResponse): Promise<void> =>
   new Promise((resolve) => {
-    const done = () => {
-      response.off('drain', done).off('close', done)
+    const onDone = () => {
+      response.off('drain', onDone).off('close', onDone)
       resolve()
     }
-    response.on('drain', done).on('close', done)
+    response.on('drain', onDone).on('close', onDone)
   })
 
-function* eventsOf(
+/** Advances `position`. Interleaves stdout, stderr and heartbeats at random. */
+function* generateEvents(
   process: FakeProcess,
-  at: Offsets,
+  position: Offsets,
   below: (limit: number) => number,
-): Generator<string, void, undefined> {
-  yield frame('attached', at, { processId: process.id, stdoutOffset: at.stdout, stderrOffset: at.stderr })
+): Generator<Buffer, void, undefined> {
+  const { stdout, stderr } = position
+  yield formatEvent('attached', position, {
+    processId: process.id,
+    stdoutOffset: stdout,
+    stderrOffset: stderr,
+  })
   for (;;) {
-    const open = (['stdout', 'stderr'] as const).filter((name) => at[name] < process[name].length)
-    const name = open[below(Math.max(1, open.length))]
+    const unread = (['stdout', 'stderr'] as const).filter((name) => position[name] < process[name].length)
+    const name = unread[below(Math.max(1, unread.length))]
     if (name === undefined) break
-    const offset = Math.max(at[name], process.kept[name])
+    const offset = Math.max(position[name], process.firstStoredByte[name])
     const bytes = process[name].subarray(offset, offset + 1 + below(48 * 1024))
-    at[name] = offset + bytes.length
-    yield frame(name, at, { data: bytes.toString('base64'), offset, nextOffset: at[name] })
-    if (below(8) === 0) yield frame('heartbeat', at, {})
+    const nextOffset = offset + bytes.length
+    position[name] = nextOffset
+    yield formatEvent(name, position, { data: bytes.toString('base64'), offset, nextOffset })
+    if (below(8) === 0) yield formatEvent('heartbeat', position, {})
   }
-  if (process.end !== null)
-    yield frame('exit', at, { ...process.end, stdoutOffset: at.stdout, stderrOffset: at.stderr })
+  if (process.exit !== null) {
+    const { stdout, stderr } = position
+    yield formatEvent('exit', position, { ...process.exit, stdoutOffset: stdout, stderrOffset: stderr })
+  }
 }
 
-const frame = (name: string, { stdout, stderr }: Offsets, data: object): string =>
-  `event: ${name}\nid: ${stdout}:${stderr}\ndata: ${JSON.stringify(data)}\n\n`
+const formatEvent = (name: string, { stdout, stderr }: Offsets, data: object): Buffer =>
+  Buffer.from(`event: ${name}\nid: ${stdout}:${stderr}\ndata: ${JSON.stringify(data)}\n\n`)

@@ -1,68 +1,74 @@
-// box logs: what was kept so far, what is followed, and how it ends.
+// box logs: stored output, following, exit codes, interruptions and slow readers.
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { startFakeCoordinator } from './fake-coordinator.ts'
-import { fakeProcesses } from './fake-processes.ts'
+import { addFakeProcesses } from './fake-processes.ts'
 import { createRandom } from './random.ts'
 import { type BoxOptions, runBox, runBoxForBytes } from './run-box.ts'
 
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
-const processes = fakeProcesses(fake)
+const processes = addFakeProcesses(fake)
 const box = (args: string[], options?: BoxOptions) => runBox(fake.url, args, options)
 const bytes = createRandom(7).bytes(200_000)
 
-t.test('without -f: what there is of a process that goes on, byte for byte', async (t) => {
-  const { id } = processes.add({ stdout: bytes, stderr: Buffer.from('oops\n'), end: null })
-  const seen = await runBoxForBytes(fake.url, ['logs', 'fig', id])
-  t.match(seen, { code: 0 })
-  t.ok(seen.stdout.equals(bytes))
-  t.equal(seen.stderr.toString(), 'oops\n')
+t.test('without -f, prints the output so far of a running process, byte for byte', async (t) => {
+  const { id } = processes.add({ stdout: bytes, stderr: Buffer.from('oops\n'), exit: null })
+  const result = await runBoxForBytes(fake.url, ['logs', 'fig', id])
+  t.match(result, { code: 0 })
+  t.ok(result.stdout.equals(bytes))
+  t.equal(result.stderr.toString(), 'oops\n')
 })
 
-t.test('without -f the exit code is not the command’s', async (t) => {
-  const end = { status: 'exited', exitCode: 7, signal: null } as const
-  const { id } = processes.add({ stdout: Buffer.from('a\n'), end })
+t.test('without -f, exits with 0 whatever the exit code of the command', async (t) => {
+  const exit = { status: 'exited', exitCode: 7, signal: null } as const
+  const { id } = processes.add({ stdout: Buffer.from('a\n'), exit })
   t.same(await box(['logs', 'fig', id]), { code: 0, stdout: 'a\n', stderr: '' })
-  t.same(await box(['logs', 'fig', processes.add({ end }).id]), { code: 0, stdout: '', stderr: '' })
+  t.same(await box(['logs', 'fig', processes.add({ exit }).id]), { code: 0, stdout: '', stderr: '' })
 })
 
-t.test('--tail is in bytes, of each stream', async (t) => {
-  const process = { stdout: Buffer.from('1234567'), stderr: Buffer.from('ab') }
-  const { id } = processes.add(process)
+t.test('--tail counts bytes, in each stream', async (t) => {
+  const { id } = processes.add({ stdout: Buffer.from('1234567'), stderr: Buffer.from('ab') })
   t.same(await box(['logs', '--tail', '3', 'fig', id]), { code: 0, stdout: '567', stderr: 'ab' })
   t.same(await box(['logs', '-f', '--tail', '0', 'fig', id]), { code: 0, stdout: '', stderr: '' })
+  t.match(await box(['logs', '--tail', 'all', 'fig', id]), {
+    code: 2,
+    stderr: 'box: --tail must be an integer between 0 and 999999999.\n',
+  })
 })
 
-t.test('-f ends as the command ended', async (t) => {
-  const ended = (status: 'exited' | 'killed' | 'lost', exitCode: number | null, signal: string | null) =>
-    box(['logs', '-f', 'fig', processes.add({ end: { status, exitCode, signal } }).id])
-  t.same(await ended('exited', 7, null), { code: 7, stdout: '', stderr: '' })
-  t.match(await ended('killed', null, 'TERM'), { code: 143 })
-  t.match(await ended('lost', null, null), { code: 125, stderr: /is lost: how it ended is not known/ })
+t.test('-f exits with the code of the command', async (t) => {
+  const follow = (status: 'exited' | 'killed' | 'lost', exitCode: number | null, signal: string | null) =>
+    box(['logs', '-f', 'fig', processes.add({ exit: { status, exitCode, signal } }).id])
+  t.same(await follow('exited', 7, null), { code: 7, stdout: '', stderr: '' })
+  t.match(await follow('killed', null, 'TERM'), { code: 143 })
+  t.match(await follow('lost', null, null), {
+    code: 125,
+    stderr: /^box: The exit status of the process is unknown/,
+  })
 })
 
-t.test('a head that is no longer kept is said once, with its size', async (t) => {
+t.test('reports discarded output once, with its size', async (t) => {
   const { id } = processes.add({
     stdout: bytes,
-    kept: { stdout: 150_000, stderr: 0 },
-    fault: (connection) => (connection === 1 ? { kind: 'cut', afterBytes: 30_000, backBytes: 0 } : null),
+    firstStoredByte: { stdout: 150_000, stderr: 0 },
+    getFault: (connection) => (connection === 1 ? { kind: 'disconnect', afterBytes: 30_000 } : null),
   })
   for (const args of [
     ['logs', 'fig', id],
     ['logs', '-f', 'fig', id],
   ]) {
-    const seen = await runBoxForBytes(fake.url, args)
-    t.ok(seen.stdout.equals(bytes.subarray(150_000)))
+    const result = await runBoxForBytes(fake.url, args)
+    t.ok(result.stdout.equals(bytes.subarray(150_000)))
     t.equal(
-      seen.stderr.toString(),
-      'box: 150000 bytes of stdout before this are missing: fig no longer keeps them.\n',
+      result.stderr.toString(),
+      'box: 150000 bytes of stdout before this point are missing: fig has discarded them.\n',
     )
   }
 })
 
-t.test('--json: an object a line', async (t) => {
+t.test('--json prints an object per line', async (t) => {
   const { id } = processes.add({ stdout: bytes.subarray(0, 5) })
   const { code, stdout } = await box(['logs', '-f', '--json', 'fig', id])
   const events = stdout
@@ -76,58 +82,63 @@ t.test('--json: an object a line', async (t) => {
   t.match(events.at(-1), { event: 'exit', status: 'exited', exitCode: 0 })
 })
 
-t.test('what is not there', async (t) => {
-  t.match(await box(['logs', 'fig', 'p_1']), { code: 5, stderr: /no process p_1 on fig.*box ps fig/ })
-  t.match(await box(['logs', 'plum', 'p_1']), { code: 5, stderr: /no box plum.*box ls/ })
-  t.match(await box(['logs', '-f', 'plum', 'p_1']), { code: 125, stderr: /no box plum/ })
-  const { id } = processes.add({ fault: () => ({ kind: 'refusal', code: 'box_not_running' }) })
-  t.match(await box(['logs', '-f', 'fig', id]), { code: 125, stderr: /box wake fig/ }, 'told at once')
-  fake.answerNext('GET /v1/box/fig/exec/p_2/stream', (response) => response.end('<html>'))
-  t.match(await box(['logs', 'fig', 'p_2']), { code: 1, stderr: /not as a coordinator/ })
+t.test('fails when the process or the box does not exist, or the box is not running', async (t) => {
+  const noSuchProcess = "box: No such process on fig: 'p_1'. Run `box ps fig` to list processes.\n"
+  t.match(await box(['logs', 'fig', 'p_1']), { code: 5, stderr: noSuchProcess })
+  t.match(await box(['logs', 'plum', 'p_1']), { code: 5, stderr: /No such box: 'plum'.*box ls/ })
+  t.match(await box(['logs', '-f', 'plum', 'p_1']), { code: 125, stderr: /No such box: 'plum'/ })
+  const { id } = processes.add({ getFault: () => ({ kind: 'error_response', code: 'box_not_running' }) })
+  t.match(await box(['logs', '-f', 'fig', id]), { code: 125, stderr: /box wake fig/ }, 'without a retry')
+  fake.handleNext('GET /v1/box/fig/exec/p_2/stream', (response) => response.end('<html>'))
+  t.match(await box(['logs', 'fig', 'p_2']), { code: 1, stderr: /is not from a Boxwood coordinator/ })
 })
 
-t.test('a stream that does not add up is not passed on', async (t) => {
-  fake.answerNext('GET /v1/box/fig/exec/p_2/stream', (response) => {
+t.test('rejects an event whose length does not match its offsets', async (t) => {
+  fake.handleNext('GET /v1/box/fig/exec/p_2/stream', (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write('event: stdout\nid: 9:0\ndata: {"data":"YWI=","offset":0,"nextOffset":9}\n\n')
   })
-  t.match(await box(['logs', '-f', 'fig', 'p_2']), { code: 125, stdout: '', stderr: /does not add up/ })
-})
-
-t.test('Ctrl-C leaves the process, and says how to come back', async (t) => {
-  const { id } = processes.add({ stdout: Buffer.from('ready\n'), end: null })
-  const seen = await box(['logs', '-f', 'fig', id], { meanwhile: (child) => interruptAtOutput(child) })
-  t.same(seen, {
-    code: 130,
-    stdout: 'ready\n',
-    stderr: `box: the process goes on. To come back: box logs -f fig ${id}\n`,
+  t.match(await box(['logs', '-f', 'fig', 'p_2']), {
+    code: 125,
+    stdout: '',
+    stderr: /stdout data whose length does not match its offsets/,
   })
 })
 
-t.test('a reader that leaves is no crash', async (t) => {
-  const { id } = processes.add({ stdout: Buffer.alloc(900_000), end: null })
-  const seen = await box(['logs', '-f', 'fig', id], { meanwhile: (child) => child.stdout?.destroy() })
-  t.same(seen, { code: 141, stdout: '', stderr: '' })
+t.test('Ctrl-C leaves the process running and prints how to reattach', async (t) => {
+  const { id } = processes.add({ stdout: Buffer.from('ready\n'), exit: null })
+  const result = await box(['logs', '-f', 'fig', id], { onSpawn: interruptAtFirstOutput })
+  t.same(result, {
+    code: 130,
+    stdout: 'ready\n',
+    stderr: `box: detached; the process is still running. Reattach with: box logs -f fig ${id}\n`,
+  })
 })
 
-t.test('a reader that does not read makes the coordinator wait, and Ctrl-C still ends it', async (t) => {
-  const process = processes.add({ stdout: Buffer.alloc(64 * 1024 * 1024), end: null })
-  const seen = await box(['logs', '-f', 'fig', process.id], {
-    deaf: true,
-    async meanwhile(child) {
-      let before = -1
-      // Until a whole second brings no more.
-      while (process.sent === 0 || process.sent !== before) {
-        before = process.sent
+t.test('exits with 141 and no message when the reader of stdout closes the pipe', async (t) => {
+  const { id } = processes.add({ stdout: Buffer.alloc(900_000), exit: null })
+  const result = await box(['logs', '-f', 'fig', id], { onSpawn: (child) => child.stdout?.destroy() })
+  t.same(result, { code: 141, stdout: '', stderr: '' })
+})
+
+t.test('an idle reader of stdout slows the coordinator down, and Ctrl-C still works', async (t) => {
+  const process = processes.add({ stdout: Buffer.alloc(64 * 1024 * 1024), exit: null })
+  const { code } = await box(['logs', '-f', 'fig', process.id], {
+    ignoreStdout: true,
+    async onSpawn(child) {
+      let previous = -1
+      // Until nothing is sent for a whole second.
+      while (process.bytesSent === 0 || process.bytesSent !== previous) {
+        previous = process.bytesSent
         await delay(1000)
       }
       child.kill('SIGINT')
     },
   })
-  t.equal(seen.code, 130)
-  t.ok(process.sent < 16 * 1024 * 1024, `${process.sent} bytes of 85 million went out`)
+  t.equal(code, 130)
+  t.ok(process.bytesSent < 16 * 1024 * 1024, `${process.bytesSent} of 85 million bytes were sent`)
 })
 
-function interruptAtOutput(child: ChildProcess): void {
+function interruptAtFirstOutput(child: ChildProcess): void {
   child.stdout?.once('data', () => child.kill('SIGINT'))
 }

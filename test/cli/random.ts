@@ -1,8 +1,8 @@
-// Chance that comes again with the same seed.
+// Seeded random numbers, bytes and choices.
 import { randomBuffer, seeded } from '../support/random.ts'
 
 export type Random = {
-  /** From 0 to below `limit`. */
+  /** An integer from 0 to `limit` - 1. */
   below(limit: number): number
   bytes(length: number): Buffer
   pick<T>(from: readonly [T, ...T[]]): T

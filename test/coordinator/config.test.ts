@@ -1,10 +1,10 @@
-// The configuration: defaults, every form that is taken, and a clear sentence for each that is not.
+// The configuration: defaults, accepted values and error messages.
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t from 'tap'
 import { loadConfig, VARIABLES } from '../../coordinator/config.ts'
 
-t.test('nothing needs to be set', async (t) => {
+t.test('uses defaults for unset variables', async (t) => {
   t.same(loadConfig({}), {
     listen: { host: '127.0.0.1', port: 7070 },
     dataDir: resolve('.boxwood'),
@@ -21,10 +21,10 @@ t.test('nothing needs to be set', async (t) => {
     logBytes: 64 * 1024 * 1024,
     endedLogBytes: 1024 * 1024 * 1024,
   })
-  t.same(loadConfig({ BOXWOOD_LISTEN: '' }), loadConfig({}), 'empty is not set')
+  t.same(loadConfig({ BOXWOOD_LISTEN: '' }), loadConfig({}), 'an empty variable counts as unset')
 })
 
-t.test('what is set is taken', async (t) => {
+t.test('reads every variable', async (t) => {
   const config = loadConfig({
     BOXWOOD_LISTEN: '[::1]:0',
     BOXWOOD_DATA: '/srv/boxes',
@@ -50,7 +50,7 @@ t.test('what is set is taken', async (t) => {
   t.same(loadConfig({ BOXWOOD_LISTEN: 'localhost:65535' }).listen, { host: 'localhost', port: 65535 })
 })
 
-t.test('each wrong form is refused', async (t) => {
+t.test('rejects invalid values', async (t) => {
   for (const [name, values] of Object.entries({
     BOXWOOD_LISTEN: ['7070', 'localhost', '127.0.0.1:65536', '::1:7070', 'http://a:1', ':7070', 'a b:1'],
     BOXWOOD_PUBLIC_URL: ['boxes.example.com', 'ftp://a', 'https://a/path', 'https://u:p@a', 'https://a?b'],
@@ -63,16 +63,16 @@ t.test('each wrong form is refused', async (t) => {
     BOXWOOD_LOG_BYTES: ['0', '32767', '64M'],
   }))
     for (const value of values)
-      t.throws(() => loadConfig({ [name]: value }), { message: new RegExp(`^${name} must`) })
+      t.throws(() => loadConfig({ [name]: value }), { message: new RegExp(`^${name} must .*; it is "`) })
 })
 
-t.test('all wrong variables are reported together', async (t) => {
+t.test('reports all invalid variables together', async (t) => {
   t.throws(() => loadConfig({ BOXWOOD_LISTEN: 'x', BOXWOOD_LOG: 'loud', BOXWOOD_EDGE_RATE: '0' }), {
     message: /^BOXWOOD_LISTEN .*\nBOXWOOD_LOG .*"loud"\.\nBOXWOOD_EDGE_RATE .*$/,
   })
 })
 
-t.test('the table in the README has every variable and its default', async (t) => {
+t.test('the README lists every variable with its default', async (t) => {
   const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
   const rows = readme.split('\n').filter((line) => line.startsWith('| `BOXWOOD_'))
   const table = new Map(
@@ -84,5 +84,5 @@ t.test('the table in the README has every variable and its default', async (t) =
     const shown = 'shownDefault' in variable ? variable.shownDefault : `\`${variable.default}\``
     t.equal(table.get(`\`${name}\``), shown, name)
   }
-  t.equal(table.size, Object.keys(VARIABLES).length, 'and no other')
+  t.equal(table.size, Object.keys(VARIABLES).length, 'the README lists no other variable')
 })

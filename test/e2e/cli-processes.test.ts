@@ -1,4 +1,5 @@
-// The box command with a real coordinator and box: a followed command survives every cut, and is in the history.
+// The box command with a real coordinator and box: exec -d, logs -f across connection failures and kills, ps, kill,
+// history and output.
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,107 +13,108 @@ import {
   STDOUT_A_BLOCK,
   writerCommand,
 } from '../support/chaos/writer.ts'
-import { coordinatorProcess, eventually } from '../support/coordinator-process.ts'
+import { startCoordinatorProcess, waitUntil } from '../support/coordinator-process.ts'
 import { randomBuffer, seeded } from '../support/random.ts'
 import { startTunnelProxy } from '../support/tunnel-proxy.ts'
 
 t.setTimeout(180_000)
 
 const MEBIBYTES = 40
-/** Of them, not written before the last cut. */
-const HELD = 4
-const OWN_WORDS =
-  /box: (no connection to the process\..*?Ctrl-C\.|connected again; it goes on where it was\.)\n/g
+/** The last of them, which the command writes after the last failure. */
+const HELD_MEBIBYTES = 4
+const OUTAGE_MESSAGES =
+  /box: (disconnected from the process\..*?Ctrl-C to stop\.|reconnected; the output continues where it stopped\.)\n/g
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-t.test('exec -d, logs -f under cuts, ps, kill, history, output', async (t) => {
+t.test('exec -d, logs -f with failures, ps, kill, history, output', async (t) => {
   const target = { port: 0 }
-  const clients = await startTunnelProxy(() => target.port)
-  const agents = await startTunnelProxy(() => target.port)
-  const coordinator = await coordinatorProcess(t, {
-    BOXWOOD_PUBLIC_URL: clients.url,
-    BOXWOOD_AGENT_URL: agents.url,
+  const clientProxy = await startTunnelProxy(() => target.port)
+  const agentProxy = await startTunnelProxy(() => target.port)
+  const coordinator = await startCoordinatorProcess(t, {
+    BOXWOOD_PUBLIC_URL: clientProxy.url,
+    BOXWOOD_AGENT_URL: agentProxy.url,
     BOXWOOD_LOG: 'silent',
   })
-  t.teardown(() => Promise.all([clients.close(), agents.close()]))
-  const aim = () => {
+  t.teardown(() => Promise.all([clientProxy.close(), agentProxy.close()]))
+  /** The coordinator has another port after each start. */
+  const updateTarget = () => {
     target.port = Number(new URL(coordinator.url).port)
   }
-  aim()
-  const { id, hostname: name } = await coordinator.firstBox()
-  const key = readFileSync(join(coordinator.data, 'owner.key'), 'utf8').trim()
-  const bytes = (args: string[], options: BoxOptions = {}) =>
-    runBoxForBytes(clients.url, args, { env: { BOXWOOD_API_KEY: key }, ...options })
+  updateTarget()
+  const { id, hostname: name } = await coordinator.waitForFirstBox()
+  const key = readFileSync(join(coordinator.dataDir, 'owner.key'), 'utf8').trim()
+  const boxForBytes = (args: string[], options: BoxOptions = {}) =>
+    runBoxForBytes(clientProxy.url, args, { env: { BOXWOOD_API_KEY: key }, ...options })
   const box = async (...args: string[]) => {
-    const { code, stdout, stderr } = await bytes(args)
+    const { code, stdout, stderr } = await boxForBytes(args)
     return { code, stdout: stdout.toString(), stderr: stderr.toString() }
   }
 
-  const here = t.testdir({})
+  const localDir = t.testdir({})
   const noise = randomBuffer(NOISE_BYTES, seeded(1))
-  writeFileSync(join(here, 'noise'), noise)
-  t.match(await box('cp', join(here, 'noise'), `${name}:`), { code: 0, stderr: '' })
-  const started = await box('exec', '-d', name, '--', writerCommand(MEBIBYTES, HELD, 0.1))
+  writeFileSync(join(localDir, 'noise'), noise)
+  t.match(await box('cp', join(localDir, 'noise'), `${name}:`), { code: 0, stderr: '' })
+  const started = await box('exec', '-d', name, '--', writerCommand(MEBIBYTES, HELD_MEBIBYTES, 0.1))
   t.match(started, { code: 0, stderr: '' })
   const processId = started.stdout.trim()
   const expected = expectedOutput(MEBIBYTES, noise)
 
-  await t.test('followed under cuts of everything, byte for byte, to its own exit code', async (t) => {
-    let arrived = 0
-    const news = (what: string) => {
-      // On a slow machine the command is where it waits before the cuts are done.
-      const enough = Math.min(arrived + STDOUT_A_BLOCK, (MEBIBYTES - HELD) * STDOUT_A_BLOCK)
-      return eventually(`output after ${what}`, async () => arrived >= enough)
+  await t.test('logs -f passes on every byte and the exit code across failures', async (t) => {
+    let received = 0
+    const waitForOutput = (cause: string) => {
+      // On a slow machine the command may have written all but the held blocks before the last failure.
+      const wanted = Math.min(received + STDOUT_A_BLOCK, (MEBIBYTES - HELD_MEBIBYTES) * STDOUT_A_BLOCK)
+      return waitUntil(`output after ${cause}`, async () => received >= wanted)
     }
-    async function cutAll(): Promise<void> {
-      await news('the start')
+    async function causeFailures(): Promise<void> {
+      await waitForOutput('the start')
       for (let round = 0; round < 2; round++) {
-        clients.reset()
-        await news('a cut of the client')
-        agents.reset()
-        await news('a cut of the tunnel')
+        clientProxy.reset()
+        await waitForOutput('a reset of the client connection')
+        agentProxy.reset()
+        await waitForOutput('a reset of the tunnel')
         const pid = agentPid(id)
         if (pid !== undefined) process.kill(pid, 'SIGKILL')
-        await news('the end of the agent')
-        await coordinator.end('SIGKILL')
+        await waitForOutput('a kill of the agent')
+        await coordinator.kill('SIGKILL')
         await coordinator.start()
-        aim()
-        await news('the end of the coordinator')
+        updateTarget()
+        await waitForOutput('a kill of the coordinator')
       }
-      await eventually('it is told to finish', async () => {
-        const answer = await coordinator.exec(name, 'touch finish').catch(() => undefined)
-        return answer?.exitCode === 0
+      await waitUntil('the command may write the held blocks', async () => {
+        const response = await coordinator.exec(name, 'touch finish').catch(() => undefined)
+        return response?.exitCode === 0
       })
     }
-    let cuts: Promise<void> = Promise.resolve()
-    const seen = await bytes(['logs', '-f', name, processId], {
-      meanwhile(child) {
+    let failures: Promise<void> = Promise.resolve()
+    const followed = await boxForBytes(['logs', '-f', name, processId], {
+      onSpawn(child) {
         child.stdout?.on('data', (chunk: Buffer) => {
-          arrived += chunk.length
+          received += chunk.length
         })
-        cuts = cutAll()
-        cuts.catch(() => child.kill())
+        failures = causeFailures()
+        failures.catch(() => child.kill())
       },
     })
-    await cuts
-    t.equal(seen.stdout.length, MEBIBYTES * STDOUT_A_BLOCK)
-    t.equal(sha256(seen.stdout), expected.stdout)
-    const own = seen.stderr.toString('latin1').replace(OWN_WORDS, '')
-    t.equal(sha256(Buffer.from(own, 'latin1')), expected.stderr)
-    t.equal(seen.code, EXIT_CODE)
+    await failures
+    t.equal(followed.stdout.length, MEBIBYTES * STDOUT_A_BLOCK)
+    t.equal(sha256(followed.stdout), expected.stdout)
+    const stderr = followed.stderr.toString('latin1').replace(OUTAGE_MESSAGES, '')
+    t.equal(sha256(Buffer.from(stderr, 'latin1')), expected.stderr)
+    t.equal(followed.code, EXIT_CODE)
 
-    const again = await bytes(['logs', '--tail', '100', name, processId])
-    t.ok(again.stdout.equals(seen.stdout.subarray(-100)), 'its tail, without -f')
-    t.equal(again.code, 0)
+    const tail = await boxForBytes(['logs', '--tail', '100', name, processId])
+    t.ok(tail.stdout.equals(followed.stdout.subarray(-100)), 'its tail, without -f')
+    t.equal(tail.code, 0)
 
-    await eventually('its record is complete', async () => {
+    await waitUntil('its record is complete', async () => {
       const { commands } = JSON.parse((await box('history', name, '--mode', 'detached', '--json')).stdout)
       return commands[0]?.status === 'exited' && commands[0]
     })
-    const kept = await bytes(['output', name, processId])
-    t.equal(kept.code, 0)
-    t.ok(kept.stdout.length > 0 && seen.stdout.subarray(-kept.stdout.length).equals(kept.stdout))
-    t.match(kept.stderr.toString(), /^box: \d+ bytes of stdout before this are missing/)
+    const stored = await boxForBytes(['output', name, processId])
+    t.equal(stored.code, 0)
+    t.ok(stored.stdout.length > 0 && followed.stdout.subarray(-stored.stdout.length).equals(stored.stdout))
+    t.match(stored.stderr.toString(), /^box: \d+ bytes of stdout before this point are missing/)
   })
 
   t.match((await box('ps', name)).stdout, new RegExp(`^${processId} .*exited ${EXIT_CODE}`, 'm'))
@@ -121,11 +123,11 @@ t.test('exec -d, logs -f under cuts, ps, kill, history, output', async (t) => {
     new RegExp(`^${processId} .*detached +cli .*exited ${EXIT_CODE}`, 'm'),
   )
 
-  const other = (await box('exec', '-d', name, '--', 'echo ready; sleep 1000')).stdout.trim()
-  t.match(await box('logs', name, other), { code: 0 }, 'what there is of one that goes on')
-  t.match(await box('kill', name, other), { code: 0, stderr: `${other}: ended by TERM\n` })
-  t.match(await box('kill', name, other), { code: 0, stderr: `${other}: had ended already\n` })
-  t.match(await box('logs', '-f', name, other), { code: 143, stdout: 'ready\n' })
-  t.match(await box('history', name, '--delete', other), { code: 0 })
-  t.match(await box('output', name, other), { code: 5, stderr: /no record/ })
+  const otherId = (await box('exec', '-d', name, '--', 'echo ready; sleep 1000')).stdout.trim()
+  t.match(await box('logs', name, otherId), { code: 0 }, 'the output so far of a running process')
+  t.match(await box('kill', name, otherId), { code: 0, stderr: `${otherId}: terminated (SIGTERM)\n` })
+  t.match(await box('kill', name, otherId), { code: 0, stderr: `${otherId}: already exited\n` })
+  t.match(await box('logs', '-f', name, otherId), { code: 143, stdout: 'ready\n' })
+  t.match(await box('history', name, '--delete', otherId), { code: 0 })
+  t.match(await box('output', name, otherId), { code: 5, stderr: /No such record/ })
 })

@@ -1,10 +1,10 @@
-// Spec §4.4 and §7.1: who may read the command history, and what a request that is off is answered with.
+// Spec §4.4 and §7.1: access to the command history, and the error responses for invalid requests.
 import t, { type Test } from 'tap'
 import { newUuid } from '../../shared/ids.ts'
-import { keyWith } from '../support/limited-key.ts'
+import { createLimitedKey } from '../support/limited-key.ts'
 import { edgeBox } from './edge-box.ts'
 
-t.test('who may, and what is refused', async (t) => {
+t.test('access and validation of the command history routes', async (t) => {
   const coordinator = await edgeBox(t)
   const { api, box, exec } = coordinator
   const { commandId: id } = await exec('echo something')
@@ -16,32 +16,46 @@ t.test('who may, and what is refused', async (t) => {
     ['DELETE', `${base}/${id}`],
     ['DELETE', base],
   ] as const
-  const each = async (t: Test, key: string | null, status: number, json: object) => {
+  const expectFromAllRoutes = async (t: Test, key: string | null, status: number, json: object) => {
     for (const [method, path] of routes)
       t.match(await api(method, path, undefined, { key }), { status, json }, `${method} ${path}`)
   }
 
-  await t.test('a limited key needs to write boxes, to read as well', async (t) => {
+  await t.test('a limited key needs write access to boxes, even to read', async (t) => {
     const lacking = { error: 'key_access_denied', area: 'boxes', level: 'write' }
-    await each(t, await keyWith(coordinator, { access: { boxes: 'read' } }), 403, lacking)
-    await each(t, await keyWith(coordinator, { access: { workspace: 'write' } }), 403, lacking)
-    const writer = await keyWith(coordinator, { access: { boxes: 'write' } })
+    await expectFromAllRoutes(
+      t,
+      await createLimitedKey(coordinator, { access: { boxes: 'read' } }),
+      403,
+      lacking,
+    )
+    await expectFromAllRoutes(
+      t,
+      await createLimitedKey(coordinator, { access: { workspace: 'write' } }),
+      403,
+      lacking,
+    )
+    const writer = await createLimitedKey(coordinator, { access: { boxes: 'write' } })
     t.equal((await api('GET', base, undefined, { key: writer })).status, 200)
   })
 
-  await t.test('a key for other boxes finds nothing; one for this box does', async (t) => {
-    await each(t, await keyWith(coordinator, { boxIds: [newUuid()] }), 404, { error: 'not_found' })
-    const own = await keyWith(coordinator, { boxIds: [box.id] })
+  await t.test('a key limited to other boxes gets 404; a key limited to this box works', async (t) => {
+    await expectFromAllRoutes(t, await createLimitedKey(coordinator, { boxIds: [newUuid()] }), 404, {
+      error: 'not_found',
+    })
+    const own = await createLimitedKey(coordinator, { boxIds: [box.id] })
     t.match(await api('GET', base, undefined, { key: own }), { status: 200, json: { commands: [{ id }] } })
   })
 
-  await t.test('no key, a dead key', async (t) => {
-    await each(t, null, 401, { error: 'unauthorized' })
-    await each(t, 'dcp_wrong', 401, { error: 'unauthorized' })
-    await each(t, await keyWith(coordinator, { expiresAt: 1 }), 401, { error: 'token_expired' })
+  await t.test('a missing, unknown or expired key gets 401', async (t) => {
+    await expectFromAllRoutes(t, null, 401, { error: 'unauthorized' })
+    await expectFromAllRoutes(t, 'dcp_wrong', 401, { error: 'unauthorized' })
+    await expectFromAllRoutes(t, await createLimitedKey(coordinator, { expiresAt: 1 }), 401, {
+      error: 'token_expired',
+    })
   })
 
-  await t.test('ids that are unknown, malformed or of another box', async (t) => {
+  await t.test('unknown and malformed ids, and ids of another box, get 404', async (t) => {
     const other = newUuid()
     for (const path of [
       `/boxes/${other}/commands`,
@@ -59,8 +73,8 @@ t.test('who may, and what is refused', async (t) => {
     t.equal((await api('POST', base, {})).status, 405)
   })
 
-  await t.test('queries that are off', async (t) => {
-    const bad = [
+  await t.test('invalid query parameters get 400', async (t) => {
+    const invalid = [
       ...['0', '201', '1.5', '-1', 'x', ''].map((limit) => `${base}?limit=${limit}`),
       ...['x', '', 'MTIz'].map((before) => `${base}?before=${before}`),
       `${base}?mode=both`,
@@ -70,7 +84,7 @@ t.test('who may, and what is refused', async (t) => {
       `${base}/${id}/output?stream=both`,
       `${base}/${id}/output?encoding=hex`,
     ]
-    for (const path of bad)
+    for (const path of invalid)
       t.match(await api('GET', path), { status: 400, json: { error: 'bad_request' } }, path)
     for (const path of [
       `${base}?limit=200&mode=sync&status=exited`,
@@ -79,15 +93,15 @@ t.test('who may, and what is refused', async (t) => {
       t.equal((await api('GET', path)).status, 200, path)
   })
 
-  await t.test('deleting', async (t) => {
-    const more = [await exec('true'), await exec('true')]
+  await t.test('deletes one record, then all', async (t) => {
+    const others = [await exec('true'), await exec('true')]
     t.match(await api('DELETE', `${base}/${id}`), { status: 204, text: '' })
     t.equal((await api('GET', `${base}/${id}`)).status, 404)
     t.equal((await api('DELETE', `${base}/${id}`)).status, 204, 'idempotent')
-    const pages = (await api('GET', `${base}?limit=1`)).json
-    t.equal(pages.commands[0].id, more[1]?.commandId)
-    const last = (await api('GET', `${base}?limit=1&before=${pages.nextBefore}`)).json
-    t.match(last, { commands: [{ id: more[0]?.commandId }], nextBefore: null })
+    const firstPage = (await api('GET', `${base}?limit=1`)).json
+    t.equal(firstPage.commands[0].id, others[1]?.commandId)
+    const last = (await api('GET', `${base}?limit=1&before=${firstPage.nextBefore}`)).json
+    t.match(last, { commands: [{ id: others[0]?.commandId }], nextBefore: null })
     t.match(await api('DELETE', base), { status: 200, json: { deleted: 2 } })
     t.match(await api('DELETE', base), { status: 200, json: { deleted: 0 } })
     t.same((await api('GET', base)).json, { commands: [], nextBefore: null })

@@ -1,17 +1,17 @@
-// The coordinator as a program: what it prints and leaves behind, and how it takes signals and bad starts.
+// The coordinator process: its output, files, signal handling and start-up errors.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { tempFolder } from '../support/temp-folder.ts'
+import { createTempDir } from '../support/temp-dir.ts'
 
 const MAIN = join(import.meta.dirname, '../../coordinator/main.ts')
 
-const dataFolder = (t: Test): string => tempFolder(t, 'main')
+const createDataDir = (t: Test): string => createTempDir(t, 'main')
 
-/** Runs main.ts; its boxes end with the test. */
+/** Runs main.ts. Suspends its boxes after the test. */
 function run(t: Test, dir: string, env: Record<string, string> = {}) {
   const child: ChildProcess = spawn(process.execPath, [MAIN], {
     env: { ...process.env, BOXWOOD_DATA: dir, BOXWOOD_LISTEN: '127.0.0.1:0', BOXWOOD_LOG: 'warn', ...env },
@@ -27,17 +27,17 @@ function run(t: Test, dir: string, env: Record<string, string> = {}) {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGINT')
     await exited
   })
-  async function printed(pattern: RegExp): Promise<string> {
+  async function waitForOutput(pattern: RegExp): Promise<string> {
     const deadline = performance.now() + 30_000
     for (;;) {
-      const found = pattern.exec(output.stdout)
-      if (found) return found[1] ?? found[0]
+      const match = pattern.exec(output.stdout)
+      if (match) return match[1] ?? match[0]
       if (child.exitCode !== null || performance.now() > deadline)
-        throw new Error(`It never printed ${pattern}: ${output.stdout}${output.stderr}`)
+        throw new Error(`did not print ${pattern}: ${output.stdout}${output.stderr}`)
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
   }
-  return { child, output, exited, printed }
+  return { child, output, exited, waitForOutput }
 }
 
 const get = async (url: string, dir: string, path: string) =>
@@ -47,11 +47,11 @@ const get = async (url: string, dir: string, path: string) =>
     })
   ).json()
 
-t.test('a first start prints what a person needs, and SIGTERM leaves the boxes running', async (t) => {
-  const dir = dataFolder(t)
-  const { child, output, exited, printed } = run(t, dir)
-  const name = await printed(/npx box exec (\S+) -- uname -a/)
-  const url = await printed(/listens on (http:\S+)\.\n/)
+t.test('prints a startup banner, and keeps the boxes running on SIGTERM', async (t) => {
+  const dir = createDataDir(t)
+  const { child, output, exited, waitForOutput } = run(t, dir)
+  const name = await waitForOutput(/npx box exec (\S+) -- uname -a/)
+  const url = await waitForOutput(/listens on (http:\S+)\.\n/)
   t.match(output.stdout, join(dir, 'owner.key'))
   t.match(output.stdout, /isolation level \w+/)
   t.equal(statSync(join(dir, 'owner.key')).mode & 0o777, 0o600)
@@ -63,38 +63,42 @@ t.test('a first start prints what a person needs, and SIGTERM leaves the boxes r
     [name],
   )
 
-  await t.test('a second one on the same data is refused', async (t) => {
+  await t.test('rejects a second coordinator on the same data', async (t) => {
     const second = run(t, dir)
     t.equal(await second.exited, 1)
-    t.match(second.output.stderr, /^Another coordinator uses this data folder.*\n$/)
+    t.match(second.output.stderr, /^Another coordinator uses this data directory.*\n$/)
   })
 
   child.kill('SIGTERM')
   child.kill('SIGTERM')
   t.equal(await exited, 0)
-  t.match(output.stdout, 'The boxes run on')
+  t.match(output.stdout, 'The boxes keep running')
   t.notOk(existsSync(join(dir, 'coordinator.json')))
 
-  const again = run(t, dir)
-  t.equal(await again.printed(/npx box exec (\S+) -- uname -a/), name, 'the next start has the same box')
-  again.child.kill('SIGINT')
-  again.child.kill('SIGINT')
-  t.equal(await again.exited, 0, 'npm passing the signal on is no second Ctrl-C')
-  t.match(again.output.stdout, 'Suspending the boxes')
+  const restarted = run(t, dir)
+  t.equal(
+    await restarted.waitForOutput(/npx box exec (\S+) -- uname -a/),
+    name,
+    'the box exists after a restart',
+  )
+  restarted.child.kill('SIGINT')
+  restarted.child.kill('SIGINT')
+  t.equal(await restarted.exited, 0, 'a signal forwarded by npm does not count as a second Ctrl-C')
+  t.match(restarted.output.stdout, 'Suspending the boxes')
 })
 
-t.test('wrong configuration: every variable at once, exit code 2', async (t) => {
-  const { exited, output } = run(t, dataFolder(t), { BOXWOOD_LISTEN: 'here', BOXWOOD_EDGE_RATE: '-1' })
+t.test('reports all invalid variables and exits with 2', async (t) => {
+  const { exited, output } = run(t, createDataDir(t), { BOXWOOD_LISTEN: 'here', BOXWOOD_EDGE_RATE: '-1' })
   t.equal(await exited, 2)
   t.match(output.stderr, /^BOXWOOD_LISTEN must .*\nBOXWOOD_EDGE_RATE must .*\n$/)
 })
 
-t.test('a port in use, in one sentence', async (t) => {
+t.test('reports a port in use in one sentence', async (t) => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   t.teardown(() => other.close())
   const { port } = other.address() as AddressInfo
-  const { exited, output } = run(t, dataFolder(t), { BOXWOOD_LISTEN: `127.0.0.1:${port}` })
+  const { exited, output } = run(t, createDataDir(t), { BOXWOOD_LISTEN: `127.0.0.1:${port}` })
   t.equal(await exited, 1)
   t.match(
     output.stderr,
@@ -102,10 +106,10 @@ t.test('a port in use, in one sentence', async (t) => {
   )
 })
 
-t.test('a data folder that cannot be one, in one sentence', async (t) => {
-  const file = join(dataFolder(t), 'file')
+t.test('reports an unusable data directory in one sentence', async (t) => {
+  const file = join(createDataDir(t), 'file')
   writeFileSync(file, '')
   const { exited, output } = run(t, join(file, 'data'))
   t.equal(await exited, 1)
-  t.match(output.stderr, /^The data folder .* cannot be used \(ENOTDIR\).*\n$/)
+  t.match(output.stderr, /^The data directory .* cannot be used \(ENOTDIR\).*\n$/)
 })

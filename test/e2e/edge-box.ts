@@ -1,6 +1,6 @@
 // A coordinator with a real box on this machine, for tests of the edge over HTTP.
 import type { Test } from 'tap'
-import { type CoordinatorOptions, type TestCoordinator, testCoordinator } from '../support/coordinator.ts'
+import { type CoordinatorOptions, type TestCoordinator, startTestCoordinator } from '../support/coordinator.ts'
 
 /** Above what a test asks for; tests of the limits themselves leave it out. */
 export const UNLIMITED = { BOXWOOD_EDGE_RATE: '10000', BOXWOOD_EDGE_CONCURRENCY: '1000' }
@@ -23,11 +23,11 @@ export async function edgeBox(
   options: CoordinatorOptions = {},
   onUrl: (url: string) => void = () => undefined,
 ): Promise<EdgeBox> {
-  const coordinator = await testCoordinator(t, { machines: 'local', env: UNLIMITED, ...options })
+  const coordinator = await startTestCoordinator(t, { machines: 'local', env: UNLIMITED, ...options })
   onUrl(coordinator.url)
   const { json } = await coordinator.api('GET', '/boxes')
   const box = json.boxes[0]
-  await coordinator.until(box.id, 'running')
+  await coordinator.waitForState(box.id, 'running')
   const ask: EdgeBox['ask'] = (method, path, body, request) =>
     coordinator.edge(box.hostname, method, path, body, request)
   return {

@@ -99,10 +99,10 @@ async function until(condition: () => Promise<boolean>) {
 }
 
 t.test('a suspended box: exec wakes it, every other route says box_not_running', async (t) => {
-  const { api, ask, exec, box, until: state } = await edgeBox(t)
+  const { api, ask, exec, box, waitForState } = await edgeBox(t)
   await exec('echo kept > note')
   await api('POST', `/boxes/${box.id}/suspend`)
-  await state(box.id, 'suspended')
+  await waitForState(box.id, 'suspended')
   for (const [method, path] of [
     ['GET', '/files?path=note'],
     ['GET', '/download?path=note'],

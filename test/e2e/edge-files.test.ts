@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { tempFolder } from '../support/temp-folder.ts'
+import { createTempDir } from '../support/temp-dir.ts'
 import { edgeBox } from './edge-box.ts'
 
 t.test('files go in and out of a box', async (t) => {
@@ -85,7 +85,7 @@ t.test('files go in and out of a box', async (t) => {
     t.equal(answer.headers.get('content-type'), 'application/x-tar')
     t.equal(answer.headers.get('x-service-content'), 'directory')
     t.equal(answer.headers.get('content-encoding'), null)
-    const dir = tempFolder(t, 'tar')
+    const dir = createTempDir(t, 'tar')
     writeFileSync(join(dir, 'tree.tar'), body)
     execFileSync('tar', ['-x', '-f', join(dir, 'tree.tar'), '-C', dir])
     t.same(readdirSync(join(dir, 'tree/empty')), [])

@@ -1,7 +1,7 @@
 // Spec §5 and §7.2 on the command routes: keys that are dead, expired or for other boxes, and what the box user may not.
 import t from 'tap'
 import { newUuid } from '../../shared/ids.ts'
-import { keyWith } from '../support/limited-key.ts'
+import { createLimitedKey } from '../support/limited-key.ts'
 import { edgeBox } from './edge-box.ts'
 
 t.test('who may run and follow commands', async (t) => {
@@ -27,8 +27,8 @@ t.test('who may run and follow commands', async (t) => {
   }
   await each(null, 401, 'unauthorized')
   await each('dcp_wrong', 401, 'unauthorized')
-  await each(await keyWith(box, { expiresAt: 1 }), 401, 'token_expired')
-  await each(await keyWith(box, { boxIds: [newUuid()] }), 404, 'not_found')
+  await each(await createLimitedKey(box, { expiresAt: 1 }), 401, 'token_expired')
+  await each(await createLimitedKey(box, { boxIds: [newUuid()] }), 404, 'not_found')
   t.match(await ask('GET', one), { status: 200, json: { running: true } }, 'and none of them touched it')
 
   await exec('mkdir closed && chmod 0 closed')

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import t from 'tap'
 import { agentPid, residentMiB } from '../support/agent-pid.ts'
-import { coordinatorProcess } from '../support/coordinator-process.ts'
+import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 
 const MiB = 1024 * 1024
 const SIZE = 1024 * MiB
@@ -11,8 +11,8 @@ const SIZE = 1024 * MiB
 const GROWTH_MIB = 64
 
 t.test('1 GiB there and back', async (t) => {
-  const coordinator = await coordinatorProcess(t)
-  const box = await coordinator.firstBox()
+  const coordinator = await startCoordinatorProcess(t)
+  const box = await coordinator.waitForFirstBox()
   // What any first request loads is not what a transfer costs.
   await coordinator.exec(box.hostname, 'true')
   const pids = { coordinator: coordinator.pid, agent: agentPid(box.id) ?? 0 }

@@ -1,6 +1,6 @@
 // Starts of detached commands while the box's connection is cut again and again: each runs once, none is lost.
 import t from 'tap'
-import { eventually } from '../support/coordinator-process.ts'
+import { waitUntil } from '../support/coordinator-process.ts'
 import { edgeBox } from './edge-box.ts'
 
 const STARTS = 40
@@ -35,7 +35,7 @@ t.test('a start that was answered ran once, whatever happened to the connection'
   const ids = new Set(answers.map(({ json }) => json.processId))
   t.equal(ids.size, STARTS)
 
-  const { processes } = await eventually('all have ended', async () => {
+  const { processes } = await waitUntil('all have ended', async () => {
     const { json } = await ask('GET', '/exec')
     return json.processes?.every(({ running }: { running: boolean }) => !running) && json
   })

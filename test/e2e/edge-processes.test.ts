@@ -1,6 +1,6 @@
 // Spec §4.14, the detached part: processes over real HTTP on a real box.
 import t from 'tap'
-import { eventually } from '../support/coordinator-process.ts'
+import { waitUntil } from '../support/coordinator-process.ts'
 import { type EdgeBox, edgeBox } from './edge-box.ts'
 
 const ID = /^p_[0-9a-f]{24}$/
@@ -11,7 +11,7 @@ function detachedOn({ ask }: EdgeBox) {
     (await ask('POST', '/exec', { command, detached: true, ...more })).json
   const status = async (id: string, query = '') => (await ask('GET', `/exec/${id}${query}`)).json
   const ended = (id: string) =>
-    eventually(`${id} ended`, async () => {
+    waitUntil(`${id} ended`, async () => {
       const found = await status(id)
       return found.running === false && found
     })
@@ -36,7 +36,7 @@ t.test('a detached command: started, listed, read, ended', async (t) => {
     })
     t.equal(started.commandId, started.processId, 'one id for the process and its record')
     const { processId, pid } = started
-    const running = await eventually('it has printed', async () => {
+    const running = await waitUntil('it has printed', async () => {
       const found = await status(processId)
       return found.stdout === 'out\n' && found.stderr === 'err\n' && found
     })
@@ -85,7 +85,7 @@ t.test('a detached command: started, listed, read, ended', async (t) => {
 
   await t.test('one that ignores TERM is ended by KILL, and the answer says so', async (t) => {
     const { processId } = await start(`trap '' TERM; echo ready; while :; do sleep 62; done`)
-    await eventually('it ignores TERM', async () => (await status(processId)).stdout === 'ready\n')
+    await waitUntil('it ignores TERM', async () => (await status(processId)).stdout === 'ready\n')
     t.match((await ask('DELETE', `/exec/${processId}`)).json, { wasRunning: true, signal: 'KILL' })
     t.match(await ended(processId), { exitCode: null, signal: 'KILL', lost: false })
   })
@@ -195,12 +195,12 @@ t.test('a detached command: started, listed, read, ended', async (t) => {
 
 t.test('a suspended box: a detached start wakes it, its other routes say box_not_running', async (t) => {
   const box = await edgeBox(t)
-  const { api, ask, until } = box
+  const { api, ask, waitForState } = box
   const { start, ended, run } = detachedOn(box)
   const { processId } = await run('echo before')
   const { processId: cut } = await start('sleep 64')
   await api('POST', `/boxes/${box.box.id}/suspend`)
-  await until(box.box.id, 'suspended')
+  await waitForState(box.box.id, 'suspended')
   for (const [method, path] of [
     ['GET', '/exec'],
     ['GET', `/exec/${processId}`],

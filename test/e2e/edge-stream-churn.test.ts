@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { agentPid, residentMiB } from '../support/agent-pid.ts'
 import { heapBytes } from '../support/heap.ts'
-import { until } from '../support/tunnel.ts'
+import { waitUntil } from '../support/tunnel.ts'
 import { edgeBox, UNLIMITED } from './edge-box.ts'
 
 const OPENS = 10_000
@@ -55,16 +55,16 @@ t.test('ten thousand clients that vanish', { timeout: 300_000 }, async (t) => {
       while (opened < last) await visit(opened++)
     }
     await Promise.all(Array.from({ length: AT_ONCE }, visitor))
-    await until('every slot is given back', () => limiter.held() === 0)
+    await waitUntil('every slot is given back', () => limiter.acquiredCount() === 0)
   }
 
   await visits(WARM_UP)
   const before = { heap: await heapBytes(), agent: residentMiB(agent) }
   const files = { self: descriptors('self'), agent: descriptors(agent) }
   await visits(WARM_UP + OPENS)
-  t.equal(limiter.held(), 0)
-  await until('the coordinator holds no descriptor of them', () => descriptors('self') <= files.self)
-  await until('the agent holds no descriptor of them', () => descriptors(agent) <= files.agent)
+  t.equal(limiter.acquiredCount(), 0)
+  await waitUntil('the coordinator holds no descriptor of them', () => descriptors('self') <= files.self)
+  await waitUntil('the agent holds no descriptor of them', () => descriptors(agent) <= files.agent)
   const heapGrowth = (await heapBytes()) - before.heap
   const agentGrowth = residentMiB(agent) - before.agent
   t.ok(heapGrowth < HEAP_GROWTH_BYTES, `the coordinator's heap: ${heapGrowth} bytes more`)

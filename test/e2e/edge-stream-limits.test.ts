@@ -1,13 +1,13 @@
 // Several followers of commands: the four of a key and the fifth, and one that stalls.
 import t, { type Test } from 'tap'
 import { agentPid, residentMiB } from '../support/agent-pid.ts'
-import { type CoordinatorProcess, coordinatorProcess, eventually } from '../support/coordinator-process.ts'
+import { type CoordinatorProcess, startCoordinatorProcess, waitUntil } from '../support/coordinator-process.ts'
 import { openStream, type StreamReader } from './edge-stream-reader.ts'
 
 /** A coordinator of its own with its first box; both can be measured. */
 async function measured(t: Test, env: Record<string, string> = {}) {
-  const coordinator: CoordinatorProcess = await coordinatorProcess(t, env)
-  const { hostname, id } = await coordinator.firstBox()
+  const coordinator: CoordinatorProcess = await startCoordinatorProcess(t, env)
+  const { hostname, id } = await coordinator.waitForFirstBox()
   const agent = agentPid(id)
   if (agent === undefined) throw new Error('the box has no agent')
   const start = async (command: string): Promise<string> =>
@@ -19,16 +19,16 @@ async function measured(t: Test, env: Record<string, string> = {}) {
     start,
     open: (processId: string, headers = {}) =>
       openStream(`${coordinator.url}/v1/box/${hostname}/exec/${processId}/stream`, {
-        ...coordinator.headers(),
+        ...coordinator.authHeaders(),
         ...headers,
       }),
     status: (processId: string, method = 'GET') =>
-      coordinator.json(method, `/v1/box/${hostname}/exec/${processId}`),
+      coordinator.sendJson(method, `/v1/box/${hostname}/exec/${processId}`),
   }
 }
 
 const attached = (reader: StreamReader) =>
-  eventually('it is attached', async () => reader.events[0]?.event === 'attached')
+  waitUntil('it is attached', async () => reader.events[0]?.event === 'attached')
 
 t.test('four streams of a key, and the fifth', async (t) => {
   const { start, open, status } = await measured(t)
@@ -38,9 +38,9 @@ t.test('four streams of a key, and the fifth', async (t) => {
   await t.rejects(open(id), { message: /^429: .*rate_limited/ })
   t.match(await status(id), { ok: true, running: true }, 'other requests go on')
   four[0]?.leave()
-  const again = await eventually('its slot is free', () => open(id).catch(() => undefined))
+  const again = await waitUntil('its slot is free', () => open(id).catch(() => undefined))
   for (const reader of [...four.slice(1), again]) reader.leave()
-  const all = await eventually('all are free', () =>
+  const all = await waitUntil('all are free', () =>
     Promise.all(Array.from({ length: 4 }, () => open(id))).catch(() => undefined),
   )
   await status(id, 'DELETE')

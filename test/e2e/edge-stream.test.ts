@@ -143,9 +143,9 @@ t.test('a command followed from its start to its end', async (t) => {
   await t.test('a client that vanishes frees its slot', async (t) => {
     const { limiter } = box.coordinator.context.edge
     const reader = await open(await start('sleep 66'))
-    t.equal(limiter.held(), 1)
+    t.equal(limiter.acquiredCount(), 1)
     reader.response.socket.destroy()
-    await until(() => limiter.held() === 0)
+    await until(() => limiter.acquiredCount() === 0)
   })
 
   await t.test('a tunnel that has to be dialed again leaves the stream alone', async (t) => {
@@ -155,7 +155,7 @@ t.test('a command followed from its start to its end', async (t) => {
     await until(() => textOf(reader.events, 'stdout') === 'here\n')
     const cut = hub.current(box.box.id) as Session
     cut.destroy('the test cut it')
-    await cut.ended
+    await cut.closed
     await hub.wait(box.box.id, 20_000)
     await ask('POST', '/exec', { command: 'echo there > on' })
     t.match(await reader.ended, [

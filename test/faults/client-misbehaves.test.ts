@@ -3,13 +3,13 @@ import { request } from 'node:http'
 import { Readable } from 'node:stream'
 import t from 'tap'
 import { agentPid, residentMiB } from '../support/agent-pid.ts'
-import { coordinatorProcess, eventually } from '../support/coordinator-process.ts'
+import { startCoordinatorProcess, waitUntil } from '../support/coordinator-process.ts'
 
 const MiB = 1024 * 1024
 
 t.test('clients that misbehave', async (t) => {
-  const coordinator = await coordinatorProcess(t)
-  const { hostname, id } = await coordinator.firstBox()
+  const coordinator = await startCoordinatorProcess(t)
+  const { hostname, id } = await coordinator.waitForFirstBox()
   const path = `/v1/box/${hostname}`
   const pids = [coordinator.pid, agentPid(id) ?? 0]
 
@@ -43,17 +43,17 @@ t.test('clients that misbehave', async (t) => {
       const upload = request(`${coordinator.url}${path}/upload?path=target`, {
         method: 'PUT',
         agent: false,
-        headers: { ...coordinator.headers(), ...(length === null ? {} : { 'content-length': length }) },
+        headers: { ...coordinator.authHeaders(), ...(length === null ? {} : { 'content-length': length }) },
       })
       upload.on('error', () => undefined)
       upload.write(Buffer.alloc(Math.min(length ?? MiB, MiB) / 2))
       const staging = `ls -A | grep -c '^.boxwood-write' || true`
-      await eventually(
+      await waitUntil(
         'the box is writing',
         async () => (await coordinator.exec(hostname, staging)).stdout === '1\n',
       )
       upload.destroy()
-      await eventually(
+      await waitUntil(
         'the half is gone',
         async () => (await coordinator.exec(hostname, staging)).stdout === '0\n',
       )

@@ -5,16 +5,16 @@ import t, { type Test } from 'tap'
 import type { MachineSpec, Provider } from '../../coordinator/lifecycle/provider.ts'
 import { createLocalProvider } from '../../coordinator/lifecycle/providers/local/provider.ts'
 import { edgeBox } from '../e2e/edge-box.ts'
-import { eventually } from '../support/coordinator-process.ts'
+import { waitUntil } from '../support/coordinator-process.ts'
 import { PROJECT } from '../support/project.ts'
-import { tempFolder } from '../support/temp-folder.ts'
+import { createTempDir } from '../support/temp-dir.ts'
 import { startTunnelProxy, type TunnelProxy } from '../support/tunnel-proxy.ts'
 
 const MiB = 1024 * 1024
 
 /** A box that reaches its coordinator through a proxy that can cut the link. */
 async function boxBehindProxy(t: Test) {
-  const dataDir = tempFolder(t, 'cut')
+  const dataDir = createTempDir(t, 'cut')
   const proxied = Promise.withResolvers<TunnelProxy>()
   const local = await createLocalProvider({
     dataDir,
@@ -53,12 +53,12 @@ for (const [how, cut] of [
     /** A half-open link ends for the box too, long before its own patience does. */
     const back = async () => {
       proxy.reset()
-      await eventually('the box is back', async () => (await exec('true')).exitCode === 0)
+      await waitUntil('the box is back', async () => (await exec('true')).exitCode === 0)
     }
 
     await t.test('during a command', async (t) => {
       const lost = ask('POST', '/exec', { command: 'touch began; sleep 20' })
-      await eventually('it began', async () => (await exec('test -e began')).exitCode === 0)
+      await waitUntil('it began', async () => (await exec('test -e began')).exitCode === 0)
       cut(proxy)
       t.match(await lost, { status: 502, json: { ok: false, error: { code: 'box_unreachable' } } })
       await back()

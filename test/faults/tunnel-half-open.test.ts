@@ -1,11 +1,11 @@
 import t from 'tap'
-import { readAll, startTestAgent, startTestCoordinator, until } from '../support/tunnel.ts'
+import { readAll, startTestAgent, startTestCoordinator, waitUntil } from '../support/tunnel.ts'
 import { startTunnelProxy } from '../support/tunnel-proxy.ts'
 
 const liveness = { tickMs: 20, pingEveryMs: 40, deadAfterMs: 200 }
 
 t.test('a link whose bytes vanish is found out by both ends, and the box comes back', async (t) => {
-  const coordinator = await startTestCoordinator({ liveness, incumbentAnswerMs: 100 })
+  const coordinator = await startTestCoordinator({ liveness, probeTimeoutMs: 100 })
   t.after(() => coordinator.close())
   const proxy = await startTunnelProxy(coordinator.port)
   t.after(() => proxy.close())
@@ -32,7 +32,7 @@ t.test('a link whose bytes vanish is found out by both ends, and the box comes b
     const { generation } = tunnel
     proxy.blackhole()
     await refused
-    await until(
+    await waitUntil(
       'a new tunnel is there',
       () => (coordinator.tunnels.current(box.boxId)?.generation ?? 0) > generation,
     )
@@ -52,7 +52,7 @@ t.test('an idle link with a living peer is kept', async (t) => {
   t.after(() => agent.close())
   const { generation } = await coordinator.tunnels.wait(box.boxId, 5000)
   const start = Date.now()
-  await until('three times the deadline has passed', () => Date.now() - start > 3 * liveness.deadAfterMs)
+  await waitUntil('three times the deadline has passed', () => Date.now() - start > 3 * liveness.deadAfterMs)
   t.equal(coordinator.tunnels.current(box.boxId)?.generation, generation)
 })
 
@@ -69,13 +69,13 @@ t.test(
     })
     t.after(() => agent.close())
     for (let round = 1; round <= 5; round++) {
-      await until('the box is connected', () => coordinator.tunnels.current(box.boxId))
+      await waitUntil('the box is connected', () => coordinator.tunnels.current(box.boxId))
       const tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
       const lost = tunnel.request({ method: 'GET', path: '/wait' })
       const refused = t.rejects(lost, { code: 'box_unreachable' })
       setImmediate(() => proxy.reset())
       await refused
-      await until('the old tunnel is gone', () => coordinator.tunnels.current(box.boxId) !== tunnel)
+      await waitUntil('the old tunnel is gone', () => coordinator.tunnels.current(box.boxId) !== tunnel)
     }
   },
 )
@@ -83,7 +83,7 @@ t.test(
 t.test(
   'a new machine takes the box over from an agent behind a dead link, which does not answer',
   async (t) => {
-    const coordinator = await startTestCoordinator({ incumbentAnswerMs: 50 })
+    const coordinator = await startTestCoordinator({ probeTimeoutMs: 50 })
     t.after(() => coordinator.close())
     const proxy = await startTunnelProxy(coordinator.port)
     t.after(() => proxy.close())
@@ -94,7 +94,7 @@ t.test(
     proxy.blackhole()
     const next = await startTestAgent(box, coordinator.url)
     t.after(() => next.close())
-    await until(
+    await waitUntil(
       'the new one has the box',
       () => coordinator.tunnels.current(box.boxId)?.instanceId === next.instanceId,
     )

@@ -11,13 +11,13 @@ import {
   startTestAgent,
   startTestCoordinator,
   type TestCoordinator,
-  until,
+  waitUntil,
 } from '../support/tunnel.ts'
 
 type Box = { boxId: string; token: string }
 
 async function setUp(t: Test, helloMs = 200) {
-  const coordinator = await startTestCoordinator({ helloMs })
+  const coordinator = await startTestCoordinator({ handshakeTimeoutMs: helloMs })
   t.after(() => coordinator.close())
   const neighbour = coordinator.addBox()
   const agent = await startTestAgent(neighbour, coordinator.url, (app) => {
@@ -157,7 +157,7 @@ t.test('a flood of pings from a box that does not read piles up no answers', asy
   const ping = Buffer.alloc(125)
   for (let sent = 0; sent < 300_000 && ws.readyState === ws.OPEN; sent++) {
     ws.ping(ping)
-    if (sent % 500 === 0) await until('the pings are taken', () => ws.bufferedAmount === 0)
+    if (sent % 500 === 0) await waitUntil('the pings are taken', () => ws.bufferedAmount === 0)
   }
   await others()
   t.equal(ws.readyState, ws.OPEN, 'all were taken')

@@ -6,8 +6,8 @@ import { openState } from '../../agent/state.ts'
 import type { Ingest } from '../../coordinator/tunnel/reports.ts'
 import type { DurableReport } from '../../shared/api/reports.ts'
 import { systemClock } from '../../shared/clock.ts'
-import { tempFolder } from '../support/temp-folder.ts'
-import { silent, startTestAgent, startTestCoordinator, until } from '../support/tunnel.ts'
+import { createTempDir } from '../support/temp-dir.ts'
+import { silent, startTestAgent, startTestCoordinator, waitUntil } from '../support/tunnel.ts'
 import { startTunnelProxy } from '../support/tunnel-proxy.ts'
 
 const vitals = {
@@ -50,9 +50,9 @@ function createStore() {
 }
 
 async function setUp(t: Test, store: ReturnType<typeof createStore>, heartbeatMs = 10_000) {
-  const folder = tempFolder(t, 'reports')
+  const folder = createTempDir(t, 'reports')
   const state = await openState(folder, silent)
-  const spool = await openSpool({ folder: join(folder, 'reports'), state, log: silent })
+  const spool = await openSpool({ dir: join(folder, 'reports'), state, log: silent })
   t.after(() => spool.close())
   const coordinator = await startTestCoordinator({
     ingest: store.ingest,
@@ -76,16 +76,16 @@ t.test('every report arrives, and each is stored once, though the link is cut fi
   const { spool, proxy, coordinator, box } = await setUp(t, store)
   let at = 0
   for (let cut = 1; cut <= 5; cut++) {
-    await until('the box is connected', () => coordinator.tunnels.current(box.boxId))
+    await waitUntil('the box is connected', () => coordinator.tunnels.current(box.boxId))
     const last = await coordinator.tunnels.wait(box.boxId, 5000)
     const appends: Promise<void>[] = []
     for (let i = 0; i < 200; i++) appends.push(spool.append(report(++at)))
     await Promise.race(appends)
     setImmediate(() => proxy.reset())
     await Promise.all(appends)
-    await until('the cut is noticed', () => coordinator.tunnels.current(box.boxId) !== last)
+    await waitUntil('the cut is noticed', () => coordinator.tunnels.current(box.boxId) !== last)
   }
-  await until('all of it is acknowledged', empty(spool))
+  await waitUntil('all of it is acknowledged', empty(spool))
   t.equal(store.rows.size, 1000)
   t.same(
     [...store.rows.values()].sort((a, b) => a - b),
@@ -99,22 +99,22 @@ t.test('a report whose commit failed is sent again', async (t) => {
   store.failures.push(new Error('database is locked'), new Error('database is locked'))
   const { spool } = await setUp(t, store)
   await spool.append(report(1))
-  await until('it is acknowledged', empty(spool))
+  await waitUntil('it is acknowledged', empty(spool))
   t.same([...store.rows.values()], [1])
 })
 
 t.test('a heartbeat comes at once on connecting, then on time', async (t) => {
   const store = createStore()
   await setUp(t, store, 20)
-  await until('three heartbeats came', () => store.heartbeats() >= 3)
+  await waitUntil('three heartbeats came', () => store.heartbeats() >= 3)
 })
 
 t.test('a report made while connected is told at once', async (t) => {
   const store = createStore()
   const { spool } = await setUp(t, store, 1_000_000)
-  await until('connected', () => store.heartbeats() > 0)
+  await waitUntil('connected', () => store.heartbeats() > 0)
   for (let at = 1; at <= 3; at++) {
     await spool.append(report(at))
-    await until('it is there', () => store.rows.size === at)
+    await waitUntil('it is there', () => store.rows.size === at)
   }
 })

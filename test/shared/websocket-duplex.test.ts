@@ -1,10 +1,11 @@
-import { EventEmitter, once } from 'node:events'
+// The byte stream over a WebSocket: order, memory and back-pressure.
+import { EventEmitter } from 'node:events'
 import { setImmediate as immediate } from 'node:timers/promises'
 import t from 'tap'
-import { type BinaryWebSocket, websocketDuplex, websocketReadable } from '../../shared/websocket-duplex.ts'
+import { type BinaryWebSocket, websocketDuplex } from '../../shared/websocket-duplex.ts'
 import { seeded } from '../support/random.ts'
 
-/** Says when each message is sent. */
+/** Queues messages until flush(). */
 class FakeWebSocket extends EventEmitter {
   isPaused = false
   sent: Buffer[] = []
@@ -36,19 +37,19 @@ function open() {
 const KiB = 1024
 const bytes = (size: number, fill: string) => Buffer.alloc(size, fill)
 
-t.test('what was written arrives whole and in order, and is freed once it is sent', async (t) => {
+t.test('sends writes completely and in order, and detaches their buffers after sending', async (t) => {
   const { ws, duplex } = open()
   const first = bytes(40 * KiB, 'a')
   duplex.write(first)
-  t.equal(first.length, 40 * KiB, 'not before it is sent')
-  // These wait for it, and leave as one.
+  t.equal(first.length, 40 * KiB, 'the buffer is not detached before it is sent')
+  // These wait for the first write and are sent as one message.
   const [second, third] = [bytes(20 * KiB, 'b'), bytes(20 * KiB, 'c')]
   duplex.write(second)
   duplex.write(third)
   ws.flush()
   t.equal(first.length, 0)
-  t.same([second.length, third.length], [0, 0], 'copied by now')
-  // Larger than is copied.
+  t.same([second.length, third.length], [0, 0], 'both buffers are detached after they were copied')
+  // Too large to be copied into one message.
   const [fourth, fifth] = [bytes(60 * KiB, 'd'), bytes(60 * KiB, 'e')]
   duplex.write(fourth)
   duplex.write(fifth)
@@ -70,7 +71,7 @@ t.test('what was written arrives whole and in order, and is freed once it is sen
   t.ok(Buffer.concat(ws.sent).equals(Buffer.concat(written.map(([fill, size]) => bytes(size * KiB, fill)))))
 })
 
-t.test('a part of something larger stays', async (t) => {
+t.test('does not detach a view of a larger buffer', async (t) => {
   const { ws, duplex } = open()
   const larger = bytes(100 * KiB, 'x')
   duplex.write(larger.subarray(0, 50 * KiB))
@@ -79,39 +80,35 @@ t.test('a part of something larger stays', async (t) => {
   t.equal(ws.sent[0]?.length, 50 * KiB)
 })
 
-t.test('messages are read in order, whenever their reader pauses', async (t) => {
-  const ws = new FakeWebSocket()
-  const stream = websocketReadable(ws satisfies BinaryWebSocket)
+t.test('reads messages in order when the reader pauses and resumes', async (t) => {
+  const { ws, duplex: stream } = open()
   const random = seeded(5)
   const read: Buffer[] = []
   let sent = 0
   const send = () => {
-    for (let left = Math.floor(random() * 4); left > 0 && !ws.isPaused; left--)
+    for (let count = Math.floor(random() * 4); count > 0 && !ws.isPaused; count--)
       ws.emit('message', Buffer.from(`${sent++} `), true)
   }
   send()
-  stream.on('data', (piece: Buffer) => {
-    read.push(piece)
+  stream.on('data', (chunk: Buffer) => {
+    read.push(chunk)
     if (random() < 0.3) stream.pause()
   })
-  for (let turn = 0; turn < 1000; turn++) {
+  for (let round = 0; round < 1000; round++) {
     send()
     if (random() < 0.3) stream.resume()
     if (random() < 0.5) send()
     if (random() < 0.5) await immediate()
   }
-  const ended = once(stream, 'end')
-  ws.terminate()
-  stream.removeAllListeners('data').on('data', (piece: Buffer) => read.push(piece))
+  stream.removeAllListeners('data').on('data', (chunk: Buffer) => read.push(chunk))
   stream.resume()
-  await ended
+  while (stream.readableLength > 0) await immediate()
   t.ok(sent > 1000)
-  t.equal(Buffer.concat(read).toString(), Array.from({ length: sent }, (_, at) => `${at} `).join(''))
+  t.equal(Buffer.concat(read).toString(), Array.from({ length: sent }, (_, index) => `${index} `).join(''))
 })
 
-t.test('one that nobody reads holds up its peer, and goes on with its reader', async (t) => {
-  const ws = new FakeWebSocket()
-  const stream = websocketReadable(ws satisfies BinaryWebSocket)
+t.test('pauses the WebSocket while the reader is paused, and resumes with it', async (t) => {
+  const { ws, duplex: stream } = open()
   let sent = 0
   while (!ws.isPaused) {
     ws.emit('message', bytes(KiB, 'x'), true)
@@ -121,7 +118,7 @@ t.test('one that nobody reads holds up its peer, and goes on with its reader', a
   stream.on('data', () => undefined)
   await immediate()
   t.equal(ws.isPaused, false)
-  for (let more = 0; more < 1000; more++) ws.emit('message', bytes(KiB, 'x'), true)
+  for (let count = 0; count < 1000; count++) ws.emit('message', bytes(KiB, 'x'), true)
   t.equal(ws.isPaused, false)
   stream.pause()
   for (; !ws.isPaused; sent++) ws.emit('message', bytes(KiB, 'x'), true)

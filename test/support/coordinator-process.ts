@@ -1,4 +1,4 @@
-// The coordinator as a program of its own, which can be killed and started again on the same data.
+// Runs the coordinator as a child process that can be killed and restarted on the same data.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, rmSync } from 'node:fs'
@@ -7,37 +7,40 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { PROJECT, START_ARGS } from './project.ts'
-import { tempFolder } from './temp-folder.ts'
+import { createTempDir } from './temp-dir.ts'
 
 const DEADLINE_MS = 40_000
 
-/** Polls until `look` gives something other than undefined or false. */
-export async function eventually<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> {
+/** Polls until `check` returns a value other than undefined or false. */
+export async function waitUntil<T>(
+  description: string,
+  check: () => Promise<T | undefined | false>,
+): Promise<T> {
   const deadline = performance.now() + DEADLINE_MS
   for (;;) {
-    const found = await look()
+    const found = await check()
     if (found !== undefined && found !== false) return found
-    if (performance.now() > deadline) throw new Error(`not within ${DEADLINE_MS} ms: ${what}`)
+    if (performance.now() > deadline) throw new Error(`not within ${DEADLINE_MS} ms: ${description}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
 
-export type CoordinatorProcess = Awaited<ReturnType<typeof coordinatorProcess>>
+export type CoordinatorProcess = Awaited<ReturnType<typeof startCoordinatorProcess>>
 
-/** Started and ready; it is stopped with its boxes when the test ends. */
-export async function coordinatorProcess(t: Test, env: Record<string, string> = {}) {
-  const data = tempFolder(t, 'process')
+/** Resolves when the coordinator is ready. Deletes the boxes and stops the coordinator after the test. */
+export async function startCoordinatorProcess(t: Test, env: Record<string, string> = {}) {
+  const dataDir = createTempDir(t, 'process')
   let child: ChildProcess
   let url = ''
 
   async function start(): Promise<void> {
-    rmSync(join(data, 'coordinator.json'), { force: true })
+    rmSync(join(dataDir, 'coordinator.json'), { force: true })
     child = spawn(process.execPath, [...START_ARGS], {
       cwd: PROJECT,
       stdio: ['ignore', 'ignore', 'inherit'],
       env: {
         ...process.env,
-        BOXWOOD_DATA: data,
+        BOXWOOD_DATA: dataDir,
         BOXWOOD_LISTEN: '127.0.0.1:0',
         BOXWOOD_LOG: 'error',
         BOXWOOD_EDGE_RATE: '10000',
@@ -45,17 +48,17 @@ export async function coordinatorProcess(t: Test, env: Record<string, string> = 
         ...env,
       },
     })
-    url = await eventually('the coordinator listens', async () => {
+    url = await waitUntil('the coordinator listens', async () => {
       if (child.exitCode !== null) throw new Error(`the coordinator exited with ${child.exitCode}`)
       try {
-        return JSON.parse(readFileSync(join(data, 'coordinator.json'), 'utf8')).url as string
+        return JSON.parse(readFileSync(join(dataDir, 'coordinator.json'), 'utf8')).url as string
       } catch {
         return undefined
       }
     })
   }
 
-  async function end(signal: NodeJS.Signals): Promise<void> {
+  async function kill(signal: NodeJS.Signals): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) return
     const exited = once(child, 'exit')
     child.kill(signal)
@@ -63,19 +66,19 @@ export async function coordinatorProcess(t: Test, env: Record<string, string> = 
   }
 
   await start()
-  const key = readFileSync(join(data, 'owner.key'), 'utf8').trim()
+  const key = readFileSync(join(dataDir, 'owner.key'), 'utf8').trim()
   t.teardown(async () => {
     if (child.exitCode !== null || child.signalCode !== null) await start()
-    const { boxes } = await json('GET', '/api/v1/boxes?live=1')
-    for (const { id } of boxes) await json('DELETE', `/api/v1/boxes/${id}`)
-    await eventually('every box is gone', async () => {
-      const left = await json('GET', '/api/v1/boxes?live=1')
+    const { boxes } = await sendJson('GET', '/api/v1/boxes?live=1')
+    for (const { id } of boxes) await sendJson('DELETE', `/api/v1/boxes/${id}`)
+    await waitUntil('every box is deleted', async () => {
+      const left = await sendJson('GET', '/api/v1/boxes?live=1')
       return left.boxes.length === 0
     })
-    await end('SIGTERM')
+    await kill('SIGTERM')
   })
 
-  /** One request on a connection of its own; the answer's body is the caller's to read. */
+  /** Sends a request on a new connection. The caller reads the response body. */
   function send(
     method: string,
     path: string,
@@ -95,27 +98,29 @@ export async function coordinatorProcess(t: Test, env: Record<string, string> = 
     })
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: what a client parses is whatever the server sent.
-  async function json(method: string, path: string, body?: unknown): Promise<any> {
-    const answer = await send(
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields.
+  async function sendJson(method: string, path: string, body?: unknown): Promise<any> {
+    const response = await send(
       method,
       path,
       body === undefined ? undefined : JSON.stringify(body),
       body === undefined ? {} : { 'content-type': 'application/json' },
     )
-    const text = Buffer.concat(await answer.toArray()).toString('utf8')
-    return text === '' ? { status: answer.statusCode } : { status: answer.statusCode, ...JSON.parse(text) }
+    const text = Buffer.concat(await response.toArray()).toString('utf8')
+    return text === ''
+      ? { status: response.statusCode }
+      : { status: response.statusCode, ...JSON.parse(text) }
   }
 
-  async function state(id: string, wanted: string) {
-    return eventually(`box ${id} is ${wanted}`, async () => {
-      const { box } = await json('GET', `/api/v1/boxes/${id}`)
+  async function waitForState(id: string, wanted: string) {
+    return waitUntil(`box ${id} is ${wanted}`, async () => {
+      const { box } = await sendJson('GET', `/api/v1/boxes/${id}`)
       return box?.observedState === wanted && box
     })
   }
 
   return {
-    data,
+    dataDir,
     get url() {
       return url
     },
@@ -124,16 +129,16 @@ export async function coordinatorProcess(t: Test, env: Record<string, string> = 
       return child.pid
     },
     start,
-    end,
-    headers: () => ({ authorization: `Bearer ${key}` }),
+    kill,
+    authHeaders: () => ({ authorization: `Bearer ${key}` }),
     send,
-    json,
-    state,
-    async firstBox() {
-      const { boxes } = await json('GET', '/api/v1/boxes?live=1')
-      return state(boxes[0].id, 'running')
+    sendJson,
+    waitForState,
+    async waitForFirstBox() {
+      const { boxes } = await sendJson('GET', '/api/v1/boxes?live=1')
+      return waitForState(boxes[0].id, 'running')
     },
     exec: (box: string, command: string, more: object = {}) =>
-      json('POST', `/v1/box/${box}/exec`, { command, ...more }),
+      sendJson('POST', `/v1/box/${box}/exec`, { command, ...more }),
   }
 }

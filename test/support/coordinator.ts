@@ -1,41 +1,41 @@
-// A real coordinator in this process, on a free port with a data folder of its own, for tests over HTTP.
+// Starts a coordinator in this process, on a free port with its own data directory, for tests over HTTP.
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type Overrides, startCoordinator } from '../../coordinator/app.ts'
 import { loadConfig } from '../../coordinator/config.ts'
-import { removeTree } from '../../coordinator/lifecycle/providers/local/folders.ts'
+import { removeTree } from '../../coordinator/lifecycle/providers/local/directories.ts'
 import type { Box } from '../../shared/api/boxes.ts'
-import { FakeWorld } from './fake-provider.ts'
+import { FakeInfrastructure } from './fake-provider.ts'
 
 export type CoordinatorOptions = Overrides & {
-  /** fake: machines in memory, whose agents answer nothing. local: real boxes on this machine. */
+  /** fake: in-memory machines whose agents never respond. local: real boxes on this machine. Default: fake. */
   machines?: 'fake' | 'local'
-  /** The world of an earlier coordinator on the same data. */
-  world?: FakeWorld
-  /** Of an earlier coordinator; it is removed with the test that made it. */
+  /** The fake machines of an earlier coordinator on the same data. */
+  infra?: FakeInfrastructure
+  /** The data directory of an earlier coordinator, which also removes it. */
   dataDir?: string
   env?: Record<string, string>
 }
 
-export type Answer = {
+export type ApiResponse = {
   status: number
   headers: Headers
   text: string
-  // biome-ignore lint/suspicious/noExplicitAny: what a client parses is whatever the server sent.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields.
   json: any
 }
 
 export type RequestOptions = {
-  /** null: no key at all. Absent: the owner's. */
+  /** null: send no key. Default: the owner's key. */
   key?: string | null
   headers?: Record<string, string>
 }
 
-/** Stopped when the test ends, boxes and all. */
-export async function testCoordinator(t: Test, options: CoordinatorOptions = {}) {
-  const { machines = 'fake', world = new FakeWorld(), env = {}, ...overrides } = options
+/** Stops the coordinator and its boxes after the test. */
+export async function startTestCoordinator(t: Test, options: CoordinatorOptions = {}) {
+  const { machines = 'fake', infra = new FakeInfrastructure(), env = {}, ...overrides } = options
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'boxwood-test-'))
   const config = loadConfig({
     BOXWOOD_LISTEN: '127.0.0.1:0',
@@ -43,61 +43,61 @@ export async function testCoordinator(t: Test, options: CoordinatorOptions = {})
     BOXWOOD_LOG: 'silent',
     ...env,
   })
-  const fakes = machines === 'fake' ? { provider: world.provider, tunnels: world.tunnels } : {}
+  const fakes = machines === 'fake' ? { provider: infra.provider, tunnels: infra.tunnels } : {}
   const coordinator = await startCoordinator(config, { ...fakes, ...overrides })
   const { url } = coordinator
   const key = readFileSync(join(dataDir, 'owner.key'), 'utf8').trim()
-  let closed = false
+  let isClosed = false
 
   async function close(): Promise<void> {
-    if (closed) return
-    closed = true
-    if (machines === 'local') await coordinator.suspendBoxes('the test ended')
+    if (isClosed) return
+    isClosed = true
+    if (machines === 'local') await coordinator.suspendBoxes('the test is complete')
     await coordinator.close()
   }
   t.teardown(async () => {
     await close()
-    // Whatever a test let its box do to its folders.
+    // Not rm(): a box may have changed the permissions of its directories.
     if (options.dataDir === undefined) await removeTree(dataDir)
   })
 
-  /** Any path of the coordinator. A string or bytes go as they are, anything else as JSON. */
+  /** Requests any path. Sends strings and bytes unchanged, and other bodies as JSON. */
   async function send(
     method: string,
     path: string,
     body?: unknown,
-    { key: whose = key, headers = {} }: RequestOptions = {},
-  ): Promise<Answer> {
-    const raw = typeof body === 'string' || body instanceof Uint8Array || body === undefined
+    { key: requestKey = key, headers = {} }: RequestOptions = {},
+  ): Promise<ApiResponse> {
+    const isRaw = typeof body === 'string' || body instanceof Uint8Array || body === undefined
     const response = await fetch(url + path, {
       method,
       headers: {
-        ...(whose === null ? {} : { authorization: `Bearer ${whose}` }),
-        ...(raw ? {} : { 'content-type': 'application/json' }),
+        ...(requestKey === null ? {} : { authorization: `Bearer ${requestKey}` }),
+        ...(isRaw ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
-      ...(body === undefined ? {} : { body: raw ? body : JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: isRaw ? body : JSON.stringify(body) }),
     })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, text, json: parsed(text) }
+    return { status: response.status, headers: response.headers, text, json: parseJson(text) }
   }
 
   return {
     url,
     key,
     dataDir,
-    world,
+    infra: infra,
     coordinator,
     close,
     send,
-    /** A route of the control plane: api('POST', '/boxes', {}). */
+    /** Requests a control plane route: api('POST', '/boxes', {}). */
     api: (method: string, path: string, body?: unknown, request?: RequestOptions) =>
       send(method, `/api/v1${path}`, body, request),
-    /** A route of the edge: edge('apple', 'POST', '/exec', {command: 'id'}). */
+    /** Requests an edge route: edge('apple', 'POST', '/exec', {command: 'id'}). */
     edge: (box: string, method: string, path: string, body?: unknown, request?: RequestOptions) =>
       send(method, `/v1/box/${box}${path}`, body, request),
-    /** Polls as clients do, until the box is observed in the state. */
-    async until(id: string, state: Box['observedState'], ms = 20_000): Promise<Box> {
+    /** Polls the box until it has the observed state. */
+    async waitForState(id: string, state: Box['observedState'], ms = 20_000): Promise<Box> {
       const deadline = performance.now() + ms
       for (;;) {
         const { json } = await send('GET', `/api/v1/boxes/${id}`)
@@ -110,9 +110,9 @@ export async function testCoordinator(t: Test, options: CoordinatorOptions = {})
   }
 }
 
-export type TestCoordinator = Awaited<ReturnType<typeof testCoordinator>>
+export type TestCoordinator = Awaited<ReturnType<typeof startTestCoordinator>>
 
-function parsed(text: string) {
+function parseJson(text: string) {
   try {
     return JSON.parse(text)
   } catch {

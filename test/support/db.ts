@@ -1,15 +1,15 @@
-// Databases for tests: a SQLite file of the test's own, and every store test on Postgres too where there is one.
+// Databases for tests: a temporary SQLite file, and Postgres where it is installed.
 import { join } from 'node:path'
 import pg from 'pg'
 import type { Test } from 'tap'
 import { postgresTypes } from '../../coordinator/db/dialects.ts'
 import { type Db, openDatabase } from '../../coordinator/db/open.ts'
 import { startPostgres } from './postgres.ts'
-import { tempFolder } from './temp-folder.ts'
+import { createTempDir } from './temp-dir.ts'
 
-/** A path for a database file, whose folder goes when the test ends. */
+/** The path of a database file in a directory that is removed when the test ends. */
 export function databaseFile(t: Test): string {
-  return join(tempFolder(t, 'db'), 'boxwood.db')
+  return join(createTempDir(t, 'db'), 'boxwood.db')
 }
 
 /** A new, empty SQLite database, closed when the test ends. */
@@ -19,15 +19,15 @@ export async function sqliteForTest(t: Test): Promise<Db> {
   return db
 }
 
-/** Runs the tests once per database, each with a way to get an empty one. */
+/** Runs the tests on SQLite, and on Postgres where it is installed. `newDb` creates an empty database. */
 export async function onEachDatabase(
   t: Test,
   tests: (t: Test, newDb: (t: Test) => Promise<Db>) => Promise<void>,
 ): Promise<void> {
   await t.test('on SQLite', (t) => tests(t, sqliteForTest))
   const postgres = await startPostgres()
-  if ('missing' in postgres) {
-    await t.test('on Postgres', { skip: postgres.missing }, async () => undefined)
+  if ('skipReason' in postgres) {
+    await t.test('on Postgres', { skip: postgres.skipReason }, async () => undefined)
     return
   }
   t.teardown(() => postgres.stop())

@@ -1,4 +1,4 @@
-// Machines and tunnels in memory, that outlive coordinators and fail on demand.
+// An in-memory provider and tunnels that outlive the coordinator under test, with fault injection.
 import { EventEmitter } from 'node:events'
 import type { MachineState, Provider } from '../../coordinator/lifecycle/provider.ts'
 import type { Tunnel, TunnelEvents, Tunnels } from '../../coordinator/tunnel/types.ts'
@@ -6,16 +6,17 @@ import { ApiError } from '../../shared/errors.ts'
 
 type Call = 'create' | 'start' | 'stop' | 'destroy' | 'inspect'
 
-/** Throws to make the call fail; never settles to be a coordinator that dies in there. */
+/** Throws to make the provider call fail, or never resolves to simulate a coordinator killed during the call. */
 type Fault = (boxId: string) => void | Promise<void>
 
-/** The world outside the coordinator. */
-export class FakeWorld {
+/** The machines and tunnels outside the coordinator. */
+export class FakeInfrastructure {
   readonly machines = new Map<string, { state: MachineState; token: string }>()
-  /** Every call that was made, as `start <boxId>`. */
+  /** All provider calls so far, as `start <boxId>`. */
   readonly calls: string[] = []
-  /** Run before the call has its effect, and after. */
+  /** Faults injected before a call takes effect. */
   readonly before: Partial<Record<Call, Fault>> = {}
+  /** Faults injected after a call has taken effect. */
   readonly after: Partial<Record<Call, Fault>> = {}
   /** Whether the agent of a started machine connects. */
   agentsConnect = true
@@ -35,8 +36,8 @@ export class FakeWorld {
     },
     start: async ({ boxId }) => {
       await this.#call('start', boxId, () => {
-        this.#machine(boxId).state = 'running'
-        if (this.agentsConnect) this.connect(boxId)
+        this.#getMachine(boxId).state = 'running'
+        if (this.agentsConnect) this.connectAgent(boxId)
       })
       return { isolation: { level: 'process', limits: [] } }
     },
@@ -55,20 +56,20 @@ export class FakeWorld {
 
   readonly tunnels: Tunnels = {
     current: (boxId) => this.#tunnels.get(boxId),
-    wait: (boxId, ms, signal) => this.#wait(boxId, ms, signal),
+    wait: (boxId, ms, signal) => this.#waitForTunnel(boxId, ms, signal),
     on: (event, listener) => void this.#events.on(event, listener as never),
     off: (event, listener) => void this.#events.off(event, listener as never),
-    disconnect: (boxId, reason) => this.cut(boxId, reason),
+    disconnect: (boxId, reason) => this.dropTunnel(boxId, reason),
   }
 
-  /** The machine stops by itself, as in a reboot of the host. */
+  /** Stops the machine without the provider, as a reboot of the host does. */
   powerOff(boxId: string): void {
     const machine = this.machines.get(boxId)
     if (machine) machine.state = 'stopped'
-    this.cut(boxId, 'the machine stopped')
+    this.dropTunnel(boxId, 'the machine stopped')
   }
 
-  connect(boxId: string): void {
+  connectAgent(boxId: string): void {
     if (this.#tunnels.has(boxId)) return
     this.#generation += 1
     const tunnel: Tunnel = {
@@ -82,17 +83,17 @@ export class FakeWorld {
     this.#events.emit('connected', tunnel)
   }
 
-  cut(boxId: string, reason = 'cut'): void {
+  dropTunnel(boxId: string, reason = 'dropped'): void {
     if (this.#tunnels.delete(boxId)) this.#events.emit('disconnected', boxId, reason)
   }
 
-  /** How often a call was made. */
-  count(call: Call, boxId?: string): number {
+  /** The number of calls so far, of all boxes or of one. */
+  countCalls(call: Call, boxId?: string): number {
     return this.calls.filter((line) => (boxId ? line === `${call} ${boxId}` : line.startsWith(`${call} `)))
       .length
   }
 
-  #machine(boxId: string) {
+  #getMachine(boxId: string) {
     const machine = this.machines.get(boxId)
     if (!machine) throw new Error(`There is no machine for ${boxId}.`)
     return machine
@@ -105,17 +106,17 @@ export class FakeWorld {
     await this.after[call]?.(boxId)
   }
 
-  #wait(boxId: string, ms: number, signal?: AbortSignal): Promise<Tunnel> {
-    const now = this.#tunnels.get(boxId)
-    if (now) return Promise.resolve(now)
+  #waitForTunnel(boxId: string, ms: number, signal?: AbortSignal): Promise<Tunnel> {
+    const tunnel = this.#tunnels.get(boxId)
+    if (tunnel) return Promise.resolve(tunnel)
     return new Promise((resolve, reject) => {
-      const settle = (then: () => void) => {
+      const settle = (resolveOrReject: () => void) => {
         clearTimeout(timer)
         this.#events.off('connected', onConnected)
         signal?.removeEventListener('abort', onAbort)
-        then()
+        resolveOrReject()
       }
-      const onConnected = (tunnel: Tunnel) => tunnel.boxId === boxId && settle(() => resolve(tunnel))
+      const onConnected = (connected: Tunnel) => connected.boxId === boxId && settle(() => resolve(connected))
       const onAbort = () => settle(() => reject(signal?.reason))
       const timer = setTimeout(() => settle(() => reject(new ApiError('box_unreachable'))), ms)
       this.#events.on('connected', onConnected)
@@ -126,15 +127,15 @@ export class FakeWorld {
 }
 
 /** A fault that fails the first `times` calls. */
-export function failing(times: number, error: Error = new Error('no luck')): Fault {
-  let left = times
+export function createFailingFault(times: number, error: Error = new Error('simulated failure')): Fault {
+  let remaining = times
   return () => {
-    if (left-- > 0) throw error
+    if (remaining-- > 0) throw error
   }
 }
 
-/** A fault in which the coordinator dies: the call never comes back. `reached` resolves when it is there. */
-export function dying(): { fault: Fault; reached: Promise<void> } {
+/** A fault whose call never returns, as in a killed coordinator. `reached` resolves when the call starts. */
+export function createHangingFault(): { fault: Fault; reached: Promise<void> } {
   const { promise: reached, resolve } = Promise.withResolvers<void>()
   const fault = () => {
     resolve()

@@ -1,4 +1,4 @@
-// A Postgres of the test's own, where the machine has one installed: temporary data, a unix socket only.
+// Starts a temporary Postgres server for tests, on a unix socket only, where Postgres is installed.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, chownSync, constants, globSync, mkdtempSync, rmSync } from 'node:fs'
@@ -8,42 +8,42 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
 export type Postgres = {
-  /** A pool on a new, empty database. The caller ends it. */
+  /** A pool on a new, empty database. The caller closes it. */
   newDatabase(types: pg.CustomTypesConfig): Promise<pg.Pool>
   stop(): Promise<void>
 }
 
 type Account = { uid?: number; gid?: number }
 
-/** Starts one, or says in a sentence why there is none. */
-export async function startPostgres(): Promise<Postgres | { missing: string }> {
+/** Starts a server, or returns the reason why it cannot, as a sentence. */
+export async function startPostgres(): Promise<Postgres | { skipReason: string }> {
   const bin = findBinaries()
-  if (!bin) return { missing: 'Postgres is not installed here' }
-  const account = accountToRunAs()
-  if (!account) return { missing: 'Postgres does not run as root, and there is no user postgres' }
-  const folder = mkdtempSync(join(tmpdir(), 'bw-pg-'))
-  if (account.uid !== undefined) chownSync(folder, account.uid, account.gid ?? account.uid)
-  const data = join(folder, 'data')
-  const options = { ...account, cwd: folder, stdio: 'ignore' as const }
-  execFileSync(join(bin, 'initdb'), ['-D', data, '-A', 'trust', '-U', 'boxwood', '--no-sync'], options)
+  if (!bin) return { skipReason: 'Postgres is not installed' }
+  const account = findAccount()
+  if (!account) return { skipReason: 'Postgres does not run as root, and the user postgres does not exist' }
+  const tempDir = mkdtempSync(join(tmpdir(), 'bw-pg-'))
+  if (account.uid !== undefined) chownSync(tempDir, account.uid, account.gid ?? account.uid)
+  const dataDir = join(tempDir, 'data')
+  const options = { ...account, cwd: tempDir, stdio: 'ignore' as const }
+  execFileSync(join(bin, 'initdb'), ['-D', dataDir, '-A', 'trust', '-U', 'boxwood', '--no-sync'], options)
   const settings = [
     'listen_addresses=',
-    `unix_socket_directories=${folder}`,
+    `unix_socket_directories=${tempDir}`,
     'fsync=off',
     'max_connections=50',
   ]
   const flags = settings.flatMap((setting) => ['-c', setting])
-  // The shell ends the server when its input closes: also when this process is killed.
+  // The shell stops the server when its stdin closes, which also happens when this process is killed.
   const script = '"$0" "$@" & server=$!; read _; kill -INT $server; wait $server'
-  const server = spawn('sh', ['-c', script, join(bin, 'postgres'), '-D', data, ...flags], {
+  const server = spawn('sh', ['-c', script, join(bin, 'postgres'), '-D', dataDir, ...flags], {
     ...options,
     stdio: ['pipe', 'ignore', 'ignore'],
   })
   const exited = once(server, 'exit')
 
   const connect = (database: string, types?: pg.CustomTypesConfig) => {
-    const pool = new pg.Pool({ host: folder, user: 'boxwood', database, ...(types && { types }) })
-    // An idle connection that the stopping server ends first is no failure of a test.
+    const pool = new pg.Pool({ host: tempDir, user: 'boxwood', database, ...(types && { types }) })
+    // Ignore errors of idle connections that the server closes while stopping.
     pool.on('error', () => undefined)
     return pool
   }
@@ -51,7 +51,7 @@ export async function startPostgres(): Promise<Postgres | { missing: string }> {
   async function stop(): Promise<void> {
     server.stdin?.end()
     await exited
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+    rmSync(tempDir, { recursive: true, force: true, maxRetries: 5 })
   }
 
   const admin = connect('postgres')
@@ -62,7 +62,7 @@ export async function startPostgres(): Promise<Postgres | { missing: string }> {
     return connect(`test${count}`, types)
   }
 
-  await untilReady(admin, () => server.exitCode !== null)
+  await waitUntilReady(admin, () => server.exitCode !== null)
   return {
     newDatabase,
     async stop() {
@@ -72,7 +72,7 @@ export async function startPostgres(): Promise<Postgres | { missing: string }> {
   }
 }
 
-async function untilReady(pool: pg.Pool, hasExited: () => boolean): Promise<void> {
+async function waitUntilReady(pool: pg.Pool, hasExited: () => boolean): Promise<void> {
   const deadline = Date.now() + 30_000
   for (;;) {
     try {
@@ -85,11 +85,11 @@ async function untilReady(pool: pg.Pool, hasExited: () => boolean): Promise<void
 }
 
 function findBinaries(): string | undefined {
-  const folders = [
+  const dirs = [
     ...globSync('/usr/lib/postgresql/*/bin').sort().reverse(),
     ...(process.env.PATH ?? '').split(delimiter),
   ]
-  return folders.find((folder) => ['initdb', 'postgres'].every((name) => isExecutable(join(folder, name))))
+  return dirs.find((dir) => ['initdb', 'postgres'].every((name) => isExecutable(join(dir, name))))
 }
 
 function isExecutable(path: string): boolean {
@@ -101,13 +101,13 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Ourselves, unless that is root. */
-function accountToRunAs(): Account | undefined {
+/** The account to run Postgres as: the current user, or `postgres` for root. undefined when that does not exist. */
+function findAccount(): Account | undefined {
   if (process.getuid?.() !== 0) return {}
   try {
-    const number = (flag: string) =>
+    const queryId = (flag: string) =>
       Number(execFileSync('id', [flag, 'postgres'], { stdio: ['ignore', 'pipe', 'ignore'] }))
-    return { uid: number('-u'), gid: number('-g') }
+    return { uid: queryId('-u'), gid: queryId('-g') }
   } catch {
     return undefined
   }

@@ -1,33 +1,41 @@
-// A coordinator over HTTP whose one box answers as the test says.
+// A coordinator over HTTP with one box whose agent is a function of the test.
 import type { Test } from 'tap'
-import type { Tunnel, TunnelRequest, TunnelResponse, Tunnels } from '../../coordinator/tunnel/types.ts'
-import { testCoordinator } from './coordinator.ts'
-import { FakeWorld } from './fake-provider.ts'
+import type {
+  Streams,
+  Tunnel,
+  TunnelRequest,
+  TunnelResponse,
+  Tunnels,
+} from '../../coordinator/tunnel/types.ts'
+import { startTestCoordinator } from './coordinator.ts'
+import { FakeInfrastructure } from './fake-provider.ts'
 
-export type ScriptedAnswer = (request: TunnelRequest) => Promise<TunnelResponse>
+export type AgentHandler = (request: TunnelRequest) => Promise<TunnelResponse>
 
-/** @param answer gets every request that reaches the box */
-export async function scriptedBox(t: Test, answer: ScriptedAnswer, env: Record<string, string> = {}) {
-  const world = new FakeWorld()
-  // As the real one does: what is aborted is cut, and a body that is cut is an error.
-  const request: ScriptedAnswer = async (asked) => {
-    const response = await answer(asked)
-    asked.signal?.addEventListener('abort', () => response.body.destroy(asked.signal?.reason))
+export type ScriptedBoxOptions = { env?: Record<string, string>; streams?: Streams }
+
+/** @param handle gets every request to the agent */
+export async function startScriptedBox(t: Test, handle: AgentHandler, options: ScriptedBoxOptions = {}) {
+  const infra = new FakeInfrastructure()
+  // Like a real tunnel: aborting destroys the response body with an error.
+  const request: AgentHandler = async (request) => {
+    const response = await handle(request)
+    request.signal?.addEventListener('abort', () => response.body.destroy(request.signal?.reason))
     response.body.on('error', () => undefined)
     return response
   }
-  const script = (tunnel: Tunnel): Tunnel => ({ ...tunnel, request })
+  const withScript = (tunnel: Tunnel): Tunnel => ({ ...tunnel, request })
   const tunnels: Tunnels = {
-    ...world.tunnels,
+    ...infra.tunnels,
     current(boxId) {
-      const tunnel = world.tunnels.current(boxId)
-      return tunnel && script(tunnel)
+      const tunnel = infra.tunnels.current(boxId)
+      return tunnel && withScript(tunnel)
     },
-    wait: async (...args) => script(await world.tunnels.wait(...args)),
+    wait: async (...args) => withScript(await infra.tunnels.wait(...args)),
   }
-  const coordinator = await testCoordinator(t, { world, tunnels, env })
+  const coordinator = await startTestCoordinator(t, { infra, tunnels, ...options })
   const { json } = await coordinator.api('GET', '/boxes')
   const box: { id: string; hostname: string } = json.boxes[0]
-  await coordinator.until(box.id, 'running')
-  return { ...coordinator, box, held: coordinator.coordinator.context.edge.limiter.held }
+  await coordinator.waitForState(box.id, 'running')
+  return { ...coordinator, box, acquiredSlots: coordinator.coordinator.context.edge.limiter.acquiredCount }
 }

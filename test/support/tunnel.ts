@@ -108,7 +108,7 @@ export async function readAll(body: AsyncIterable<Buffer>): Promise<Buffer> {
 }
 
 /** Waits until the condition holds; fails after `ms`. */
-export async function until(what: string, condition: () => unknown, ms = 10_000): Promise<void> {
+export async function waitUntil(what: string, condition: () => unknown, ms = 10_000): Promise<void> {
   const deadline = Date.now() + ms
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(`waited ${ms} ms in vain until ${what}`)

@@ -1,5 +1,10 @@
-// A workspace to test in: its people as actors, and boxes in it.
-import { addKey, createKeyFinder, ensureFirstWorkspace, hashOf } from '../../coordinator/account/keys.ts'
+// Creates a workspace, its users as actors, and its box service, for tests.
+import {
+  addApiKey,
+  createKeyFinder,
+  ensureFirstWorkspace,
+  hashSecret,
+} from '../../coordinator/account/keys.ts'
 import { type BoxService, type BoxServiceOptions, createBoxService } from '../../coordinator/boxes/service.ts'
 import type { Db } from '../../coordinator/db/open.ts'
 import type { UserRow } from '../../coordinator/db/schema.ts'
@@ -10,7 +15,7 @@ import { newApiKey, newId } from '../../shared/ids.ts'
 
 export type TestClock = Clock & { advance(ms: number): void }
 
-export function testClock(start = Date.UTC(2030, 0, 1)): TestClock {
+export function createTestClock(start = Date.UTC(2030, 0, 1)): TestClock {
   let now = start
   return {
     now: () => now,
@@ -20,23 +25,23 @@ export function testClock(start = Date.UTC(2030, 0, 1)): TestClock {
   }
 }
 
-/** Makes the first workspace and returns its owner. */
-export async function ownerOf(db: Db, clock: Clock = systemClock): Promise<Actor> {
-  const { apiKey } = await ensureFirstWorkspace({ db, clock, newApiKey, keep: async () => undefined })
-  if (!apiKey) throw new Error('There is a workspace already.')
-  return actorWith(db, apiKey, clock)
+/** Creates the first workspace and returns its owner. */
+export async function createOwner(db: Db, clock: Clock = systemClock): Promise<Actor> {
+  const { apiKey } = await ensureFirstWorkspace({ db, clock, newApiKey, storeKey: async () => undefined })
+  if (!apiKey) throw new Error('the database already has a workspace')
+  return findActorByKey(db, apiKey, clock)
 }
 
-export async function actorWith(db: Db, apiKey: string, clock: Clock = systemClock): Promise<Actor> {
-  const found = await createKeyFinder({ db, clock })(hashOf(apiKey))
-  if (!('actor' in found)) throw new Error(`The key is ${found.refused}.`)
+export async function findActorByKey(db: Db, apiKey: string, clock: Clock = systemClock): Promise<Actor> {
+  const found = await createKeyFinder({ db, clock })(hashSecret(apiKey))
+  if (!('actor' in found)) throw new Error(`The key is ${found.rejected}.`)
   return found.actor
 }
 
-type Person = { role: UserRow['role']; boxIds?: string[]; access?: Actor['access'] }
+type NewUser = { role: UserRow['role']; boxIds?: string[]; access?: Actor['access'] }
 
-/** One more user of the owner's workspace, with a key. */
-export async function join(db: Db, owner: Actor, { role, boxIds, access }: Person): Promise<Actor> {
+/** Adds a user with a key to the owner's workspace. */
+export async function addUser(db: Db, owner: Actor, { role, boxIds, access }: NewUser): Promise<Actor> {
   const [userId, apiKey, now] = [newId('user'), newApiKey(), Date.now()]
   const { workspaceId } = owner
   await transaction(db, async (trx) => {
@@ -52,18 +57,18 @@ export async function join(db: Db, owner: Actor, { role, boxIds, access }: Perso
       })
       .execute()
     const limits = { ...(boxIds && { boxIds }), ...(access && { access }) }
-    await addKey(trx, { workspaceId, userId, hash: hashOf(apiKey), now, ...limits })
+    await addApiKey(trx, { workspaceId, userId, hash: hashSecret(apiKey), now, ...limits })
   })
-  return actorWith(db, apiKey)
+  return findActorByKey(db, apiKey)
 }
 
-/** A box service that nobody listens to, unless the test does. */
-export const boxesOf = (db: Db, options: Partial<BoxServiceOptions> = {}): BoxService =>
+/** A box service without a lifecycle service, unless the options provide one. */
+export const createTestBoxService = (db: Db, options: Partial<BoxServiceOptions> = {}): BoxService =>
   createBoxService({
     db,
     clock: systemClock,
-    poke: () => undefined,
-    connected: () => false,
-    heartbeat: () => undefined,
+    schedule: () => undefined,
+    isConnected: () => false,
+    latestHeartbeat: () => undefined,
     ...options,
   })

@@ -1,62 +1,63 @@
-// One detached process as long as an agent knows it: it looks for its end, keeps its time limit and ends its tree.
+// One detached process: detects its exit, enforces its time limit and terminates its process tree.
+import { EventEmitter } from 'node:events'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { isDead, readProcess } from '../process-table.ts'
 import { type Termination, terminateTree } from '../terminate-tree.ts'
-import { openChanges } from './changes.ts'
-import { endOf, LOST, type Marks } from './end.ts'
+import { LOST_EXIT, resolveExit, type TerminationTimes } from './exit-status.ts'
 import { openLog } from './log.ts'
-import { type Mark, type Meta, readExit, readMark, type Started, writeMark } from './record.ts'
-import type { DetachedProcess, ProcessEnd, StreamName } from './types.ts'
+import {
+  type Meta,
+  readExit,
+  readTerminationMarker,
+  type Started,
+  type TerminationCause,
+  writeTerminationMarker,
+} from './record.ts'
+import type { DetachedProcess, ProcessExit, StreamName } from './types.ts'
 
-export type Handle = {
+export type ProcessHandle = {
   readonly process: DetachedProcess
   readonly meta: Meta
-  /** Looks whether it has ended. Two small reads. */
+  /** Checks whether it has exited. Costs two small file reads. */
   check(): void
-  /** Ends its tree; once it has ended, what it left behind. */
-  kill(): Promise<Killed>
-  /** Lets go of it; resolves when an ending that was begun is over. */
+  /** Terminates its process tree; after its exit, the background processes it left. */
+  kill(): Promise<KillResult>
+  /** Stops tracking. Resolves when a termination in progress has completed. */
   close(): Promise<void>
 }
 
-export type HandleOptions = {
-  folder: string
+export type ProcessHandleOptions = {
+  dir: string
   meta: Meta
   started: Started
   bootId: string
   clock: Clock
   log: FastifyBaseLogger
-  onEnd(): void
+  onExit(): void
 }
 
-type Killed = { wasRunning: boolean; signal: Termination['signal'] }
+type KillResult = { wasRunning: boolean; signal: Termination['signal'] }
 
-/** The runner still has to write the last bytes: longer than it waits for room on a full disk. */
-const END_TIMEOUT_MS = 15_000
+/** How long the runner may take to write the exit record after KILL. Longer than it waits for space on a full disk. */
+const EXIT_TIMEOUT_MS = 15_000
 
-export function createHandle(options: HandleOptions): Handle {
-  const { folder, meta, started, bootId, clock, log, onEnd } = options
-  const { processId, keepBytes, deadline } = meta
-  const ended = Promise.withResolvers<ProcessEnd>()
-  const sizes: Partial<Record<StreamName, number>> = {}
-  const marks: Marks = {}
-  // A script adopts no orphans; its children but for the command are what it writes the end with, and not to be ended.
-  const keeper = meta.runner === 'native' ? { keeper: started.runner } : {}
-  let end: ProcessEnd | null = null
-  let limit: NodeJS.Timeout | undefined
-  let ending: Promise<Killed> | undefined
+export function createProcessHandle(options: ProcessHandleOptions): ProcessHandle {
+  const { dir, meta, started, bootId, clock, log, onExit } = options
+  const { processId, maxLogBytes, deadline } = meta
+  const events = new EventEmitter<{ exit: [] }>().setMaxListeners(0)
+  const finalSizes: Partial<Record<StreamName, number>> = {}
+  const terminationTimes: TerminationTimes = {}
+  // The shell runner is no subreaper, and its children other than the command write the exit record: do not signal them.
+  const subreaper = meta.runner === 'native' ? { subreaper: started.runner } : {}
+  let exit: ProcessExit | null = null
+  let timeLimit: NodeJS.Timeout | undefined
+  let termination: Promise<KillResult> | undefined
   let closed = false
 
-  const changes = openChanges(folder)
   const logOf = (name: StreamName) =>
-    openLog({
-      path: `${folder}/${name}`,
-      keepBytes,
-      finalSize: () => sizes[name] ?? null,
-      onWrite: (changed) => changes.watch(name, changed),
-    })
+    openLog({ path: `${dir}/${name}`, maxBytes: maxLogBytes, finalSize: () => finalSizes[name] ?? null })
   const process: DetachedProcess = {
     processId,
     pid: started.command.pid,
@@ -64,80 +65,94 @@ export function createHandle(options: HandleOptions): Handle {
     cwd: meta.cwd,
     startedAt: meta.startedAt,
     record: meta.record,
-    folder,
+    dir,
     logs: { stdout: logOf('stdout'), stderr: logOf('stderr') },
-    get end() {
-      return end
+    get exit() {
+      return exit
     },
-    ended: ended.promise,
+    onExit(callback) {
+      const listener = () => callback()
+      events.once('exit', listener)
+      return () => events.off('exit', listener)
+    },
   }
 
-  const settle = (how: ProcessEnd) => {
-    end = how
-    clearTimeout(limit)
-    log.info({ processId, ...how }, 'detached process ended')
-    ended.resolve(how)
-    onEnd()
+  const setExit = (result: ProcessExit) => {
+    exit = result
+    clearTimeout(timeLimit)
+    log.info({ processId, ...result }, 'detached process exited')
+    events.emit('exit')
+    onExit()
   }
-  const settleFromExit = (): boolean => {
-    const exit = readExit(folder)
-    if (exit === undefined) return false
-    Object.assign(sizes, exit.sizes)
-    if (exit.cut) log.error({ processId }, 'some of the output could not be written')
-    settle(endOf(exit, marks))
+  const applyExitRecord = (): boolean => {
+    const record = readExit(dir)
+    if (record === undefined) return false
+    Object.assign(finalSizes, record.sizes)
+    if (record.outputIncomplete) log.error({ processId }, 'output of a detached process could not be written')
+    setExit(resolveExit(record, terminationTimes))
     return true
   }
   const check = () => {
-    if (end !== null || closed || settleFromExit()) return
+    if (exit !== null || closed || applyExitRecord()) return
     if (meta.bootId === bootId && isAlive(started.runner)) return
-    // It may have written it just before it was gone.
-    if (!settleFromExit()) settle(LOST)
+    // The runner may have written the record between the two checks.
+    if (!applyExitRecord()) setExit(LOST_EXIT)
   }
 
-  const endTree = async (mark: Mark): Promise<Killed> => {
-    marks[mark] ??= clock.now()
-    await writeMark(folder, mark, marks[mark]).catch((error: unknown) =>
-      // On a full disk above all a process must be ended; only an agent that dies now forgets why it was.
-      log.error({ err: error, processId }, `that a ${mark} was begun could not be written down`),
-    )
-    const { signal, survivors } = await terminateTree({ ...started.command, processId, ...keeper })
-    if (survivors.length > 0) log.warn({ processId, survivors }, 'processes outlived SIGKILL')
-    if (survivors.includes(started.command.pid))
-      throw new ApiError('exec_failed', 'The command cannot be ended.')
-    const timeout = Promise.withResolvers<never>()
+  const waitForExit = async () => {
+    if (exit !== null) return
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
     const timer = setTimeout(
-      () =>
-        timeout.reject(new ApiError('exec_failed', 'Its last output cannot be written: is the disk full?')),
-      END_TIMEOUT_MS,
+      () => reject(new ApiError('exec_failed', 'The last output cannot be written. Is the disk full?')),
+      EXIT_TIMEOUT_MS,
     )
+    const unsubscribe = process.onExit(resolve)
+    await promise.finally(() => {
+      clearTimeout(timer)
+      unsubscribe()
+    })
+  }
+  const terminateOnce = async (cause: TerminationCause): Promise<KillResult> => {
+    terminationTimes[cause] ??= clock.now()
+    await writeTerminationMarker(dir, cause, terminationTimes[cause]).catch((err: unknown) =>
+      // Continue: on a full disk termination matters most. Only the cause is lost if the agent dies now.
+      log.error({ err, processId, cause }, 'failed to write the termination marker'),
+    )
+    const { signal, survivors } = await terminateTree({ ...started.command, processId, ...subreaper })
+    if (survivors.length > 0) log.warn({ processId, survivors }, 'processes survived SIGKILL')
+    if (survivors.includes(started.command.pid))
+      throw new ApiError('exec_failed', 'The command cannot be terminated.')
     check()
-    await Promise.race([ended.promise, timeout.promise]).finally(() => clearTimeout(timer))
+    await waitForExit()
     return { wasRunning: signal !== null, signal }
   }
-  const begin = (mark: Mark) => {
-    ending ??= endTree(mark).finally(() => {
-      ending = undefined
+  const terminate = (cause: TerminationCause) => {
+    termination ??= terminateOnce(cause).finally(() => {
+      termination = undefined
     })
-    return ending
+    return termination
   }
-  const expire = () => {
+  const terminateInBackground = (cause: TerminationCause) =>
+    terminate(cause).catch((err: unknown) =>
+      log.error({ err, processId, cause }, 'failed to terminate a detached process'),
+    )
+  const onTimeLimit = () => {
     check()
-    if (end !== null || closed) return
-    begin('timeout').catch((error: unknown) => log.error({ err: error, processId }, 'its time limit failed'))
+    if (exit === null && !closed) void terminateInBackground('timeout')
   }
 
-  for (const mark of ['kill', 'timeout'] as const) {
-    const at = readMark(folder, mark)
-    if (at !== undefined) marks[mark] = at
+  for (const cause of ['kill', 'timeout'] as const) {
+    const at = readTerminationMarker(dir, cause)
+    if (at !== undefined) terminationTimes[cause] = at
   }
   check()
-  if (end === null) {
-    const [unfinished] = Object.keys(marks) as Mark[]
-    if (unfinished !== undefined)
-      begin(unfinished).catch((error: unknown) => log.error({ err: error, processId }, 'it cannot be ended'))
-    // A clock that was set back must not give it more time than it was given.
-    const left = deadline === null ? null : Math.min(deadline - clock.now(), deadline - meta.startedAt)
-    if (left !== null) limit = setTimeout(expire, Math.max(0, left))
+  if (exit === null) {
+    // A previous agent died during a termination: complete it.
+    const [interrupted] = Object.keys(terminationTimes) as TerminationCause[]
+    if (interrupted !== undefined) void terminateInBackground(interrupted)
+    // min(): a clock that was set back must not extend the limit.
+    const remainingMs = deadline === null ? null : Math.min(deadline - clock.now(), deadline - meta.startedAt)
+    if (remainingMs !== null) timeLimit = setTimeout(onTimeLimit, Math.max(0, remainingMs))
   }
 
   return {
@@ -146,14 +161,14 @@ export function createHandle(options: HandleOptions): Handle {
     check,
     async kill() {
       check()
-      if (end === null) return begin('kill')
-      // It has ended, and its pid may be another's by now: what it left behind is known by its mark and its keeper.
-      await terminateTree({ pid: started.command.pid, startTime: 0, processId, ...keeper })
+      if (exit === null) return terminate('kill')
+      // The kernel may have reused the pid: find background processes by environment marker and subreaper only.
+      await terminateTree({ pid: started.command.pid, startTime: 0, processId, ...subreaper })
       return { wasRunning: false, signal: null }
     },
     async close() {
-      clearTimeout(limit)
-      await ending?.catch(() => undefined)
+      clearTimeout(timeLimit)
+      await termination?.catch(() => undefined)
       closed = true
     },
   }

@@ -1,23 +1,24 @@
-// Which records of ended processes are given up: the oldest, when they are too many, too old or too large together.
+// Selects which records of exited processes to delete: the oldest, when they are too many, too old or too large. Pure.
 
 export type Retention = {
-  /** Records of ended processes. */
+  /** Records of exited processes. */
   count: number
+  /** Milliseconds since the exit. */
   ageMs: number
-  /** What their logs take on the disk, together. */
+  /** Disk space of all their logs together, in bytes. */
   logBytes: number
 }
 
-export type Ended = { processId: string; endedAt: number; logBytes: number }
+export type ExitedProcess = { processId: string; exitedAt: number; logBytes: number }
 
-/** The ids to give up. What runs is no matter of this. */
-export function surplus(ended: readonly Ended[], now: number, keep: Retention): string[] {
-  const newestFirst = [...ended].sort((a, b) => b.endedAt - a.endedAt)
+/** @param exited running processes are not passed in: they are never deleted */
+export function expiredProcessIds(exited: readonly ExitedProcess[], now: number, keep: Retention): string[] {
+  const newestFirst = [...exited].sort((a, b) => b.exitedAt - a.exitedAt)
   let bytes = 0
   return newestFirst
-    .filter(({ endedAt, logBytes }, index) => {
+    .filter(({ exitedAt, logBytes }, index) => {
       bytes += logBytes
-      return index >= keep.count || now - endedAt > keep.ageMs || bytes > keep.logBytes
+      return index >= keep.count || now - exitedAt > keep.ageMs || bytes > keep.logBytes
     })
     .map(({ processId }) => processId)
 }

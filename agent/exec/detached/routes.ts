@@ -1,4 +1,4 @@
-// GET /exec, GET /exec/{processId} and DELETE /exec/{processId}: detached processes (spec §4.14).
+// Routes GET /exec, GET /exec/{processId} and DELETE /exec/{processId} (spec §4.14).
 import type { FastifyInstance } from 'fastify'
 import {
   type ExecKilled,
@@ -8,22 +8,21 @@ import {
 } from '../../../shared/api/processes.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { LIMITS } from '../../../shared/limits.ts'
-import { listAnswer, statusAnswer } from './answers.ts'
+import { validateRequest } from '../../validate-request.ts'
+import { listResponse, statusResponse } from './responses.ts'
 import type { DetachedProcess, DetachedProcesses } from './types.ts'
 
 type Params = { Params: { processId: string } }
 
 export function detachedRoutes(app: FastifyInstance, processes: DetachedProcesses): void {
   app.get('/exec', async (): Promise<ExecList> => {
-    return listAnswer(processes.list())
+    return listResponse(processes.list())
   })
 
   app.get<Params>('/exec/:processId', async (request): Promise<ExecStatus> => {
     const process = findProcess(processes, request.params.processId)
-    const query = statusQuery.safeParse(request.query)
-    if (!query.success)
-      throw new ApiError('invalid_request', `tail: ${query.error.issues[0]?.message ?? 'not valid'}`)
-    return statusAnswer(process, query.data.tail ?? LIMITS.detachedTailBytes.default)
+    const { tail } = validateRequest(statusQuery, request.query, { root: 'query' })
+    return statusResponse(process, tail ?? LIMITS.detachedTailBytes.default)
   })
 
   app.delete<Params>('/exec/:processId', async (request): Promise<ExecKilled> => {
@@ -35,6 +34,6 @@ export function detachedRoutes(app: FastifyInstance, processes: DetachedProcesse
 /** @throws ApiError not_found */
 export function findProcess(processes: DetachedProcesses, processId: string): DetachedProcess {
   const process = processes.get(processId)
-  if (process === undefined) throw new ApiError('not_found', `${processId}: no such process.`)
+  if (process === undefined) throw new ApiError('not_found', `Process ${processId} not found.`)
   return process
 }

@@ -1,4 +1,4 @@
-// Starts the runner of a detached process: what stays with the command while agents come and go.
+// Starts the runner of a detached process: the parent that stays with the command across agent restarts.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
@@ -7,33 +7,34 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { getSystemErrorMap } from 'node:util'
 import { ApiError } from '../../../shared/errors.ts'
-import { BUNDLED_NATIVE_RUN, nativeRunFile } from '../../../shared/native-spawn-file.ts'
+import { BUNDLED_RUNNER, getRunnerFileName } from '../../../shared/native-file-names.ts'
 import { loadNativeSpawn } from '../native-spawn.ts'
 import { SHELL, shellArguments } from '../shell.ts'
 import type { SpawnerKind } from '../spawner.ts'
 import { COMMAND_SCRIPT, RUNNER_SCRIPT } from './runner-script.ts'
 
-/** native: native/run.c, where a compiler was. sh: a shell script, which knows less (see runner-script.ts). */
+/** native: native/run.c, compiled. sh: a shell script with the limits listed in runner-script.ts. */
 export const RUNNER_KINDS = ['native', 'sh'] as const
 export type RunnerKind = (typeof RUNNER_KINDS)[number]
 
-/** What the runner carries instead of BOXWOOD_PROCESS_ID: it is no part of the tree that a signal is meant for. */
+/** The runner has the process id in this variable, not in BOXWOOD_PROCESS_ID: terminating the tree spares the runner. */
 export const RUNNER_VARIABLE = 'BOXWOOD_RUNNER_FOR'
 
 export type Launch = {
   processId: string
-  folder: string
+  /** The process directory. */
+  dir: string
   cwd: string
   command: string
   env: Record<string, string>
-  keepBytes: number
+  maxLogBytes: number
 }
 
 export type Runner = {
   readonly kind: RunnerKind
   /**
-   * Resolves when the command runs, or when another runner has started this id before. Rejects with the system's error,
-   * or with ApiError exec_failed; then it may still be on its way.
+   * Resolves when the command runs, or when an earlier runner has started this id. Rejects with the system error or with
+   * ApiError exec_failed; the runner may still start the command afterwards.
    */
   launch(launch: Launch): Promise<void>
 }
@@ -41,71 +42,76 @@ export type Runner = {
 const POLL_MS = 5
 const START_TIMEOUT_MS = 10_000
 
-/** @param kind null: native where it runs. @throws Error when native is asked for and there is none */
+/** @param kind null: native where available. @throws Error when native is required and not available */
 export function createRunner(kind: RunnerKind | null, spawner: SpawnerKind | null): Runner {
   const native = kind === 'sh' ? undefined : findNativeRunner()
   if (kind === 'native' && native === undefined)
-    throw new Error('The native runner was not built, or not for this system.')
+    throw new Error('The native runner was not compiled, or does not run on this system.')
   if (native === undefined) return { kind: 'sh', launch: launchWithShell }
-  const start = createStart(spawner)
+  const runToExit = createProgramStarter(spawner)
   return {
     kind: 'native',
-    async launch({ folder, cwd, command, env, keepBytes, processId }) {
-      const own = [folder, cwd, String(keepBytes), SHELL, 'sh', ...shellArguments(command)]
-      const status = await start(native, own, { ...env, [RUNNER_VARIABLE]: processId })
-      if (status === 0 || existsSync(join(folder, 'started'))) return
-      const [code = 'UNKNOWN', words = `status ${status}`] = getSystemErrorMap().get(-(status ?? 0)) ?? []
-      throw Object.assign(new Error(`run ${code}: ${words}`), { errno: -(status ?? 0), code, syscall: 'run' })
+    async launch({ dir, cwd, command, env, maxLogBytes, processId }) {
+      const args = [dir, cwd, String(maxLogBytes), SHELL, 'sh', ...shellArguments(command)]
+      const status = await runToExit(native, args, { ...env, [RUNNER_VARIABLE]: processId })
+      if (status === 0 || existsSync(join(dir, 'started'))) return
+      const errno = -(status ?? 0)
+      const [code = 'UNKNOWN', message = `status ${status}`] = getSystemErrorMap().get(errno) ?? []
+      throw Object.assign(new Error(`run ${code}: ${message}`), { errno, code, syscall: 'run' })
     },
   }
 }
 
 function findNativeRunner(): string | undefined {
-  const beside = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-  const source = beside('../native/run.c')
-  // A box has the bundle alone.
+  const resolvePath = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+  const source = resolvePath('../native/run.c')
+  // A box has only the bundle, without sources.
   const file = existsSync(source)
-    ? beside(`../native/${nativeRunFile(readFileSync(source))}`)
-    : beside(`./${BUNDLED_NATIVE_RUN}`)
-  // It may be for another system, or on a file system that runs nothing.
+    ? resolvePath(`../native/${getRunnerFileName(readFileSync(source))}`)
+    : resolvePath(`./${BUNDLED_RUNNER}`)
+  // Probe: the binary may be for another system, or on a file system mounted noexec.
   return spawnSync(file, [], { env: {} }).status === 0 ? file : undefined
 }
 
-/** Runs a program to its end, in a session of its own; answers its exit code, null for a signal. */
-type Start = (file: string, args: string[], env: Record<string, string>) => Promise<number | null>
+/** Runs a program in its own session. Resolves with its exit code, null for a signal. */
+type ProgramStarter = (file: string, args: string[], env: Record<string, string>) => Promise<number | null>
 
-function createStart(kind: SpawnerKind | null): Start {
-  const native = kind === 'node' ? null : loadNativeSpawn()
-  if (native !== null) {
+function createProgramStarter(kind: SpawnerKind | null): ProgramStarter {
+  const nativeSpawn = kind === 'node' ? null : loadNativeSpawn()
+  if (nativeSpawn !== null) {
     return async (file, args, env) => {
-      const nothing = openSync('/dev/null', 'w')
+      const devNull = openSync('/dev/null', 'w')
       try {
-        const started = native(file, [file, ...args], { cwd: '/', env, stdout: nothing, stderr: nothing })
-        return (await started.exit).exitCode
+        const child = nativeSpawn(file, [file, ...args], { cwd: '/', env, stdout: devNull, stderr: devNull })
+        return (await child.exit).exitCode
       } finally {
-        closeSync(nothing)
+        closeSync(devNull)
       }
     }
   }
   return async (file, args, env) => {
     const child = spawn(file, args, { cwd: '/', env, detached: true, stdio: 'ignore' })
-    // Rejects with the error of a start that failed.
+    // Rejects when the spawn fails.
     const [exitCode] = await once(child, 'exit')
     return exitCode
   }
 }
 
-async function launchWithShell({ folder, cwd, command, env, processId }: Launch): Promise<void> {
-  const args = ['-c', RUNNER_SCRIPT, 'sh', folder, cwd, COMMAND_SCRIPT, ...shellArguments(command)]
-  const own = { ...env, [RUNNER_VARIABLE]: processId }
-  // Stays a child of this agent, and outlives it: it leads a session of its own.
-  const child = spawn(SHELL, args, { cwd: '/', env: own, detached: true, stdio: 'ignore' })
+async function launchWithShell({ dir, cwd, command, env, processId }: Launch): Promise<void> {
+  const args = ['-c', RUNNER_SCRIPT, 'sh', dir, cwd, COMMAND_SCRIPT, ...shellArguments(command)]
+  // A child of the agent, but in its own session, so it outlives the agent.
+  const child = spawn(SHELL, args, {
+    cwd: '/',
+    env: { ...env, [RUNNER_VARIABLE]: processId },
+    detached: true,
+    stdio: 'ignore',
+  })
   await once(child, 'spawn')
   child.unref()
-  for (const began = performance.now(); !existsSync(join(folder, 'started')); await delay(POLL_MS)) {
-    const failed = join(folder, 'failed')
-    const late = performance.now() - began > START_TIMEOUT_MS
+  for (const startedAt = performance.now(); !existsSync(join(dir, 'started')); await delay(POLL_MS)) {
+    const failed = join(dir, 'failed')
+    const isLate = performance.now() - startedAt > START_TIMEOUT_MS
     if (existsSync(failed)) throw new ApiError('exec_failed', readFileSync(failed, 'utf8').trim())
-    if (late) throw new ApiError('exec_failed', 'The command did not start in time.')
+    if (isLate) throw new ApiError('exec_failed', 'The command did not start in time.')
   }
 }

@@ -1,4 +1,4 @@
-// The start of a detached process: first the record, then the runner, and nothing of both where it fails.
+// Starts a detached process: writes the record, launches the runner, and removes both when the start fails.
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,8 +12,8 @@ import { type Meta, preventStart, readStarted, writeMeta } from './record.ts'
 import type { Runner } from './runner.ts'
 
 export type StartDeps = {
-  /** Of all processes. */
-  folder: string
+  /** State directory of all processes. */
+  dir: string
   home: string
   baseEnv: Record<string, string>
   bootId: string
@@ -21,19 +21,19 @@ export type StartDeps = {
   runner: Runner
   clock: Clock
   log: FastifyBaseLogger
-  /** Removes the folder of one process. */
-  remove(folder: string): Promise<void>
+  /** Removes a process directory. */
+  remove(dir: string): Promise<void>
 }
 
 /**
  * Resolves when the command runs.
- * @throws ApiError not_found, invalid_path or permission_denied for a cwd it cannot start in; exec_failed, with the
- * system's words, when it cannot be started
+ * @throws ApiError not_found, invalid_path or permission_denied for an unusable cwd; exec_failed, with the system's
+ * message, when the command cannot be started
  */
 export async function startProcess(request: AgentStartRequest, deps: StartDeps): Promise<Meta> {
   const { processId, command, timeoutSeconds } = request
   const { home, baseEnv, bootId, logBytes, runner, clock, log } = deps
-  const folder = join(deps.folder, processId)
+  const dir = join(deps.dir, processId)
   const cwd = resolveCwd(home, request.cwd)
   const startedAt = clock.now()
   const meta: Meta = {
@@ -44,43 +44,41 @@ export async function startProcess(request: AgentStartRequest, deps: StartDeps):
     startedAt,
     deadline: timeoutSeconds === undefined ? null : startedAt + Math.ceil(timeoutSeconds * 1000),
     bootId,
-    keepBytes: logBytes,
+    maxLogBytes: logBytes,
     runner: runner.kind,
     record: request.record ?? null,
   }
   const env: Record<string, string> = { ...baseEnv, ...request.boxEnv, ...request.env }
-  // The runner adds it for the command, and must not carry it itself.
+  // The runner sets it for the command and must not carry it itself.
   delete env[PROCESS_ID_VARIABLE]
   try {
-    await mkdir(folder, { mode: 0o700 })
-    await writeMeta(folder, meta)
-    await runner.launch({ processId, folder, cwd, command, env, keepBytes: logBytes })
+    await mkdir(dir, { mode: 0o700 })
+    await writeMeta(dir, meta)
+    await runner.launch({ processId, dir, cwd, command, env, maxLogBytes: logBytes })
   } catch (error) {
-    if (isStopped(folder)) {
-      await deps.remove(folder)
+    if (!hasStarted(dir)) {
+      await deps.remove(dir)
       const problem = request.cwd === undefined ? undefined : await cwdProblem(cwd)
       throw problem ?? startError(error)
     }
-    log.error({ err: error, processId }, 'it was started, though its runner said otherwise')
+    log.error({ err: error, processId }, 'the command runs although its runner reported an error')
   }
   return meta
 }
 
-/**
- * Of what makes it the same request: the coordinator may have sealed its receipt anew, and the box's own variables may
- * have changed since.
- */
+/** Identifies a start request. Excludes claimsToken and boxEnv, which may change between two attempts. */
 export function digestOf({ command, cwd, timeoutSeconds, env }: AgentStartRequest): string {
   const variables = Object.entries(env ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
   const parts = JSON.stringify([command, cwd ?? null, timeoutSeconds ?? null, variables])
   return createHash('sha256').update(parts).digest('hex')
 }
 
-/** True when it has not begun, and never will. On a disk that cannot take a name more, what is there tells. */
-function isStopped(folder: string): boolean {
+/** False when the command has not started; it then never will. */
+function hasStarted(dir: string): boolean {
   try {
-    return preventStart(folder)
+    return !preventStart(dir)
   } catch {
-    return readStarted(folder) === undefined
+    // A full disk: no file can be created, by the runner neither.
+    return readStarted(dir) !== undefined
   }
 }

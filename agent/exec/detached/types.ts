@@ -1,75 +1,76 @@
-// What a detached process is to the rest of the agent: its record, its two logs, and how it ended.
+// Types of detached processes: the process, its two output logs, and how it exited.
 import type { AgentStartRequest } from '../../../shared/api/processes.ts'
 
-export const STREAMS = ['stdout', 'stderr'] as const
-export type StreamName = (typeof STREAMS)[number]
+export const OUTPUT_STREAMS = ['stdout', 'stderr'] as const
+export type StreamName = (typeof OUTPUT_STREAMS)[number]
 
-export type ProcessEnd = {
-  /** killed: by a signal, or because DELETE /exec asked for it. timed_out: by its time limit. lost: nobody saw it end. */
+export type ProcessExit = {
+  /**
+   * killed: by a signal or by DELETE /exec. timed_out: by its time limit. lost: the exit status is unknown, because the
+   * box stopped or the runner was killed.
+   */
   status: 'exited' | 'killed' | 'timed_out' | 'lost'
-  /** null when a signal ended it, or when it is not known. */
+  /** null when a signal terminated it, or when unknown. */
   exitCode: number | null
-  /** without SIG, such as TERM */
+  /** Without SIG, such as TERM. null when it exited by itself, or when unknown. */
   signal: string | null
-  /** Milliseconds since the epoch; null when it is not known. */
+  /** Milliseconds since the epoch; null when unknown. */
   finishedAt: number | null
 }
 
-export type LogBytes = { offset: number; bytes: Buffer }
+export type LogChunk = {
+  /** Offset of the first byte. */
+  offset: number
+  bytes: Buffer
+}
 
-/** One stream of a process as a file. Offsets count bytes from the first that was ever written and never move. */
+/** One output stream of a process as a file. Offsets count bytes from the first byte ever written and never shift. */
 export type OutputLog = {
   readonly path: string
-  /** The first offset that is still kept: what was before it has been given up. */
-  head(): number
   /** The offset after the last byte. */
   size(): Promise<number>
   /**
-   * Up to `max` bytes from `from`, or from the head where that is later: `offset` says from where. Empty at the end of
-   * what was written so far. Never answers with bytes that were given up while it read.
+   * Up to `max` bytes from `from`, or from the first retained byte if that is later. Empty at the end of what has been
+   * written so far. Never returns bytes that were discarded during the read.
    */
-  read(from: number, max: number): Promise<LogBytes>
-  /**
-   * The same without waiting, for who watches the log and stands near its end; null when the disk may have to be asked.
-   * The bytes are to be used at once: the next call, for whatever log, overwrites them.
-   */
-  readNow(from: number, max: number): LogBytes | null
-  /** Calls back when there may be more to read, soon after it was written. Returns what ends that. */
+  read(from: number, max: number): Promise<LogChunk>
+  /** Calls back soon after each write. Returns the unsubscribe function. */
   watch(onChange: () => void): () => void
 }
 
 export type DetachedProcess = {
   readonly processId: string
+  /** Of the command's shell, as seen on the box. */
   readonly pid: number
   readonly command: string
-  /** The one sent, or ~. */
+  /** As requested, or ~. */
   readonly cwd: string
   /** Milliseconds since the epoch. */
   readonly startedAt: number
-  /** As it came with the start (see agentExecRequest); null: the run is not recorded. */
+  /** `record` of the start request (see agentExecRequest); null: not recorded in the command history. */
   readonly record: AgentStartRequest['record'] | null
-  /** Its own folder, where others may keep small files about it: they go when the record goes. */
-  readonly folder: string
+  /** The process directory. Other modules may store small files there; they are deleted with the record. */
+  readonly dir: string
   readonly logs: Readonly<Record<StreamName, OutputLog>>
-  /** null while it runs. Once set, it never changes, and both logs hold every byte it wrote. */
-  readonly end: ProcessEnd | null
-  /** Resolves with `end`. Never rejects. */
-  readonly ended: Promise<ProcessEnd>
+  /** null while it runs. Once set it never changes, and both logs are complete. */
+  readonly exit: ProcessExit | null
+  /** Calls back once when the process exits; never if it already has. Returns the unsubscribe function. */
+  onExit(callback: () => void): () => void
 }
 
 export type DetachedProcesses = {
   /**
-   * Starts the command, once for a processId however often it is asked.
-   * @throws ApiError as runCommand does; invalid_request for an id that started something else
+   * Starts the command. Idempotent by processId.
+   * @throws ApiError as runCommand does; invalid_request when the id started something else before
    */
   start(request: AgentStartRequest): Promise<DetachedProcess>
-  /** Newest first; those that ended are kept for a while. */
+  /** Running and retained exited processes, newest first. */
   list(): DetachedProcess[]
   get(processId: string): DetachedProcess | undefined
-  /** Ends the whole tree: TERM, then KILL. Idempotent. @throws ApiError not_found */
+  /** Terminates the whole process tree: TERM, then KILL. Idempotent. @throws ApiError not_found */
   kill(processId: string): Promise<{ wasRunning: boolean; signal: 'TERM' | 'KILL' | null }>
-  /** Every process there is, and each one that starts later. Returns what ends that. */
-  each(callback: (process: DetachedProcess) => void): () => void
-  /** Lets go of them; they go on running. */
+  /** Calls back for every known process and for each one started later. Returns the unsubscribe function. */
+  subscribe(callback: (process: DetachedProcess) => void): () => void
+  /** Stops tracking; the processes keep running. */
   close(): Promise<void>
 }

@@ -1,17 +1,19 @@
-// How far the record of a detached process has been told: a small file beside the process, for the next agent.
+// Persists how much of a detached process has been reported, in a small file in the process directory.
 import { closeSync, constants, openSync, writeSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 
 const schema = z.object({
-  /** The spool, and the boot of the machine: what went into another spool, or just before a power cut, may be lost. */
+  /** Spool and boot that received the reports. Reports in another spool, or before a power loss, may be lost. */
   epoch: z.string(),
   bootId: z.string(),
+  /** command.started has been reported. */
   started: z.boolean(),
+  /** Reported bytes of each stream. */
   stdout: z.int().min(0),
   stderr: z.int().min(0),
-  /** Its end is in the spool, and on the disk. */
+  /** command.finished is in the spool and synced to disk. */
   finished: z.boolean(),
 })
 export type HistoryCursor = z.infer<typeof schema>
@@ -20,12 +22,12 @@ const FILE = 'history.json'
 
 export type Session = Pick<HistoryCursor, 'epoch' | 'bootId'>
 
-/** One that is torn, missing or of another session begins anew: the coordinator takes what is told twice once. */
-export async function readCursor(folder: string, session: Session): Promise<HistoryCursor> {
+/** Starts over when the file is missing, damaged or of another session: the coordinator ignores duplicate reports. */
+export async function readCursor(dir: string, session: Session): Promise<HistoryCursor> {
   const fresh = { ...session, started: false, stdout: 0, stderr: 0, finished: false }
   let text: string
   try {
-    text = await readFile(join(folder, FILE), 'utf8')
+    text = await readFile(join(dir, FILE), 'utf8')
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return fresh
     throw error
@@ -39,15 +41,15 @@ export async function readCursor(folder: string, session: Session): Promise<Hist
   }
 }
 
-/** More than a cursor ever is: what is written over another leaves nothing of it. */
-const BYTES = 512
+/** Longer than any cursor, so that a write in place overwrites the previous one completely. */
+const FILE_BYTES = 512
 const { O_WRONLY, O_CREAT } = constants
 
-/** In its place, and at once: a file that is emptied first makes some file systems write it to the disk when it is closed. */
-export function writeCursor(folder: string, cursor: HistoryCursor): void {
-  const fd = openSync(join(folder, FILE), O_WRONLY | O_CREAT, 0o600)
+/** Overwrites in place: truncating first makes some file systems flush the file on close. */
+export function writeCursor(dir: string, cursor: HistoryCursor): void {
+  const fd = openSync(join(dir, FILE), O_WRONLY | O_CREAT, 0o600)
   try {
-    writeSync(fd, JSON.stringify(cursor).padEnd(BYTES), 0)
+    writeSync(fd, JSON.stringify(cursor).padEnd(FILE_BYTES), 0)
   } finally {
     closeSync(fd)
   }

@@ -1,26 +1,22 @@
-// Runs one detached command: takes what it prints to its two logs, and writes down how it ended.
-// It needs nobody: it outlives the agent that started it, and whoever reads its folder knows all there is to know.
+// Runs one detached command, copies its output to two log files and records its exit.
+// Independent of the agent: the runner outlives it, and the process directory holds the complete state.
 //
-//   run FOLDER CWD KEEP_BYTES FILE ARGV0 ARGUMENT...
+//   run DIR CWD MAX_LOG_BYTES FILE ARGV0 ARGUMENT...
 //
-// Exits with 0 once the command runs, else with the error number of what stopped it; EEXIST: this id runs already.
-// A second process stays behind with the command. In FOLDER:
-//   started   "PID START RUNNER_PID RUNNER_START": linked into place by the command's own process just before it becomes
-//             the command, so that of any number of runners for one folder at most one ever runs it
-//   stdout, stderr   what it printed. The runner is the only one who writes there: the command has pipes, because one
-//             that has a file loses it all at its first `echo oops >/dev/stderr`, which opens the file anew and empties it
-//   changes   a FIFO with a byte of the log's own for each time that something was added to one: who waits for output
-//             sleeps on reading from it. Nobody has to; what no longer goes in is said already. To who has heard all
-//             before, a short addition is told with its bytes, and need not be read: 1, the log's own byte, the offset
-//             (6 bytes) and the length (2 bytes), least significant first, then as many bytes
-//   exit      "EXITCODE SIGNAL FINISHED_MS STDOUT_BYTES STDERR_BYTES whole|cut", - for none; renamed into place
-// The environment is the command's, but for its mark, which the command carries as BOXWOOD_PROCESS_ID and the runner as
-// BOXWOOD_RUNNER_FOR: whoever ends the command's tree must not take the runner for a part of it.
+// Exits with 0 once the command runs, else with the errno of what failed; EEXIST: a command for this id was started before.
+// A second process stays behind as the parent of the command. Files in DIR:
+//   started   "PID START RUNNER_PID RUNNER_START": hard-linked into place by the command's own process just before execve,
+//             so that of any number of concurrent runners for one directory at most one starts the command
+//   stdout, stderr   the output. Only the runner writes to them: the command gets pipes, because a command that holds a
+//             file truncates it with `echo oops >/dev/stderr`, which opens the file again with O_TRUNC
+//   exit      "EXITCODE SIGNAL FINISHED_MS STDOUT_BYTES STDERR_BYTES complete|incomplete", - for none; renamed into place
+// Readers of a log watch the file (inotify).
+// The command's environment is the runner's, except for the process id: the command has it as BOXWOOD_PROCESS_ID, the
+// runner as BOXWOOD_RUNNER_FOR, so that terminating the command's process tree spares the runner.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,53 +26,40 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define RUNNER_MARK "BOXWOOD_RUNNER_FOR"
-#define COMMAND_MARK "BOXWOOD_PROCESS_ID"
-// As large as a pipe: a log is never further over its bound than this.
-#define CHUNK (64 * 1024)
-#define BLOCK 4096
-#define EXIT_BYTES 128
-// How long the last bytes of an ended command wait for room on a full disk.
+#define RUNNER_VARIABLE "BOXWOOD_RUNNER_FOR"
+#define COMMAND_VARIABLE "BOXWOOD_PROCESS_ID"
+// The default capacity of a pipe. A log exceeds its bound by at most this much.
+#define CHUNK_BYTES (64 * 1024)
+#define BLOCK_BYTES 4096
+#define EXIT_RECORD_BYTES 128
+// After the command's exit, the last output waits this long for space on a full disk.
 #define FULL_DISK_SECONDS 10
-// A wait for a processor that is too long to be worth it that the command was not interrupted, and for how long the
-// runner does interrupt it then.
-#define LATE_NS 500000
-#define INTERRUPT_MS 1000
-// Between two looks at that, at least: they hold up who waits for the output.
-#define LOOK_MS 100
-// Told with its bytes is an addition of at most so many: with what precedes them well below what a FIFO takes whole.
-#define TOLD_BYTES 1024
-#define TOLD_HEAD_BYTES 10
 
 typedef struct {
   const char *name;
-  // What stands for it in `changes`.
-  char letter;
-  // The read end of the command's pipe; -1 when nobody can write to it any more.
+  // Read end of the command's pipe; -1 once every writer has closed it.
   int pipe;
   int file;
   long long size;
-  // Bytes at its head that were given back to the file system.
-  long long given_up;
-  // Where the file system gives nothing back: from then on nothing is kept.
+  // Bytes discarded at the head.
+  long long discarded;
+  // Output is discarded from now on: the bound is reached and the file system cannot punch holes, or the command exited.
   int full;
-  int cut;
+  // A write failed; the log is incomplete.
+  int incomplete;
 } Log;
 
-static char chunk[CHUNK];
-static int folder;
-// -1: there is none, and who follows a log has to watch the file.
-static int changes = -1;
-static long long keep;
-static int can_punch;
+static char chunk[CHUNK_BYTES];
+static int dir;
+static long long max_log_bytes;
+static int can_punch_holes;
 static pid_t command;
 
-static void pause_ms(long ms) {
+static void sleep_ms(long ms) {
   struct timespec time = {ms / 1000, (ms % 1000) * 1000000};
   nanosleep(&time, NULL);
 }
@@ -87,15 +70,15 @@ static long long now_ms(clockid_t clock) {
   return time.tv_sec * 1000LL + time.tv_nsec / 1000000;
 }
 
-// Ticks from the boot to the start of this process: with the pid it names it for good.
-static unsigned long long own_start(void) {
+// Start time of this process in clock ticks since boot. Together with the pid it identifies a process uniquely.
+static unsigned long long own_start_time(void) {
   char line[1024];
   int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
   ssize_t length = file == -1 ? -1 : read(file, line, sizeof line - 1);
   if (file != -1) close(file);
   if (length <= 0) return 0;
   line[length] = 0;
-  // The name stands in parentheses and may itself hold spaces and parentheses.
+  // Field 2 is the name in parentheses, which may itself contain spaces and parentheses.
   char *at = strrchr(line, ')');
   for (int field = 2; at != NULL && field < 22; field++) at = strchr(at + 1, ' ');
   return at == NULL ? 0 : strtoull(at, NULL, 10);
@@ -112,169 +95,146 @@ static int write_all(int file, const char *bytes, size_t length) {
   return 0;
 }
 
-// ---- the logs --------------------------------------------------------------------------------------------------
+// ---- logs ------------------------------------------------------------------------------------------------------
 
-static int has_ended(void) {
-  siginfo_t end = {0};
-  return waitid(P_PID, command, &end, WEXITED | WNOHANG | WNOWAIT) == -1 || end.si_pid != 0;
+static int command_has_exited(void) {
+  siginfo_t info = {0};
+  return waitid(P_PID, command, &info, WEXITED | WNOHANG | WNOWAIT) == -1 || info.si_pid != 0;
 }
 
-static void open_changes(void) {
-  if (mkfifoat(folder, "changes", 0600) == -1 && errno != EEXIST) return;
-  // For reading too, as long as it runs: it opens without a reader, and no reader's end is the end of it.
-  changes = openat(folder, "changes", O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-  if (changes == -1) unlinkat(folder, "changes", 0);
-  // All that a FIFO without a reader may take of the system's memory.
-  else fcntl(changes, F_SETPIPE_SZ, BLOCK);
-}
-
-static int all_heard(void) {
-  int unheard;
-  return ioctl(changes, FIONREAD, &unheard) == 0 && unheard == 0;
-}
-
-// The bytes are the last of the log.
-static void say_added(const Log *log, const char *bytes, size_t length) {
-  char head[TOLD_HEAD_BYTES] = {1, log->letter};
-  struct iovec told[2] = {{head, sizeof head}, {(char *)bytes, length}};
-  struct iovec letter = {(char *)&log->letter, 1};
-  if (changes == -1) return;
-  for (int i = 0; i < 6; i++) head[2 + i] = (log->size - (long long)length) >> (8 * i);
-  for (int i = 0; i < 2; i++) head[8 + i] = length >> (8 * i);
-  int with_bytes = length <= TOLD_BYTES && all_heard();
-  // That it is full says enough.
-  if (writev(changes, with_bytes ? told : &letter, with_bytes ? 2 : 1) == -1) return;
-}
-
-// A full disk stops the command like a pipe that nobody reads, until there is room again: nothing is lost by it.
+// On a full disk this blocks, and with it the command, like a pipe that is not read: no output is lost.
 static void append(Log *log, const char *bytes, size_t length) {
-  long long ended_at = 0;
+  long long exited_at = 0;
   while (length > 0) {
     ssize_t written = write(log->file, bytes, length);
     if (written > 0) {
       log->size += written;
-      say_added(log, bytes, written);
       bytes += written;
       length -= written;
       continue;
     }
     if (errno == EINTR) continue;
-    if (ended_at == 0 && has_ended()) ended_at = now_ms(CLOCK_MONOTONIC);
-    int patient = ended_at == 0 || now_ms(CLOCK_MONOTONIC) - ended_at < FULL_DISK_SECONDS * 1000;
-    if ((errno != ENOSPC && errno != EDQUOT) || !patient) {
-      log->cut = 1;
+    if (exited_at == 0 && command_has_exited()) exited_at = now_ms(CLOCK_MONOTONIC);
+    int may_wait = exited_at == 0 || now_ms(CLOCK_MONOTONIC) - exited_at < FULL_DISK_SECONDS * 1000;
+    if ((errno != ENOSPC && errno != EDQUOT) || !may_wait) {
+      log->incomplete = 1;
       break;
     }
-    pause_ms(100);
+    sleep_ms(100);
   }
 }
 
-// The same sum as in the agent's ring.ts: from a size alone each reader knows which bytes may be gone.
-static long long head_of(long long size) {
-  long long granule = keep / 8 / BLOCK * BLOCK;
-  if (granule < BLOCK) granule = BLOCK;
-  return size <= keep ? 0 : (size - keep + granule - 1) / granule * granule;
+// Offset of the first retained byte. The agent's log-bounds.ts computes the same value from the size alone.
+static long long first_retained_offset(long long size) {
+  long long step = max_log_bytes / 8 / BLOCK_BYTES * BLOCK_BYTES;
+  if (step < BLOCK_BYTES) step = BLOCK_BYTES;
+  return size <= max_log_bytes ? 0 : (size - max_log_bytes + step - 1) / step * step;
 }
 
-static void keep_output(Log *log, const char *bytes, size_t length) {
-  if (log->full || log->cut) return;
-  if (!can_punch) {
+static void write_output(Log *log, const char *bytes, size_t length) {
+  if (log->full || log->incomplete) return;
+  if (!can_punch_holes) {
     char notice[160];
-    int words = snprintf(notice, sizeof notice,
-                         "\n[boxwood: the rest is not kept: this file system cannot give up the beginning of a "
-                         "log of %lld bytes]\n",
-                         keep);
-    if (log->size + (long long)length + words > keep) {
-      append(log, bytes, keep - words > log->size ? keep - words - log->size : 0);
-      append(log, notice, words);
+    int notice_length = snprintf(notice, sizeof notice,
+                                 "\n[boxwood: output discarded from here on: the limit is %lld bytes, and this file "
+                                 "system cannot free the head of a log]\n",
+                                 max_log_bytes);
+    if (log->size + (long long)length + notice_length > max_log_bytes) {
+      long long space = max_log_bytes - notice_length - log->size;
+      append(log, bytes, space > 0 ? space : 0);
+      append(log, notice, notice_length);
       log->full = 1;
       return;
     }
   }
   append(log, bytes, length);
-  long long head = head_of(log->size);
-  if (head <= log->given_up) return;
-  fallocate(log->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, log->given_up, head - log->given_up);
-  log->given_up = head;
+  long long head = first_retained_offset(log->size);
+  if (head <= log->discarded) return;
+  fallocate(log->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, log->discarded, head - log->discarded);
+  log->discarded = head;
 }
 
-// Takes over at most `most` bytes.
-static void take(Log *log, size_t most) {
-  ssize_t length = read(log->pipe, chunk, most < CHUNK ? most : CHUNK);
-  if (length > 0) return keep_output(log, chunk, length);
+// Copies up to `max` bytes from the pipe to the log.
+static void copy_output(Log *log, size_t max) {
+  ssize_t length = read(log->pipe, chunk, max < CHUNK_BYTES ? max : CHUNK_BYTES);
+  if (length > 0) return write_output(log, chunk, length);
   if (length == -1 && (errno == EINTR || errno == EAGAIN)) return;
   close(log->pipe);
   log->pipe = -1;
 }
 
-// What was in the pipe when the command ended; what others write later belongs to no command.
+// Copies what was in the pipe when the command exited. Output of background processes after that is discarded.
 static void drain(Log *log) {
-  int waiting = 0;
-  if (log->pipe == -1 || ioctl(log->pipe, FIONREAD, &waiting) == -1) return;
-  while (waiting > 0 && log->pipe != -1) {
-    size_t most = waiting < CHUNK ? waiting : CHUNK;
-    waiting -= most;
-    take(log, most);
+  int remaining = 0;
+  if (log->pipe == -1 || ioctl(log->pipe, FIONREAD, &remaining) == -1) return;
+  while (remaining > 0 && log->pipe != -1) {
+    size_t max = remaining < CHUNK_BYTES ? remaining : CHUNK_BYTES;
+    remaining -= max;
+    copy_output(log, max);
   }
 }
 
 static int open_log(Log *log) {
-  log->file = openat(folder, log->name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  log->file = openat(dir, log->name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (log->file == -1) return errno;
-  // Of an empty file, to learn whether it could be done.
-  can_punch = fallocate(log->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, BLOCK) == 0;
+  // Probe on the empty file: does the file system support hole punching?
+  can_punch_holes = fallocate(log->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, BLOCK_BYTES) == 0;
   return 0;
 }
 
 // ---- the command -----------------------------------------------------------------------------------------------
 
 static char **command_environment(char **environment) {
-  size_t count = 0, length = strlen(RUNNER_MARK "=");
+  size_t count = 0, length = strlen(RUNNER_VARIABLE "=");
   while (environment[count] != NULL) count++;
   char **result = calloc(count + 1, sizeof *result);
   for (size_t i = 0; result != NULL && i < count; i++) {
     result[i] = environment[i];
-    if (strncmp(environment[i], RUNNER_MARK "=", length) != 0) continue;
-    if (asprintf(&result[i], COMMAND_MARK "=%s", environment[i] + length) == -1) return NULL;
+    if (strncmp(environment[i], RUNNER_VARIABLE "=", length) != 0) continue;
+    if (asprintf(&result[i], COMMAND_VARIABLE "=%s", environment[i] + length) == -1) return NULL;
   }
   return result;
 }
 
-static int claim(pid_t runner, unsigned long long runner_start) {
+// Creates `started`. EEXIST: another runner was first.
+static int claim_start(pid_t runner, unsigned long long runner_start) {
   char name[64], line[128];
   snprintf(name, sizeof name, "started.%d", getpid());
-  int length = snprintf(line, sizeof line, "%d %llu %d %llu\n", getpid(), own_start(), runner, runner_start);
-  int file = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  int length =
+      snprintf(line, sizeof line, "%d %llu %d %llu\n", getpid(), own_start_time(), runner, runner_start);
+  int file = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file == -1) return errno;
   int error = write_all(file, line, length);
   if (close(file) == -1 && error == 0) error = errno;
-  if (error == 0 && linkat(folder, name, folder, "started", 0) == -1) error = errno;
-  unlinkat(folder, name, 0);
+  if (error == 0 && linkat(dir, name, dir, "started", 0) == -1) error = errno;
+  unlinkat(dir, name, 0);
   return error;
 }
 
-static int become(char **arguments, char **environment, const int output[2], pid_t runner, unsigned long long start) {
+// In the child: executes the command. Returns the errno of what failed.
+static int exec_command(char **arguments, char **environment, const int output[2], pid_t runner,
+                        unsigned long long runner_start) {
   setsid();
   if (dup2(output[0], 1) == -1 || dup2(output[1], 2) == -1) return errno;
   if (chdir(arguments[0]) == -1) return errno;
-  char **own = command_environment(environment);
-  if (own == NULL) return ENOMEM;
-  int error = claim(runner, start);
+  char **own_environment = command_environment(environment);
+  if (own_environment == NULL) return ENOMEM;
+  int error = claim_start(runner, runner_start);
   if (error != 0) return error;
-  execve(arguments[2], arguments + 3, own);
+  execve(arguments[2], arguments + 3, own_environment);
   error = errno;
-  // It is ours, and it did not become true.
-  unlinkat(folder, "started", 0);
+  // This process created the file, and the command did not start.
+  unlinkat(dir, "started", 0);
   return error;
 }
 
-// ---- the end ---------------------------------------------------------------------------------------------------
+// ---- the exit record -------------------------------------------------------------------------------------------
 
-// Made at the start: to tell of the end must not take room on a disk that is full by then.
-static int reserve(const char *name) {
-  char blank[EXIT_BYTES];
+// Allocates the file at the start, so that recording the exit needs no space on a disk that may be full by then.
+static int reserve_exit_record(const char *name) {
+  char blank[EXIT_RECORD_BYTES];
   memset(blank, ' ', sizeof blank);
-  int file = openat(folder, name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  int file = openat(dir, name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file == -1) return -1;
   int error = write_all(file, blank, sizeof blank);
   if (error == 0) return file;
@@ -283,131 +243,98 @@ static int reserve(const char *name) {
   return -1;
 }
 
-static void tell(int file, const char *name, const char *id, const siginfo_t *end, const Log *logs) {
-  char line[EXIT_BYTES], code[16], signal[16];
-  int exited = end->si_code == CLD_EXITED;
-  snprintf(code, sizeof code, exited ? "%d" : "-", end->si_status);
-  snprintf(signal, sizeof signal, exited ? "-" : "%d", end->si_status);
+static void record_exit(int file, const char *name, const char *id, const siginfo_t *info, const Log *logs) {
+  char line[EXIT_RECORD_BYTES], code[16], signal[16];
+  int exited = info->si_code == CLD_EXITED;
+  snprintf(code, sizeof code, exited ? "%d" : "-", info->si_status);
+  snprintf(signal, sizeof signal, exited ? "-" : "%d", info->si_status);
   memset(line, ' ', sizeof line);
-  int length = snprintf(line, sizeof line, "%s %s %lld %lld %lld %s", code, signal, now_ms(CLOCK_REALTIME), logs[0].size,
-                        logs[1].size, logs[0].cut || logs[1].cut ? "cut" : "whole");
+  int length = snprintf(line, sizeof line, "%s %s %lld %lld %lld %s", code, signal, now_ms(CLOCK_REALTIME),
+                        logs[0].size, logs[1].size,
+                        logs[0].incomplete || logs[1].incomplete ? "incomplete" : "complete");
   line[length] = ' ';
   line[sizeof line - 1] = '\n';
-  while (pwrite(file, line, sizeof line, 0) != sizeof line) pause_ms(1000);
+  while (pwrite(file, line, sizeof line, 0) != sizeof line) sleep_ms(1000);
   close(file);
-  // ENOENT: the record was given up.
-  while (renameat(folder, name, folder, "exit") == -1 && errno != ENOENT) pause_ms(1000);
-  char news[512];
-  snprintf(news, sizeof news, "../.ended/%s", id);
-  file = openat(folder, news, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  // ENOENT: the process directory was deleted.
+  while (renameat(dir, name, dir, "exit") == -1 && errno != ENOENT) sleep_ms(1000);
+  // Notifies the agent, which watches this directory.
+  char notification[512];
+  snprintf(notification, sizeof notification, "../.exited/%s", id);
+  file = openat(dir, notification, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (file != -1) close(file);
 }
 
 // ---- the runner ------------------------------------------------------------------------------------------------
 
 static void ignore_signals(void) {
-  static const int faults[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGCHLD};
+  static const int excluded[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGILL,
+                                 SIGFPE,  SIGABRT, SIGTRAP, SIGSYS, SIGCHLD};
   for (int number = 1; number < NSIG; number++) {
-    int fault = 0;
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) fault |= faults[i] == number;
-    if (!fault) signal(number, SIG_IGN);
+    int is_excluded = 0;
+    for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++) is_excluded |= excluded[i] == number;
+    if (!is_excluded) signal(number, SIG_IGN);
   }
 }
 
-// Reaps who has ended, also what the command left behind. False when there is nobody left to wait for.
-static int reap(siginfo_t *end) {
+// Reaps exited children, including adopted ones. Returns 0 when no child is left.
+static int reap(siginfo_t *command_exit) {
   for (;;) {
-    siginfo_t one = {0};
-    if (waitid(P_ALL, 0, &one, WEXITED | WNOHANG) == -1) return 0;
-    if (one.si_pid == 0) return 1;
-    if (one.si_pid == command) *end = one;
+    siginfo_t info = {0};
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) == -1) return 0;
+    if (info.si_pid == 0) return 1;
+    if (info.si_pid == command) *command_exit = info;
   }
 }
 
-// Waits for output, or for someone's end; true when it was that. `child_ends` is a signalfd: the system need not be asked
-// each time whether there is one.
-static int wait_and_take(Log *logs, int child_ends) {
-  struct pollfd polled[3] = {{logs[0].pipe, POLLIN, 0}, {logs[1].pipe, POLLIN, 0}, {child_ends, POLLIN, 0}};
+// Waits for output or for SIGCHLD and copies the output. Returns 1 on SIGCHLD.
+static int poll_once(Log *logs, int child_signals) {
+  struct pollfd polled[3] = {{logs[0].pipe, POLLIN, 0}, {logs[1].pipe, POLLIN, 0}, {child_signals, POLLIN, 0}};
   if (poll(polled, 3, -1) <= 0) return 0;
   for (int i = 0; i < 2; i++)
-    if (polled[i].revents != 0) take(&logs[i], CHUNK);
-  struct signalfd_siginfo heard;
-  return polled[2].revents != 0 && read(child_ends, &heard, sizeof heard) > 0;
+    if (polled[i].revents != 0) copy_output(&logs[i], CHUNK_BYTES);
+  struct signalfd_siginfo info;
+  return polled[2].revents != 0 && read(child_signals, &info, sizeof info) > 0;
 }
 
-static void set_policy(int policy) {
-  static int current = SCHED_OTHER;
-  struct sched_param none = {0};
-  if (policy != current && sched_setscheduler(0, policy, &none) == 0) current = policy;
+static void wait_for_command(Log *logs, int child_signals, siginfo_t *command_exit) {
+  while (command_exit->si_pid != command)
+    if (poll_once(logs, child_signals) && !reap(command_exit)) break;
 }
 
-// A command that has written something goes on undisturbed (SCHED_BATCH) until it waits, as it mostly does: that costs it
-// less, and whoever reads its output is woken on this processor, not on one that sleeps. One that computes on would keep
-// its line from its readers for a time slice: once that is seen of the waits since the last look, the runner interrupts it
-// for a while, as anybody would.
-static void choose_policy(int statistics) {
-  static unsigned long long waited_before;
-  static long long looked_at, interrupt_until;
-  static unsigned waits;
-  char line[96];
-  unsigned long long waited;
-  long long now = now_ms(CLOCK_MONOTONIC);
-  waits++;
-  if (now - looked_at < LOOK_MS) return;
-  ssize_t length = pread(statistics, line, sizeof line - 1, 0);
-  if (length <= 0) return;
-  line[length] = 0;
-  if (sscanf(line, "%*u %llu", &waited) != 1) return;
-  if (waited - waited_before > waits * (unsigned long long)LATE_NS) interrupt_until = now + INTERRUPT_MS;
-  waited_before = waited;
-  looked_at = now;
-  waits = 0;
-  set_policy(now < interrupt_until ? SCHED_OTHER : SCHED_BATCH);
-}
-
-static void follow(Log *logs, int child_ends, siginfo_t *end) {
-  // How long this process has waited for a processor. -1, where the system does not tell: it stays as anybody is.
-  int statistics = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
-  while (end->si_pid != command) {
-    if (wait_and_take(logs, child_ends) && !reap(end)) break;
-    choose_policy(statistics);
-  }
-  close(statistics);
-}
-
-// The background of the command: it may go on writing, to nobody, where a closed pipe would kill it at its next line;
-// and it stays ours, so that it can still be found.
-static void outlive(Log *logs, int child_ends, siginfo_t *end) {
+// Stays while background processes of the command run. Keeps the pipes open and discards the output, because a closed
+// pipe would kill the writers with SIGPIPE. As their subreaper it also keeps them in the command's process tree.
+static void wait_for_background(Log *logs, int child_signals, siginfo_t *command_exit) {
   for (int i = 0; i < 2; i++) {
     logs[i].full = 1;
     close(logs[i].file);
   }
-  if (changes != -1) close(changes);
-  int children = reap(end);
-  while (children || logs[0].pipe != -1 || logs[1].pipe != -1)
-    if (wait_and_take(logs, child_ends)) children = reap(end);
+  int has_children = reap(command_exit);
+  while (has_children || logs[0].pipe != -1 || logs[1].pipe != -1)
+    if (poll_once(logs, child_signals)) has_children = reap(command_exit);
 }
 
-static void report(int to, int error) {
+// Sends an errno (0: success) through a pipe and closes it.
+static void send_status(int to, int error) {
   unsigned char byte = error > 255 ? EIO : error;
   write_all(to, (char *)&byte, 1);
   close(to);
 }
 
-// What `from` reports; `nothing` when it was closed without a word.
-static int reported(int from, int nothing) {
+// Receives the errno; `if_closed` when the pipe was closed without one.
+static int receive_status(int from, int if_closed) {
   unsigned char byte;
   ssize_t length;
   while ((length = read(from, &byte, 1)) == -1 && errno == EINTR) {
   }
   close(from);
-  return length == 1 ? byte : nothing;
+  return length == 1 ? byte : if_closed;
 }
 
 static int run(char **arguments, char **environment, const char *id, int launcher) {
-  Log logs[2] = {{.name = "stdout", .letter = 'o'}, {.name = "stderr", .letter = 'e'}};
+  Log logs[2] = {{.name = "stdout"}, {.name = "stderr"}};
   char exit_name[64];
-  int output[2], said[2];
+  int output[2], status[2];
   snprintf(exit_name, sizeof exit_name, "exit.%d", getpid());
   for (int i = 0; i < 2; i++) {
     int ends[2];
@@ -417,74 +344,74 @@ static int run(char **arguments, char **environment, const char *id, int launche
     logs[i].pipe = ends[0];
     output[i] = ends[1];
   }
-  open_changes();
-  int exit_file = reserve(exit_name);
-  if (exit_file == -1 || pipe2(said, O_CLOEXEC) == -1) return errno;
+  int exit_file = reserve_exit_record(exit_name);
+  if (exit_file == -1 || pipe2(status, O_CLOEXEC) == -1) return errno;
 
-  // Whoever ignores it is not asked for the status of an ended child.
+  // With an inherited SIG_IGN the kernel would discard the exit status of children.
   signal(SIGCHLD, SIG_DFL);
   sigset_t child, before;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
   sigprocmask(SIG_BLOCK, &child, &before);
-  int child_ends = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (child_ends == -1) return errno;
+  int child_signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (child_signals == -1) return errno;
   pid_t runner = getpid();
-  unsigned long long start = own_start();
+  unsigned long long start = own_start_time();
   command = fork();
   if (command == -1) return errno;
   if (command == 0) {
     sigprocmask(SIG_SETMASK, &before, NULL);
-    report(said[1], become(arguments, environment, output, runner, start));
+    send_status(status[1], exec_command(arguments, environment, output, runner, start));
     _exit(127);
   }
   ignore_signals();
-  // What loses its parent becomes ours, so that it is still found as a part of the command's tree.
+  // Orphaned descendants become children of the runner, so that they stay in the command's process tree.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  close(said[1]);
+  close(status[1]);
   close(output[0]);
   close(output[1]);
-  int error = reported(said[0], 0);
+  // A successful execve closes the pipe.
+  int error = receive_status(status[0], 0);
   if (error != 0) {
-    unlinkat(folder, exit_name, 0);
+    unlinkat(dir, exit_name, 0);
     return error;
   }
-  report(launcher, 0);
-  // It must not hold a file system that is to be unmounted.
+  send_status(launcher, 0);
+  // Does not keep a file system busy that is to be unmounted.
   if (chdir("/") == -1) return 0;
   for (int i = 0; i < 2; i++) fcntl(logs[i].pipe, F_SETFL, O_NONBLOCK);
 
-  siginfo_t end = {0};
-  follow(logs, child_ends, &end);
+  siginfo_t command_exit = {0};
+  wait_for_command(logs, child_signals, &command_exit);
   for (int i = 0; i < 2; i++) drain(&logs[i]);
-  tell(exit_file, exit_name, id, &end, logs);
-  outlive(logs, child_ends, &end);
+  record_exit(exit_file, exit_name, id, &command_exit, logs);
+  wait_for_background(logs, child_signals, &command_exit);
   return 0;
 }
 
 int main(int count, char **arguments, char **environment) {
-  // Asked whether it runs here at all.
+  // Probe by the agent: does the binary run on this system?
   if (count == 1) return 0;
   if (count < 6) return EINVAL;
-  // Nothing of what the agent has open is the command's.
+  // The command inherits no descriptor of the agent.
   syscall(SYS_close_range, 3, ~0U, 0);
-  keep = atoll(arguments[3]);
-  folder = open(arguments[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder == -1) return errno;
+  max_log_bytes = atoll(arguments[3]);
+  dir = open(arguments[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (dir == -1) return errno;
   const char *id = strrchr(arguments[1], '/');
-  int told[2];
-  if (pipe2(told, O_CLOEXEC) == -1) return errno;
+  int status[2];
+  if (pipe2(status, O_CLOEXEC) == -1) return errno;
   pid_t runner = fork();
   if (runner == -1) return errno;
   if (runner > 0) {
-    close(told[1]);
-    int error = reported(told[0], EIO);
+    close(status[1]);
+    int error = receive_status(status[0], EIO);
     if (error != 0) waitpid(runner, NULL, 0);
     return error;
   }
-  close(told[0]);
+  close(status[0]);
   setsid();
-  int error = run(arguments + 2, environment, id == NULL ? arguments[1] : id + 1, told[1]);
-  if (error != 0) report(told[1], error);
+  int error = run(arguments + 2, environment, id == NULL ? arguments[1] : id + 1, status[1]);
+  if (error != 0) send_status(status[1], error);
   return error;
 }

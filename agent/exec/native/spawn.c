@@ -1,5 +1,5 @@
-// Starts a process without copying the page tables of the one that asks: posix_spawn is vfork and exec.
-// A thread for each running process waits for it, and tells JavaScript how it ended.
+// Node addon: starts processes with posix_spawn (vfork and exec), which does not copy the caller's page tables.
+// One thread per running process waits for it and reports its exit to JavaScript.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -14,21 +14,22 @@
 #include <sys/wait.h>
 
 #define MAX_STRINGS 65536
-#define WAITER_STACK (64 * 1024)
+#define WAITER_STACK_BYTES (64 * 1024)
 
 typedef struct {
-  sem_t decided;
-  // 0: there is none to wait for.
+  // Posted once `pid` is set.
+  sem_t started;
+  // 0: the start failed.
   pid_t pid;
-  siginfo_t end;
+  siginfo_t exit;
   int error;
-  napi_threadsafe_function exited;
+  napi_threadsafe_function on_exit;
 } Waiter;
 
 // ---- arguments -------------------------------------------------------------------------------------------------
 
-// NULL for what is no string, and for one with a NUL byte: the kernel would take it for shorter than it is.
-static char *to_text(napi_env env, napi_value value) {
+// NULL when the value is not a string or contains a NUL byte, which would truncate it.
+static char *to_c_string(napi_env env, napi_value value) {
   size_t length;
   if (napi_get_value_string_utf8(env, value, NULL, 0, &length) != napi_ok) return NULL;
   char *text = malloc(length + 1);
@@ -45,14 +46,14 @@ static void free_list(char **list) {
   free(list);
 }
 
-// A list of strings as execve takes it, or NULL.
-static char **to_list(napi_env env, napi_value value) {
+// A NULL-terminated array of strings for execve; NULL on error.
+static char **to_c_strings(napi_env env, napi_value value) {
   uint32_t length;
   if (napi_get_array_length(env, value, &length) != napi_ok || length > MAX_STRINGS) return NULL;
   char **list = calloc(length + 1, sizeof *list);
   for (uint32_t i = 0; list != NULL && i < length; i++) {
     napi_value item;
-    if (napi_get_element(env, value, i, &item) != napi_ok || (list[i] = to_text(env, item)) == NULL) {
+    if (napi_get_element(env, value, i, &item) != napi_ok || (list[i] = to_c_string(env, item)) == NULL) {
       free_list(list);
       return NULL;
     }
@@ -60,42 +61,42 @@ static char **to_list(napi_env env, napi_value value) {
   return list;
 }
 
-// ---- the end of a process --------------------------------------------------------------------------------------
+// ---- exit ------------------------------------------------------------------------------------------------------
 
 static void free_waiter(Waiter *waiter) {
-  sem_destroy(&waiter->decided);
+  sem_destroy(&waiter->started);
   free(waiter);
 }
 
-static void call_exited(napi_env env, napi_value callback, void *context, void *data) {
+static void call_on_exit(napi_env env, napi_value callback, void *context, void *data) {
   Waiter *waiter = data;
   if (env != NULL) {
     napi_value undefined, arguments[3];
     napi_get_undefined(env, &undefined);
-    int exited = waiter->end.si_code == CLD_EXITED;
-    napi_create_int32(env, exited ? waiter->end.si_status : -1, &arguments[0]);
-    napi_create_int32(env, exited ? 0 : waiter->end.si_status, &arguments[1]);
+    int exited = waiter->exit.si_code == CLD_EXITED;
+    napi_create_int32(env, exited ? waiter->exit.si_status : -1, &arguments[0]);
+    napi_create_int32(env, exited ? 0 : waiter->exit.si_status, &arguments[1]);
     napi_create_int32(env, waiter->error, &arguments[2]);
     napi_call_function(env, undefined, callback, 3, arguments, NULL);
   }
   free_waiter(waiter);
 }
 
-// Leaves the zombie in place: its pid must not become another process's before JavaScript knows.
-static void *wait_for_end(void *data) {
+// WNOWAIT leaves the zombie, so that the kernel does not reuse the pid before JavaScript calls reap().
+static void *wait_for_exit(void *data) {
   Waiter *waiter = data;
-  napi_threadsafe_function exited = waiter->exited;
-  while (sem_wait(&waiter->decided) == -1) {
+  napi_threadsafe_function on_exit = waiter->on_exit;
+  while (sem_wait(&waiter->started) == -1) {
   }
   if (waiter->pid != 0) {
     int result;
-    while ((result = waitid(P_PID, waiter->pid, &waiter->end, WEXITED | WNOWAIT)) == -1 && errno == EINTR) {
+    while ((result = waitid(P_PID, waiter->pid, &waiter->exit, WEXITED | WNOWAIT)) == -1 && errno == EINTR) {
     }
     waiter->error = result == -1 ? errno : 0;
   }
-  if (waiter->pid == 0 || napi_call_threadsafe_function(exited, waiter, napi_tsfn_blocking) != napi_ok)
+  if (waiter->pid == 0 || napi_call_threadsafe_function(on_exit, waiter, napi_tsfn_blocking) != napi_ok)
     free_waiter(waiter);
-  napi_release_threadsafe_function(exited, napi_tsfn_release);
+  napi_release_threadsafe_function(on_exit, napi_tsfn_release);
   return NULL;
 }
 
@@ -104,18 +105,18 @@ static int start_waiter(Waiter *waiter) {
   pthread_t thread;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, WAITER_STACK);
-  // No signal of the process may land in a thread that has no handler's world around it.
+  pthread_attr_setstacksize(&attributes, WAITER_STACK_BYTES);
+  // Node's signal handlers must not run on this thread.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(&thread, &attributes, wait_for_end, waiter);
+  int error = pthread_create(&thread, &attributes, wait_for_exit, waiter);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
   return error;
 }
 
-// reap(pid): lets the ended process go.
+// reap(pid): removes the zombie.
 static napi_value reap(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value argument;
@@ -127,7 +128,7 @@ static napi_value reap(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
-// ---- the start of a process ------------------------------------------------------------------------------------
+// ---- start -----------------------------------------------------------------------------------------------------
 
 static int start(pid_t *pid, const char *file, char **argv, char **envp, const char *cwd, int out, int err) {
   posix_spawn_file_actions_t actions;
@@ -138,10 +139,10 @@ static int start(pid_t *pid, const char *file, char **argv, char **envp, const c
   if (error == 0) error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, out, 1);
   if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, err, 2);
-  // A session of its own, no signal blocked, and none ignored that we ignore.
+  // New session, no blocked signals, default disposition for every signal.
   sigset_t none, all;
   sigemptyset(&none);
-  // glibc's sigfillset leaves out the two it uses itself, and its posix_spawn would have the process ignore them.
+  // sigfillset leaves out the two signals that glibc reserves, and posix_spawn would then set them to SIG_IGN.
   memset(&all, 0xff, sizeof all);
   if (error == 0) error = posix_spawnattr_setsigmask(&attributes, &none);
   if (error == 0) error = posix_spawnattr_setsigdefault(&attributes, &all);
@@ -154,37 +155,37 @@ static int start(pid_t *pid, const char *file, char **argv, char **envp, const c
   return error;
 }
 
-// spawn(file, argv, envp, cwd, stdout, stderr, exited): the pid, or minus the error number.
-// exited(exitCode, signal, error): exitCode is -1 when a signal ended it; error is not 0 when its end cannot be known.
-// Then reap(pid) is due.
+// spawn(file, argv, envp, cwd, stdout, stderr, onExit): returns the pid, or the negated errno.
+// onExit(exitCode, signal, error): exitCode is -1 when a signal terminated the process; error is the errno of a failed
+// wait, else 0. The caller then calls reap(pid).
 static napi_value spawn_process(napi_env env, napi_callback_info info) {
   size_t count = 7;
   napi_value arguments[7], result, name;
   int32_t out, err;
   napi_get_cb_info(env, info, &count, arguments, NULL, NULL);
-  char *file = count == 7 ? to_text(env, arguments[0]) : NULL;
-  char **argv = file ? to_list(env, arguments[1]) : NULL;
-  char **envp = argv ? to_list(env, arguments[2]) : NULL;
-  char *cwd = envp ? to_text(env, arguments[3]) : NULL;
+  char *file = count == 7 ? to_c_string(env, arguments[0]) : NULL;
+  char **argv = file ? to_c_strings(env, arguments[1]) : NULL;
+  char **envp = argv ? to_c_strings(env, arguments[2]) : NULL;
+  char *cwd = envp ? to_c_string(env, arguments[3]) : NULL;
   Waiter *waiter = cwd ? calloc(1, sizeof *waiter) : NULL;
   int error = waiter ? 0 : EINVAL;
-  if (waiter != NULL) sem_init(&waiter->decided, 0, 0);
+  if (waiter != NULL) sem_init(&waiter->started, 0, 0);
   if (error == 0 && (napi_get_value_int32(env, arguments[4], &out) != napi_ok ||
                      napi_get_value_int32(env, arguments[5], &err) != napi_ok))
     error = EINVAL;
-  napi_create_string_utf8(env, "exited", NAPI_AUTO_LENGTH, &name);
+  napi_create_string_utf8(env, "onExit", NAPI_AUTO_LENGTH, &name);
   if (error == 0 && napi_create_threadsafe_function(env, arguments[6], NULL, name, 0, 1, NULL, NULL, NULL,
-                                                    call_exited, &waiter->exited) != napi_ok)
+                                                    call_on_exit, &waiter->on_exit) != napi_ok)
     error = ENOMEM;
-  // Before the process: at the limit of processes a command must not have begun when we find that nobody can wait.
+  // The thread comes first: at the process limit the command must not start when no thread can wait for it.
   if (error == 0 && (error = start_waiter(waiter)) != 0)
-    napi_release_threadsafe_function(waiter->exited, napi_tsfn_release);
+    napi_release_threadsafe_function(waiter->on_exit, napi_tsfn_release);
   pid_t pid = 0;
   if (error == 0) {
     error = start(&pid, file, argv, envp, cwd, out, err);
     waiter->pid = error == 0 ? pid : 0;
-    // From here on it is the thread's.
-    sem_post(&waiter->decided);
+    // The thread owns the waiter from here on.
+    sem_post(&waiter->started);
   } else if (waiter != NULL) {
     free_waiter(waiter);
   }
@@ -196,22 +197,21 @@ static napi_value spawn_process(napi_env env, napi_callback_info info) {
   return result;
 }
 
-// What this process inherited itself, from whoever started it, is not for its commands. All that Node opens is closed
-// in them already.
-static void keep_descriptors(void) {
-  DIR *folder = opendir("/proc/self/fd");
-  if (folder == NULL) return;
-  for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+// Sets close-on-exec on descriptors that this process inherited. Node sets it on those that it opens itself.
+static void set_close_on_exec(void) {
+  DIR *dir = opendir("/proc/self/fd");
+  if (dir == NULL) return;
+  for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
     int fd = atoi(entry->d_name);
     int flags = fd > 2 ? fcntl(fd, F_GETFD) : -1;
     if (flags != -1) fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
   }
-  closedir(folder);
+  closedir(dir);
 }
 
 NAPI_MODULE_INIT() {
   napi_value function;
-  keep_descriptors();
+  set_close_on_exec();
   napi_create_function(env, "spawn", NAPI_AUTO_LENGTH, spawn_process, NULL, &function);
   napi_set_named_property(env, exports, "spawn", function);
   napi_create_function(env, "reap", NAPI_AUTO_LENGTH, reap, NULL, &function);

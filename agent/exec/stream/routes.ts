@@ -1,74 +1,63 @@
-// GET /exec/{processId}/stream: the output of a detached process as it comes (spec §4.14).
-import type { Readable } from 'node:stream'
+// Route GET /exec/{processId}/stream: sends the output of a detached process over a dial-back connection (spec §4.14).
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import { type Offsets, parseEventId, streamQuery } from '../../../shared/api/processes.ts'
+import {
+  type Offsets,
+  parseEventId,
+  type StreamEncoding,
+  streamQuery,
+} from '../../../shared/api/processes.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import { TRANSFER_HEADER } from '../../../shared/protocol.ts'
+import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
 import type { StreamDialer } from '../../tunnel/stream-dialer.ts'
+import { validateRequest } from '../../validate-request.ts'
 import { findProcess } from '../detached/routes.ts'
 import type { DetachedProcesses, StreamName } from '../detached/types.ts'
-import type { Encoding } from './event.ts'
-import { eventStream } from './event-stream.ts'
-import { produceEvents } from './produce-events.ts'
+import { streamFrames } from './frames.ts'
 
 export type StreamDeps = {
   processes: DetachedProcesses
   log: FastifyBaseLogger
-  dialer: StreamDialer | undefined
+  dialer: StreamDialer
 }
 
-type Wanted = { offsets: Offsets; streams: StreamName[]; encoding: Encoding }
-
 /**
- * When the coordinator offers a connection of its own (TRANSFER_HEADER), the answer is empty and repeats the header, and
- * the events go there: an event passes through less of either program than a tunnel is made of, and a reader who stalls
- * holds up nobody else. They throw ApiError not_found and invalid_request; the app's error handler serialises it.
+ * The response is empty and repeats the id of DIAL_BACK_HEADER; the frames follow on that connection.
+ * @throws ApiError not_found, invalid_request
  */
 export function streamRoutes(app: FastifyInstance, { processes, log, dialer }: StreamDeps): void {
-  // A stream does not end by itself: one that is open would keep the app from closing.
-  const open = new Set<Readable>()
-  app.addHook('preClose', (done) => {
-    for (const stream of open) stream.destroy()
-    done()
-  })
-
   app.get<{ Params: { processId: string } }>(
     '/exec/:processId/stream',
     { exposeHeadRoute: false },
     (request, reply) => {
       const { processId } = request.params
+      const id = request.headers[DIAL_BACK_HEADER]
       const options = {
         process: findProcess(processes, processId),
-        ...parseWanted(request.query, request.headers['last-event-id']),
-        onError: (error: unknown) => log.error({ err: error, processId }, 'a stream broke off'),
+        ...parseStreamRequest(request.query, request.headers['last-event-id']),
+        onError: (err: unknown) => log.error({ err, processId }, 'failed to read process output'),
       }
-      const id = request.headers[TRANSFER_HEADER]
-      if (typeof id === 'string' && dialer !== undefined) {
-        // That it breaks off is how a reader leaves.
-        dialer
-          .bring(id, (sink) => produceEvents(options, sink))
-          .catch((err: unknown) => log.debug({ err, processId }, 'the reader of a stream is gone'))
-        return reply.header(TRANSFER_HEADER, id).send('')
-      }
-      const stream = eventStream(options)
-      open.add(stream)
-      stream.once('close', () => open.delete(stream))
-      reply.raw.once('close', () => stream.destroy())
-      return reply.type('text/event-stream').send(stream)
+      if (typeof id !== 'string')
+        throw new ApiError('invalid_request', `The header ${DIAL_BACK_HEADER} is required.`)
+      dialer
+        .send(id, (signal) => streamFrames(options, signal))
+        // A client that disconnects ends the stream this way.
+        .catch((err: unknown) => log.debug({ err, processId }, 'output stream closed early'))
+      return reply.header(DIAL_BACK_HEADER, id).send('')
     },
   )
 }
 
-function parseWanted(values: unknown, lastId: string | string[] | undefined): Wanted {
-  const query = streamQuery.safeParse(values)
-  if (!query.success) {
-    const [issue] = query.error.issues
-    throw new ApiError('invalid_request', `${issue?.path.join('.')}: ${issue?.message}`)
-  }
-  const { stdoutOffset = 0, stderrOffset = 0, streams = 'both', encoding = 'utf8' } = query.data
+function parseStreamRequest(
+  values: unknown,
+  lastEventId: string | string[] | undefined,
+): { offsets: Offsets; streams: StreamName[]; encoding: StreamEncoding } {
+  const query = validateRequest(streamQuery, values, { root: 'query' })
+  const { stdoutOffset = 0, stderrOffset = 0, streams = 'both', encoding = 'utf8' } = query
   return {
     offsets:
-      lastId === undefined ? { stdout: stdoutOffset, stderr: stderrOffset } : parseEventId(String(lastId)),
+      lastEventId === undefined
+        ? { stdout: stdoutOffset, stderr: stderrOffset }
+        : parseEventId(String(lastEventId)),
     streams: streams === 'stdout' || streams === 'stderr' ? [streams] : ['stdout', 'stderr'],
     encoding,
   }

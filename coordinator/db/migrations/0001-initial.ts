@@ -1,7 +1,7 @@
-// Workspaces with their users and keys; boxes with their events and jobs; operations; idempotency keys.
+// Tables of workspaces, users, API keys, boxes with their events and jobs, operations, and idempotency keys.
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
-import { traitsOf } from '../dialects.ts'
+import { dialectTraits } from '../dialects.ts'
 
 export const initial: Migration = {
   async up(db: Kysely<unknown>) {
@@ -71,7 +71,7 @@ export const initial: Migration = {
       .addColumn('updated_at', 'bigint', (c) => c.notNull())
       .addColumn('terminated_at', 'bigint')
       .execute()
-    // A name is taken until its box is terminated (spec §7.1: "duplicate live box").
+    // A name stays taken until its box is terminated (spec §7.1: "duplicate live box").
     await sql`create unique index boxes_live_hostname on boxes (workspace_id, hostname) where terminated_at is null`.execute(
       db,
     )
@@ -84,7 +84,7 @@ export const initial: Migration = {
     await db.schema
       .createTable('box_events')
       .$call((table) =>
-        traitsOf(db).identityColumns
+        dialectTraits(db).identityColumns
           ? table.addColumn('seq', 'bigint', (c) => c.primaryKey().generatedAlwaysAsIdentity())
           : table.addColumn('seq', 'integer', (c) => c.primaryKey().autoIncrement()),
       )

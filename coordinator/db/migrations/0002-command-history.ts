@@ -1,7 +1,7 @@
-// The command history with its output, the key that seals its receipts, and the audit log.
+// Tables of the command history, its output, the key that signs claims tokens, and the audit log.
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
-import { traitsOf } from '../dialects.ts'
+import { dialectTraits } from '../dialects.ts'
 
 export const commandHistory: Migration = {
   async up(db: Kysely<unknown>) {
@@ -31,7 +31,7 @@ export const commandHistory: Migration = {
       .addColumn('stderr_start', 'bigint', (c) => c.notNull())
       .addColumn('deleted_at', 'bigint')
       .execute()
-    // A page of one box's history reads what it shows, deleted records or not.
+    // Partial, so that reading a page of one box's history does not scan deleted records.
     await sql`create index commands_by_box on commands (box_id, requested_at, id) where deleted_at is null`.execute(
       db,
     )
@@ -44,7 +44,7 @@ export const commandHistory: Migration = {
       .addColumn('stream', 'text', (c) => c.notNull())
       .addColumn('start_offset', 'bigint', (c) => c.notNull())
       .addColumn('size', 'integer', (c) => c.notNull())
-      .addColumn('data', sql.raw(traitsOf(db).bytesType), (c) => c.notNull())
+      .addColumn('data', sql.raw(dialectTraits(db).bytesType), (c) => c.notNull())
       .addPrimaryKeyConstraint('command_output_pk', ['command_id', 'stream', 'start_offset'])
       .execute()
 
@@ -58,7 +58,7 @@ export const commandHistory: Migration = {
     await db.schema
       .createTable('audit_events')
       .$call((table) =>
-        traitsOf(db).identityColumns
+        dialectTraits(db).identityColumns
           ? table.addColumn('seq', 'bigint', (c) => c.primaryKey().generatedAlwaysAsIdentity())
           : table.addColumn('seq', 'integer', (c) => c.primaryKey().autoIncrement()),
       )

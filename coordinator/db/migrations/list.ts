@@ -1,4 +1,4 @@
-// Every migration, in order. A number that was ever released is never changed: add the next one.
+// All migrations, in order. Never change a released migration: add a new one.
 import type { Migration } from 'kysely/migration'
 import { initial } from './0001-initial.ts'
 import { commandHistory } from './0002-command-history.ts'

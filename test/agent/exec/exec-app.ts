@@ -5,14 +5,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fastify } from 'fastify'
 import type { Test } from 'tap'
 import type { DetachedProcesses } from '../../../agent/exec/detached/types.ts'
-import { hasEnvironment, listPids } from '../../../agent/exec/process-table.ts'
+import { hasEnvironmentVariable, listPids } from '../../../agent/exec/process-table.ts'
 import { execRoutes } from '../../../agent/exec/routes.ts'
 import { SPAWNER_KINDS } from '../../../agent/exec/spawner.ts'
-import { createActivity } from '../../../agent/vitals/activity.ts'
+import type { StreamDialer } from '../../../agent/tunnel/stream-dialer.ts'
+import { createActivityTracker } from '../../../agent/vitals/activity-tracker.ts'
 import { type ExecResult, execResult } from '../../../shared/api/exec.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { ApiError, edgeErrorBody } from '../../../shared/errors.ts'
-import { tempFolder } from '../../support/temp-folder.ts'
+import { createTempDir } from '../../support/temp-dir.ts'
 
 export type Refusal = { ok: false; error: { code: string; message: string } }
 
@@ -22,16 +23,22 @@ const NO_PROCESSES: DetachedProcesses = {
   list: () => [],
   get: () => undefined,
   kill: () => Promise.reject(new ApiError('not_found')),
-  each: () => () => {},
+  subscribe: () => () => {},
   close: () => Promise.resolve(),
 }
 
+export const NO_STREAMS: StreamDialer = {
+  send: () => Promise.reject(new Error('no stream dialer in this test')),
+  close: () => undefined,
+}
+
 export function execApp(t: Test) {
-  const home = tempFolder(t, 'exec')
-  const activity = createActivity(systemClock)
+  const home = createTempDir(t, 'exec')
+  const activity = createActivityTracker(systemClock)
   const app = fastify({ bodyLimit: 16 * 1024 * 1024 })
   const spawner = SPAWNER_KINDS.find((kind) => kind === process.env.BOXWOOD_SPAWNER) ?? null
-  const deps = { home, log: app.log, clock: systemClock, activity, spawner, processes: NO_PROCESSES }
+  const processes = NO_PROCESSES
+  const deps = { home, log: app.log, clock: systemClock, activity, spawner, processes, streams: NO_STREAMS }
   app.setErrorHandler((error, _request, reply) => {
     const refusal = error instanceof ApiError ? error : new ApiError('internal_error', String(error))
     return reply.status(refusal.status).send(edgeErrorBody(refusal))
@@ -64,7 +71,7 @@ export function execApp(t: Test) {
 const DEADLINE_MS = 10_000
 
 /** Waits for a condition, not for a time. */
-export async function until(what: string, condition: () => boolean): Promise<void> {
+export async function waitUntil(what: string, condition: () => boolean): Promise<void> {
   for (const start = Date.now(); !condition(); await delay(5)) {
     if (Date.now() - start > DEADLINE_MS) throw new Error(`it never came to this: ${what}`)
   }
@@ -74,7 +81,7 @@ export async function until(what: string, condition: () => boolean): Promise<voi
 export async function pidIn(home: string, name: string): Promise<number> {
   const path = join(home, name)
   const text = () => (existsSync(path) ? readFileSync(path, 'utf8') : '')
-  await until(`${name} holds a pid`, () => text().endsWith('\n'))
+  await waitUntil(`${name} holds a pid`, () => text().endsWith('\n'))
   return Number(text())
 }
 
@@ -89,4 +96,4 @@ export function isAlive(pid: number): boolean {
 
 /** Everything alive that was started by the app with this home directory, unless it cleaned its environment. */
 export const startedUnder = (home: string): number[] =>
-  listPids().filter((pid) => isAlive(pid) && hasEnvironment(pid, `HOME=${home}`))
+  listPids().filter((pid) => isAlive(pid) && hasEnvironmentVariable(pid, `HOME=${home}`))

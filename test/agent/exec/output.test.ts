@@ -1,7 +1,7 @@
 // What is kept of the output: the last mebibyte of each stream, all that was written, and no memory beyond that.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { execApp, isAlive, pidIn, startedUnder, until } from './exec-app.ts'
+import { execApp, isAlive, pidIn, startedUnder, waitUntil } from './exec-app.ts'
 
 const MiB = 1024 * 1024
 
@@ -62,10 +62,10 @@ t.test('who holds the output in the background does not delay the answer, and li
   const pid = await pidIn(home, 'pid')
   // It goes on writing after nobody listens, more than a pipe holds.
   await exec('sh -c "head -c 300000 /dev/zero; echo done >wrote" & exit 0')
-  await until('the background wrote all it had', () => read(`${home}/wrote`) === 'done\n')
+  await waitUntil('the background wrote all it had', () => read(`${home}/wrote`) === 'done\n')
   t.equal(isAlive(pid), true)
   await exec('touch stop')
-  await until('it ended when it was told', () => !isAlive(pid))
+  await waitUntil('it ended when it was told', () => !isAlive(pid))
 })
 
 t.test('all that was written before the end is there', async (t) => {
@@ -94,7 +94,7 @@ t.test('no descriptor is left behind, and no output of one command reaches anoth
     await exec('sleep 0.05 & (sleep 0.01; echo late; echo late >&2) & exit 0')
     await refused({ command: 'true', cwd: 'nowhere' })
   }
-  await until('the last background writer is done', () => startedUnder(home).length === 0)
+  await waitUntil('the last background writer is done', () => startedUnder(home).length === 0)
   const after = await count()
   // Pipes that the background held were replaced: by a batch or two, where a leak of one a round would be 100.
   t.ok(after - before < 80, `${before} became ${after}`)

@@ -185,7 +185,7 @@ t.test('a request that makes no sense is refused', async (t) => {
 
 t.test('a running command makes the box busy', async (t) => {
   const { exec, activity } = execApp(t)
-  const ends = t.capture(activity, 'begin', activity.begin)
+  const ends = t.capture(activity, 'startOperation', activity.startOperation)
   await exec('true')
   t.equal(ends().length, 1)
   t.equal(activity.idleSeconds(), 0)

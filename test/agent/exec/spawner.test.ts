@@ -5,7 +5,7 @@ import { constants } from 'node:os'
 import t, { type Test } from 'tap'
 import { loadNativeSpawn } from '../../../agent/exec/native-spawn.ts'
 import { createSpawner, type Spawner, type SpawnerKind } from '../../../agent/exec/spawner.ts'
-import { until } from './exec-app.ts'
+import { waitUntil } from './exec-app.ts'
 
 const SPAWNER = new URL('../../../agent/exec/spawner.ts', import.meta.url).href
 const ENV = { PATH: '/usr/bin:/bin', MARK: 'a b' }
@@ -82,7 +82,7 @@ async function leavesNothing(t: Test, kind: SpawnerKind) {
   t.equal(zombies(), 0)
   // How many of its pipes are idle depends on the moment; when it is closed there is none.
   await spawner.close()
-  await until('every descriptor is closed', () => descriptors() <= before)
+  await waitUntil('every descriptor is closed', () => descriptors() <= before)
 }
 
 const descriptors = (): number => readdirSync('/proc/self/fd').length

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { readProcess } from '../../../agent/exec/process-table.ts'
-import { findTree, terminateTree } from '../../../agent/exec/terminate-tree.ts'
+import { findTreeMembers, terminateTree } from '../../../agent/exec/terminate-tree.ts'
 import { isAlive } from './exec-app.ts'
 
 async function sleeper(t: Test, env: Record<string, string> = {}) {
@@ -22,7 +22,7 @@ t.test('the leader is found by pid and start time', async (t) => {
   const { child, pid, startTime } = await sleeper(t)
   const tree = { pid, startTime, processId: 'p_none' }
   t.same(
-    findTree(tree).members.map((entry) => entry.pid),
+    findTreeMembers(tree).members.map((entry) => entry.pid),
     [pid],
   )
   const ended = once(child, 'exit')
@@ -47,7 +47,7 @@ t.test('the mark is compared as a whole', async (t) => {
   // The leader ended long ago, and no process can have this pid.
   const gone = { pid: 2 ** 22 + 1, startTime: 1, processId: 'p_tree1' }
   t.same(
-    findTree(gone).members.map((entry) => entry.pid),
+    findTreeMembers(gone).members.map((entry) => entry.pid),
     [marked.pid],
   )
   t.same(await terminateTree(gone), { signal: 'TERM', survivors: [] })
@@ -60,12 +60,12 @@ t.test(
     const { pid, startTime } = await sleeper(t)
     // Older than its child by far.
     const keeper = { pid: process.pid, startTime: readProcess(process.pid)?.startTime ?? 0 }
-    const tree = { pid: 2 ** 22 + 1, startTime, processId: 'p_none', keeper }
+    const tree = { pid: 2 ** 22 + 1, startTime, processId: 'p_none', subreaper: keeper }
     t.ok(keeper.startTime < startTime)
-    t.ok(findTree(tree).members.some((entry) => entry.pid === pid))
+    t.ok(findTreeMembers(tree).members.some((entry) => entry.pid === pid))
     const other = { ...keeper, startTime: keeper.startTime + 1 }
     t.notOk(
-      findTree({ ...tree, keeper: other }).members.some((entry) => entry.pid === pid),
+      findTreeMembers({ ...tree, subreaper: other }).members.some((entry) => entry.pid === pid),
       'another with its pid keeps none',
     )
   },
@@ -99,8 +99,8 @@ t.test('who is just becoming another program may be one of them', async (t) => {
   const one = await sleeper(t)
   const table = await tableOf(t, one)
   const tree = { pid: 2 ** 22 + 1, startTime: one.startTime, processId: 'p_mark' }
-  const look = () => findTree(tree, undefined, table.root)
-  t.same(look(), { members: [], uncertain: true })
+  const look = () => findTreeMembers(tree, undefined, table.root)
+  t.same(look(), { members: [], inconclusive: true })
 
   const ended = once(one.child, 'exit').then(async ([, signal]) => {
     await table.remove()
@@ -117,9 +117,9 @@ t.test('who is just becoming another program may be one of them', async (t) => {
 t.test('and who is known to be somebody else is not waited for', async (t) => {
   const one = await sleeper(t)
   const table = await tableOf(t, one)
-  const none = { members: [], uncertain: false }
+  const none = { members: [], inconclusive: false }
   const tree = { pid: 2 ** 22 + 1, startTime: one.startTime, processId: 'p_mark' }
-  const look = (startTime = tree.startTime) => findTree({ ...tree, startTime }, undefined, table.root)
+  const look = (startTime = tree.startTime) => findTreeMembers({ ...tree, startTime }, undefined, table.root)
   t.same(look(one.startTime + 1), none, 'it is older than the command')
   await table.write('cmdline', 'sleep\x00')
   t.same(look(), none, 'it has arguments')

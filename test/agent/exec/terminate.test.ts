@@ -10,7 +10,7 @@ import { pino } from 'pino'
 import t from 'tap'
 import { buildAgentApp } from '../../../agent/app.ts'
 import { execRoutes } from '../../../agent/exec/routes.ts'
-import { execApp, isAlive, pidIn, startedUnder, until } from './exec-app.ts'
+import { execApp, isAlive, pidIn, startedUnder, waitUntil } from './exec-app.ts'
 
 // Most of these wait for a limit of a second.
 t.jobs = 4
@@ -101,7 +101,7 @@ t.test('a caller that hangs up ends the command', async (t) => {
   const pids = [await pidIn(home, 'shell'), await pidIn(home, 'child')]
   call.destroy(new Error('the caller hangs up'))
   t.match(await hungUp, [Error])
-  await until('both are gone', () => !pids.some(isAlive))
+  await waitUntil('both are gone', () => !pids.some(isAlive))
   t.equal(existsSync(join(home, 'wrong')), false)
 })
 
@@ -123,7 +123,7 @@ t.test('so does one that resets its stream, and the tunnel stays as it was', asy
   const call = post(TWO_SLEEPERS)
   const pids = [await pidIn(home, 'shell'), await pidIn(home, 'child')]
   call.close(constants.NGHTTP2_CANCEL)
-  await until('both are gone', () => !pids.some(isAlive))
+  await waitUntil('both are gone', () => !pids.some(isAlive))
   t.match(JSON.parse(await text(post({ command: 'echo next' }))), { stdout: 'next\n' })
 })
 

@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { nativeSpawnFile } from '../../../shared/native-spawn-file.ts'
-import { tempFolder } from '../../support/temp-folder.ts'
+import { getSpawnAddonFileName } from '../../../shared/native-file-names.ts'
+import { createTempDir } from '../../support/temp-dir.ts'
 
 const PROJECT = join(import.meta.dirname, '../../..')
 const PROGRAM = `
@@ -20,7 +20,7 @@ const PROGRAM = `
 `
 
 t.test('Node’s own way is taken', async (t) => {
-  const copy = tempFolder(t, 'no-addon')
+  const copy = createTempDir(t, 'no-addon')
   for (const folder of ['agent', 'shared'])
     cpSync(join(PROJECT, folder), join(copy, folder), {
       recursive: true,
@@ -33,11 +33,11 @@ t.test('Node’s own way is taken', async (t) => {
     const env = { PATH: process.env.PATH }
     return JSON.parse(execFileSync(process.execPath, [join(copy, 'program.ts')], { env, encoding: 'utf8' }))
   }
-  const expected = { kind: 'node', exitCode: 7, refusal: /native spawner was not built/ }
+  const expected = { kind: 'node', exitCode: 7, refusal: /native spawner was not compiled/ }
   t.match(tell(), expected, 'there is none')
 
   const native = join(copy, 'agent/exec/native')
-  const file = nativeSpawnFile(readFileSync(join(native, 'spawn.c')))
+  const file = getSpawnAddonFileName(readFileSync(join(native, 'spawn.c')))
   writeFileSync(join(native, file), 'no shared object')
   t.match(tell(), expected, 'it cannot be loaded')
   t.same(readdirSync(native).sort(), ['run.c', file, 'spawn.c'])

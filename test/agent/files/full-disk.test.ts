@@ -1,24 +1,24 @@
-// A disk that takes no more: the box's own words, the old file as it was, nothing left behind.
+// An upload to a full disk fails with the system's message, keeps the old file and leaves no temporary file.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { fileError } from '../../../agent/files/errors.ts'
-import { fill } from '../../../agent/files/staging.ts'
+import { toFileError } from '../../../agent/files/errors.ts'
+import { writeBody } from '../../../agent/files/temp-file.ts'
 import { LIMITS } from '../../../shared/limits.ts'
-import { bodyOf } from './support.ts'
+import { createBody } from './support.ts'
 
 const MiB = 1024 * 1024
 
-t.test('a real limit in the middle of an upload', async (t) => {
-  const fixture = fileURLToPath(new URL('fixtures/limited-disk.ts', import.meta.url))
-  // Every machine has this one: no file of this process grows beyond 512 KiB (dash counts in 512 bytes, bash in 1024).
+t.test('reports a file size limit that is reached during an upload', async (t) => {
+  const fixture = fileURLToPath(new URL('fixtures/upload-beyond-size-limit.ts', import.meta.url))
+  // A file size limit works on every machine. dash counts in units of 512 bytes, bash in units of 1024.
   const child = spawn('sh', ['-c', 'ulimit -f 512; exec "$0" "$1"', process.execPath, fixture], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const [said] = await Promise.all([text(child.stdout), once(child, 'close')])
-  t.match(JSON.parse(said), {
+  const [output] = await Promise.all([text(child.stdout), once(child, 'close')])
+  t.match(JSON.parse(output), {
     status: 502,
     code: 'exec_failed',
     message: 'file: file too large.',
@@ -27,23 +27,23 @@ t.test('a real limit in the middle of an upload', async (t) => {
   })
 })
 
-t.test('a disk that takes a part first and then says why', async (t) => {
-  const taken: number[] = []
+t.test('continues after a partial write, until the disk reports ENOSPC', async (t) => {
+  const writes: number[] = []
   const full = Object.assign(new Error('ENOSPC: no space left on device, write'), {
     code: 'ENOSPC',
     errno: -28,
   })
   const disk = {
     write: async (bytes: Buffer) => {
-      if (taken.length === 2) throw full
-      taken.push(bytes.length)
+      if (writes.length === 2) throw full
+      writes.push(bytes.length)
       return { bytesWritten: MiB / 2 + 1 }
     },
   }
-  const body = bodyOf([Buffer.alloc(MiB), Buffer.alloc(MiB)], async () => undefined)
-  await t.rejects(fill(disk, body, LIMITS.transferBytes), full)
-  t.same(taken, [MiB, MiB / 2 - 1], 'what was not taken is written again')
-  t.match(fileError(full, 'file'), {
+  const body = createBody([Buffer.alloc(MiB), Buffer.alloc(MiB)], async () => undefined)
+  await t.rejects(writeBody(disk, body, LIMITS.transferBytes), full)
+  t.same(writes, [MiB, MiB / 2 - 1], 'the rest of a partial write is written next')
+  t.match(toFileError(full, 'file'), {
     code: 'exec_failed',
     status: 502,
     message: 'file: no space left on device.',

@@ -1,29 +1,29 @@
-// A small app with nothing but the file routes, on a socket of its own, over a home that goes away with the test.
+// Serves only the file routes over HTTP, with a temporary home directory.
 import { readdir } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import { fileRoutes } from '../../../agent/files/routes.ts'
-import type { TransferDialer } from '../../../agent/files/transfer.ts'
+import type { TransferDialer } from '../../../agent/files/transfer-dialer.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError, edgeErrorBody } from '../../../shared/errors.ts'
-import { tempFolder } from '../../support/temp-folder.ts'
+import { createTempDir } from '../../support/temp-dir.ts'
 
-type Test = { teardown(end: () => unknown): void }
+type Test = { teardown(fn: () => unknown): void }
 
 const noTransfers: TransferDialer = {
   fetch: async () => {
-    throw new Error('no transfers here')
+    throw new Error('transfers are not available in this test')
   },
-  bring: async () => {
-    throw new Error('no transfers here')
+  send: async () => {
+    throw new Error('transfers are not available in this test')
   },
 }
 
-export type Served = { app: FastifyInstance; home: string; url: string; port: number }
+export type FileServer = { app: FastifyInstance; home: string; url: string; port: number }
 type Options = { transfers?: TransferDialer; clock?: Clock; http2?: boolean }
 
-export async function serveFiles(t: Test, options: Options = {}): Promise<Served> {
-  const home = tempFolder(t, 'files')
+export async function serveFiles(t: Test, options: Options = {}): Promise<FileServer> {
+  const home = createTempDir(t, 'files')
   const app = (options.http2
     ? fastify({ http2: true })
     : fastify({ forceCloseConnections: true })) as unknown as FastifyInstance
@@ -39,15 +39,15 @@ export async function serveFiles(t: Test, options: Options = {}): Promise<Served
   return { app, home, port, url: `http://127.0.0.1:${port}` }
 }
 
-/** The same outside of a test, with what ends it. */
-export async function serveFilesAlone(): Promise<Served & { end(): Promise<void> }> {
-  const atEnd = new AsyncDisposableStack()
-  const served = await serveFiles({ teardown: (end) => atEnd.defer(async () => void (await end())) })
-  return { ...served, end: () => atEnd.disposeAsync() }
+/** The same for a process that is not a tap test. `close` stops the server and removes the home directory. */
+export async function serveFilesStandalone(): Promise<FileServer & { close(): Promise<void> }> {
+  const cleanup = new AsyncDisposableStack()
+  const server = await serveFiles({ teardown: (fn) => cleanup.defer(async () => void (await fn())) })
+  return { ...server, close: () => cleanup.disposeAsync() }
 }
 
-/** What an error answer says. */
-export async function errorOf(
+/** The status, code and message of an error response. */
+export async function readError(
   response: Response,
 ): Promise<{ status: number; code: string; message: string }> {
   const { error } = (await response.json()) as { error: { code: string; message: string } }
@@ -56,20 +56,19 @@ export async function errorOf(
 
 export const query = (path: string): string => `?path=${encodeURIComponent(path)}`
 
-/** Waits until `holds`, 10 seconds at the most. */
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+/** Polls `condition` for up to 10 seconds. */
+export async function waitUntil(condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 10_000
-  while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error('it did not come true within 10 seconds')
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error('the condition was not met within 10 seconds')
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
 }
 
-/** The folder holds these names and no leftover of a write. */
-export const namesIn = async (folder: string): Promise<string[]> => (await readdir(folder)).sort()
+export const listNames = async (dir: string): Promise<string[]> => (await readdir(dir)).sort()
 
-/** A body that gives `chunks` and then whatever `end` does: nothing for ever, an error, its end. */
-export async function* bodyOf(chunks: readonly Buffer[], end: () => Promise<void>) {
+/** A body that yields `chunks` and then awaits `onEnd`, which may resolve, reject or stay pending. */
+export async function* createBody(chunks: readonly Buffer[], onEnd: () => Promise<void>) {
   yield* chunks
-  await end()
+  await onEnd()
 }

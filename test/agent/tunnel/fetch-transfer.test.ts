@@ -25,7 +25,7 @@ const fetching = (url: URL, length: number) =>
   fetchTransfer({ url, headers: { authorization: 'Bearer x' }, length, blockBytes: BLOCK, idleMs: 10_000 })
 
 async function read(url: URL, length: number): Promise<Buffer> {
-  const { chunks, drop } = fetching(url, length)
+  const { chunks, release } = fetching(url, length)
   const copies: Buffer[] = []
   try {
     for await (const chunk of chunks) {
@@ -36,7 +36,7 @@ async function read(url: URL, length: number): Promise<Buffer> {
       if (createHash('sha1').update(chunk).digest('hex') !== before) throw new Error('a chunk changed in use')
     }
   } finally {
-    drop()
+    release()
   }
   return Buffer.concat(copies)
 }
@@ -80,7 +80,7 @@ t.test('a sender is held up while nobody reads', async (t) => {
     socket.on('drain', more)
     more()
   })
-  const { chunks, drop } = fetching(url, size)
+  const { chunks, release } = fetching(url, size)
   await chunks.next()
   let last = -1
   for (let same = 0; same < 50; same = sent === last ? same + 1 : 0) {
@@ -88,7 +88,7 @@ t.test('a sender is held up while nobody reads', async (t) => {
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
   t.ok(sent < size / 4, `${sent} bytes were sent to a reader of one block`)
-  drop()
+  release()
 })
 
 t.test('what is not the body that was announced is an error', async (t) => {

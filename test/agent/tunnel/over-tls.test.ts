@@ -14,7 +14,7 @@ import { readAll, startTestAgent, startTestCoordinator } from '../../support/tun
 const pem = (name: string) => readFileSync(join(import.meta.dirname, '../../fixtures/tls', name))
 
 async function behindTls(t: Test) {
-  const coordinator = await startTestCoordinator({ transferDialMs: 5000 })
+  const coordinator = await startTestCoordinator({ dialBackTimeoutMs: 5000 })
   const server = createServer({ cert: pem('cert.pem'), key: pem('key.pem') }, (near) => {
     const far = connect(coordinator.port, '127.0.0.1')
     near.pipe(far).pipe(near)
@@ -60,13 +60,13 @@ t.test('with a certificate that is trusted', async (t) => {
     for await (const chunk of chunks) copies.push(Buffer.from(chunk))
     return Buffer.concat(copies)
   })()
-  const { response } = await up.dialed
+  const { response } = await up.connection
   response.writeHead(200, { 'content-length': bytes.length }).end(bytes)
   t.ok((await fetching).equals(bytes), 'an upload')
 
   const down = transfers.expect(box.boxId)
-  const bringing = dialer.bring(down.id, {}, Readable.from([bytes]))
-  const dialed = await down.dialed
+  const bringing = dialer.send(down.id, {}, Readable.from([bytes]))
+  const dialed = await down.connection
   t.ok((await readAll(dialed.request)).equals(bytes), 'a download')
   dialed.response.writeHead(204).end()
   await bringing

@@ -1,21 +1,21 @@
-// GET /me: what each kind of key is shown.
+// GET /me: what each kind of key may see.
 import t from 'tap'
 import { createAccountService } from '../../../coordinator/account/service.ts'
 import { account } from '../../../shared/api/account.ts'
 import { sqliteForTest } from '../../support/db.ts'
-import { boxesOf, join, ownerOf } from '../../support/workspace.ts'
+import { addUser, createOwner, createTestBoxService } from '../../support/workspace.ts'
 
-t.test('who sees what', async (t) => {
+t.test('limits the account to what the key may read', async (t) => {
   const db = await sqliteForTest(t)
-  const owner = await ownerOf(db)
-  const boxes = boxesOf(db)
+  const owner = await createOwner(db)
+  const boxes = createTestBoxService(db)
   const { load } = createAccountService({ db, boxes, edgeUrl: 'http://127.0.0.1:7070' })
   const first = await boxes.create(owner, { name: 'first' })
   await boxes.create(owner, { name: 'second' })
 
-  const all = await load(owner)
-  t.same(account.parse(all), all, 'the whole shape')
-  t.match(all, {
+  const full = await load(owner)
+  t.same(account.parse(full), full, 'matches the schema without extra fields')
+  t.match(full, {
     user: { name: 'Owner', role: 'owner' },
     workspace: { zeroDataRetention: false, closingAt: null },
     billing: { balanceMicros: 0, runwayHours: null },
@@ -23,10 +23,10 @@ t.test('who sees what', async (t) => {
     key: { kind: 'api', expiresAt: null, boxIds: null },
     box: { hostname: 'first' },
   })
-  t.equal(all.boxes.length, 2)
-  t.notOk('access' in all)
+  t.equal(full.boxes.length, 2)
+  t.notOk('access' in full)
 
-  const noBoxes = await load(await join(db, owner, { role: 'member', access: { workspace: 'read' } }))
+  const noBoxes = await load(await addUser(db, owner, { role: 'member', access: { workspace: 'read' } }))
   t.match(noBoxes, {
     boxes: [],
     box: null,
@@ -35,19 +35,19 @@ t.test('who sees what', async (t) => {
   })
   t.not(noBoxes.billing, null)
 
-  const noWorkspace = await load(await join(db, owner, { role: 'member', access: { boxes: 'read' } }))
+  const noWorkspace = await load(await addUser(db, owner, { role: 'member', access: { boxes: 'read' } }))
   t.equal(noWorkspace.billing, null)
   t.same(Object.keys(noWorkspace.workspace).sort(), ['id', 'name'])
   t.match(noWorkspace.customer, { email: null, githubLogin: null })
   t.equal(noWorkspace.boxes.length, 2)
 
-  const oneBox = await load(await join(db, owner, { role: 'member', boxIds: [first.id] }))
+  const oneBox = await load(await addUser(db, owner, { role: 'member', boxIds: [first.id] }))
   t.same(
     oneBox.boxes.map((box) => box.hostname),
     ['first'],
   )
   t.same(oneBox.key.boxIds, [first.id])
 
-  t.same((await load(await join(db, owner, { role: 'contractor' }))).boxes, [])
+  t.same((await load(await addUser(db, owner, { role: 'contractor' }))).boxes, [])
   t.match(await load({ ...owner, userId: null, role: 'member' }), { user: null, boxes: [{}, {}] })
 })

@@ -1,17 +1,17 @@
-// Creating boxes: names, limits across fields, who owns the box and who may not create one.
+// Creating boxes: names, limits across fields, ownership and access.
 import t from 'tap'
 import { FRUITS } from '../../../coordinator/boxes/names.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { onEachDatabase } from '../../support/db.ts'
-import { boxesOf, join, ownerOf, testClock } from '../../support/workspace.ts'
+import { addUser, createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
 
 onEachDatabase(t, async (t, newDb) => {
-  t.test('the answer is the row as written, with its first event and its job', async (t) => {
+  t.test('returns the box as stored, with its first event and job', async (t) => {
     const db = await newDb(t)
-    const clock = testClock()
-    const owner = await ownerOf(db, clock)
-    const poked: string[] = []
-    const boxes = boxesOf(db, { clock, poke: (id) => poked.push(id) })
+    const clock = createTestClock()
+    const owner = await createOwner(db, clock)
+    const scheduled: string[] = []
+    const boxes = createTestBoxService(db, { clock, schedule: (id) => scheduled.push(id) })
     const box = await boxes.create(owner, {
       name: 'kiwi',
       ttlMinutes: 5,
@@ -38,26 +38,26 @@ onEachDatabase(t, async (t, newDb) => {
     const detail = await boxes.get(owner, box.id)
     t.match(detail.events, [{ fromState: null, toState: 'requested', actor: `user:${owner.userId}` }])
     t.match(detail.job, { op: 'create', step: 'provision', attempt: 0 })
-    t.same(poked, [box.id])
+    t.same(scheduled, [box.id])
   })
 
-  t.test('a name that a live box has is taken, also between two creates at once', async (t) => {
+  t.test('rejects the name of a live box, also among concurrent creates', async (t) => {
     const db = await newDb(t)
-    const owner = await ownerOf(db)
-    const boxes = boxesOf(db)
+    const owner = await createOwner(db)
+    const boxes = createTestBoxService(db)
     const results = await Promise.allSettled(
       Array.from({ length: 5 }, () => boxes.create(owner, { name: 'kiwi' })),
     )
     t.equal(results.filter((result) => result.status === 'fulfilled').length, 1)
-    const refusals = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.code] : []))
-    t.same(refusals, Array(4).fill('name_taken'))
+    const errorCodes = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.code] : []))
+    t.same(errorCodes, Array(4).fill('name_taken'))
     t.equal((await boxes.list(owner)).length, 1)
   })
 
-  t.test('a refused create inside a transaction does not spoil it', async (t) => {
+  t.test('a rejected create does not abort the surrounding transaction', async (t) => {
     const db = await newDb(t)
-    const owner = await ownerOf(db)
-    const boxes = boxesOf(db)
+    const owner = await createOwner(db)
+    const boxes = createTestBoxService(db)
     await boxes.create(owner, { name: 'kiwi' })
     await transaction(db, async (trx) => {
       await t.rejects(boxes.create(owner, { name: 'kiwi' }, trx), { code: 'name_taken' })
@@ -66,11 +66,11 @@ onEachDatabase(t, async (t, newDb) => {
     t.equal((await boxes.list(owner)).length, 2)
   })
 
-  t.test('a create in a transaction that fails made nothing and told nobody', async (t) => {
+  t.test('a create in a transaction that fails creates and schedules nothing', async (t) => {
     const db = await newDb(t)
-    const owner = await ownerOf(db)
-    const poked: string[] = []
-    const boxes = boxesOf(db, { poke: (id) => poked.push(id) })
+    const owner = await createOwner(db)
+    const scheduled: string[] = []
+    const boxes = createTestBoxService(db, { schedule: (id) => scheduled.push(id) })
     await t.rejects(
       transaction(db, async (trx) => {
         await boxes.create(owner, {}, trx)
@@ -78,50 +78,53 @@ onEachDatabase(t, async (t, newDb) => {
       }),
     )
     t.same(await boxes.list(owner), [])
-    t.same(poked, [])
+    t.same(scheduled, [])
   })
 
-  t.test('boxes without a name get fruits, numbered when all are taken, also many at once', async (t) => {
-    const db = await newDb(t)
-    const owner = await ownerOf(db)
-    const boxes = boxesOf(db, { random: () => 0 })
-    const created = await Promise.all(
-      Array.from({ length: FRUITS.length + 2 }, () => boxes.create(owner, {})),
-    )
-    const names = created.map((box) => box.hostname)
-    t.equal(new Set(names).size, FRUITS.length + 2, 'every name is free when it is given')
-    t.same(new Set(names), new Set([...FRUITS, `${FRUITS[0]}-2`, `${FRUITS[0]}-3`]))
-  })
+  t.test(
+    'names boxes after fruits, with a number when all fruits are taken, also concurrently',
+    async (t) => {
+      const db = await newDb(t)
+      const owner = await createOwner(db)
+      const boxes = createTestBoxService(db, { random: () => 0 })
+      const created = await Promise.all(
+        Array.from({ length: FRUITS.length + 2 }, () => boxes.create(owner, {})),
+      )
+      const names = created.map((box) => box.hostname)
+      t.equal(new Set(names).size, FRUITS.length + 2, 'all names are unique')
+      t.same(new Set(names), new Set([...FRUITS, `${FRUITS[0]}-2`, `${FRUITS[0]}-3`]))
+    },
+  )
 
-  t.test('what a create refuses', async (t) => {
+  t.test('rejects invalid create requests', async (t) => {
     const db = await newDb(t)
-    const owner = await ownerOf(db)
-    const boxes = boxesOf(db)
-    const many = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`V${i}`, '']))
+    const owner = await createOwner(db)
+    const boxes = createTestBoxService(db)
+    const tooMany = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`V${i}`, '']))
     const cases = [
       [{ fromSnapshotId: 'snp_1', fromTemplate: 'x', region: 'us-east-1' }, 'invalid_template'],
       [{ fromTemplate: 'x', region: 'us-east-1' }, 'invalid_region'],
       [{ fromSnapshotId: 'snp_1' }, 'not_found'],
       [{ fromTemplate: 'x' }, 'not_found'],
       [{ environment: 'x' }, 'not_found'],
-      [{ env: many }, 'invalid_env'],
+      [{ env: tooMany }, 'invalid_env'],
       [{ env: { A: 'x'.repeat(65_536) } }, 'environment_too_large'],
     ] as const
     for (const [input, code] of cases) await t.rejects(boxes.create(owner, input), { code }, code)
     await t.resolves(boxes.create(owner, { env: { A: 'x'.repeat(65_535) } }))
-    t.equal((await boxes.list(owner)).length, 1, 'the refused ones wrote nothing')
+    t.equal((await boxes.list(owner)).length, 1, 'rejected creates stored nothing')
   })
 
-  t.test("a contractor's box is restricted; a key limited to boxes creates none", async (t) => {
+  t.test("a contractor's box is restricted; a key limited to boxes cannot create one", async (t) => {
     const db = await newDb(t)
-    const owner = await ownerOf(db)
-    const boxes = boxesOf(db)
-    const contractor = await join(db, owner, { role: 'contractor' })
+    const owner = await createOwner(db)
+    const boxes = createTestBoxService(db)
+    const contractor = await addUser(db, owner, { role: 'contractor' })
     t.match(await boxes.create(contractor, { restricted: false }), {
       restricted: true,
       ownerUserId: contractor.userId ?? '',
     })
-    const limited = await join(db, owner, { role: 'owner', boxIds: [] })
+    const limited = await addUser(db, owner, { role: 'owner', boxIds: [] })
     await t.rejects(boxes.create(limited, {}), { code: 'key_access_denied', fields: { scope: 'boxes' } })
   })
 })

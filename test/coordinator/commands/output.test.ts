@@ -1,4 +1,4 @@
-// The output of a record: its last MiB, in one piece, in pages that end between characters.
+// The stored output of a command: the last MiB without gaps, read in pages that do not split characters.
 import t from 'tap'
 import { onEachDatabase } from '../../support/db.ts'
 import { finished, output, setUp } from './support.ts'
@@ -6,19 +6,19 @@ import { finished, output, setUp } from './support.ts'
 const MiB = 1024 * 1024
 
 onEachDatabase(t, async (t, newDb) => {
-  const setting = await setUp(await newDb(t))
-  const { db, commands, owner, boxId, report, run } = setting
+  const setup = await setUp(await newDb(t))
+  const { db, commands, owner, boxId, report, run } = setup
   const { history } = commands
-  const page = (id: string, query = {}) => history.output(owner, boxId, id, query)
-  const chunks = async (id: string) =>
+  const readPage = (id: string, query = {}) => history.output(owner, boxId, id, query)
+  const chunkSizes = async (id: string) =>
     (await db.selectFrom('command_output').select('size').where('command_id', '=', id).execute()).map(
-      (c) => c.size,
+      ({ size }) => size,
     )
-  /** As a client reads it. */
+  /** Reads all pages, as a client does. */
   async function readAll(id: string, query: { encoding?: 'utf8' | 'base64'; limit?: number } = {}) {
     const parts: string[] = []
     for (let offset = 0; ; ) {
-      const { data, nextOffset, done } = await page(id, { ...query, offset })
+      const { data, nextOffset, done } = await readPage(id, { ...query, offset })
       parts.push(query.encoding === 'base64' ? Buffer.from(data, 'base64').toString('latin1') : data)
       if (done) return parts
       if (nextOffset <= offset) throw new Error(`no progress at ${offset}`)
@@ -26,17 +26,17 @@ onEachDatabase(t, async (t, newDb) => {
     }
   }
 
-  t.test('what comes twice is kept once, what comes after a gap replaces what was before', async (t) => {
+  t.test('stores repeated output once, and replaces earlier output after a gap', async (t) => {
     const { id } = await run({ mode: 'detached' })
     await report([output(id, 0, 'abcdef'), output(id, 3, 'defgh'), output(id, 0, 'ab')])
-    t.match(await page(id), { data: 'abcdefgh', size: 8, skipped: 0, done: false, status: 'running' })
+    t.match(await readPage(id), { data: 'abcdefgh', size: 8, skipped: 0, done: false, status: 'running' })
     await report([output(id, 8, 'ij'), output(id, 20, 'xyz'), output(id, 23, '!')])
-    t.match(await page(id), { data: 'xyz!', offset: 20, skipped: 20, nextOffset: 24, size: 24 })
-    t.match(await page(id, { offset: 22 }), { data: 'z!', offset: 22, skipped: 0 })
-    t.match(await page(id, { offset: 24 }), { data: '', nextOffset: 24, skipped: 0, done: false })
-    t.match(await page(id, { offset: 99 }), { data: '', nextOffset: 99, skipped: 0, size: 24 })
+    t.match(await readPage(id), { data: 'xyz!', offset: 20, skipped: 20, nextOffset: 24, size: 24 })
+    t.match(await readPage(id, { offset: 22 }), { data: 'z!', offset: 22, skipped: 0 })
+    t.match(await readPage(id, { offset: 24 }), { data: '', nextOffset: 24, skipped: 0, done: false })
+    t.match(await readPage(id, { offset: 99 }), { data: '', nextOffset: 99, skipped: 0, size: 24 })
     await report([finished(id, { stdoutBytes: 24 })])
-    t.match(await page(id, { offset: 24 }), { done: true, status: 'exited' })
+    t.match(await readPage(id, { offset: 24 }), { done: true, status: 'exited' })
     t.match(await history.get(owner, boxId, id), {
       stdoutBytes: 24,
       stdoutTruncated: true,
@@ -44,28 +44,28 @@ onEachDatabase(t, async (t, newDb) => {
     })
   })
 
-  t.test('an end that never came leaves nothing that could be taken for it', async (t) => {
+  t.test('stores no output when the end of the stream is missing', async (t) => {
     const { id } = await run()
     await report([output(id, 0, 'beginning'), finished(id, { stdoutBytes: 100 })])
-    t.match(await page(id), { data: '', skipped: 100, nextOffset: 100, size: 100, done: true })
-    t.same(await chunks(id), [])
+    t.match(await readPage(id), { data: '', skipped: 100, nextOffset: 100, size: 100, done: true })
+    t.same(await chunkSizes(id), [])
   })
 
-  t.test('exactly the last MiB of an endless stream, however it was cut into pieces', async (t) => {
+  t.test('stores exactly the last MiB of a long stream, whatever the size of the segments', async (t) => {
     for (const size of [100_000, 131_072, 7_777]) {
       const { id } = await run({ mode: 'detached' })
       const whole = Buffer.alloc(3 * MiB, Array.from({ length: 9973 }, (_, i) => `${i} `).join(''))
       for (let at = 0; at < whole.length; at += size * 8) {
-        const pieces = []
+        const segments = []
         for (let from = at; from < Math.min(whole.length, at + size * 8); from += size)
-          pieces.push(output(id, from, whole.subarray(from, from + size), 'stderr'))
-        await report(pieces)
+          segments.push(output(id, from, whole.subarray(from, from + size), 'stderr'))
+        await report(segments)
       }
       await report([finished(id, { stderrBytes: whole.length })])
-      const last = await page(id, { stream: 'stderr' })
+      const last = await readPage(id, { stream: 'stderr' })
       t.match(last, { offset: 2 * MiB, skipped: 2 * MiB, size: 3 * MiB, nextOffset: 3 * MiB, done: true })
-      t.ok(last.data === whole.subarray(-MiB).toString(), `pieces of ${size}`)
-      const sizes = await chunks(id)
+      t.ok(last.data === whole.subarray(-MiB).toString(), `segments of ${size} bytes`)
+      const sizes = await chunkSizes(id)
       t.ok(
         sizes.length <= 256 && sizes.reduce((a, b) => a + b, 0) < MiB + 256 * 1024,
         `${sizes.length} chunks`,
@@ -73,53 +73,59 @@ onEachDatabase(t, async (t, newDb) => {
     }
   })
 
-  t.test('a thousand crumbs are kept whole in a few chunks', async (t) => {
+  t.test('stores a thousand small segments in one chunk', async (t) => {
     const { id } = await run({ mode: 'detached' })
     for (let i = 0; i < 1000; i += 10)
       await report(Array.from({ length: 10 }, (_, j) => output(id, (i + j) * 4, String(i + j).padStart(4))))
-    t.ok((await page(id)).data === Array.from({ length: 1000 }, (_, i) => String(i).padStart(4)).join(''))
-    t.equal((await chunks(id)).length, 1)
+    t.ok((await readPage(id)).data === Array.from({ length: 1000 }, (_, i) => String(i).padStart(4)).join(''))
+    t.equal((await chunkSizes(id)).length, 1)
   })
 
-  t.test('utf8 pages hold whole characters and always go on; base64 pages hold exact bytes', async (t) => {
-    const text = 'añ€😀'.repeat(50)
-    const { id } = await run()
-    await report([output(id, 0, text), finished(id, { stdoutBytes: Buffer.byteLength(text) })])
-    for (const limit of [1, 2, 3, 4, 5, 7, 64]) {
-      const parts = await readAll(id, { limit })
-      t.equal(parts.join(''), text, `limit ${limit}`)
-      t.ok(parts.every((part) => Buffer.byteLength(part) <= limit + 3))
-      const exact = await readAll(id, { limit, encoding: 'base64' })
-      t.equal(Buffer.from(exact.join(''), 'latin1').toString(), text)
-      t.ok(exact.slice(0, -1).every((part) => part.length === limit))
-    }
-
-    await t.test('half a character waits for its other half, but not after the end', async (t) => {
-      const { id } = await run({ mode: 'detached' })
-      const euro = Buffer.from('€')
-      await report([output(id, 0, Buffer.concat([Buffer.from('a'), euro.subarray(0, 2)]))])
-      t.match(await page(id), { data: 'a', nextOffset: 1, size: 3 })
-      t.match(await page(id, { offset: 1 }), { data: '', nextOffset: 1 })
-      await report([output(id, 3, euro.subarray(2))])
-      t.match(await page(id, { offset: 1 }), { data: '€', nextOffset: 4 })
-      await report([output(id, 4, euro.subarray(0, 1)), finished(id, { stdoutBytes: 5 })])
-      t.match(await page(id, { offset: 4 }), { data: '\ufffd', nextOffset: 5, done: true })
-    })
-
-    await t.test('bytes that are no text come through as U+FFFD, the same in any pages', async (t) => {
-      const noise = Buffer.from(Array.from({ length: 600 }, (_, i) => (i * 167 + (i >> 3) * 59) & 0xff))
+  t.test(
+    'utf8 pages hold whole characters and always make progress; base64 pages hold exact bytes',
+    async (t) => {
+      const text = 'añ€😀'.repeat(50)
       const { id } = await run()
-      await report([output(id, 0, noise), finished(id, { stdoutBytes: noise.length })])
-      for (const limit of [1, 2, 3, 5, 11, 1000])
-        t.equal((await readAll(id, { limit })).join(''), noise.toString(), `limit ${limit}`)
-    })
+      await report([output(id, 0, text), finished(id, { stdoutBytes: Buffer.byteLength(text) })])
+      for (const limit of [1, 2, 3, 4, 5, 7, 64]) {
+        const parts = await readAll(id, { limit })
+        t.equal(parts.join(''), text, `limit ${limit}`)
+        t.ok(parts.every((part) => Buffer.byteLength(part) <= limit + 3))
+        const exact = await readAll(id, { limit, encoding: 'base64' })
+        t.equal(Buffer.from(exact.join(''), 'latin1').toString(), text)
+        t.ok(exact.slice(0, -1).every((part) => part.length === limit))
+      }
 
-    await t.test('where the head is gone the page begins with a whole character', async (t) => {
-      const { id } = await run()
-      const bytes = Buffer.concat([Buffer.from('€').subarray(1), Buffer.from('uro')])
-      await report([output(id, 10, bytes), finished(id, { stdoutBytes: 15 })])
-      t.match(await page(id), { data: 'uro', offset: 12, skipped: 12 })
-      t.match(await page(id, { encoding: 'base64' }), { data: bytes.toString('base64'), skipped: 10 })
-    })
-  })
+      await t.test(
+        'an incomplete character is held back until it is complete or the command exits',
+        async (t) => {
+          const { id } = await run({ mode: 'detached' })
+          const euro = Buffer.from('€')
+          await report([output(id, 0, Buffer.concat([Buffer.from('a'), euro.subarray(0, 2)]))])
+          t.match(await readPage(id), { data: 'a', nextOffset: 1, size: 3 })
+          t.match(await readPage(id, { offset: 1 }), { data: '', nextOffset: 1 })
+          await report([output(id, 3, euro.subarray(2))])
+          t.match(await readPage(id, { offset: 1 }), { data: '€', nextOffset: 4 })
+          await report([output(id, 4, euro.subarray(0, 1)), finished(id, { stdoutBytes: 5 })])
+          t.match(await readPage(id, { offset: 4 }), { data: '\ufffd', nextOffset: 5, done: true })
+        },
+      )
+
+      await t.test('invalid UTF-8 becomes U+FFFD, identically for every page size', async (t) => {
+        const noise = Buffer.from(Array.from({ length: 600 }, (_, i) => (i * 167 + (i >> 3) * 59) & 0xff))
+        const { id } = await run()
+        await report([output(id, 0, noise), finished(id, { stdoutBytes: noise.length })])
+        for (const limit of [1, 2, 3, 5, 11, 1000])
+          t.equal((await readAll(id, { limit })).join(''), noise.toString(), `limit ${limit}`)
+      })
+
+      await t.test('a page after discarded output starts with a whole character', async (t) => {
+        const { id } = await run()
+        const bytes = Buffer.concat([Buffer.from('€').subarray(1), Buffer.from('uro')])
+        await report([output(id, 10, bytes), finished(id, { stdoutBytes: 15 })])
+        t.match(await readPage(id), { data: 'uro', offset: 12, skipped: 12 })
+        t.match(await readPage(id, { encoding: 'base64' }), { data: bytes.toString('base64'), skipped: 10 })
+      })
+    },
+  )
 })

@@ -1,65 +1,71 @@
-// A command history on a database, with a box whose agent is the test.
+// A command history on a test database, and a box whose agent is the test.
+
+import type { TrackedCommand } from '../../../coordinator/commands/command-tracker.ts'
 import { type Commands, createCommands } from '../../../coordinator/commands/commands.ts'
-import type { Recording } from '../../../coordinator/commands/recorder.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
 import { applyReports } from '../../../coordinator/lifecycle/agents.ts'
 import type { DurableReport } from '../../../shared/api/reports.ts'
-import { boxesOf, ownerOf, type TestClock, testClock } from '../../support/workspace.ts'
+import {
+  createOwner,
+  createTestBoxService,
+  createTestClock,
+  type TestClock,
+} from '../../support/workspace.ts'
 
 export type Report<T extends DurableReport['type']> = Extract<DurableReport, { type: T }>
-type Asked = { command?: string; cwd?: string; mode?: 'sync' | 'detached'; fromCli?: boolean }
-export type Running = { id: string; record: Recording['record']; started: Report<'command.started'> }
+type CommandOptions = { command?: string; cwd?: string; mode?: 'sync' | 'detached'; fromCli?: boolean }
+export type SentCommand = { id: string; record: TrackedCommand['record']; started: Report<'command.started'> }
 
-export type Setting = {
+export type Setup = {
   db: Db
   clock: TestClock
   owner: Actor
   boxId: string
   commands: Commands
-  refusals: unknown[]
-  /** A command that the edge sends to the box, and the report that the box begins with. */
-  ask(asked?: Asked): Promise<Running>
-  /** Reports of the box, in order; a new spool when the epoch is another. */
+  logged: unknown[]
+  /** Sends a command to the box as the edge does. `started` is the report that the box starts with. */
+  request(options?: CommandOptions): Promise<SentCommand>
+  /** Applies reports of the box, in order. Another epoch stands for a new spool. */
   report(reports: readonly DurableReport[], epoch?: string, from?: string): Promise<void>
-  /** Asked and reported as running. */
-  run(asked?: Asked): Promise<Running>
+  /** Sends a command and reports its start. */
+  run(options?: CommandOptions): Promise<SentCommand>
 }
 
 export async function setUp(
   db: Db,
   retention: Partial<Parameters<typeof createCommands>[0]['retention']> = {},
-): Promise<Setting> {
-  const clock = testClock()
-  const owner = await ownerOf(db, clock)
-  const boxes = boxesOf(db, { clock })
+): Promise<Setup> {
+  const clock = createTestClock()
+  const owner = await createOwner(db, clock)
+  const boxes = createTestBoxService(db, { clock })
   const { id: boxId } = await boxes.create(owner, {})
-  const refusals: unknown[] = []
+  const logged: unknown[] = []
   const commands = createCommands({
     db,
     clock,
     boxes,
     log: {
-      warn: (line: unknown) => void refusals.push(line),
-      error: (line: unknown) => void refusals.push(line),
+      warn: (line: unknown) => void logged.push(line),
+      error: (line: unknown) => void logged.push(line),
     },
     retention: { days: 30, records: 1000, outputBytes: 2 ** 30, ...retention },
   })
   let seq = 0
 
-  async function ask({
+  async function request({
     command = 'true',
     cwd,
     mode = 'sync',
     fromCli = false,
-  }: Asked = {}): Promise<Running> {
+  }: CommandOptions = {}): Promise<SentCommand> {
     clock.advance(1)
-    const what = { boxId, actor: owner, mode, fromCli, command, cwd }
-    const record = await commands.recorder.record(what, async ({ record }) => record)
+    const commandRequest = { boxId, actor: owner, mode, fromCli, command, cwd }
+    const record = await commands.tracker.track(commandRequest, async ({ record }) => record)
     const started = {
       type: 'command.started',
       commandId: record.commandId,
-      receipt: record.receipt,
+      claimsToken: record.claimsToken,
       command,
       commandTruncated: false,
       cwd: cwd ?? '~',
@@ -71,16 +77,16 @@ export async function setUp(
 
   async function report(reports: readonly DurableReport[], epoch = 'e1', from = boxId): Promise<void> {
     const numbered = reports.map((report) => ({ seq: ++seq, report }))
-    await applyReports(db, commands.reported, [{ boxId: from, epoch, reports: numbered }])
+    await applyReports(db, commands.reportHandler, [{ boxId: from, epoch, reports: numbered }])
   }
 
-  async function run(asked?: Asked): Promise<Running> {
-    const running = await ask(asked)
-    await report([running.started])
-    return running
+  async function run(options?: CommandOptions): Promise<SentCommand> {
+    const sent = await request(options)
+    await report([sent.started])
+    return sent
   }
 
-  return { db, clock, owner, boxId, commands, refusals, ask, report, run }
+  return { db, clock, owner, boxId, commands, logged, request, report, run }
 }
 
 export const finished = (

@@ -1,4 +1,4 @@
-// What is particular to the SQLite file: one coordinator at a time, and answered writes that stay.
+// The SQLite file: exclusive use, file modes, deadlock detection and durability.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
@@ -7,18 +7,18 @@ import { openDatabase } from '../../../coordinator/db/open.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { databaseFile, sqliteForTest } from '../../support/db.ts'
 
-t.test('a second coordinator on the same data is refused with a sentence', async (t) => {
+t.test('rejects a second coordinator on the same file with a readable message', async (t) => {
   const file = databaseFile(t)
   const first = await openDatabase({ kind: 'sqlite', file })
   await t.rejects(openDatabase({ kind: 'sqlite', file }), {
-    message: /Another coordinator uses this data folder: .*boxwood\.db is locked/,
+    message: /Another coordinator uses this data directory: .*boxwood\.db is locked/,
   })
   await first.destroy()
   const second = await openDatabase({ kind: 'sqlite', file })
   await second.destroy()
 })
 
-t.test('only its owner can read the data', async (t) => {
+t.test('creates the database files with mode 0600', async (t) => {
   const file = databaseFile(t)
   const db = await openDatabase({ kind: 'sqlite', file })
   t.teardown(() => db.destroy())
@@ -26,18 +26,18 @@ t.test('only its owner can read the data', async (t) => {
   for (const name of [file, `${file}-wal`]) t.equal(statSync(name).mode & 0o777, 0o600, name)
 })
 
-t.test('a query that goes round its transaction is refused, not left waiting', async (t) => {
+t.test('rejects a query that bypasses the open transaction instead of deadlocking', async (t) => {
   const db = await sqliteForTest(t)
   await t.rejects(
     transaction(db, () => db.selectFrom('workspaces').selectAll().execute()),
     { message: /must go through the transaction/ },
   )
-  t.same(await db.selectFrom('workspaces').selectAll().execute(), [], 'the next one works')
+  t.same(await db.selectFrom('workspaces').selectAll().execute(), [], 'the next query works')
 })
 
-t.test('what was written stays after kill -9, and the lock does not', async (t) => {
+t.test('after kill -9, committed rows are there and the lock is released', async (t) => {
   const file = databaseFile(t)
-  const script = new URL('../../fixtures/write-and-wait.ts', import.meta.url).pathname
+  const script = new URL('../../fixtures/commit-row-and-wait.ts', import.meta.url).pathname
   const child = spawn(process.execPath, [script, file], { stdio: ['ignore', 'pipe', 'inherit'] })
   await once(child.stdout, 'data')
   child.kill('SIGKILL')
@@ -46,11 +46,11 @@ t.test('what was written stays after kill -9, and the lock does not', async (t) 
   t.teardown(() => db.destroy())
   t.same(
     (await db.selectFrom('workspaces').select('id').execute()).map((row) => row.id),
-    ['kept'],
+    ['committed'],
   )
 })
 
-t.test('it is opened so that an answered write survives a power cut', async (t) => {
+t.test('uses settings under which a committed write survives a power cut', async (t) => {
   const db = await sqliteForTest(t)
   const pragma = async (name: string) => {
     const { rows } = await db.executeQuery<Record<string, unknown>>({

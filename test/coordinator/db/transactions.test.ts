@@ -1,50 +1,53 @@
-// Transactions: all or nothing, callbacks only after the commit, no waiting for ever.
+// Transactions: rollback, onCommit callbacks and isolation.
 import t from 'tap'
-import { locked, transaction } from '../../../coordinator/db/transaction.ts'
+import { forUpdate, transaction } from '../../../coordinator/db/transaction.ts'
 import { onEachDatabase } from '../../support/db.ts'
 
 const workspace = (id: string) => ({ id, name: id, zero_data_retention: 0 as const, created_at: 2 ** 41 })
 
 onEachDatabase(t, async (t, newDb) => {
-  t.test('what threw left nothing behind, and its callbacks are not run', async (t) => {
+  t.test('an error rolls the transaction back and skips its callbacks', async (t) => {
     const db = await newDb(t)
-    const ran: string[] = []
+    const calls: string[] = []
     await t.rejects(
       transaction(db, async (trx, onCommit) => {
-        onCommit(() => ran.push('lost'))
+        onCommit(() => calls.push('never'))
         await trx.insertInto('workspaces').values(workspace('a')).execute()
         throw new Error('no')
       }),
       { message: 'no' },
     )
     t.same(await db.selectFrom('workspaces').selectAll().execute(), [])
-    t.same(ran, [])
+    t.same(calls, [])
   })
 
-  t.test('callbacks run after the commit, in order, also those of a transaction inside', async (t) => {
-    const db = await newDb(t)
-    const ran: string[] = []
-    await transaction(db, async (trx, onCommit) => {
-      onCommit(() => ran.push('outer'))
-      await transaction(trx, async (inner, onCommit) => {
-        await inner.insertInto('workspaces').values(workspace('a')).execute()
-        onCommit(() => ran.push('inner'))
+  t.test(
+    'callbacks run in order after the outermost commit, including those of a nested transaction',
+    async (t) => {
+      const db = await newDb(t)
+      const calls: string[] = []
+      await transaction(db, async (trx, onCommit) => {
+        onCommit(() => calls.push('outer'))
+        await transaction(trx, async (inner, onCommit) => {
+          await inner.insertInto('workspaces').values(workspace('a')).execute()
+          onCommit(() => calls.push('inner'))
+        })
+        t.same(calls, [])
       })
-      t.same(ran, [])
-    })
-    t.same(ran, ['outer', 'inner'])
-    t.match(await db.selectFrom('workspaces').selectAll().execute(), [workspace('a')])
-  })
+      t.same(calls, ['outer', 'inner'])
+      t.match(await db.selectFrom('workspaces').selectAll().execute(), [workspace('a')])
+    },
+  )
 
-  t.test('many at once do not lose an update', async (t) => {
+  t.test('concurrent transactions do not lose an update', async (t) => {
     const db = await newDb(t)
     await db
       .insertInto('workspaces')
       .values({ ...workspace('a'), created_at: 0 })
       .execute()
-    const addOne = () =>
+    const increment = () =>
       transaction(db, async (trx) => {
-        const { created_at } = await locked(
+        const { created_at } = await forUpdate(
           trx,
           trx.selectFrom('workspaces').selectAll(),
         ).executeTakeFirstOrThrow()
@@ -53,25 +56,25 @@ onEachDatabase(t, async (t, newDb) => {
           .set({ created_at: created_at + 1 })
           .execute()
       })
-    await Promise.all(Array.from({ length: 20 }, addOne))
+    await Promise.all(Array.from({ length: 20 }, increment))
     t.equal((await db.selectFrom('workspaces').select('created_at').executeTakeFirst())?.created_at, 20)
   })
 
-  t.test('a query outside waits its turn while a transaction is open', async (t) => {
+  t.test('a query outside an open transaction does not see its uncommitted rows', async (t) => {
     const db = await newDb(t)
     const opened = Promise.withResolvers<void>()
-    const goOn = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
     const writing = transaction(db, async (trx) => {
       await trx.insertInto('workspaces').values(workspace('a')).execute()
       opened.resolve()
-      await goOn.promise
+      await proceed.promise
       await trx.insertInto('workspaces').values(workspace('b')).execute()
     })
     await opened.promise
     const reading = db.selectFrom('workspaces').select('id').execute()
-    goOn.resolve()
+    proceed.resolve()
     await writing
-    // Before or after the transaction, by the database, but never the middle of it.
+    // The read runs before or after the transaction, depending on the database, but never sees half of it.
     t.not((await reading).length, 1)
   })
 })

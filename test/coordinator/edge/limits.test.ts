@@ -13,41 +13,41 @@ const refused = { code: 'rate_limited', retryAfter: '1' }
 
 t.test('the ninth request at once is refused, for a token and for a box, until one has ended', async (t) => {
   const limiter = createEdgeLimiter({ requestsPerSecond: 1000, concurrency: 8, streams: 4 })
-  const releases = await Promise.all(Array.from({ length: 8 }, (_, i) => limiter.take('token', `box${i}`)))
-  t.match(await refusal(limiter.take('token', 'another box')), refused)
-  t.equal(limiter.held(), 8, 'a refused request holds nothing')
+  const releases = await Promise.all(Array.from({ length: 8 }, (_, i) => limiter.acquire('token', `box${i}`)))
+  t.match(await refusal(limiter.acquire('token', 'another box')), refused)
+  t.equal(limiter.acquiredCount(), 8, 'a refused request holds nothing')
   releases[0]?.()
-  const again = await limiter.take('token', 'box0')
-  t.equal(limiter.held(), 8)
+  const again = await limiter.acquire('token', 'box0')
+  t.equal(limiter.acquiredCount(), 8)
   for (const release of [...releases, again]) release()
-  t.equal(limiter.held(), 0)
+  t.equal(limiter.acquiredCount(), 0)
 
-  const others = await Promise.all(Array.from({ length: 8 }, (_, i) => limiter.take(`token${i}`, 'box')))
-  t.match(await refusal(limiter.take('token', 'box')), refused)
+  const others = await Promise.all(Array.from({ length: 8 }, (_, i) => limiter.acquire(`token${i}`, 'box')))
+  t.match(await refusal(limiter.acquire('token', 'box')), refused)
   for (const release of others) release()
 })
 
 t.test('a slot given back twice counts once', async (t) => {
   const limiter = createEdgeLimiter({ requestsPerSecond: 1000, concurrency: 1, streams: 4 })
-  const first = await limiter.take('token', 'box')
+  const first = await limiter.acquire('token', 'box')
   first()
-  const second = await limiter.take('token', 'box')
+  const second = await limiter.acquire('token', 'box')
   first()
-  t.match(await refusal(limiter.take('token', 'box')), refused)
+  t.match(await refusal(limiter.acquire('token', 'box')), refused)
   second()
 })
 
 t.test('the twenty-first request of a second is refused, for a token and for a box', async (t) => {
   const ask = async (limiter: ReturnType<typeof createEdgeLimiter>, token: string, box: string) =>
-    (await limiter.take(token, box))()
+    (await limiter.acquire(token, box))()
   const byToken = createEdgeLimiter({ requestsPerSecond: 20, concurrency: 8, streams: 4 })
   for (let i = 0; i < 20; i++) await ask(byToken, 'token', `box${i}`)
-  t.match(await refusal(byToken.take('token', 'a fresh box')), refused)
+  t.match(await refusal(byToken.acquire('token', 'a fresh box')), refused)
   await ask(byToken, 'another token', 'a fresh box')
 
   const byBox = createEdgeLimiter({ requestsPerSecond: 20, concurrency: 8, streams: 4 })
   for (let i = 0; i < 20; i++) await ask(byBox, `token${i}`, 'box')
-  t.match(await refusal(byBox.take('a fresh token', 'box')), refused)
+  t.match(await refusal(byBox.acquire('a fresh token', 'box')), refused)
 })
 
 t.test('the fifth stream of a token is refused; requests and other tokens go on', async (t) => {
@@ -56,26 +56,26 @@ t.test('the fifth stream of a token is refused; requests and other tokens go on'
   const stream = { stream: true }
   const open = []
   for (let i = 0; i < 4; i++) {
-    open.push(await limiter.take('token', `box${i}`, stream))
+    open.push(await limiter.acquire('token', `box${i}`, stream))
     clock.time += 60_000
   }
-  const others = [await limiter.take('token', 'box'), await limiter.take('another', 'box', stream)]
-  t.match(await refusal(limiter.take('token', 'box', stream)), {
+  const others = [await limiter.acquire('token', 'box'), await limiter.acquire('another', 'box', stream)]
+  t.match(await refusal(limiter.acquire('token', 'box', stream)), {
     code: 'rate_limited',
     retryAfter: String(6 * 60 + 1),
   })
-  t.equal(limiter.held(), 6, 'a refused stream holds nothing')
+  t.equal(limiter.acquiredCount(), 6, 'a refused stream holds nothing')
   open[2]?.()
-  others.push(await limiter.take('token', 'box', stream))
-  for (let i = 0; i < 3; i++) others.push(await limiter.take('token', `box${i}`))
-  t.match(await refusal(limiter.take('token', 'box')), refused, 'a stream holds one of the slots, too')
+  others.push(await limiter.acquire('token', 'box', stream))
+  for (let i = 0; i < 3; i++) others.push(await limiter.acquire('token', `box${i}`))
+  t.match(await refusal(limiter.acquire('token', 'box')), refused, 'a stream holds one of the slots, too')
   for (const release of [...open, ...others]) release()
-  t.equal(limiter.held(), 0)
+  t.equal(limiter.acquiredCount(), 0)
 })
 
 t.test('after Retry-After seconds the rate has room for one more', async (t) => {
   const limiter = createEdgeLimiter({ requestsPerSecond: 5, concurrency: 8, streams: 4 })
-  const ask = async () => (await limiter.take('token', 'box'))()
+  const ask = async () => (await limiter.acquire('token', 'box'))()
   for (let round = 0; round < 2; round++) {
     for (;;) {
       const refusing = await refusal(ask())

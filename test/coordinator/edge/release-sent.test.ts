@@ -4,7 +4,7 @@ import { createServer, get, type IncomingMessage, type ServerResponse } from 'no
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { releaseSent } from '../../../coordinator/edge/release-sent.ts'
+import { releaseSentChunks } from '../../../coordinator/edge/release-sent.ts'
 
 /** A few of them wait in the sink before it asks for a pause. */
 const PIECE = 20 * 1024
@@ -58,7 +58,7 @@ t.test('a slow reader gets every byte, and memory goes back as it is sent', asyn
   const { stream, made, digest } = source(512)
   let most = 0
   const body = await serve(t, (response) => {
-    releaseSent(response)
+    releaseSentChunks(response)
     stream.on('data', () => {
       most = Math.max(most, made.filter(({ length }) => length > 0).length)
     })
@@ -76,7 +76,7 @@ t.test('a slow reader gets every byte, and memory goes back as it is sent', asyn
 t.test('memory that others share is left alone', async (t) => {
   const { stream, made, digest } = source(64, false)
   const body = await serve(t, (response) => {
-    releaseSent(response)
+    releaseSentChunks(response)
     stream.pipe(response)
   })
   t.equal(await digestOf(body), digest())
@@ -87,7 +87,7 @@ t.test('a reader that leaves: what was on its way is given back', async (t) => {
   const { stream, made } = source(512)
   const closed = Promise.withResolvers<void>()
   const body = await serve(t, (response) => {
-    releaseSent(response)
+    releaseSentChunks(response)
     response.once('close', closed.resolve)
     stream.pipe(response)
   })

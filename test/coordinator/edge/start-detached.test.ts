@@ -50,13 +50,13 @@ function start(
           }),
   } as Tunnels
   const box = { id: 'box', env_vars: '[{"name":"A","value":"1"}]' } as BoxRow
-  const record = { commandId: ID, receipt: 'sealed', keepOutput: true }
+  const record = { commandId: ID, claimsToken: 'signed', keepOutput: true }
   const accept = (answer: unknown) => void accepted.push(answer)
   const answer = startDetached(
     { tunnels },
     { box, tunnel, signal },
     { command: 'true' },
-    { record, accept },
+    { record, acceptResponse: accept },
     ms,
   )
   return { answer: answer.then((bytes) => JSON.parse(String(bytes))), asked, accepted }

@@ -1,193 +1,215 @@
-// A stream's slot comes back however the stream ends, and the box's own stream is ended with it.
+// A stream releases its slot, and closes the agent's connection, however it ends.
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
-import type { TunnelRequest, TunnelResponse } from '../../../coordinator/tunnel/types.ts'
+import type { Streams, TunnelRequest } from '../../../coordinator/tunnel/types.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import { type ScriptedAnswer, scriptedBox } from '../../support/scripted-box.ts'
-import { until } from '../../support/tunnel.ts'
+import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
+import { encodeFrame, type StreamFrame } from '../../../shared/stream-frames.ts'
+import { type AgentHandler, startScriptedBox } from '../../support/scripted-box.ts'
+import { waitUntil } from '../../support/tunnel.ts'
 
 const ID = 'p_0123456789abcdef01234567'
-const ATTACHED = `event: attached\nid: 0:0\ndata: {"processId":"${ID}","stdoutOffset":0,"stderrOffset":0}\n\n`
-const EXIT =
+const START = { stdoutOffset: 0, stderrOffset: 0 }
+const ATTACHED: StreamFrame = { event: 'attached', ...START, processId: ID }
+const EXIT: StreamFrame = { event: 'exit', ...START, status: 'exited', exitCode: 0, signal: null }
+const ATTACHED_EVENT = `event: attached\nid: 0:0\ndata: {"processId":"${ID}","stdoutOffset":0,"stderrOffset":0}\n\n`
+const EXIT_EVENT =
   'event: exit\nid: 0:0\ndata: {"status":"exited","exitCode":0,"signal":null,"stdoutOffset":0,"stderrOffset":0}\n\n'
 
-/** A box with one stream after another; `asked` and `bodies` grow with each. */
-async function box(t: Test, answer?: ScriptedAnswer) {
-  const asked: TunnelRequest[] = []
-  const bodies: PassThrough[] = []
-  const scripted = await scriptedBox(
+/** Dial-back connections that are open immediately and start with an attached frame. */
+function createFakeStreams() {
+  const connections: PassThrough[] = []
+  const streams: Streams = {
+    expect() {
+      const connection = new PassThrough({ objectMode: true })
+      connection.write(encodeFrame(ATTACHED))
+      return {
+        id: `connection-${connections.length}`,
+        get connection() {
+          connections.push(connection)
+          return Promise.resolve(connection)
+        },
+        release: () => undefined,
+      }
+    },
+  }
+  return { streams, connections }
+}
+
+/** A box whose agent accepts every stream, unless `handle` says otherwise. `requests` and `connections` grow. */
+async function startBox(t: Test, handle?: AgentHandler) {
+  const requests: TunnelRequest[] = []
+  const { streams, connections } = createFakeStreams()
+  const scripted = await startScriptedBox(
     t,
-    async (request): Promise<TunnelResponse> => {
-      asked.push(request)
-      if (answer) return answer(request)
+    async (request) => {
+      requests.push(request)
+      if (handle) return handle(request)
       if (!request.path.includes('/stream')) throw new ApiError('box_unreachable')
       const body = new PassThrough()
-      bodies.push(body)
-      body.write(ATTACHED)
-      return { status: 200, headers: { 'content-type': 'text/event-stream' }, body }
+      body.end()
+      const id = request.headers?.[DIAL_BACK_HEADER] ?? ''
+      return { status: 200, headers: { [DIAL_BACK_HEADER]: id }, body }
     },
-    { BOXWOOD_EDGE_RATE: '1000' },
+    { env: { BOXWOOD_EDGE_RATE: '1000' }, streams },
   )
   const { url, key } = scripted
   const path = `${url}/v1/box/${scripted.box.hostname}/exec/${ID}/stream`
-  /** Opens a stream; the request can be destroyed before its head has come. */
+  /** Opens a stream. The request can be destroyed before its response. */
   const open = (headers: Record<string, string> = {}) => {
     const request = get(path, { agent: false, headers: { authorization: `Bearer ${key}`, ...headers } })
     request.on('error', () => undefined)
-    const head = once(request, 'response').then(([response]) => {
-      response.on('error', () => undefined)
-      return response as IncomingMessage
+    const response = once(request, 'response').then(([message]) => {
+      message.on('error', () => undefined)
+      return message as IncomingMessage
     })
-    head.catch(() => undefined)
-    return { request, head }
+    response.catch(() => undefined)
+    return { request, response }
   }
-  const free = () => until('every slot is free', () => scripted.held() === 0)
-  return { ...scripted, asked, bodies, open, free }
+  const slotsReleased = () => waitUntil('every slot is released', () => scripted.acquiredSlots() === 0)
+  return { ...scripted, requests, connections, open, slotsReleased }
 }
 
-const textOf = async (response: IncomingMessage) => Buffer.concat(await response.toArray()).toString()
-const last = <T>(all: readonly T[]): T => {
-  const found = all.at(-1)
-  if (found === undefined) throw new Error('the box was not asked')
-  return found
+const readText = async (response: IncomingMessage) => Buffer.concat(await response.toArray()).toString()
+const last = <T>(items: readonly T[]): T => {
+  const item = items.at(-1)
+  if (item === undefined) throw new Error('the agent got no request')
+  return item
 }
 
-t.test('one stream after another, each ending in its own way', async (t) => {
-  const { open, held, free, bodies, asked } = await box(t)
+t.test('streams that end in different ways, one after the other', async (t) => {
+  const { open, acquiredSlots, slotsReleased, connections, requests } = await startBox(t)
 
-  const whole = open()
-  const response = await whole.head
+  const complete = open()
+  const response = await complete.response
   t.match(response, {
     statusCode: 200,
     headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
   })
   t.notOk(response.headers['content-encoding'])
-  t.equal(held(), 1, 'an open stream holds a slot')
-  last(bodies).end(EXIT)
-  t.equal(await textOf(response), ATTACHED + EXIT)
-  await free()
-  t.match(last(asked), {
+  t.equal(acquiredSlots(), 1, 'an open stream holds a slot')
+  last(connections).end(encodeFrame(EXIT))
+  t.equal(await readText(response), ATTACHED_EVENT + EXIT_EVENT)
+  await slotsReleased()
+  t.match(last(requests), {
     method: 'GET',
     path: new RegExp(`^/exec/${ID}/stream\\?`),
     headers: { 'last-event-id': '0:0' },
   })
 
-  const left = open({ 'last-event-id': '12:34', 'accept-encoding': 'gzip' })
-  t.notOk((await left.head).headers['content-encoding'], 'never compressed')
-  t.match(last(asked).headers, { 'last-event-id': '12:34' })
-  left.request.destroy()
-  await free()
-  await until("the box's stream has ended", () => last(bodies).destroyed)
+  const disconnecting = open({ 'last-event-id': '12:34', 'accept-encoding': 'gzip' })
+  t.notOk((await disconnecting.response).headers['content-encoding'], 'never compressed')
+  t.match(last(requests).headers, { 'last-event-id': '12:34' })
+  disconnecting.request.destroy()
+  await slotsReleased()
+  await waitUntil("the agent's connection is closed", () => last(connections).destroyed)
 
-  const cut = open()
-  const cutResponse = await cut.head
-  last(bodies).destroy(new ApiError('box_unreachable'))
-  t.match(await textOf(cutResponse), /event: error\nid: 0:0\ndata: \{"code":"box_unreachable"/)
-  await free()
+  const interrupted = open()
+  const interruptedResponse = await interrupted.response
+  last(connections).destroy(new ApiError('box_unreachable'))
+  t.match(await readText(interruptedResponse), /event: error\nid: 0:0\ndata: \{"code":"box_unreachable"/)
+  await slotsReleased()
 
   const hostile = open()
-  const hostileResponse = await hostile.head
-  last(bodies).write('garbage\n\n')
-  t.match(await textOf(hostileResponse), /event: error\nid: 0:0\ndata: \{"code":"exec_failed"/)
-  t.ok(last(bodies).destroyed)
-  await free()
+  const hostileResponse = await hostile.response
+  last(connections).write(Buffer.from('garbage'))
+  t.match(await readText(hostileResponse), /event: error\nid: 0:0\ndata: \{"code":"exec_failed"/)
+  await waitUntil("the agent's connection is closed", () => last(connections).destroyed)
+  await slotsReleased()
 })
 
-t.test('a client that leaves before the head', async (t) => {
-  let reset = false
-  const { open, held, free, asked } = await box(
+t.test('a client that disconnects before the response', async (t) => {
+  let wasReset = false
+  const { open, acquiredSlots, slotsReleased, requests } = await startBox(
     t,
     ({ signal }) =>
       new Promise((_resolve, reject) => {
         signal?.addEventListener('abort', () => {
-          reset = true
+          wasReset = true
           reject(signal.reason)
         })
       }),
   )
   const { request } = open()
-  await until('the box is asked', () => asked.length === 1)
-  t.equal(held(), 1)
+  await waitUntil('the agent gets the request', () => requests.length === 1)
+  t.equal(acquiredSlots(), 1)
   request.destroy()
-  await free()
-  await until('the box is told', () => reset)
+  await slotsReleased()
+  await waitUntil("the agent's request is reset", () => wasReset)
 })
 
-t.test('a box that refuses, answers with nonsense, or is gone', async (t) => {
-  const answers: [ScriptedAnswer, number, string][] = []
-  const refuse = (status: number, body: string) => async () => {
-    const answer = new PassThrough()
-    answer.end(body)
-    return { status, headers: {}, body: answer }
+t.test("an agent's error response, an invalid one, and an unreachable agent", async (t) => {
+  const respond = (status: number, body: string) => async () => {
+    const stream = new PassThrough()
+    stream.end(body)
+    return { status, headers: {}, body: stream }
   }
-  const said = (code: string) => JSON.stringify({ ok: false, error: { code, message: 'no' } })
-  answers.push([refuse(404, said('not_found')), 404, 'not_found'])
-  answers.push([refuse(500, said('unauthorized')), 502, 'exec_failed'])
-  answers.push([refuse(500, 'oops'), 502, 'exec_failed'])
-  answers.push([() => Promise.reject(new ApiError('box_unreachable')), 502, 'box_unreachable'])
-  const left = [...answers]
-  const { open, free } = await box(t, (request) => {
-    const [answer] = left.shift() ?? []
-    if (!answer) throw new Error('asked too often')
-    return answer(request)
+  const errorBody = (code: string) => JSON.stringify({ ok: false, error: { code, message: 'no' } })
+  const cases: [AgentHandler, number, string][] = [
+    [respond(404, errorBody('not_found')), 404, 'not_found'],
+    [respond(500, errorBody('unauthorized')), 502, 'exec_failed'],
+    [respond(500, 'oops'), 502, 'exec_failed'],
+    [() => Promise.reject(new ApiError('box_unreachable')), 502, 'box_unreachable'],
+  ]
+  const remaining = [...cases]
+  const { open, slotsReleased } = await startBox(t, (request) => {
+    const [handle] = remaining.shift() ?? []
+    if (!handle) throw new Error('too many requests')
+    return handle(request)
   })
-  for (const [, status, code] of answers) {
-    const response = await open().head
+  for (const [, status, code] of cases) {
+    const response = await open().response
     t.equal(response.statusCode, status)
-    t.match(JSON.parse(await textOf(response)), { ok: false, error: { code } })
-    await free()
+    t.match(JSON.parse(await readText(response)), { ok: false, error: { code } })
+    await slotsReleased()
   }
 })
 
-t.test('a Last-Event-ID that is none is refused before a slot or the box', async (t) => {
-  const { open, asked, held } = await box(t)
+t.test('an invalid Last-Event-ID is rejected before a slot is acquired', async (t) => {
+  const { open, requests, acquiredSlots } = await startBox(t)
   for (const id of ['5', 'a:b', '1:2:3', '-1:0', '1:2, 3:4', `${'9'.repeat(16)}:0`]) {
-    const response = await open({ 'last-event-id': id }).head
+    const response = await open({ 'last-event-id': id }).response
     t.equal(response.statusCode, 400, id)
-    t.match(JSON.parse(await textOf(response)), { error: { code: 'invalid_request' } })
+    t.match(JSON.parse(await readText(response)), { error: { code: 'invalid_request' } })
   }
-  t.equal(held(), 0)
-  t.equal(asked.length, 0)
+  t.equal(acquiredSlots(), 0)
+  t.equal(requests.length, 0)
+})
+
+t.test('the fifth stream is rejected until another one ends', async (t) => {
+  const { open, acquiredSlots, slotsReleased, edge, box } = await startBox(t)
+  const four = Array.from({ length: 4 }, () => open())
+  for (const { response } of four) t.equal((await response).statusCode, 200)
+  const fifth = await open().response
+  t.equal(fifth.statusCode, 429)
+  t.match(JSON.parse(await readText(fifth)), { ok: false, error: { code: 'rate_limited' } })
+  const seconds = Number(fifth.headers['retry-after'])
+  t.ok(seconds > 590 && seconds <= 601, `Retry-After is when the oldest stream expires: ${seconds}`)
+  t.equal((await edge(box.hostname, 'GET', '/exec')).status, 502, 'another request still reaches the box')
+  four[0]?.request.destroy()
+  await waitUntil('its slot is released', () => acquiredSlots() === 3)
+  const next = open()
+  t.equal((await next.response).statusCode, 200)
+  for (const { request } of [...four, next]) request.destroy()
+  await slotsReleased()
 })
 
 t.test(
-  'the fifth stream is refused with the time that the first one has left; others end and it is taken',
+  'a draining coordinator ends its streams with a reconnect event, without waiting for them',
   async (t) => {
-    const { open, held, free, ask } = await box(t).then((all) => ({
-      ...all,
-      ask: () => all.edge(all.box.hostname, 'GET', '/exec'),
-    }))
-    const four = Array.from({ length: 4 }, () => open())
-    for (const { head } of four) t.equal((await head).statusCode, 200)
-    const fifth = await open().head
-    t.equal(fifth.statusCode, 429)
-    t.match(JSON.parse(await textOf(fifth)), { ok: false, error: { code: 'rate_limited' } })
-    const seconds = Number(fifth.headers['retry-after'])
-    t.ok(seconds > 590 && seconds <= 601, `Retry-After: ${seconds}`)
-    t.equal((await ask()).status, 502, 'another request goes on: it reaches the box')
-    four[0]?.request.destroy()
-    await until('its slot is free', () => held() === 3)
-    const again = open()
-    t.equal((await again.head).statusCode, 200)
-    for (const { request } of [...four, again]) request.destroy()
-    await free()
-  },
-)
-
-t.test(
-  'a coordinator that drains ends its streams with a reconnect, and does not wait for them',
-  async (t) => {
-    const { open, coordinator, bodies, free } = await box(t)
-    const open1 = await open().head
-    const open2 = await open({ 'last-event-id': '3:4' }).head
+    const { open, coordinator, connections, slotsReleased } = await startBox(t)
+    const first = await open().response
+    const second = await open({ 'last-event-id': '3:4' }).response
     const draining = coordinator.drain(60_000)
     const reconnect = (id: string) => new RegExp(`event: reconnect\\nid: ${id}\\ndata: \\{"stdoutOffset":`)
-    t.match(await textOf(open1), reconnect('0:0'))
-    t.match(await textOf(open2), reconnect('0:0'))
+    t.match(await readText(first), reconnect('0:0'))
+    t.match(await readText(second), reconnect('0:0'))
     await draining
-    t.ok(bodies.every((body) => body.destroyed))
-    await free()
+    await waitUntil('the connections are closed', () =>
+      connections.every((connection) => connection.destroyed),
+    )
+    await slotsReleased()
   },
 )

@@ -1,48 +1,54 @@
-// Idempotency-Key, every row of the spec's table (§4.1.6), and what a death in the middle leaves.
+// Idempotency-Key: every row of the spec's table (§4.1.6), and keys left by a crash.
 import t from 'tap'
 import { z } from 'zod'
-import { releaseUnfinished } from '../../../coordinator/http/idempotency-store.ts'
+import { releaseUnfinishedKeys } from '../../../coordinator/http/idempotency-store.ts'
 import { route } from '../../../coordinator/http/route.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { LIMITS } from '../../../shared/limits.ts'
-import { actor, testServer } from './server.ts'
+import { actor, startTestServer } from './test-server.ts'
 
-/** A route that makes something each time it runs: a row, which is only there when its transaction committed. */
-function maker() {
+/** Routes that insert a row each time they run. The row only exists when the transaction committed. */
+function createInsertRoutes() {
   const control = {
     runs: 0,
-    /** Awaited by each run before it answers. */
-    before: async () => {},
+    /** Awaited by each run before it responds. */
+    beforeResponse: async () => {},
   }
-  const make = (path: string, params?: z.ZodType) =>
+  const createInsertRoute = (path: string, params?: z.ZodType) =>
     route({
       method: 'POST',
       path,
-      summary: 'Makes a thing',
+      summary: 'Insert a row',
       request: {
         body: z.object({ name: z.string().optional(), size: z.number().optional() }),
         ...(params && { params }),
       },
       idempotent: true,
-      answers: { 202: z.object({}) },
+      responses: { 202: z.object({}) },
       async handle({ trx, body }) {
         control.runs += 1
-        const id = `ws_made_${control.runs}`
+        const id = `ws_inserted_${control.runs}`
         await trx
           ?.insertInto('workspaces')
           .values({ id, name: String(body.name), zero_data_retention: 0, created_at: 1 })
           .execute()
-        await control.before()
+        await control.beforeResponse()
         return { id, body }
       },
     })
-  return { control, routes: [make('/things'), make('/things/:id/copy', z.object({ id: z.string() }))] }
+  return {
+    control,
+    routes: [
+      createInsertRoute('/things'),
+      createInsertRoute('/things/:id/copy', z.object({ id: z.string() })),
+    ],
+  }
 }
 
-async function setUp(t: Parameters<typeof testServer>[0]) {
-  const { control, routes } = maker()
+async function setUp(t: Parameters<typeof startTestServer>[0]) {
+  const { control, routes } = createInsertRoutes()
   let now = Date.UTC(2030, 0, 1)
-  const server = await testServer(t, {
+  const server = await startTestServer(t, {
     control: routes,
     clock: { now: () => now },
     keys: {
@@ -62,109 +68,110 @@ async function setUp(t: Parameters<typeof testServer>[0]) {
   const advance = (ms: number) => {
     now += ms
   }
-  const made = async () =>
-    (await server.db.selectFrom('workspaces').where('id', 'like', 'ws_made_%').select('id').execute()).length
-  return { ...server, control, post, made, advance }
+  const countRows = async () =>
+    (await server.db.selectFrom('workspaces').where('id', 'like', 'ws_inserted_%').select('id').execute())
+      .length
+  return { ...server, control, post, countRows, advance }
 }
 
-t.test('the same request is answered again and done once', async (t) => {
-  const { post, made, control } = await setUp(t)
+t.test('replays the response of the same request without running it again', async (t) => {
+  const { post, countRows, control } = await setUp(t)
   const first = await post({ name: 'a', size: 1 }, 'k')
   t.equal(first.status, 202)
   t.equal(first.headers.get('idempotent-replayed'), null)
-  const again = await post('{ "size": 1, "name": "a" }', 'k')
-  t.equal(again.status, 400, 'a text without its content type is no JSON')
+  const untyped = await post('{ "size": 1, "name": "a" }', 'k')
+  t.equal(untyped.status, 400, 'a body without the JSON content type is rejected')
   const replay = await post({ size: 1, name: 'a' }, 'k')
   t.equal(replay.status, 202)
   t.equal(replay.text, first.text)
   t.equal(replay.headers.get('idempotent-replayed'), 'true')
   t.equal((await post({ name: 'a', size: 1 }, 'k', { key: 'dcp_second_key' })).text, first.text)
   t.equal(control.runs, 1)
-  t.equal(await made(), 1)
+  t.equal(await countRows(), 1)
 })
 
-t.test('a key on a different request is refused', async (t) => {
-  const { post, made } = await setUp(t)
+t.test('rejects a key that was used for a different request', async (t) => {
+  const { post, countRows } = await setUp(t)
   await post({ name: 'a' }, 'k')
-  for (const [what, body, where] of [
+  for (const [description, body, options] of [
     ['another body', { name: 'b' }, {}],
     ['another member', { name: 'a' }, { key: 'dcp_other_member' }],
     ['another role', { name: 'a' }, { key: 'dcp_demoted' }],
     ['another scope', { name: 'a' }, { key: 'dcp_scope_ab' }],
   ] as const) {
-    const answer = await post(body, 'k', where)
-    t.equal(answer.status, 422, what)
-    t.equal(answer.json.error, 'idempotency_key_reused')
+    const response = await post(body, 'k', options)
+    t.equal(response.status, 422, description)
+    t.equal(response.json.error, 'idempotency_key_reused')
   }
   await post({ name: 'a' }, 'path', { path: '/things/1/copy' })
   t.equal((await post({ name: 'a' }, 'path', { path: '/things/2/copy' })).status, 422, 'another path id')
-  t.equal(await made(), 2)
+  t.equal(await countRows(), 2)
 })
 
-t.test('a key is scoped to its route and workspace, and the order of box ids does not matter', async (t) => {
-  const { post, made } = await setUp(t)
+t.test('scopes a key to its route and workspace, and ignores the order of box ids', async (t) => {
+  const { post, countRows } = await setUp(t)
   await post({}, 'k')
   t.equal((await post({}, 'k', { path: '/things/1/copy' })).headers.get('idempotent-replayed'), null)
   t.equal((await post({}, 'k', { key: 'dcp_elsewhere' })).headers.get('idempotent-replayed'), null)
   await post({}, 'scoped', { key: 'dcp_scope_ab' })
   t.equal((await post({}, 'scoped', { key: 'dcp_scope_ba' })).headers.get('idempotent-replayed'), 'true')
-  t.equal(await made(), 4)
+  t.equal(await countRows(), 4)
 })
 
-t.test('while the first request runs, the second is told to come back', async (t) => {
+t.test('rejects a repeated request with Retry-After while the first one is running', async (t) => {
   const { post, control } = await setUp(t)
-  const reached = Promise.withResolvers<void>()
+  const started = Promise.withResolvers<void>()
   const finish = Promise.withResolvers<void>()
-  control.before = () => {
-    reached.resolve()
+  control.beforeResponse = () => {
+    started.resolve()
     return finish.promise
   }
   const first = post({ name: 'a' }, 'k')
-  await reached.promise
+  await started.promise
   const second = await post({ name: 'a' }, 'k')
   t.equal(second.status, 409)
   t.equal(second.json.error, 'idempotency_in_progress')
   t.match(second.headers.get('retry-after'), /^\d+$/)
   t.equal((await post({ name: 'b' }, 'k')).status, 422)
   finish.resolve()
-  const answer = await first
-  t.equal(answer.status, 202)
-  t.equal((await post({ name: 'a' }, 'k')).text, answer.text)
+  const response = await first
+  t.equal(response.status, 202)
+  t.equal((await post({ name: 'a' }, 'k')).text, response.text)
   t.equal(control.runs, 1)
 })
 
-t.test('a request of another process that died: 409 until the next start frees its key', async (t) => {
+t.test('responds 409 to the key of a crashed process until the next start releases it', async (t) => {
   const { post, db, control } = await setUp(t)
   await post({ name: 'a' }, 'k')
   await db.updateTable('idempotency_keys').set({ status: null, body: null }).execute()
-  const answer = await post({ name: 'a' }, 'k')
-  t.equal(answer.status, 409)
-  t.equal(answer.json.error, 'idempotency_in_progress')
-  t.match(answer.headers.get('retry-after'), /^\d+$/)
-  await releaseUnfinished(db)
+  const response = await post({ name: 'a' }, 'k')
+  t.equal(response.status, 409)
+  t.equal(response.json.error, 'idempotency_in_progress')
+  t.match(response.headers.get('retry-after'), /^\d+$/)
+  await releaseUnfinishedKeys(db)
   t.equal((await post({ name: 'a' }, 'k')).status, 202)
   t.equal(control.runs, 2)
 })
 
-t.test('a refusal or failure keeps nothing, of the key or of the work', async (t) => {
-  const { post, made, control } = await setUp(t)
-  control.before = async () => {
+t.test('an error response stores neither the key nor the writes', async (t) => {
+  const { post, countRows, control } = await setUp(t)
+  control.beforeResponse = async () => {
     throw new ApiError('name_taken')
   }
   t.equal((await post({ name: 'a' }, 'k')).status, 409)
-  control.before = async () => {
+  control.beforeResponse = async () => {
     throw new Error('broken')
   }
   t.equal((await post({ name: 'a' }, 'k')).status, 500)
-  t.equal(await made(), 0)
-  control.before = async () => {}
+  t.equal(await countRows(), 0)
+  control.beforeResponse = async () => {}
   t.equal((await post({ size: 'x' }, 'k')).status, 400)
-  const answer = await post({ name: 'other' }, 'k')
-  t.equal(answer.status, 202)
-  t.equal(answer.headers.get('idempotent-replayed'), null)
+  const response = await post({ name: 'other' }, 'k')
+  t.equal(response.status, 202)
+  t.equal(response.headers.get('idempotent-replayed'), null)
 })
 
-t.test('after 24 hours a key is new', async (t) => {
+t.test('treats a key as new after 24 hours', async (t) => {
   const { post, advance, control } = await setUp(t)
   await post({}, 'k')
   advance(LIMITS.idempotencyWindowMs - 1)
@@ -174,12 +181,12 @@ t.test('after 24 hours a key is new', async (t) => {
   t.equal(control.runs, 2)
 })
 
-t.test('a malformed key', async (t) => {
+t.test('rejects a malformed key', async (t) => {
   const { post } = await setUp(t)
   for (const key of ['', 'a b', 'a'.repeat(129), 'é']) {
-    const answer = await post({}, key)
-    t.equal(answer.status, 400, JSON.stringify(key))
-    t.equal(answer.json.error, 'invalid_idempotency_key')
+    const response = await post({}, key)
+    t.equal(response.status, 400, JSON.stringify(key))
+    t.equal(response.json.error, 'invalid_idempotency_key')
   }
   t.equal((await post({}, '~'.repeat(128))).status, 202)
 })

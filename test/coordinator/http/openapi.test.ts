@@ -1,6 +1,6 @@
-// The API's description: sound, open to all, and of every route there is.
+// The OpenAPI document: available without a key, complete and consistent.
 import t from 'tap'
-import { testCoordinator } from '../../support/coordinator.ts'
+import { startTestCoordinator } from '../../support/coordinator.ts'
 
 type Operation = {
   summary: string
@@ -9,7 +9,7 @@ type Operation = {
 }
 
 t.test('describes every route of both hosts', async (t) => {
-  const { send, url } = await testCoordinator(t)
+  const { send, url } = await startTestCoordinator(t)
   const { status, text, json } = await send('GET', '/openapi.json', undefined, { key: null })
   t.equal(status, 200)
   t.equal(json.openapi, '3.1.0')
@@ -55,7 +55,9 @@ t.test('describes every route of both hosts', async (t) => {
     'invalid_name',
   ])
   t.ok(create?.parameters?.some(({ name }) => name === 'Idempotency-Key'))
+  t.match(json.info.description, /Sandboxes: their routes respond with 404/, 'lists what is not provided')
+  t.match(json.info.description, /githubLogin.* always null/)
 
-  const referred = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name ?? '')
-  for (const name of new Set(referred)) t.ok(json.components.schemas[name], `${name} is defined`)
+  const referenced = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name ?? '')
+  for (const name of new Set(referenced)) t.ok(json.components.schemas[name], `${name} is defined`)
 })

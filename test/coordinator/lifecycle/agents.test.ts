@@ -1,7 +1,7 @@
-// What agents present and report: tokens, reports applied once, heartbeats.
+// Agent tokens, reports and heartbeats, and the retention of state events.
 import t from 'tap'
-import { hashOf } from '../../../coordinator/account/keys.ts'
-import type { ReportedCommands } from '../../../coordinator/commands/commands.ts'
+import { hashSecret } from '../../../coordinator/account/keys.ts'
+import type { CommandReportHandler } from '../../../coordinator/commands/commands.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
 import {
   applyReports,
@@ -11,11 +11,11 @@ import {
 import { createHeartbeats } from '../../../coordinator/lifecycle/heartbeats.ts'
 import type { Vitals } from '../../../shared/api/boxes.ts'
 import { newUuid } from '../../../shared/ids.ts'
-import { setUp } from '../../support/coordinators.ts'
 import { onEachDatabase } from '../../support/db.ts'
-import { boxesOf, testClock } from '../../support/workspace.ts'
+import { createRestartableLifecycle } from '../../support/restartable-lifecycle.ts'
+import { createTestBoxService, createTestClock } from '../../support/workspace.ts'
 
-const started = (instanceId: string) =>
+const agentStarted = (instanceId: string) =>
   ({ type: 'agent.started', at: 1, instanceId, bootId: `boot-${instanceId}`, agentVersion: '1.2.3' }) as const
 const vitals = (cpu_pct: number): Vitals => ({
   cpu_pct,
@@ -26,102 +26,99 @@ const vitals = (cpu_pct: number): Vitals => ({
   agent_version: '1.2.3',
 })
 
-const noCommands: ReportedCommands = { load: async () => undefined, apply: async () => undefined }
+const noCommands: CommandReportHandler = { loadKey: async () => undefined, apply: async () => undefined }
 const apply = (db: Db, boxId: string, epoch: string, reports: BoxReports['reports']) =>
   applyReports(db, noCommands, [{ boxId, epoch, reports }])
 
 onEachDatabase(t, async (t, newDb) => {
-  t.test('a token is valid for its box alone, from the machine on until the delete', async (t) => {
-    const { db, world, owner, boxes, newLife, until } = await setUp(t, await newDb(t))
+  t.test('accepts a token only for its own box, from provisioning until deletion', async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+    const { db, infra, owner, boxes, restart, waitForState } = lifecycle
     const authenticate = createAgentAuthenticator(db)
-    const [one, two] = [await boxes.create(owner, {}), await boxes.create(owner, {})]
-    t.equal(await authenticate(one.id, ''), false)
-    await newLife()
-    await until(one.id, 'running')
-    await until(two.id, 'running')
-    const token = hashOf(world.machines.get(one.id)?.token ?? '')
-    t.equal(await authenticate(one.id, token), true)
-    t.equal(await authenticate(two.id, token), false)
-    t.equal(await authenticate(newUuid(), token), false)
-    t.equal(await authenticate(one.id, hashOf('bxt_other')), false)
-    await boxes.remove(owner, one.id)
-    await until(one.id, 'terminated')
-    t.equal(await authenticate(one.id, token), false)
-    t.equal(world.tunnels.current(one.id), undefined)
+    const [box, otherBox] = [await boxes.create(owner, {}), await boxes.create(owner, {})]
+    t.equal(await authenticate(box.id, ''), false)
+    await restart()
+    await waitForState(box.id, 'running')
+    await waitForState(otherBox.id, 'running')
+    const tokenHash = hashSecret(infra.machines.get(box.id)?.token ?? '')
+    t.equal(await authenticate(box.id, tokenHash), true)
+    t.equal(await authenticate(otherBox.id, tokenHash), false)
+    t.equal(await authenticate(newUuid(), tokenHash), false)
+    t.equal(await authenticate(box.id, hashSecret('bxt_other')), false)
+    await boxes.remove(owner, box.id)
+    await waitForState(box.id, 'terminated')
+    t.equal(await authenticate(box.id, tokenHash), false)
+    t.equal(infra.tunnels.current(box.id), undefined)
   })
 
-  t.test('each report is applied once, whatever is sent again', async (t) => {
-    const { db, owner, boxes } = await setUp(t, await newDb(t))
+  t.test('applies each report once, even when it is sent again', async (t) => {
+    const { db, owner, boxes } = await createRestartableLifecycle(t, await newDb(t))
     const { id } = await boxes.create(owner, {})
-    const row = () =>
+    const readRow = () =>
       db
         .selectFrom('boxes')
         .select(['boot_id', 'report_epoch', 'report_seq'])
         .where('id', '=', id)
         .executeTakeFirst()
     await apply(db, id, 'e1', [
-      { seq: 1, report: started('a') },
-      { seq: 2, report: started('b') },
+      { seq: 1, report: agentStarted('a') },
+      { seq: 2, report: agentStarted('b') },
     ])
-    t.match(await row(), { boot_id: 'boot-b', report_epoch: 'e1', report_seq: 2 })
-    await apply(db, id, 'e1', [{ seq: 1, report: started('a') }])
-    t.match(await row(), { boot_id: 'boot-b', report_seq: 2 }, 'sent again')
-    await Promise.all(
-      [3, 4].map((seq) =>
-        apply(
-          db,
-          id,
-          'e1',
-          [{ seq: 3, report: started('c') }].map((r) => ({ ...r, seq })),
-        ),
-      ),
-    )
-    t.match(await row(), { report_seq: 4 })
-    await apply(db, id, 'e2', [{ seq: 1, report: started('d') }])
+    t.match(await readRow(), { boot_id: 'boot-b', report_epoch: 'e1', report_seq: 2 })
+    await apply(db, id, 'e1', [{ seq: 1, report: agentStarted('a') }])
+    t.match(await readRow(), { boot_id: 'boot-b', report_seq: 2 }, 'a report sent again is skipped')
+    await Promise.all([3, 4].map((seq) => apply(db, id, 'e1', [{ seq, report: agentStarted('c') }])))
+    t.match(await readRow(), { report_seq: 4 })
+    await apply(db, id, 'e2', [{ seq: 1, report: agentStarted('d') }])
     t.match(
-      await row(),
+      await readRow(),
       { boot_id: 'boot-d', report_epoch: 'e2', report_seq: 1 },
-      'a box that lost its state',
+      'a new epoch restarts the sequence',
     )
-    await apply(db, newUuid(), 'e1', [{ seq: 1, report: started('a') }])
+    await apply(db, newUuid(), 'e1', [{ seq: 1, report: agentStarted('a') }])
   })
 
-  t.test("heartbeats are written together, each box's last", async (t) => {
-    const { db, owner, boxes } = await setUp(t, await newDb(t))
-    const clock = testClock()
+  t.test("writes the boxes' latest heartbeats together", async (t) => {
+    const { db, owner, boxes } = await createRestartableLifecycle(t, await newDb(t))
+    const clock = createTestClock()
     const log = { error: () => t.fail('an error was logged') }
     const heartbeats = createHeartbeats({ db, clock, log, flushMs: 1_000_000 })
-    const [one, two] = [
+    const [first, second] = [
       await boxes.create(owner, { name: 'one' }),
       await boxes.create(owner, { name: 'two' }),
     ]
-    const seen = boxesOf(db, { heartbeat: heartbeats.latest })
-    heartbeats.record(one.id, vitals(1))
+    const boxesWithHeartbeats = createTestBoxService(db, { latestHeartbeat: heartbeats.latest })
+    heartbeats.record(first.id, vitals(1))
     clock.advance(1000)
-    heartbeats.record(one.id, vitals(2))
-    heartbeats.record(two.id, vitals(3))
-    t.match(await seen.get(owner, one.id), { vitals: { cpu_pct: 2 } }, 'shown before it is written')
-    t.equal((await boxes.get(owner, one.id)).vitals, null)
+    heartbeats.record(first.id, vitals(2))
+    heartbeats.record(second.id, vitals(3))
+    t.match(
+      await boxesWithHeartbeats.get(owner, first.id),
+      { vitals: { cpu_pct: 2 } },
+      'a heartbeat is visible before it is written',
+    )
+    t.equal((await boxes.get(owner, first.id)).vitals, null)
     await heartbeats.close()
-    t.match(await boxes.get(owner, one.id), {
+    t.match(await boxes.get(owner, first.id), {
       vitals: vitals(2),
       state: { lastHeartbeatAt: '2030-01-01T00:00:01.000Z' },
     })
-    t.match(await boxes.get(owner, two.id), { vitals: vitals(3) })
+    t.match(await boxes.get(owner, second.id), { vitals: vitals(3) })
   })
 
-  t.test('the last 50 state changes are kept', async (t) => {
-    const { db, owner, boxes, newLife, until, detail } = await setUp(t, await newDb(t))
-    await newLife()
+  t.test('retains the last 50 state events', async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+    const { db, owner, boxes, restart, waitForState, getDetail } = lifecycle
+    await restart()
     const { id } = await boxes.create(owner, {})
-    await until(id, 'running')
+    await waitForState(id, 'running')
     for (let i = 0; i < 13; i++) {
       await boxes.suspend(owner, id)
-      await until(id, 'suspended')
+      await waitForState(id, 'suspended')
       await boxes.wake(owner, id)
-      await until(id, 'running')
+      await waitForState(id, 'running')
     }
-    const { events, pausesSurvived } = await detail(id)
+    const { events, pausesSurvived } = await getDetail(id)
     t.equal(events.length, 50)
     t.equal(pausesSurvived, 13)
     t.equal(events[0]?.toState, 'running')

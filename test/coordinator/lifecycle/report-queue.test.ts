@@ -1,13 +1,13 @@
-// Reports of many boxes are committed together, and one box's trouble stays its own.
+// Group commit of the reports of many boxes.
 import t from 'tap'
-import type { ReportedCommands } from '../../../coordinator/commands/commands.ts'
+import type { CommandReportHandler } from '../../../coordinator/commands/commands.ts'
 import { createReportQueue } from '../../../coordinator/lifecycle/report-queue.ts'
 import type { CommandReport } from '../../../shared/api/reports.ts'
 import { newId } from '../../../shared/ids.ts'
 import { onEachDatabase } from '../../support/db.ts'
-import { boxesOf, ownerOf } from '../../support/workspace.ts'
+import { createOwner, createTestBoxService } from '../../support/workspace.ts'
 
-const finished = (): CommandReport => ({
+const commandFinished = (): CommandReport => ({
   type: 'command.finished',
   commandId: newId('process'),
   status: 'exited',
@@ -20,39 +20,44 @@ const finished = (): CommandReport => ({
 
 onEachDatabase(t, async (t, newDb) => {
   const db = await newDb(t)
-  const owner = await ownerOf(db)
-  const boxes = boxesOf(db)
+  const owner = await createOwner(db)
+  const boxes = createTestBoxService(db)
   const ids = await Promise.all(Array.from({ length: 40 }, async () => (await boxes.create(owner, {})).id))
-  const bad = ids[7]
+  const failingId = ids[7]
   const transactions = new Set<unknown>()
-  let broken = true
-  const commands: ReportedCommands = {
-    load: async () => undefined,
+  let isFailing = true
+  const commands: CommandReportHandler = {
+    loadKey: async () => undefined,
     async apply(trx, _onCommit, boxId) {
       transactions.add(trx)
-      if (broken && boxId === bad) throw new Error('no luck')
+      if (isFailing && boxId === failingId) throw new Error('simulated failure')
     },
   }
   const queue = createReportQueue(db, commands)
-  const send = (boxId: string) =>
-    queue.apply({ boxId, epoch: 'e', reports: [{ seq: 1, report: finished() }] })
-  const appliedTo = async () =>
+  const applyReport = (boxId: string) =>
+    queue.apply({ boxId, epoch: 'e', reports: [{ seq: 1, report: commandFinished() }] })
+  const listAppliedIds = async () =>
     (await db.selectFrom('boxes').select('id').where('report_seq', '=', 1).execute())
       .map(({ id }) => id)
       .sort()
 
-  const results = await Promise.allSettled(ids.map(send))
+  const results = await Promise.allSettled(ids.map(applyReport))
   t.same(
     results.map(({ status }) => status),
-    ids.map((id) => (id === bad ? 'rejected' : 'fulfilled')),
+    ids.map((id) => (id === failingId ? 'rejected' : 'fulfilled')),
+    "one box's failure does not affect the other boxes",
   )
-  t.same(await appliedTo(), ids.filter((id) => id !== bad).sort(), 'what was said to be committed is')
+  t.same(
+    await listAppliedIds(),
+    ids.filter((id) => id !== failingId).sort(),
+    'reports reported as committed are stored',
+  )
 
-  broken = false
+  isFailing = false
   transactions.clear()
-  await Promise.all(ids.slice(0, 20).map(send))
-  t.same(await appliedTo(), [...ids].sort())
-  t.ok(transactions.size <= 1, 'one transaction for all')
+  await Promise.all(ids.slice(0, 20).map(applyReport))
+  t.same(await listAppliedIds(), [...ids].sort())
+  t.ok(transactions.size <= 1, 'the boxes share one transaction')
   await queue.close()
-  await t.rejects(send(ids[0] ?? ''))
+  await t.rejects(applyReport(ids[0] ?? ''))
 })

@@ -1,24 +1,24 @@
-// Finished operations are readable for 30 days, and then gone.
+// Finished operations are readable for 30 days, then deleted.
 import t from 'tap'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import {
+  completeOperation,
   createOperation,
   createOperationService,
-  operationCompleted,
-  operationFailed,
+  failOperation,
 } from '../../../coordinator/operations/service.ts'
 import { onEachDatabase } from '../../support/db.ts'
-import { boxesOf, ownerOf, testClock } from '../../support/workspace.ts'
+import { createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 
 onEachDatabase(t, async (t, newDb) => {
   const db = await newDb(t)
-  const clock = testClock()
-  const owner = await ownerOf(db, clock)
-  const box = await boxesOf(db, { clock }).create(owner, {})
+  const clock = createTestClock()
+  const owner = await createOwner(db, clock)
+  const box = await createTestBoxService(db, { clock }).create(owner, {})
   const operations = createOperationService({ db, clock })
-  const make = () =>
+  const create = () =>
     transaction(db, (trx) =>
       createOperation(trx, {
         workspaceId: owner.workspaceId,
@@ -27,22 +27,22 @@ onEachDatabase(t, async (t, newDb) => {
         now: clock.now(),
       }),
     )
-  const [done, bad, open] = [await make(), await make(), await make()]
+  const [completed, failed, pending] = [await create(), await create(), await create()]
   clock.advance(1000)
-  await transaction(db, (trx) => operationCompleted(trx, done.id, clock.now()))
-  await transaction(db, (trx) => operationFailed(trx, bad.id, 'it broke', clock.now()))
-  t.match(await operations.get(owner, done.id), {
+  await transaction(db, (trx) => completeOperation(trx, completed.id, clock.now()))
+  await transaction(db, (trx) => failOperation(trx, failed.id, 'it broke', clock.now()))
+  t.match(await operations.get(owner, completed.id), {
     status: 'completed',
     completedAt: '2030-01-01T00:00:01.000Z',
     error: null,
   })
-  t.match(await operations.get(owner, bad.id), { status: 'failed', error: 'it broke' })
+  t.match(await operations.get(owner, failed.id), { status: 'failed', error: 'it broke' })
 
   clock.advance(30 * DAY)
   t.equal(await operations.prune(), 0)
-  await t.resolves(operations.get(owner, done.id))
+  await t.resolves(operations.get(owner, completed.id))
   clock.advance(1)
-  await t.rejects(operations.get(owner, done.id), { code: 'not_found' })
+  await t.rejects(operations.get(owner, completed.id), { code: 'not_found' })
   t.equal(await operations.prune(), 2)
-  t.match(await operations.get(owner, open.id), { status: 'pending' }, 'an unfinished one stays')
+  t.match(await operations.get(owner, pending.id), { status: 'pending' }, 'an unfinished operation stays')
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readAll, startTestAgent, startTestCoordinator, until } from '../../support/tunnel.ts'
+import { readAll, startTestAgent, startTestCoordinator, waitUntil } from '../../support/tunnel.ts'
 
 t.test('draining lets a running request end, takes no new one and sends the agent away', async (t) => {
   const coordinator = await startTestCoordinator({ reconnectSpreadMs: 1000 })
@@ -66,6 +66,6 @@ t.test('a coordinator that comes back has its boxes back', async (t) => {
   const second = await startTestCoordinator({}, first.port)
   t.after(() => second.close())
   second.tokens.set(box.boxId, box.token)
-  await until('the box is connected', () => second.tunnels.current(box.boxId))
+  await waitUntil('the box is connected', () => second.tunnels.current(box.boxId))
   t.pass('connected')
 })

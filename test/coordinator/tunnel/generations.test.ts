@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { createRegistry } from '../../../coordinator/tunnel/registry.ts'
 import type { Session } from '../../../coordinator/tunnel/session.ts'
-import { startTestAgent, startTestCoordinator, until } from '../../support/tunnel.ts'
+import { startTestAgent, startTestCoordinator, waitUntil } from '../../support/tunnel.ts'
 
 function fakeSession(boxId: string, generation: number): Session & { destroyedBy?: string } {
   const session = {
@@ -68,12 +68,12 @@ t.test('a second agent with the same token is refused while the first one lives'
     },
   })
   t.after(() => second.close())
-  await until('the second agent has tried three times', () => refusals > 3)
+  await waitUntil('the second agent has tried three times', () => refusals > 3)
   t.equal(coordinator.tunnels.current(box.boxId), tunnel)
 
   await first.close()
   const next = await coordinator.tunnels.wait(box.boxId, 5000)
-  await until(
+  await waitUntil(
     'the second agent has the box',
     () => coordinator.tunnels.current(box.boxId)?.instanceId === second.instanceId,
   )
@@ -81,7 +81,7 @@ t.test('a second agent with the same token is refused while the first one lives'
 })
 
 t.test('an agent that dials again takes over from its own older connection at once', async (t) => {
-  const coordinator = await startTestCoordinator({ incumbentAnswerMs: 60_000 })
+  const coordinator = await startTestCoordinator({ probeTimeoutMs: 60_000 })
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
   const instanceId = randomUUID()
@@ -97,7 +97,10 @@ t.test('an agent that dials again takes over from its own older connection at on
     backoff: { baseMs: 1e9, maxMs: 1e9 },
   })
   t.after(() => Promise.all([older.close(), newer.close()]))
-  await until('the newer connection holds the box', () => coordinator.tunnels.current(box.boxId) !== first)
+  await waitUntil(
+    'the newer connection holds the box',
+    () => coordinator.tunnels.current(box.boxId) !== first,
+  )
   t.same(disconnected, [], 'the box was connected all the time')
   await t.rejects(first.request({ method: 'GET', path: '/' }), { code: 'box_unreachable' })
 })

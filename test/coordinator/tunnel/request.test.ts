@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { ApiError } from '../../../shared/errors.ts'
-import { readAll, startTestAgent, startTestCoordinator, until } from '../../support/tunnel.ts'
+import { readAll, startTestAgent, startTestCoordinator, waitUntil } from '../../support/tunnel.ts'
 
 async function pair(t: Test, routes: (app: FastifyInstance) => void) {
   const coordinator = await startTestCoordinator()
@@ -102,7 +102,7 @@ t.test('a reader that stops reading stops the box from producing, and others go 
   const { body } = await tunnel.request({ method: 'GET', path: '/endless' })
   await once(body, 'readable')
   let last = -1
-  await until('the box stops producing', async () => {
+  await waitUntil('the box stops producing', async () => {
     const same = produced === last
     last = produced
     const small = await tunnel.request({ method: 'GET', path: '/small' })

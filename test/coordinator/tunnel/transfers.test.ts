@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import t, { type Test } from 'tap'
 import { createTransferDialer } from '../../../agent/tunnel/transfer-dialer.ts'
-import { readAll, startTestCoordinator, until } from '../../support/tunnel.ts'
+import { readAll, startTestCoordinator, waitUntil } from '../../support/tunnel.ts'
 
 async function bytesOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
   const copies: Buffer[] = []
@@ -13,7 +13,7 @@ async function bytesOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
 }
 
 async function setUp(t: Test) {
-  const coordinator = await startTestCoordinator({ transferDialMs: 5000 })
+  const coordinator = await startTestCoordinator({ dialBackTimeoutMs: 5000 })
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
   const dialerOf = ({ boxId, token }: typeof box) =>
@@ -26,7 +26,7 @@ t.test('an upload: the box fetches what the coordinator has, with a length or wi
   for (const length of [6, null]) {
     const transfer = transfers.expect(box.boxId)
     const fetching = dialer.fetch(transfer.id, length)
-    const { response } = await transfer.dialed
+    const { response } = await transfer.connection
     response.writeHead(200, length === null ? {} : { 'content-length': length }).end('upload')
     t.equal((await bytesOf((await fetching).chunks)).toString(), 'upload')
   }
@@ -37,7 +37,7 @@ t.test('an upload that ends short, with or without a length, is an error on the 
   for (const length of [1000, null]) {
     const transfer = transfers.expect(box.boxId)
     const fetching = dialer.fetch(transfer.id, length)
-    const { response } = await transfer.dialed
+    const { response } = await transfer.connection
     response.writeHead(200, length === null ? {} : { 'content-length': length })
     response.write('short', () => response.destroy())
     await t.rejects(fetching.then(({ chunks }) => bytesOf(chunks)))
@@ -47,12 +47,12 @@ t.test('an upload that ends short, with or without a length, is an error on the 
 t.test('a download: the box brings headers and bytes', async (t) => {
   const { transfers, box, dialer } = await setUp(t)
   const transfer = transfers.expect(box.boxId)
-  const bringing = dialer.bring(
+  const bringing = dialer.send(
     transfer.id,
     { 'x-service-path': '/a' },
     Readable.from([Buffer.from('down'), Buffer.from('load')]),
   )
-  const { request, response } = await transfer.dialed
+  const { request, response } = await transfer.connection
   t.equal(request.headers['x-service-path'], '/a')
   t.equal((await readAll(request)).toString(), 'download')
   response.writeHead(204).end()
@@ -64,8 +64,8 @@ t.test('a download that breaks off on the box is an error for the coordinator', 
   const transfer = transfers.expect(box.boxId)
   const source = new Readable({ read: () => undefined })
   source.push('begun')
-  const bringing = dialer.bring(transfer.id, {}, source)
-  const { request } = await transfer.dialed
+  const bringing = dialer.send(transfer.id, {}, source)
+  const { request } = await transfer.connection
   await once(request, 'readable')
   const outcome = Promise.allSettled([readAll(request), bringing])
   source.destroy(new Error('read error'))
@@ -85,8 +85,8 @@ t.test('a download the coordinator does not want any more is an error on the box
       done(error)
     },
   })
-  const bringing = dialer.bring(transfer.id, {}, source)
-  const { request } = await transfer.dialed
+  const bringing = dialer.send(transfer.id, {}, source)
+  const { request } = await transfer.connection
   request.destroy()
   await t.rejects(bringing)
   t.ok(destroyed, 'the file is closed')
@@ -103,7 +103,7 @@ t.test('a transfer is for one box and for one use', async (t) => {
     await t.rejects(ask(dialerOf({ ...box, token: 'wrong' })), { message: /401/ }, 'a wrong token')
   }
   const fetching = fetched(dialer)
-  const { response } = await transfer.dialed
+  const { response } = await transfer.connection
   response.writeHead(200, { 'content-length': 1 }).end('x')
   await fetching
   await t.rejects(fetched(dialer), { message: /404/ }, 'a second use')
@@ -113,9 +113,9 @@ t.test('a transfer is for one box and for one use', async (t) => {
 })
 
 t.test('a box that does not dial in is unreachable', async (t) => {
-  const coordinator = await startTestCoordinator({ transferDialMs: 10 })
+  const coordinator = await startTestCoordinator({ dialBackTimeoutMs: 10 })
   t.after(() => coordinator.close())
-  await t.rejects(coordinator.tunnels.transfers.expect(coordinator.addBox().boxId).dialed, {
+  await t.rejects(coordinator.tunnels.transfers.expect(coordinator.addBox().boxId).connection, {
     code: 'box_unreachable',
   })
 })
@@ -148,11 +148,11 @@ t.test('a reader that stops reading stops the box', async (t) => {
       this.push(Buffer.alloc(65_536))
     },
   })
-  const bringing = dialer.bring(transfer.id, {}, source)
-  const { request } = await transfer.dialed
+  const bringing = dialer.send(transfer.id, {}, source)
+  const { request } = await transfer.connection
   let last = -1
   let same = 0
-  await until('the box stops reading its file', () => {
+  await waitUntil('the box stops reading its file', () => {
     same = produced === last ? same + 1 : 0
     last = produced
     return same > 20

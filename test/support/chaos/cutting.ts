@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { agentPid } from '../agent-pid.ts'
-import { coordinatorProcess, eventually } from '../coordinator-process.ts'
+import { startCoordinatorProcess, waitUntil } from '../coordinator-process.ts'
 import { randomBuffer, seeded, shuffled } from '../random.ts'
 import { startTunnelProxy } from '../tunnel-proxy.ts'
 import { followToTheEnd } from './resuming-reader.ts'
@@ -17,7 +17,7 @@ export type Stage = Awaited<ReturnType<typeof buildStage>>
 export async function buildStage(t: Test) {
   const target = { port: 0 }
   const proxy = await startTunnelProxy(() => target.port)
-  const coordinator = await coordinatorProcess(t, {
+  const coordinator = await startCoordinatorProcess(t, {
     BOXWOOD_AGENT_URL: proxy.url,
     BOXWOOD_LOG: 'silent',
     // All that is written: how long a box is away must not decide whether its log still has the beginning.
@@ -29,7 +29,7 @@ export async function buildStage(t: Test) {
     target.port = Number(new URL(coordinator.url).port)
   }
   aim()
-  const box = await coordinator.firstBox()
+  const box = await coordinator.waitForFirstBox()
   return {
     coordinator,
     proxy,
@@ -59,7 +59,7 @@ const CUTS: Readonly<Record<string, Cut>> = {
     if (pid !== undefined) process.kill(pid, 'SIGKILL')
   },
   'coordinator kill -9': async (stage, _reader, random) => {
-    await stage.coordinator.end('SIGKILL')
+    await stage.coordinator.kill('SIGKILL')
     await delay(random() * 1000)
     await stage.restart()
   },
@@ -80,7 +80,7 @@ export async function cutEverything(t: Test, stage: Stage, { seed, mebibytes, cu
     'content-length': noise.length,
   })
   await uploaded.toArray()
-  const started = await coordinator.json('POST', `${route}/exec`, {
+  const started = await coordinator.sendJson('POST', `${route}/exec`, {
     command: writerCommand(mebibytes, held, 0.1),
     cwd: folder,
     detached: true,
@@ -114,7 +114,7 @@ export async function cutEverything(t: Test, stage: Stage, { seed, mebibytes, cu
     await delay(100 + random() * 1200)
   }
   while (done < cuts && !over) await cutOnce()
-  const finished = await eventually('the box can be told to finish', async () => {
+  const finished = await waitUntil('the box can be told to finish', async () => {
     const answer = await coordinator.exec(box.hostname, `touch ${folder}/finish`).catch(() => undefined)
     return answer?.exitCode === 0
   })
@@ -138,12 +138,12 @@ export async function cutEverything(t: Test, stage: Stage, { seed, mebibytes, cu
 /** The record is complete too, though the coordinator was away for a part of the run. */
 async function checkHistory(t: Test, { coordinator, box }: Stage, processId: string, lastBlock: Buffer) {
   const path = `/api/v1/boxes/${box.id}/commands/${processId}`
-  const record = await eventually('the record is complete', async () => {
-    const { command } = await coordinator.json('GET', path)
+  const record = await waitUntil('the record is complete', async () => {
+    const { command } = await coordinator.sendJson('GET', path)
     return command?.status !== 'running' && command
   })
   t.match(record, { mode: 'detached', status: 'exited', exitCode: EXIT_CODE, stdoutTruncated: true })
-  const { data, skipped, done } = await coordinator.json('GET', `${path}/output?encoding=base64&offset=0`)
+  const { data, skipped, done } = await coordinator.sendJson('GET', `${path}/output?encoding=base64&offset=0`)
   const kept = Buffer.from(data, 'base64')
   t.ok(
     kept.length > 0 && skipped + kept.length === record.stdoutBytes && done,

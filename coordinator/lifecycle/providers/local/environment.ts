@@ -1,23 +1,23 @@
-// The whole environment of a box's init and agent. Nothing of the coordinator's own is in it.
+// The complete environment of a box's init and agent. Nothing of the coordinator's own environment is passed on.
 import type { MachineSpec } from '../../provider.ts'
+import { VIEW_PATHS } from './filesystem-view.ts'
 import type { BoxPaths } from './machine-file.ts'
-import { INSIDE } from './view.ts'
 
-/** Also what the launcher, perhaps root, finds its programs by: never a folder that a box can write. */
+/** Also the PATH of the launcher, which may run as root: never add a directory that a box can write to. */
 export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 type EnvironmentInput = {
   spec: MachineSpec
   paths: BoxPaths
-  /** The box has a file-system view and process ids of its own. */
-  inside: boolean
+  /** The box has its own file-system view and process ids. */
+  isNamespaced: boolean
   tier: { cpus: number; memoryBytes: number }
   agentSettings: Readonly<Record<string, string>>
 }
 
-export function boxEnvironment(input: EnvironmentInput): Record<string, string> {
-  const { spec, paths, inside, tier, agentSettings } = input
-  const home = inside ? INSIDE.home : paths.home
+export function createBoxEnvironment(input: EnvironmentInput): Record<string, string> {
+  const { spec, paths, isNamespaced, tier, agentSettings } = input
+  const home = isNamespaced ? VIEW_PATHS.home : paths.home
   return {
     ...agentSettings,
     PATH: SYSTEM_PATH,
@@ -27,12 +27,12 @@ export function boxEnvironment(input: EnvironmentInput): Record<string, string> 
     LANG: 'C.UTF-8',
     BOXWOOD_URL: spec.coordinatorUrl,
     BOXWOOD_BOX: spec.boxId,
-    BOXWOOD_STATE: inside ? INSIDE.state : paths.state,
+    BOXWOOD_STATE: isNamespaced ? VIEW_PATHS.state : paths.state,
     BOXWOOD_HOME: home,
-    // On one machine a coordinator that comes back need not be spared a crowd.
+    // The boxes of one machine are few enough to reconnect to a restarted coordinator almost at the same time.
     BOXWOOD_RECONNECT_MAX_MS: '2000',
     BOXWOOD_CPUS: String(tier.cpus),
     BOXWOOD_MEMORY_BYTES: String(tier.memoryBytes),
-    ...(inside ? { BOXWOOD_PRIVATE_PIDS: '1' } : { TMPDIR: paths.tmp }),
+    ...(isNamespaced ? { BOXWOOD_PRIVATE_PIDS: '1' } : { TMPDIR: paths.tmp }),
   }
 }

@@ -1,28 +1,28 @@
-// Starts a box's processes apart from this one, and finds a box that an earlier coordinator started.
+// Launches a box's init in its own session, independent of the coordinator, and finds the init of a launched box.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SYSTEM_PATH } from './environment.ts'
 import type { BoxPaths } from './machine-file.ts'
-import { argvOf, childrenOf, identify, isAlive, type ProcessIdentity, parseStat } from './proc.ts'
+import { isAlive, listChildren, type ProcessIdentity, parseStat, readArgv, readIdentity } from './proc.ts'
 
-/** The init's log is put aside at a start when it is larger than this; one old one is kept. */
+/** At a start, a larger log of the init is rotated; one old log is retained. */
 const MAX_LOG_BYTES = 1024 * 1024
 const START_TIMEOUT_MS = 10_000
 const POLL_MS = 5
 
 /**
- * Arguments: RECORD CGROUP... -- COMMAND... It writes down who it is before it becomes the box, so that there is
- * no moment in which a box runs that nobody could find; and it is in its cgroups before it becomes the box.
+ * Arguments: RECORD CGROUP... -- COMMAND... The launcher writes its identity to RECORD and joins the cgroups before
+ * it executes the command, so a running box can always be found and is always limited.
  */
 const LAUNCHER = `set -e
 umask 022
 record=$1
 shift
-read -r boot </proc/sys/kernel/random/boot_id
+read -r boot_id </proc/sys/kernel/random/boot_id
 read -r stat </proc/$$/stat
-printf '%s\\n%s\\n' "$boot" "$stat" >"$record.new"
+printf '%s\\n%s\\n' "$boot_id" "$stat" >"$record.new"
 mv "$record.new" "$record"
 while [ "$1" != -- ]; do
   echo $$ >"$1/cgroup.procs"
@@ -35,22 +35,29 @@ export type LaunchInput = {
   paths: BoxPaths
   cgroups: string[]
   command: string[]
-  /** All of the environment that the box gets. */
+  /** The complete environment of the box. */
   env: Record<string, string>
-  /** The path of the init script in the box. */
+  /** The path of the init script as the box sees it. */
   initScript: string
 }
 
-/** Starts the command in a session of its own and answers its init once that runs. Throws what stopped it. */
-export async function launch({ paths, cgroups, command, env, initScript }: LaunchInput) {
+/** Launches the command and returns its init once that is running. Throws with the last log lines on failure. */
+export async function launchBox({
+  paths,
+  cgroups,
+  command,
+  env,
+  initScript,
+}: LaunchInput): Promise<ProcessIdentity> {
   rotateLog(paths.log)
-  rmSync(paths.launched, { force: true })
+  rmSync(paths.launchRecord, { force: true })
   const log = openSync(paths.log, 'a', 0o600)
-  const logStart = statSync(paths.log).size
-  // env -i: what watches this process may add to the environment of what it spawns, such as NODE_OPTIONS.
+  const logOffset = statSync(paths.log).size
+  // env -i: tools that instrument this process may add variables such as NODE_OPTIONS to the processes it spawns.
   const assignments = Object.entries(env).map(([name, value]) => `${name}=${value}`)
-  const box = ['/usr/bin/env', '-i', ...assignments, ...command]
-  const child = spawn('/bin/sh', ['-c', LAUNCHER, 'sh', paths.launched, ...cgroups, '--', ...box], {
+  const boxCommand = ['/usr/bin/env', '-i', ...assignments, ...command]
+  const args = ['-c', LAUNCHER, 'sh', paths.launchRecord, ...cgroups, '--', ...boxCommand]
+  const child = spawn('/bin/sh', args, {
     detached: true,
     stdio: ['ignore', log, log],
     env: { PATH: SYSTEM_PATH },
@@ -63,37 +70,39 @@ export async function launch({ paths, cgroups, command, env, initScript }: Launc
   for (;;) {
     const init = findInit(paths, initScript)
     if (init !== null) return init
-    const ended = child.exitCode !== null || child.signalCode !== null
-    if (ended || performance.now() > deadline) {
-      const said = readFileSync(paths.log).subarray(logStart).toString('utf8').trim().split('\n').slice(-3)
-      const what = ended ? 'ended at once' : `was not ready after ${START_TIMEOUT_MS / 1000} s`
-      throw new Error(`the box's init ${what}: ${said.join(' ') || 'it said nothing'}`)
+    const exited = child.exitCode !== null || child.signalCode !== null
+    if (exited || performance.now() > deadline) {
+      const output = readFileSync(paths.log).subarray(logOffset).toString('utf8').trim()
+      const lastLines = output.split('\n').slice(-3).join(' ')
+      const problem = exited ? 'exited immediately' : `was not ready after ${START_TIMEOUT_MS / 1000} s`
+      throw new Error(`The init of the box ${problem}: ${lastLines || 'no output'}`)
     }
     await sleep(POLL_MS)
   }
 }
 
-/** The process that was launched last for this box, if it still runs. */
+/** The box's most recent launcher process, if it is running. After its exec it is the box's command. */
 export function findLauncher(paths: BoxPaths): ProcessIdentity | null {
   let record: string
   try {
-    record = readFileSync(paths.launched, 'utf8')
+    record = readFileSync(paths.launchRecord, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
-  const [bootId = '', line = ''] = record.split('\n')
-  const stat = parseStat(line)
-  const launcher = stat && { pid: Number.parseInt(line, 10), startTicks: stat.startTicks, bootId }
+  const [bootId = '', statLine = ''] = record.split('\n')
+  const stat = parseStat(statLine)
+  const launcher = stat && { pid: Number.parseInt(statLine, 10), startTicks: stat.startTicks, bootId }
   return launcher !== null && isAlive(launcher) ? launcher : null
 }
 
-/** The box's init: the launched process itself, or its child where namespaces stand between. */
+/** The box's init: the launcher process itself, or its child when namespaces are used. */
 export function findInit(paths: BoxPaths, initScript: string): ProcessIdentity | null {
   const launcher = findLauncher(paths)
   if (launcher === null) return null
-  const pid = [launcher.pid, ...childrenOf(launcher.pid)].find((one) => argvOf(one)[1] === initScript)
-  return pid === undefined ? null : identify(pid)
+  const candidates = [launcher.pid, ...listChildren(launcher.pid)]
+  const initPid = candidates.find((pid) => readArgv(pid)[1] === initScript)
+  return initPid === undefined ? null : readIdentity(initPid)
 }
 
 function rotateLog(path: string): void {

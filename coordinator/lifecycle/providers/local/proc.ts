@@ -1,4 +1,4 @@
-// Processes of this machine as /proc shows them. A process is its pid, its start time and the boot: a pid alone is reused.
+// Reads processes from /proc. Pids are reused, so a process is identified by its pid, start time and boot id.
 import { readdirSync, readFileSync } from 'node:fs'
 
 export type ProcessIdentity = {
@@ -10,16 +10,16 @@ export type ProcessIdentity = {
 
 type Stat = { state: string; ppid: number; startTicks: number }
 
-function readProc(path: string): string | null {
+function readProcFile(path: string): string | null {
   try {
     return readFileSync(path, 'latin1')
   } catch {
-    // Gone between the listing and the read, or not ours to see.
+    // The process exited after it was listed, or this user may not read the file.
     return null
   }
 }
 
-/** The fields that matter of a line of /proc/<pid>/stat; the name in it may hold spaces and parentheses. */
+/** Parses a line of /proc/<pid>/stat. The process name in it may contain spaces and parentheses. */
 export function parseStat(line: string): Stat | null {
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ')
   const [state, ppid] = fields
@@ -28,26 +28,26 @@ export function parseStat(line: string): Stat | null {
   return { state, ppid: Number(ppid), startTicks }
 }
 
-/** null: no such process, or only its zombie. */
+/** Returns null for a missing process and for a zombie. */
 export function readStat(pid: number): Stat | null {
-  const line = readProc(`/proc/${pid}/stat`)
+  const line = readProcFile(`/proc/${pid}/stat`)
   const stat = line === null ? null : parseStat(line)
   return stat === null || stat.state === 'Z' || stat.state === 'X' ? null : stat
 }
 
-export const currentBootId = (): string => (readProc('/proc/sys/kernel/random/boot_id') ?? '').trim()
+const readBootId = (): string => (readProcFile('/proc/sys/kernel/random/boot_id') ?? '').trim()
 
-export function identify(pid: number): ProcessIdentity | null {
+export function readIdentity(pid: number): ProcessIdentity | null {
   const stat = readStat(pid)
-  return stat && { pid, startTicks: stat.startTicks, bootId: currentBootId() }
+  return stat && { pid, startTicks: stat.startTicks, bootId: readBootId() }
 }
 
 export function isAlive(identity: ProcessIdentity): boolean {
-  return readStat(identity.pid)?.startTicks === identity.startTicks && identity.bootId === currentBootId()
+  return readStat(identity.pid)?.startTicks === identity.startTicks && identity.bootId === readBootId()
 }
 
-/** Sends the signal if the pid is still that process. Gone already: nothing happens. */
-export function signal(identity: ProcessIdentity, name: 'SIGTERM' | 'SIGKILL'): void {
+/** No-op when the process has exited or its pid now belongs to another process. */
+export function sendSignal(identity: ProcessIdentity, name: 'SIGTERM' | 'SIGKILL'): void {
   if (!isAlive(identity)) return
   try {
     process.kill(identity.pid, name)
@@ -62,19 +62,19 @@ export function listPids(): number[] {
     .filter((pid) => pid > 0)
 }
 
-export function childrenOf(pid: number): number[] {
+export function listChildren(pid: number): number[] {
   return listPids().filter((candidate) => readStat(candidate)?.ppid === pid)
 }
 
-export const argvOf = (pid: number): string[] => (readProc(`/proc/${pid}/cmdline`) ?? '').split('\0')
+export const readArgv = (pid: number): string[] => (readProcFile(`/proc/${pid}/cmdline`) ?? '').split('\0')
 
-/** The real uid, or null when the process is gone. */
-export function uidOf(pid: number): number | null {
-  const uid = /^Uid:\s+(\d+)/m.exec(readProc(`/proc/${pid}/status`) ?? '')?.[1]
+/** The real uid; null for a missing process. */
+export function readUid(pid: number): number | null {
+  const uid = /^Uid:\s+(\d+)/m.exec(readProcFile(`/proc/${pid}/status`) ?? '')?.[1]
   return uid === undefined ? null : Number(uid)
 }
 
 /** Whether the process was started with this `NAME=value` in its environment. */
-export function hasEnvironment(pid: number, entry: string): boolean {
-  return (readProc(`/proc/${pid}/environ`) ?? '').split('\0').includes(entry)
+export function hasEnvironmentEntry(pid: number, entry: string): boolean {
+  return (readProcFile(`/proc/${pid}/environ`) ?? '').split('\0').includes(entry)
 }

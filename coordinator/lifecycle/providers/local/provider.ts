@@ -1,17 +1,17 @@
-// The local provider: a box is an agent in a place of its own on this machine.
+// The local provider: each box is an agent in an isolated environment on the coordinator's machine.
 import { mkdir, readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import type { Isolation } from '../../../../shared/api/boxes.ts'
+import { ISOLATION_LEVELS, type Isolation } from '../../../../shared/api/boxes.ts'
 import { isUuid } from '../../../../shared/ids.ts'
 import { TIERS } from '../../../../shared/tiers.ts'
 import { type MachineSpec, type MachineState, PermanentProviderError, type Provider } from '../../provider.ts'
-import { makeCgroups, probeCgroups, removeCgroups } from './cgroups.ts'
-import { describeChoice, impossible } from './describe.ts'
-import { endProcesses } from './end.ts'
-import { boxEnvironment } from './environment.ts'
-import { chooseUid, makeFolders, removeFolder, sweep } from './folders.ts'
-import { findInit, launch } from './launch.ts'
-import { ALL_LEVELS, chooseLevel, type Level, levelCommand } from './levels/level.ts'
+import { createCgroups, listBoxCgroupDirs, probeCgroups, removeCgroups } from './cgroups.ts'
+import { describeFailure, describeIsolation } from './describe-isolation.ts'
+import { chooseUid, createBoxDirectories, removeBoxDirectory, removeLeftovers } from './directories.ts'
+import { createBoxEnvironment } from './environment.ts'
+import { buildMountList, MAPPED_UID, VIEW_PATHS, writeEtcFiles } from './filesystem-view.ts'
+import { findInit, launchBox } from './launch.ts'
+import { chooseLevel, type Level, levelCommands } from './levels/choose-level.ts'
 import {
   type BoxPaths,
   boxPaths,
@@ -22,27 +22,27 @@ import {
 } from './machine-file.ts'
 import { isAlive } from './proc.ts'
 import { buildRuntime, NODE_FLAGS, RUNTIME_FILES } from './runtime.ts'
-import { boxView, INSIDE, MAPPED_UID, writeEtc } from './view.ts'
+import { terminateProcesses } from './terminate-processes.ts'
 
 export type LocalProviderOptions = {
   dataDir: string
   log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
-  /** `auto` takes the best that works here; a level that is named and does not work is an error. */
+  /** `auto` chooses the strongest level that works. A named level that does not work is an error. */
   isolation: 'auto' | Level
-  /** The project's root, whose agent the boxes run. */
+  /** The root directory of the project that contains the agent. */
   projectRoot: string
-  /** Where the coordinator is now, told to boxes that run since before it was there. An origin. */
+  /** The coordinator's current URL, an origin. Written to the existing boxes at startup. */
   coordinatorUrl: string
-  /** Variables of the agents' own configuration. */
+  /** Environment variables that configure the agents. */
   agentSettings?: Readonly<Record<string, string>>
   nodePath?: string
-  /** How long processes may take to end by themselves, ms. */
+  /** Milliseconds between SIGTERM and SIGKILL when a box is stopped. Default: 5 s. */
   graceMs?: number
-  /** Run by the init in place of the agent: for tests. */
+  /** For tests: the command that the init runs instead of the agent. */
   agentCommand?: string[]
 }
 
-/** Throws PermanentProviderError when the level that was asked for does not work here. */
+/** Throws PermanentProviderError when the configured level does not work on this machine. */
 export async function createLocalProvider(options: LocalProviderOptions): Promise<Provider> {
   const { log, isolation, graceMs = 5_000, nodePath = process.execPath, agentSettings = {} } = options
   const dataDir = resolve(options.dataDir)
@@ -50,190 +50,200 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   const boxesDir = join(dataDir, 'boxes')
   const isRoot = process.getuid?.() === 0
   await mkdir(boxesDir, { recursive: true })
-  await sweep(boxesDir)
+  await removeLeftovers(boxesDir)
   const runtimeDir = await buildRuntime(projectRoot, dataDir)
-  const candidates = isolation === 'auto' ? ALL_LEVELS : [isolation]
+  const candidates = isolation === 'auto' ? ISOLATION_LEVELS : [isolation]
   const choice = await chooseLevel(candidates, { boxesDir, dataDir, projectRoot, runtimeDir, nodePath })
-  if (choice.level === null && isolation !== 'auto') throw new PermanentProviderError(impossible(choice))
+  if (choice.level === null && isolation !== 'auto') {
+    throw new PermanentProviderError(
+      `${describeFailure(choice)}. Choose another level with BOXWOOD_LOCAL_ISOLATION.`,
+    )
+  }
   const cgroups = await probeCgroups()
   log.info(
-    { level: choice.level, limits: cgroups.controllers, refused: choice.refused },
+    { level: choice.level, limits: cgroups.controllers, unavailable: choice.unavailable },
     'local provider ready',
   )
 
-  await tellWhereWeAre()
+  await writeCoordinatorUrls()
 
-  const inTurn = perBox()
+  const { runExclusive, waitUntilIdle } = createBoxQueue()
   const initScriptOf = (level: Level) =>
-    level === 'process' ? join(projectRoot, 'agent/init/init.sh') : INSIDE.init
+    level === 'process' ? join(projectRoot, 'agent/init/init.sh') : VIEW_PATHS.init
 
-  /** The machine as it is: a box that was started by a coordinator that died at once is found and remembered. */
-  async function load(paths: BoxPaths): Promise<Machine | null> {
+  /** Reads the machine and its current init, which an earlier coordinator may have launched without recording it. */
+  async function loadMachine(paths: BoxPaths): Promise<Machine | null> {
     const machine = await readMachine(paths)
     if (machine?.level == null) return machine
-    const known = machine.init !== null && isAlive(machine.init) ? machine.init : null
-    const init = known ?? findInit(paths, initScriptOf(machine.level))
+    const recordedInit = machine.init !== null && isAlive(machine.init) ? machine.init : null
+    const init = recordedInit ?? findInit(paths, initScriptOf(machine.level))
     return { ...machine, init }
   }
 
-  function possibleLevel(): Level {
-    if (choice.level === null) throw new PermanentProviderError(impossible(choice))
+  function requireLevel(): Level {
+    if (choice.level === null) throw new PermanentProviderError(describeFailure(choice))
     return choice.level
   }
 
-  async function prepare(paths: BoxPaths, boxId: string, level: Level): Promise<Machine> {
-    const found = await load(paths)
-    if (!isRoot && found?.uid != null) {
+  async function prepareMachine(paths: BoxPaths, boxId: string, level: Level): Promise<Machine> {
+    const existing = await loadMachine(paths)
+    if (!isRoot && existing?.uid != null) {
       throw new PermanentProviderError(
-        'this box was made by a coordinator that ran as root: run it as root again, or delete the box',
+        'The box was created by a coordinator running as root. Run the coordinator as root, or delete the box.',
       )
     }
-    const machine = found ?? { boxId, uid: null, level: null, isolation: null, init: null, cgroups: [] }
-    const uid = isRoot ? (machine.uid ?? chooseUid(await takenUids())) : null
+    const machine = existing ?? { boxId, uid: null, level: null, isolation: null, init: null, cgroups: [] }
+    const uid = isRoot ? (machine.uid ?? chooseUid(await listUsedUids())) : null
     await mkdir(paths.dir, { recursive: true })
-    // Remembered first: a uid that owns files is never chosen again.
+    // Record the uid before files are created for it, so it is never chosen for another box.
     await writeMachine(paths, { ...machine, uid })
-    const levelInForce = machine.init === null ? level : machine.level
-    await makeFolders(paths, uid, levelInForce === 'process')
+    const currentLevel = machine.init === null ? level : machine.level
+    await createBoxDirectories(paths, uid, currentLevel === 'process')
     return { ...machine, uid }
   }
 
-  async function allMachines(): Promise<Machine[]> {
+  async function listMachines(): Promise<Machine[]> {
     const ids = (await readdir(boxesDir)).filter(isUuid)
     const machines = await Promise.all(ids.map((id) => readMachine(boxPaths(boxesDir, id))))
     return machines.filter((machine) => machine !== null)
   }
 
-  const takenUids = async (): Promise<Set<number>> =>
-    new Set((await allMachines()).flatMap(({ uid }) => uid ?? []))
+  const listUsedUids = async (): Promise<Set<number>> =>
+    new Set((await listMachines()).flatMap(({ uid }) => uid ?? []))
 
-  /** Boxes run on while no coordinator is there, and the next one may listen elsewhere. */
-  async function tellWhereWeAre(): Promise<void> {
-    for (const { boxId, uid } of await allMachines()) {
+  /** Boxes keep running while the coordinator is restarted, possibly with another URL. Agents re-read this file. */
+  async function writeCoordinatorUrls(): Promise<void> {
+    for (const { boxId, uid } of await listMachines()) {
       const { state } = boxPaths(boxesDir, boxId)
-      await writeAtomically(join(state, 'url'), options.coordinatorUrl, uid).catch((error: unknown) =>
-        log.warn({ box: boxId, err: error }, 'the box could not be told where the coordinator is'),
+      await writeAtomically(join(state, 'url'), options.coordinatorUrl, uid).catch((err: unknown) =>
+        log.warn({ boxId, err }, 'failed to write the coordinator URL for a box'),
       )
     }
   }
 
-  async function end(paths: BoxPaths, machine: Machine, grace: number): Promise<Machine> {
-    await endProcesses(paths, machine, grace)
+  async function stopMachine(paths: BoxPaths, machine: Machine, grace: number): Promise<void> {
+    await terminateProcesses(paths, machine, grace)
     await removeCgroups(machine.cgroups)
-    const ended = { ...machine, init: null, cgroups: [] }
-    await writeMachine(paths, ended)
-    return ended
+    await writeMachine(paths, { ...machine, init: null, cgroups: [] })
   }
 
-  async function start(spec: MachineSpec): Promise<{ isolation: Isolation }> {
+  async function startMachine(spec: MachineSpec): Promise<{ isolation: Isolation }> {
     const { boxId, hostname, tier } = spec
     const paths = boxPaths(boxesDir, boxId)
-    const before = await load(paths)
-    if (before === null) throw new PermanentProviderError('this box has no machine: it was never made here')
-    if (before.init !== null && before.isolation !== null) {
-      await writeMachine(paths, before)
-      return { isolation: before.isolation }
+    const existing = await loadMachine(paths)
+    if (existing === null)
+      throw new PermanentProviderError('The box has no machine on this computer. Delete the box.')
+    if (existing.init !== null && existing.isolation !== null) {
+      await writeMachine(paths, existing)
+      return { isolation: existing.isolation }
     }
-    const level = possibleLevel()
-    // What a dead init left behind would otherwise live on beside the new box.
-    await end(paths, before, 0)
-    const prepared = await prepare(paths, boxId, level)
+    const level = requireLevel()
+    // Terminate processes that outlived their init.
+    await stopMachine(paths, existing, 0)
+    const prepared = await prepareMachine(paths, boxId, level)
     const { uid } = prepared
-    await writeEtc(paths, hostname, uid ?? MAPPED_UID)
+    await writeEtcFiles(paths, hostname, uid ?? MAPPED_UID)
     await writeAtomically(join(paths.state, 'url'), spec.coordinatorUrl, uid)
-    const inForce: Isolation = { level, limits: cgroups.controllers }
-    const planned = cgroups.hierarchies.map(({ parent }) => join(parent, `boxwood-${boxId}`))
-    const machine: Machine = { ...prepared, level, isolation: inForce, cgroups: planned }
-    // Before the first process and cgroup exist: whatever happens next, the next call knows what to look for.
+    const newIsolation: Isolation = { level, limits: cgroups.controllers }
+    const machine: Machine = {
+      ...prepared,
+      level,
+      isolation: newIsolation,
+      cgroups: listBoxCgroupDirs(cgroups, boxId),
+    }
+    // Record the level and cgroups before they are in use, so that after a crash the next call can find the processes.
     await writeMachine(paths, machine)
     const initScript = initScriptOf(level)
-    const inside = level !== 'process'
-    const agent = inside
-      ? [INSIDE.node, ...NODE_FLAGS, INSIDE.agent]
+    const isNamespaced = level !== 'process'
+    const agent = isNamespaced
+      ? [VIEW_PATHS.node, ...NODE_FLAGS, VIEW_PATHS.agent]
       : [nodePath, ...NODE_FLAGS, join(runtimeDir, RUNTIME_FILES.agent)]
-    const command = levelCommand[level]({
+    const command = levelCommands[level]({
       uid,
       hostname,
-      mounts: inside ? boxView({ paths, projectRoot, runtimeDir, nodePath, dataDir }) : [],
-      scratch: paths.root,
+      mounts: isNamespaced ? buildMountList({ paths, projectRoot, runtimeDir, nodePath, dataDir }) : [],
+      rootDir: paths.root,
       command: [initScript, ...(options.agentCommand ?? agent)],
     })
     try {
-      const init = await launch({
+      const init = await launchBox({
         paths,
-        cgroups: makeCgroups(cgroups, boxId, tier),
+        cgroups: createCgroups(cgroups, boxId, tier),
         command,
-        env: boxEnvironment({ spec, paths, inside, tier: TIERS[tier], agentSettings }),
+        env: createBoxEnvironment({ spec, paths, isNamespaced, tier: TIERS[tier], agentSettings }),
         initScript,
       })
       await writeMachine(paths, { ...machine, init })
-      log.info({ box: boxId, pid: init.pid, level }, 'box started')
+      log.info({ boxId, pid: init.pid, level }, 'box started')
     } catch (error) {
-      await end(paths, machine, 0)
+      await stopMachine(paths, machine, 0)
       throw error
     }
-    return { isolation: inForce }
+    return { isolation: newIsolation }
   }
 
   return {
     name: 'local',
-    describe: () => describeChoice(choice, cgroups.controllers, isRoot),
+    describe: () => describeIsolation(choice, cgroups.controllers, isRoot),
 
     create: (spec) =>
-      inTurn(spec.boxId, async () => {
+      runExclusive(spec.boxId, async () => {
         const paths = boxPaths(boxesDir, spec.boxId)
-        const level = possibleLevel()
-        const machine = await prepare(paths, spec.boxId, level)
+        const level = requireLevel()
+        const machine = await prepareMachine(paths, spec.boxId, level)
         await writeAtomically(join(paths.state, 'token'), spec.agentToken, machine.uid)
         await writeAtomically(join(paths.state, 'url'), spec.coordinatorUrl, machine.uid)
         return { isolation: machine.isolation ?? { level, limits: cgroups.controllers } }
       }),
 
-    start: (spec) => inTurn(spec.boxId, () => start(spec)),
+    start: (spec) => runExclusive(spec.boxId, () => startMachine(spec)),
 
     stop: (boxId) =>
-      inTurn(boxId, async () => {
+      runExclusive(boxId, async () => {
         const paths = boxPaths(boxesDir, boxId)
-        const machine = await load(paths)
+        const machine = await loadMachine(paths)
         if (machine === null) return
-        await end(paths, machine, graceMs)
-        log.info({ box: boxId }, 'box stopped')
+        await stopMachine(paths, machine, graceMs)
+        log.info({ boxId }, 'box stopped')
       }),
 
     destroy: (boxId) =>
-      inTurn(boxId, async () => {
+      runExclusive(boxId, async () => {
         const paths = boxPaths(boxesDir, boxId)
-        const machine = await load(paths)
-        if (machine !== null) await end(paths, machine, graceMs)
-        await removeFolder(paths.dir)
-        if (machine !== null) log.info({ box: boxId }, 'box removed')
+        const machine = await loadMachine(paths)
+        if (machine !== null) await stopMachine(paths, machine, graceMs)
+        await removeBoxDirectory(paths.dir)
+        if (machine !== null) log.info({ boxId }, 'box removed')
       }),
 
     inspect: (boxId) =>
-      inTurn(boxId, async (): Promise<MachineState> => {
-        const machine = await load(boxPaths(boxesDir, boxId))
+      runExclusive(boxId, async (): Promise<MachineState> => {
+        const machine = await loadMachine(boxPaths(boxesDir, boxId))
         if (machine === null) return 'absent'
         return machine.init === null ? 'stopped' : 'running'
       }),
 
-    close: () => inTurn.idle(),
+    close: waitUntilIdle,
   }
 }
 
-/** Runs the calls for one box one after the other. */
-function perBox() {
-  const last = new Map<string, Promise<unknown>>()
-  const inTurn = <T>(boxId: string, work: () => Promise<T>): Promise<T> => {
-    const turn = (last.get(boxId) ?? Promise.resolve()).then(work, work)
-    last.set(boxId, turn)
-    const forget = () => {
-      if (last.get(boxId) === turn) last.delete(boxId)
+/** Runs the calls for each box one at a time, in call order. Calls for different boxes run concurrently. */
+function createBoxQueue() {
+  const lastCalls = new Map<string, Promise<unknown>>()
+
+  function runExclusive<T>(boxId: string, work: () => Promise<T>): Promise<T> {
+    const call = (lastCalls.get(boxId) ?? Promise.resolve()).then(work, work)
+    lastCalls.set(boxId, call)
+    const removeIfLast = () => {
+      if (lastCalls.get(boxId) === call) lastCalls.delete(boxId)
     }
-    turn.then(forget, forget)
-    return turn
+    call.then(removeIfLast, removeIfLast)
+    return call
   }
-  inTurn.idle = async () => {
-    await Promise.allSettled(last.values())
+
+  async function waitUntilIdle(): Promise<void> {
+    await Promise.allSettled(lastCalls.values())
   }
-  return inTurn
+
+  return { runExclusive, waitUntilIdle }
 }

@@ -1,27 +1,27 @@
-// What a box gets of this project: the agent as one bundle, its init, and nothing else.
+// Builds the runtime directory that boxes run: the bundled agent, its native files and the init script.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import {
-  BUNDLED_NATIVE_RUN,
-  BUNDLED_NATIVE_SPAWN,
-  nativeRunFile,
-  nativeSpawnFile,
-} from '../../../../shared/native-spawn-file.ts'
+  BUNDLED_RUNNER,
+  BUNDLED_SPAWN_ADDON,
+  getRunnerFileName,
+  getSpawnAddonFileName,
+} from '../../../../shared/native-file-names.ts'
 
-/** Has a native part, which no bundle can hold; copied next to it. */
+/** bufferutil is a native addon, which cannot be bundled. It loads its binary with node-gyp-build. */
 const COPIED_PACKAGES = ['bufferutil', 'node-gyp-build']
 
-/** In the runtime folder. */
+/** File names in the runtime directory. */
 export const RUNTIME_FILES = { agent: 'agent.mjs', init: 'init.sh' } as const
-const EXECUTABLE: readonly string[] = [RUNTIME_FILES.init, BUNDLED_NATIVE_RUN]
+const EXECUTABLES: readonly string[] = [RUNTIME_FILES.init, BUNDLED_RUNNER]
 
 /**
- * Kept small for boxes without the native spawner: there each command is a fork of the agent, which costs some 60 µs for
- * every MiB it has written to. Bundled, the agent has half as many of them as when its sources are loaded one by one. And
- * a heap that small is collected sooner by one thread than by several that first have to be woken; it may grow by a fifth
- * until it is, where it would be several times as large after thousands of connections.
+ * Keep the agent's heap small. Without the native spawner each command forks the agent, which costs about 60 µs per
+ * MiB of memory that the agent has written to (the bundle halves that memory, compared with separate source files).
+ * One GC thread collects a small heap faster than several threads that must be woken first. Growth by 20 % per
+ * collection replaces V8's default, which makes the heap several times as large after thousands of connections.
  */
 export const NODE_FLAGS = [
   '--max-semi-space-size=1',
@@ -29,34 +29,36 @@ export const NODE_FLAGS = [
   '--single-threaded-gc',
 ] as const
 
+type RuntimeFile = { name: string; bytes: Uint8Array }
+
 /**
- * Bundles the agent of this project into `<dataDir>/runtime/<hash of the content>` and returns that folder. One that
- * is there already is used as it is, so a box that runs keeps the version it was started with.
+ * Bundles the agent of this project into `<dataDir>/runtime/<hash of the content>` and returns that directory. An
+ * existing directory is never changed, so a running box keeps the version that it was started with.
  */
 export async function buildRuntime(projectRoot: string, dataDir: string): Promise<string> {
-  const files = await bundle(projectRoot)
+  const files = await bundleAgent(projectRoot)
   const hash = createHash('sha256')
   for (const { name, bytes } of files) hash.update(name).update('\0').update(bytes)
-  const parent = join(dataDir, 'runtime')
-  const folder = join(parent, hash.digest('hex').slice(0, 16))
-  await mkdir(parent, { recursive: true })
-  if ((await readdir(parent)).includes(basename(folder))) return folder
+  const parentDir = join(dataDir, 'runtime')
+  const runtimeDir = join(parentDir, hash.digest('hex').slice(0, 16))
+  await mkdir(parentDir, { recursive: true })
+  if ((await readdir(parentDir)).includes(basename(runtimeDir))) return runtimeDir
 
-  const staging = `${folder}.${process.pid}`
-  await rm(staging, { recursive: true, force: true })
-  await mkdir(staging)
-  for (const { name, bytes } of files) await writeFile(join(staging, name), bytes)
+  const stagingDir = `${runtimeDir}.${process.pid}`
+  await rm(stagingDir, { recursive: true, force: true })
+  await mkdir(stagingDir)
+  for (const { name, bytes } of files) await writeFile(join(stagingDir, name), bytes)
   for (const name of COPIED_PACKAGES)
-    await cp(join(projectRoot, 'node_modules', name), join(staging, 'node_modules', name), {
+    await cp(join(projectRoot, 'node_modules', name), join(stagingDir, 'node_modules', name), {
       recursive: true,
     })
-  await openToAll([parent, staging])
-  // Whole or not at all: a folder with this name is complete.
-  await rename(staging, folder)
-  return folder
+  await makeWorldReadable([parentDir, stagingDir])
+  // Atomic: a directory with the final name is complete.
+  await rename(stagingDir, runtimeDir)
+  return runtimeDir
 }
 
-async function bundle(projectRoot: string): Promise<{ name: string; bytes: Uint8Array }[]> {
+async function bundleAgent(projectRoot: string): Promise<RuntimeFile[]> {
   const { build, stop } = await import('esbuild')
   const built = build({
     absWorkingDir: projectRoot,
@@ -67,47 +69,47 @@ async function bundle(projectRoot: string): Promise<{ name: string; bytes: Uint8
     platform: 'node',
     format: 'esm',
     target: 'node24',
-    // Parts that are rarely used stay files of their own, and are loaded when they are.
+    // Dynamically imported modules become separate files, which are loaded on first use.
     splitting: true,
     outExtension: { '.js': '.mjs' },
     minifyWhitespace: true,
     minifySyntax: true,
     external: [...COPIED_PACKAGES, 'utf-8-validate'],
-    // CommonJS packages in the bundle ask for Node's own modules this way.
+    // The bundled CommonJS packages load Node's built-in modules with require.
     banner: {
       js: "import{createRequire as createRequireHere}from'node:module';const require=createRequireHere(import.meta.url);",
     },
   })
-  // esbuild keeps a process of its own for the next build, and there is none.
+  // Without stop, esbuild's child process keeps running for further builds.
   const { outputFiles } = await built.finally(stop)
   const init = await readFile(join(projectRoot, 'agent/init/init.sh'))
   return [
-    ...(await nativeParts(join(projectRoot, 'agent/exec/native'))),
+    ...(await readNativeFiles(join(projectRoot, 'agent/exec/native'))),
     ...outputFiles.map(({ path, contents }) => ({ name: basename(path), bytes: contents })),
     { name: RUNTIME_FILES.init, bytes: init },
   ]
 }
 
-/** Where there was no compiler there are none, and the agent does without. */
-async function nativeParts(folder: string): Promise<{ name: string; bytes: Uint8Array }[]> {
-  const parts = [
-    { name: BUNDLED_NATIVE_SPAWN, source: 'spawn.c', fileOf: nativeSpawnFile },
-    { name: BUNDLED_NATIVE_RUN, source: 'run.c', fileOf: nativeRunFile },
+/** The native files are missing where there was no C compiler; the agent then uses its fallbacks. */
+async function readNativeFiles(dir: string): Promise<RuntimeFile[]> {
+  const candidates = [
+    { name: BUNDLED_SPAWN_ADDON, source: 'spawn.c', getFileName: getSpawnAddonFileName },
+    { name: BUNDLED_RUNNER, source: 'run.c', getFileName: getRunnerFileName },
   ]
-  const found = []
-  for (const { name, source, fileOf } of parts) {
-    const built = join(folder, fileOf(await readFile(join(folder, source))))
-    if (existsSync(built)) found.push({ name, bytes: await readFile(built) })
+  const found: RuntimeFile[] = []
+  for (const { name, source, getFileName } of candidates) {
+    const path = join(dir, getFileName(await readFile(join(dir, source))))
+    if (existsSync(path)) found.push({ name, bytes: await readFile(path) })
   }
   return found
 }
 
-/** Whatever the coordinator's umask is, box users run these. */
-async function openToAll([parent, folder]: [string, string]): Promise<void> {
-  await chmod(parent, 0o755)
-  await chmod(folder, 0o755)
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    const executable = entry.isDirectory() || EXECUTABLE.includes(entry.name)
-    await chmod(join(entry.parentPath, entry.name), executable ? 0o755 : 0o644)
+/** Independent of the coordinator's umask: box users read and execute these files. */
+async function makeWorldReadable([parentDir, runtimeDir]: [string, string]): Promise<void> {
+  await chmod(parentDir, 0o755)
+  await chmod(runtimeDir, 0o755)
+  for (const entry of await readdir(runtimeDir, { recursive: true, withFileTypes: true })) {
+    const isExecutable = entry.isDirectory() || EXECUTABLES.includes(entry.name)
+    await chmod(join(entry.parentPath, entry.name), isExecutable ? 0o755 : 0o644)
   }
 }

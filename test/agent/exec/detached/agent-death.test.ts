@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { execList, execStarted } from '../../../../shared/api/processes.ts'
 import { newId } from '../../../../shared/ids.ts'
-import { isAlive, until } from '../exec-app.ts'
+import { isAlive, waitUntil } from '../exec-app.ts'
 import { startRealAgent } from './real-agent.ts'
 import { newHome } from './support.ts'
 
@@ -27,7 +27,7 @@ t.test('a hundred of them', async (t) => {
   const started = await Promise.all(
     ids.map(async (id) => execStarted.parse((await first.ask('POST', '/exec', requestFor(id))).body)),
   )
-  await until('all of them began', () => linesOf(join(home, 'starts')).length === COUNT)
+  await waitUntil('all of them began', () => linesOf(join(home, 'starts')).length === COUNT)
   await first.kill()
   t.ok(started.every(({ pid }) => isAlive(pid)))
 
@@ -48,7 +48,7 @@ t.test('a hundred of them', async (t) => {
   // Their ends come while no agent is there.
   await second.kill()
   writeFileSync(join(home, 'go'), '')
-  await until('all of them ended', () => !started.some(({ pid }) => isAlive(pid)))
+  await waitUntil('all of them ended', () => !started.some(({ pid }) => isAlive(pid)))
   const third = await startRealAgent(t, home)
   const all = async () => execList.parse((await third.ask('GET', '/exec')).body).processes
   t.ok((await all()).every(({ running, lost, exitCode }) => !running && !lost && exitCode === 9))
@@ -72,7 +72,7 @@ t.test('killed while it starts them, and asked again', async (t) => {
     )
     // Somewhere between the first and the last, elsewhere each time.
     const target = Math.min(COUNT - 1, done.size + 1 + round * 3)
-    await until('some have begun', () => linesOf(join(home, 'starts')).length >= target)
+    await waitUntil('some have begun', () => linesOf(join(home, 'starts')).length >= target)
     await agent.kill()
     await Promise.all(asked)
     agent = await startRealAgent(t, home)
@@ -80,7 +80,7 @@ t.test('killed while it starts them, and asked again', async (t) => {
   const answers = await Promise.all(
     ids.map(async (id) => execStarted.parse((await agent.ask('POST', '/exec', requestFor(id))).body)),
   )
-  await until('all of them began', () => linesOf(join(home, 'starts')).length >= COUNT)
+  await waitUntil('all of them began', () => linesOf(join(home, 'starts')).length >= COUNT)
   t.same(
     linesOf(join(home, 'starts')).sort(),
     answers.map(({ processId, pid }) => `${processId} ${pid}`).sort(),

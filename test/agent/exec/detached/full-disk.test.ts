@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { until } from '../exec-app.ts'
+import { waitUntil } from '../exec-app.ts'
 import { isNative, newHome, openAgent } from './support.ts'
 
 const MiB = 1024 * 1024
@@ -43,7 +43,7 @@ const SKIP = 'a file system cannot be mounted here'
 t.test('a start is refused in the system’s words, and leaves nothing', async (t) => {
   const agent = await fullAgent(t)
   if (agent === undefined) return t.pass(SKIP, { skip: SKIP })
-  const { refused, start, list, folder, fill, empty } = agent
+  const { refused, start, list, dir, fill, empty } = agent
   fill()
   t.match(await refused('echo $$ >>starts'), {
     status: 502,
@@ -51,7 +51,7 @@ t.test('a start is refused in the system’s words, and leaves nothing', async (
     message: /no space left on device/i,
   })
   t.same(await list(), [])
-  const folders = () => readdirSync(folder).filter((name) => name.startsWith('p_'))
+  const folders = () => readdirSync(dir).filter((name) => name.startsWith('p_'))
   t.same(folders(), [])
   empty()
   await start('true')
@@ -66,11 +66,11 @@ t.test('what runs waits for room, and nothing is missing', { skip: !isNative }, 
   const all = Array.from({ length: 100_000 }, (_, index) => `${index + 1}\n`).join('')
   fill()
   writeFileSync(join(home, 'go'), '')
-  await until(
+  await waitUntil(
     'it has no more room',
     () => statSync(get(processId).logs.stdout.path).size % 4096 === 0 && begun(home),
   )
-  t.equal(get(processId).end, null)
+  t.equal(get(processId).exit, null)
   empty()
   t.match(await ended(processId), { exitCode: 3 })
   const { stdout } = get(processId).logs
@@ -81,13 +81,13 @@ t.test('what runs waits for room, and nothing is missing', { skip: !isNative }, 
 t.test('it can be ended, and how it ended is still told', { skip: !isNative }, async (t) => {
   const agent = await fullAgent(t)
   if (agent === undefined) return t.pass(SKIP, { skip: SKIP })
-  const { start, kill, get, fill, folder } = agent
+  const { start, kill, get, fill, dir } = agent
   const { processId } = await start('exec sleep 600')
   fill()
   t.match(await kill(processId), { wasRunning: true, signal: 'TERM' })
-  t.match(get(processId).end, { status: 'killed', signal: 'TERM' })
-  t.ok(statSync(join(folder, processId, 'exit')).size > 0)
-  t.match(readFileSync(join(folder, processId, 'exit'), 'utf8'), /^- 15 /)
+  t.match(get(processId).exit, { status: 'killed', signal: 'TERM' })
+  t.ok(statSync(join(dir, processId, 'exit')).size > 0)
+  t.match(readFileSync(join(dir, processId, 'exit'), 'utf8'), /^- 15 /)
 })
 
 t.test(

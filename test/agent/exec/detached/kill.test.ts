@@ -1,7 +1,7 @@
 // DELETE ends a detached command with everything it started, and its time limit does the same.
 import t from 'tap'
 import { newId } from '../../../../shared/ids.ts'
-import { isAlive, pidIn, startedUnder, until } from '../exec-app.ts'
+import { isAlive, pidIn, startedUnder, waitUntil } from '../exec-app.ts'
 import { agent, isNative } from './support.ts'
 
 // Most of these wait for a grace of seconds.
@@ -43,7 +43,7 @@ t.test('one that is only just being started', async (t) => {
   const processId = newId('process')
   const started = processes.start({ command: 'exec sleep 600', detached: true, processId })
   t.match(await processes.kill(processId), { wasRunning: true, signal: 'TERM' })
-  t.match((await started).end, { status: 'killed' })
+  t.match((await started).exit, { status: 'killed' })
 })
 
 t.test('one that ended by itself was not running', async (t) => {
@@ -59,7 +59,7 @@ t.test('one that ignores TERM is killed', async (t) => {
   const { processId } = await start(`trap '' TERM; echo $$ >pid; while :; do sleep 600; done`)
   await pidIn(home, 'pid')
   t.match(await kill(processId), { wasRunning: true, signal: 'KILL' })
-  t.match(get(processId).end, { status: 'killed', exitCode: null, signal: 'KILL' })
+  t.match(get(processId).exit, { status: 'killed', exitCode: null, signal: 'KILL' })
 })
 
 t.test('one that tidies up keeps its exit code, and was killed all the same', async (t) => {
@@ -67,7 +67,7 @@ t.test('one that tidies up keeps its exit code, and was killed all the same', as
   const { processId } = await start(`trap 'echo tidy; exit 5' TERM; sleep 600 & echo $$ >pid; wait`)
   await pidIn(home, 'pid')
   t.match(await kill(processId), { wasRunning: true, signal: 'TERM' })
-  t.match(get(processId).end, { status: 'killed', exitCode: 5, signal: null })
+  t.match(get(processId).exit, { status: 'killed', exitCode: 5, signal: null })
 })
 
 t.test('children go with it, wherever they went', async (t) => {
@@ -101,8 +101,8 @@ t.test('what an ended command left behind is ended too, when asked', async (t) =
   t.equal(isAlive(pid), true, 'it is left alone until then')
   t.match(await kill(processId), { wasRunning: false, signal: null })
   t.equal(isAlive(pid), false)
-  t.equal(get(processId).end, end)
-  await until('its runner is gone too', () => startedUnder(home).length === 0)
+  t.equal(get(processId).exit, end)
+  await waitUntil('its runner is gone too', () => startedUnder(home).length === 0)
 })
 
 t.test('TERM to all of its group, by hand, is recorded', async (t) => {

@@ -7,7 +7,7 @@ import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
-import { until } from '../exec-app.ts'
+import { waitUntil } from '../exec-app.ts'
 
 const MAIN = join(import.meta.dirname, '../../../../agent/main.ts')
 
@@ -52,7 +52,7 @@ export async function startRealAgent(
     await exit
   }
   t.teardown(kill)
-  await until('the agent runs', () => output.includes('agent started') || child.exitCode !== null)
+  await waitUntil('the agent runs', () => output.includes('agent started') || child.exitCode !== null)
   if (child.exitCode !== null) throw new Error(output)
   const session = connect('http://box', { createConnection: () => createConnection(socket) })
   session.on('error', () => session.destroy())

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
-import { removeFolder } from '../../../../agent/exec/detached/record.ts'
+import { removeDirectory } from '../../../../agent/exec/detached/record.ts'
 
 /** 1 where there still was a folder to write to. */
 function writeLate(parent: string, number: number): number {
@@ -22,7 +22,7 @@ t.test('a runner that still writes its last there does not keep a folder from be
   const folder = join(parent, 'p_1')
   mkdirSync(folder)
   for (let i = 0; i < 100; i++) writeFileSync(join(folder, `old${i}`), '')
-  const removed = removeFolder(folder)
+  const removed = removeDirectory(folder)
   let late = 0
   for (let i = 0; i < 100; i++) {
     await turn()
@@ -34,5 +34,5 @@ t.test('a runner that still writes its last there does not keep a folder from be
 })
 
 t.test('a folder that is gone already', async (t) => {
-  await removeFolder(join(t.testdir(), 'p_1'))
+  await removeDirectory(join(t.testdir(), 'p_1'))
 })

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { newId } from '../../../../shared/ids.ts'
-import { isAlive, pidIn, until } from '../exec-app.ts'
+import { isAlive, pidIn, waitUntil } from '../exec-app.ts'
 import { agent, isNative, newHome, openAgent, type TestAgent, tryKill } from './support.ts'
 
 /** Another agent on what this one left. */
@@ -12,8 +12,8 @@ async function restart(t: Test, before: TestAgent, options = {}) {
   return openAgent(t, before.home, options)
 }
 
-const runnerOf = ({ folder }: TestAgent, processId: string): number =>
-  Number(readFileSync(join(folder, processId, 'started'), 'utf8').split(' ')[2])
+const runnerOf = ({ dir }: TestAgent, processId: string): number =>
+  Number(readFileSync(join(dir, processId, 'started'), 'utf8').split(' ')[2])
 
 t.test('it runs on, its output is complete and its end is told', async (t) => {
   const first = await agent(t)
@@ -33,11 +33,11 @@ t.test('one that ended while no agent was there', async (t) => {
   const { processId } = await first.start('while [ ! -e go ]; do sleep 0.02; done; exit 143')
   await first.close()
   writeFileSync(join(first.home, 'go'), '')
-  await until('it wrote its end down', () => readdirSync(join(first.folder, processId)).includes('exit'))
+  await waitUntil('it wrote its end down', () => readdirSync(join(first.dir, processId)).includes('exit'))
   const second = await openAgent(t, first.home)
-  t.match(second.get(processId).end, { status: 'exited', exitCode: 143, signal: null })
+  t.match(second.get(processId).exit, { status: 'exited', exitCode: 143, signal: null })
   const third = await restart(t, second)
-  t.same(third.get(processId).end, second.get(processId).end)
+  t.same(third.get(processId).exit, second.get(processId).exit)
 })
 
 t.test('how it was ended is still known', async (t) => {
@@ -45,7 +45,7 @@ t.test('how it was ended is still known', async (t) => {
   const { processId } = await first.start('exec sleep 600')
   await first.kill(processId)
   const second = await restart(t, first)
-  t.match(second.get(processId).end, { status: 'killed', signal: 'TERM' })
+  t.match(second.get(processId).exit, { status: 'killed', signal: 'TERM' })
   t.match(await second.kill(processId), { wasRunning: false, signal: null })
 })
 
@@ -54,7 +54,7 @@ t.test('an ending that was begun is brought to its end', async (t) => {
   const { processId } = await first.start('exec sleep 600')
   await first.close()
   // As an agent leaves it that is killed between the note and the signal.
-  writeFileSync(join(first.folder, processId, 'kill'), `${Date.now()}\n`)
+  writeFileSync(join(first.dir, processId, 'kill'), `${Date.now()}\n`)
   const second = await openAgent(t, first.home)
   t.match(await second.ended(processId), { status: 'killed', signal: 'TERM' })
 })
@@ -97,7 +97,7 @@ t.test('a runner that is killed takes the knowledge with it', async (t) => {
   t.match(await first.kill(processId), { wasRunning: false })
   t.equal(isAlive(pid), false, 'what is left of it can still be ended')
   const second = await restart(t, first)
-  t.match(second.get(processId).end, { status: 'lost' })
+  t.match(second.get(processId).exit, { status: 'lost' })
 })
 
 t.test('after a reboot what ran is lost, whoever has its pid now', async (t) => {
@@ -106,23 +106,23 @@ t.test('after a reboot what ran is lost, whoever has its pid now', async (t) => 
   const ended = await first.start('exit 4')
   await first.ended(ended.processId)
   const second = await restart(t, first, { bootId: 'another' })
-  t.match(second.get(running.processId).end, { status: 'lost' })
-  t.match(second.get(ended.processId).end, { status: 'exited', exitCode: 4 })
+  t.match(second.get(running.processId).exit, { status: 'lost' })
+  t.match(second.get(ended.processId).exit, { status: 'exited', exitCode: 4 })
 })
 
 t.test('a pid that is another’s by now is not taken for it', async (t) => {
   const first = await agent(t)
   const { processId } = await first.start('exec sleep 600')
   await first.close()
-  const file = join(first.folder, processId, 'started')
+  const file = join(first.dir, processId, 'started')
   const [pid, , runner] = readFileSync(file, 'utf8').split(' ')
   tryKill(Number(pid))
-  await until('the runner ended', () => !isAlive(Number(runner)))
-  renameSync(join(first.folder, processId, 'exit'), join(first.folder, processId, 'exit.away'))
+  await waitUntil('the runner ended', () => !isAlive(Number(runner)))
+  renameSync(join(first.dir, processId, 'exit'), join(first.dir, processId, 'exit.away'))
   // This process lives, and began at another time.
   writeFileSync(file, `${process.pid} 1 ${process.pid} 1\n`)
   const second = await openAgent(t, first.home)
-  t.match(second.get(processId).end, { status: 'lost' })
+  t.match(second.get(processId).exit, { status: 'lost' })
   t.match(await second.kill(processId), { wasRunning: false, signal: null })
 })
 
@@ -131,10 +131,10 @@ t.test('an end that is written by half is none', async (t) => {
   const { processId } = await first.start('exit 0')
   await first.ended(processId)
   await first.close()
-  const file = join(first.folder, processId, 'exit')
+  const file = join(first.dir, processId, 'exit')
   writeFileSync(file, readFileSync(file, 'utf8').slice(0, 6))
   const second = await openAgent(t, first.home)
-  t.match(second.get(processId).end, { status: 'lost', exitCode: null })
+  t.match(second.get(processId).exit, { status: 'lost', exitCode: null })
 })
 
 t.test('a start that an agent was killed in begins never, or once', async (t) => {
@@ -146,19 +146,19 @@ t.test('a start that an agent was killed in begins never, or once', async (t) =>
   await first.close()
   // The record without the proof that it began: as before the runner came to it.
   const never = newId('process')
-  mkdirSync(join(first.folder, never))
-  const meta = readFileSync(join(first.folder, processId, 'meta.json'), 'utf8').replace(processId, never)
-  writeFileSync(join(first.folder, never, 'meta.json'), meta)
+  mkdirSync(join(first.dir, never))
+  const meta = readFileSync(join(first.dir, processId, 'meta.json'), 'utf8').replace(processId, never)
+  writeFileSync(join(first.dir, never, 'meta.json'), meta)
   // And one without even a record.
-  mkdirSync(join(first.folder, newId('process')))
+  mkdirSync(join(first.dir, newId('process')))
   const second = await openAgent(t, home)
   t.same(
     (await second.list()).map((one) => one.processId),
     [processId],
   )
-  await until(
+  await waitUntil(
     'their folders are gone',
-    () => readdirSync(second.folder).filter((one) => one[0] === 'p').length === 1,
+    () => readdirSync(second.dir).filter((one) => one[0] === 'p').length === 1,
   )
   t.match(await second.start('echo $$ >>again; exec sleep 600', { processId: never }), { processId: never })
   t.equal(readFileSync(join(home, 'starts'), 'utf8'), `${pid}\n`)
@@ -169,7 +169,7 @@ t.test('a second runner for the same id starts nothing', { skip: !isNative }, as
   const first = await agent(t)
   const { processId } = await first.start('echo $$ >>starts; exec sleep 600')
   const runner = createRunner('native', null)
-  const launch = { processId, folder: join(first.folder, processId), cwd: '/', env: {}, keepBytes: 65536 }
+  const launch = { processId, dir: join(first.dir, processId), cwd: '/', env: {}, maxLogBytes: 65536 }
   await Promise.all(
     Array.from({ length: 10 }, () =>
       runner.launch({ ...launch, command: `echo again >>${first.home}/starts` }),
@@ -178,7 +178,7 @@ t.test('a second runner for the same id starts nothing', { skip: !isNative }, as
   const lines = readFileSync(join(first.home, 'starts'), 'utf8').trim().split('\n')
   t.equal(lines.length, 1)
   t.same(
-    readdirSync(join(first.folder, processId)).filter((name) => name.startsWith('started')),
+    readdirSync(join(first.dir, processId)).filter((name) => name.startsWith('started')),
     ['started'],
   )
 })

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { newId } from '../../../../shared/ids.ts'
-import { pidIn, until } from '../exec-app.ts'
+import { pidIn, waitUntil } from '../exec-app.ts'
 import { agent, isNative } from './support.ts'
 
 t.test('the start is answered at once, and the rest when one asks', async (t) => {
@@ -14,7 +14,7 @@ t.test('the start is answered at once, and the rest when one asks', async (t) =>
   t.match(started, { ok: true, type: 'exec.started', cwd: '~', logPath: /\/stdout$/ })
   t.notOk('commandId' in started, 'it is not recorded')
   const { processId, pid } = started
-  await until('it wrote', () => readFileSync(started.logPath, 'utf8') === 'out\n')
+  await waitUntil('it wrote', () => readFileSync(started.logPath, 'utf8') === 'out\n')
   const running = {
     processId,
     pid,
@@ -61,7 +61,7 @@ t.test('how it ended is told exactly', async (t) => {
 t.test('a record is told by its id', async (t) => {
   const { start, get } = await agent(t)
   const processId = newId('process')
-  const record = { commandId: processId, receipt: 'sealed', keepOutput: false }
+  const record = { commandId: processId, claimsToken: 'signed', keepOutput: false }
   t.match(await start('true', { processId, record }), { processId, commandId: processId })
   t.match(get(processId), { record })
 })
@@ -81,16 +81,16 @@ t.test('newest first', async (t) => {
   t.equal((await status(processId)).command, long, 'and one process all of it')
 })
 
-t.test('it is what sh -c does, with the environment and the folder that were asked for', async (t) => {
+t.test('it is what sh -c does, with the environment and the dir that were asked for', async (t) => {
   const { start, status, ended, home } = await agent(t)
   const run = async (command: string, more: object = {}) => {
     const { processId, cwd } = await start(command, more)
     await ended(processId)
     return { ...(await status(processId)), cwd }
   }
-  const env = { A: 'mine', folder: 'f', COMMAND: 'c', start: 's' }
+  const env = { A: 'mine', dir: 'f', COMMAND: 'c', start: 's' }
   const boxEnv = { A: 'box', B: 'box' }
-  t.match(await run('echo "$A $B $folder $COMMAND $start|$0|$#|$-"', { env, boxEnv }), {
+  t.match(await run('echo "$A $B $dir $COMMAND $start|$0|$#|$-"', { env, boxEnv }), {
     stdout: /^mine box f c s\|sh\|0\|/,
   })
   t.match(await run('pwd'), { stdout: `${home}\n`, cwd: '~' })
@@ -129,7 +129,7 @@ t.test('/dev/stdout and /dev/stderr can be opened, and empty no log', { skip: !i
 })
 
 t.test('what cannot be started says why, and leaves nothing', async (t) => {
-  const { refused, list, folder } = await agent(t)
+  const { refused, list, dir } = await agent(t)
   t.match(await refused('true', { cwd: 'nowhere' }), { status: 404, code: 'not_found' })
   t.match(await refused('true', { cwd: '/dev/null' }), { status: 400, code: 'invalid_path' })
   t.match(await refused('true', { boxEnv: { A: 'x'.repeat(200_000) } }), {
@@ -142,7 +142,7 @@ t.test('what cannot be started says why, and leaves nothing', async (t) => {
   t.match(await refused('true', { env: { 'A=B': 'c' } }), { status: 400, code: 'invalid_request' })
   t.same(await list(), [])
   t.same(
-    readdirSync(folder).filter((name) => name.startsWith('p_')),
+    readdirSync(dir).filter((name) => name.startsWith('p_')),
     [],
   )
 })
@@ -162,7 +162,7 @@ t.test('an id is started once, however often it is asked for', async (t) => {
 
 t.test('the box is busy while it runs', async (t) => {
   const { start, kill, activity } = await agent(t)
-  const ends = t.capture(activity, 'begin', activity.begin)
+  const ends = t.capture(activity, 'startOperation', activity.startOperation)
   const { processId } = await start('exec sleep 600')
   t.equal(ends().length, 1)
   await kill(processId)

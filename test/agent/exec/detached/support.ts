@@ -4,10 +4,10 @@ import { fastify } from 'fastify'
 import type { Test } from 'tap'
 import { type DetachedOptions, openDetachedProcesses } from '../../../../agent/exec/detached/processes.ts'
 import { createRunner, RUNNER_KINDS, type RunnerKind } from '../../../../agent/exec/detached/runner.ts'
-import type { DetachedProcess, ProcessEnd } from '../../../../agent/exec/detached/types.ts'
+import type { DetachedProcess, ProcessExit } from '../../../../agent/exec/detached/types.ts'
 import { listPids } from '../../../../agent/exec/process-table.ts'
 import { type ExecDeps, execRoutes } from '../../../../agent/exec/routes.ts'
-import { createActivity } from '../../../../agent/vitals/activity.ts'
+import { createActivityTracker } from '../../../../agent/vitals/activity-tracker.ts'
 import {
   type ExecKilled,
   type ExecStarted,
@@ -20,8 +20,8 @@ import {
 import { systemClock } from '../../../../shared/clock.ts'
 import { ApiError, edgeErrorBody } from '../../../../shared/errors.ts'
 import { newId } from '../../../../shared/ids.ts'
-import { tempFolder } from '../../../support/temp-folder.ts'
-import { isAlive, startedUnder, until } from '../exec-app.ts'
+import { createTempDir } from '../../../support/temp-dir.ts'
+import { isAlive, NO_STREAMS, startedUnder, waitUntil } from '../exec-app.ts'
 
 /** The kind of runner that the tests of this folder are run with. */
 export const kind: RunnerKind | null = RUNNER_KINDS.find((one) => one === process.env.BOXWOOD_RUNNER) ?? null
@@ -34,10 +34,19 @@ type Options = Partial<DetachedOptions & Pick<ExecDeps, 'streams'>>
 
 /** An agent's view of one state folder. Open another on the same `home` after closing the first: a restart. */
 export async function openAgent(t: Test, home: string, options: Options = {}) {
-  const activity = createActivity(systemClock)
+  const activity = createActivityTracker(systemClock)
   const app = fastify({ bodyLimit: 16 * 1024 * 1024 })
-  const folder = join(home, '.state/exec')
-  const deps = { folder, home, log: app.log, clock: systemClock, activity, runner: kind, ...options }
+  const dir = join(home, '.state/exec')
+  const deps = {
+    dir,
+    home,
+    log: app.log,
+    clock: systemClock,
+    activity,
+    runner: kind,
+    streams: NO_STREAMS,
+    ...options,
+  }
   const processes = await openDetachedProcesses(deps)
   app.setErrorHandler((error, _request, reply) => {
     const refusal = error instanceof ApiError ? error : new ApiError('internal_error', String(error))
@@ -65,7 +74,7 @@ export async function openAgent(t: Test, home: string, options: Options = {}) {
   })
   return {
     app,
-    folder,
+    dir,
     home,
     activity,
     processes,
@@ -94,11 +103,12 @@ export async function openAgent(t: Test, home: string, options: Options = {}) {
       return process
     },
     /** Waits for its end. */
-    async ended(processId: string): Promise<ProcessEnd> {
+    async ended(processId: string): Promise<ProcessExit> {
       const process = processes.get(processId)
       if (process === undefined) throw new Error(`${processId} is not known`)
-      await until(`${processId} ended`, () => process.end !== null)
-      return process.ended
+      await waitUntil(`${processId} has exited`, () => process.exit !== null)
+      if (process.exit === null) throw new Error('unreachable')
+      return process.exit
     },
   }
 }
@@ -106,11 +116,11 @@ export async function openAgent(t: Test, home: string, options: Options = {}) {
 export type TestAgent = Awaited<ReturnType<typeof openAgent>>
 
 export function newHome(t: Test): string {
-  const home = tempFolder(t, 'detached')
+  const home = createTempDir(t, 'detached')
   t.teardown(async () => {
     // The runners carry it too, and end with what they run.
     for (const pid of startedUnder(home)) tryKill(pid)
-    await until('everything it started is gone', () => startedUnder(home).length === 0)
+    await waitUntil('everything it started is gone', () => startedUnder(home).length === 0)
   })
   return home
 }
@@ -128,11 +138,3 @@ export function tryKill(pid: number): void {
 /** Everything alive with this home that is no runner: commands and what they started. */
 export const alive = (pids: number[]): number[] =>
   pids.filter((pid) => listPids().includes(pid) && isAlive(pid))
-
-/** What the runner says of a short addition. `length` as it is told, right or wrong. */
-export function addition(letter: string, offset: number, text: string, length = text.length) {
-  const head = Buffer.from(`\x01${letter}${'\0'.repeat(8)}`)
-  head.writeUIntLE(offset, 2, 6)
-  head.writeUInt16LE(length, 8)
-  return Buffer.concat([head, Buffer.from(text)])
-}

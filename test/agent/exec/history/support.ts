@@ -1,19 +1,19 @@
 // A spool in a folder of the test's own, what it holds, and processes that only pretend.
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { DetachedProcess, OutputLog, ProcessEnd } from '../../../../agent/exec/detached/types.ts'
-import { openSpool, type Spool, START } from '../../../../agent/reports/spool.ts'
+import type { DetachedProcess, OutputLog, ProcessExit } from '../../../../agent/exec/detached/types.ts'
+import { openSpool, type Spool, START_CURSOR } from '../../../../agent/reports/spool.ts'
 import { openState } from '../../../../agent/state.ts'
 import type { CommandReport } from '../../../../shared/api/reports.ts'
-import { tempFolder } from '../../../support/temp-folder.ts'
+import { createTempDir } from '../../../support/temp-dir.ts'
 import { silent } from '../../../support/tunnel.ts'
 
-export const folderOf = (t: Test): string => tempFolder(t, 'history')
+export const folderOf = (t: Test): string => createTempDir(t, 'history')
 
 export async function spoolIn(t: Test, folder: string, maxBytes?: number): Promise<Spool> {
   const state = await openState(folder, silent)
   const options = maxBytes === undefined ? {} : { maxBytes, segmentBytes: maxBytes / 8 }
-  const spool = await openSpool({ folder: join(folder, 'reports'), state, log: silent, ...options })
+  const spool = await openSpool({ dir: join(folder, 'reports'), state, log: silent, ...options })
   t.teardown(() => spool.close())
   return spool
 }
@@ -22,7 +22,7 @@ type Line = { seq: number; report: CommandReport }
 
 export async function linesOf(spool: Spool): Promise<Line[]> {
   const lines: Line[] = []
-  for (let cursor = START; ; ) {
+  for (let cursor = START_CURSOR; ; ) {
     const found = await spool.read(cursor)
     if (found === null) return lines
     cursor = found.next
@@ -55,27 +55,26 @@ export function bytesOf(reports: readonly CommandReport[], stream: 'stdout' | 's
 
 export const recordOf = (commandId: string, keepOutput = true) => ({
   commandId,
-  receipt: 'sealed',
+  claimsToken: 'signed',
   keepOutput,
 })
 export const idOf = (number: number) => `p_${String(number).padStart(24, '0')}`
 
-function fakeLog() {
+function createFakeLog() {
   let bytes = Buffer.alloc(0)
   let head = 0
   const watchers = new Set<() => void>()
   const log: OutputLog = {
     path: '/nowhere',
-    head: () => head,
     size: async () => bytes.length,
     async read(from, max) {
       const offset = Math.max(from, head)
       return { offset, bytes: bytes.subarray(offset, offset + max) }
     },
-    readNow: () => null,
     watch(onChange) {
-      watchers.add(onChange)
-      return () => void watchers.delete(onChange)
+      const watcher = () => onChange()
+      watchers.add(watcher)
+      return () => void watchers.delete(watcher)
     },
   }
   return {
@@ -83,18 +82,18 @@ function fakeLog() {
     watchers,
     write(text: string | Buffer) {
       bytes = Buffer.concat([bytes, Buffer.from(text)])
-      for (const watcher of watchers) watcher()
+      for (const watcher of [...watchers]) watcher()
     },
-    giveUp(to: number) {
+    discardHead(to: number) {
       head = to
     },
   }
 }
 
-export function fakeProcess(folder: string, number: number, keepOutput = true) {
-  const [stdout, stderr] = [fakeLog(), fakeLog()]
-  const ended = Promise.withResolvers<ProcessEnd>()
-  const state: { end: ProcessEnd | null } = { end: null }
+export function createFakeProcess(dir: string, number: number, keepOutput = true) {
+  const [stdout, stderr] = [createFakeLog(), createFakeLog()]
+  const listeners = new Set<() => void>()
+  let exit: ProcessExit | null = null
   const processId = idOf(number)
   const process: DetachedProcess = {
     processId,
@@ -103,20 +102,24 @@ export function fakeProcess(folder: string, number: number, keepOutput = true) {
     cwd: '~',
     startedAt: 1,
     record: recordOf(processId, keepOutput),
-    folder,
+    dir,
     logs: { stdout: stdout.log, stderr: stderr.log },
-    get end() {
-      return state.end
+    get exit() {
+      return exit
     },
-    ended: ended.promise,
+    onExit(callback) {
+      const listener = () => callback()
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
   }
   return {
     process,
     stdout,
     stderr,
-    end(how: Partial<ProcessEnd> = {}) {
-      state.end = { status: 'exited', exitCode: 0, signal: null, finishedAt: 2, ...how }
-      ended.resolve(state.end)
+    exit(result: Partial<ProcessExit> = {}) {
+      exit = { status: 'exited', exitCode: 0, signal: null, finishedAt: 2, ...result }
+      for (const listener of [...listeners]) listener()
     },
   }
 }

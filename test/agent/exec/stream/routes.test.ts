@@ -1,110 +1,86 @@
-// The stream of real processes, over the agent's own routes.
-import { once } from 'node:events'
-import { get } from 'node:http'
-import type { AddressInfo } from 'node:net'
+// The stream route with real processes: frames go to the stream dialer, errors into the response.
 import t from 'tap'
 import type { StreamDialer } from '../../../../agent/tunnel/stream-dialer.ts'
-import { TRANSFER_HEADER } from '../../../../shared/protocol.ts'
+import { DIAL_BACK_HEADER } from '../../../../shared/protocol.ts'
+import type { StreamFrame } from '../../../../shared/stream-frames.ts'
 import { agent } from '../detached/support.ts'
-import { until } from '../exec-app.ts'
-import { countWatches, eventReader, outputOf, parseEvents } from './support.ts'
+import { waitUntil } from '../exec-app.ts'
+import { collect, countWatchers, joinOutput } from './support.ts'
 
-const EVENTS = 'text/event-stream'
+/** Collects the frames of each dial-back connection; close() aborts them. */
+function createFakeDialer() {
+  const connections = new Map<string, Promise<StreamFrame[]>>()
+  const closing = new AbortController()
+  const dialer: StreamDialer = {
+    async send(id, open) {
+      const frames = collect(open(closing.signal))
+      connections.set(id, frames)
+      await frames
+    },
+    close: () => closing.abort(),
+  }
+  return { dialer, connections }
+}
 
-t.test('a process that writes as it goes, from its first byte to its exit', async (t) => {
-  const { app, start } = await agent(t)
+async function setUp(t: Parameters<typeof agent>[0]) {
+  const { dialer, connections } = createFakeDialer()
+  const opened = await agent(t, { streams: dialer })
+  let count = 0
+  const request = (processId: string, query = '', headers: Record<string, string> = {}) => {
+    const id = `connection-${count++}`
+    const url = `/exec/${processId}/stream${query}`
+    return opened.app.inject({ url, headers: { [DIAL_BACK_HEADER]: id, ...headers } })
+  }
+  return {
+    ...opened,
+    dialer,
+    connections,
+    request,
+    async readFrames(processId: string, query?: string, headers?: Record<string, string>) {
+      const response = await request(processId, query, headers)
+      t.match(response, { statusCode: 200, body: '' })
+      return (await connections.get(String(response.headers[DIAL_BACK_HEADER]))) ?? []
+    },
+  }
+}
+
+t.test('streams a process from its first byte to its exit', async (t) => {
+  const { start, readFrames } = await setUp(t)
   const { processId } = await start('for i in 1 2 3 4 5; do echo $i; echo e$i >&2; sleep 0.02; done; exit 7')
-  const answer = await app.inject(`/exec/${processId}/stream`)
-  t.equal(answer.statusCode, 200)
-  t.match(answer.headers['content-type'], EVENTS)
-  const events = parseEvents(answer.body)
-  t.equal(outputOf(events, 'stdout').text, '1\n2\n3\n4\n5\n')
-  t.equal(outputOf(events, 'stderr').text, 'e1\ne2\ne3\ne4\ne5\n')
-  t.match(events[0], { event: 'attached', data: { processId } })
-  t.match(events.at(-1), {
-    id: '10:15',
-    event: 'exit',
-    data: { status: 'exited', exitCode: 7, signal: null, stdoutOffset: 10, stderrOffset: 15 },
-  })
+  const frames = await readFrames(processId)
+  t.equal(joinOutput(frames, 'stdout').text, '1\n2\n3\n4\n5\n')
+  t.equal(joinOutput(frames, 'stderr').text, 'e1\ne2\ne3\ne4\ne5\n')
+  t.match(frames[0], { event: 'attached', processId })
+  const position = { stdoutOffset: 10, stderrOffset: 15 }
+  t.match(frames.at(-1), { event: 'exit', ...position, status: 'exited', exitCode: 7, signal: null })
 })
 
-t.test('a resume by offsets, and by Last-Event-ID, which wins', async (t) => {
-  const { app, start, ended } = await agent(t)
+t.test('resumes by offsets, and by Last-Event-ID, which overrides them', async (t) => {
+  const { start, ended, readFrames } = await setUp(t)
   const { processId } = await start('printf 0123456789; printf abcdef >&2')
   await ended(processId)
-  const events = async (query: string, id?: string) =>
-    parseEvents(
-      (
-        await app.inject({
-          url: `/exec/${processId}/stream${query}`,
-          ...(id === undefined ? {} : { headers: { 'last-event-id': id } }),
-        })
-      ).body,
-    )
-  const byQuery = await events('?stdoutOffset=8&stderrOffset=5')
-  t.match(byQuery, [
-    { event: 'attached' },
-    { data: { data: '89' } },
-    { data: { data: 'f' } },
+  t.match(await readFrames(processId, '?stdoutOffset=8&stderrOffset=5'), [
+    { event: 'attached', stdoutOffset: 8, stderrOffset: 5 },
+    { event: 'stdout', bytes: Buffer.from('89') },
+    { event: 'stderr', bytes: Buffer.from('f') },
     { event: 'exit' },
   ])
-  t.match(await events('?stdoutOffset=1', '9:6'), [
-    { event: 'attached' },
-    { data: { data: '9' } },
+  t.match(await readFrames(processId, '?stdoutOffset=1', { 'last-event-id': '9:6' }), [
+    { event: 'attached', stdoutOffset: 9, stderrOffset: 6 },
+    { event: 'stdout', bytes: Buffer.from('9') },
     { event: 'exit' },
   ])
-  t.match(await events('?streams=stdout&encoding=base64', '7:0'), [
-    { id: '7:0' },
-    { event: 'stdout', data: { data: Buffer.from('789').toString('base64') } },
-    { id: '10:0', event: 'exit' },
+  t.match(await readFrames(processId, '?streams=stdout', { 'last-event-id': '7:0' }), [
+    { event: 'attached', stdoutOffset: 7, stderrOffset: 0 },
+    { event: 'stdout', bytes: Buffer.from('789') },
+    { event: 'exit', stdoutOffset: 10, stderrOffset: 0 },
   ])
 })
 
-t.test('on a connection of its own, when it is offered one', async (t) => {
-  const brought: string[] = []
-  const whole = Promise.withResolvers<string>()
-  const streams: StreamDialer = {
-    async bring(id, open) {
-      brought.push(id)
-      const pushed: Buffer[] = []
-      const source = open({
-        push: (bytes) => pushed.push(bytes) > 0,
-        end() {
-          source.stop()
-          whole.resolve(Buffer.concat(pushed).toString())
-        },
-      })
-      source.more()
-    },
-    close: () => undefined,
-  }
-  const { app, start } = await agent(t, { streams })
-  const { processId } = await start('printf 0123456789; exit 7')
-  const answer = await app.inject({
-    url: `/exec/${processId}/stream?streams=stdout`,
-    headers: { [TRANSFER_HEADER]: 'abc', 'last-event-id': '7:0' },
-  })
-  t.match(answer, { statusCode: 200, body: '', headers: { [TRANSFER_HEADER]: 'abc' } })
-  t.match(parseEvents(await whole.promise), [
-    { event: 'attached', id: '7:0' },
-    { data: { data: '789' } },
-    { event: 'exit', id: '10:0' },
-  ])
-
-  const refused = await app.inject({
-    url: '/exec/p_0123456789abcdef01234567/stream',
-    headers: { [TRANSFER_HEADER]: 'def' },
-  })
-  t.equal(refused.json().error.code, 'not_found')
-  t.strictSame(brought, ['abc'], 'a refusal is in the answer')
-})
-
-t.test('what is asked wrongly is refused', async (t) => {
-  const { app, start } = await agent(t)
+t.test('rejects invalid requests in the response, without opening a connection', async (t) => {
+  const { app, start, request, connections } = await setUp(t)
   const { processId } = await start('true')
-  const code = async (path: string, headers = {}) =>
-    (await app.inject({ url: path, headers })).json().error.code
-  const stream = `/exec/${processId}/stream`
+  const codeOf = async (response: ReturnType<typeof request>) => (await response).json().error.code
   for (const query of [
     'stdoutOffset=-1',
     'stdoutOffset=',
@@ -112,36 +88,21 @@ t.test('what is asked wrongly is refused', async (t) => {
     'streams=none',
     'encoding=latin1',
   ])
-    t.equal(await code(`${stream}?${query}`), 'invalid_request', query)
+    t.equal(await codeOf(request(processId, `?${query}`)), 'invalid_request', query)
   for (const id of ['5', '1:', 'a:b', '1:2:3', '1234567890123456:0'])
-    t.equal(await code(stream, { 'last-event-id': id }), 'invalid_request', `Last-Event-ID: ${id}`)
-  t.equal(await code('/exec/p_0123456789abcdef01234567/stream'), 'not_found')
+    t.equal(await codeOf(request(processId, '', { 'last-event-id': id })), 'invalid_request', id)
+  t.equal(await codeOf(request('p_0123456789abcdef01234567')), 'not_found')
+  t.equal(await codeOf(app.inject(`/exec/${processId}/stream`)), 'invalid_request', 'no dial-back id')
+  t.equal(connections.size, 0)
 })
 
-t.test('a reader that leaves ends its stream, and an agent that stops ends all of them', async (t) => {
-  const { app, start, close, get: find } = await agent(t)
+t.test('a closed connection ends its stream', async (t) => {
+  const { start, get, request, dialer, connections } = await setUp(t)
   const { processId } = await start('sleep 64')
-  const watching = countWatches(find(processId).logs.stdout)
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  const { port } = app.server.address() as AddressInfo
-  const open = async () => {
-    const request = get({ port, host: '127.0.0.1', path: `/exec/${processId}/stream`, agent: false })
-    const [answer] = await once(request, 'response')
-    const events = eventReader(answer)
-    t.match(await events.next(), { event: 'attached' })
-    return { request, events }
-  }
-  const leaves = await open()
-  await until('the stream watches', () => watching() === 1)
-  leaves.request.on('error', () => undefined).destroy()
-  await until('nobody watches', () => watching() === 0)
-  const stays = await open()
-  const cut = t.rejects(
-    stays.events.next(),
-    { code: 'ECONNRESET' },
-    'a stream that is cut never looks complete',
-  )
-  await close()
-  await cut
-  t.equal(watching(), 0)
+  const watchers = countWatchers(get(processId).logs.stdout)
+  await request(processId)
+  await waitUntil('the stream waits for output', () => watchers() === 1)
+  dialer.close()
+  t.match(await Promise.all(connections.values()), [[{ event: 'attached' }]])
+  t.equal(watchers(), 0)
 })

@@ -1,60 +1,59 @@
-// A process whose logs are in memory and whose time stands still until it is told to go on.
-import type { Readable } from 'node:stream'
+// Fakes and readers for tests of output streams.
 import type {
   DetachedProcess,
   OutputLog,
-  ProcessEnd,
+  ProcessExit,
   StreamName,
 } from '../../../../agent/exec/detached/types.ts'
-import type { StreamTime } from '../../../../agent/exec/stream/time.ts'
+import { type StreamOptions, streamFrames } from '../../../../agent/exec/stream/frames.ts'
+import { isOutput, type OutputFrame, type StreamFrame } from '../../../../shared/stream-frames.ts'
 
-/** What is as close to the end is read without waiting. */
-const NEAR_BYTES = 1000
-
-/** A log that gives up its head beyond `keep` bytes. */
-function memoryLog(keep: number) {
+/** An in-memory log that discards its head beyond `maxBytes`. */
+function createMemoryLog(maxBytes: number) {
   let bytes = Buffer.alloc(0)
   const watchers = new Set<() => void>()
-  const head = () => Math.max(0, bytes.length - keep)
   let failure: Error | undefined
-  const readNow = (from: number, max: number) => {
-    if (failure) throw failure
-    const offset = Math.max(from, head())
-    return { offset, bytes: bytes.subarray(offset, offset + max) }
-  }
   const log: OutputLog = {
     path: '/memory',
-    head,
     size: async () => bytes.length,
-    read: async (from, max) => readNow(from, max),
-    // As on a disk: only near the end, and never of what lies further back.
-    readNow: (from, max) => (bytes.length - from < NEAR_BYTES ? readNow(from, max) : null),
+    async read(from, max) {
+      if (failure) throw failure
+      const offset = Math.max(from, bytes.length - maxBytes)
+      return { offset, bytes: bytes.subarray(offset, offset + max) }
+    },
     watch(onChange) {
       const watcher = () => onChange()
       watchers.add(watcher)
       return () => watchers.delete(watcher)
     },
   }
+  const notify = () => {
+    for (const watcher of [...watchers]) watcher()
+  }
   return {
     log,
     watchers: () => watchers.size,
-    /** Quietly: as if the system had lost the notification. */
-    append(more: string | Uint8Array, quietly = false) {
+    append(more: string | Uint8Array) {
       bytes = Buffer.concat([bytes, Buffer.from(more)])
-      if (!quietly) for (const watcher of [...watchers]) watcher()
+      notify()
+    },
+    /** As if inotify had lost the change. */
+    appendSilently(more: string) {
+      bytes = Buffer.concat([bytes, Buffer.from(more)])
     },
     fail(error: Error) {
       failure = error
-      for (const watcher of [...watchers]) watcher()
+      notify()
     },
   }
 }
 
-export function memoryProcess({ keep = Number.MAX_SAFE_INTEGER } = {}) {
-  const ended = Promise.withResolvers<ProcessEnd>()
-  const stdout = memoryLog(keep)
-  const stderr = memoryLog(keep)
-  let end: ProcessEnd | null = null
+/** A process with in-memory logs. */
+export function createMemoryProcess({ maxBytes = Number.MAX_SAFE_INTEGER } = {}) {
+  const stdout = createMemoryLog(maxBytes)
+  const stderr = createMemoryLog(maxBytes)
+  const listeners = new Set<() => void>()
+  let exit: ProcessExit | null = null
   const process: DetachedProcess = {
     processId: 'p_0123456789abcdef01234567',
     pid: 1,
@@ -62,115 +61,122 @@ export function memoryProcess({ keep = Number.MAX_SAFE_INTEGER } = {}) {
     cwd: '~',
     startedAt: 0,
     record: null,
-    folder: '/memory',
+    dir: '/memory',
     logs: { stdout: stdout.log, stderr: stderr.log },
-    get end() {
-      return end
+    get exit() {
+      return exit
     },
-    ended: ended.promise,
+    onExit(callback) {
+      const listener = () => callback()
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
   }
   return {
     process,
     stdout,
     stderr,
-    end(how: Partial<ProcessEnd> = {}) {
-      end = { status: 'exited', exitCode: 0, signal: null, finishedAt: 0, ...how }
-      ended.resolve(end)
+    exitListeners: () => listeners.size,
+    exit(result: Partial<ProcessExit> = {}) {
+      exit = { status: 'exited', exitCode: 0, signal: null, finishedAt: 0, ...result }
+      for (const listener of [...listeners]) listener()
     },
   }
 }
 
-export function stillTime() {
+/** A clock that the test advances. */
+export function createFakeTime() {
   let now = 0
-  const due = new Map<() => void, number>()
-  const time: StreamTime = {
-    now: () => now,
-    after(ms, callback) {
-      const timer = () => callback()
-      due.set(timer, now + ms)
-      return () => due.delete(timer)
-    },
-  }
+  const timers = new Map<() => void, number>()
   return {
-    time,
-    timers: () => due.size,
-    pass(ms: number) {
+    time: {
+      now: () => now,
+      after(ms: number, callback: () => void) {
+        const timer = () => callback()
+        timers.set(timer, now + ms)
+        return () => timers.delete(timer)
+      },
+    },
+    timers: () => timers.size,
+    advance(ms: number) {
       now += ms
-      for (const [timer, at] of [...due]) {
+      for (const [timer, at] of [...timers]) {
         if (at > now) continue
-        due.delete(timer)
+        timers.delete(timer)
         timer()
       }
     },
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what a client parses is whatever was sent.
-export type ParsedEvent = { id: string; event: string; data: any }
-
-export function parseEvents(text: string): ParsedEvent[] {
-  return text
-    .split('\n\n')
-    .filter((block) => block !== '')
-    .map((block) => {
-      const fields = Object.fromEntries(
-        block.split('\n').map((line) => {
-          const colon = line.indexOf(': ')
-          return [line.slice(0, colon), line.slice(colon + 2)]
-        }),
-      )
-      return { id: fields.id ?? '', event: fields.event ?? '', data: JSON.parse(fields.data ?? '') }
-    })
-}
-
-export async function allEvents(stream: Readable): Promise<ParsedEvent[]> {
-  return parseEvents(Buffer.concat(await stream.toArray()).toString('utf8'))
-}
-
-/** One event after the other, as they come. */
-export function eventReader(stream: Readable) {
-  const chunks = stream[Symbol.asyncIterator]()
-  const queue: ParsedEvent[] = []
+/** Opens the frames of a process. `next()` resolves with undefined at the end. */
+export function openFrames(process: DetachedProcess, options: Partial<StreamOptions> = {}) {
+  const abort = new AbortController()
+  const frames = streamFrames(
+    {
+      process,
+      offsets: { stdout: 0, stderr: 0 },
+      streams: ['stdout', 'stderr'],
+      encoding: 'utf8',
+      onError: () => undefined,
+      ...options,
+    },
+    abort.signal,
+  )
   return {
-    async next(): Promise<ParsedEvent | undefined> {
-      while (queue.length === 0) {
-        const { done, value } = await chunks.next()
-        if (done) return undefined
-        queue.push(...parseEvents(value.toString('utf8')))
-      }
-      return queue.shift()
+    frames,
+    async next(): Promise<StreamFrame | undefined> {
+      const { done, value } = await frames.next()
+      return done ? undefined : value
+    },
+    /** Closes the stream, as a disconnected reader does. */
+    async close() {
+      abort.abort()
+      await frames.return()
     },
   }
 }
 
-/** The bytes of one stream as its events tell them, each where the one before ended. */
-export function outputOf(
-  events: readonly ParsedEvent[],
-  name: StreamName,
-  from = 0,
-): { text: string; nextOffset: number } {
-  let text = ''
-  let nextOffset = from
-  for (const { event, data } of events) {
-    if (event !== name) continue
-    if (data.offset !== nextOffset) throw new Error(`${name} goes on at ${data.offset}, not at ${nextOffset}`)
-    text += data.data
-    nextOffset = data.nextOffset
-  }
-  return { text, nextOffset }
+export async function readAllFrames(
+  process: DetachedProcess,
+  options: Partial<StreamOptions> = {},
+): Promise<StreamFrame[]> {
+  return collect(openFrames(process, options).frames)
 }
 
-/** How many readers of a log are told of changes now. To be called before there are any. */
-export function countWatches(log: OutputLog): () => number {
-  let watching = 0
+export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const collected: T[] = []
+  for await (const item of items) collected.push(item)
+  return collected
+}
+
+/** Concatenates the output of one stream. Throws when a frame does not continue where the previous one ended. */
+export function joinOutput(frames: readonly StreamFrame[], name: StreamName, from = 0) {
+  let offset = from
+  const chunks: Buffer[] = []
+  for (const frame of frames) {
+    if (!isOutput(frame) || frame.event !== name) continue
+    if (startOf(frame) !== offset) throw new Error(`${name} continues at ${startOf(frame)}, not at ${offset}`)
+    offset += frame.bytes.length
+    chunks.push(frame.bytes)
+  }
+  return { text: Buffer.concat(chunks).toString(), offset }
+}
+
+/** The offset of the frame's first byte. */
+export const startOf = (frame: OutputFrame): number => frame[`${frame.event}Offset`] - frame.bytes.length
+
+/** Counts the subscriptions to a log. To be called before the first one. */
+export function countWatchers(log: OutputLog): () => number {
+  let watchers = 0
   const { watch } = log
   log.watch = (onChange) => {
-    watching += 1
+    watchers += 1
     const stop = watch(onChange)
     return () => {
-      watching -= 1
+      watchers -= 1
       stop()
     }
   }
-  return () => watching
+  return () => watchers
 }

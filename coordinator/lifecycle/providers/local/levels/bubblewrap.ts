@@ -1,14 +1,14 @@
-// Level 1: bubblewrap puts the view together and makes the namespaces.
+// Isolation level 1: bubblewrap creates the namespaces and assembles the file-system view.
 import { dirname } from 'node:path'
-import type { Mount } from '../view.ts'
-import { dropTo } from './process.ts'
-import { type LevelInput, SHELL_PATH } from './types.ts'
+import type { Mount } from '../filesystem-view.ts'
+import { type LevelInput, SHELL_PATH } from './level-input.ts'
+import { buildSetprivPrefix } from './process.ts'
 
-export function bubblewrapCommand({ uid, hostname, mounts, command }: LevelInput): string[] {
+export function buildBubblewrapCommand({ uid, hostname, mounts, command }: LevelInput): string[] {
   const identity =
     uid === null
       ? ['--unshare-user', '--uid', '1000', '--gid', '1000']
-      : // The mounts are made by root, which reaches every data folder; then setpriv needs these three to let go.
+      : // Mount as root, which can read every data directory. setpriv needs these capabilities to drop privileges.
         [
           '--cap-drop',
           'ALL',
@@ -22,30 +22,31 @@ export function bubblewrapCommand({ uid, hostname, mounts, command }: LevelInput
   const args = [...identity, '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try']
   args.push('--as-pid-1', '--hostname', hostname, '--proc', '/proc', '--dev', '/dev')
   args.push('--perms', '1777', '--tmpfs', '/dev/shm')
-  // Run by root, bubblewrap would make the folders between as 0700.
-  for (const dir of foldersBetween(mounts)) args.push('--perms', '0755', '--dir', dir)
-  const readOnly = ['/']
+  // When root runs bubblewrap, it creates missing parent directories with mode 0700.
+  for (const dir of listParentDirs(mounts)) args.push('--perms', '0755', '--dir', dir)
+  const readOnlyPaths = ['/']
   for (const mount of mounts) {
-    if (mount.kind === 'ro') args.push('--ro-bind', mount.from, mount.at)
-    else if (mount.kind === 'rw') args.push('--bind', mount.from, mount.at)
-    else if (mount.kind === 'link') args.push('--symlink', mount.to, mount.at)
+    if (mount.kind === 'ro') args.push('--ro-bind', mount.source, mount.path)
+    else if (mount.kind === 'rw') args.push('--bind', mount.source, mount.path)
+    else if (mount.kind === 'symlink') args.push('--symlink', mount.target, mount.path)
     else {
-      args.push('--tmpfs', mount.at)
-      readOnly.push(mount.at)
+      args.push('--tmpfs', mount.path)
+      readOnlyPaths.push(mount.path)
     }
   }
-  for (const at of readOnly) args.push('--remount-ro', at)
+  for (const path of readOnlyPaths) args.push('--remount-ro', path)
   args.push('--chdir', '/', '--')
-  return ['bwrap', ...args, ...dropTo(uid), SHELL_PATH, ...command]
+  return ['bwrap', ...args, ...buildSetprivPrefix(uid), SHELL_PATH, ...command]
 }
 
-/** The folders that lead to mounts and are in none, from the top down. */
-function foldersBetween(mounts: Mount[]): string[] {
-  const folders = new Set<string>()
-  for (const { at } of mounts) {
+/** The ancestor directories of mounts that are not themselves inside a mount, each after its parent. */
+function listParentDirs(mounts: Mount[]): string[] {
+  const parentDirs = new Set<string>()
+  for (const { path } of mounts) {
     const ancestors: string[] = []
-    for (let dir = dirname(at); dir !== '/'; dir = dirname(dir)) ancestors.unshift(dir)
-    if (!mounts.some((mount) => ancestors.includes(mount.at))) for (const dir of ancestors) folders.add(dir)
+    for (let dir = dirname(path); dir !== '/'; dir = dirname(dir)) ancestors.unshift(dir)
+    if (!mounts.some((mount) => ancestors.includes(mount.path)))
+      for (const dir of ancestors) parentDirs.add(dir)
   }
-  return [...folders]
+  return [...parentDirs]
 }

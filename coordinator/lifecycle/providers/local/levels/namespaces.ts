@@ -1,27 +1,27 @@
-// Level 2: util-linux `unshare` makes the namespaces, enter.sh puts the view together in them.
+// Isolation level 2: util-linux `unshare` creates the namespaces, pivot-root.sh assembles the file-system view.
 import { fileURLToPath } from 'node:url'
-import { MAPPED_UID } from '../view.ts'
-import { dropTo } from './process.ts'
-import { type LevelInput, SHELL_PATH } from './types.ts'
+import { MAPPED_UID } from '../filesystem-view.ts'
+import { type LevelInput, SHELL_PATH } from './level-input.ts'
+import { buildSetprivPrefix } from './process.ts'
 
-const ENTER = fileURLToPath(new URL('enter.sh', import.meta.url))
+const PIVOT_ROOT_SCRIPT = fileURLToPath(new URL('pivot-root.sh', import.meta.url))
 
-export function namespacesCommand({ uid, hostname, mounts, scratch, command }: LevelInput): string[] {
+export function buildNamespacesCommand({ uid, hostname, mounts, rootDir, command }: LevelInput): string[] {
   const identity = uid === null ? ['--user', '--map-root-user'] : []
-  // Mounting takes uid 0 of a user namespace; a second one inside turns it into an ordinary user.
-  const drop =
+  // Mounting needs uid 0 of a user namespace. A nested user namespace then maps it to an unprivileged user.
+  const dropPrivileges =
     uid === null
       ? ['unshare', '--user', `--map-user=${MAPPED_UID}`, `--map-group=${MAPPED_UID}`, '--'].concat([
           'setpriv',
           '--no-new-privs',
           '--',
         ])
-      : dropTo(uid)
-  const triples = mounts.flatMap((mount) => {
-    if (mount.kind === 'link') return ['link', mount.to, mount.at]
-    return mount.kind === 'empty' ? ['empty', '-', mount.at] : [mount.kind, mount.from, mount.at]
+      : buildSetprivPrefix(uid)
+  const mountArgs = mounts.flatMap((mount) => {
+    if (mount.kind === 'symlink') return ['symlink', mount.target, mount.path]
+    return mount.kind === 'tmpfs' ? ['tmpfs', '-', mount.path] : [mount.kind, mount.source, mount.path]
   })
   return ['unshare', ...identity, '--mount', '--pid', '--fork', '--uts', '--ipc', '--']
-    .concat([SHELL_PATH, ENTER, scratch, hostname, ...triples, '--'])
-    .concat([...drop, SHELL_PATH, ...command])
+    .concat([SHELL_PATH, PIVOT_ROOT_SCRIPT, rootDir, hostname, ...mountArgs, '--'])
+    .concat([...dropPrivileges, SHELL_PATH, ...command])
 }

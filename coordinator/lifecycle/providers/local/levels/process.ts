@@ -1,12 +1,12 @@
-// Level 3: a plain process; as root with a uid of its own, else with nothing but a home of its own.
-import { type LevelInput, SHELL_PATH } from './types.ts'
+// Isolation level 3: a plain process. It has its own uid when the coordinator is root, else only its own home.
+import { type LevelInput, SHELL_PATH } from './level-input.ts'
 
-export function processCommand({ uid, command }: LevelInput): string[] {
-  return [...dropTo(uid), SHELL_PATH, ...command]
+export function buildProcessCommand({ uid, command }: LevelInput): string[] {
+  return [...buildSetprivPrefix(uid), SHELL_PATH, ...command]
 }
 
-/** A command prefix that becomes the box's user for good; nothing for a coordinator that is no root itself. */
-export function dropTo(uid: number | null): string[] {
+/** A command prefix that permanently switches to the box's user; empty when the coordinator is not root. */
+export function buildSetprivPrefix(uid: number | null): string[] {
   if (uid === null) return []
   return [
     'setpriv',

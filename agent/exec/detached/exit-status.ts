@@ -1,0 +1,37 @@
+// Derives how a detached process exited from the runner's exit record and the termination requests. Pure.
+import { signalName } from '../signal-name.ts'
+import type { ExitRecord, TerminationCause } from './record.ts'
+import type { ProcessExit } from './types.ts'
+
+export const LOST_EXIT: ProcessExit = { status: 'lost', exitCode: null, signal: null, finishedAt: null }
+
+/** When each termination was requested, in milliseconds since the epoch. */
+export type TerminationTimes = Partial<Record<TerminationCause, number>>
+
+/** KILL and TERM. The shell runner reports death by signal n as 128 + n; only these two are ours and unambiguous. */
+const OWN_SIGNALS = [9, 15]
+
+export function resolveExit(record: ExitRecord, requested: TerminationTimes): ProcessExit {
+  const cause = terminationStatus(record.finishedAt, requested)
+  const shellSignal = (record.exitCode ?? 0) - 128
+  const isShellSignal = record.sizes === null && cause !== undefined && OWN_SIGNALS.includes(shellSignal)
+  const signal = isShellSignal ? shellSignal : record.signal
+  return {
+    status: cause ?? (signal === null ? 'exited' : 'killed'),
+    exitCode: signal === null ? record.exitCode : null,
+    signal: signal === null ? null : signalName(signal),
+    finishedAt: record.finishedAt,
+  }
+}
+
+/** undefined when nothing terminated the process, or the request came after its exit. */
+function terminationStatus(
+  finishedAt: number,
+  { kill, timeout }: TerminationTimes,
+): 'killed' | 'timed_out' | undefined {
+  const isKilled = kill !== undefined && kill <= finishedAt
+  const isTimedOut = timeout !== undefined && timeout <= finishedAt
+  if (isKilled && isTimedOut) return timeout <= kill ? 'timed_out' : 'killed'
+  if (isKilled) return 'killed'
+  return isTimedOut ? 'timed_out' : undefined
+}

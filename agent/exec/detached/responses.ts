@@ -1,0 +1,79 @@
+// Response bodies for detached processes.
+import type { ExecList, ExecStarted, ExecStatus, ProcessFields } from '../../../shared/api/processes.ts'
+import { toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
+import { createOutputTail, LOOKBEHIND } from '../output-tail.ts'
+import type { DetachedProcess, OutputLog } from './types.ts'
+
+export function startedResponse(process: DetachedProcess): ExecStarted {
+  const { processId, pid, cwd, startedAt, logs, record } = process
+  return {
+    ok: true,
+    type: 'exec.started',
+    processId,
+    pid,
+    cwd,
+    startedAt: toTimestamp(startedAt),
+    logPath: logs.stdout.path,
+    ...(record === null ? {} : { commandId: processId }),
+  }
+}
+
+/** With 1000 entries whose every character needs a six-byte JSON escape, the list still fits one agent response. */
+const LISTED_COMMAND_CHARS = 2048
+const MAX_LISTED = 1000
+
+/** @param processes newest first */
+export function listResponse(processes: readonly DetachedProcess[]): ExecList {
+  const listed = processes.slice(0, MAX_LISTED).map(processFields)
+  const shortened = listed.map((fields) => ({
+    ...fields,
+    command: fields.command.slice(0, LISTED_COMMAND_CHARS),
+  }))
+  return { ok: true, type: 'exec.list', processes: shortened }
+}
+
+function processFields({ processId, pid, exit, startedAt, command }: DetachedProcess): ProcessFields {
+  return {
+    processId,
+    pid,
+    running: exit === null,
+    lost: exit?.status === 'lost',
+    exitCode: exit?.exitCode ?? null,
+    signal: exit?.signal ?? null,
+    startedAt: toTimestamp(startedAt),
+    command,
+  }
+}
+
+/** @param tail bytes of each stream */
+export async function statusResponse(process: DetachedProcess, tail: number): Promise<ExecStatus> {
+  // Read the state before the logs: if it says exited, the logs are complete.
+  const fields = processFields(process)
+  const finishedAt = toTimestampOrNull(process.exit?.finishedAt ?? null)
+  const [stdout, stderr] = await Promise.all([
+    tailOf(process.logs.stdout, tail),
+    tailOf(process.logs.stderr, tail),
+  ])
+  return {
+    ok: true,
+    type: 'exec.status',
+    ...fields,
+    finishedAt,
+    cwd: process.cwd,
+    stdout: stdout.text,
+    stderr: stderr.text,
+    stdoutTruncated: stdout.truncated,
+    stderrTruncated: stderr.truncated,
+  }
+}
+
+async function tailOf(log: OutputLog, limit: number): Promise<{ text: string; truncated: boolean }> {
+  const size = await log.size()
+  // The bytes before the tail tell a split character from an invalid one.
+  const from = Math.max(0, size - limit - LOOKBEHIND)
+  const { offset, bytes } = await log.read(from, size - from)
+  const tail = createOutputTail(limit)
+  tail.push(bytes)
+  const truncated = offset > 0 || tail.truncated()
+  return { text: limit === 0 ? '' : tail.text(), truncated }
+}

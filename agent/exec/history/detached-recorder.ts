@@ -1,0 +1,158 @@
+// Reports detached processes to the command history. The logs are the buffer while the coordinator is unreachable.
+import { setMaxListeners } from 'node:events'
+import type { Logger } from 'pino'
+import { OUTPUT_CHUNK_BYTES } from '../../../shared/api/reports.ts'
+import { LIMITS } from '../../../shared/limits.ts'
+import type { Spool } from '../../reports/spool.ts'
+import { type DetachedProcess, type DetachedProcesses, OUTPUT_STREAMS } from '../detached/types.ts'
+import { createOutputWatcher } from '../output-watcher.ts'
+import { type CommandReporter, createCommandReporter, outputReports } from './command-reporter.ts'
+import { type HistoryCursor, readCursor, writeCursor } from './cursor.ts'
+import { createReportThrottle } from './report-throttle.ts'
+import { startedReport } from './started-report.ts'
+
+export type DetachedRecorderOptions = {
+  processes: Pick<DetachedProcesses, 'subscribe'>
+  spool: Spool
+  log: Logger
+  bootId: string
+  /** The shortest time between two output reports of a process, see report-throttle.ts. Default: 3 s. */
+  intervalMs?: number
+}
+
+export type DetachedRecorder = {
+  /** The next agent continues from the stored cursors. */
+  close(): Promise<void>
+}
+
+type Recording = {
+  process: DetachedProcess
+  cursor: HistoryCursor
+  spool: Spool
+  reporter: CommandReporter
+  signal: AbortSignal
+}
+
+export function createDetachedRecorder(options: DetachedRecorderOptions): DetachedRecorder {
+  const { processes, spool, log, bootId, intervalMs = 3_000 } = options
+  const session = { epoch: spool.epoch, bootId }
+  const reporter = createCommandReporter(spool, log)
+  const closing = new AbortController()
+  const { signal } = closing
+  setMaxListeners(0, signal)
+  const active = new Set<Promise<void>>()
+
+  const unsubscribe = processes.subscribe((process) => {
+    if (!process.record || signal.aborted) return
+    const done = record(process).catch((err: unknown) => {
+      if (!signal.aborted)
+        log.error({ err, processId: process.processId }, 'failed to record a detached process')
+    })
+    active.add(done)
+    void done.then(() => active.delete(done))
+  })
+
+  async function record(process: DetachedProcess): Promise<void> {
+    const cursor = await readCursor(process.dir, session)
+    if (cursor.finished) return
+    const recording = { process, cursor, spool, reporter, signal }
+    const watcher = createOutputWatcher(process, process.record?.keepOutput ? OUTPUT_STREAMS : [])
+    const close = () => watcher.close()
+    signal.addEventListener('abort', close, { once: true })
+    const throttle = createReportThrottle(intervalMs)
+    try {
+      if (!(await reportStart(recording))) return
+      while (!signal.aborted) {
+        // Read the exit before the logs: the logs of an exited process are complete.
+        const { exit } = process
+        const sentBytes = await reportOutput(recording)
+        if (exit !== null) return await reportExit(recording)
+        const nextReportAt = performance.now() + throttle.delayMs(sentBytes)
+        do await watcher.waitForChange()
+        while (process.exit === null && !signal.aborted && !(await hasUnreportedOutput(recording)))
+        const remainingMs = nextReportAt - performance.now()
+        throttle.onOutput(remainingMs)
+        await waitForExit(process, remainingMs, signal)
+      }
+    } finally {
+      signal.removeEventListener('abort', close)
+      watcher.close()
+    }
+  }
+
+  return {
+    async close() {
+      unsubscribe()
+      closing.abort()
+      await Promise.all(active)
+    },
+  }
+}
+
+/** Resolves when the process exits, after `ms`, or when the signal aborts. */
+async function waitForExit(process: DetachedProcess, ms: number, signal: AbortSignal): Promise<void> {
+  if (process.exit !== null || signal.aborted || ms <= 0) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const unsubscribe = process.onExit(resolve)
+  const onAbort = () => resolve()
+  signal.addEventListener('abort', onAbort, { once: true })
+  const timer = setTimeout(resolve, ms)
+  await promise
+  clearTimeout(timer)
+  signal.removeEventListener('abort', onAbort)
+  unsubscribe()
+}
+
+async function hasUnreportedOutput({ process, cursor }: Recording): Promise<boolean> {
+  if (!process.record?.keepOutput) return false
+  const sizes = await Promise.all(OUTPUT_STREAMS.map((stream) => process.logs[stream].size()))
+  return OUTPUT_STREAMS.some((stream, index) => (sizes[index] ?? 0) > cursor[stream])
+}
+
+async function reportStart({ process, cursor, reporter, signal }: Recording): Promise<boolean> {
+  const { record, command, cwd, pid, startedAt } = process
+  if (cursor.started || !record) return cursor.started
+  if (!(await reporter.report(startedReport({ record, command, cwd, pid, startedAt }), signal))) return false
+  cursor.started = true
+  writeCursor(process.dir, cursor)
+  return true
+}
+
+/** Reports new output, as far as it is among the last 1 MiB of a stream. Returns the number of bytes. */
+async function reportOutput({ process, cursor, spool, reporter, signal }: Recording): Promise<number> {
+  const { processId, record, logs, dir } = process
+  if (!record?.keepOutput) return 0
+  let sentBytes = 0
+  for (const stream of OUTPUT_STREAMS) {
+    const size = await logs[stream].size()
+    cursor[stream] = Math.max(cursor[stream], size - LIMITS.commandOutputBytes)
+    while (cursor[stream] < size) {
+      // Wait before reading: the log buffers the output, not memory.
+      await spool.waitForSpace(signal)
+      const { offset, bytes } = await logs[stream].read(cursor[stream], OUTPUT_CHUNK_BYTES)
+      if (bytes.length === 0) break
+      for (const report of outputReports(processId, stream, offset, bytes)) {
+        if (!(await reporter.report(report, signal))) return sentBytes
+      }
+      cursor[stream] = offset + bytes.length
+      sentBytes += bytes.length
+    }
+  }
+  if (sentBytes > 0) writeCursor(dir, cursor)
+  return sentBytes
+}
+
+async function reportExit({ process, cursor, reporter, signal }: Recording): Promise<void> {
+  const { processId, exit, logs, dir } = process
+  if (exit === null) return
+  const report = {
+    type: 'command.finished',
+    commandId: processId,
+    ...exit,
+    stdoutBytes: await logs.stdout.size(),
+    stderrBytes: await logs.stderr.size(),
+  } as const
+  if (!(await reporter.reportDurably(report, signal))) return
+  cursor.finished = true
+  writeCursor(dir, cursor)
+}

@@ -1,0 +1,24 @@
+// The first report of a command, synchronous or detached.
+import { truncateCommand } from '../../../shared/api/commands.ts'
+import type { AgentExecRequest } from '../../../shared/api/exec.ts'
+import type { CommandReport } from '../../../shared/api/reports.ts'
+
+export type StartedCommand = {
+  record: NonNullable<AgentExecRequest['record']>
+  command: string
+  /** As requested, or ~. */
+  cwd: string
+  /** null when the command could not be started. */
+  pid: number | null
+  /** Milliseconds since the epoch. */
+  startedAt: number
+}
+
+/** Under zero data retention the command text does not leave the box. */
+export function startedReport({ record, command, cwd, pid, startedAt }: StartedCommand): CommandReport {
+  const { commandId, claimsToken, keepOutput } = record
+  const text = keepOutput ? { ...truncateCommand(command), cwd } : OMITTED_TEXT
+  return { type: 'command.started', commandId, claimsToken, ...text, pid, startedAt }
+}
+
+const OMITTED_TEXT = { command: null, commandTruncated: false, cwd: null } as const

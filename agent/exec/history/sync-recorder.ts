@@ -1,0 +1,85 @@
+// Reports synchronous commands to the command history: two reports for a short one, written after the response is sent.
+import type { Logger } from 'pino'
+import type { AgentExecRequest } from '../../../shared/api/exec.ts'
+import { type CommandReport, OUTPUT_CHUNK_BYTES } from '../../../shared/api/reports.ts'
+import type { Spool } from '../../reports/spool.ts'
+import type { OutputTail } from '../output-tail.ts'
+import { createCommandReporter, outputReports } from './command-reporter.ts'
+import { startedReport } from './started-report.ts'
+
+type FinishedReport = Extract<CommandReport, { type: 'command.finished' }>
+export type SyncExit = Pick<FinishedReport, 'status' | 'exitCode' | 'signal'> & { finishedAt: number }
+
+export type SyncRecording = {
+  readonly commandId: string
+  /** To be called once. @param tails the output; read before this returns */
+  finish(exit: SyncExit, tails: Readonly<Record<'stdout' | 'stderr', OutputTail>>): void
+}
+
+export type SyncRecorder = {
+  /**
+   * null when the command is not to be recorded, or the spool cannot store it now.
+   * @param pid null: the command could not be started
+   */
+  start(request: AgentExecRequest, pid: number | null, startedAt: number): SyncRecording | null
+  close(): void
+}
+
+/** Output up to this size per stream is part of the command.finished report. */
+const INLINE_BYTES = OUTPUT_CHUNK_BYTES / 2
+
+export function createSyncRecorder(spool: Spool, log: Logger): SyncRecorder {
+  const reporter = createCommandReporter(spool, log)
+  const closing = new AbortController()
+
+  /**
+   * The output as base64 for the command.finished report. Longer output is reported separately, before it; when the spool
+   * is above its high-water mark the output is discarded.
+   */
+  function inlineOutput(
+    commandId: string,
+    stream: 'stdout' | 'stderr',
+    tail: OutputTail,
+  ): string | undefined {
+    if (tail.total() === 0) return undefined
+    const bytes = tail.bytes()
+    if (bytes.length <= INLINE_BYTES) return bytes.toString('base64')
+    if (spool.pendingBytes() > spool.highWaterMark) return undefined
+    for (const report of outputReports(commandId, stream, tail.total() - bytes.length, bytes)) {
+      if (!reporter.tryReport(report)) break
+    }
+    return undefined
+  }
+
+  return {
+    start({ record, command, cwd }, pid, startedAt) {
+      if (record === undefined) return null
+      const { commandId, keepOutput } = record
+      if (!reporter.tryReport(startedReport({ record, command, cwd: cwd || '~', pid, startedAt })))
+        return null
+      return {
+        commandId,
+        finish(exit, { stdout, stderr }) {
+          const [out, err] = keepOutput
+            ? [inlineOutput(commandId, 'stdout', stdout), inlineOutput(commandId, 'stderr', stderr)]
+            : []
+          const finished = {
+            type: 'command.finished',
+            commandId,
+            ...exit,
+            stdoutBytes: stdout.total(),
+            stderrBytes: stderr.total(),
+          } as const
+          const report = {
+            ...finished,
+            ...(out !== undefined && { stdout: out }),
+            ...(err !== undefined && { stderr: err }),
+          }
+          // On a full disk only the exit is retried, without the output.
+          if (!reporter.tryReport(report)) void reporter.report(finished, closing.signal)
+        },
+      }
+    },
+    close: () => closing.abort(),
+  }
+}

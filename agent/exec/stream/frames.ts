@@ -1,0 +1,108 @@
+// Produces the frames of an output stream (spec §4.14) on demand. A reader's only state is its offsets in the two logs: a
+// reader that stalls holds one frame, and nothing more is read or watched for it.
+import {
+  type Offsets,
+  STREAM_CHUNK_BYTES,
+  type StreamEncoding,
+  type StreamEvents,
+} from '../../../shared/api/processes.ts'
+import { LIMITS } from '../../../shared/limits.ts'
+import type { OutputFrame, StreamFrame } from '../../../shared/stream-frames.ts'
+import { incompleteSuffixLength } from '../../../shared/utf8.ts'
+import type { DetachedProcess, ProcessExit, StreamName } from '../detached/types.ts'
+import { createOutputWatcher, systemTimer, type Timer } from '../output-watcher.ts'
+
+export type StreamOptions = {
+  process: DetachedProcess
+  /** Where to start, in bytes. An offset beyond the end of a requested stream is moved to the end. */
+  offsets: Offsets
+  /** The requested streams. The offset of another stream stays unchanged. */
+  streams: readonly StreamName[]
+  /** utf8: no frame ends inside a character. */
+  encoding: StreamEncoding
+  /** Called when a log cannot be read. */
+  onError(error: unknown): void
+  /** `now()` is monotonic, in milliseconds. */
+  time?: Timer & { now(): number }
+}
+
+const systemTime = { ...systemTimer, now: () => performance.now() }
+
+/** Ends after an `exit`, `reconnect` or `error` frame, or when the signal aborts. */
+export async function* streamFrames(
+  options: StreamOptions,
+  signal: AbortSignal,
+): AsyncGenerator<StreamFrame, void, undefined> {
+  const { process, streams, encoding, onError, time = systemTime } = options
+  const offsets = { ...options.offsets }
+  const watcher = createOutputWatcher(process, streams, time)
+  const close = () => watcher.close()
+  signal.addEventListener('abort', close, { once: true })
+  const position = () => ({ stdoutOffset: offsets.stdout, stderrOffset: offsets.stderr })
+
+  /** The next output of one stream; null when there is none now. Advances the offset. */
+  async function nextOutput(name: StreamName, hasExited: boolean): Promise<OutputFrame | null> {
+    const { offset, bytes } = await process.logs[name].read(offsets[name], STREAM_CHUNK_BYTES)
+    // A full chunk, or a read that the discarded head cut short, is followed by more output.
+    const hasMore = bytes.length === STREAM_CHUNK_BYTES || (offset !== offsets[name] && bytes.length > 0)
+    const split = encoding === 'utf8' && (hasMore || !hasExited) ? incompleteSuffixLength(bytes) : 0
+    const complete = bytes.subarray(0, bytes.length - split)
+    offsets[name] = offset + complete.length
+    if (complete.length > 0) return { event: name, ...position(), bytes: complete }
+    return hasMore ? nextOutput(name, hasExited) : null
+  }
+
+  try {
+    for (const name of streams)
+      if (offsets[name] > 0) offsets[name] = Math.min(offsets[name], await process.logs[name].size())
+    yield { event: 'attached', ...position(), processId: process.processId }
+    const startedAt = time.now()
+    let lastFrameAt = startedAt
+    while (!signal.aborted) {
+      const expiresAt = startedAt + LIMITS.streamReconnectMs
+      if (time.now() >= expiresAt) {
+        yield { event: 'reconnect', ...position() }
+        return
+      }
+      // Read the exit before the logs: the logs of an exited process are complete.
+      const { exit } = process
+      let hasOutput = false
+      for (const name of streams) {
+        const frame = await nextOutput(name, exit !== null)
+        if (frame === null) continue
+        hasOutput = true
+        yield frame
+        lastFrameAt = time.now()
+      }
+      if (hasOutput) continue
+      if (exit !== null) {
+        yield { event: 'exit', ...position(), ...exitFields(exit) }
+        return
+      }
+      const heartbeatAt = lastFrameAt + LIMITS.streamHeartbeatMs
+      if (time.now() >= heartbeatAt) {
+        yield { event: 'heartbeat', ...position() }
+        lastFrameAt = time.now()
+      }
+      // After a heartbeat the logs are read again, in case inotify missed a change.
+      else await watcher.waitForChange(Math.min(heartbeatAt, expiresAt) - time.now())
+    }
+  } catch (error) {
+    onError(error)
+    yield { event: 'error', ...position(), ...readFailure(error) }
+  } finally {
+    signal.removeEventListener('abort', close)
+    watcher.close()
+  }
+}
+
+function exitFields({ status, exitCode, signal }: ProcessExit) {
+  // The stream has no timed_out (spec §4.14): the time limit killed the command.
+  return { status: status === 'timed_out' ? ('killed' as const) : status, exitCode, signal }
+}
+
+function readFailure(error: unknown): StreamEvents['error'] {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
+    return { code: 'not_found', message: 'The output of this process has been deleted.' }
+  return { code: 'exec_failed', message: `The output cannot be read: ${String(error)}` }
+}

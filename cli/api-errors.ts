@@ -1,0 +1,82 @@
+// Translates failed requests into messages for the user, with exit codes.
+import { CliError, EXIT } from './exit-codes.ts'
+import type { CoordinatorConfig } from './find-coordinator.ts'
+import { sanitize } from './output.ts'
+
+/** A code that is not listed exits with EXIT.failed. */
+const EXIT_CODE_BY_ERROR: Record<string, number> = {
+  unauthorized: EXIT.notSignedIn,
+  token_expired: EXIT.notSignedIn,
+  verification_required: EXIT.notSignedIn,
+  not_found: EXIT.notFound,
+  box_unreachable: EXIT.unreachable,
+  control_plane_unavailable: EXIT.unreachable,
+}
+
+const CONNECTION_ERRORS: Record<string, string> = {
+  ECONNREFUSED: 'connection refused',
+  ENOTFOUND: 'host not found',
+  EAI_AGAIN: 'DNS lookup failed',
+  ECONNRESET: 'connection reset',
+  ETIMEDOUT: 'timed out',
+  EHOSTUNREACH: 'no route to host',
+  EPIPE: 'connection closed',
+}
+
+/** For a request that got no response, or only the start of one. */
+export function toUnreachableError(error: unknown, { baseUrl, urlSource }: CoordinatorConfig): CliError {
+  if (error instanceof CliError) return error
+  const hint =
+    urlSource === 'BOXWOOD_URL'
+      ? 'Check BOXWOOD_URL, and that the coordinator is running.'
+      : 'Start it with `npm start`.'
+  const message = `Cannot reach the coordinator at ${new URL(baseUrl).origin} (${describeConnectionError(error)}). ${hint}`
+  return new CliError(EXIT.unreachable, message, { cause: error })
+}
+
+function describeConnectionError(error: unknown): string {
+  if (!(error instanceof Error)) return sanitize(String(error))
+  // OpenSSL's error for a server that responds in plain HTTP; its text spans lines and has internal addresses.
+  if (error.message.includes('wrong version number')) return 'it does not speak TLS; try http://'
+  return CONNECTION_ERRORS['code' in error ? String(error.code) : ''] ?? sanitize(error.message).trim()
+}
+
+/** For a response that is not 2xx, or not JSON. Reads the error envelopes of both hosts (spec §1). */
+export function toResponseError(
+  status: number,
+  body: Buffer,
+  { baseUrl, urlSource, keySource }: CoordinatorConfig,
+): CliError {
+  const { origin } = new URL(baseUrl)
+  const { code, message } = parseErrorBody(body)
+  if (code === null) {
+    return new CliError(
+      EXIT.failed,
+      `The response from ${origin} (HTTP ${status}) is not from a Boxwood coordinator. Check the URL in ${urlSource}.`,
+    )
+  }
+  const exitCode = EXIT_CODE_BY_ERROR[code] ?? EXIT.failed
+  if (code === 'unauthorized' || code === 'token_expired') {
+    const problem = code === 'token_expired' ? 'has expired' : `was rejected by ${origin}`
+    const text = `The API key in ${keySource} ${problem}. Set BOXWOOD_API_KEY to a valid key. (${code})`
+    return new CliError(exitCode, text, { code })
+  }
+  return new CliError(exitCode, `${sanitize(message ?? 'The request was rejected.')} (${sanitize(code)})`, {
+    code,
+  })
+}
+
+function parseErrorBody(body: Buffer): { code: string | null; message: string | null } {
+  try {
+    const { error, message } = JSON.parse(body.toString()) as { error?: unknown; message?: unknown }
+    const fields = typeof error === 'object' && error !== null ? error : { code: error, message }
+    return { code: getString(fields, 'code'), message: getString(fields, 'message') }
+  } catch {
+    return { code: null, message: null }
+  }
+}
+
+function getString(from: object, name: string): string | null {
+  const value = name in from ? (from as Record<string, unknown>)[name] : null
+  return typeof value === 'string' ? value : null
+}

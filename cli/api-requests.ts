@@ -1,0 +1,93 @@
+// Requests to the coordinator: adds the API key and the version, translates errors, retries after a 429.
+import type { IncomingMessage } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CLI_VERSION_HEADER } from '../shared/protocol.ts'
+import { toResponseError, toUnreachableError } from './api-errors.ts'
+import type { CliError } from './exit-codes.ts'
+import type { CoordinatorConfig } from './find-coordinator.ts'
+import { type RequestBody, readBody, sendRequest } from './http-request.ts'
+import { CLI_VERSION } from './version.ts'
+
+const MAX_ATTEMPTS = 5
+/** Seconds. A longer Retry-After is reported to the user instead. */
+const MAX_RETRY_AFTER = 60
+
+export type ApiRequest = {
+  method: string
+  url: string
+  headers: Record<string, string>
+  body?: RequestBody | undefined
+}
+
+/** The response of one attempt; `ok` means 2xx. `retryAfter` is in seconds. */
+export type AttemptResult =
+  | { ok: true; response: IncomingMessage }
+  | { ok: false; error: CliError; status: number; retryAfter: number | null }
+
+/** The functions throw CliError, or the signal's reason once it is aborted. */
+export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal) {
+  const defaultHeaders = { authorization: `Bearer ${config.key}`, [CLI_VERSION_HEADER]: CLI_VERSION }
+
+  async function sendOnce({ method, url, headers, body }: ApiRequest): Promise<AttemptResult> {
+    const response = await sendRequest({
+      method,
+      url,
+      headers: { ...defaultHeaders, ...headers },
+      body,
+      signal,
+    }).catch((error) => {
+      throw signal.aborted ? signal.reason : toUnreachableError(error, config)
+    })
+    const status = response.statusCode ?? 0
+    if (status >= 200 && status < 300) return { ok: true, response }
+    const error = toResponseError(status, await read(response), config)
+    return { ok: false, error, status, retryAfter: parseRetryAfter(response) }
+  }
+
+  /** Resolves with a 2xx response whose body is unread. `createBody` is called for each attempt. */
+  async function send(
+    method: string,
+    url: string,
+    contentType: string | null,
+    createBody?: () => RequestBody,
+  ): Promise<IncomingMessage> {
+    for (let attempt = 1; ; attempt++) {
+      const headers: Record<string, string> = contentType === null ? {} : { 'content-type': contentType }
+      const result = await sendOnce({ method, url, headers, body: createBody?.() })
+      if (result.ok) return result.response
+      const delay = result.status === 429 ? (result.retryAfter ?? 1) : Number.NaN
+      if (attempt >= MAX_ATTEMPTS || !(delay >= 0 && delay <= MAX_RETRY_AFTER)) throw result.error
+      // Jitter: clients that got the same Retry-After should not retry at the same moment.
+      await sleep(delay * 1000 + Math.random() * 500, undefined, { signal })
+    }
+  }
+
+  async function read(response: IncomingMessage): Promise<Buffer> {
+    try {
+      return await readBody(response)
+    } catch (error) {
+      throw signal.aborted ? signal.reason : toUnreachableError(error, config)
+    }
+  }
+
+  async function requestJson<T>(method: string, url: string, value?: unknown): Promise<T> {
+    const bytes = value === undefined ? undefined : Buffer.from(JSON.stringify(value))
+    const response = await send(method, url, bytes ? 'application/json' : null, bytes && (() => bytes))
+    const body = await read(response)
+    // Callers of routes that respond with 204 use T = undefined.
+    if (response.statusCode === 204) return undefined as T
+    try {
+      return JSON.parse(body.toString()) as T
+    } catch {
+      throw toResponseError(response.statusCode ?? 0, body, config)
+    }
+  }
+
+  return { sendOnce, send, requestJson }
+}
+
+/** Seconds; null for the date form, which the coordinator does not send. */
+function parseRetryAfter({ headers }: IncomingMessage): number | null {
+  const text = headers['retry-after'] ?? ''
+  return /^\d{1,9}$/.test(text) ? Number(text) : null
+}

@@ -1,0 +1,109 @@
+// Files on this machine: error messages, temporary names for atomic copies, and merging of directories.
+import { randomBytes } from 'node:crypto'
+import type { Stats } from 'node:fs'
+import { lstat, readdir, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { sanitize } from '../output.ts'
+
+/** Returns null if `path` does not exist. Follows symbolic links. */
+export async function statIfExists(path: string): Promise<Stats | null> {
+  return nullIfMissing(stat(path))
+}
+
+async function nullIfMissing(stats: Promise<Stats>): Promise<Stats | null> {
+  try {
+    return await stats
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    throw toLocalFileError(error)
+  }
+}
+
+/**
+ * Turns a file-system error into a CliError; returns other errors unchanged.
+ * @param target the file being written: Node's error has no path when writing to an open file fails
+ */
+export function toLocalFileError(error: unknown, target?: string): unknown {
+  if (error instanceof CliError || !isSystemError(error)) return error
+  const isMissing = error.code === 'ENOENT' || error.code === 'ENOTDIR'
+  const exitCode = isMissing ? EXIT.notFound : EXIT.failed
+  const path = error.path ?? (error.syscall === 'read' ? undefined : target)
+  return new CliError(exitCode, describeFileError(error, path), { cause: error })
+}
+
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && 'syscall' in error
+
+/** `path: reason`, such as `secret: permission denied.` */
+function describeFileError({ code, message }: NodeJS.ErrnoException, path: string | undefined): string {
+  const reason = /^\w+: (.*?)(?:,|$)/.exec(message)?.[1] ?? message
+  // Both sides of a copy have a disk.
+  const where = code === 'ENOSPC' ? ' (this machine)' : ''
+  return `${path === undefined ? '' : `${sanitize(hideTempName(path))}: `}${reason}${where}.`
+}
+
+/** Passes on the bytes of a source; an error while reading it becomes a CliError that names `path`. */
+export async function* withReadErrors(
+  source: AsyncIterable<Buffer>,
+  path: string,
+): AsyncGenerator<Buffer, void, undefined> {
+  try {
+    yield* source
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    throw new CliError(EXIT.failed, describeFileError(error, error.path ?? path), { cause: error })
+  }
+}
+
+const TEMP_NAME = /^\.box-cp-[0-9a-f]{16}$/
+
+export const createTempName = (): string => `.box-cp-${randomBytes(8).toString('hex')}`
+
+/** Replaces the path of a temporary file, which the user did not choose, by its directory. */
+function hideTempName(path: string): string {
+  const segments = path.split('/')
+  const index = segments.findIndex((segment) => TEMP_NAME.test(segment))
+  if (index < 0) return path
+  return index === 0 ? './' : `${segments.slice(0, index).join('/')}/`
+}
+
+/**
+ * Calls `action` with an unused path in `parentDir`, then removes what is at that path. The removal retries, in case a
+ * stream that was aborted still writes there.
+ */
+export async function withTempPath<T>(parentDir: string, action: (path: string) => Promise<T>): Promise<T> {
+  const path = join(parentDir, createTempName())
+  try {
+    return await action(path)
+  } finally {
+    await rm(path, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+/** Throws if a directory and a non-directory have the same name. Call it before mergeDirectory moves anything. */
+export async function checkMergeConflicts(from: string, to: string): Promise<void> {
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    const target = join(to, entry.name)
+    const existing = await nullIfMissing(lstat(target))
+    if (existing === null) continue
+    if (entry.isDirectory() !== existing.isDirectory()) {
+      const [there, here] = entry.isDirectory() ? ['is', 'is not'] : ['is not', 'is']
+      throw new CliError(
+        EXIT.failed,
+        `${sanitize(target)} ${there} a directory on the box, but ${here} one on this machine. Nothing was changed.`,
+      )
+    }
+    if (entry.isDirectory()) await checkMergeConflicts(join(from, entry.name), target)
+  }
+}
+
+/** Moves the entries of `from` into `to`, recursively. Each file atomically replaces an existing one. */
+export async function mergeDirectory(from: string, to: string): Promise<void> {
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)]
+    if (entry.isDirectory() && (await nullIfMissing(lstat(target))) !== null)
+      await mergeDirectory(source, target)
+    else await rename(source, target)
+  }
+}

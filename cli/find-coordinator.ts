@@ -1,0 +1,127 @@
+// Finds the coordinator's URL and an API key: in the environment, else in a data directory on this machine.
+import { readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { CliError, EXIT } from './exit-codes.ts'
+
+export type Environment = Record<string, string | undefined>
+
+export type CoordinatorConfig = {
+  /** {base_url}: with the path prefix, without a trailing slash. */
+  baseUrl: string
+  key: string
+  /** The variable or file that the URL came from, for error messages. */
+  urlSource: string
+  keySource: string
+}
+
+type DataDir = { path: string; url: string | null; key: string | null }
+
+const START_HINT = 'Start one with `npm start`, or set BOXWOOD_URL and BOXWOOD_API_KEY.'
+
+/**
+ * `BOXWOOD_URL` and `BOXWOOD_API_KEY` take precedence. A missing value comes from the data directory: `BOXWOOD_DATA`,
+ * else `.boxwood` in `cwd`, else `.boxwood` in `projectDir`. The key of a data directory is sent to the coordinator of
+ * that directory only.
+ * @throws CliError
+ */
+export function findCoordinator(env: Environment, cwd: string, projectDir: string): CoordinatorConfig {
+  const dataDir = findDataDir(env, cwd, projectDir)
+  const baseUrl = env.BOXWOOD_URL ? parseBaseUrl(env.BOXWOOD_URL) : getBaseUrl(dataDir)
+  const urlSource = env.BOXWOOD_URL ? 'BOXWOOD_URL' : join(dataDir?.path ?? '', 'coordinator.json')
+  if (env.BOXWOOD_API_KEY) {
+    const keySource = 'BOXWOOD_API_KEY'
+    return { baseUrl, urlSource, key: checkKey(env.BOXWOOD_API_KEY, keySource), keySource }
+  }
+  if (dataDir?.key && dataDir.url !== null && isSameOrigin(dataDir.url, baseUrl)) {
+    const keySource = join(dataDir.path, 'owner.key')
+    return { baseUrl, urlSource, key: checkKey(dataDir.key, keySource), keySource }
+  }
+  const where = env.BOXWOOD_URL ? `for ${baseUrl}` : `in ${dataDir?.path}`
+  throw new CliError(
+    EXIT.notSignedIn,
+    `No API key found ${where}. Set BOXWOOD_API_KEY; keys start with dcp_.`,
+  )
+}
+
+function findDataDir(env: Environment, cwd: string, projectDir: string): DataDir | null {
+  const paths = env.BOXWOOD_DATA
+    ? [resolve(cwd, env.BOXWOOD_DATA)]
+    : [join(cwd, '.boxwood'), join(projectDir, '.boxwood')]
+  for (const path of paths) {
+    const url = readUrl(join(path, 'coordinator.json'))
+    // Skip a directory that has a key but no URL: nothing shows that BOXWOOD_URL is the coordinator of that key.
+    if (url !== null) return { path, url, key: env.BOXWOOD_API_KEY ? null : readKey(path) }
+  }
+  return env.BOXWOOD_DATA ? { path: resolve(cwd, env.BOXWOOD_DATA), url: null, key: null } : null
+}
+
+function readUrl(path: string): string | null {
+  const text = readFileIfExists(path)
+  if (text === null) return null
+  try {
+    const { url } = JSON.parse(text) as { url?: unknown }
+    return typeof url === 'string' ? url : null
+  } catch {
+    throw new CliError(EXIT.unreachable, `${path} is not valid JSON. Restart the coordinator to rewrite it.`)
+  }
+}
+
+function readKey(dataDir: string): string | null {
+  return readFileIfExists(join(dataDir, 'owner.key'))?.trim() || null
+}
+
+function readFileIfExists(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : null
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null
+    if (code === 'EACCES') {
+      throw new CliError(
+        EXIT.notSignedIn,
+        `Cannot read ${path}: it belongs to another user. Set BOXWOOD_URL and BOXWOOD_API_KEY instead.`,
+      )
+    }
+    throw error
+  }
+}
+
+/** Adds the path prefix to a bare origin. */
+export function parseBaseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    throw new CliError(
+      EXIT.usage,
+      `BOXWOOD_URL is not a valid URL: ${JSON.stringify(text)}. Example: http://127.0.0.1:7070/api/v1`,
+    )
+  }
+  const path = url.pathname.replace(/\/+$/, '')
+  return `${url.origin}${path === '' ? '/api/v1' : path}`
+}
+
+function getBaseUrl(dataDir: DataDir | null): string {
+  if (dataDir === null)
+    throw new CliError(EXIT.unreachable, `No coordinator found on this machine. ${START_HINT}`)
+  if (dataDir.url === null) {
+    throw new CliError(
+      EXIT.unreachable,
+      `No coordinator has been started with the data directory ${dataDir.path} (BOXWOOD_DATA). ${START_HINT}`,
+    )
+  }
+  return parseBaseUrl(dataDir.url)
+}
+
+/** Only printable ASCII can be sent in a header. */
+function checkKey(key: string, keySource: string): string {
+  const trimmed = key.trim()
+  if (/^[\x21-\x7e]+$/.test(trimmed)) return trimmed
+  throw new CliError(
+    EXIT.notSignedIn,
+    `The API key in ${keySource} has invalid characters. Copy it again; keys start with dcp_.`,
+  )
+}
+
+const isSameOrigin = (a: string, b: string): boolean => new URL(a).origin === new URL(b).origin
+
+/** The project that contains this command. */
+export const PROJECT_DIR = dirname(import.meta.dirname)

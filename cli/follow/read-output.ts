@@ -1,0 +1,70 @@
+// Reads the output of a detached process from an offset on, each byte once.
+import type { Offsets, StreamEvents } from '../../shared/api/processes.ts'
+import type { StreamName } from './events.ts'
+import { type ResumableStreamOptions, readResumableStream } from './resumable-stream.ts'
+import { createStreamPosition } from './stream-position.ts'
+
+export type OutputChunk = { stream: StreamName; bytes: Buffer; offset: number }
+export type ExitEvent = StreamEvents['exit']
+
+type ConnectionOptions = Omit<ResumableStreamOptions, 'getLastEventId' | 'onEvent'>
+
+export type ReadOutputOptions = ConnectionOptions & {
+  from: Offsets
+  /** Where to stop. Default: when the process exits. */
+  until?: Offsets
+  onAttached?(): void
+  /** The next chunk is read after the promise resolves. */
+  onChunk(chunk: OutputChunk): Promise<void>
+  /** `bytes` bytes before the next chunk, or before the end, were discarded. */
+  onMissing(stream: StreamName, bytes: number): void
+}
+
+/** Resolves with the exit event, or null if `until` was reached first. Throws as readResumableStream does. */
+export async function readOutput(options: ReadOutputOptions): Promise<ExitEvent | null> {
+  const { from, until, onAttached, onChunk, onMissing } = options
+  const position = createStreamPosition(from)
+  const isComplete = () => until !== undefined && position.hasReached(until)
+  if (isComplete()) return null
+  let exit: ExitEvent | null = null
+  const reportMissing = (stream: StreamName, bytes: number) => {
+    if (bytes > 0) onMissing(stream, bytes)
+  }
+  await readResumableStream({
+    ...options,
+    getLastEventId: position.getEventId,
+    async onEvent({ name, data }) {
+      if (name === 'attached') onAttached?.()
+      if (name === 'stdout' || name === 'stderr') {
+        const { bytes, offset, missing } = position.advance(name, data)
+        reportMissing(name, missing)
+        if (bytes.length > 0) await onChunk({ stream: name, bytes, offset })
+      }
+      if (name === 'exit') {
+        reportMissing('stdout', position.countMissing('stdout', data.stdoutOffset))
+        reportMissing('stderr', position.countMissing('stderr', data.stderrOffset))
+        exit = data
+      }
+      return exit !== null || isComplete()
+    },
+  })
+  return exit
+}
+
+/** The largest offset of an event id. The coordinator attaches at the end of the log and returns its offset. */
+const MAX_OFFSET = 999_999_999_999_999
+
+/** The current length of both streams in bytes. Throws as readResumableStream does. */
+export async function getOutputSize(options: ConnectionOptions): Promise<Offsets> {
+  let size: Offsets = { stdout: 0, stderr: 0 }
+  await readResumableStream({
+    ...options,
+    getLastEventId: () => `${MAX_OFFSET}:${MAX_OFFSET}`,
+    async onEvent({ name, data }) {
+      if (name !== 'attached') return false
+      size = { stdout: data.stdoutOffset, stderr: data.stderrOffset }
+      return true
+    },
+  })
+  return size
+}

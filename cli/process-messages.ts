@@ -1,0 +1,26 @@
+// Messages about detached processes and command records: how they exited, and that one does not exist.
+import { CliError, EXIT } from './exit-codes.ts'
+import { sanitize } from './output.ts'
+
+export type ExitStatus = { exitCode: number | null; signal: string | null }
+
+/** `exited 0`, `killed TERM`; only `status` when neither code nor signal is known. */
+export function formatExit(status: string, { exitCode, signal }: ExitStatus): string {
+  if (exitCode !== null) return `${status} ${exitCode}`
+  return signal === null ? status : `${status} ${signal}`
+}
+
+/** The same promise; a not_found error gets `message` in place of its own. */
+export function replaceNotFoundMessage<T>(response: Promise<T>, message: string): Promise<T> {
+  return response.catch((error) => {
+    throw error instanceof CliError && error.code === 'not_found'
+      ? new CliError(EXIT.notFound, message, { code: 'not_found' })
+      : error
+  })
+}
+
+export const noSuchProcessMessage = (boxName: string, id: string): string =>
+  `No such process on ${boxName}: '${sanitize(id)}'. Run \`box ps ${boxName}\` to list processes.`
+
+export const noSuchRecordMessage = (boxName: string, id: string): string =>
+  `No such record on ${boxName}: '${sanitize(id)}'. Run \`box history ${boxName}\` to list records.`

@@ -1,0 +1,46 @@
+// Queries of the pruner: find the records that exceed the retention limits, delete them or their output.
+import type { Db } from '../db/open.ts'
+import type { Trx } from '../db/transaction.ts'
+import { deleteOutput } from './output-chunks.ts'
+
+/** Records requested before the instant, oldest first. Leaves out commands that still run, unless deleted. */
+export const listExpiredCommands = (db: Db, requestedBefore: number, limit: number) =>
+  db
+    .selectFrom('commands')
+    .select('id')
+    .where('requested_at', '<', requestedBefore)
+    .where((is) => is.or([is('status', '!=', 'running'), is('deleted_at', 'is not', null)]))
+    .orderBy('requested_at')
+    .limit(limit)
+    .execute()
+
+/** A box's records with their output ranges, newest first. */
+export const listCommandSizes = (db: Db, boxId: string) =>
+  db
+    .selectFrom('commands')
+    .select(['id', 'status', 'stdout_bytes', 'stdout_start', 'stderr_bytes', 'stderr_start', 'output_kept'])
+    .where('box_id', '=', boxId)
+    .where('deleted_at', 'is', null)
+    .orderBy('requested_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute()
+
+export async function deleteCommands(trx: Trx, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await deleteOutput(trx, ids)
+  await trx
+    .deleteFrom('commands')
+    .where('id', 'in', [...ids])
+    .execute()
+}
+
+/** Discards the output of records. The stream lengths stay. */
+export async function discardOutput(trx: Trx, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await deleteOutput(trx, ids)
+  await trx
+    .updateTable('commands')
+    .set((column) => ({ stdout_start: column.ref('stdout_bytes'), stderr_start: column.ref('stderr_bytes') }))
+    .where('id', 'in', [...ids])
+    .execute()
+}

@@ -1,0 +1,59 @@
+// The coordinator's data directory: its files, permissions and atomic writes.
+import { randomBytes } from 'node:crypto'
+import { access, chmod, constants, mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StartError } from './start-error.ts'
+
+/** Absolute paths. */
+export type DataDirectory = {
+  dir: string
+  databaseFile: string
+  /** The owner's API key, mode 0600. */
+  ownerKeyFile: string
+  /** JSON {url, pid} while a coordinator runs: the box command reads it to find a coordinator on this machine. */
+  coordinatorFile: string
+}
+
+/** Creates the directory if needed and removes access for other users. Throws StartError. */
+export async function openDataDirectory(dir: string): Promise<DataDirectory> {
+  try {
+    await mkdir(dir, { recursive: true, mode: 0o700 })
+    // When root runs the coordinator, each box has its own uid and may need to traverse the directory to its home.
+    const executeBits = process.getuid?.() === 0 ? 0o011 : (await stat(dir)).mode & 0o011
+    await chmod(dir, 0o700 | executeBits)
+    await access(dir, constants.R_OK | constants.W_OK | constants.X_OK)
+    const databaseFile = join(dir, 'boxwood.db')
+    // SQLite creates its WAL and shared-memory files with the mode of this file.
+    await (await open(databaseFile, 'a', 0o600)).close()
+    return {
+      dir,
+      databaseFile,
+      ownerKeyFile: join(dir, 'owner.key'),
+      coordinatorFile: join(dir, 'coordinator.json'),
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new StartError(
+      `The data directory ${dir} cannot be used (${code ?? message}). Make it writable, or set another one in BOXWOOD_DATA.`,
+      { cause: error },
+    )
+  }
+}
+
+/** Replaces the file atomically and durably, with mode 0600. */
+export async function writePrivateFile(file: string, text: string): Promise<void> {
+  const tempFile = `${file}.${randomBytes(6).toString('hex')}.tmp`
+  try {
+    const handle = await open(tempFile, 'wx', 0o600)
+    try {
+      await handle.writeFile(text)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(tempFile, file)
+  } catch (error) {
+    await rm(tempFile, { force: true })
+    throw error
+  }
+}

@@ -1,0 +1,45 @@
+// Renders stream frames as server-sent events (spec §4.14). Pure.
+import {
+  formatEventId,
+  type Offsets,
+  type StreamEncoding,
+  type StreamEvents,
+} from '../../shared/api/processes.ts'
+import { isOutput, type StreamFrame } from '../../shared/stream-frames.ts'
+
+/** @param position the reader's position after the event */
+export const renderEvent = <N extends keyof StreamEvents>(
+  name: N,
+  position: Offsets,
+  data: StreamEvents[N],
+): string => `event: ${name}\nid: ${formatEventId(position)}\ndata: ${JSON.stringify(data)}\n\n`
+
+export function renderFrame(frame: StreamFrame, encoding: StreamEncoding): string {
+  const position = positionOf(frame)
+  if (isOutput(frame)) {
+    const nextOffset = position[frame.event]
+    const offset = nextOffset - frame.bytes.length
+    return renderEvent(frame.event, position, { data: frame.bytes.toString(encoding), offset, nextOffset })
+  }
+  const { event, stdoutOffset, stderrOffset } = frame
+  switch (event) {
+    case 'attached':
+      return renderEvent(event, position, { processId: frame.processId, stdoutOffset, stderrOffset })
+    case 'heartbeat':
+      return renderEvent(event, position, {})
+    case 'reconnect':
+      return renderEvent(event, position, { stdoutOffset, stderrOffset })
+    case 'exit': {
+      const { status, exitCode, signal } = frame
+      return renderEvent(event, position, { status, exitCode, signal, stdoutOffset, stderrOffset })
+    }
+    case 'error':
+      return renderEvent(event, position, { code: frame.code, message: frame.message })
+  }
+}
+
+/** Where a reader stands after the frame. */
+export const positionOf = ({ stdoutOffset, stderrOffset }: StreamFrame): Offsets => ({
+  stdout: stdoutOffset,
+  stderr: stderrOffset,
+})

@@ -1,0 +1,52 @@
+// Text for people: how local boxes are isolated, what is not isolated, and how to get stronger isolation.
+import { existsSync, readFileSync } from 'node:fs'
+import type { Controller } from './cgroups.ts'
+import type { Level, LevelChoice } from './levels/choose-level.ts'
+
+const ISOLATED = {
+  bubblewrap: 'each box has its own file-system view, processes and hostname',
+  namespaces: 'each box has its own file-system view, processes and hostname',
+  process: 'each box has its own home directory',
+} as const satisfies Record<Level, string>
+
+const LIMIT_NAMES = { cpu: 'CPU', memory: 'memory', pids: 'number of processes' } as const
+
+/** For the startup banner. */
+export function describeIsolation(choice: LevelChoice, limits: Controller[], isRoot: boolean): string {
+  if (choice.level === null) return `Local boxes cannot be created. ${describeFailure(choice)}`
+  const ownUser = isRoot ? ', and its own user id' : ''
+  const warning =
+    choice.level === 'process' && !isRoot
+      ? ' and nothing else: it can read and change everything that you can on this machine'
+      : ''
+  const limited =
+    limits.length === 0
+      ? 'Tier limits are not enforced: cgroups are not available.'
+      : `Limits enforced by cgroup: ${limits.map((name) => LIMIT_NAMES[name]).join(', ')}.`
+  const summary = `Local boxes use isolation level ${choice.level}: ${ISOLATED[choice.level]}${ownUser}${warning}. ${limited} Boxes share the network of this machine, including localhost.`
+  const advice = adviseStrongerLevel(choice)
+  return advice === null ? summary : `${summary}\n${advice}`
+}
+
+/** Why no level works. */
+export const describeFailure = (choice: LevelChoice): string =>
+  choice.unavailable.length === 1
+    ? `Isolation level ${listReasons(choice)}`
+    : `No isolation level works on this machine: ${listReasons(choice)}`
+
+const listReasons = (choice: LevelChoice): string =>
+  choice.unavailable.map(({ level, reason }) => `${level} is not available: ${reason}`).join('; ')
+
+function adviseStrongerLevel(choice: LevelChoice): string | null {
+  const [strongest] = choice.unavailable
+  if (strongest === undefined) return null
+  if (strongest.reason === 'bwrap is not installed') {
+    return 'For stronger isolation, install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap) and restart.'
+  }
+  const restriction = '/proc/sys/kernel/apparmor_restrict_unprivileged_userns'
+  if (existsSync(restriction) && readFileSync(restriction, 'utf8').trim() === '1') {
+    const sysctlName = restriction.slice('/proc/sys/'.length).replaceAll('/', '.')
+    return `For stronger isolation, allow unprivileged user namespaces (sysctl -w ${sysctlName}=0) and restart: ${listReasons(choice)}.`
+  }
+  return `Stronger isolation is not available on this machine: ${listReasons(choice)}.`
+}

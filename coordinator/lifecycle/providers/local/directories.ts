@@ -1,0 +1,88 @@
+// A box's directories on the host: created for the box's user, removed whatever file modes the box has set.
+import { execFile } from 'node:child_process'
+import { randomBytes, randomInt } from 'node:crypto'
+import { chmod, chown, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { type BoxPaths, FIRST_BOX_UID, LAST_BOX_UID } from './machine-file.ts'
+import { listPids, readUid } from './proc.ts'
+
+const execFileAsync = promisify(execFile)
+
+/** Entries of the boxes directory with this prefix are not boxes: probes, and boxes that are being removed. */
+export const HIDDEN_PREFIX = '.'
+
+/** A random uid of the box range that neither a box of this coordinator nor a running process has. */
+export function chooseUid(usedUids: ReadonlySet<number>): number {
+  const runningUids = new Set(listPids().map(readUid))
+  for (;;) {
+    const uid = randomInt(FIRST_BOX_UID, LAST_BOX_UID)
+    if (!usedUids.has(uid) && !runningUids.has(uid)) return uid
+  }
+}
+
+/**
+ * Creates the missing directories of the box and changes their owner to the box's user.
+ * @param isTraversed the box user accesses the directories by their host paths (a plain process) instead of by mounts.
+ */
+export async function createBoxDirectories(
+  paths: BoxPaths,
+  uid: number | null,
+  isTraversed: boolean,
+): Promise<void> {
+  for (const dir of [paths.dir, paths.root, paths.etc]) await mkdir(dir, { recursive: true })
+  const ownedByBox: [string, number][] = [
+    [paths.home, 0o700],
+    [paths.state, 0o700],
+    [paths.tmp, 0o1777],
+    [paths.varTmp, 0o1777],
+  ]
+  for (const [dir, mode] of ownedByBox) {
+    const created = await mkdir(dir, { recursive: true, mode })
+    if (created !== undefined) await chmod(dir, mode)
+    const owner = (await lstat(dir)).uid
+    if (uid === null || owner === uid) continue
+    if (created !== undefined) await chown(dir, uid, uid)
+    // Created by a coordinator that ran as another user. -h and -P: change symlinks themselves, not their targets.
+    else await execFileAsync('chown', ['-hRP', `${uid}:${uid}`, dir])
+  }
+  await chmod(paths.dir, isTraversed && uid !== null ? 0o711 : 0o700)
+  await chmod(paths.etc, 0o755)
+}
+
+/** Renames the directory to a hidden name, then removes it: `removeLeftovers` finishes an interrupted removal. */
+export async function removeBoxDirectory(dir: string): Promise<void> {
+  const hidden = `${HIDDEN_PREFIX}removed-${basename(dir)}-${randomBytes(4).toString('hex')}`
+  const hiddenDir = join(dirname(dir), hidden)
+  try {
+    await rename(dir, hiddenDir)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw error
+  }
+  await removeTree(hiddenDir)
+}
+
+/** Removes probes and partly removed boxes of earlier coordinators. */
+export async function removeLeftovers(boxesDir: string): Promise<void> {
+  for (const name of await readdir(boxesDir)) {
+    if (name.startsWith(HIDDEN_PREFIX)) await removeTree(join(boxesDir, name))
+  }
+}
+
+export async function removeTree(dir: string): Promise<void> {
+  try {
+    await makeTreeWritable(dir)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+  await rm(dir, { recursive: true, force: true, maxRetries: 3 })
+}
+
+/** An unprivileged user cannot remove the entries of a directory that the box made unreadable or read-only. */
+async function makeTreeWritable(dir: string): Promise<void> {
+  await chmod(dir, 0o700)
+  for (const entry of await readdir(dir, { withFileTypes: true })) {
+    if (entry.isDirectory()) await makeTreeWritable(join(dir, entry.name))
+  }
+}

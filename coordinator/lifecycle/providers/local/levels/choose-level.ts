@@ -1,0 +1,141 @@
+// Finds the isolation levels that work on this machine by running a probe box at each level, strongest first.
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Isolation } from '../../../../../shared/api/boxes.ts'
+import { chooseUid, createBoxDirectories, HIDDEN_PREFIX, removeTree } from '../directories.ts'
+import { SYSTEM_PATH } from '../environment.ts'
+import { buildMountList, MAPPED_UID, VIEW_PATHS, writeEtcFiles } from '../filesystem-view.ts'
+import { boxPathsIn } from '../machine-file.ts'
+import { buildBubblewrapCommand } from './bubblewrap.ts'
+import type { LevelInput } from './level-input.ts'
+import { buildNamespacesCommand } from './namespaces.ts'
+import { buildProcessCommand } from './process.ts'
+
+export type Level = Isolation['level']
+export type LevelChoice = {
+  /** null when no candidate works. */
+  level: Level | null
+  /** The stronger candidates, which do not work, and why. */
+  unavailable: { level: Level; reason: string }[]
+}
+
+const PROBE_TIMEOUT_MS = 5_000
+const PROBE_HOSTNAME = 'boxwood-probe'
+
+/** Builds the command line of a box. */
+export const levelCommands = {
+  bubblewrap: buildBubblewrapCommand,
+  namespaces: buildNamespacesCommand,
+  process: buildProcessCommand,
+} as const satisfies Record<Level, (input: LevelInput) => string[]>
+
+/**
+ * Shell checks of the properties that a box relies on. A failed check prints the reason.
+ * Arguments: $1 node, $2 init, $3 home, $4 a directory that must be hidden, $5 the box's own uid or ''.
+ */
+const CHECK_USER = `fail() { echo "$*" >&2; exit 1; }
+[ "$(id -u)" != 0 ] || [ -z "$5" ] || fail 'the box would run as uid 0'
+[ -r "$2" ] || fail "the box user cannot read $2"
+echo >"$3/probe" || fail 'the home directory is not writable'
+"$1" --version >/dev/null || fail "$1 does not run"`
+const CHECK_VIEW = `[ $$ = 1 ] || fail 'the box does not have its own process ids'
+[ "$(cat /proc/sys/kernel/hostname)" = ${PROBE_HOSTNAME} ] || fail 'the box does not have its own hostname'
+[ "$(id -u)" != 0 ] || fail 'the box would run as uid 0'
+[ ! -e "$4" ] || fail 'the data directory is visible'
+[ ! -w /proc/sys/kernel/printk ] || fail '/proc/sys is writable'
+echo >/dev/shm/probe && echo >/tmp/probe && : </dev/ptmx || fail '/dev or /tmp does not work'`
+
+export type ProbeInput = {
+  boxesDir: string
+  dataDir: string
+  projectRoot: string
+  runtimeDir: string
+  nodePath: string
+}
+
+/** Probes the candidates in order up to the first that works. A probe takes about 50 ms and at most 5 s. */
+export async function chooseLevel(candidates: readonly Level[], input: ProbeInput): Promise<LevelChoice> {
+  const unavailable: LevelChoice['unavailable'] = []
+  for (const level of candidates) {
+    const reason = await probeLevel(level, input)
+    if (reason === null) return { level, unavailable }
+    unavailable.push({ level, reason })
+  }
+  return { level: null, unavailable }
+}
+
+/** Returns null when a box at this level works, else why not. */
+async function probeLevel(level: Level, input: ProbeInput): Promise<string | null> {
+  const dirName = `${HIDDEN_PREFIX}probe-${randomBytes(6).toString('hex')}`
+  const paths = boxPathsIn(join(input.boxesDir, dirName))
+  const uid = process.getuid?.() === 0 ? chooseUid(new Set()) : null
+  const isNamespaced = level !== 'process'
+  try {
+    await createBoxDirectories(paths, uid, !isNamespaced)
+    await writeEtcFiles(paths, PROBE_HOSTNAME, uid ?? MAPPED_UID)
+    const node = isNamespaced ? VIEW_PATHS.node : input.nodePath
+    const init = isNamespaced ? VIEW_PATHS.init : join(input.projectRoot, 'agent/init/init.sh')
+    const home = isNamespaced ? VIEW_PATHS.home : paths.home
+    const check = isNamespaced ? `${CHECK_USER}\n${CHECK_VIEW}` : CHECK_USER
+    const command = levelCommands[level]({
+      uid,
+      hostname: PROBE_HOSTNAME,
+      mounts: isNamespaced ? buildMountList({ ...input, paths }) : [],
+      rootDir: paths.root,
+      command: ['-c', check, 'sh', node, init, home, paths.dir, `${uid ?? ''}`],
+    })
+    const failure = await runProbe(command)
+    if (failure === null || isNamespaced || uid === null) return failure
+    return (await explainBlockedDirectory([paths.home, node, init])) ?? failure
+  } catch (error) {
+    return (error as Error).message
+  } finally {
+    await removeTree(paths.dir)
+  }
+}
+
+/** Finds the first ancestor directory of the targets that an unprivileged uid cannot enter, and says how to fix it. */
+async function explainBlockedDirectory(targets: string[]): Promise<string | null> {
+  for (const target of targets) {
+    const ancestors: string[] = []
+    for (let dir = dirname(target); dir !== '/'; dir = dirname(dir)) ancestors.unshift(dir)
+    for (const dir of ancestors) {
+      if (((await stat(dir)).mode & 0o001) === 0) {
+        return `box users cannot enter ${dir}. Run "chmod o+x ${dir}", or move the data and the project to a directory that every user can enter`
+      }
+    }
+  }
+  return null
+}
+
+async function runProbe([program = '', ...args]: string[]): Promise<string | null> {
+  const child = spawn(program, args, {
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { PATH: SYSTEM_PATH },
+    cwd: '/',
+  })
+  let output = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+  })
+  const timer = setTimeout(() => {
+    output += `\ntimed out after ${PROBE_TIMEOUT_MS / 1000} s`
+    // The namespaces' init is in this process group too, so the signal terminates everything in them.
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+  }, PROBE_TIMEOUT_MS)
+  try {
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.on('error', reject).on('close', resolve)
+    })
+    if (code === 0) return null
+    return output.trim().split('\n').at(-1) || `${program} exited with ${code}`
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    return code === 'ENOENT' ? `${program} is not installed` : message
+  } finally {
+    clearTimeout(timer)
+  }
+}

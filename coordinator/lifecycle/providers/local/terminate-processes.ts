@@ -1,0 +1,93 @@
+// Terminates every process of a box: SIGTERM, a grace period, then SIGKILL until none is left.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { listCgroupPids } from './cgroups.ts'
+import { findLauncher } from './launch.ts'
+import type { BoxPaths, Machine } from './machine-file.ts'
+import {
+  hasEnvironmentEntry,
+  isAlive,
+  listPids,
+  type ProcessIdentity,
+  readArgv,
+  readIdentity,
+  readStat,
+  readUid,
+  sendSignal,
+} from './proc.ts'
+
+const POLL_MS = 25
+/** After SIGKILL only the kernel can delay a process's exit. */
+const KILL_TIMEOUT_MS = 10_000
+
+/** An entry in the environment of every process of the box (see createBoxEnvironment). */
+const environmentMarker = (boxId: string): string => `BOXWOOD_BOX=${boxId}`
+
+/** Throws when processes survive SIGKILL (in uninterruptible sleep). */
+export async function terminateProcesses(paths: BoxPaths, machine: Machine, graceMs: number): Promise<void> {
+  const listRemaining = () => listProcesses(paths, machine)
+  if (listRemaining().length === 0) return
+  sendTerm(machine, listRemaining())
+  const graceDeadline = performance.now() + graceMs
+  while (performance.now() < graceDeadline) {
+    if (listRemaining().length === 0) return
+    await sleep(POLL_MS)
+  }
+  const killDeadline = performance.now() + KILL_TIMEOUT_MS
+  for (let remaining = listRemaining(); remaining.length > 0; remaining = listRemaining()) {
+    if (performance.now() > killDeadline) {
+      const pids = remaining.map(({ pid }) => pid).join(', ')
+      throw new Error(`Processes of the box survived SIGKILL: ${pids}.`)
+    }
+    // When the init of a PID namespace exits, the kernel kills all of its processes, including ones not listed here.
+    for (const process of remaining) sendSignal(process, 'SIGKILL')
+    await sleep(POLL_MS)
+  }
+}
+
+function sendTerm(machine: Machine, processes: ProcessIdentity[]): void {
+  const { init } = machine
+  const initAlive = init !== null && isAlive(init)
+  if (initAlive) sendSignal(init, 'SIGTERM')
+  // An init that is pid 1 forwards SIGTERM to every process of its namespace.
+  if (initAlive && machine.level !== 'process') return
+  for (const process of processes) {
+    const isAgent = initAlive && readStat(process.pid)?.ppid === init.pid && !isInitSleep(process.pid)
+    // An init that is a plain process forwards SIGTERM to the agent, which may treat a second one as "exit now".
+    if (process.pid !== init?.pid && !isAgent) sendSignal(process, 'SIGTERM')
+  }
+}
+
+/** Between restarts of the agent the init runs `sleep`. */
+const isInitSleep = (pid: number): boolean => readArgv(pid)[0] === 'sleep'
+
+/**
+ * Finds the box's processes by several criteria: the init and its launcher; membership in the box's cgroups; the
+ * box's uid, or the environment marker where boxes have no uid of their own; and at level process, descent from any
+ * of these.
+ */
+function listProcesses(paths: BoxPaths, machine: Machine): ProcessIdentity[] {
+  const pids = new Set(listCgroupPids(machine.cgroups))
+  for (const root of [machine.init, findLauncher(paths)]) {
+    if (root !== null && isAlive(root)) pids.add(root.pid)
+  }
+  const parents = new Map<number, number>()
+  for (const pid of listPids()) {
+    const stat = readStat(pid)
+    if (stat === null) continue
+    parents.set(pid, stat.ppid)
+    const { uid, boxId } = machine
+    const belongsToBox =
+      uid === null ? hasEnvironmentEntry(pid, environmentMarker(boxId)) : readUid(pid) === uid
+    if (belongsToBox) pids.add(pid)
+  }
+  if (machine.level === 'process') addDescendants(pids, parents)
+  pids.delete(process.pid)
+  return [...pids].map(readIdentity).filter((identity) => identity !== null)
+}
+
+function addDescendants(pids: Set<number>, parents: Map<number, number>): void {
+  for (let previousSize = -1; previousSize !== pids.size; ) {
+    previousSize = pids.size
+    for (const [pid, parent] of parents) if (pids.has(parent)) pids.add(pid)
+  }
+}

@@ -1,0 +1,88 @@
+// Tracks dial-back connections: the coordinator issues a one-time id, and the agent opens a connection that presents it.
+import { randomBytes } from 'node:crypto'
+import type { Duplex } from 'node:stream'
+import { ApiError } from '../../shared/errors.ts'
+import type { PendingDialBack } from './types.ts'
+
+export type DialBacks<T> = {
+  expect(boxId: string): PendingDialBack<T>
+  /**
+   * Consumes an id that an agent presents. Returns a function that delivers the connection; that returns false when the id
+   * was released meanwhile.
+   * @throws ApiError not_found for an unknown id. Also for another box's id, which stays valid for that box.
+   */
+  claim(boxId: string, id: string, socket: Duplex): (connection: T) => boolean
+  /** Closes the open connections of a box. */
+  disconnect(boxId: string): void
+  /** Rejects everything that is pending. */
+  close(): void
+}
+
+type Entry<T> = { boxId: string; resolve(connection: T): boolean; reject(error: Error): void }
+
+/** @param dialMs how long an agent may take to connect, in milliseconds */
+export function createDialBacks<T>(dialMs: number): DialBacks<T> {
+  const pending = new Map<string, Entry<T>>()
+  const openSockets = new Map<string, Set<Duplex>>()
+
+  function track(boxId: string, socket: Duplex): void {
+    const sockets = openSockets.get(boxId) ?? new Set()
+    openSockets.set(boxId, sockets.add(socket))
+    socket.once('close', () => {
+      sockets.delete(socket)
+      if (sockets.size === 0 && openSockets.get(boxId) === sockets) openSockets.delete(boxId)
+    })
+  }
+
+  return {
+    expect(boxId) {
+      const id = randomBytes(16).toString('hex')
+      const { promise, resolve, reject } = Promise.withResolvers<T>()
+      // The caller may release the id without awaiting the connection.
+      promise.catch(() => undefined)
+      const timer = setTimeout(
+        () => entry.reject(new ApiError('box_unreachable', 'The agent did not open the connection in time.')),
+        dialMs,
+      )
+      let settled = false
+      const settle = () => {
+        settled = true
+        clearTimeout(timer)
+        pending.delete(id)
+      }
+      const entry: Entry<T> = {
+        boxId,
+        resolve(connection) {
+          if (settled) return false
+          settle()
+          resolve(connection)
+          return true
+        },
+        reject(error) {
+          settle()
+          reject(error)
+        },
+      }
+      pending.set(id, entry)
+      return {
+        id,
+        connection: promise,
+        release: () => entry.reject(new ApiError('box_unreachable', 'The connection is no longer expected.')),
+      }
+    },
+    claim(boxId, id, socket) {
+      const entry = pending.get(id)
+      if (entry === undefined || entry.boxId !== boxId)
+        throw new ApiError('not_found', 'No connection with this id is expected.')
+      pending.delete(id)
+      track(boxId, socket)
+      return entry.resolve
+    },
+    disconnect(boxId) {
+      for (const socket of [...(openSockets.get(boxId) ?? [])]) socket.destroy()
+    },
+    close() {
+      for (const entry of [...pending.values()]) entry.reject(new ApiError('box_unreachable'))
+    },
+  }
+}

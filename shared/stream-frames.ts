@@ -1,0 +1,82 @@
+// Frames of a dial-back stream connection: the agent sends each as one binary WebSocket message.
+//
+// A frame is a JSON header, a newline (JSON text contains none), and for output the raw bytes. Agents are untrusted:
+// decodeFrame checks every frame.
+import { z } from 'zod'
+import { MAX_STREAM_OFFSET, STREAM_CHUNK_BYTES } from './api/processes.ts'
+
+/** Bounds the header together with the message of an `error` frame. */
+const MAX_HEADER_BYTES = 8 * 1024
+/** The largest WebSocket message that the coordinator accepts on a stream connection. */
+export const MAX_FRAME_BYTES = MAX_HEADER_BYTES + STREAM_CHUNK_BYTES
+
+const NEWLINE = 0x0a
+
+const offset = z.int().min(0).max(MAX_STREAM_OFFSET)
+/** Where the reader stands after the frame. */
+const position = { stdoutOffset: offset, stderrOffset: offset }
+
+const header = z.discriminatedUnion('event', [
+  z.object({ event: z.literal('attached'), ...position, processId: z.string() }),
+  z.object({ event: z.literal('stdout'), ...position }),
+  z.object({ event: z.literal('stderr'), ...position }),
+  z.object({ event: z.literal('heartbeat'), ...position }),
+  z.object({ event: z.literal('reconnect'), ...position }),
+  z.object({
+    event: z.literal('exit'),
+    ...position,
+    status: z.enum(['exited', 'killed', 'lost']),
+    exitCode: z.int().min(0).max(255).nullable(),
+    signal: z.string().max(32).nullable(),
+  }),
+  z.object({ event: z.literal('error'), ...position, code: z.string(), message: z.string() }),
+])
+type Header = z.infer<typeof header>
+
+export type OutputFrame = Extract<Header, { event: 'stdout' | 'stderr' }> & {
+  /** The output before the position, at most STREAM_CHUNK_BYTES. */
+  bytes: Buffer
+}
+export type ControlFrame = Exclude<Header, { event: 'stdout' | 'stderr' }>
+export type StreamFrame = OutputFrame | ControlFrame
+
+export const isOutput = (frame: StreamFrame): frame is OutputFrame =>
+  frame.event === 'stdout' || frame.event === 'stderr'
+
+export class InvalidFrameError extends Error {
+  override name = 'InvalidFrameError'
+}
+
+export function encodeFrame(frame: StreamFrame): Buffer {
+  if (!isOutput(frame)) return Buffer.from(`${JSON.stringify(frame)}\n`)
+  const { bytes, ...fields } = frame
+  return Buffer.concat([Buffer.from(`${JSON.stringify(fields)}\n`), bytes])
+}
+
+/** The frame's `bytes` share memory with the message. @throws InvalidFrameError */
+export function decodeFrame(message: Buffer): StreamFrame {
+  const headerEnd = message.subarray(0, MAX_HEADER_BYTES).indexOf(NEWLINE)
+  if (headerEnd === -1) throw new InvalidFrameError('a frame without a header')
+  const fields = parseHeader(message.toString('utf8', 0, headerEnd))
+  const bytes = message.subarray(headerEnd + 1)
+  if (fields.event !== 'stdout' && fields.event !== 'stderr') {
+    if (bytes.length > 0) throw new InvalidFrameError(`a ${fields.event} frame with output`)
+    return fields
+  }
+  const nextOffset = fields.event === 'stdout' ? fields.stdoutOffset : fields.stderrOffset
+  if (bytes.length === 0 || bytes.length > Math.min(STREAM_CHUNK_BYTES, nextOffset))
+    throw new InvalidFrameError(`a ${fields.event} frame with ${bytes.length} bytes of output`)
+  return { ...fields, bytes }
+}
+
+function parseHeader(text: string): Header {
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    throw new InvalidFrameError('a frame header that is not JSON')
+  }
+  const parsed = header.safeParse(json)
+  if (!parsed.success) throw new InvalidFrameError('a frame header of the wrong form')
+  return parsed.data
+}

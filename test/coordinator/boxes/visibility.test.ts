@@ -1,0 +1,83 @@
+// Which boxes an actor can list, and find by id or name.
+import t from 'tap'
+import { newUuid } from '../../../shared/ids.ts'
+import { onEachDatabase } from '../../support/db.ts'
+import { addUser, createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
+
+onEachDatabase(t, async (t, newDb) => {
+  t.test(
+    'lists boxes newest first, and without terminated ones when only live boxes are requested',
+    async (t) => {
+      const db = await newDb(t)
+      const clock = createTestClock()
+      const owner = await createOwner(db, clock)
+      const boxes = createTestBoxService(db, { clock })
+      const created = []
+      for (const name of ['fig', 'kiwi', 'plum']) {
+        created.push(await boxes.create(owner, { name }))
+        clock.advance(1)
+      }
+      const [fig] = created
+      await db.updateTable('boxes').set({ terminated_at: 1 }).where('hostname', '=', 'kiwi').execute()
+      t.same(
+        (await boxes.list(owner)).map((box) => box.hostname),
+        ['plum', 'kiwi', 'fig'],
+      )
+      t.same(
+        (await boxes.list(owner, { live: true })).map((box) => box.hostname),
+        ['plum', 'fig'],
+      )
+      t.equal((await boxes.resolve(owner, 'fig')).id, fig?.id)
+      await t.rejects(
+        boxes.resolve(owner, 'kiwi'),
+        { code: 'not_found' },
+        'a terminated box does not resolve by name',
+      )
+      await t.resolves(boxes.create(owner, { name: 'kiwi' }))
+    },
+  )
+
+  t.test('throws not_found for unknown and malformed ids, and for boxes the actor may not see', async (t) => {
+    const db = await newDb(t)
+    const owner = await createOwner(db)
+    const boxes = createTestBoxService(db)
+    const [box, other] = [
+      await boxes.create(owner, { name: 'fig' }),
+      await boxes.create(owner, { name: 'kiwi' }),
+    ]
+    const limited = await addUser(db, owner, { role: 'member', boxIds: [box.id] })
+    const contractor = await addUser(db, owner, { role: 'contractor' })
+    const otherWorkspace = { ...owner, workspaceId: 'ws_other' }
+
+    t.same(
+      (await boxes.list(limited)).map((box) => box.hostname),
+      ['fig'],
+    )
+    t.same(await boxes.list(contractor), [])
+    t.same(await boxes.list(otherWorkspace), [])
+    await t.resolves(boxes.get(limited, box.id))
+    for (const [actor, id] of [
+      [owner, newUuid()],
+      [owner, 'fig'],
+      [owner, "'; drop table boxes; --"],
+      [owner, box.id.toUpperCase()],
+      [limited, other.id],
+      [contractor, box.id],
+      [otherWorkspace, box.id],
+    ] as const) {
+      for (const call of [boxes.get, boxes.wake, boxes.suspend, boxes.remove]) {
+        await t.rejects(async () => call(actor, id), { code: 'not_found' }, `${actor.role}: ${id}`)
+      }
+    }
+    for (const [actor, name] of [
+      [limited, 'kiwi'],
+      [contractor, 'fig'],
+      [otherWorkspace, 'fig'],
+      [owner, ''],
+      [otherWorkspace, box.id],
+    ] as const) {
+      await t.rejects(boxes.resolve(actor, name), { code: 'not_found' }, name)
+    }
+    t.match(await boxes.list(owner), [{ desiredState: 'running' }, { desiredState: 'running' }])
+  })
+})

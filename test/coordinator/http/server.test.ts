@@ -1,0 +1,93 @@
+// Compression, health routes, draining, malformed requests and WebSocket upgrades.
+import { connect } from 'node:net'
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { z } from 'zod'
+import { route } from '../../../coordinator/http/route.ts'
+import { startTestServer } from './test-server.ts'
+
+const createSizedRoute = (size: number, type?: string) =>
+  route({
+    method: 'GET',
+    path: `/sized/${size}${type ? '/typed' : ''}`,
+    summary: 'Get a body of a fixed size',
+    responses: { 200: type ? null : z.string() },
+    async handle({ reply }) {
+      const text = `"${'a'.repeat(size - 2)}"`
+      return reply.type(type ?? 'application/json; charset=utf-8').send(text)
+    },
+  })
+const control = [
+  createSizedRoute(1024),
+  createSizedRoute(1025),
+  createSizedRoute(2_000_000),
+  createSizedRoute(5000, 'application/octet-stream'),
+]
+
+/** Sends raw bytes on a new connection and returns everything that is received. */
+function sendRaw(url: string, bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let received = ''
+    const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes))
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      received += text
+    })
+    socket.on('close', () => resolve(received)).on('error', reject)
+  })
+}
+
+t.test('compresses responses over 1 KiB when the client accepts gzip', async (t) => {
+  const { url } = await startTestServer(t, { control })
+  const get = async (path: string, encoding: string) => {
+    const response = await sendRaw(
+      url,
+      `GET /api/v1${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer dcp_owner\r\nconnection: close\r\naccept-encoding: ${encoding}\r\n\r\n`,
+    )
+    return {
+      head: response.slice(0, response.indexOf('\r\n\r\n')),
+      body: response.slice(response.indexOf('\r\n\r\n') + 4),
+    }
+  }
+  t.notMatch((await get('/sized/1024', 'gzip')).head, 'content-encoding')
+  const compressed = await get('/sized/1025', 'br, gzip, deflate')
+  t.match(compressed.head, 'content-encoding: gzip')
+  t.equal(gunzipSync(Buffer.from(compressed.body, 'latin1')).length, 1025)
+  t.match((await get('/sized/2000000', 'gzip')).head, 'content-encoding: gzip')
+  t.notMatch((await get('/sized/1025', 'identity')).head, 'content-encoding')
+  t.notMatch((await get('/sized/1025', 'br')).head, 'content-encoding')
+  t.notMatch((await get('/sized/5000/typed', 'gzip')).head, 'content-encoding')
+})
+
+t.test('serves health without a key, and rejects other requests while draining', async (t) => {
+  const { send, http } = await startTestServer(t, { control })
+  t.same((await send('GET', '/healthz', { key: null })).json, { ok: true })
+  t.equal((await send('HEAD', '/readyz', { key: null })).status, 200)
+  http.rejectNewRequests()
+  t.equal((await send('GET', '/healthz', { key: null })).status, 200)
+  const rejected = await send('GET', '/api/v1/sized/1024')
+  t.equal(rejected.status, 503)
+  t.equal(rejected.json.error, 'control_plane_unavailable')
+  t.equal(rejected.headers.get('connection'), 'close')
+  t.equal((await send('GET', '/v1/box/a/exec')).json.error.code, 'control_plane_unavailable')
+})
+
+t.test('responds to malformed HTTP requests and keeps serving', async (t) => {
+  const { url, send } = await startTestServer(t, { control })
+  t.match(await sendRaw(url, 'hello\r\n\r\n'), /^HTTP\/1\.1 400 [\s\S]*"error":"bad_request"/)
+  const long = `GET / HTTP/1.1\r\nhost: a\r\nx: ${'a'.repeat(40_000)}\r\n\r\n`
+  t.match(await sendRaw(url, long), /^HTTP\/1\.1 431 /)
+  t.equal((await send('GET', '/healthz')).status, 200, 'the server still responds')
+})
+
+t.test('upgrades only the paths of agent connections', async (t) => {
+  const { url, send } = await startTestServer(t, { control })
+  const upgrade = (path: string) =>
+    sendRaw(
+      url,
+      `GET ${path} HTTP/1.1\r\nhost: a\r\nconnection: upgrade, close\r\nupgrade: websocket\r\nauthorization: Bearer dcp_owner\r\n\r\n`,
+    )
+  t.match(await upgrade('/agent/tunnel'), /^HTTP\/1\.1 418 /)
+  t.match(await upgrade('/api/v1/sized/1024'), /^HTTP\/1\.1 200 /)
+  t.equal((await send('GET', '/agent/transfers/abc', { key: null })).status, 418)
+  t.equal((await send('GET', '/agent/other', { key: null })).status, 404)
+})

@@ -1,0 +1,93 @@
+// Starts an HTTP server with the given routes, for tests of the rules that hold for every route.
+import { join } from 'node:path'
+import { pino } from 'pino'
+import type { Test } from 'tap'
+import { hashSecret, type KeyLookupResult } from '../../../coordinator/account/keys.ts'
+import { openDatabase } from '../../../coordinator/db/open.ts'
+import type { Actor } from '../../../coordinator/http/actor.ts'
+import { listen } from '../../../coordinator/http/listen.ts'
+import type { Route } from '../../../coordinator/http/route.ts'
+import { createHttpServer } from '../../../coordinator/http/server.ts'
+import type { Clock } from '../../../shared/clock.ts'
+import { createTempDir } from '../../support/temp-dir.ts'
+
+export const actor: Actor = {
+  keyId: 'key_1',
+  keyKind: 'api',
+  keyExpiresAt: null,
+  boxIds: null,
+  access: null,
+  workspaceId: 'ws_1',
+  userId: 'usr_1',
+  role: 'owner',
+}
+
+export type TestServerOptions = {
+  control?: Route[]
+  edge?: Route[]
+  /** Key → lookup result. The key dcp_owner always exists. */
+  keys?: Record<string, KeyLookupResult>
+  clock?: Clock
+}
+
+/** Listens on a free port and closes after the test. `send` uses the key dcp_owner by default. */
+export async function startTestServer(t: Test, options: TestServerOptions = {}) {
+  const { control = [], edge = [], keys = {}, clock = { now: () => Date.now() } } = options
+  const dir = createTempDir(t, 'http')
+  const db = await openDatabase({ kind: 'sqlite', file: join(dir, 'test.db') })
+  for (const id of ['ws_1', 'ws_2'])
+    await db
+      .insertInto('workspaces')
+      .values({ id, name: id, zero_data_retention: 0, created_at: 0 })
+      .execute()
+  const keyLookup = new Map<string, KeyLookupResult>(
+    Object.entries({ dcp_owner: { actor }, ...keys }).map(([key, result]) => [hashSecret(key), result]),
+  )
+  const logLines: string[] = []
+  const listening = await listen({ host: '127.0.0.1', port: 0 })
+  const http = await createHttpServer({
+    listening,
+    log: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
+    context: { db, clock, findKey: async (hash) => keyLookup.get(hash) ?? { rejected: 'unknown' } },
+    control,
+    edge,
+    agents: {
+      handleUpgrade: (_request, socket) => socket.end('HTTP/1.1 418 Tunnel\r\n\r\n'),
+      handleTransfer: (_request, response) => response.writeHead(418).end(),
+    },
+    health: { getUnreadyReason: async () => null },
+    publicUrl: 'http://boxes.test',
+  })
+  t.teardown(async () => {
+    await http.close()
+    await db.destroy()
+  })
+
+  async function send(method: string, path: string, init: SendOptions = {}) {
+    const { body, headers = {}, key = 'dcp_owner' } = init
+    const isRaw = typeof body === 'string' || body instanceof Uint8Array || body === undefined
+    const response = await fetch(listening.url + path, {
+      method,
+      headers: {
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        ...(isRaw ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: isRaw ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, json: parseJson(text) }
+  }
+  return { url: listening.url, http, db, logLines, send }
+}
+
+type SendOptions = { body?: unknown; headers?: Record<string, string>; key?: string | null }
+
+// biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields.
+function parseJson(text: string): any {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,93 @@
+// Boxes whose agent is disconnected: left alone while their machine runs, restarted when it has stopped.
+import t from 'tap'
+import { sqliteForTest } from '../../support/db.ts'
+import { createRestartableLifecycle } from '../../support/restartable-lifecycle.ts'
+
+t.test('restarts a machine that has stopped by itself', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, restart, waitForState, listStates, waitFor } = lifecycle
+  await restart()
+  const { id } = await boxes.create(owner, {})
+  await waitForState(id, 'running')
+  infra.powerOff(id)
+  await waitFor('a second start', () => infra.countCalls('start') === 2)
+  t.match(await waitForState(id, 'running'), { pausesSurvived: 0 })
+  t.same((await listStates(id)).slice(-3), ['running', 'degraded', 'running'])
+})
+
+t.test('reports a running machine without a connection as degraded and never restarts it', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, restart, waitForState, getDetail, waitFor } = lifecycle
+  await restart()
+  const { id } = await boxes.create(owner, {})
+  await waitForState(id, 'running')
+  infra.dropTunnel(id)
+  await waitFor('several inspections', () => infra.countCalls('inspect') > 3)
+  t.match(await getDetail(id), {
+    box: { observedState: 'degraded' },
+    job: {
+      op: 'recover',
+      step: 'inspect',
+      lastError: 'The machine is running, but its agent is not connected.',
+    },
+  })
+  infra.connectAgent(id)
+  await waitForState(id, 'running')
+  t.equal(infra.countCalls('stop'), 0)
+  t.equal(infra.countCalls('start'), 1)
+})
+
+t.test('recovers a degraded box as soon as its agent reconnects', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, restart, waitForState, getDetail, waitFor } = lifecycle
+  await restart({ backoff: () => 1_000_000 })
+  const { id } = await boxes.create(owner, {})
+  await waitForState(id, 'running')
+  infra.dropTunnel(id)
+  await waitFor('a pending retry', async () => (await getDetail(id)).job?.nextRetryAt != null)
+  infra.connectAgent(id)
+  await waitForState(id, 'running')
+})
+
+t.test('ignores a short disconnection', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, restart, waitForState, listStates } = lifecycle
+  const coordinator = await restart({ disconnectGraceMs: 60_000 })
+  const { id } = await boxes.create(owner, {})
+  await waitForState(id, 'running')
+  infra.dropTunnel(id)
+  infra.connectAgent(id)
+  await coordinator.close()
+  t.equal(infra.countCalls('inspect'), 0)
+  t.same((await listStates(id)).at(-1), 'running')
+})
+
+t.test('starts machines that stopped while the coordinator was down', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, restart, waitForState, waitFor } = lifecycle
+  const first = await restart()
+  const [stopped, running] = [await boxes.create(owner, {}), await boxes.create(owner, {})]
+  await waitForState(stopped.id, 'running')
+  await waitForState(running.id, 'running')
+  await first.close()
+  infra.powerOff(stopped.id)
+  infra.dropTunnel(running.id)
+  await restart({ disconnectGraceMs: 60_000 })
+  await waitFor('a second start', () => infra.countCalls('start', stopped.id) === 2)
+  await waitForState(stopped.id, 'running')
+  t.equal(infra.countCalls('start', running.id), 1, 'a running machine has time to reconnect')
+})
+
+t.test('suspends and deletes a disconnected box', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, restart, waitForState, getDetail, waitFor } = lifecycle
+  await restart()
+  const { id } = await boxes.create(owner, {})
+  await waitForState(id, 'running')
+  infra.dropTunnel(id)
+  await waitFor('degraded', async () => (await getDetail(id)).box.observedState === 'degraded')
+  await boxes.suspend(owner, id)
+  await waitForState(id, 'suspended')
+  await boxes.remove(owner, id)
+  await waitForState(id, 'terminated')
+})

@@ -1,0 +1,28 @@
+// Destroying a box.
+import { readdirSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
+import { createMachineSpec, startBox, testEachLevel, waitForFileText, waitUntil } from './support.ts'
+
+testEachLevel('removes every process, file and cgroup of a destroyed box', async (test, level) => {
+  const seconds = uniqueSleepSeconds()
+  const script = `mkdir -p "$HOME/dir/inner"; echo x >"$HOME/dir/inner/file"; ln -s / "$HOME/dir/link"
+chmod 000 "$HOME/dir/inner/file" "$HOME/dir/inner"; chmod 500 "$HOME/dir"
+setsid sleep ${seconds} &
+echo yes >"$HOME/ready"`
+  const { provider, spec, dataDir, paths, inHome } = await startBox(test, { level, script })
+  await waitForFileText(inHome('ready'))
+  await waitUntil(() => findPidsByArgument(seconds).length === 1, 'the sleep process runs')
+  const { cgroups } = JSON.parse(await readFile(paths.machine, 'utf8')) as { cgroups: string[] }
+  await provider.destroy(spec.boxId)
+  test.equal(await provider.inspect(spec.boxId), 'absent')
+  test.same(findPidsByArgument(seconds), [])
+  test.same(readdirSync(join(dataDir, 'boxes')), [])
+  for (const dir of cgroups) test.throws(() => readdirSync(dir), { code: 'ENOENT' }, `${dir} is removed`)
+  await provider.destroy(spec.boxId)
+  await provider.stop(spec.boxId)
+  await test.rejects(provider.start(spec), /has no machine/)
+  await provider.destroy(createMachineSpec().boxId)
+  await test.rejects(provider.destroy('../../etc'), /Not a box id/)
+})

@@ -1,0 +1,31 @@
+// The environment of a box.
+import { startBox, testEachLevel, waitForFileText } from './support.ts'
+
+process.env.COORDINATOR_SECRET = 'secret'
+process.env.NODE_EXTRA_CA_CERTS = '/etc/ssl/certs/ca-certificates.crt'
+
+testEachLevel("passes the agent's variables and none of the coordinator's", async (test, level) => {
+  const script = 'env >"$HOME/out"; mv "$HOME/out" "$HOME/env"'
+  const { inHome, spec, paths } = await startBox(test, { level, script })
+  const text = await waitForFileText(inHome('env'))
+  const env = Object.fromEntries(
+    text
+      .trim()
+      .split('\n')
+      .map((line) => line.split(/=(.*)/s).slice(0, 2)),
+  )
+  test.match(env, {
+    BOXWOOD_BOX: spec.boxId,
+    BOXWOOD_URL: spec.coordinatorUrl,
+    BOXWOOD_CPUS: '1',
+    BOXWOOD_MEMORY_BYTES: String(1024 ** 3),
+    BOXWOOD_RECONNECT_MAX_MS: '2000',
+    BOXWOOD_HOME: env.HOME ?? 'HOME is missing',
+    BOXWOOD_STATE: level === 'process' ? paths.state : '/var/lib/boxwood',
+    USER: 'box',
+    LANG: 'C.UTF-8',
+  })
+  test.equal(env.BOXWOOD_PRIVATE_PIDS, level === 'process' ? undefined : '1')
+  test.notOk('COORDINATOR_SECRET' in env)
+  test.notOk('NODE_EXTRA_CA_CERTS' in env)
+})

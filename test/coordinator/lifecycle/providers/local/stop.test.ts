@@ -1,0 +1,42 @@
+// Stopping a box.
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
+import { startBox, testEachLevel, waitUntil } from './support.ts'
+
+testEachLevel('terminates every process of a stopped box and can be repeated', async (test, level) => {
+  const otherSessionSeconds = uniqueSleepSeconds()
+  const ignoresTermSeconds = uniqueSleepSeconds()
+  const script = `(setsid sh -c 'sleep ${otherSessionSeconds} & exit' &)
+(trap '' TERM; sleep ${ignoresTermSeconds}) &
+trap 'echo TERM >>"$HOME/signals"; exit' TERM
+: >"$HOME/ready"
+while :; do sleep 0.05; done`
+  const { provider, spec, inHome } = await startBox(test, { level, script })
+  await waitUntil(() => existsSync(inHome('ready')), 'the agent runs')
+  await waitUntil(
+    () => findPidsByArgument(otherSessionSeconds).length === 1,
+    'the process in another session runs',
+  )
+  await provider.stop(spec.boxId)
+  test.same(findPidsByArgument(otherSessionSeconds), [], 'a process in another session is terminated')
+  test.same(findPidsByArgument(ignoresTermSeconds), [], 'a process that ignores SIGTERM is killed')
+  test.equal(
+    await readFile(inHome('signals'), 'utf8'),
+    'TERM\n',
+    'the agent gets SIGTERM once and can exit by itself',
+  )
+  test.equal(await provider.inspect(spec.boxId), 'stopped')
+  await provider.stop(spec.boxId)
+
+  await provider.start(spec)
+  const repeated = await provider.start(spec)
+  test.equal(repeated.isolation?.level, level)
+  test.equal(await provider.inspect(spec.boxId), 'running')
+  await waitUntil(() => findPidsByArgument(ignoresTermSeconds).length > 0, 'the restarted agent runs')
+  test.equal(
+    findPidsByArgument(ignoresTermSeconds).length,
+    1,
+    'a repeated start does not start a second agent',
+  )
+})

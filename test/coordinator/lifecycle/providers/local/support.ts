@@ -1,0 +1,106 @@
+// Test boxes of the local provider, at one isolation level at a time, with a shell script instead of the agent.
+import { existsSync } from 'node:fs'
+import { chmod, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import type { MachineSpec } from '../../../../../coordinator/lifecycle/provider.ts'
+import {
+  chooseLevel,
+  type Level,
+} from '../../../../../coordinator/lifecycle/providers/local/levels/choose-level.ts'
+import { boxPaths } from '../../../../../coordinator/lifecycle/providers/local/machine-file.ts'
+import {
+  createLocalProvider,
+  type LocalProviderOptions,
+} from '../../../../../coordinator/lifecycle/providers/local/provider.ts'
+import { buildRuntime } from '../../../../../coordinator/lifecycle/providers/local/runtime.ts'
+import { ISOLATION_LEVELS } from '../../../../../shared/api/boxes.ts'
+import { newUuid } from '../../../../../shared/ids.ts'
+import { createTempDir } from '../../../../support/temp-dir.ts'
+
+export const projectRoot = fileURLToPath(new URL('../../../../..', import.meta.url))
+export const isRoot = process.getuid?.() === 0
+
+const DEADLINE_MS = 15_000
+
+export async function createDataDir(test: Test): Promise<string> {
+  const dir = createTempDir(test, 'local')
+  // The box users of level process access their directories through this one.
+  await chmod(dir, 0o711)
+  return dir
+}
+
+/** Runs the test at each isolation level. Skips levels that do not work on this machine, with the reason. */
+export function testEachLevel(
+  name: string,
+  body: (test: Test, level: Level) => Promise<void>,
+  levels: readonly Level[] = ISOLATION_LEVELS,
+): void {
+  for (const level of levels) {
+    t.test(`${name} (level ${level})`, async (test) => {
+      const dataDir = await createDataDir(test)
+      const runtimeDir = await buildRuntime(projectRoot, dataDir)
+      const probe = { boxesDir: dataDir, dataDir, projectRoot, runtimeDir, nodePath: process.execPath }
+      const { unavailable } = await chooseLevel([level], probe)
+      if (unavailable[0] === undefined) await body(test, level)
+      else test.pass('the level works on this machine', { skip: unavailable[0].reason })
+    })
+  }
+}
+
+export type Options = Partial<LocalProviderOptions> & { level: Level; script?: string }
+
+export function openProvider(dataDir: string, { level, script = '', ...rest }: Options) {
+  return createLocalProvider({
+    dataDir,
+    isolation: level,
+    projectRoot,
+    coordinatorUrl: 'http://127.0.0.1:9',
+    graceMs: 500,
+    log: { info: () => {}, warn: () => {} },
+    agentCommand: ['sh', '-c', `${script}\nexec sleep 600`],
+    ...rest,
+  })
+}
+
+export const createMachineSpec = (): MachineSpec => ({
+  boxId: newUuid(),
+  hostname: 'mango',
+  tier: 'nano',
+  coordinatorUrl: 'http://127.0.0.1:9',
+})
+
+/** Starts a box whose agent is `script`. The box is destroyed when the test ends. */
+export async function startBox(test: Test, options: Options & { dataDir?: string }) {
+  const { dataDir = await createDataDir(test), ...rest } = options
+  const provider = await openProvider(dataDir, rest)
+  const spec = createMachineSpec()
+  test.teardown(async () => {
+    await provider.destroy(spec.boxId)
+    await provider.close()
+  })
+  await provider.create({ ...spec, agentToken: 'bxt_test' })
+  const { isolation } = await provider.start(spec)
+  const paths = boxPaths(join(dataDir, 'boxes'), spec.boxId)
+  return { provider, spec, dataDir, paths, isolation, inHome: (name: string) => join(paths.home, name) }
+}
+
+/** Waits until the file exists and returns its text. Scripts write it elsewhere and `mv` it, so it is complete. */
+export async function waitForFileText(path: string): Promise<string> {
+  await waitUntil(() => existsSync(path), `${path} exists`)
+  return await readFile(path, 'utf8')
+}
+
+export async function waitUntil(
+  condition: () => boolean | Promise<boolean>,
+  description: string,
+): Promise<void> {
+  const deadline = performance.now() + DEADLINE_MS
+  while (!(await condition())) {
+    if (performance.now() > deadline)
+      throw new Error(`Timed out after ${DEADLINE_MS} ms waiting until ${description}.`)
+    await sleep(20)
+  }
+}

@@ -1,0 +1,62 @@
+// Stopping the coordinator, with its boxes (Ctrl-C) and without them.
+import t from 'tap'
+import { sqliteForTest } from '../../support/db.ts'
+import { createFailingFault } from '../../support/fake-provider.ts'
+import { createRestartableLifecycle } from '../../support/restartable-lifecycle.ts'
+
+t.test('Ctrl-C suspends every box and the next start wakes them', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, restart, waitForState, getDetail, waitFor } = lifecycle
+  const coordinator = await restart()
+  const running = await boxes.create(owner, { name: 'running' })
+  const suspended = await boxes.create(owner, { name: 'suspended' })
+  await waitForState(running.id, 'running')
+  await waitForState(suspended.id, 'running')
+  await boxes.suspend(owner, suspended.id)
+  await waitForState(suspended.id, 'suspended')
+  infra.agentsConnect = false
+  const starting = await boxes.create(owner, { name: 'starting' })
+  await waitFor('the start of the third box', () => infra.countCalls('start', starting.id) === 1)
+
+  t.same(await coordinator.suspendLocalBoxes('the coordinator was stopped'), ['running'])
+  t.same(
+    [...infra.machines.values()].map((machine) => machine.state),
+    ['stopped', 'stopped', 'stopped'],
+  )
+  t.match(await getDetail(running.id), {
+    box: { desiredState: 'running', observedState: 'suspended' },
+    job: null,
+    events: [{ toState: 'suspended', reason: 'the coordinator was stopped', actor: 'system' }],
+  })
+  infra.agentsConnect = true
+  await restart()
+  t.match(await waitForState(running.id, 'running'), { pausesSurvived: 1 })
+  await waitForState(starting.id, 'running')
+  t.match(await getDetail(suspended.id), { box: { observedState: 'suspended' } })
+})
+
+t.test('the next start finishes suspending a box whose machine failed to stop', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, restart, waitForState, getDetail } = lifecycle
+  const coordinator = await restart()
+  const { id } = await boxes.create(owner, {})
+  await waitForState(id, 'running')
+  infra.before.stop = createFailingFault(1)
+  t.same(await coordinator.suspendLocalBoxes('stopped'), [])
+  t.match(await getDetail(id), { box: { observedState: 'suspending' } })
+  await restart()
+  await waitForState(id, 'running')
+})
+
+t.test('closing leaves running boxes alone', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, restart, waitForState } = lifecycle
+  const coordinator = await restart()
+  const { id } = await boxes.create(owner, {})
+  await waitForState(id, 'running')
+  await coordinator.close()
+  t.equal(infra.countCalls('stop'), 0)
+  await restart()
+  await waitForState(id, 'running')
+  t.equal(infra.countCalls('start'), 1)
+})

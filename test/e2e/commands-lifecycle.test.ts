@@ -1,0 +1,101 @@
+// The command history of a box that is suspended, woken and deleted, whose agent is killed, or under zero data retention.
+import t from 'tap'
+import { agentPid } from '../support/agent-pid.ts'
+import { waitUntil } from '../support/coordinator-process.ts'
+import { type EdgeBox, edgeBox } from './edge-box.ts'
+
+const historyClient = ({ api, box }: EdgeBox) => ({
+  list: async () => (await api('GET', `/boxes/${box.id}/commands`)).json.commands,
+  get: async (id: unknown) => (await api('GET', `/boxes/${box.id}/commands/${id}`)).json.command,
+  output: async (id: unknown) => (await api('GET', `/boxes/${box.id}/commands/${id}/output`)).json,
+})
+
+t.test('the history survives suspend, wake and delete', async (t) => {
+  const setup = await edgeBox(t)
+  const { api, box, exec, waitForState } = setup
+  const { list, get, output } = historyClient(setup)
+  const done = await exec('echo done')
+  const running = await exec('echo started; exec sleep 1000', { detached: true })
+  await waitUntil(
+    'the output is recorded',
+    async () => (await output(running.processId)).data === 'started\n',
+  )
+
+  await api('POST', `/boxes/${box.id}/suspend`)
+  await waitForState(box.id, 'suspended')
+  t.match(await get(done.commandId), { status: 'exited' }, 'readable while the box is suspended')
+  t.match(await output(done.commandId), { data: 'done\n', done: true })
+  const stopped = await get(running.processId)
+  t.ok(['lost', 'killed'].includes(stopped.status), `not running any more: ${stopped.status}`)
+  t.match(await output(running.processId), { data: 'started\n', done: true })
+
+  await api('POST', `/boxes/${box.id}/wake`)
+  await waitForState(box.id, 'running')
+  const reported = (await setup.ask('GET', `/exec/${running.processId}`)).json
+  await waitUntil('the history shows the exit that the box reports', async () => {
+    const { status, exitCode, signal } = await get(running.processId)
+    return reported.lost
+      ? status === 'lost'
+      : status !== 'lost' && exitCode === reported.exitCode && signal === reported.signal
+  })
+  t.equal((await list()).length, 2)
+
+  const last = await exec('exec sleep 1000', { detached: true })
+  await api('DELETE', `/boxes/${box.id}`)
+  await waitForState(box.id, 'terminated')
+  t.equal((await get(last.processId)).status, 'lost')
+  t.equal((await list()).length, 3, 'the history of a deleted box is readable')
+  t.match(await output(done.commandId), { data: 'done\n' })
+  t.match(await api('DELETE', `/boxes/${box.id}/commands`), { json: { deleted: 3 } })
+})
+
+t.test('when the agent is killed, its synchronous commands are lost and detached ones are not', async (t) => {
+  const setup = await edgeBox(t)
+  const { box, exec, ask } = setup
+  const { list, get, output } = historyClient(setup)
+  const detached = await exec('i=0; until test -e go; do i=$((i+1)); echo $i; sleep 0.02; done; exit 7', {
+    detached: true,
+  })
+  const interrupted = ask('POST', '/exec', { command: 'touch started; sleep 1000' })
+  await waitUntil('the command started', async () => (await exec('test -e started')).exitCode === 0)
+  const id = (await list()).find(({ status, mode }: { status: string; mode: string }) => {
+    return mode === 'sync' && status === 'running'
+  })?.id
+  process.kill(agentPid(box.id) ?? 0, 'SIGKILL')
+  t.equal((await interrupted).status, 502)
+  await waitUntil('the agent has reconnected', async () => (await exec('touch go')).exitCode === 0)
+  await waitUntil('the synchronous command is lost', async () => (await get(id)).status === 'lost')
+  t.match(await get(id), { exitCode: null, signal: null, finishedAt: null })
+  await waitUntil(
+    'the detached command exited',
+    async () => (await get(detached.processId)).status === 'exited',
+  )
+  t.match(await get(detached.processId), { exitCode: 7, stdoutTruncated: false })
+  const { data } = await output(detached.processId)
+  const lines = data.trim().split('\n')
+  t.same(
+    lines,
+    Array.from({ length: lines.length }, (_, i) => String(i + 1)),
+    'no output is missing',
+  )
+})
+
+t.test('zero data retention: records that a command ran, without its text and output', async (t) => {
+  const setup = await edgeBox(t)
+  const { coordinator, exec } = setup
+  const { get, output } = historyClient(setup)
+  await coordinator.context.db.updateTable('workspaces').set({ zero_data_retention: 1 }).execute()
+  const sync = await exec('echo secret; exit 2', { cwd: '/tmp' })
+  const detached = await exec('echo secret', { detached: true })
+  t.equal(sync.stdout, 'secret\n', 'the client gets the output')
+  await waitUntil(
+    'the detached command exited',
+    async () => (await get(detached.processId)).status === 'exited',
+  )
+  const redacted = { command: null, commandTruncated: false, cwd: null, outputKept: false, stdoutBytes: 7 }
+  t.match(await get(sync.commandId), { ...redacted, exitCode: 2, status: 'exited' })
+  t.match(await get(detached.processId), { ...redacted, exitCode: 0 })
+  for (const id of [sync.commandId, detached.processId])
+    t.match(await output(id), { data: '', size: 7, skipped: 7, nextOffset: 7, done: true })
+  t.same(await coordinator.context.db.selectFrom('command_output').select('size').execute(), [])
+})

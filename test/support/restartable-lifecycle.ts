@@ -1,0 +1,82 @@
+// A lifecycle service on one database and fake provider that tests can abandon and restart, as after kill -9.
+import type { Test } from 'tap'
+import type { BoxService } from '../../coordinator/boxes/service.ts'
+import type { Db } from '../../coordinator/db/open.ts'
+import type { Actor } from '../../coordinator/http/actor.ts'
+import {
+  createLifecycle,
+  type Lifecycle,
+  type LifecycleOptions,
+} from '../../coordinator/lifecycle/lifecycle.ts'
+import type { BoxDetail, ObservedState } from '../../shared/api/boxes.ts'
+import { systemClock } from '../../shared/clock.ts'
+import { FakeInfrastructure } from './fake-provider.ts'
+import { createOwner, createTestBoxService } from './workspace.ts'
+
+const silentLog = { debug() {}, info() {}, warn() {}, error() {} }
+
+export type RestartableLifecycle = {
+  db: Db
+  infra: FakeInfrastructure
+  owner: Actor
+  boxes: BoxService
+  /** Starts a new lifecycle service. The previous one is not closed, as after kill -9. */
+  restart(options?: Partial<LifecycleOptions>): Promise<Lifecycle>
+  getDetail(id: string): Promise<BoxDetail>
+  waitForState(id: string, observed: ObservedState): Promise<BoxDetail>
+  /** Waits up to 15 s for the condition. */
+  waitFor(description: string, condition: () => boolean | Promise<boolean>): Promise<void>
+  /** Returns the observed states of the box, oldest first. */
+  listStates(id: string): Promise<string[]>
+}
+
+export async function createRestartableLifecycle(t: Test, db: Db): Promise<RestartableLifecycle> {
+  const infra = new FakeInfrastructure()
+  const owner = await createOwner(db)
+  let current: Lifecycle | undefined
+  const boxes = createTestBoxService(db, {
+    schedule: (id) => current?.schedule(id),
+    isConnected: (id) => !!infra.tunnels.current(id),
+  })
+
+  async function restart(options: Partial<LifecycleOptions> = {}): Promise<Lifecycle> {
+    current = createLifecycle({
+      db,
+      clock: systemClock,
+      log: silentLog as unknown as LifecycleOptions['log'],
+      provider: infra.provider,
+      tunnels: infra.tunnels,
+      coordinatorUrl: 'http://127.0.0.1:7070',
+      connectTimeoutMs: 5_000,
+      disconnectGraceMs: 30,
+      leaseMs: 2_000,
+      backoff: () => 1,
+      ...options,
+    })
+    await current.start()
+    return current
+  }
+
+  async function waitFor(description: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+    const deadline = performance.now() + 15_000
+    while (!(await condition())) {
+      if (performance.now() > deadline) throw new Error(`Not within 15 s: ${description}`)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  }
+
+  const getDetail = (id: string) => boxes.get(owner, id)
+
+  async function waitForState(id: string, observed: ObservedState): Promise<BoxDetail> {
+    await waitFor(`${id} ${observed}`, async () => {
+      const { box, job } = await getDetail(id)
+      return box.observedState === observed && job === null
+    })
+    return getDetail(id)
+  }
+
+  const listStates = async (id: string) =>
+    (await getDetail(id)).events.map((event) => event.toState).reverse()
+  t.teardown(() => current?.close())
+  return { db, infra, owner, boxes, restart, getDetail, waitForState, waitFor, listStates }
+}
