@@ -20,5 +20,5 @@ export function validateRequest<T extends z.ZodType>(
   if (parsed.success) return parsed.data
   const { issues } = parsed.error
   const code = codes[String(issues[0]?.path[0])] ?? 'invalid_request'
-  throw new ApiError(code, `${validationMessage(issues, root)}.`)
+  throw new ApiError(code, validationMessage(issues, root))
 }

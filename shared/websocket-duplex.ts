@@ -1,6 +1,5 @@
 // Wraps a WebSocket as a Duplex byte stream: the transport of the tunnel's HTTP/2, used by both ends.
 import { Duplex } from 'node:stream'
-import { freeBytes } from './free-bytes.ts'
 
 /** The used part of ws's WebSocket, so that shared/ does not depend on the library. */
 export type BinaryWebSocket = {
@@ -21,8 +20,7 @@ const COALESCE_BYTES = 64 * 1024
 
 /**
  * Wraps an open WebSocket. Each write waits for the previous one, so that ws buffers at most the largest write. Destroying
- * the stream terminates the WebSocket; a text message destroys the stream. Written buffers are detached after they are sent:
- * HTTP/2 passes copies of its own.
+ * the stream terminates the WebSocket; a text message destroys the stream.
  */
 export function websocketDuplex(ws: BinaryWebSocket): Duplex {
   const duplex = new Duplex({
@@ -33,31 +31,21 @@ export function websocketDuplex(ws: BinaryWebSocket): Duplex {
       if (ws.isPaused) ws.resume()
     },
     write(chunk: Buffer, _encoding, done) {
-      send(chunk, done)
+      ws.send(chunk, done)
     },
     writev(entries, done) {
       const chunks = entries.map((entry) => entry.chunk as Buffer)
       const total = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
-      if (total <= COALESCE_BYTES) {
-        const message = Buffer.concat(chunks, total)
-        for (const chunk of chunks) freeBytes(chunk)
-        return send(message, done)
-      }
+      if (total <= COALESCE_BYTES) return ws.send(Buffer.concat(chunks, total), done)
       // When one send fails, ws fails all later ones: the callback of the last is enough.
-      for (const chunk of chunks.slice(0, -1)) send(chunk, () => undefined)
-      send(chunks[chunks.length - 1] ?? Buffer.alloc(0), done)
+      for (const chunk of chunks.slice(0, -1)) ws.send(chunk, () => undefined)
+      ws.send(chunks[chunks.length - 1] ?? Buffer.alloc(0), done)
     },
     destroy(error, done) {
       ws.terminate()
       done(error)
     },
   })
-  function send(chunk: Buffer, done: (error?: Error | null) => void): void {
-    ws.send(chunk, (error) => {
-      freeBytes(chunk)
-      done(error)
-    })
-  }
   ws.on('message', (data, isBinary) => {
     if (duplex.destroyed) return
     if (!isBinary || !Buffer.isBuffer(data)) duplex.destroy(new Error('the peer sent a text message'))

@@ -1,25 +1,27 @@
-// npm run chaos -- --minutes N [--seed S]: the cutting test again and again, each round with another seed.
+// npm run chaos -- --minutes N [--seed S]: repeats the chaos test, each round with another seed.
 import { parseArgs } from 'node:util'
 import t from 'tap'
-import { buildStage, cutEverything } from './support/chaos/cutting.ts'
+import { runChaosRound, startChaosSetup } from './support/chaos/chaos-round.ts'
 
 const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '10' }, seed: { type: 'string' } },
 })
 const minutes = Number(values.minutes)
-const first = Number(values.seed ?? Date.now() % 2 ** 31)
-if (!(minutes > 0) || !Number.isSafeInteger(first)) {
-  console.error('npm run chaos -- --minutes N [--seed S]: N is a number above 0, S a whole number.')
+const firstSeed = Number(values.seed ?? Date.now() % 2 ** 31)
+if (!(minutes > 0) || !Number.isSafeInteger(firstSeed)) {
+  console.error(
+    'Usage: npm run chaos -- --minutes N [--seed S]. N must be a positive number, and S an integer.',
+  )
   process.exit(2)
 }
 
 t.setTimeout(0)
-t.test(`chaos for ${minutes} minutes from seed ${first}`, async (t) => {
+t.test(`chaos for ${minutes} minutes from seed ${firstSeed}`, async (t) => {
   t.setTimeout(0)
-  const stage = await buildStage(t)
+  const setup = await startChaosSetup(t)
   const until = performance.now() + minutes * 60_000
-  for (let seed = first; seed === first || performance.now() < until; seed++) {
-    // A round that fails is tried again with: --seed and the seed it names.
-    t.comment(JSON.stringify(await cutEverything(t, stage, { seed, mebibytes: 200, cuts: 20 })))
+  for (let seed = firstSeed; seed === firstSeed || performance.now() < until; seed++) {
+    // --seed with the seed of a failed round repeats that round.
+    t.comment(JSON.stringify(await runChaosRound(t, setup, { seed, mebibytes: 200, faults: 20 })))
   }
 })

@@ -141,7 +141,7 @@ export function findTreeMembers(
     } else if (environment === '' && hasNoArguments(entry, procRoot)) inExecve.push(entry)
   }
   const leader = all.find((entry) => entry.pid === tree.pid)
-  // The kernel does not reuse a group's id while the group has members: only a leader with another start time is foreign.
+  // The kernel does not reuse a group's id while the group has members: only a leader with another start time is unrelated.
   const isReusedPid = leader !== undefined && tree.startTime !== 0 && leader.startTime !== tree.startTime
   for (const entry of isReusedPid || tree.startTime === 0 ? [] : all) {
     const isInGroup = entry.pgrp === tree.pid || entry.session === tree.pid || entry.pid === tree.pid

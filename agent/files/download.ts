@@ -5,10 +5,10 @@ import { CONTENT_HEADER, PATH_HEADER, pathQuery } from '../../shared/api/files.t
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
+import { validateRequest } from '../validate-request.ts'
 import { archiveDirectory, checkArchivable } from './archive.ts'
 import type { FileDeps } from './deps.ts'
-import { validate } from './input.ts'
-import { encodePathHeader, resolvePath } from './paths.ts'
+import { encodePathHeader, PATH_CODES, resolvePath } from './paths.ts'
 import {
   CHUNK_BYTES,
   createFixedLengthStream,
@@ -30,7 +30,12 @@ type Content = {
  * body is sent over the dial-back connection.
  */
 export async function download(request: FastifyRequest, reply: FastifyReply, deps: FileDeps) {
-  const file = await openForReading(resolvePath(deps.home, validate(pathQuery, request.query).path))
+  const file = await openForReading(
+    resolvePath(
+      deps.home,
+      validateRequest(pathQuery, request.query, { root: 'query', codes: PATH_CODES }).path,
+    ),
+  )
   const { headers, body } = await readContent(file).catch(async (error) => {
     await file.handle.close()
     throw error

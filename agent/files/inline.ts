@@ -9,14 +9,17 @@ import {
 } from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { validate } from './input.ts'
-import { resolvePath } from './paths.ts'
+import { validateRequest } from '../validate-request.ts'
+import { PATH_CODES, resolvePath } from './paths.ts'
 import { openForReading, readEntireFile } from './read.ts'
 import { type WriteDeps, writeFile } from './write.ts'
 
 /** Reads a file of at most 1 MiB. Content that is not valid UTF-8 is base64-encoded. */
 export async function readInlineFile(query: unknown, { home }: { home: string }): Promise<FileRead> {
-  const requestedPath = resolvePath(home, validate(pathQuery, query).path)
+  const requestedPath = resolvePath(
+    home,
+    validateRequest(pathQuery, query, { root: 'query', codes: PATH_CODES }).path,
+  )
   const { path, handle, stat } = await openForReading(requestedPath)
   try {
     if (stat.isDirectory())
@@ -40,7 +43,7 @@ export async function readInlineFile(query: unknown, { home }: { home: string })
 
 /** Writes at most 1 MiB of content. Content that cannot be decoded is `invalid_request`. */
 export async function writeInlineFile(body: unknown, deps: WriteDeps): Promise<FileWritten> {
-  const request = validate(writeFileRequest, body)
+  const request = validateRequest(writeFileRequest, body, { codes: PATH_CODES })
   const path = resolvePath(deps.home, request.path)
   const bytes = decodeContent(request)
   const limit = LIMITS.inlineFileBytes

@@ -4,6 +4,9 @@ import { basename, dirname, join } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 import { getErrno } from './errors.ts'
 
+/** Error codes of the fields of file requests (spec §7.2); every other fault is invalid_request. */
+export const PATH_CODES = { path: 'invalid_path' } as const
+
 /** Linux follows 40 symbolic links before it returns ELOOP. */
 const MAX_LINKS = 40
 

@@ -5,8 +5,8 @@ import { type FileUploaded, parseFileMode, uploadQuery } from '../../shared/api/
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER, TRANSFER_LENGTH_HEADER } from '../../shared/protocol.ts'
-import { validate } from './input.ts'
-import { resolvePath } from './paths.ts'
+import { validateRequest } from '../validate-request.ts'
+import { PATH_CODES, resolvePath } from './paths.ts'
 import type { TransferBody, TransferDialer } from './transfer-dialer.ts'
 import { type WriteDeps, writeFile } from './write.ts'
 
@@ -17,7 +17,7 @@ export async function upload(
   request: FastifyRequest,
   deps: WriteDeps & { transfers: TransferDialer },
 ): Promise<FileUploaded> {
-  const query = validate(uploadQuery, request.query)
+  const query = validateRequest(uploadQuery, request.query, { root: 'query', codes: PATH_CODES })
   const path = resolvePath(deps.home, query.path)
   const mode = query.mode === undefined ? undefined : parseFileMode(query.mode)
   const { chunks, length, release } = await openBody(request, deps.transfers)

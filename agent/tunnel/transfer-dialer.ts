@@ -1,4 +1,4 @@
-// Large bodies beside the tunnel: one plain HTTP request for each, dialed out to the coordinator.
+// Opens dial-back connections for large bodies: one HTTP request to the coordinator per transfer.
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
@@ -6,78 +6,76 @@ import { pipeline } from 'node:stream/promises'
 import { BOX_HEADER, TRANSFER_PATH } from '../../shared/protocol.ts'
 import { CHUNK_BYTES } from '../files/read.ts'
 import type { TransferDialer } from '../files/transfer-dialer.ts'
-import { fetchTransfer } from './fetch-transfer.ts'
-import { inBlocks } from './in-blocks.ts'
+import { readBlocks } from './read-blocks.ts'
 
 export type TransferDialerOptions = {
   boxId: string
-  /** The coordinator's http(s) URL, without a slash at its end. */
+  /** The coordinator's http(s) URL, without a trailing slash. */
   readUrl(): Promise<string>
   readToken(): Promise<string>
-  /** A connection on which nothing has moved for this long is given up. */
+  /** A connection without progress for this long is closed. Default: 2 minutes. */
   idleMs?: number
 }
 
-/** Rejections and stream errors are plain Errors: what they mean to a caller is the file routes' business. */
+/** Rejects with plain Errors; the file routes convert them. */
 export function createTransferDialer(options: TransferDialerOptions): TransferDialer {
   const { boxId, readUrl, readToken, idleMs = 120_000 } = options
 
-  async function target(id: string): Promise<{ url: URL; headers: Record<string, string> }> {
-    return {
-      url: new URL(`${await readUrl()}${TRANSFER_PATH}${encodeURIComponent(id)}`),
-      headers: { authorization: `Bearer ${await readToken()}`, [BOX_HEADER]: boxId, connection: 'close' },
-    }
-  }
-
-  async function dial(method: 'GET' | 'PUT', id: string, more: Record<string, string>) {
-    const { url, headers } = await target(id)
-    const start = url.protocol === 'https:' ? httpsRequest : httpRequest
-    // A connection of its own: nothing is pooled, nothing waits for another transfer.
-    const request = start(url, { method, agent: false, headers: { ...more, ...headers } })
+  async function openRequest(method: 'GET' | 'PUT', id: string, headers: Record<string, string>) {
+    const url = new URL(`${await readUrl()}${TRANSFER_PATH}${encodeURIComponent(id)}`)
+    const send = url.protocol === 'https:' ? httpsRequest : httpRequest
+    // `agent: false`: a connection of its own, not from a pool.
+    const request = send(url, {
+      method,
+      agent: false,
+      headers: { ...headers, authorization: `Bearer ${await readToken()}`, [BOX_HEADER]: boxId },
+    })
     request.setNoDelay(true)
-    request.setTimeout(idleMs, () => request.destroy(new Error('nothing moved on the transfer')))
+    request.setTimeout(idleMs, () => request.destroy(new Error('the transfer made no progress')))
     return request
   }
 
   return {
     async fetch(id, length) {
-      if (length !== null)
-        return fetchTransfer({ ...(await target(id)), length, blockBytes: CHUNK_BYTES, idleMs })
-      const request = await dial('GET', id, {})
+      const request = await openRequest('GET', id, {})
       request.end()
-      const response = await head(request)
-      if (response.statusCode !== 200) throw refused(response)
-      return { chunks: inBlocks(response, CHUNK_BYTES), release: () => response.destroy() }
+      const response = await waitForResponse(request)
+      if (response.statusCode !== 200) throw toRejection(response)
+      if (length !== null && response.headers['content-length'] !== String(length)) {
+        response.destroy()
+        throw new Error(`the response does not declare ${length} bytes`)
+      }
+      return { chunks: readBlocks(response, CHUNK_BYTES), release: () => response.destroy() }
     },
-    async send(id: string, headers: Record<string, string>, body: AsyncIterable<Buffer>) {
-      // An error before pipeline listens would be nobody's; pipeline finds it all the same.
+    async send(id, headers, body) {
+      // An error before pipeline() attaches its listener would be unhandled.
       if (body instanceof Readable) body.on('error', () => undefined)
-      const request = await dial('PUT', id, headers).catch((error: unknown) => {
+      const request = await openRequest('PUT', id, headers).catch((error: unknown) => {
         if (body instanceof Readable) body.destroy()
         throw error
       })
-      const answered = head(request)
-      // pipeline destroys the request when the body errors: the connection breaks, and never ends. It asks for the next
-      // chunk when the request has drained, which after one of 64 KiB or more means that it has been sent.
-      const [sent, answer] = await Promise.allSettled([pipeline(body, request), answered])
-      if (answer.status === 'fulfilled' && (answer.value.statusCode ?? 500) >= 300)
-        throw refused(answer.value)
+      const responded = waitForResponse(request)
+      // When the body errors, pipeline() destroys the request: the connection breaks instead of ending. It requests the next
+      // chunk on 'drain', when a chunk of 64 KiB or more has been written to the socket.
+      const [sent, response] = await Promise.allSettled([pipeline(body, request), responded])
+      if (response.status === 'fulfilled' && (response.value.statusCode ?? 500) >= 300)
+        throw toRejection(response.value)
       if (sent.status === 'rejected') throw sent.reason
-      if (answer.status === 'rejected') throw answer.reason
-      answer.value.resume()
+      if (response.status === 'rejected') throw response.reason
+      response.value.resume()
     },
   }
 }
 
-function head(request: ClientRequest): Promise<IncomingMessage> {
+function waitForResponse(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.once('response', resolve)
     request.on('error', reject)
-    request.once('close', () => reject(new Error('the transfer was closed')))
+    request.once('close', () => reject(new Error('the transfer connection closed')))
   })
 }
 
-function refused(response: IncomingMessage): Error {
+function toRejection(response: IncomingMessage): Error {
   response.destroy()
-  return new Error(`the transfer was refused with status ${response.statusCode}`)
+  return new Error(`the transfer was rejected with status ${response.statusCode}`)
 }

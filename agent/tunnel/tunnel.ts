@@ -1,39 +1,42 @@
-// Keeps the box reachable: dials, serves the app on the connection, watches it, and dials again.
+// Keeps the agent connected: connects, serves the app on the connection, checks its liveness, and reconnects.
 import type { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import { checkLiveness, LIVENESS, type LivenessSettings, newLivenessState } from '../../shared/liveness.ts'
-import { type BackoffSettings, backoffMs, slowRetryMs } from './backoff.ts'
-import { type Connection, dial, type Disconnect } from './dial.ts'
+import { type BackoffSettings, backoffDelay, maxBackoffDelay } from './backoff.ts'
+import { type Connection, connect, type DisconnectReason } from './connect.ts'
 
 export type AgentTunnelOptions = {
   boxId: string
-  /** Both are read anew for each attempt, so that a coordinator that moved or a replaced token needs no restart. */
+  /** URL and token are read again for each attempt: changing them needs no restart. */
   readUrl(): Promise<string>
   readToken(): Promise<string>
   instanceId: string
-  /** The app's HTTP/2 server: connections are handed to it. */
+  /** The app's HTTP/2 server. Connections are passed to it as 'connection' events. */
   server: EventEmitter
   log: Logger
   clock: Clock
   random?: () => number
   liveness?: LivenessSettings
   backoff?: BackoffSettings
-  /** A connection that lasted this long resets the back-off. */
+  /** A connection of this duration resets the backoff. Default: 10 s. */
   stableAfterMs?: number
+  /** Default: 10 s. */
   handshakeTimeoutMs?: number
 }
 
 export type AgentTunnel = { close(): Promise<void> }
 
-/** No coordinator can keep a box away for longer than this. */
+/** Upper bound of a delay that the coordinator requests. */
 const MAX_RECONNECT_AFTER_MS = 10 * 60_000
+/** How long close() waits for the coordinator's close frame. */
+const CLOSE_TIMEOUT_MS = 1000
 
-/** 401: the token is wrong. 409: another agent holds the box. 426: we speak another version. */
-const HARDLY_TEMPORARY = new Set([401, 403, 404, 409, 426])
+/** Rejections that a retry is unlikely to change. 401: wrong token. 409: another agent is connected. 426: other version. */
+const PERSISTENT_REJECTIONS = new Set([401, 403, 404, 409, 426])
 
-/** Starts at once and goes on until closed. */
+/** Connects immediately and reconnects until closed. */
 export function startTunnel(options: AgentTunnelOptions): AgentTunnel {
   const stop = new AbortController()
   const running = keepConnected(options, stop.signal)
@@ -51,75 +54,75 @@ async function keepConnected(options: AgentTunnelOptions, signal: AbortSignal): 
   const backoff = options.backoff ?? { baseMs: 500, maxMs: 30_000 }
   let failures = 0
   while (!signal.aborted) {
-    const { ending, connectedMs } = await connectOnce(options, signal, random, clock)
+    const { disconnect, connectedMs } = await connectAndServe(options, signal, random, clock)
     if (signal.aborted) return
     if (connectedMs >= (options.stableAfterMs ?? 10_000)) failures = 0
-    const waitMs = retryDelay(ending, failures, backoff, random)
+    const waitMs = reconnectDelay(disconnect, failures, backoff, random)
     failures += 1
-    const level = ending.status === undefined ? 'info' : 'warn'
-    log[level]({ reason: ending.reason, connectedMs, waitMs }, 'tunnel down, will dial again')
+    const level = disconnect.status === undefined ? 'info' : 'warn'
+    log[level]({ reason: disconnect.reason, connectedMs, waitMs }, 'tunnel disconnected; will reconnect')
     await sleep(waitMs, undefined, { signal }).catch(() => undefined)
   }
 }
 
-/** Exported for its tests: how long to wait after an ending. */
-export function retryDelay(
-  ending: Disconnect,
+/** Exported for tests. Milliseconds until the next attempt. */
+export function reconnectDelay(
+  { status, reconnectAfterMs }: DisconnectReason,
   failures: number,
   backoff: BackoffSettings,
   random: () => number,
 ): number {
-  if (ending.reconnectAfterMs !== undefined) return Math.min(ending.reconnectAfterMs, MAX_RECONNECT_AFTER_MS)
-  if (ending.status !== undefined && HARDLY_TEMPORARY.has(ending.status)) return slowRetryMs(backoff, random)
-  return backoffMs(failures, backoff, random)
+  if (reconnectAfterMs !== undefined) return Math.min(reconnectAfterMs, MAX_RECONNECT_AFTER_MS)
+  if (status !== undefined && PERSISTENT_REJECTIONS.has(status)) return maxBackoffDelay(backoff, random)
+  return backoffDelay(failures, backoff, random)
 }
 
-async function connectOnce(
+async function connectAndServe(
   options: AgentTunnelOptions,
   signal: AbortSignal,
   random: () => number,
   clock: Clock,
-): Promise<{ ending: Disconnect; connectedMs: number }> {
+): Promise<{ disconnect: DisconnectReason; connectedMs: number }> {
   let url: string
   let token: string
   try {
     url = await options.readUrl()
     token = await options.readToken()
   } catch (error) {
-    return { ending: { reason: `cannot dial: ${(error as Error).message}` }, connectedMs: 0 }
+    return { disconnect: { reason: `cannot connect: ${(error as Error).message}` }, connectedMs: 0 }
   }
   const { boxId, instanceId } = options
   const handshakeTimeoutMs = options.handshakeTimeoutMs ?? 10_000
-  const result = await dial({ url, boxId, token, instanceId, handshakeTimeoutMs }, signal)
-  if ('refused' in result) return { ending: result.refused, connectedMs: 0 }
-  const since = clock.now()
-  options.log.info({ url }, 'tunnel up')
-  const ending = await serve(result.connection, options, signal, random)
-  return { ending, connectedMs: Math.max(0, clock.now() - since) }
+  const result = await connect({ url, boxId, token, instanceId, handshakeTimeoutMs }, signal)
+  if ('failed' in result) return { disconnect: result.failed, connectedMs: 0 }
+  const connectedAt = clock.now()
+  options.log.info({ url }, 'tunnel connected')
+  const disconnect = await serve(result.connection, options, signal, random)
+  return { disconnect, connectedMs: Math.max(0, clock.now() - connectedAt) }
 }
 
+/** Serves the app until the connection closes. */
 async function serve(
   connection: Connection,
   { server, clock, liveness = LIVENESS }: AgentTunnelOptions,
   signal: AbortSignal,
   random: () => number,
-): Promise<Disconnect> {
+): Promise<DisconnectReason> {
   const close = () => {
     connection.close()
-    // A coordinator that does not answer the goodbye must not hold up our exit.
-    setTimeout(() => connection.terminate('closed'), 1000).unref()
+    setTimeout(() => connection.terminate('closed'), CLOSE_TIMEOUT_MS).unref()
   }
   if (signal.aborted) close()
   signal.addEventListener('abort', close, { once: true })
-  const pulse = newLivenessState(liveness, random)
+  const livenessState = newLivenessState(liveness, random)
   let lastCheck = clock.now()
   const timer = setInterval(() => {
     const now = clock.now()
-    const seen = { bytes: connection.bytesRead(), elapsedMs: now - lastCheck }
+    const observed = { bytes: connection.bytesRead(), elapsedMs: now - lastCheck }
     lastCheck = now
-    const verdict = checkLiveness(pulse, seen, liveness, random)
+    const verdict = checkLiveness(livenessState, observed, liveness, random)
     if (verdict === 'ping') connection.ping()
-    if (verdict === 'dead') connection.terminate('the coordinator went silent')
+    if (verdict === 'dead') connection.terminate('liveness timeout')
   }, liveness.tickMs)
   server.emit('connection', connection.duplex)
   try {

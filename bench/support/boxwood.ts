@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Box } from '../../shared/api/boxes.ts'
-import { agentPid } from '../../test/support/agent-pid.ts'
-import { PROJECT, START_ARGS } from '../../test/support/project.ts'
+import { findAgentPid } from '../../test/support/agent-process.ts'
+import { PROJECT_DIR, START_ARGS } from '../../test/support/project.ts'
 import { end, until } from './processes.ts'
 
 export type Boxwood = {
@@ -37,7 +37,7 @@ const UNLIMITED = {
 export async function startBoxwood(env: Record<string, string> = {}): Promise<Boxwood> {
   const data = await mkdtemp(join(tmpdir(), 'boxwood-bench-'))
   const child = spawn(process.execPath, [...START_ARGS], {
-    cwd: PROJECT,
+    cwd: PROJECT_DIR,
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {
       ...process.env,
@@ -101,7 +101,7 @@ export async function startBoxwood(env: Record<string, string> = {}): Promise<Bo
     key,
     box,
     coordinatorPid,
-    agentPid: await until('the agent', 10_000, async () => agentPid(box.id)),
+    agentPid: await until('the agent', 10_000, async () => findAgentPid(box.id)),
     async exec(text) {
       const bytes = text === 'true' ? command : JSON.stringify({ command: text })
       const response = await send('POST', `/v1/box/${box.hostname}/exec`, Buffer.from(bytes), {

@@ -10,7 +10,7 @@ import { printMessage, sanitize, shellQuote } from '../output.ts'
 import { createTempName, toLocalFileError, withReadErrors } from './local-files.ts'
 import { toCommandArgument } from './paths.ts'
 import { withProgressBar } from './progress-bar.ts'
-import { tooLargeError, type UploadResult, uploadBody } from './upload.ts'
+import { tooLargeError, type UploadResult, uploadBody } from './upload-body.ts'
 
 /**
  * Arguments: $1 destination, $2 the directory's name ('' to copy its contents), $3 the archive, $4 the directory's mode.

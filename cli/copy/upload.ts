@@ -1,21 +1,18 @@
 // Uploads a file, a directory or stdin to a box.
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
-import type { FileUploaded } from '../../shared/api/files.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { EdgeClient } from '../client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
-import { type RequestBody, readBody } from '../http-request.ts'
+import type { RequestBody } from '../http-request.ts'
 import { sanitize } from '../output.ts'
-import { statIfExists, toLocalFileError, withReadErrors } from './local-files.ts'
+import { statIfExists, withReadErrors } from './local-files.ts'
 import { getLocalName, isContentsPath, isDirectoryPath } from './paths.ts'
 import { withProgressBar } from './progress-bar.ts'
+import { tooLargeError, type UploadResult, uploadBody } from './upload-body.ts'
 import { uploadDirectory } from './upload-directory.ts'
 
 const CHUNK_BYTES = 512 * 1024
-
-/** `path` is the real path on the box, `size` in bytes. */
-export type UploadResult = { path: string; size: number }
 
 /** Copies the local file or directory at `source` to `path` on the box. */
 export async function upload(edge: EdgeClient, source: string, path: string): Promise<UploadResult> {
@@ -39,10 +36,6 @@ export async function upload(edge: EdgeClient, source: string, path: string): Pr
     if (!(error instanceof CliError) || error.code !== 'invalid_path') throw error
     return uploadBody(edge, joinName(path), mode, createBody)
   }
-}
-
-export function tooLargeError(source: string): CliError {
-  return new CliError(EXIT.failed, `${source} is larger than 1 GiB, the limit for one copy.`)
 }
 
 function createFileBody(source: string, length: number | null): RequestBody {
@@ -72,21 +65,4 @@ export async function uploadStdin(edge: EdgeClient, path: string): Promise<Uploa
       throw new CliError(EXIT.failed, 'The coordinator asked for a retry, but stdin can be read only once.')
     return { stream: process.stdin, length: null }
   })
-}
-
-/** @param mode octal, such as 0644; null for the box's default */
-export async function uploadBody(
-  edge: EdgeClient,
-  path: string,
-  mode: string | null,
-  createBody: () => RequestBody,
-): Promise<UploadResult> {
-  const query = { path, ...(mode !== null && { mode }) }
-  try {
-    const response = await edge.send('PUT', '/upload', query, createBody)
-    const { path: realPath, size } = JSON.parse((await readBody(response)).toString()) as FileUploaded
-    return { path: realPath, size }
-  } catch (error) {
-    throw toLocalFileError(error)
-  }
 }

@@ -1,4 +1,4 @@
-// The way into a box, the same for every edge route: find it, take a slot, wake it or wait for it, get its tunnel.
+// Prepares an edge request: resolves the box, acquires a slot, wakes the box or waits for it, and returns its tunnel.
 import { z } from 'zod'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import type { BoxRow } from '../db/schema.ts'
@@ -6,15 +6,15 @@ import type { RouteInput, RouteSchemas } from '../http/route.ts'
 import type { Tunnel } from '../tunnel/types.ts'
 import type { EdgeContext } from './context.ts'
 
-/** How long a request waits for a box whose agent is reconnecting, or that is just starting. */
+/** How long a request waits for a box whose agent is reconnecting, or that is starting. */
 const RECONNECT_WAIT_MS = 15_000
 /** How long POST /exec waits for a box that it wakes. */
 const WAKE_WAIT_MS = 90_000
 
-/** The box as the edge addresses it (spec §1): by its name or its id. */
+/** The edge addresses a box by its name or its id (spec §1). */
 export const boxParams = z.object({ box: z.string() })
 
-/** The codes that any edge route may answer with. */
+/** The error codes that every edge route may respond with. */
 export const ACQUIRE_ERRORS = [
   'unauthorized',
   'token_expired',
@@ -28,57 +28,59 @@ export const ACQUIRE_ERRORS = [
 export type AcquiredBox = {
   box: BoxRow
   tunnel: Tunnel
-  /** Aborted when the client is gone, so that the box stops working for nobody. */
+  /** Aborts when the client disconnects, so that the agent stops too. */
   signal: AbortSignal
 }
 
 export type AcquireOptions = {
+  /** Wake a suspended box. Default: false. */
   wakesBox?: boolean
-  /** It counts against the token's streams, too. */
+  /** Counts against the token's stream limit too. Default: false. */
   isStream?: boolean
 }
 
-type VisitInput = Omit<RouteInput<RouteSchemas>, 'params'> & { params: { box: string } }
+type AcquireInput = Omit<RouteInput<RouteSchemas>, 'params'> & { params: { box: string } }
 
 /**
- * Holds one slot of the caller's key and of the box until the answer has ended, however it ends.
- * Throws not_found, rate_limited, box_not_running (with `state`) or box_unreachable.
+ * Holds one slot of the caller's key and one of the box until the response is closed.
+ * @throws ApiError not_found, rate_limited, box_not_running (with `state`), box_unreachable
  */
 export async function acquireBox(
   context: EdgeContext,
-  { actor, params, reply }: VisitInput,
-  { wakesBox: wakes = false, isStream: stream = false }: AcquireOptions = {},
+  { actor, params, reply }: AcquireInput,
+  { wakesBox = false, isStream = false }: AcquireOptions = {},
 ): Promise<AcquiredBox> {
   const box = await context.boxes.resolve(actor, params.box)
-  const release = await context.limiter.acquire(actor.keyId, box.id, { stream })
-  const gone = new AbortController()
+  const release = await context.limiter.acquire(actor.keyId, box.id, { isStream })
+  const disconnected = new AbortController()
   reply.raw.once('close', () => {
     release()
-    if (!reply.raw.writableFinished) gone.abort()
+    if (!reply.raw.writableFinished) disconnected.abort()
   })
-  // The client may have left while we looked: then 'close' has come and gone.
+  // The client disconnected before the listener was attached.
   if (reply.raw.destroyed) {
     release()
-    gone.abort()
+    disconnected.abort()
   }
-  return { box, tunnel: await reach(context, box, actor, wakes, gone.signal), signal: gone.signal }
+  const { signal } = disconnected
+  return { box, tunnel: await connectTunnel(context, box, actor, wakesBox, signal), signal }
 }
 
-async function reach(
+async function connectTunnel(
   context: EdgeContext,
   box: BoxRow,
-  actor: VisitInput['actor'],
-  wakes: boolean,
+  actor: AcquireInput['actor'],
+  wakesBox: boolean,
   signal: AbortSignal,
 ): Promise<Tunnel> {
-  const wanted = box.desired_state === 'running'
+  const shouldRun = box.desired_state === 'running'
   const state = box.observed_state
-  if (wanted && (state === 'running' || state === 'degraded'))
+  if (shouldRun && (state === 'running' || state === 'degraded'))
     return context.tunnels.current(box.id) ?? context.tunnels.wait(box.id, RECONNECT_WAIT_MS, signal)
-  if (state === 'provision_failed' || (!wanted && !wakes))
+  if (state === 'provision_failed' || (!shouldRun && !wakesBox))
     throw new ApiError('box_not_running', `The box is ${state}.`, { fields: { state } })
-  if (!wanted) await context.boxes.wake(actor, box.id)
-  // A box on its way to running is waited for; only what wakes a box waits as long as that takes.
-  await context.waitUntilRunning(box.id, wakes ? WAKE_WAIT_MS : RECONNECT_WAIT_MS, signal)
+  if (!shouldRun) await context.boxes.wake(actor, box.id)
+  // Every route waits for a starting box; only a route that wakes boxes waits for a whole start.
+  await context.waitUntilRunning(box.id, wakesBox ? WAKE_WAIT_MS : RECONNECT_WAIT_MS, signal)
   return context.tunnels.wait(box.id, RECONNECT_WAIT_MS, signal)
 }

@@ -1,13 +1,14 @@
-// What a box answers is a stranger's word: it is bounded, parsed and checked before anybody gets to see it.
+// Validates agent responses. Agents are untrusted: size, JSON and schema are checked before anything is forwarded.
 import type { Readable } from 'node:stream'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { edgeError } from '../../shared/api/common.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
+import { validationMessage } from '../../shared/validation-message.ts'
 import type { TunnelResponse } from '../tunnel/types.ts'
 
-/** What a box may refuse with. Any other code from it is exec_failed. */
-const BOX_CODES: ReadonlySet<string> = new Set<ErrorCode>([
+/** The codes that an agent may respond with. Any other becomes exec_failed. */
+const AGENT_ERROR_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'invalid_request',
   'invalid_timeout',
   'invalid_path',
@@ -16,11 +17,11 @@ const BOX_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'payload_too_large',
   'exec_failed',
 ])
-const MESSAGE_CHARS = 4096
+const MAX_MESSAGE_CHARS = 4096
 
-export const isAgentErrorCode = (code: string): code is ErrorCode => BOX_CODES.has(code)
+export const isAgentErrorCode = (code: string): code is ErrorCode => AGENT_ERROR_CODES.has(code)
 
-/** The whole body, up to `limit` bytes; more is exec_failed and the stream is destroyed. */
+/** Reads the whole body. Above `limit` bytes it throws exec_failed and destroys the stream. */
 export async function readBody(body: Readable, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
@@ -28,46 +29,45 @@ export async function readBody(body: Readable, limit: number): Promise<Buffer> {
     size += chunk.length
     if (size > limit) {
       body.destroy()
-      throw new ApiError('exec_failed', `The box sent more than ${limit} bytes where it may not.`)
+      throw new ApiError('exec_failed', `The response of the agent exceeds ${limit} bytes.`)
     }
     chunks.push(chunk)
   }
   return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)
 }
 
-function parse(bytes: Buffer): unknown {
+function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch (cause) {
-    throw new ApiError('exec_failed', 'The box sent an answer that is not JSON.', { cause })
+    throw new ApiError('exec_failed', 'The response of the agent is not JSON.', { cause })
   }
 }
 
-/** Throws the box's refusal as ours. */
+/** Throws the agent's error response as an ApiError. */
 export async function throwAgentError(response: TunnelResponse): Promise<never> {
-  const refusal = edgeError.safeParse(parse(await readBody(response.body, TUNNEL_LIMITS.reportBytes)))
-  if (!refusal.success) throw new ApiError('exec_failed', `The box answered ${response.status}.`)
-  const { code, message } = refusal.data.error
-  throw new ApiError(isAgentErrorCode(code) ? code : 'exec_failed', message.slice(0, MESSAGE_CHARS))
+  const body = edgeError.safeParse(parseJson(await readBody(response.body, TUNNEL_LIMITS.reportBytes)))
+  if (!body.success) throw new ApiError('exec_failed', `The agent responded with status ${response.status}.`)
+  const { code, message } = body.data.error
+  throw new ApiError(isAgentErrorCode(code) ? code : 'exec_failed', message.slice(0, MAX_MESSAGE_CHARS))
 }
 
 /**
- * The bytes of a JSON answer that has the shape it must have; a refusal is thrown.
- * @param accept may refuse it for what it says, by throwing
+ * The bytes of a JSON response that matches the schema. Throws an error response.
+ * @param check may reject a valid response by throwing
  */
 export async function readAgentResponse<T>(
   response: TunnelResponse,
-  shape: z.ZodType<T>,
-  accept?: (answer: T) => void,
+  schema: z.ZodType<T>,
+  check?: (body: T) => void,
 ): Promise<Buffer> {
   if (response.status !== 200) return throwAgentError(response)
   const bytes = await readBody(response.body, TUNNEL_LIMITS.responseBytes)
-  const checked = shape.safeParse(parse(bytes))
-  if (!checked.success)
-    throw new ApiError(
-      'exec_failed',
-      `The box sent an answer of another shape: ${z.prettifyError(checked.error)}`,
-    )
-  accept?.(checked.data)
+  const parsed = schema.safeParse(parseJson(bytes), { reportInput: true })
+  if (!parsed.success) {
+    const problem = validationMessage(parsed.error.issues, 'response')
+    throw new ApiError('exec_failed', `The agent sent an invalid response: ${problem}.`)
+  }
+  check?.(parsed.data)
   return bytes
 }

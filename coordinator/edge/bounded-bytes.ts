@@ -1,4 +1,4 @@
-// A pass-through that fails as soon as more bytes went through it than may.
+// A pass-through stream that fails when more than a number of bytes pass through it.
 import { Transform } from 'node:stream'
 import { ApiError } from '../../shared/errors.ts'
 
@@ -7,7 +7,7 @@ export function boundedBytes(limit: number): Transform {
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       size += chunk.length
-      if (size > limit) done(new ApiError('payload_too_large', `A transfer holds at most ${limit} bytes.`))
+      if (size > limit) done(new ApiError('payload_too_large', `A transfer is limited to ${limit} bytes.`))
       else done(null, chunk)
     },
   })

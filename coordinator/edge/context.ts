@@ -1,4 +1,4 @@
-// What the edge needs of the rest of the coordinator, and nothing more.
+// What the edge uses of the rest of the coordinator.
 import type { CommandTracker } from '../commands/command-tracker.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
@@ -11,15 +11,15 @@ export type EdgeContext = {
   transfers: Transfers
   streams: Streams
   boxes: {
-    /** A live box by name or id, as far as the actor may see it; else rejects with not_found. */
+    /** Finds a live box that the actor can see, by name or id. Rejects with not_found. */
     resolve(actor: Actor, nameOrId: string): Promise<BoxRow>
-    /** Asks for the box to run. */
+    /** Sets the desired state to running. */
     wake(actor: Actor, boxId: string): Promise<unknown>
   }
-  /** Puts commands into the history. */
+  /** Records commands in the history. */
   commandTracker: CommandTracker
-  /** Resolves when the box is running and connected; rejects with box_unreachable after `ms`. */
+  /** Resolves when the box is running and connected. Rejects with box_unreachable after `ms`. */
   waitUntilRunning(boxId: string, ms: number, signal: AbortSignal): Promise<void>
-  /** Aborts when the coordinator is about to stop: what is open for long ends then, and says so. */
+  /** Aborts when the coordinator is about to stop: open streams then end with a reconnect event. */
   closing: AbortSignal
 }

@@ -1,26 +1,26 @@
-// How long a box may take for a whole answer: one that stops in the middle must not hold a request for ever.
+// Bounds the time of a complete agent response, so that an agent that stalls cannot hold a request open.
 import { ApiError } from '../../shared/errors.ts'
 
 /**
- * Gives `ask` a signal that is aborted with `signal`, and with box_unreachable after `ms`. What `ask` leaves running
- * goes on without the deadline.
+ * Calls `work` with a signal that aborts together with `signal`, and with box_unreachable after `ms`. Once `work` has
+ * settled, the deadline no longer applies.
  */
 export async function withDeadline<T>(
   ms: number,
   signal: AbortSignal,
-  ask: (signal: AbortSignal) => Promise<T>,
+  work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  // Not AbortSignal.any(): what it makes is freed by finalizers, long after a request has ended.
-  const both = new AbortController()
-  const abort = () => both.abort(signal.reason)
+  // Not AbortSignal.any(): its signals are freed by finalizers, long after the request.
+  const combined = new AbortController()
+  const abort = () => combined.abort(signal.reason)
   if (signal.aborted) abort()
   else signal.addEventListener('abort', abort, { once: true })
   const timer = setTimeout(
-    () => both.abort(new ApiError('box_unreachable', 'The box did not answer in time.')),
+    () => combined.abort(new ApiError('box_unreachable', 'The box did not respond in time.')),
     ms,
   )
   try {
-    return await ask(both.signal)
+    return await work(combined.signal)
   } finally {
     clearTimeout(timer)
   }

@@ -1,4 +1,5 @@
-// Bytes from a box to a client: the box says in its answer whether they come inside it or on a connection it dials.
+// Forwards a file or directory from a box to a client. The agent decides whether the body follows in its response or on a
+// dial-back connection.
 import { pipeline } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { CONTENT_HEADER, PATH_HEADER } from '../../shared/api/files.ts'
@@ -13,62 +14,62 @@ import { releaseSentChunks } from './release-sent.ts'
 
 type Headers = Record<string, string | string[] | undefined>
 
-/** The headers that a box may set on a download, each checked; anything else is dropped. */
-function checkedHeaders(from: Headers): { length: number | null; headers: Record<string, string> } {
-  const directory = from[CONTENT_HEADER] === 'directory'
+/** Validates the headers that an agent may set on a download, and drops the others. */
+function checkHeaders(from: Headers): { length: number | null; headers: Record<string, string> } {
+  const isDirectory = from[CONTENT_HEADER] === 'directory'
   const path = from[PATH_HEADER]
   if (typeof path !== 'string' || !/^[\x20-\x7e]{1,16384}$/.test(path))
-    throw new ApiError('exec_failed', 'The box did not say which path it read.')
+    throw new ApiError('exec_failed', 'The agent sent no valid path.')
   const headers: Record<string, string> = {
-    'content-type': directory ? 'application/x-tar' : 'application/octet-stream',
+    'content-type': isDirectory ? 'application/x-tar' : 'application/octet-stream',
     [PATH_HEADER]: path,
   }
-  if (directory) return { length: null, headers: { ...headers, [CONTENT_HEADER]: 'directory' } }
+  if (isDirectory) return { length: null, headers: { ...headers, [CONTENT_HEADER]: 'directory' } }
   const length = Number(from['content-length'])
   if (!Number.isSafeInteger(length) || length < 0)
-    throw new ApiError('exec_failed', 'The box did not say how long the file is.')
+    throw new ApiError('exec_failed', 'The agent sent no valid file size.')
   if (length > LIMITS.transferBytes)
-    throw new ApiError('payload_too_large', 'A download holds at most 1 GiB.')
+    throw new ApiError('payload_too_large', 'A download is limited to 1 GiB.')
   return { length, headers: { ...headers, 'content-length': String(length) } }
 }
 
-/** Answers the client; a transfer that breaks off cuts the client's connection, so that short is never taken for whole. */
+/** When the transfer is interrupted, the client's connection is cut, so that a partial body never looks complete. */
 export async function download(
   transfers: Transfers,
   { box, tunnel, signal }: AcquiredBox,
   path: string,
   reply: FastifyReply,
 ) {
-  const transfer = transfers.expect(box.id)
+  const pending = transfers.expect(box.id)
   try {
     const response = await tunnel.request({
       method: 'GET',
       path,
-      headers: { [DIAL_BACK_HEADER]: transfer.id },
+      headers: { [DIAL_BACK_HEADER]: pending.id },
       signal,
     })
     if (response.status !== 200) return await throwAgentError(response)
-    if (response.headers[DIAL_BACK_HEADER] !== transfer.id) {
-      const { length, headers } = checkedHeaders(response.headers)
+    if (response.headers[DIAL_BACK_HEADER] !== pending.id) {
+      const { length, headers } = checkHeaders(response.headers)
       const bytes = await readBody(response.body, TUNNEL_LIMITS.inlineBodyBytes)
       if (length === null || bytes.length !== length)
-        throw new ApiError('box_unreachable', 'The box sent less than the whole file.')
+        throw new ApiError('box_unreachable', 'The agent sent an incomplete file.')
       return reply.headers(headers).send(bytes)
     }
     response.body.resume()
-    const dialed = await transfer.connection
-    const { headers } = checkedHeaders(dialed.request.headers)
-    signal.addEventListener('abort', () => dialed.request.destroy(), { once: true })
-    dialed.request.once('end', () => dialed.response.writeHead(204).end())
-    // A file's length is held to by the HTTP parser; a tar has none to hold it to.
+    const transfer = await pending.connection
+    const { headers } = checkHeaders(transfer.request.headers)
+    signal.addEventListener('abort', () => transfer.request.destroy(), { once: true })
+    transfer.request.once('end', () => transfer.response.writeHead(204).end())
+    // The HTTP parser enforces the length of a file; a tar stream has none.
     const body = headers['content-length']
-      ? dialed.request
-      : pipeline(dialed.request, boundedBytes(LIMITS.transferBytes), () => {
-          // A failure is the reply's to see: pipeline has destroyed the stream that it reads.
+      ? transfer.request
+      : pipeline(transfer.request, boundedBytes(LIMITS.transferBytes), () => {
+          // The reply sees the error: pipeline destroys the stream that it reads.
         })
     releaseSentChunks(reply.raw)
     return reply.headers(headers).send(body)
   } finally {
-    transfer.release()
+    pending.release()
   }
 }

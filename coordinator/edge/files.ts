@@ -1,4 +1,4 @@
-// The edge's file routes (spec §4.15): small bodies through the tunnel, large ones over a connection of their own.
+// The edge's file routes (spec §4.15). Small bodies use the tunnel, large ones a dial-back connection.
 import {
   fileRead,
   fileUploaded,
@@ -23,10 +23,12 @@ const FILE_ERRORS = [
   'payload_too_large',
 ] as const
 
-/** 1 MiB of content, however much JSON's escapes make of it. */
+/** 1 MiB of content, with room for JSON escapes. */
 const WRITE_BODY_BYTES = 8 * LIMITS.inlineFileBytes
 
-const query = (values: Record<string, string | undefined>) =>
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+const encodeQuery = (values: Record<string, string | undefined>) =>
   new URLSearchParams(
     Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined),
   )
@@ -43,16 +45,15 @@ export function fileRoutes(context: EdgeContext): Route[] {
       errors: FILE_ERRORS,
       async handle(input) {
         const { tunnel, signal } = await acquireBox(context, input)
-        const response = await tunnel.request({ method: 'GET', path: `/files?${query(input.query)}`, signal })
-        return input.reply
-          .type('application/json; charset=utf-8')
-          .send(await readAgentResponse(response, fileRead))
+        const path = `/files?${encodeQuery(input.query)}`
+        const response = await tunnel.request({ method: 'GET', path, signal })
+        return input.reply.type(JSON_TYPE).send(await readAgentResponse(response, fileRead))
       },
     }),
     route({
       method: 'PUT',
       path: '/files',
-      summary: 'Write a file of up to 1 MiB, whole or not at all',
+      summary: 'Write a file of up to 1 MiB, atomically',
       request: { params: boxParams, body: writeFileRequest },
       codes: { path: 'invalid_path' },
       bodyLimit: WRITE_BODY_BYTES,
@@ -67,42 +68,36 @@ export function fileRoutes(context: EdgeContext): Route[] {
           body: Buffer.from(JSON.stringify(input.body)),
           signal,
         })
-        return input.reply
-          .type('application/json; charset=utf-8')
-          .send(await readAgentResponse(response, fileWritten))
+        return input.reply.type(JSON_TYPE).send(await readAgentResponse(response, fileWritten))
       },
     }),
     route({
       method: 'GET',
       path: '/download',
-      summary: 'A file of up to 1 GiB as bytes, or a folder as a tar stream',
+      summary: 'Download a file of up to 1 GiB, or a directory as a tar stream',
       request: { params: boxParams, query: pathQuery },
       codes: { path: 'invalid_path' },
       responses: { 200: null },
       errors: FILE_ERRORS,
       async handle(input) {
-        const place = await acquireBox(context, input)
-        return download(context.transfers, place, `/download?${query(input.query)}`, input.reply)
+        const acquired = await acquireBox(context, input)
+        return download(context.transfers, acquired, `/download?${encodeQuery(input.query)}`, input.reply)
       },
     }),
     route({
       method: 'PUT',
       path: '/upload',
-      summary: 'Write a file of up to 1 GiB from the raw body, whole or not at all',
+      summary: 'Write a file of up to 1 GiB from the raw body, atomically',
       request: { params: boxParams, query: uploadQuery },
       codes: { path: 'invalid_path' },
       rawBody: true,
       responses: { 200: fileUploaded },
       errors: FILE_ERRORS,
       async handle(input) {
-        const place = await acquireBox(context, input)
-        const answer = await upload(
-          context.transfers,
-          place,
-          `/upload?${query(input.query)}`,
-          input.request.raw,
-        )
-        return input.reply.type('application/json; charset=utf-8').send(answer)
+        const acquired = await acquireBox(context, input)
+        const path = `/upload?${encodeQuery(input.query)}`
+        const response = await upload(context.transfers, acquired, path, input.request.raw)
+        return input.reply.type(JSON_TYPE).send(response)
       },
     }),
   ]

@@ -1,72 +1,74 @@
-// Who has how many requests under way, and how many in this second: in this process's memory.
+// Counts requests per second and acquired slots per key, in memory.
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Clock } from '../../shared/clock.ts'
 
+/** One of `limit` concurrent uses of a key. */
 export type Slot = { key: string; limit: number }
 
 export type SlotAcquisition =
   | {
-      /** Gives the places back. A second time does nothing. */
+      /** Releases the slots. Idempotent. */
       release: () => void
     }
   | {
+      /** The slot whose limit is reached. */
       full: Slot
-      /** When the oldest of those that hold it took it; milliseconds since the epoch. */
+      /** When its oldest holder acquired it, in milliseconds since the epoch. */
       since: number
     }
 
-/** What the limits count in. Replicas will have one that they share. */
+/** Storage of the limits. Replicas will need a shared one. */
 export type LimitStore = {
-  /** Counts a request of the key. Resolves with 0, or with the milliseconds until there is room for one again. */
+  /** Counts a request. Resolves with 0, or with the milliseconds until another request is allowed. */
   countRequest(key: string): Promise<number>
-  /** Takes all of the places, or none when one of them is full. */
-  acquire(places: readonly Slot[]): Promise<SlotAcquisition>
-  /** How many takings have not been given back. */
+  /** Acquires all slots, or none when one of them is full. */
+  acquire(slots: readonly Slot[]): Promise<SlotAcquisition>
+  /** Number of acquisitions that are not released. */
   acquiredCount(): number
 }
 
-/** A key that has nothing under way takes no memory. */
+/** A key without acquired slots uses no memory. */
 export function createMemoryStore(requestsPerSecond: number, clock: Clock): LimitStore {
   const rate = new RateLimiterMemory({ points: requestsPerSecond, duration: 1 })
-  /** Of each key the takings, oldest first. */
+  /** Per key, oldest first. */
   const holders = new Map<string, Set<{ since: number }>>()
-  let held = 0
+  let acquiredCount = 0
 
   return {
     async countRequest(key) {
       try {
         await rate.consume(key)
         return 0
-      } catch (refusal) {
-        if (!(refusal instanceof RateLimiterRes)) throw refusal
-        return Math.max(1, refusal.msBeforeNext)
+      } catch (rejection) {
+        if (!(rejection instanceof RateLimiterRes)) throw rejection
+        return Math.max(1, rejection.msBeforeNext)
       }
     },
-    async acquire(places) {
-      for (const place of places) {
-        const [oldest, ...more] = holders.get(place.key) ?? []
-        if (oldest && more.length + 1 >= place.limit) return { full: place, since: oldest.since }
+    async acquire(slots) {
+      for (const slot of slots) {
+        const [oldest, ...others] = holders.get(slot.key) ?? []
+        if (oldest && others.length + 1 >= slot.limit) return { full: slot, since: oldest.since }
       }
-      const taking = { since: clock.now() }
-      for (const { key } of places) {
-        const all = holders.get(key) ?? new Set()
-        holders.set(key, all.add(taking))
+      const holder = { since: clock.now() }
+      for (const { key } of slots) {
+        const keyHolders = holders.get(key) ?? new Set()
+        holders.set(key, keyHolders.add(holder))
       }
-      held += 1
-      let given = false
+      acquiredCount += 1
+      let isReleased = false
       return {
         release() {
-          if (given) return
-          given = true
-          held -= 1
-          for (const { key } of places) {
-            const all = holders.get(key)
-            all?.delete(taking)
-            if (all?.size === 0) holders.delete(key)
+          if (isReleased) return
+          isReleased = true
+          acquiredCount -= 1
+          for (const { key } of slots) {
+            const keyHolders = holders.get(key)
+            keyHolders?.delete(holder)
+            if (keyHolders?.size === 0) holders.delete(key)
           }
         },
       }
     },
-    acquiredCount: () => held,
+    acquiredCount: () => acquiredCount,
   }
 }

@@ -1,4 +1,4 @@
-// The detached processes of a box (spec §4.14): all of them, one with the end of its output, and ending one.
+// Routes of a box's detached processes (spec §4.14): list, status with output tail, kill.
 import { z } from 'zod'
 import { execKilled, execList, execStatus, statusQuery } from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -9,51 +9,51 @@ import { readAgentResponse } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
 import { withDeadline } from './deadline.ts'
 
-/** A malformed id names nothing: 404, and the box is not asked. */
+/** A malformed id is 404, without a request to the agent. */
 export const processParams = boxParams.extend({ processId: z.string().regex(/^p_[0-9a-f]{24}$/) })
 
-const ANSWER_MS = 30_000
-/** TERM, the time it is given, KILL, and a tree that has to be looked for. */
-const KILL_MS = 60_000
+const RESPONSE_TIMEOUT_MS = 30_000
+/** SIGTERM, the grace period, SIGKILL, and scans of the process table. */
+const KILL_TIMEOUT_MS = 60_000
 
-type Asking<T> = {
+type ProcessRequest<T> = {
   method: TunnelRequest['method']
   path: string
-  shape: z.ZodType<T>
-  /** The answer must be about this one. */
+  schema: z.ZodType<T>
+  /** The response must be for this process. */
   processId?: string
-  ms?: number
+  timeoutMs?: number
 }
 
 export function processRoutes(context: EdgeContext): Route[] {
-  async function ask<T>(
+  async function forward<T>(
     input: Omit<RouteInput<RouteSchemas>, 'params'> & { params: { box: string } },
-    { method, path, shape, processId, ms = ANSWER_MS }: Asking<T>,
+    { method, path, schema, processId, timeoutMs = RESPONSE_TIMEOUT_MS }: ProcessRequest<T>,
   ) {
     const { tunnel, signal } = await acquireBox(context, input)
-    const answer = await withDeadline(ms, signal, async (signal) =>
-      readAgentResponse(await tunnel.request({ method, path, signal }), shape, (answer) => {
-        const about = (answer as { processId?: string }).processId
-        if (about !== processId) throw new ApiError('exec_failed', 'The box answered about another process.')
+    const response = await withDeadline(timeoutMs, signal, async (signal) =>
+      readAgentResponse(await tunnel.request({ method, path, signal }), schema, (body) => {
+        if ((body as { processId?: string }).processId !== processId)
+          throw new ApiError('exec_failed', 'The agent responded for a different process.')
       }),
     )
-    return input.reply.type('application/json; charset=utf-8').send(answer)
+    return input.reply.type('application/json; charset=utf-8').send(response)
   }
 
   return [
     route({
       method: 'GET',
       path: '/exec',
-      summary: 'The detached processes of the box, newest first',
+      summary: 'List detached processes, newest first',
       request: { params: boxParams },
       responses: { 200: execList },
       errors: ACQUIRE_ERRORS,
-      handle: (input) => ask(input, { method: 'GET', path: '/exec', shape: execList }),
+      handle: (input) => forward(input, { method: 'GET', path: '/exec', schema: execList }),
     }),
     route({
       method: 'GET',
       path: '/exec/:processId',
-      summary: 'A detached process and the end of its output',
+      summary: 'Get a detached process and the tail of its output',
       request: { params: processParams, query: statusQuery },
       responses: { 200: execStatus },
       errors: [...ACQUIRE_ERRORS, 'invalid_request'],
@@ -61,24 +61,26 @@ export function processRoutes(context: EdgeContext): Route[] {
         const { processId } = input.params
         const { tail } = input.query
         const path = `/exec/${processId}${tail === undefined ? '' : `?tail=${tail}`}`
-        return ask(input, { method: 'GET', path, shape: execStatus, processId })
+        return forward(input, { method: 'GET', path, schema: execStatus, processId })
       },
     }),
     route({
       method: 'DELETE',
       path: '/exec/:processId',
-      summary: 'End a detached process with all that it started: TERM, then KILL',
+      summary: 'Terminate a detached process and its descendants',
+      description:
+        'Sends SIGTERM, then SIGKILL. For a process that has exited it terminates the background processes that it left.',
       request: { params: processParams },
       responses: { 200: execKilled },
       errors: ACQUIRE_ERRORS,
       handle(input) {
         const { processId } = input.params
-        return ask(input, {
+        return forward(input, {
           method: 'DELETE',
           path: `/exec/${processId}`,
-          shape: execKilled,
+          schema: execKilled,
           processId,
-          ms: KILL_MS,
+          timeoutMs: KILL_TIMEOUT_MS,
         })
       },
     }),

@@ -1,4 +1,4 @@
-// All routes of the edge.
+// All edge routes.
 import type { Route } from '../http/route.ts'
 import type { EdgeContext } from './context.ts'
 import { execRoutes } from './exec.ts'

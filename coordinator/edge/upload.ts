@@ -1,4 +1,4 @@
-// Bytes from a client to a box: small ones inside the tunnel, the rest on a connection that the box dials for them.
+// Forwards a request body from a client to a box: small ones through the tunnel, others over a dial-back connection.
 import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { fileUploaded } from '../../shared/api/files.ts'
@@ -11,7 +11,7 @@ import { readAgentResponse } from './agent-response.ts'
 import { boundedBytes } from './bounded-bytes.ts'
 import { releaseSentChunks } from './release-sent.ts'
 
-/** What Content-Length says, in bytes; null for a chunked body, whose length nobody knows yet. */
+/** Content-Length in bytes; null for a chunked body. */
 function declaredLength(request: IncomingMessage): number | null {
   const header = request.headers['content-length']
   if (header === undefined) return request.headers['transfer-encoding'] === undefined ? 0 : null
@@ -19,72 +19,71 @@ function declaredLength(request: IncomingMessage): number | null {
 }
 
 /**
- * Hands the request's body to the box and answers with its file.uploaded. The box replaces its file only when every
- * byte has come: a client that leaves early, a lost box, or a body over 1 GiB leaves the old file as it was.
+ * Sends the body to the agent and returns its file.uploaded. The agent replaces the file only when the body is complete: a
+ * client that disconnects, a lost box or a body over 1 GiB leaves the old file unchanged.
  */
 export async function upload(
   transfers: Transfers,
-  visit: AcquiredBox,
+  acquired: AcquiredBox,
   path: string,
   request: IncomingMessage,
 ): Promise<Buffer> {
   const length = declaredLength(request)
   if (length !== null && length > LIMITS.transferBytes)
-    throw new ApiError('payload_too_large', 'An upload holds at most 1 GiB.')
-  if (length !== null && length <= TUNNEL_LIMITS.inlineBodyBytes) {
-    const response = await visit.tunnel.request({
-      method: 'PUT',
-      path,
-      headers: { 'content-type': 'application/octet-stream', 'content-length': String(length) },
-      body: request,
-      signal: visit.signal,
-    })
-    return readAgentResponse(response, fileUploaded)
-  }
-  return uploadBeside(transfers, visit, path, request, length)
+    throw new ApiError('payload_too_large', 'An upload is limited to 1 GiB.')
+  if (length === null || length > TUNNEL_LIMITS.inlineBodyBytes)
+    return uploadOverDialBack(transfers, acquired, path, request, length)
+  const response = await acquired.tunnel.request({
+    method: 'PUT',
+    path,
+    headers: { 'content-type': 'application/octet-stream', 'content-length': String(length) },
+    body: request,
+    signal: acquired.signal,
+  })
+  return readAgentResponse(response, fileUploaded)
 }
 
-async function uploadBeside(
+async function uploadOverDialBack(
   transfers: Transfers,
   { box, tunnel, signal }: AcquiredBox,
   path: string,
   request: IncomingMessage,
   length: number | null,
 ): Promise<Buffer> {
-  const transfer = transfers.expect(box.id)
-  const over = new AbortController()
+  const pending = transfers.expect(box.id)
+  const finished = new AbortController()
   try {
-    const answered = tunnel
+    const responded = tunnel
       .request({
         method: 'PUT',
         path,
         headers: {
-          [DIAL_BACK_HEADER]: transfer.id,
+          [DIAL_BACK_HEADER]: pending.id,
           ...(length === null ? {} : { [TRANSFER_LENGTH_HEADER]: String(length) }),
           'content-length': '0',
         },
-        signal: AbortSignal.any([signal, over.signal]),
+        signal: AbortSignal.any([signal, finished.signal]),
       })
       .then((response) => readAgentResponse(response, fileUploaded))
-    // A box that refuses the path answers without ever dialing.
-    const dialed = await Promise.race([transfer.connection, answered.then(() => null)])
-    if (dialed === null) return await answered
-    const sent = send(request, dialed, length)
-    // A box that has answered wants no more: a failed one would otherwise keep the client sending.
-    const stop = () => void dialed.response.destroy()
-    answered.then(stop, stop)
-    // The box's answer decides; a body that broke off makes it a refusal, whose cause is better known here.
-    const [answer, sending] = await Promise.allSettled([answered, sent])
+    // An agent that rejects the path responds without a dial-back connection.
+    const transfer = await Promise.race([pending.connection, responded.then(() => null)])
+    if (transfer === null) return await responded
+    const sent = sendBody(request, transfer, length)
+    // After the response the agent reads no more: stop the client.
+    const stop = () => void transfer.response.destroy()
+    responded.then(stop, stop)
+    // An interrupted body makes the agent respond with an error, but its cause is known only here.
+    const [response, sending] = await Promise.allSettled([responded, sent])
     if (sending.status === 'rejected' && sending.reason instanceof ApiError) throw sending.reason
-    if (answer.status === 'rejected') throw answer.reason
-    return answer.value
+    if (response.status === 'rejected') throw response.reason
+    return response.value
   } finally {
-    over.abort()
-    transfer.release()
+    finished.abort()
+    pending.release()
   }
 }
 
-async function send(request: IncomingMessage, { response }: TransferConnection, length: number | null) {
+async function sendBody(request: IncomingMessage, { response }: TransferConnection, length: number | null) {
   response.writeHead(200, {
     'content-type': 'application/octet-stream',
     ...(length === null ? {} : { 'content-length': String(length) }),

@@ -72,12 +72,9 @@ export const execKilled = z
     type: z.literal('exec.killed'),
     processId: z.string(),
     wasRunning: z.boolean(),
-    signal: z
-      .enum(['TERM', 'KILL'])
-      .nullable()
-      .meta({
-        description: 'the strongest signal that was needed; null when the process had already exited',
-      }),
+    signal: z.enum(['TERM', 'KILL']).nullable().meta({
+      description: 'the strongest signal that was needed; null when the process had already exited',
+    }),
   })
   .meta({ id: 'ExecKilled' })
 export type ExecKilled = z.infer<typeof execKilled>

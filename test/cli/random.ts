@@ -1,5 +1,5 @@
 // Seeded random numbers, bytes and choices.
-import { randomBuffer, seeded } from '../support/random.ts'
+import { randomBuffer, createSeededRandom } from '../support/random.ts'
 
 export type Random = {
   /** An integer from 0 to `limit` - 1. */
@@ -9,7 +9,7 @@ export type Random = {
 }
 
 export function createRandom(seed: number): Random {
-  const next = seeded(seed)
+  const next = createSeededRandom(seed)
   const below = (limit: number) => Math.floor(next() * limit)
   return {
     below,

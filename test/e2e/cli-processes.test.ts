@@ -5,16 +5,16 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { type BoxOptions, runBoxForBytes } from '../cli/run-box.ts'
-import { agentPid } from '../support/agent-pid.ts'
+import { findAgentPid } from '../support/agent-process.ts'
 import {
+  createWriterCommand,
   EXIT_CODE,
   expectedOutput,
   NOISE_BYTES,
-  STDOUT_A_BLOCK,
-  writerCommand,
-} from '../support/chaos/writer.ts'
+  STDOUT_BYTES_PER_BLOCK,
+} from '../support/chaos/writer-command.ts'
 import { startCoordinatorProcess, waitUntil } from '../support/coordinator-process.ts'
-import { randomBuffer, seeded } from '../support/random.ts'
+import { createSeededRandom, randomBuffer } from '../support/random.ts'
 import { startTunnelProxy } from '../support/tunnel-proxy.ts'
 
 t.setTimeout(180_000)
@@ -51,10 +51,10 @@ t.test('exec -d, logs -f with failures, ps, kill, history, output', async (t) =>
   }
 
   const localDir = t.testdir({})
-  const noise = randomBuffer(NOISE_BYTES, seeded(1))
+  const noise = randomBuffer(NOISE_BYTES, createSeededRandom(1))
   writeFileSync(join(localDir, 'noise'), noise)
   t.match(await box('cp', join(localDir, 'noise'), `${name}:`), { code: 0, stderr: '' })
-  const started = await box('exec', '-d', name, '--', writerCommand(MEBIBYTES, HELD_MEBIBYTES, 0.1))
+  const started = await box('exec', '-d', name, '--', createWriterCommand(MEBIBYTES, HELD_MEBIBYTES, 0.1))
   t.match(started, { code: 0, stderr: '' })
   const processId = started.stdout.trim()
   const expected = expectedOutput(MEBIBYTES, noise)
@@ -63,7 +63,10 @@ t.test('exec -d, logs -f with failures, ps, kill, history, output', async (t) =>
     let received = 0
     const waitForOutput = (cause: string) => {
       // On a slow machine the command may have written all but the held blocks before the last failure.
-      const wanted = Math.min(received + STDOUT_A_BLOCK, (MEBIBYTES - HELD_MEBIBYTES) * STDOUT_A_BLOCK)
+      const wanted = Math.min(
+        received + STDOUT_BYTES_PER_BLOCK,
+        (MEBIBYTES - HELD_MEBIBYTES) * STDOUT_BYTES_PER_BLOCK,
+      )
       return waitUntil(`output after ${cause}`, async () => received >= wanted)
     }
     async function causeFailures(): Promise<void> {
@@ -73,7 +76,7 @@ t.test('exec -d, logs -f with failures, ps, kill, history, output', async (t) =>
         await waitForOutput('a reset of the client connection')
         agentProxy.reset()
         await waitForOutput('a reset of the tunnel')
-        const pid = agentPid(id)
+        const pid = findAgentPid(id)
         if (pid !== undefined) process.kill(pid, 'SIGKILL')
         await waitForOutput('a kill of the agent')
         await coordinator.kill('SIGKILL')
@@ -97,7 +100,7 @@ t.test('exec -d, logs -f with failures, ps, kill, history, output', async (t) =>
       },
     })
     await failures
-    t.equal(followed.stdout.length, MEBIBYTES * STDOUT_A_BLOCK)
+    t.equal(followed.stdout.length, MEBIBYTES * STDOUT_BYTES_PER_BLOCK)
     t.equal(sha256(followed.stdout), expected.stdout)
     const stderr = followed.stderr.toString('latin1').replace(OUTAGE_MESSAGES, '')
     t.equal(sha256(Buffer.from(stderr, 'latin1')), expected.stderr)

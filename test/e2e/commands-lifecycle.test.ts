@@ -1,17 +1,17 @@
 // The command history of a box that is suspended, woken and deleted, whose agent is killed, or under zero data retention.
 import t from 'tap'
-import { agentPid } from '../support/agent-pid.ts'
+import { findAgentPid } from '../support/agent-process.ts'
 import { waitUntil } from '../support/coordinator-process.ts'
-import { type EdgeBox, edgeBox } from './edge-box.ts'
+import { type CoordinatorWithBox, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
-const historyClient = ({ api, box }: EdgeBox) => ({
+const historyClient = ({ api, box }: CoordinatorWithBox) => ({
   list: async () => (await api('GET', `/boxes/${box.id}/commands`)).json.commands,
   get: async (id: unknown) => (await api('GET', `/boxes/${box.id}/commands/${id}`)).json.command,
   output: async (id: unknown) => (await api('GET', `/boxes/${box.id}/commands/${id}/output`)).json,
 })
 
 t.test('the history survives suspend, wake and delete', async (t) => {
-  const setup = await edgeBox(t)
+  const setup = await startCoordinatorWithBox(t)
   const { api, box, exec, waitForState } = setup
   const { list, get, output } = historyClient(setup)
   const done = await exec('echo done')
@@ -31,7 +31,7 @@ t.test('the history survives suspend, wake and delete', async (t) => {
 
   await api('POST', `/boxes/${box.id}/wake`)
   await waitForState(box.id, 'running')
-  const reported = (await setup.ask('GET', `/exec/${running.processId}`)).json
+  const reported = (await setup.boxRequest('GET', `/exec/${running.processId}`)).json
   await waitUntil('the history shows the exit that the box reports', async () => {
     const { status, exitCode, signal } = await get(running.processId)
     return reported.lost
@@ -50,18 +50,18 @@ t.test('the history survives suspend, wake and delete', async (t) => {
 })
 
 t.test('when the agent is killed, its synchronous commands are lost and detached ones are not', async (t) => {
-  const setup = await edgeBox(t)
-  const { box, exec, ask } = setup
+  const setup = await startCoordinatorWithBox(t)
+  const { box, exec, boxRequest } = setup
   const { list, get, output } = historyClient(setup)
   const detached = await exec('i=0; until test -e go; do i=$((i+1)); echo $i; sleep 0.02; done; exit 7', {
     detached: true,
   })
-  const interrupted = ask('POST', '/exec', { command: 'touch started; sleep 1000' })
+  const interrupted = boxRequest('POST', '/exec', { command: 'touch started; sleep 1000' })
   await waitUntil('the command started', async () => (await exec('test -e started')).exitCode === 0)
   const id = (await list()).find(({ status, mode }: { status: string; mode: string }) => {
     return mode === 'sync' && status === 'running'
   })?.id
-  process.kill(agentPid(box.id) ?? 0, 'SIGKILL')
+  process.kill(await waitUntil('the agent runs', async () => findAgentPid(box.id)), 'SIGKILL')
   t.equal((await interrupted).status, 502)
   await waitUntil('the agent has reconnected', async () => (await exec('touch go')).exitCode === 0)
   await waitUntil('the synchronous command is lost', async () => (await get(id)).status === 'lost')
@@ -81,7 +81,7 @@ t.test('when the agent is killed, its synchronous commands are lost and detached
 })
 
 t.test('zero data retention: records that a command ran, without its text and output', async (t) => {
-  const setup = await edgeBox(t)
+  const setup = await startCoordinatorWithBox(t)
   const { coordinator, exec } = setup
   const { get, output } = historyClient(setup)
   await coordinator.context.db.updateTable('workspaces').set({ zero_data_retention: 1 }).execute()

@@ -1,17 +1,18 @@
 // Spec §4.4: the command history over HTTP, with real commands on a real box.
 import t from 'tap'
 import { runBox } from '../cli/run-box.ts'
-import { edgeBox } from './edge-box.ts'
+import { waitUntil } from '../support/tunnel.ts'
+import { startCoordinatorWithBox } from './coordinator-with-box.ts'
 
 t.test('records commands with their actor, result and output', async (t) => {
-  const { api, ask, box, key, url } = await edgeBox(t)
+  const { api, boxRequest, box, key, url } = await startCoordinatorWithBox(t)
   const me = (await api('GET', '/me')).json
   const history = async (query = '') => (await api('GET', `/boxes/${box.id}/commands${query}`)).json
   const getCommand = async (id: string) => (await api('GET', `/boxes/${box.id}/commands/${id}`)).json.command
   const output = async (id: string, query = '') =>
     (await api('GET', `/boxes/${box.id}/commands/${id}/output${query}`)).json
   const exec = async (body: object, headers: Record<string, string> = {}) =>
-    (await ask('POST', '/exec', body, { headers })).json
+    (await boxRequest('POST', '/exec', body, { headers })).json
 
   t.same(await history(), { commands: [], nextBefore: null })
 
@@ -62,7 +63,7 @@ t.test('records commands with their actor, result and output', async (t) => {
     t.match(await runAndGet({ command: 'kill -9 $$' }), { status: 'killed', exitCode: null, signal: 'KILL' })
     t.match(await runAndGet({ command: 'sleep 60', timeoutSeconds: 1 }), { status: 'timed_out', cwd: '~' })
     t.match(await runAndGet({ command: 'exit 124' }), { status: 'exited', exitCode: 124 })
-    const missing = await ask('POST', '/exec', { command: 'true', cwd: '/no/such' })
+    const missing = await boxRequest('POST', '/exec', { command: 'true', cwd: '/no/such' })
     t.equal(missing.status, 404)
     t.equal((await history()).commands.length, 4, 'a rejected command is not recorded')
   })
@@ -117,20 +118,12 @@ t.test('records commands with their actor, result and output', async (t) => {
         finishedAt: null,
         pid: started.pid,
       })
-      await until(async () => (await output(id)).data === 'first\n')
+      await waitUntil('the output is recorded', async () => (await output(id)).data === 'first\n', 15_000)
       t.match(await output(id), { status: 'running', done: false, nextOffset: 6 })
       await exec({ command: 'touch go' })
-      await until(async () => (await getCommand(id)).status === 'exited')
+      await waitUntil('the command exited', async () => (await getCommand(id)).status === 'exited', 15_000)
       t.match(await getCommand(id), { exitCode: 0, stdoutBytes: 11 })
       t.match(await output(id, '?offset=6'), { data: 'last\n', done: true })
     },
   )
 })
-
-async function until(condition: () => Promise<boolean>) {
-  const deadline = performance.now() + 15_000
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error('not within 15 s')
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}

@@ -1,9 +1,12 @@
-// Spec §4.14, the synchronous part: commands over real HTTP on a real box.
+// Spec §4.14: synchronous commands over HTTP on a real box.
 import t from 'tap'
-import { edgeBox, UNLIMITED } from './edge-box.ts'
+import { waitUntil } from '../support/tunnel.ts'
+import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
-t.test('what a command did', async (t) => {
-  const { url, key, ask, exec, box, edge } = await edgeBox(t)
+const WAIT_MS = 15_000
+
+t.test('runs synchronous commands', async (t) => {
+  const { url, key, boxRequest, exec, box, edge } = await startCoordinatorWithBox(t)
 
   t.match(await exec('echo out; echo err >&2; exit 3'), {
     ok: true,
@@ -27,11 +30,11 @@ t.test('what a command did', async (t) => {
   t.match(await exec('hostname 2>/dev/null || cat /etc/hostname'), { exitCode: 0 })
   t.match((await edge(box.id, 'POST', '/exec', { command: 'echo by id' })).json, { stdout: 'by id\n' })
 
-  await t.test('binary output is text with U+FFFD, never a broken answer', async (t) => {
+  await t.test('replaces invalid UTF-8 in the output with U+FFFD', async (t) => {
     t.match(await exec("printf 'a\\377b\\000c'"), { stdout: 'a\ufffdb\0c' })
   })
 
-  await t.test('a command that prints 1 GiB answers with its last MiB', async (t) => {
+  await t.test('responds with the last MiB of 1 GiB of output', async (t) => {
     const result = await exec('head -c 1073741824 /dev/zero; echo end', { timeoutSeconds: 120 })
     t.match(result, { exitCode: 0, stdoutTruncated: true, stderrTruncated: false })
     const stdout = String(result.stdout)
@@ -39,67 +42,65 @@ t.test('what a command did', async (t) => {
     t.ok(stdout.endsWith('\0end\n'))
   })
 
-  await t.test('a grandchild that keeps the output open does not hold up the answer', async (t) => {
+  await t.test('does not wait for a grandchild that keeps the output open', async (t) => {
     t.match(await exec('sleep 6 & echo here'), { stdout: 'here\n', exitCode: 0 })
   })
 
-  await t.test('each kind of bad request has its code', async (t) => {
-    const refused = async (body: unknown, status: number, code: string) => {
-      const answer = await ask('POST', '/exec', body, { headers: { 'content-type': 'application/json' } })
-      t.match(answer, { status, json: { ok: false, error: { code } } }, JSON.stringify(body).slice(0, 60))
+  await t.test('rejects each kind of invalid request with its code', async (t) => {
+    const expectError = async (body: unknown, status: number, code: string) => {
+      const headers = { 'content-type': 'application/json' }
+      const response = await boxRequest('POST', '/exec', body, { headers })
+      t.match(response, { status, json: { ok: false, error: { code } } }, JSON.stringify(body).slice(0, 60))
     }
-    await refused('{', 400, 'invalid_request')
-    await refused('[]', 400, 'invalid_request')
-    await refused({}, 400, 'invalid_request')
-    await refused({ command: '  ' }, 400, 'invalid_request')
-    await refused({ command: 'a\0b' }, 400, 'invalid_request')
-    await refused({ command: 'true', cwd: 'a\nb' }, 400, 'invalid_request')
-    await refused({ command: 'true', env: { '1A': 'x' } }, 400, 'invalid_request')
+    await expectError('{', 400, 'invalid_request')
+    await expectError('[]', 400, 'invalid_request')
+    await expectError({}, 400, 'invalid_request')
+    await expectError({ command: '  ' }, 400, 'invalid_request')
+    await expectError({ command: 'a\0b' }, 400, 'invalid_request')
+    await expectError({ command: 'true', cwd: 'a\nb' }, 400, 'invalid_request')
+    await expectError({ command: 'true', env: { '1A': 'x' } }, 400, 'invalid_request')
     const entries = Array.from({ length: 33 }, (_, i) => [`V${i}`, 'x'])
-    await refused({ command: 'true', env: Object.fromEntries(entries) }, 400, 'invalid_request')
+    await expectError({ command: 'true', env: Object.fromEntries(entries) }, 400, 'invalid_request')
     for (const timeoutSeconds of [0, 601, 'x'])
-      await refused({ command: 'true', timeoutSeconds }, 400, 'invalid_timeout')
-    await refused({ command: 'true', cwd: '/no/such/folder' }, 404, 'not_found')
+      await expectError({ command: 'true', timeoutSeconds }, 400, 'invalid_timeout')
+    await expectError({ command: 'true', cwd: '/no/such/dir' }, 404, 'not_found')
     t.match(await edge('no-such-box', 'POST', '/exec', { command: 'true' }), {
       status: 404,
       json: { ok: false, error: { code: 'not_found' } },
     })
-    t.match(await ask('GET', '/nothing'), { status: 404, json: { error: { code: 'not_found' } } })
-    const wrong = await ask('PATCH', '/exec')
-    t.match(wrong, { status: 405, json: { error: { code: 'method_not_allowed' } } })
-    t.match(wrong.headers.get('allow'), /POST/)
-    t.match(await ask('POST', '/exec', { command: 'true' }, { key: 'dcp_wrong' }), {
+    t.match(await boxRequest('GET', '/nothing'), { status: 404, json: { error: { code: 'not_found' } } })
+    const wrongMethod = await boxRequest('PATCH', '/exec')
+    t.match(wrongMethod, { status: 405, json: { error: { code: 'method_not_allowed' } } })
+    t.match(wrongMethod.headers.get('allow'), /POST/)
+    t.match(await boxRequest('POST', '/exec', { command: 'true' }, { key: 'dcp_wrong' }), {
       status: 401,
       json: { ok: false, error: { code: 'unauthorized' } },
     })
   })
 
-  await t.test('a client that leaves takes its command with it', async (t) => {
-    const gone = new AbortController()
+  await t.test('kills the command of a client that disconnects', async (t) => {
+    const client = new AbortController()
     const request = fetch(`${url}/v1/box/${box.hostname}/exec`, {
       method: 'POST',
-      signal: gone.signal,
+      signal: client.signal,
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify({ command: 'touch started; sleep 62' }),
     }).catch(() => 'aborted')
-    await until(async () => (await exec('test -e started')).exitCode === 0)
-    gone.abort()
+    await waitUntil(
+      'the command started',
+      async () => (await exec('test -e started')).exitCode === 0,
+      WAIT_MS,
+    )
+    client.abort()
     t.equal(await request, 'aborted')
-    const running = `cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep 'sleep 6[2]'`
-    await until(async () => (await exec(running)).exitCode === 1)
+    // The pattern does not match the command line of grep itself.
+    const findCommand = `cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep 'sleep 6[2]'`
+    await waitUntil('the command is killed', async () => (await exec(findCommand)).exitCode === 1, WAIT_MS)
   })
 })
 
-async function until(condition: () => Promise<boolean>) {
-  const deadline = performance.now() + 15_000
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error('not within 15 s')
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}
-
-t.test('a suspended box: exec wakes it, every other route says box_not_running', async (t) => {
-  const { api, ask, exec, box, waitForState } = await edgeBox(t)
+t.test('exec wakes a suspended box; every other route responds box_not_running', async (t) => {
+  const { api, boxRequest, exec, box, waitForState } = await startCoordinatorWithBox(t)
   await exec('echo kept > note')
   await api('POST', `/boxes/${box.id}/suspend`)
   await waitForState(box.id, 'suspended')
@@ -108,7 +109,7 @@ t.test('a suspended box: exec wakes it, every other route says box_not_running',
     ['GET', '/download?path=note'],
     ['PUT', '/upload?path=note'],
   ] as const)
-    t.match(await ask(method, path), {
+    t.match(await boxRequest(method, path), {
       status: 409,
       json: { ok: false, error: { code: 'box_not_running', state: 'suspended' } },
     })
@@ -119,13 +120,18 @@ t.test('a suspended box: exec wakes it, every other route says box_not_running',
   })
 })
 
-t.test('the limits of the spec hold at the edge', async (t) => {
-  const { ask, exec } = await edgeBox(t, { env: { ...UNLIMITED, BOXWOOD_EDGE_CONCURRENCY: '2' } })
+t.test('limits concurrent requests', async (t) => {
+  const env = { ...HIGH_EDGE_LIMITS, BOXWOOD_EDGE_CONCURRENCY: '2' }
+  const { boxRequest, exec } = await startCoordinatorWithBox(t, { env })
   const running = [exec('sleep 3'), exec('sleep 3')]
-  await until(async () => (await ask('POST', '/exec', { command: 'true' })).status === 429)
-  const refused = await ask('POST', '/exec', { command: 'true' })
-  t.match(refused, { status: 429, json: { ok: false, error: { code: 'rate_limited' } } })
-  t.match(refused.headers.get('retry-after'), /^[1-9]\d*$/)
+  await waitUntil(
+    'both slots are acquired',
+    async () => (await boxRequest('POST', '/exec', { command: 'true' })).status === 429,
+    WAIT_MS,
+  )
+  const rejected = await boxRequest('POST', '/exec', { command: 'true' })
+  t.match(rejected, { status: 429, json: { ok: false, error: { code: 'rate_limited' } } })
+  t.match(rejected.headers.get('retry-after'), /^[1-9]\d*$/)
   await Promise.all(running)
   t.match(await exec('echo free again'), { stdout: 'free again\n' })
 })

@@ -1,41 +1,43 @@
-// 1 GiB of random bytes goes up and comes down unchanged, and costs neither coordinator nor agent memory.
+// Uploads and downloads 1 GiB of random bytes, unchanged and without using memory in coordinator or agent.
 import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import t from 'tap'
-import { agentPid, residentMiB } from '../support/agent-pid.ts'
+import { findAgentPid, readResidentMiB } from '../support/agent-process.ts'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 
 const MiB = 1024 * 1024
 const SIZE = 1024 * MiB
-/** What a process may grow by, with everything it had not used before. */
-const GROWTH_MIB = 64
+/** Includes code and buffers that a process uses for the first time. */
+const MAX_GROWTH_MIB = 64
 
-t.test('1 GiB there and back', async (t) => {
+t.test('uploads and downloads 1 GiB', async (t) => {
   const coordinator = await startCoordinatorProcess(t)
   const box = await coordinator.waitForFirstBox()
-  // What any first request loads is not what a transfer costs.
+  // The first request of any kind loads code, which is not memory of the transfer.
   await coordinator.exec(box.hostname, 'true')
-  const pids = { coordinator: coordinator.pid, agent: agentPid(box.id) ?? 0 }
-  const before = Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, residentMiB(pid)]))
-  const most: Record<string, number> = { ...before }
+  const pids = { coordinator: coordinator.pid, agent: findAgentPid(box.id) ?? 0 }
+  const before = Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, readResidentMiB(pid)]))
+  const maximum: Record<string, number> = { ...before }
   const timer = setInterval(() => {
-    for (const [name, pid] of Object.entries(pids)) most[name] = Math.max(most[name] ?? 0, residentMiB(pid))
+    for (const [name, pid] of Object.entries(pids))
+      maximum[name] = Math.max(maximum[name] ?? 0, readResidentMiB(pid))
   }, 20)
   t.teardown(() => clearInterval(timer))
 
-  const sent = createHash('sha256')
+  const sentHash = createHash('sha256')
   const block = randomBytes(MiB)
-  let left = SIZE
+  let remaining = SIZE
   const body = new Readable({
     highWaterMark: MiB,
     read() {
-      if (left === 0) return void this.push(null)
-      left -= MiB
-      // Random enough that nothing on the way can make it smaller, and no page of it is like another one.
-      for (let at = 0; at < MiB; at += 4096) block.writeUInt32LE((left + at) / 4096, at)
-      const piece = Buffer.from(block)
-      sent.update(piece)
-      this.push(piece)
+      if (remaining === 0) return void this.push(null)
+      remaining -= MiB
+      // Incompressible, and with a different number in every page.
+      for (let offset = 0; offset < MiB; offset += 4096)
+        block.writeUInt32LE((remaining + offset) / 4096, offset)
+      const chunk = Buffer.from(block)
+      sentHash.update(chunk)
+      this.push(chunk)
     },
   })
   const path = `/v1/box/${box.hostname}`
@@ -47,14 +49,14 @@ t.test('1 GiB there and back', async (t) => {
     size: SIZE,
   })
 
-  const received = createHash('sha256')
+  const receivedHash = createHash('sha256')
   const download = await coordinator.send('GET', `${path}/download?path=large.bin`)
   t.equal(download.headers['content-length'], String(SIZE))
-  for await (const chunk of download) received.update(chunk)
-  t.equal(received.digest('hex'), sent.digest('hex'))
+  for await (const chunk of download) receivedHash.update(chunk)
+  t.equal(receivedHash.digest('hex'), sentHash.digest('hex'))
 
   for (const name of ['coordinator', 'agent']) {
-    const growth = (most[name] ?? 0) - (before[name] ?? 0)
-    t.ok(growth < GROWTH_MIB, `the ${name} grew by ${growth.toFixed(1)} MiB`)
+    const growth = (maximum[name] ?? 0) - (before[name] ?? 0)
+    t.ok(growth < MAX_GROWTH_MIB, `the ${name} grew by ${growth.toFixed(1)} MiB`)
   }
 })

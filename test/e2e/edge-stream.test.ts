@@ -1,90 +1,97 @@
-// Spec §4.14, the stream: what a detached command prints, over real HTTP from a real box.
+// Spec §4.14: the output stream of a detached command, over HTTP from a real box.
 import t from 'tap'
 import type { Session } from '../../coordinator/tunnel/session.ts'
-import { edgeBox } from './edge-box.ts'
-import { bytesOf, openStream, type StreamEvent, textOf } from './edge-stream-reader.ts'
+import { waitUntil } from '../support/tunnel.ts'
+import { startCoordinatorWithBox } from './coordinator-with-box.ts'
+import {
+  collectBytes,
+  collectText,
+  openStream,
+  type StreamEvent,
+  type StreamReader,
+} from './edge-stream-reader.ts'
 
-const offsetsOf = ({ id }: StreamEvent) => id.split(':').map(Number)
+const WAIT_MS = 20_000
 
-t.test('a command followed from its start to its end', async (t) => {
-  const box = await edgeBox(t)
-  const { ask, url, key } = box
+const parseOffsets = ({ id }: StreamEvent) => id.split(':').map(Number)
+const waitForStdout = (reader: StreamReader, text: string) =>
+  waitUntil(`stdout is ${JSON.stringify(text)}`, () => collectText(reader.events, 'stdout') === text, WAIT_MS)
+
+t.test('follows a detached command', async (t) => {
+  const coordinator = await startCoordinatorWithBox(t)
+  const { box, boxRequest, exec, send, url, key } = coordinator
   const authorization = `Bearer ${key}`
   const start = async (command: string): Promise<string> =>
-    (await ask('POST', '/exec', { command, detached: true })).json.processId
-  const at = (id: string, query = '') => `${url}/v1/box/${box.box.hostname}/exec/${id}/stream${query}`
+    (await boxRequest('POST', '/exec', { command, detached: true })).json.processId
+  const pathOf = (id: string, query = '') => `/v1/box/${box.hostname}/exec/${id}/stream${query}`
   const open = (id: string, query = '', headers = {}) =>
-    openStream(at(id, query), { authorization, ...headers })
-  const follow = async (id: string, query = '', headers = {}) => (await open(id, query, headers)).ended
+    openStream(url + pathOf(id, query), { authorization, ...headers })
+  const readToEnd = async (id: string, query = '', headers = {}) => (await open(id, query, headers)).ended
 
-  await t.test('while it runs: attached first, output as it comes, exit last', async (t) => {
+  await t.test('sends attached first, output when it is written, and exit last', async (t) => {
     const id = await start('mkfifo go; echo one; echo err >&2; cat go; exit 3')
     const reader = await open(id)
     t.match(reader.response.headers, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
-    await until(
-      () => textOf(reader.events, 'stdout') === 'one\n' && textOf(reader.events, 'stderr') === 'err\n',
-    )
+    await waitForStdout(reader, 'one\n')
+    await waitUntil('stderr has arrived', () => collectText(reader.events, 'stderr') === 'err\n', WAIT_MS)
     t.match(reader.events[0], {
       event: 'attached',
       id: '0:0',
       data: { processId: id, stdoutOffset: 0, stderrOffset: 0 },
     })
-    await ask('POST', '/exec', { command: 'echo two > go' })
+    await exec('echo two > go')
     const events = await reader.ended
-    t.equal(textOf(events, 'stdout'), 'one\ntwo\n')
+    t.equal(collectText(events, 'stdout'), 'one\ntwo\n')
     t.same(events.at(-1), {
       event: 'exit',
       id: '8:4',
       data: { status: 'exited', exitCode: 3, signal: null, stdoutOffset: 8, stderrOffset: 4 },
     })
     for (const event of events) {
-      const [stdout, stderr] = offsetsOf(event)
+      const [stdout, stderr] = parseOffsets(event)
       if (event.event === 'stdout') t.equal(event.data.nextOffset, stdout)
       if (event.event === 'stderr') t.equal(event.data.nextOffset, stderr)
     }
   })
 
-  await t.test('base64 is exact, and every event goes on where the one before ended', async (t) => {
+  await t.test('base64 is byte-exact, with contiguous offsets', async (t) => {
     const id = await start(`head -c 3000000 /dev/urandom | tee copy; printf '\\377\\000' >&2`)
-    const events = await follow(id, '?encoding=base64')
-    const bytes = bytesOf(events, 'stdout')
+    const events = await readToEnd(id, '?encoding=base64')
+    const bytes = collectBytes(events, 'stdout')
     t.equal(bytes.length, 3_000_000)
-    t.ok(
-      bytes.equals(
-        Buffer.from(
-          await (
-            await fetch(`${url}/v1/box/${box.box.hostname}/download?path=copy`, {
-              headers: { authorization },
-            })
-          ).arrayBuffer(),
-        ),
-      ),
-    )
-    t.same(bytesOf(events, 'stderr'), Buffer.of(0xff, 0))
-    let at = 0
+    const copy = await fetch(`${url}/v1/box/${box.hostname}/download?path=copy`, {
+      headers: { authorization },
+    })
+    t.ok(bytes.equals(Buffer.from(await copy.arrayBuffer())))
+    t.same(collectBytes(events, 'stderr'), Buffer.of(0xff, 0))
+    let offset = 0
     for (const { event, data } of events) {
       if (event !== 'stdout') continue
-      if (data.offset !== at) t.fail(`goes on at ${data.offset}, not ${at}`)
-      at = data.nextOffset
+      if (data.offset !== offset) t.fail(`continues at ${data.offset}, not at ${offset}`)
+      offset = data.nextOffset
     }
   })
 
-  await t.test('utf8 halves no character, and bad bytes become U+FFFD', async (t) => {
+  await t.test('utf8 splits no character, and replaces invalid bytes with U+FFFD', async (t) => {
     const id = await start(`printf 'a\\360\\237'; sleep 0.3; printf '\\246\\200\\377b'`)
-    const events = await follow(id)
-    t.equal(textOf(events, 'stdout'), 'a\u{1f980}\ufffdb')
+    const events = await readToEnd(id)
+    t.equal(collectText(events, 'stdout'), 'a\u{1f980}\ufffdb')
     t.equal(events.at(-1)?.id, '7:0', 'offsets count bytes')
   })
 
-  await t.test('offsets, Last-Event-ID, which wins, and streams', async (t) => {
+  await t.test('starts at the offsets, or at Last-Event-ID, which takes precedence', async (t) => {
     const id = await start('printf 0123456789; printf abcdefghij >&2')
-    await follow(id)
-    const from = await follow(id, '?stdoutOffset=4&stderrOffset=7')
-    t.match(from[0], { event: 'attached', id: '4:7', data: { stdoutOffset: 4, stderrOffset: 7 } })
-    t.equal(textOf(from, 'stdout') + textOf(from, 'stderr'), '456789hij')
-    const back = await follow(id, '?stdoutOffset=1', { 'last-event-id': '9:10' })
+    await readToEnd(id)
+    const fromOffsets = await readToEnd(id, '?stdoutOffset=4&stderrOffset=7')
+    t.match(fromOffsets[0], {
+      event: 'attached',
+      id: '4:7',
+      data: { stdoutOffset: 4, stderrOffset: 7 },
+    })
+    t.equal(collectText(fromOffsets, 'stdout') + collectText(fromOffsets, 'stderr'), '456789hij')
+    const fromId = await readToEnd(id, '?stdoutOffset=1', { 'last-event-id': '9:10' })
     t.same(
-      back.map(({ event, id }) => [event, id]),
+      fromId.map(({ event, id }) => [event, id]),
       [
         ['attached', '9:10'],
         ['stdout', '10:10'],
@@ -97,23 +104,23 @@ t.test('a command followed from its start to its end', async (t) => {
       ['both', '0123456789', 'abcdefghij'],
       ['stdout,stderr', '0123456789', 'abcdefghij'],
     ] as const) {
-      const events = await follow(id, `?streams=${streams}`)
-      t.same([textOf(events, 'stdout'), textOf(events, 'stderr')], [stdout, stderr], streams)
+      const events = await readToEnd(id, `?streams=${streams}`)
+      t.same([collectText(events, 'stdout'), collectText(events, 'stderr')], [stdout, stderr], streams)
     }
   })
 
-  await t.test('how it ended', async (t) => {
-    t.match((await follow(await start('kill -9 $$'))).at(-1), {
+  await t.test('the exit event has the signal', async (t) => {
+    t.match((await readToEnd(await start('kill -9 $$'))).at(-1), {
       event: 'exit',
       data: { status: 'killed', exitCode: null, signal: 'KILL' },
     })
     const running = await open(await start('sleep 65'))
-    await until(() => running.events.length > 0)
-    await ask('DELETE', `/exec/${running.events[0]?.data.processId}`)
+    await waitUntil('the stream is attached', () => running.events.length > 0, WAIT_MS)
+    await boxRequest('DELETE', `/exec/${running.events[0]?.data.processId}`)
     t.match((await running.ended).at(-1), { event: 'exit', data: { status: 'killed', signal: 'TERM' } })
   })
 
-  await t.test('each kind of bad request has its code, before a stream begins', async (t) => {
+  await t.test('rejects each kind of invalid request with its code, before a stream is opened', async (t) => {
     const id = await start('true')
     for (const [query, headers] of [
       ['?stdoutOffset=-1', {}],
@@ -122,42 +129,42 @@ t.test('a command followed from its start to its end', async (t) => {
       ['?encoding=latin1', {}],
       ['', { 'last-event-id': '5' }],
     ] as const)
-      t.match(await box.send('GET', at(id, query).slice(url.length), undefined, { headers }), {
+      t.match(await send('GET', pathOf(id, query), undefined, { headers }), {
         status: 400,
         json: { ok: false, error: { code: 'invalid_request' } },
       })
-    t.match(await box.send('GET', at('p_000000000000000000000000').slice(url.length)), {
+    t.match(await send('GET', pathOf('p_000000000000000000000000')), {
       status: 404,
       json: { ok: false, error: { code: 'not_found' } },
     })
-    t.match(await box.send('POST', at(id).slice(url.length), {}), {
+    t.match(await send('POST', pathOf(id), {}), {
       status: 405,
       json: { error: { code: 'method_not_allowed' } },
     })
-    t.match(await box.send('GET', at(id).slice(url.length), undefined, { key: null }), {
+    t.match(await send('GET', pathOf(id), undefined, { key: null }), {
       status: 401,
       json: { error: { code: 'unauthorized' } },
     })
   })
 
-  await t.test('a client that vanishes frees its slot', async (t) => {
-    const { limiter } = box.coordinator.context.edge
+  await t.test('a client that disconnects releases its slot', async (t) => {
+    const { limiter } = coordinator.coordinator.context.edge
     const reader = await open(await start('sleep 66'))
     t.equal(limiter.acquiredCount(), 1)
     reader.response.socket.destroy()
-    await until(() => limiter.acquiredCount() === 0)
+    await waitUntil('the slot is released', () => limiter.acquiredCount() === 0, WAIT_MS)
   })
 
-  await t.test('a tunnel that has to be dialed again leaves the stream alone', async (t) => {
-    const { hub } = box.coordinator.context
-    const id = await start('mkfifo on; echo here; cat on')
+  await t.test('a stream continues while its tunnel reconnects', async (t) => {
+    const { hub } = coordinator.coordinator.context
+    const id = await start('mkfifo continue; echo here; cat continue')
     const reader = await open(id)
-    await until(() => textOf(reader.events, 'stdout') === 'here\n')
-    const cut = hub.current(box.box.id) as Session
-    cut.destroy('the test cut it')
-    await cut.closed
-    await hub.wait(box.box.id, 20_000)
-    await ask('POST', '/exec', { command: 'echo there > on' })
+    await waitForStdout(reader, 'here\n')
+    const session = hub.current(box.id) as Session
+    session.destroy('disconnected by the test')
+    await session.closed
+    await hub.wait(box.id, 20_000)
+    await exec('echo there > continue')
     t.match(await reader.ended, [
       { event: 'attached' },
       { event: 'stdout', data: { data: 'here\n' } },
@@ -166,27 +173,19 @@ t.test('a command followed from its start to its end', async (t) => {
     ])
   })
 
-  await t.test('a box that is cut off ends the stream with an error, from whose id it goes on', async (t) => {
-    const id = await start('mkfifo more; echo here; cat more')
+  await t.test('a disconnected box ends the stream with an error, whose id resumes it', async (t) => {
+    const id = await start('mkfifo resume; echo here; cat resume')
     const reader = await open(id)
-    await until(() => textOf(reader.events, 'stdout') === 'here\n')
-    box.coordinator.context.hub.disconnect(box.box.id, 'the test cut it')
+    await waitForStdout(reader, 'here\n')
+    coordinator.coordinator.context.hub.disconnect(box.id, 'disconnected by the test')
     const last = (await reader.ended).at(-1)
     t.match(last, { event: 'error', id: '5:0', data: { code: 'box_unreachable' } })
-    const again = await open(id, '', { 'last-event-id': last?.id })
-    await ask('POST', '/exec', { command: 'echo there > more' })
-    t.match(await again.ended, [
+    const resumed = await open(id, '', { 'last-event-id': last?.id })
+    await exec('echo there > resume')
+    t.match(await resumed.ended, [
       { event: 'attached', id: '5:0' },
       { event: 'stdout', id: '11:0', data: { data: 'there\n', offset: 5 } },
       { event: 'exit', id: '11:0', data: { status: 'exited', exitCode: 0 } },
     ])
   })
 })
-
-async function until(condition: () => boolean) {
-  const deadline = performance.now() + 20_000
-  while (!condition()) {
-    if (performance.now() > deadline) throw new Error('not within 20 s')
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}

@@ -1,42 +1,46 @@
-// kill -9 of the coordinator at bad moments: nothing that was answered is lost, and no box notices.
+// kill -9 of the coordinator during requests: nothing acknowledged is lost, and the boxes keep running.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { startCoordinatorProcess, waitUntil } from '../support/coordinator-process.ts'
 
-t.test('in the middle of a create, a delete and a command', async (t) => {
+t.test('a coordinator killed during a create, a command and a delete', async (t) => {
   const coordinator = await startCoordinatorProcess(t)
   const { sendJson, exec, waitForState, start, kill } = coordinator
   const first = await coordinator.waitForFirstBox()
   await exec(first.hostname, 'echo kept > note; (sleep 1000 >/dev/null 2>&1 & echo $! > bystander)')
 
-  await t.test('a create that was answered is finished by the next coordinator', async (t) => {
+  await t.test('the next coordinator completes an acknowledged create', async (t) => {
     const created = await sendJson('POST', '/api/v1/boxes', { name: 'created' })
     await kill('SIGKILL')
     t.match(created, { status: 202, box: { observedState: 'requested' } })
     await start()
     const box = await waitForState(created.box.id, 'running')
     t.match(await exec('created', 'echo works'), { stdout: 'works\n' })
-    t.equal((await sendJson('GET', '/api/v1/boxes')).boxes.length, 2, 'and made once')
+    t.equal((await sendJson('GET', '/api/v1/boxes')).boxes.length, 2, 'the box is created only once')
     t.equal(box.hostname, 'created')
   })
 
-  await t.test('a command under way ends with an error, its box runs on', async (t) => {
-    const lost = exec(first.hostname, 'touch began; sleep 30').catch((error) => error)
-    await waitUntil('it began', async () => (await exec(first.hostname, 'test -e began')).exitCode === 0)
+  await t.test('a running command fails for its client, and its box keeps running', async (t) => {
+    const interrupted = exec(first.hostname, 'touch started; sleep 30').catch((error) => error)
+    await waitUntil(
+      'the command started',
+      async () => (await exec(first.hostname, 'test -e started')).exitCode === 0,
+    )
     await kill('SIGKILL')
-    t.type(await lost, Error)
+    t.type(await interrupted, Error)
     await start()
     t.match(await exec(first.hostname, 'cat note; kill -0 $(cat bystander) && echo alive'), {
       stdout: 'kept\nalive\n',
     })
-    await waitUntil('the command whose caller is gone was ended', async () => {
-      const left = await exec(first.hostname, `cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep 'sleep 3[0]'`)
-      return left.exitCode === 1
+    await waitUntil('the agent killed the command of the disconnected client', async () => {
+      // The pattern does not match the command line of grep itself.
+      const found = await exec(first.hostname, `cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep 'sleep 3[0]'`)
+      return found.exitCode === 1
     })
   })
 
-  await t.test('a delete that was answered is finished by the next coordinator', async (t) => {
+  await t.test('the next coordinator completes an acknowledged delete', async (t) => {
     const { boxes } = await sendJson('GET', '/api/v1/boxes')
     const { id } = boxes.find(({ hostname }: { hostname: string }) => hostname === 'created')
     const deleted = await sendJson('DELETE', `/api/v1/boxes/${id}`)
@@ -47,10 +51,10 @@ t.test('in the middle of a create, a delete and a command', async (t) => {
     t.match(await sendJson('GET', `/api/v1/operations/${deleted.operation.id}`), {
       operation: { status: 'completed', error: null },
     })
-    t.notOk(existsSync(join(coordinator.dataDir, 'boxes', id)), 'its files are gone')
+    t.notOk(existsSync(join(coordinator.dataDir, 'boxes', id)), "the box's files are removed")
   })
 
-  await t.test('killed again and again, the first box is as it was', async (t) => {
+  await t.test('the first box is unaffected by repeated kills', async (t) => {
     for (let round = 0; round < 3; round++) {
       await kill('SIGKILL')
       await start()

@@ -1,3 +1,4 @@
+// Reports from an agent's spool to the coordinator's store: delivered at least once, despite resets and failed commits.
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { reportRoutes } from '../../agent/reports/routes.ts'
@@ -7,7 +8,7 @@ import type { Ingest } from '../../coordinator/tunnel/reports.ts'
 import type { DurableReport } from '../../shared/api/reports.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { createTempDir } from '../support/temp-dir.ts'
-import { silent, startTestAgent, startTestCoordinator, waitUntil } from '../support/tunnel.ts'
+import { silentLog, startTestAgent, startTestCoordinator, waitUntil } from '../support/tunnel.ts'
 import { startTunnelProxy } from '../support/tunnel-proxy.ts'
 
 const vitals = {
@@ -18,7 +19,7 @@ const vitals = {
   listeners_count: 5,
   agent_version: '0.1.0',
 }
-const report = (at: number): DurableReport => ({
+const createReport = (at: number): DurableReport => ({
   type: 'agent.started',
   at,
   instanceId: 'i',
@@ -26,7 +27,7 @@ const report = (at: number): DurableReport => ({
   agentVersion: 'v',
 })
 
-/** A store that applies (box, epoch, seq) once, as the coordinator's does. */
+/** Like the coordinator's store, applies each (box, epoch, seq) once. Throws the errors in `failures` first. */
 function createStore() {
   const rows = new Map<string, number>()
   let deliveries = 0
@@ -50,9 +51,9 @@ function createStore() {
 }
 
 async function setUp(t: Test, store: ReturnType<typeof createStore>, heartbeatMs = 10_000) {
-  const folder = createTempDir(t, 'reports')
-  const state = await openState(folder, silent)
-  const spool = await openSpool({ dir: join(folder, 'reports'), state, log: silent })
+  const dir = createTempDir(t, 'reports')
+  const state = await openState(dir, silentLog)
+  const spool = await openSpool({ dir: join(dir, 'reports'), state, log: silentLog })
   t.after(() => spool.close())
   const coordinator = await startTestCoordinator({
     ingest: store.ingest,
@@ -63,29 +64,36 @@ async function setUp(t: Test, store: ReturnType<typeof createStore>, heartbeatMs
   t.after(() => proxy.close())
   const box = coordinator.addBox()
   const agent = await startTestAgent(box, proxy.url, (app) =>
-    reportRoutes(app, { spool, log: silent, clock: systemClock, vitals: async () => vitals, heartbeatMs }),
+    reportRoutes(app, {
+      spool,
+      log: silentLog,
+      clock: systemClock,
+      vitals: async () => vitals,
+      heartbeatMs,
+    }),
   )
   t.after(() => agent.close())
-  return { spool, state, coordinator, proxy, box }
+  return { spool, coordinator, proxy, box }
 }
 
-const empty = (spool: Spool) => async () => (await spool.read({ firstSeq: 0, offset: 0 })) === null
+/** The agent deletes acknowledged reports from its spool. */
+const isEmpty = (spool: Spool) => async () => (await spool.read({ firstSeq: 0, offset: 0 })) === null
 
-t.test('every report arrives, and each is stored once, though the link is cut five times', async (t) => {
+t.test('every report is stored exactly once, despite five connection resets', async (t) => {
   const store = createStore()
   const { spool, proxy, coordinator, box } = await setUp(t, store)
   let at = 0
-  for (let cut = 1; cut <= 5; cut++) {
+  for (let round = 1; round <= 5; round++) {
     await waitUntil('the box is connected', () => coordinator.tunnels.current(box.boxId))
-    const last = await coordinator.tunnels.wait(box.boxId, 5000)
+    const tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
     const appends: Promise<void>[] = []
-    for (let i = 0; i < 200; i++) appends.push(spool.append(report(++at)))
+    for (let i = 0; i < 200; i++) appends.push(spool.append(createReport(++at)))
     await Promise.race(appends)
     setImmediate(() => proxy.reset())
     await Promise.all(appends)
-    await waitUntil('the cut is noticed', () => coordinator.tunnels.current(box.boxId) !== last)
+    await waitUntil('the reset is detected', () => coordinator.tunnels.current(box.boxId) !== tunnel)
   }
-  await waitUntil('all of it is acknowledged', empty(spool))
+  await waitUntil('all reports are acknowledged', isEmpty(spool))
   t.equal(store.rows.size, 1000)
   t.same(
     [...store.rows.values()].sort((a, b) => a - b),
@@ -94,27 +102,27 @@ t.test('every report arrives, and each is stored once, though the link is cut fi
   t.ok(store.deliveries() >= 1000)
 })
 
-t.test('a report whose commit failed is sent again', async (t) => {
+t.test('a report is sent again when its commit fails', async (t) => {
   const store = createStore()
   store.failures.push(new Error('database is locked'), new Error('database is locked'))
   const { spool } = await setUp(t, store)
-  await spool.append(report(1))
-  await waitUntil('it is acknowledged', empty(spool))
+  await spool.append(createReport(1))
+  await waitUntil('the report is acknowledged', isEmpty(spool))
   t.same([...store.rows.values()], [1])
 })
 
-t.test('a heartbeat comes at once on connecting, then on time', async (t) => {
+t.test('the agent sends a heartbeat when it connects, then periodically', async (t) => {
   const store = createStore()
   await setUp(t, store, 20)
-  await waitUntil('three heartbeats came', () => store.heartbeats() >= 3)
+  await waitUntil('three heartbeats have arrived', () => store.heartbeats() >= 3)
 })
 
-t.test('a report made while connected is told at once', async (t) => {
+t.test('a report is sent immediately while the agent is connected', async (t) => {
   const store = createStore()
   const { spool } = await setUp(t, store, 1_000_000)
-  await waitUntil('connected', () => store.heartbeats() > 0)
+  await waitUntil('the agent is connected', () => store.heartbeats() > 0)
   for (let at = 1; at <= 3; at++) {
-    await spool.append(report(at))
-    await waitUntil('it is there', () => store.rows.size === at)
+    await spool.append(createReport(at))
+    await waitUntil('the report is stored', () => store.rows.size === at)
   }
 })

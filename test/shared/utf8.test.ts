@@ -1,13 +1,13 @@
 // Splitting UTF-8 bytes without splitting a character.
 import t from 'tap'
 import { incompleteSuffixLength } from '../../shared/utf8.ts'
-import { mixedBytes, seeded } from '../support/random.ts'
+import { createSeededRandom, randomMalformedUtf8 } from '../support/random.ts'
 
 t.test('decodes split bytes to the same text as the whole', async (t) => {
   const seed = Number(process.env.TEST_SEED ?? 20_260_801)
-  const random = seeded(seed)
+  const random = createSeededRandom(seed)
   for (let round = 0; round < 3000; round++) {
-    const bytes = mixedBytes(random, 1 + Math.floor(random() * 40))
+    const bytes = randomMalformedUtf8(random, 1 + Math.floor(random() * 40))
     let text = ''
     let from = 0
     for (let to = 0; to < bytes.length; ) {

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import { setImmediate as immediate } from 'node:timers/promises'
 import t from 'tap'
 import { type BinaryWebSocket, websocketDuplex } from '../../shared/websocket-duplex.ts'
-import { seeded } from '../support/random.ts'
+import { createSeededRandom } from '../support/random.ts'
 
 /** Queues messages until flush(). */
 class FakeWebSocket extends EventEmitter {
@@ -37,26 +37,18 @@ function open() {
 const KiB = 1024
 const bytes = (size: number, fill: string) => Buffer.alloc(size, fill)
 
-t.test('sends writes completely and in order, and detaches their buffers after sending', async (t) => {
+t.test('sends writes completely and in order', async (t) => {
   const { ws, duplex } = open()
-  const first = bytes(40 * KiB, 'a')
-  duplex.write(first)
-  t.equal(first.length, 40 * KiB, 'the buffer is not detached before it is sent')
+  duplex.write(bytes(40 * KiB, 'a'))
   // These wait for the first write and are sent as one message.
-  const [second, third] = [bytes(20 * KiB, 'b'), bytes(20 * KiB, 'c')]
-  duplex.write(second)
-  duplex.write(third)
+  duplex.write(bytes(20 * KiB, 'b'))
+  duplex.write(bytes(20 * KiB, 'c'))
   ws.flush()
-  t.equal(first.length, 0)
-  t.same([second.length, third.length], [0, 0], 'both buffers are detached after they were copied')
   // Too large to be copied into one message.
-  const [fourth, fifth] = [bytes(60 * KiB, 'd'), bytes(60 * KiB, 'e')]
-  duplex.write(fourth)
-  duplex.write(fifth)
+  duplex.write(bytes(60 * KiB, 'd'))
+  duplex.write(bytes(60 * KiB, 'e'))
   ws.flush()
-  t.same([fourth.length, fifth.length], [60 * KiB, 60 * KiB])
   ws.flush()
-  t.same([fourth.length, fifth.length], [0, 0])
   t.same(
     ws.sent.map(({ length }) => length / KiB),
     [40, 40, 60, 60],
@@ -82,7 +74,7 @@ t.test('does not detach a view of a larger buffer', async (t) => {
 
 t.test('reads messages in order when the reader pauses and resumes', async (t) => {
   const { ws, duplex: stream } = open()
-  const random = seeded(5)
+  const random = createSeededRandom(5)
   const read: Buffer[] = []
   let sent = 0
   const send = () => {

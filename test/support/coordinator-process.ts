@@ -6,7 +6,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
-import { PROJECT, START_ARGS } from './project.ts'
+import { PROJECT_DIR, START_ARGS } from './project.ts'
 import { createTempDir } from './temp-dir.ts'
 
 const DEADLINE_MS = 40_000
@@ -36,7 +36,7 @@ export async function startCoordinatorProcess(t: Test, env: Record<string, strin
   async function start(): Promise<void> {
     rmSync(join(dataDir, 'coordinator.json'), { force: true })
     child = spawn(process.execPath, [...START_ARGS], {
-      cwd: PROJECT,
+      cwd: PROJECT_DIR,
       stdio: ['ignore', 'ignore', 'inherit'],
       env: {
         ...process.env,
@@ -72,8 +72,8 @@ export async function startCoordinatorProcess(t: Test, env: Record<string, strin
     const { boxes } = await sendJson('GET', '/api/v1/boxes?live=1')
     for (const { id } of boxes) await sendJson('DELETE', `/api/v1/boxes/${id}`)
     await waitUntil('every box is deleted', async () => {
-      const left = await sendJson('GET', '/api/v1/boxes?live=1')
-      return left.boxes.length === 0
+      const { boxes } = await sendJson('GET', '/api/v1/boxes?live=1')
+      return boxes.length === 0
     })
     await kill('SIGTERM')
   })
@@ -112,10 +112,10 @@ export async function startCoordinatorProcess(t: Test, env: Record<string, strin
       : { status: response.statusCode, ...JSON.parse(text) }
   }
 
-  async function waitForState(id: string, wanted: string) {
-    return waitUntil(`box ${id} is ${wanted}`, async () => {
+  async function waitForState(id: string, state: string) {
+    return waitUntil(`box ${id} is ${state}`, async () => {
       const { box } = await sendJson('GET', `/api/v1/boxes/${id}`)
-      return box?.observedState === wanted && box
+      return box?.observedState === state && box
     })
   }
 
@@ -138,7 +138,7 @@ export async function startCoordinatorProcess(t: Test, env: Record<string, strin
       const { boxes } = await sendJson('GET', '/api/v1/boxes?live=1')
       return waitForState(boxes[0].id, 'running')
     },
-    exec: (box: string, command: string, more: object = {}) =>
-      sendJson('POST', `/v1/box/${box}/exec`, { command, ...more }),
+    exec: (box: string, command: string, options: object = {}) =>
+      sendJson('POST', `/v1/box/${box}/exec`, { command, ...options }),
   }
 }

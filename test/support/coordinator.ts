@@ -86,7 +86,7 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
     url,
     key,
     dataDir,
-    infra: infra,
+    infra,
     coordinator,
     close,
     send,

@@ -1,14 +1,15 @@
-// What this process holds on to: its heap without the garbage.
+// Measures the heap of this process after garbage collection.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 setFlagsFromString('--expose-gc')
-const collect: () => void = runInNewContext('gc')
+const collectGarbage: () => void = runInNewContext('gc')
 
-/** In bytes, after what can be collected was. */
-export async function heapBytes(): Promise<number> {
+/** The used heap in bytes. */
+export async function measureHeapBytes(): Promise<number> {
+  // Several rounds, because finalizers make more objects collectable.
   for (let i = 0; i < 4; i++) {
-    collect()
+    collectGarbage()
     await new Promise(setImmediate)
   }
   return process.memoryUsage().heapUsed

@@ -1,135 +1,208 @@
-// Which file may import which, and why. `npm run check` runs it: prints each import that breaks a rule, exits with 1.
+// Checks the project's import rules. `npm run check` runs this file, which prints the violations and exits with 1.
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, matchesGlob, relative, resolve } from 'node:path'
 
 type Rule = {
-  /** Globs of the files it binds, from the project's folder, and those of them it does not. */
+  /** Globs of the files that the rule applies to, relative to the project directory; `except` lists exceptions. */
   files: string[]
   except?: string[]
   reason: string
-  /** Whether `file` may import `target`: a package's name, or a file of the project. */
+  /** Whether `file` may import `target`: the name of a package, or a file of the project. */
   allows(target: string, file: string, isType: boolean): boolean
 }
 
-const within = (target: string, ...folders: string[]): boolean =>
-  folders.some((folder) => target.startsWith(`${folder}/`))
+const COMPONENTS = ['shared', 'agent', 'coordinator', 'cli']
+const CHECKED_DIRS = [...COMPONENTS, 'test', 'bench']
+
+const isInside = (target: string, ...dirs: string[]): boolean =>
+  dirs.some((dir) => target.startsWith(`${dir}/`))
 const isPackage = (target: string): boolean => !target.endsWith('.ts') && !target.endsWith('.json')
-/** `@scope/name/part` → `@scope/name`. */
-const packageOf = (target: string): string => /^(@[^/]+\/)?[^/]+/.exec(target)?.[0] ?? target
+/** `@scope/name/path` → `@scope/name`. */
+const packageName = (target: string): string => /^(@[^/]+\/)?[^/]+/.exec(target)?.[0] ?? target
 
 const RULES: Rule[] = [
   {
     files: ['shared/**'],
-    reason: 'shared is the contract that every side reads: zod, random ids, and nothing that does I/O',
+    reason: 'shared is the contract between the components: it may use zod and random ids, and does no I/O',
     except: ['shared/websocket-duplex.ts'],
     allows: (target) =>
-      isPackage(target) ? ['zod', 'node:crypto'].includes(target) : within(target, 'shared'),
+      isPackage(target) ? ['zod', 'node:crypto'].includes(target) : isInside(target, 'shared'),
   },
   {
     files: ['shared/websocket-duplex.ts'],
-    reason:
-      'the pipe under the tunnel is alike on both ends: it is a stream of Node’s, and needs no other package',
-    allows: (target) => (isPackage(target) ? target === 'node:stream' : within(target, 'shared')),
+    reason: 'agent and coordinator share this stream: it may use node:stream and no other package',
+    allows: (target) => (isPackage(target) ? target === 'node:stream' : isInside(target, 'shared')),
   },
-  ...['agent', 'coordinator', 'cli'].map((side) => ({
-    files: [`${side}/**`],
-    reason: `${side} imports shared and itself: the sides meet over the wire only, and are shipped apart`,
-    allows: (target: string) => isPackage(target) || within(target, 'shared', side),
+  ...['agent', 'coordinator', 'cli'].map((component) => ({
+    files: [`${component}/**`],
+    reason: `${component} may import itself and shared: the components communicate over the wire and are deployed separately`,
+    allows: (target: string) => isPackage(target) || isInside(target, 'shared', component),
   })),
   {
     files: ['coordinator/edge/**'],
-    reason: 'the edge has no SQL: it must work the same on a replica that asks another for everything',
-    // A row's type is only its shape.
+    reason:
+      'the edge uses no SQL, so that it also works on a replica that forwards everything to another one',
+    // The type of a row describes only its shape.
     allows: (target, _, isType) =>
       (isType && target === 'coordinator/db/schema.ts') ||
-      (packageOf(target) !== 'kysely' && !within(target, 'coordinator/db')),
+      (packageName(target) !== 'kysely' && !isInside(target, 'coordinator/db')),
   },
   {
-    files: ['agent/**', 'coordinator/**', 'cli/**', 'shared/**'],
-    reason: 'a store belongs to its folder: anyone else goes through the service, where the rules are',
+    files: COMPONENTS.map((component) => `${component}/**`),
+    reason:
+      'a store is private to its directory: other code goes through the service, which enforces the rules',
     allows: (target, file) => basename(target) !== 'store.ts' || dirname(target) === dirname(file),
   },
   {
-    files: ['agent/**', 'coordinator/**', 'cli/**', 'shared/**'],
+    files: COMPONENTS.map((component) => `${component}/**`),
     except: ['coordinator/db/**'],
-    reason: 'only coordinator/db knows which database it is',
-    allows: (target) => !['node:sqlite', 'pg', 'better-sqlite3'].includes(packageOf(target)),
+    reason: 'only coordinator/db knows which database is used',
+    allows: (target) => !['node:sqlite', 'pg', 'better-sqlite3'].includes(packageName(target)),
   },
   {
     files: ['agent/**', 'cli/**', 'shared/**'],
     reason: 'only the coordinator has a database',
-    allows: (target) => packageOf(target) !== 'kysely',
+    allows: (target) => packageName(target) !== 'kysely',
   },
 ]
 
-const FOLDERS = ['shared', 'agent', 'coordinator', 'cli', 'test', 'bench']
-/** From a package that has both queries and drivers, stores may take the queries only. */
-const DRIVERS = /\b(Sqlite|Postgres|Mysql|Mssql)(Dialect|Driver|Adapter|Introspector|QueryCompiler)\b/
+/** Exports of kysely that depend on the database. Stores may use the others. */
+const DIALECT_EXPORTS = /\b(Sqlite|Postgres|Mysql|Mssql)(Dialect|Driver|Adapter|Introspector|QueryCompiler)\b/
 
-/** Each as `file:line: what (why)`. `root` is the project's folder. */
-export function findViolations(root: string): string[] {
-  return FOLDERS.flatMap((folder) => sources(join(root, folder))).flatMap((path) =>
-    check(relative(root, path), readFileSync(path, 'utf8'), root),
-  )
+type Source = { file: string; text: string; imports: Import[] }
+
+type Import = {
+  /** The position of the statement in the text. */
+  offset: number
+  specifier: string
+  /** The name of a package, or a file relative to the project directory. */
+  target: string
+  statement: string
 }
 
-function sources(folder: string): string[] {
-  return list(folder)
+/** Returns the violations, each as `file:line: problem (reason)`. */
+export function findViolations(projectDir: string): string[] {
+  const sources = CHECKED_DIRS.flatMap((dir) => listSources(join(projectDir, dir))).map((path) =>
+    readSource(path, projectDir),
+  )
+  const componentSources = sources.filter(({ file }) => isInside(file, ...COMPONENTS))
+  return [...sources.flatMap(checkSource), ...findImportCycles(componentSources)]
+}
+
+function listSources(dir: string): string[] {
+  return listEntries(dir)
     .filter((entry) => entry.isFile() && /\.[cm]?[jt]sx?$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => !/\/(node_modules|fixtures)\//.test(path.slice(folder.length)))
+    .filter((path) => !/\/(node_modules|fixtures)\//.test(path.slice(dir.length)))
     .sort()
 }
 
-function list(folder: string) {
+function listEntries(dir: string) {
   try {
-    return readdirSync(folder, { recursive: true, withFileTypes: true })
+    return readdirSync(dir, { recursive: true, withFileTypes: true })
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
     throw error
   }
 }
 
-function check(file: string, text: string, root: string): string[] {
-  const found: string[] = []
-  const tell = (offset: number, what: string, reason: string) =>
-    found.push(`${file}:${text.slice(0, offset).split('\n').length}: ${what} (${reason})`)
+function readSource(path: string, projectDir: string): Source {
+  const text = readFileSync(path, 'utf8')
+  const resolveSpecifier = (specifier: string) =>
+    specifier.startsWith('.') ? relative(projectDir, resolve(dirname(path), specifier)) : specifier
+  return { file: relative(projectDir, path), text, imports: parseImports(text, resolveSpecifier) }
+}
+
+function checkSource({ file, text, imports }: Source): string[] {
+  const violations: string[] = []
+  const report = (offset: number, problem: string, reason: string) =>
+    violations.push(formatViolation(file, text, offset, problem, reason))
 
   if (/^index\.[cm]?[jt]sx?$/.test(basename(file)))
-    tell(0, 'is a barrel', 'an import names the file that has the thing')
-  const isSide = /^(shared|agent|coordinator|cli)\//.test(file)
-  for (const { offset, specifier, statement } of importsOf(text)) {
-    const target = specifier.startsWith('.')
-      ? relative(root, resolve(root, dirname(file), specifier))
-      : specifier
+    report(0, 'is a barrel', 'imports name the file that defines the import')
+  for (const { offset, specifier, target, statement } of imports) {
     for (const rule of RULES) {
       if (!rule.files.some((glob) => matchesGlob(file, glob))) continue
       if (rule.except?.some((glob) => matchesGlob(file, glob))) continue
       if (!rule.allows(target, file, /^import type\b/.test(statement)))
-        tell(offset, `imports ${target}`, rule.reason)
+        report(offset, `imports ${target}`, rule.reason)
     }
-    if (isSide && specifier === 'kysely' && DRIVERS.test(statement) && !within(file, 'coordinator/db'))
-      tell(offset, 'imports a dialect of kysely', 'only coordinator/db knows which database it is')
+    const isDialect = specifier === 'kysely' && DIALECT_EXPORTS.test(statement)
+    if (isDialect && isInside(file, ...COMPONENTS) && !isInside(file, 'coordinator/db'))
+      report(offset, 'imports a dialect of kysely', 'only coordinator/db knows which database is used')
   }
   for (const match of text.matchAll(/^export default\b|^export \{[^}]*\bas default\b/gm))
-    tell(match.index, 'has a default export', 'a name is the same wherever it is used')
-  return found
+    report(match.index, 'has a default export', 'a named export has the same name in every file')
+  return violations
 }
 
-type Import = { offset: number; specifier: string; statement: string }
+/**
+ * Finds files that import each other in a circle, by any form of import. Reports the shortest cycles, each file at most
+ * once: a cycle that shares a file with a shorter one appears when the shorter one is resolved.
+ */
+function findImportCycles(sources: Source[]): string[] {
+  const graph = new Map(sources.map(({ file, imports }) => [file, imports.map(({ target }) => target)]))
+  const cycles = sources
+    .map((source) => ({ source, cycle: findShortestCycle(source.file, graph) }))
+    .sort((a, b) => a.cycle.length - b.cycle.length)
+  const reported = new Set<string>()
+  const violations: string[] = []
+  for (const { source, cycle } of cycles) {
+    if (cycle.length === 0 || cycle.some((file) => reported.has(file))) continue
+    for (const file of cycle) reported.add(file)
+    const [next] = cycle
+    const offset = source.imports.find(({ target }) => target === next)?.offset ?? 0
+    const problem = `imports ${cycle.join(', which imports ')}`
+    const reason = 'a circle of imports has no order in which to be read'
+    violations.push(formatViolation(source.file, source.text, offset, problem, reason))
+  }
+  return violations
+}
 
-/** Statements begin a line and import() has a literal, as the formatter leaves them; types count too. */
-function importsOf(text: string): Import[] {
+/** The files on the shortest path from `file` back to itself. The last element is `file`. Empty when there is none. */
+function findShortestCycle(file: string, graph: Map<string, string[]>): string[] {
+  const visited = new Set<string>()
+  let paths: string[][] = [[]]
+  // Breadth-first search: all paths have the same length.
+  while (paths.length > 0) {
+    const longer: string[][] = []
+    for (const path of paths) {
+      for (const target of graph.get(path.at(-1) ?? file) ?? []) {
+        if (target === file) return [...path, target]
+        if (visited.has(target)) continue
+        visited.add(target)
+        longer.push([...path, target])
+      }
+    }
+    paths = longer
+  }
+  return []
+}
+
+function formatViolation(
+  file: string,
+  text: string,
+  offset: number,
+  problem: string,
+  reason: string,
+): string {
+  const line = text.slice(0, offset).split('\n').length
+  return `${file}:${line}: ${problem} (${reason})`
+}
+
+/** Includes type-only imports. Relies on formatted code: statements start a line, import() has a literal argument. */
+function parseImports(text: string, resolveSpecifier: (specifier: string) => string): Import[] {
   const forms = [
     /^(?:import|export)\b[^'"`;]*?\bfrom\s*['"]([^'"]+)['"]/gm,
     /^import\s*['"]([^'"]+)['"]/gm,
     /\bimport\(\s*['"]([^'"]+)['"]/g,
   ]
   return forms.flatMap((form) =>
-    [...text.matchAll(form)].map((match) => ({
-      offset: match.index,
-      specifier: match[1] ?? '',
-      statement: match[0],
+    [...text.matchAll(form)].map(({ index, 0: statement, 1: specifier = '' }) => ({
+      offset: index,
+      specifier,
+      target: resolveSpecifier(specifier),
+      statement,
     })),
   )
 }

@@ -1,7 +1,7 @@
-// Randomness that a seed brings back.
+// Seeded random numbers, orders and bytes.
 
-/** Numbers from 0 up to 1, the same for the same seed (mulberry32). */
-export function seeded(seed: number): () => number {
+/** Returns a generator of numbers in [0, 1), which are the same for the same seed (mulberry32). */
+export function createSeededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0
@@ -12,19 +12,21 @@ export function seeded(seed: number): () => number {
   }
 }
 
-export function shuffled<T>(items: readonly T[], random: () => number): T[] {
-  const order = items.map((item) => ({ item, at: random() }))
-  return order.sort((a, b) => a.at - b.at).map(({ item }) => item)
+export function shuffle<T>(items: readonly T[], random: () => number): T[] {
+  const keyed = items.map((item) => ({ item, key: random() }))
+  return keyed.sort((a, b) => a.key - b.key).map(({ item }) => item)
 }
 
+/** @param size in bytes; a remainder of a division by 4 stays zero */
 export function randomBuffer(size: number, random: () => number): Buffer {
   const buffer = Buffer.alloc(size)
-  for (let at = 0; at + 4 <= size; at += 4) buffer.writeUInt32LE(Math.floor(random() * 2 ** 32), at)
+  for (let offset = 0; offset + 4 <= size; offset += 4)
+    buffer.writeUInt32LE(Math.floor(random() * 2 ** 32), offset)
   return buffer
 }
 
-const PIECES = ['a', 'line\n', '"\\', 'é', '€', '😀', '\0', '\ufeff', '\u2028']
-const BROKEN = [
+const VALID_PARTS = ['a', 'line\n', '"\\', 'é', '€', '😀', '\0', '\ufeff', '\u2028']
+const INVALID_PARTS = [
   [0xff],
   [0xc0, 0x80],
   [0xe2, 0x82],
@@ -34,12 +36,12 @@ const BROKEN = [
   [0xf4, 0x90],
 ]
 
-/** Text and rubbish mixed: characters of every length, halved ones, and bytes that are none. */
-export function mixedBytes(random: () => number, pieces: number): Buffer {
+/** `count` parts of UTF-8 text: characters of every length, truncated characters and invalid bytes. */
+export function randomMalformedUtf8(random: () => number, count: number): Buffer {
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T
   return Buffer.concat(
-    Array.from({ length: pieces }, () =>
-      Buffer.from(random() < 0.3 ? pick(BROKEN) : [...Buffer.from(pick(PIECES))]),
+    Array.from({ length: count }, () =>
+      Buffer.from(random() < 0.3 ? pick(INVALID_PARTS) : [...Buffer.from(pick(VALID_PARTS))]),
     ),
   )
 }

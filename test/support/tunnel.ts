@@ -1,4 +1,4 @@
-// A coordinator's tunnel side and an agent's, joined over loopback: the smallest real pair.
+// Starts the tunnel components of a coordinator and of an agent, which connect over loopback, without the rest of both.
 import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
@@ -11,26 +11,26 @@ import { createTunnels, type TunnelHub, type TunnelsOptions } from '../../coordi
 import { systemClock } from '../../shared/clock.ts'
 import { TRANSFER_PATH } from '../../shared/protocol.ts'
 
-export const silent = pino({ level: process.env.TEST_LOG ?? 'silent' })
+export const silentLog = pino({ level: process.env.TEST_LOG ?? 'silent' })
 
 export type TestCoordinator = {
   url: string
   port: number
   tunnels: TunnelHub
-  /** Box id → token; what authenticate looks up. */
+  /** Box id → token. */
   tokens: Map<string, string>
-  /** A new box with a token. */
+  /** Registers a new box with a token. */
   addBox(): { boxId: string; token: string }
   close(): Promise<void>
 }
 
 export async function startTestCoordinator(
   options: Partial<TunnelsOptions> = {},
-  onPort = 0,
+  listenPort = 0,
 ): Promise<TestCoordinator> {
   const tokens = new Map<string, string>()
   const tunnels = createTunnels({
-    log: silent,
+    log: silentLog,
     clock: systemClock,
     async authenticate(boxId, hash) {
       const token = tokens.get(boxId)
@@ -46,7 +46,7 @@ export async function startTestCoordinator(
   server.on('upgrade', (request: IncomingMessage, socket, head) =>
     tunnels.handleUpgrade(request, socket, head),
   )
-  server.listen(onPort, '127.0.0.1')
+  server.listen(listenPort, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {
@@ -70,14 +70,14 @@ export async function startTestCoordinator(
 
 export type TestAgent = { app: FastifyInstance; instanceId: string; close(): Promise<void> }
 
-/** An agent with the given routes, dialing fast. */
+/** Starts an agent with these routes, which reconnects within 50 ms. */
 export async function startTestAgent(
   box: { boxId: string; token: string },
   url: string,
   routes: (app: FastifyInstance) => void = () => undefined,
   options: Partial<AgentTunnelOptions> = {},
 ): Promise<TestAgent> {
-  const app = buildAgentApp({ log: silent, routes: [routes] })
+  const app = buildAgentApp({ log: silentLog, routes: [routes] })
   await app.ready()
   const instanceId = options.instanceId ?? randomUUID()
   const tunnel = startTunnel({
@@ -86,7 +86,7 @@ export async function startTestAgent(
     readToken: async () => box.token,
     instanceId,
     server: app.server,
-    log: silent,
+    log: silentLog,
     clock: systemClock,
     backoff: { baseMs: 10, maxMs: 50 },
     ...options,
@@ -107,11 +107,11 @@ export async function readAll(body: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** Waits until the condition holds; fails after `ms`. */
-export async function waitUntil(what: string, condition: () => unknown, ms = 10_000): Promise<void> {
+/** Polls until the condition holds. Rejects after `ms`. */
+export async function waitUntil(description: string, condition: () => unknown, ms = 10_000): Promise<void> {
   const deadline = Date.now() + ms
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`waited ${ms} ms in vain until ${what}`)
+    if (Date.now() > deadline) throw new Error(`not within ${ms} ms: ${description}`)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }

@@ -1,5 +1,5 @@
 // Reads one output log of a detached process by offset while the runner appends to it and discards its head.
-import { closeSync, fstatSync, openSync, read, statSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, read, readSync, statSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { firstRetainedOffset } from './log-bounds.ts'
 import type { OutputLog } from './types.ts'
@@ -12,6 +12,9 @@ export type LogOptions = {
   /** The size at exit, null before. Bytes that background processes append later are not part of the output. */
   finalSize(): number | null
 }
+
+/** The end of a growing log is in the page cache: a synchronous read is faster than a round trip to the thread pool. */
+const RECENT_BYTES = 256 * 1024
 
 const readAt = promisify(read)
 
@@ -33,7 +36,11 @@ export function openLog({ path, maxBytes, finalSize }: LogOptions): OutputLog {
           offset = Math.max(offset, firstRetainedOffset(size, maxBytes))
           const length = Math.min(max, size - offset)
           if (length <= 0) return { offset, bytes: Buffer.alloc(0) }
-          const { buffer, bytesRead } = await readAt(fd, Buffer.allocUnsafe(length), 0, length, offset)
+          const buffer = Buffer.allocUnsafe(length)
+          const isRecent = size - offset <= RECENT_BYTES
+          const bytesRead = isRecent
+            ? readSync(fd, buffer, 0, length, offset)
+            : (await readAt(fd, buffer, 0, length, offset)).bytesRead
           // A discarded range reads as zeros, and the runner may have discarded more during the read.
           const discarded = Math.max(0, firstRetainedOffset(sizeNow(), maxBytes) - offset)
           if (discarded === 0 || discarded < bytesRead)

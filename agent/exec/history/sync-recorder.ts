@@ -1,4 +1,4 @@
-// Reports synchronous commands to the command history: two reports for a short one, written after the response is sent.
+// Reports synchronous commands to the command history. A short command takes two reports.
 import type { Logger } from 'pino'
 import type { AgentExecRequest } from '../../../shared/api/exec.ts'
 import { type CommandReport, OUTPUT_CHUNK_BYTES } from '../../../shared/api/reports.ts'

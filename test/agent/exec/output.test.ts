@@ -1,106 +1,108 @@
-// What is kept of the output: the last mebibyte of each stream, all that was written, and no memory beyond that.
+// The output of synchronous commands: complete, truncated to the last 1 MiB of each stream, in bounded memory.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { execApp, isAlive, pidIn, startedUnder, waitUntil } from './exec-app.ts'
+import { createExecApp, findPidsByHome, isAlive, waitForPid, waitUntil } from './support.ts'
 
 const MiB = 1024 * 1024
 
-t.test('exactly one mebibyte is whole, one byte more is cut at the head', async (t) => {
-  const { exec } = execApp(t)
-  const whole = await exec(`head -c ${MiB} /dev/zero | tr '\\0' a`)
-  t.equal(whole.stdoutTruncated, false)
-  t.ok(whole.stdout === 'a'.repeat(MiB))
-  const cut = await exec(`{ printf b; head -c ${MiB} /dev/zero | tr '\\0' a; } >&2`)
-  t.match(cut, { stdout: '', stdoutTruncated: false, stderrTruncated: true })
-  t.ok(cut.stderr === 'a'.repeat(MiB))
+t.test('returns exactly 1 MiB, and truncates one byte more at the head', async (t) => {
+  const { exec } = createExecApp(t)
+  const complete = await exec(`head -c ${MiB} /dev/zero | tr '\\0' a`)
+  t.equal(complete.stdoutTruncated, false)
+  t.ok(complete.stdout === 'a'.repeat(MiB))
+  const truncated = await exec(`{ printf b; head -c ${MiB} /dev/zero | tr '\\0' a; } >&2`)
+  t.match(truncated, { stdout: '', stdoutTruncated: false, stderrTruncated: true })
+  t.ok(truncated.stderr === 'a'.repeat(MiB))
 })
 
-t.test('the end is kept', async (t) => {
-  const { exec } = execApp(t)
+t.test('returns the last 1 MiB of longer output', async (t) => {
+  const { exec } = createExecApp(t)
   const { stdout, stdoutTruncated } = await exec('seq 1 400000')
   const all = Array.from({ length: 400_000 }, (_, index) => `${index + 1}\n`).join('')
   t.ok(stdout === all.slice(-MiB))
   t.equal(stdoutTruncated, true)
 })
 
-t.test('bytes that are no text become U+FFFD, and a byte order mark stays', async (t) => {
-  const { exec } = execApp(t)
+t.test('invalid UTF-8 becomes U+FFFD, and a byte order mark is retained', async (t) => {
+  const { exec } = createExecApp(t)
   const { stdout } = await exec(`printf '\\357\\273\\277a\\000b\\377\\303(\\360\\237\\230'`)
   t.equal(stdout, '\ufeffa\0b\ufffd\ufffd(\ufffd')
 })
 
-t.test('a character that the cut halves is left out', async (t) => {
-  const { exec } = execApp(t)
-  // Three bytes each, and the cut falls within one.
+t.test('leaves out a character that the truncation splits', async (t) => {
+  const { exec } = createExecApp(t)
+  // Three bytes each: 1 MiB is not a multiple of three.
   const { stdout, stdoutTruncated } = await exec('yes € | head -n 400000 | tr -d "\\n"')
   t.equal(stdoutTruncated, true)
   t.ok(stdout === '€'.repeat(Math.floor(MiB / 3)))
 })
 
-t.test('a gibibyte passes in bounded memory', async (t) => {
-  const { exec } = execApp(t)
+t.test('memory is bounded for 1 GiB of output', async (t) => {
+  const { exec } = createExecApp(t)
   await exec(`head -c ${8 * MiB} /dev/zero`)
   const before = process.memoryUsage().rss
-  let most = 0
-  const watch = setInterval(() => {
-    most = Math.max(most, process.memoryUsage().rss)
+  let peak = 0
+  const sampling = setInterval(() => {
+    peak = Math.max(peak, process.memoryUsage().rss)
   }, 5)
   const result = await exec(`head -c ${1024 * MiB} /dev/zero; echo end >&2`)
-  clearInterval(watch)
+  clearInterval(sampling)
   t.match(result, { exitCode: 0, stdoutTruncated: true, stderr: 'end\n' })
   t.equal(result.stdout.length, MiB)
-  t.ok(most > 0)
-  t.ok(Math.max(most, process.memoryUsage().rss) - before < 48 * MiB, `grew by ${(most - before) / MiB} MiB`)
+  t.ok(peak > 0)
+  t.ok(Math.max(peak, process.memoryUsage().rss) - before < 48 * MiB, `grew by ${(peak - before) / MiB} MiB`)
 })
 
-t.test('who holds the output in the background does not delay the answer, and lives on', async (t) => {
-  const { exec, home } = execApp(t)
-  const result = await exec(
-    "sh -c 'echo $$ >pid; while :; do echo more; sleep 0.01; [ -e stop ] && exit; done' & echo hi",
-  )
-  t.match(result, { exitCode: 0, timedOut: false, stdout: /hi\n/ })
-  const pid = await pidIn(home, 'pid')
-  // It goes on writing after nobody listens, more than a pipe holds.
-  await exec('sh -c "head -c 300000 /dev/zero; echo done >wrote" & exit 0')
-  await waitUntil('the background wrote all it had', () => read(`${home}/wrote`) === 'done\n')
-  t.equal(isAlive(pid), true)
-  await exec('touch stop')
-  await waitUntil('it ended when it was told', () => !isAlive(pid))
-})
+t.test(
+  'a background process that holds the output keeps running and does not delay the response',
+  async (t) => {
+    const { exec, home } = createExecApp(t)
+    const result = await exec(
+      "sh -c 'echo $$ >pid; while :; do echo more; sleep 0.01; [ -e stop ] && exit; done' & echo hi",
+    )
+    t.match(result, { exitCode: 0, timedOut: false, stdout: /hi\n/ })
+    const pid = await waitForPid(home, 'pid')
+    // After the response, a background process can write more than the capacity of a pipe.
+    await exec('sh -c "head -c 300000 /dev/zero; echo done >wrote" & exit 0')
+    await waitUntil(
+      'the background process has written everything',
+      () => readIfExists(`${home}/wrote`) === 'done\n',
+    )
+    t.equal(isAlive(pid), true)
+    await exec('touch stop')
+    await waitUntil('the background process has exited', () => !isAlive(pid))
+  },
+)
 
-t.test('all that was written before the end is there', async (t) => {
-  const { exec } = execApp(t)
-  // The pipes stay open, so their end tells nothing. Several at once: the news of one's end makes Node notice the
-  // ends of others too, whose last bytes nothing has read yet.
-  const one = async () => {
+t.test('returns all output written before the exit', async (t) => {
+  const { exec } = createExecApp(t)
+  // The background process keeps the pipes open, so there is no end of file. Concurrently, because Node handles several
+  // exits in one event loop turn, possibly before the last output of those commands has been read.
+  const countOutput = async () => {
     const { stdout, stderr } = await exec('sleep 0.2 & head -c 60000 /dev/zero; head -c 60000 /dev/zero >&2')
     return stdout.length + stderr.length
   }
-  for (let round = 0; round < 12; round++) {
-    t.same(
-      new Set(await Promise.all([one(), one(), one(), one(), one(), one(), one(), one()])),
-      new Set([120_000]),
-    )
-  }
+  for (let round = 0; round < 12; round++)
+    t.same(await Promise.all(Array.from({ length: 8 }, countOutput)), Array(8).fill(120_000))
 })
 
-t.test('no descriptor is left behind, and no output of one command reaches another', async (t) => {
-  const { exec, refused, home } = execApp(t)
-  const count = async () => Number((await exec('ls /proc/$PPID/fd | wc -l')).stdout)
-  await count()
-  const before = await count()
+t.test('leaks no descriptor, and no output of one command into another', async (t) => {
+  const { exec, expectError, home } = createExecApp(t)
+  const countDescriptors = async () => Number((await exec('ls /proc/$PPID/fd | wc -l')).stdout)
+  await countDescriptors()
+  const before = await countDescriptors()
   for (let round = 0; round < 100; round++) {
     t.match(await exec(`echo a${round}; echo b >&2`), { stdout: `a${round}\n`, stderr: 'b\n' })
     await exec('sleep 0.05 & (sleep 0.01; echo late; echo late >&2) & exit 0')
-    await refused({ command: 'true', cwd: 'nowhere' })
+    await expectError({ command: 'true', cwd: 'nowhere' })
   }
-  await waitUntil('the last background writer is done', () => startedUnder(home).length === 0)
-  const after = await count()
-  // Pipes that the background held were replaced: by a batch or two, where a leak of one a round would be 100.
-  t.ok(after - before < 80, `${before} became ${after}`)
+  await waitUntil('the last background process has exited', () => findPidsByHome(home).length === 0)
+  const after = await countDescriptors()
+  // Pipes that background processes hold are replaced in batches of 32. A leak of one per round would reach 100.
+  t.ok(after - before < 80, `${before} descriptors before, ${after} after`)
 })
 
-function read(path: string): string {
+function readIfExists(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {

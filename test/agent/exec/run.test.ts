@@ -1,34 +1,34 @@
-// What a synchronous command is given, and what is told of it afterwards.
+// Synchronous commands: their environment, and the result in the response.
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { execApp } from './exec-app.ts'
+import { createExecApp } from './support.ts'
 
-t.test('both streams, the exit code and the times are told', async (t) => {
-  const { exec } = execApp(t)
+t.test('returns both streams, the exit code and the times', async (t) => {
+  const { exec } = createExecApp(t)
   const result = await exec('echo out; echo err >&2; exit 7')
   t.match(result, { stdout: 'out\n', stderr: 'err\n', exitCode: 7, signal: null, timedOut: false, cwd: '~' })
   t.match(result, { stdoutTruncated: false, stderrTruncated: false })
   t.ok(result.startedAt <= result.finishedAt)
 })
 
-t.test('a signal is told by its name, and then there is no exit code', async (t) => {
-  const { exec } = execApp(t)
+t.test('returns a signal by name, without an exit code', async (t) => {
+  const { exec } = createExecApp(t)
   t.match(await exec('kill -KILL $$'), { exitCode: null, signal: 'KILL', timedOut: false })
   t.match(await exec('kill -SEGV $$'), { exitCode: null, signal: 'SEGV', timedOut: false })
 })
 
-t.test('a command that looks as if it had timed out did not', async (t) => {
-  const { exec } = execApp(t)
+t.test('exit codes and signals typical of a timeout are not reported as one', async (t) => {
+  const { exec } = createExecApp(t)
   for (const exitCode of [124, 137, 143]) {
     t.match(await exec(`exit ${exitCode}`), { exitCode, signal: null, timedOut: false })
   }
   t.match(await exec('kill -TERM $$'), { exitCode: null, signal: 'TERM', timedOut: false })
 })
 
-t.test('it is what sh -c does, to the letter', async (t) => {
-  const { exec, home } = execApp(t)
+t.test('behaves exactly like sh -c', async (t) => {
+  const { exec, home } = createExecApp(t)
   const commands = [
     'echo "$0|$-|$#|$?"',
     'no-such-program-here',
@@ -63,16 +63,16 @@ t.test('it is what sh -c does, to the letter', async (t) => {
   }
 })
 
-t.test('a command that begins with a dash is a command, no option', async (t) => {
-  const { exec } = execApp(t)
+t.test('a command that starts with a dash is not an option of sh', async (t) => {
+  const { exec } = createExecApp(t)
   const result = await exec('-e')
-  // Not found; or not permitted, where PATH holds a folder that may not be read.
+  // 127: not found. 126: PATH contains a directory that cannot be read.
   t.match(result.stderr, /-e: /)
   t.ok(result.exitCode === 127 || result.exitCode === 126)
 })
 
 t.test('/dev/stdout and /dev/stderr can be opened', async (t) => {
-  const { exec } = execApp(t)
+  const { exec } = createExecApp(t)
   t.match(await exec('echo a >/dev/stdout; echo b >/dev/stderr; echo c | tee /dev/stderr'), {
     exitCode: 0,
     stdout: 'a\nc\n',
@@ -80,8 +80,8 @@ t.test('/dev/stdout and /dev/stderr can be opened', async (t) => {
   })
 })
 
-t.test('it reads nothing, leads a session of its own and has no terminal', async (t) => {
-  const { exec } = execApp(t)
+t.test('has an empty stdin, leads its own session and has no terminal', async (t) => {
+  const { exec } = createExecApp(t)
   t.equal((await exec('wc -c')).stdout.trim(), '0')
   t.equal((await exec('readlink /proc/self/fd/0')).stdout, '/dev/null\n')
   const [pid, pgrp, session, tty] = (await exec(`echo $$ $(cut -d ' ' -f 5-7 /proc/$$/stat)`)).stdout
@@ -92,36 +92,39 @@ t.test('it reads nothing, leads a session of its own and has no terminal', async
   t.equal(tty, '0')
 })
 
-/** What a shell exports by itself, whichever shell it is; and what tap adds to every child of a test. */
-const NOT_OURS = new Set(['', 'PWD', 'OLDPWD', 'SHLVL', '_', 'NODE_OPTIONS'])
+/** Variables that shells export themselves, and that tap adds to every child of a test. */
+const IGNORED_VARIABLES = new Set(['', 'PWD', 'OLDPWD', 'SHLVL', '_', 'NODE_OPTIONS'])
 
-t.test('the environment is small, and the nearer one wins', async (t) => {
-  const { exec, home } = execApp(t)
-  const names = (stdout: string) =>
-    stdout
-      .split('\0')
-      .map((line) => line.split('=', 1).join())
-      .filter((name) => !NOT_OURS.has(name) && !name.startsWith('_TAPJS'))
-      .sort()
-  t.same(names((await exec('env -0')).stdout), [
-    'BOXWOOD_PROCESS_ID',
-    'HOME',
-    'LANG',
-    'LOGNAME',
-    'PATH',
-    'SHELL',
-    'USER',
-  ])
-  t.equal((await exec('echo "$HOME|$USER|$(id -un)"')).stdout.split('|')[0], home)
-  const { stdout } = await exec('echo "$A$B$C|$LANG|$BOXWOOD_PROCESS_ID"', {
-    boxEnv: { A: 'box ', B: 'box ', LANG: 'box' },
-    env: { B: 'request ', C: 'ré\nquest', BOXWOOD_PROCESS_ID: 'mine' },
-  })
-  t.match(stdout, /^box request ré\nquest\|box\|p_[0-9a-f]+\n$/)
-})
+t.test(
+  "the box's variables override a small base environment, and the request's override both",
+  async (t) => {
+    const { exec, home } = createExecApp(t)
+    const names = (stdout: string) =>
+      stdout
+        .split('\0')
+        .map((line) => line.split('=', 1).join())
+        .filter((name) => !IGNORED_VARIABLES.has(name) && !name.startsWith('_TAPJS'))
+        .sort()
+    t.same(names((await exec('env -0')).stdout), [
+      'BOXWOOD_PROCESS_ID',
+      'HOME',
+      'LANG',
+      'LOGNAME',
+      'PATH',
+      'SHELL',
+      'USER',
+    ])
+    t.equal((await exec('echo "$HOME|$USER|$(id -un)"')).stdout.split('|')[0], home)
+    const { stdout } = await exec('echo "$A$B$C|$LANG|$BOXWOOD_PROCESS_ID"', {
+      boxEnv: { A: 'box ', B: 'box ', LANG: 'box' },
+      env: { B: 'request ', C: 'ré\nquest', BOXWOOD_PROCESS_ID: 'mine' },
+    })
+    t.match(stdout, /^box request ré\nquest\|box\|p_[0-9a-f]+\n$/)
+  },
+)
 
-t.test('a cwd is absolute, under home, or home itself, and is echoed as it was sent', async (t) => {
-  const { exec, home } = execApp(t)
+t.test('cwd is absolute or relative to the home directory, and returned as requested', async (t) => {
+  const { exec, home } = createExecApp(t)
   mkdirSync(join(home, 'a b/c'), { recursive: true })
   const pwd = async (cwd?: string) => {
     const result = await exec('pwd', cwd === undefined ? {} : { cwd })
@@ -137,36 +140,36 @@ t.test('a cwd is absolute, under home, or home itself, and is echoed as it was s
   t.equal(await pwd('/'), '/\n')
 })
 
-t.test('a cwd that is none says why', async (t) => {
-  const { refused, home } = execApp(t)
+t.test('rejects a cwd that is not a directory', async (t) => {
+  const { expectError, home } = createExecApp(t)
   writeFileSync(join(home, 'file'), '')
-  t.match(await refused({ command: 'pwd', cwd: 'nowhere' }), { status: 404, code: 'not_found' })
-  t.match(await refused({ command: 'pwd', cwd: 'file' }), { status: 400, code: 'invalid_path' })
-  t.match(await refused({ command: 'pwd', cwd: 'file/below' }), { status: 404, code: 'not_found' })
-  t.match(await refused({ command: 'pwd', cwd: 'x'.repeat(300) }), { status: 400, code: 'invalid_path' })
+  t.match(await expectError({ command: 'pwd', cwd: 'nowhere' }), { status: 404, code: 'not_found' })
+  t.match(await expectError({ command: 'pwd', cwd: 'file' }), { status: 400, code: 'invalid_path' })
+  t.match(await expectError({ command: 'pwd', cwd: 'file/below' }), { status: 404, code: 'not_found' })
+  t.match(await expectError({ command: 'pwd', cwd: 'x'.repeat(300) }), { status: 400, code: 'invalid_path' })
 })
 
 t.test(
-  'a cwd that may not be entered',
-  { skip: process.getuid?.() === 0 && 'root may enter all' },
+  'rejects a cwd without search permission',
+  { skip: process.getuid?.() === 0 && 'root may enter every directory' },
   async (t) => {
-    const { refused, home } = execApp(t)
+    const { expectError, home } = createExecApp(t)
     mkdirSync(join(home, 'closed'))
     chmodSync(join(home, 'closed'), 0)
     t.teardown(() => chmodSync(join(home, 'closed'), 0o700))
-    t.match(await refused({ command: 'pwd', cwd: 'closed' }), { status: 403, code: 'permission_denied' })
+    t.match(await expectError({ command: 'pwd', cwd: 'closed' }), { status: 403, code: 'permission_denied' })
   },
 )
 
-t.test('what the system refuses to start is told in its words', async (t) => {
-  const { refused, exec } = execApp(t)
-  const answer = await refused({ command: 'true', env: { A: 'x'.repeat(200_000) } })
-  t.match(answer, { status: 502, code: 'exec_failed', message: /argument list too long/i })
+t.test("reports a start that fails with the system's message", async (t) => {
+  const { expectError, exec } = createExecApp(t)
+  const error = await expectError({ command: 'true', env: { A: 'x'.repeat(200_000) } })
+  t.match(error, { status: 502, code: 'exec_failed', message: /argument list too long/i })
   t.match(await exec('echo still here'), { stdout: 'still here\n' })
 })
 
-t.test('a request that makes no sense is refused', async (t) => {
-  const { refused } = execApp(t)
+t.test('rejects invalid requests', async (t) => {
+  const { expectError } = createExecApp(t)
   const cases: [object, string][] = [
     [{}, 'invalid_request'],
     [{ command: ' \n' }, 'invalid_request'],
@@ -180,13 +183,14 @@ t.test('a request that makes no sense is refused', async (t) => {
     [{ command: 'true', boxEnv: { '': 'c' } }, 'invalid_request'],
     [{ command: 'true', env: { A: 1 } }, 'invalid_request'],
   ]
-  for (const [body, code] of cases) t.match(await refused(body), { status: 400, code }, JSON.stringify(body))
+  for (const [body, code] of cases)
+    t.match(await expectError(body), { status: 400, code }, JSON.stringify(body))
 })
 
-t.test('a running command makes the box busy', async (t) => {
-  const { exec, activity } = execApp(t)
-  const ends = t.capture(activity, 'startOperation', activity.startOperation)
+t.test('a running command counts as activity', async (t) => {
+  const { exec, activity } = createExecApp(t)
+  const startCalls = t.capture(activity, 'startOperation', activity.startOperation)
   await exec('true')
-  t.equal(ends().length, 1)
+  t.equal(startCalls().length, 1)
   t.equal(activity.idleSeconds(), 0)
 })

@@ -1,14 +1,14 @@
-// The two ways to make a process are one to whoever runs a command.
+// Both kinds of spawners behave identically: posix_spawn and Node's child_process.
 import { spawnSync } from 'node:child_process'
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import t, { type Test } from 'tap'
 import { loadNativeSpawn } from '../../../agent/exec/native-spawn.ts'
 import { createSpawner, type Spawner, type SpawnerKind } from '../../../agent/exec/spawner.ts'
-import { waitUntil } from './exec-app.ts'
+import { waitUntil } from './support.ts'
 
 const SPAWNER = new URL('../../../agent/exec/spawner.ts', import.meta.url).href
-const ENV = { PATH: '/usr/bin:/bin', MARK: 'a b' }
+const ENV = { PATH: '/usr/bin:/bin', VARIABLE: 'a b' }
 
 async function run(spawner: Spawner, command: string, cwd = '/', env: Record<string, string> = ENV) {
   const chunks: Buffer[] = []
@@ -22,8 +22,8 @@ async function run(spawner: Spawner, command: string, cwd = '/', env: Record<str
   return { ...exit, pid: started.pid, running: started.isRunning(), text: Buffer.concat(chunks).toString() }
 }
 
-/** Children of this process that nobody has waited for. */
-const zombies = (): number =>
+/** Counts the children of this process that have exited and are not reaped. */
+const countZombies = (): number =>
   readdirSync('/proc').filter((pid) => {
     try {
       const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -34,68 +34,81 @@ const zombies = (): number =>
     }
   }).length
 
-/** The kernel stops on these, or ignores them, rather than end the process. */
-const DO_NOT_END = ['SIGCHLD', 'SIGCONT', 'SIGSTOP', 'SIGTSTP', 'SIGTTIN', 'SIGTTOU', 'SIGURG', 'SIGWINCH']
-/** One number, two names; the other is the one told. */
-const OTHER_NAMES = ['SIGIOT', 'SIGPOLL']
+/** Their default action does not terminate the process. */
+const NON_TERMINATING = [
+  'SIGCHLD',
+  'SIGCONT',
+  'SIGSTOP',
+  'SIGTSTP',
+  'SIGTTIN',
+  'SIGTTOU',
+  'SIGURG',
+  'SIGWINCH',
+]
+/** Second names of SIGABRT and SIGIO. */
+const ALIASES = ['SIGIOT', 'SIGPOLL']
 
-async function holds(t: Test, spawner: Spawner) {
+async function testBehaviour(t: Test, spawner: Spawner) {
   t.teardown(() => spawner.close())
   t.match(await run(spawner, 'exit 7'), { exitCode: 7, signal: null, running: false })
   t.match(await run(spawner, 'exit 143'), { exitCode: 143, signal: null })
   for (const [name, number] of Object.entries(constants.signals)) {
-    if (DO_NOT_END.includes(name) || OTHER_NAMES.includes(name)) continue
-    const ended = await run(spawner, `ulimit -c 0; kill -${number} $$`)
-    t.match(ended, { exitCode: null, signal: name.slice('SIG'.length), running: false }, name)
+    if (NON_TERMINATING.includes(name) || ALIASES.includes(name)) continue
+    const result = await run(spawner, `ulimit -c 0; kill -${number} $$`)
+    t.match(result, { exitCode: null, signal: name.slice('SIG'.length), running: false }, name)
   }
-  t.match(await run(spawner, 'echo "$0 $MARK $(pwd)"', '/tmp'), { text: 'sh a b /tmp\n' })
+  t.match(await run(spawner, 'echo "$0 $VARIABLE $(pwd)"', '/tmp'), { text: 'sh a b /tmp\n' })
   t.match(await run(spawner, '-no-such-option'), { exitCode: 127 })
   t.match(await run(spawner, 'cat; echo oops >/dev/stderr'), { exitCode: 0, text: 'oops\n' })
-  const own = openSync(import.meta.filename, 'r')
-  t.notMatch((await run(spawner, 'ls -l /proc/self/fd')).text, /spawner\.test/, 'nothing of ours is open')
-  closeSync(own)
+  const fd = openSync(import.meta.filename, 'r')
+  t.notMatch(
+    (await run(spawner, 'ls -l /proc/self/fd')).text,
+    /spawner\.test/,
+    'inherits no descriptor of this process',
+  )
+  closeSync(fd)
   const signals = (await run(spawner, 'grep -E "Sig(Blk|Ign)" /proc/self/status')).text
   t.equal(signals, 'SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n')
   const { pid, text } = await run(spawner, 'cut -d" " -f5,6 /proc/$$/stat')
-  t.equal(text, `${pid} ${pid}\n`, 'leads a group and a session of its own')
-  await t.rejects(run(spawner, 'true', '/no/such/folder'), { code: 'ENOENT' })
+  t.equal(text, `${pid} ${pid}\n`, 'leads its own process group and session')
+  await t.rejects(run(spawner, 'true', '/no/such/directory'), { code: 'ENOENT' })
   await t.rejects(run(spawner, 'true', import.meta.filename), {
     code: 'ENOTDIR',
     errno: -constants.errno.ENOTDIR,
   })
   await t.rejects(run(spawner, `: ${'x'.repeat(200_000)}`), { code: 'E2BIG' })
   await t.rejects(run(spawner, 'true', '/', { LONG: 'x'.repeat(200_000) }), { code: 'E2BIG' })
-  await t.rejects(run(spawner, 'echo cut\0off'), 'a NUL byte does not make it another command')
-  await t.rejects(run(spawner, 'true', '/\0off'))
-  await t.rejects(run(spawner, 'true', '/', { CUT: 'cut\0off' }))
+  await t.rejects(run(spawner, 'echo a\0b'), 'a NUL byte does not truncate the command')
+  await t.rejects(run(spawner, 'true', '/\0b'))
+  await t.rejects(run(spawner, 'true', '/', { VARIABLE: 'a\0b' }))
 }
 
-async function leavesNothing(t: Test, kind: SpawnerKind) {
-  // What Node itself opens at the first process, and keeps, is no leak.
+async function testLeaks(t: Test, kind: SpawnerKind) {
+  // Node opens descriptors at its first spawn and keeps them.
   const first = createSpawner(kind)
   await run(first, 'true')
   await first.close()
-  const before = descriptors()
+  const before = countDescriptors()
   const spawner = createSpawner(kind)
   for (let round = 0; round < 125; round++)
     await Promise.all(Array.from({ length: 8 }, () => run(spawner, 'echo x')))
-  t.equal(zombies(), 0)
-  // How many of its pipes are idle depends on the moment; when it is closed there is none.
+  t.equal(countZombies(), 0)
+  // Closes the idle pipes too.
   await spawner.close()
-  await waitUntil('every descriptor is closed', () => descriptors() <= before)
+  await waitUntil('every descriptor is closed', () => countDescriptors() <= before)
 }
 
-const descriptors = (): number => readdirSync('/proc/self/fd').length
+const countDescriptors = (): number => readdirSync('/proc/self/fd').length
 
-const SKIP = loadNativeSpawn() === null && 'it was not built here: there is no C compiler'
+const SKIP = loadNativeSpawn() === null && 'the posix_spawn addon was not compiled: no C compiler'
 
-t.test('Node’s child_process', (t) => holds(t, createSpawner('node')))
-t.test('posix_spawn', { skip: SKIP }, (t) => holds(t, createSpawner('native')))
+t.test('runs commands with child_process', (t) => testBehaviour(t, createSpawner('node')))
+t.test('runs commands with posix_spawn', { skip: SKIP }, (t) => testBehaviour(t, createSpawner('native')))
 
-t.test('Node’s leaves nothing behind', (t) => leavesNothing(t, 'node'))
-t.test('posix_spawn leaves nothing behind', { skip: SKIP }, (t) => leavesNothing(t, 'native'))
+t.test('child_process leaks neither zombies nor descriptors', (t) => testLeaks(t, 'node'))
+t.test('posix_spawn leaks neither zombies nor descriptors', { skip: SKIP }, (t) => testLeaks(t, 'native'))
 
-t.test('neither takes the other’s processes for its own', { skip: SKIP }, async (t) => {
+t.test('both kinds at the same time get the exit codes of their own processes', { skip: SKIP }, async (t) => {
   const native = createSpawner('native')
   const node = createSpawner('node')
   t.teardown(() => Promise.all([native.close(), node.close()]))
@@ -107,14 +120,14 @@ t.test('neither takes the other’s processes for its own', { skip: SKIP }, asyn
   )
 })
 
-t.test('posix_spawn tells a real-time signal by its number', { skip: SKIP }, async (t) => {
+t.test('posix_spawn reports a real-time signal by number', { skip: SKIP }, async (t) => {
   const spawner = createSpawner('native')
   t.teardown(() => spawner.close())
   t.match(await run(spawner, 'kill -37 $$'), { exitCode: null, signal: '37' })
 })
 
 t.test(
-  'what the agent itself inherited is not for the commands of posix_spawn',
+  'commands started with posix_spawn do not get descriptors that the agent inherited',
   { skip: SKIP },
   async (t) => {
     const program = `
@@ -125,10 +138,10 @@ t.test(
     await (await spawner.start('[ -e /proc/$$/fd/40 ] && echo open || echo closed', options)).exit
     await spawner.close()
   `
-    // Node sees to the first few itself.
-    const own = openSync('/dev/null', 'r')
-    t.teardown(() => closeSync(own))
-    const stdio = Object.assign(Array(41).fill('ignore'), { 1: 'pipe', 2: 'inherit', 40: own })
+    // A high number: Node itself makes the first few descriptors close-on-exec.
+    const fd = openSync('/dev/null', 'r')
+    t.teardown(() => closeSync(fd))
+    const stdio = Object.assign(Array(41).fill('ignore'), { 1: 'pipe', 2: 'inherit', 40: fd })
     const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
       encoding: 'utf8',
       env: { PATH: process.env.PATH },

@@ -8,7 +8,7 @@ import { openSpool, type Spool, START_CURSOR } from '../../../agent/reports/spoo
 import { openState } from '../../../agent/state.ts'
 import type { DurableReport } from '../../../shared/api/reports.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
-import { silent, waitUntil } from '../../support/tunnel.ts'
+import { silentLog, waitUntil } from '../../support/tunnel.ts'
 
 const createReport = (at: number, padding = 0): DurableReport => ({
   type: 'agent.started',
@@ -24,8 +24,8 @@ async function openSpoolIn(
   stateDir: string,
   options: { maxBytes?: number; segmentBytes?: number; bootId?: string } = {},
 ): Promise<Spool> {
-  const state = await openState(stateDir, silent)
-  return openSpool({ dir: join(stateDir, 'reports'), state, log: silent, ...options })
+  const state = await openState(stateDir, silentLog)
+  return openSpool({ dir: join(stateDir, 'reports'), state, log: silentLog, ...options })
 }
 
 type Line = { epoch: string; seq: number; report: { at: number } }

@@ -1,5 +1,5 @@
-// A coordinator behind something that ends TLS, as on a public address: the tunnel and the transfers over https.
-// test/fixtures/tls: a self-signed certificate for 127.0.0.1 and localhost, of no worth to anybody.
+// The tunnel and transfers over https, with a proxy that terminates TLS in front of the coordinator.
+// test/fixtures/tls has a self-signed certificate for 127.0.0.1 and localhost, used only by tests.
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -11,18 +11,18 @@ import t, { type Test } from 'tap'
 import { createTransferDialer } from '../../../agent/tunnel/transfer-dialer.ts'
 import { readAll, startTestAgent, startTestCoordinator } from '../../support/tunnel.ts'
 
-const pem = (name: string) => readFileSync(join(import.meta.dirname, '../../fixtures/tls', name))
+const readPem = (name: string) => readFileSync(join(import.meta.dirname, '../../fixtures/tls', name))
 
-async function behindTls(t: Test) {
+async function startTlsCoordinator(t: Test) {
   const coordinator = await startTestCoordinator({ dialBackTimeoutMs: 5000 })
-  const server = createServer({ cert: pem('cert.pem'), key: pem('key.pem') }, (near) => {
-    const far = connect(coordinator.port, '127.0.0.1')
-    near.pipe(far).pipe(near)
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
+  const server = createServer({ cert: readPem('cert.pem'), key: readPem('key.pem') }, (downstream) => {
+    const upstream = connect(coordinator.port, '127.0.0.1')
+    downstream.pipe(upstream).pipe(downstream)
+    for (const [socket, peer] of [
+      [downstream, upstream],
+      [upstream, downstream],
     ] as const)
-      one.on('error', () => undefined).on('close', () => other.destroy())
+      socket.on('error', () => undefined).on('close', () => peer.destroy())
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(async () => {
@@ -32,19 +32,19 @@ async function behindTls(t: Test) {
   return { coordinator, url: `https://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
-t.test('with a certificate that is trusted', async (t) => {
-  const trusted = getCACertificates('default')
-  setDefaultCACertificates([...trusted, pem('cert.pem').toString()])
-  t.after(() => setDefaultCACertificates(trusted))
-  const { coordinator, url } = await behindTls(t)
+t.test('connects with a trusted certificate', async (t) => {
+  const defaultCertificates = getCACertificates('default')
+  setDefaultCACertificates([...defaultCertificates, readPem('cert.pem').toString()])
+  t.after(() => setDefaultCACertificates(defaultCertificates))
+  const { coordinator, url } = await startTlsCoordinator(t)
   const box = coordinator.addBox()
   const agent = await startTestAgent(box, url, (app) => {
     app.get('/hello', async () => ({ hello: 'over tls' }))
   })
   t.after(() => agent.close())
   const tunnel = await coordinator.tunnels.wait(box.boxId, 10_000)
-  const answer = await tunnel.request({ method: 'GET', path: '/hello' })
-  t.same(JSON.parse((await readAll(answer.body)).toString()), { hello: 'over tls' })
+  const response = await tunnel.request({ method: 'GET', path: '/hello' })
+  t.same(JSON.parse((await readAll(response.body)).toString()), { hello: 'over tls' })
 
   const { transfers } = coordinator.tunnels
   const dialer = createTransferDialer({
@@ -53,33 +53,33 @@ t.test('with a certificate that is trusted', async (t) => {
     readToken: async () => box.token,
   })
   const bytes = randomBytes(3_000_001)
-  const up = transfers.expect(box.boxId)
-  const fetching = (async () => {
+  const upload = transfers.expect(box.boxId)
+  const fetched = (async () => {
     const copies: Buffer[] = []
-    const { chunks } = await dialer.fetch(up.id, bytes.length)
+    const { chunks } = await dialer.fetch(upload.id, bytes.length)
     for await (const chunk of chunks) copies.push(Buffer.from(chunk))
     return Buffer.concat(copies)
   })()
-  const { response } = await up.connection
-  response.writeHead(200, { 'content-length': bytes.length }).end(bytes)
-  t.ok((await fetching).equals(bytes), 'an upload')
+  const uploadConnection = await upload.connection
+  uploadConnection.response.writeHead(200, { 'content-length': bytes.length }).end(bytes)
+  t.ok((await fetched).equals(bytes), 'an upload')
 
-  const down = transfers.expect(box.boxId)
-  const bringing = dialer.send(down.id, {}, Readable.from([bytes]))
-  const dialed = await down.connection
-  t.ok((await readAll(dialed.request)).equals(bytes), 'a download')
-  dialed.response.writeHead(204).end()
-  await bringing
+  const download = transfers.expect(box.boxId)
+  const sent = dialer.send(download.id, {}, Readable.from([bytes]))
+  const downloadConnection = await download.connection
+  t.ok((await readAll(downloadConnection.request)).equals(bytes), 'a download')
+  downloadConnection.response.writeHead(204).end()
+  await sent
 })
 
-t.test('a certificate that nobody vouches for is refused, and the token never sent', async (t) => {
-  const { coordinator, url } = await behindTls(t)
+t.test('rejects an untrusted certificate', async (t) => {
+  const { coordinator, url } = await startTlsCoordinator(t)
   const box = coordinator.addBox()
   const dialer = createTransferDialer({
     boxId: box.boxId,
     readUrl: async () => url,
     readToken: async () => box.token,
   })
-  const { chunks } = await dialer.fetch(coordinator.tunnels.transfers.expect(box.boxId).id, 1)
-  await t.rejects(readAll(chunks), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+  const { id } = coordinator.tunnels.transfers.expect(box.boxId)
+  await t.rejects(dialer.fetch(id, 1), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
 })

@@ -1,89 +1,96 @@
+// The edge's limits: requests per second, concurrent requests and concurrent streams.
 import t from 'tap'
 import { createEdgeLimiter } from '../../../coordinator/edge/limits.ts'
 import { ApiError } from '../../../shared/errors.ts'
 
-const refusal = async (taking: Promise<unknown>) => {
-  const error = await taking.then(
+/** The code and Retry-After of a rejection; null when `acquiring` resolves. */
+const rejectionOf = async (acquiring: Promise<unknown>) => {
+  const error = await acquiring.then(
     () => null,
     (reason) => reason,
   )
   return error instanceof ApiError ? { code: error.code, retryAfter: error.headers['retry-after'] } : error
 }
-const refused = { code: 'rate_limited', retryAfter: '1' }
+const rateLimited = { code: 'rate_limited', retryAfter: '1' }
 
-t.test('the ninth request at once is refused, for a token and for a box, until one has ended', async (t) => {
+t.test('rejects the ninth concurrent request of a token, and of a box, until another ends', async (t) => {
   const limiter = createEdgeLimiter({ requestsPerSecond: 1000, concurrency: 8, streams: 4 })
   const releases = await Promise.all(Array.from({ length: 8 }, (_, i) => limiter.acquire('token', `box${i}`)))
-  t.match(await refusal(limiter.acquire('token', 'another box')), refused)
-  t.equal(limiter.acquiredCount(), 8, 'a refused request holds nothing')
+  t.match(await rejectionOf(limiter.acquire('token', 'another box')), rateLimited)
+  t.equal(limiter.acquiredCount(), 8, 'a rejected request holds no slot')
   releases[0]?.()
-  const again = await limiter.acquire('token', 'box0')
+  const next = await limiter.acquire('token', 'box0')
   t.equal(limiter.acquiredCount(), 8)
-  for (const release of [...releases, again]) release()
+  for (const release of [...releases, next]) release()
   t.equal(limiter.acquiredCount(), 0)
 
-  const others = await Promise.all(Array.from({ length: 8 }, (_, i) => limiter.acquire(`token${i}`, 'box')))
-  t.match(await refusal(limiter.acquire('token', 'box')), refused)
-  for (const release of others) release()
+  const sameBox = await Promise.all(Array.from({ length: 8 }, (_, i) => limiter.acquire(`token${i}`, 'box')))
+  t.match(await rejectionOf(limiter.acquire('token', 'box')), rateLimited)
+  for (const release of sameBox) release()
 })
 
-t.test('a slot given back twice counts once', async (t) => {
+t.test('a slot that is released twice counts once', async (t) => {
   const limiter = createEdgeLimiter({ requestsPerSecond: 1000, concurrency: 1, streams: 4 })
-  const first = await limiter.acquire('token', 'box')
-  first()
-  const second = await limiter.acquire('token', 'box')
-  first()
-  t.match(await refusal(limiter.acquire('token', 'box')), refused)
-  second()
+  const releaseFirst = await limiter.acquire('token', 'box')
+  releaseFirst()
+  const releaseSecond = await limiter.acquire('token', 'box')
+  releaseFirst()
+  t.match(await rejectionOf(limiter.acquire('token', 'box')), rateLimited)
+  releaseSecond()
 })
 
-t.test('the twenty-first request of a second is refused, for a token and for a box', async (t) => {
-  const ask = async (limiter: ReturnType<typeof createEdgeLimiter>, token: string, box: string) =>
+t.test('rejects the twenty-first request per second of a token, and of a box', async (t) => {
+  const request = async (limiter: ReturnType<typeof createEdgeLimiter>, token: string, box: string) =>
     (await limiter.acquire(token, box))()
   const byToken = createEdgeLimiter({ requestsPerSecond: 20, concurrency: 8, streams: 4 })
-  for (let i = 0; i < 20; i++) await ask(byToken, 'token', `box${i}`)
-  t.match(await refusal(byToken.acquire('token', 'a fresh box')), refused)
-  await ask(byToken, 'another token', 'a fresh box')
+  for (let i = 0; i < 20; i++) await request(byToken, 'token', `box${i}`)
+  t.match(await rejectionOf(byToken.acquire('token', 'new box')), rateLimited)
+  await request(byToken, 'another token', 'new box')
 
   const byBox = createEdgeLimiter({ requestsPerSecond: 20, concurrency: 8, streams: 4 })
-  for (let i = 0; i < 20; i++) await ask(byBox, `token${i}`, 'box')
-  t.match(await refusal(byBox.acquire('a fresh token', 'box')), refused)
+  for (let i = 0; i < 20; i++) await request(byBox, `token${i}`, 'box')
+  t.match(await rejectionOf(byBox.acquire('new token', 'box')), rateLimited)
 })
 
-t.test('the fifth stream of a token is refused; requests and other tokens go on', async (t) => {
+t.test('rejects the fifth stream of a token, but not its other requests or other tokens', async (t) => {
   const clock = { time: 1_000_000, now: () => clock.time }
   const limiter = createEdgeLimiter({ requestsPerSecond: 1000, concurrency: 8, streams: 4 }, clock)
-  const stream = { stream: true }
-  const open = []
+  const stream = { isStream: true }
+  const streams = []
   for (let i = 0; i < 4; i++) {
-    open.push(await limiter.acquire('token', `box${i}`, stream))
+    streams.push(await limiter.acquire('token', `box${i}`, stream))
     clock.time += 60_000
   }
   const others = [await limiter.acquire('token', 'box'), await limiter.acquire('another', 'box', stream)]
-  t.match(await refusal(limiter.acquire('token', 'box', stream)), {
-    code: 'rate_limited',
-    retryAfter: String(6 * 60 + 1),
-  })
-  t.equal(limiter.acquiredCount(), 6, 'a refused stream holds nothing')
-  open[2]?.()
+  t.match(
+    await rejectionOf(limiter.acquire('token', 'box', stream)),
+    { code: 'rate_limited', retryAfter: String(6 * 60 + 1) },
+    'Retry-After is when the oldest stream expires',
+  )
+  t.equal(limiter.acquiredCount(), 6, 'a rejected stream holds no slot')
+  streams[2]?.()
   others.push(await limiter.acquire('token', 'box', stream))
   for (let i = 0; i < 3; i++) others.push(await limiter.acquire('token', `box${i}`))
-  t.match(await refusal(limiter.acquire('token', 'box')), refused, 'a stream holds one of the slots, too')
-  for (const release of [...open, ...others]) release()
+  t.match(
+    await rejectionOf(limiter.acquire('token', 'box')),
+    rateLimited,
+    'a stream counts as a concurrent request',
+  )
+  for (const release of [...streams, ...others]) release()
   t.equal(limiter.acquiredCount(), 0)
 })
 
-t.test('after Retry-After seconds the rate has room for one more', async (t) => {
+t.test('allows another request after Retry-After seconds', async (t) => {
   const limiter = createEdgeLimiter({ requestsPerSecond: 5, concurrency: 8, streams: 4 })
-  const ask = async () => (await limiter.acquire('token', 'box'))()
+  const request = async () => (await limiter.acquire('token', 'box'))()
   for (let round = 0; round < 2; round++) {
     for (;;) {
-      const refusing = await refusal(ask())
-      if (refusing === null) continue
-      t.equal(refusing.code, 'rate_limited')
-      await new Promise((resolve) => setTimeout(resolve, Number(refusing.retryAfter) * 1000))
+      const rejection = await rejectionOf(request())
+      if (rejection === null) continue
+      t.equal(rejection.code, 'rate_limited')
+      await new Promise((resolve) => setTimeout(resolve, Number(rejection.retryAfter) * 1000))
       break
     }
-    await t.resolves(ask())
+    await t.resolves(request())
   }
 })

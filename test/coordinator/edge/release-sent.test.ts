@@ -1,3 +1,4 @@
+// Freeing the memory of chunks that have been sent to the client.
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -6,31 +7,33 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { releaseSentChunks } from '../../../coordinator/edge/release-sent.ts'
 
-/** A few of them wait in the sink before it asks for a pause. */
-const PIECE = 20 * 1024
+/** Small enough that the response buffers several chunks before it pauses its source. */
+const CHUNK_BYTES = 20 * 1024
 
-/** A source of `count` random pieces, each with its own memory unless `alone` is false. */
-function source(count: number, alone = true) {
+/** A source of `count` random chunks, each with its own ArrayBuffer, or all in one. A freed chunk has the length 0. */
+function createSource(count: number, { isShared = false } = {}) {
   const hash = createHash('sha256')
-  const made: Buffer[] = []
-  const shared = Buffer.alloc(count * PIECE)
+  const chunks: Buffer[] = []
+  const sharedMemory = Buffer.alloc(count * CHUNK_BYTES)
   const stream = new Readable({
     read() {
-      if (made.length === count) return void this.push(null)
-      const memory = alone
-        ? Buffer.from(new ArrayBuffer(PIECE))
-        : shared.subarray(made.length * PIECE, (made.length + 1) * PIECE)
-      randomBytes(PIECE).copy(memory)
-      hash.update(memory)
-      made.push(memory)
-      this.push(memory)
+      if (chunks.length === count) return void this.push(null)
+      const chunk = isShared
+        ? sharedMemory.subarray(chunks.length * CHUNK_BYTES, (chunks.length + 1) * CHUNK_BYTES)
+        : Buffer.from(new ArrayBuffer(CHUNK_BYTES))
+      randomBytes(CHUNK_BYTES).copy(chunk)
+      hash.update(chunk)
+      chunks.push(chunk)
+      this.push(chunk)
     },
   })
-  return { stream, made, digest: () => hash.digest('hex') }
+  const countInMemory = () => chunks.filter(({ length }) => length > 0).length
+  return { stream, chunks, countInMemory, digest: () => hash.digest('hex') }
 }
 
-async function serve(t: Test, answer: (response: ServerResponse) => void): Promise<IncomingMessage> {
-  const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1')
+/** Requests the response that `respond` sends. */
+async function openResponse(t: Test, respond: (response: ServerResponse) => void): Promise<IncomingMessage> {
+  const server = createServer((_request, response) => respond(response)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => {
     server.closeAllConnections()
@@ -42,51 +45,51 @@ async function serve(t: Test, answer: (response: ServerResponse) => void): Promi
   return response
 }
 
-const digestOf = async (body: IncomingMessage) => {
+/** Reads more slowly than the server sends, so that chunks wait in the queue of the response. */
+const readDigestSlowly = async (body: IncomingMessage) => {
   const hash = createHash('sha256')
   let size = 0
   for await (const chunk of body) {
     hash.update(chunk)
     size += chunk.length
-    // A reader that is slower than the sender: bytes wait in its queue, and must not be freed there.
     if (size % (1024 * 1024) < 65_536) await delay(1)
   }
   return hash.digest('hex')
 }
 
-t.test('a slow reader gets every byte, and memory goes back as it is sent', async (t) => {
-  const { stream, made, digest } = source(512)
-  let most = 0
-  const body = await serve(t, (response) => {
+t.test('a slow client gets every byte, and chunks are freed when they are sent', async (t) => {
+  const { stream, chunks, countInMemory, digest } = createSource(512)
+  let maximum = 0
+  const body = await openResponse(t, (response) => {
     releaseSentChunks(response)
     stream.on('data', () => {
-      most = Math.max(most, made.filter(({ length }) => length > 0).length)
+      maximum = Math.max(maximum, countInMemory())
     })
     stream.pause()
     stream.pipe(response)
   })
-  t.equal(await digestOf(body), digest())
-  t.ok(most < 64, `${most} of 512 pieces were in memory at once`)
+  t.equal(await readDigestSlowly(body), digest())
+  t.ok(maximum < 64, `${maximum} of 512 chunks were in memory`)
   t.ok(
-    made.every(({ length }) => length === 0),
-    'and none is in the end',
+    chunks.every(({ length }) => length === 0),
+    'all are freed in the end',
   )
 })
 
-t.test('memory that others share is left alone', async (t) => {
-  const { stream, made, digest } = source(64, false)
-  const body = await serve(t, (response) => {
+t.test('does not free memory that chunks share', async (t) => {
+  const { stream, chunks, digest } = createSource(64, { isShared: true })
+  const body = await openResponse(t, (response) => {
     releaseSentChunks(response)
     stream.pipe(response)
   })
-  t.equal(await digestOf(body), digest())
-  t.ok(made.every(({ length }) => length === PIECE))
+  t.equal(await readDigestSlowly(body), digest())
+  t.ok(chunks.every(({ length }) => length === CHUNK_BYTES))
 })
 
-t.test('a reader that leaves: what was on its way is given back', async (t) => {
-  const { stream, made } = source(512)
+t.test('frees the chunks in flight when the client disconnects', async (t) => {
+  const { stream, countInMemory } = createSource(512)
   const closed = Promise.withResolvers<void>()
-  const body = await serve(t, (response) => {
+  const body = await openResponse(t, (response) => {
     releaseSentChunks(response)
     response.once('close', closed.resolve)
     stream.pipe(response)
@@ -94,6 +97,6 @@ t.test('a reader that leaves: what was on its way is given back', async (t) => {
   await once(body, 'readable')
   body.destroy()
   await closed.promise
-  const kept = made.filter(({ length }) => length > 0).length
-  t.ok(kept <= 2, `${kept} pieces wait in the source`)
+  const remaining = countInMemory()
+  t.ok(remaining <= 2, `${remaining} chunks remain, in the buffer of the source`)
 })

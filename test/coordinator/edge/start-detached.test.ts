@@ -1,4 +1,4 @@
-// A start whose answer is lost: asked again under the same id, never under another, and not for ever.
+// Starting a detached command whose response is lost: the start is repeated with the same id, within a time limit.
 import { Readable } from 'node:stream'
 import t from 'tap'
 import type { BoxRow } from '../../../coordinator/db/schema.ts'
@@ -17,106 +17,114 @@ const started = {
   logPath: '/home/box/log',
   commandId: ID,
 }
-const json = (status: number, body: unknown): TunnelResponse => ({
+
+type AgentHandler = (request: TunnelRequest) => Promise<TunnelResponse>
+
+const respond = (status: number, body: unknown) => async (): Promise<TunnelResponse> => ({
   status,
   headers: {},
   body: Readable.from([Buffer.from(JSON.stringify(body))]),
 })
-const died = () => Promise.reject(new ApiError('box_unreachable'))
+/** The tunnel closes before the response. */
+const disconnect: AgentHandler = () => Promise.reject(new ApiError('box_unreachable'))
+/** The tunnel closes before the end of the response body. */
+const disconnectInBody: AgentHandler = async () => {
+  const body = new Readable({ read: () => undefined })
+  setImmediate(() => body.destroy(new ApiError('box_unreachable')))
+  return { status: 200, headers: {}, body }
+}
+const neverRespond: AgentHandler = (request) =>
+  new Promise((_resolve, reject) => {
+    request.signal?.addEventListener('abort', () => reject(request.signal?.reason))
+  })
 
-/** A box that answers each request with the next of `answers`; `then` is what waiting for its tunnel does. */
+/** Starts a command on a box whose agent handles request n with handlers[n], and disconnects after the last of them. */
 function start(
-  answers: ((request: TunnelRequest) => Promise<TunnelResponse>)[],
-  { ms = 5000, waits = true, signal = new AbortController().signal } = {},
+  handlers: AgentHandler[],
+  { timeoutMs = 5000, reconnects = true, signal = new AbortController().signal } = {},
 ) {
-  const asked: { processId: string; command: string; boxEnv: object }[] = []
+  const requests: object[] = []
   const accepted: unknown[] = []
   const tunnel = {
     request(request: TunnelRequest) {
-      asked.push(JSON.parse(String(request.body)))
-      return (answers[asked.length - 1] ?? died)(request)
+      requests.push(JSON.parse(String(request.body)))
+      return (handlers[requests.length - 1] ?? disconnect)(request)
     },
   } as Tunnel
+  const rejectAfter = (ms: number, signal?: AbortSignal) =>
+    new Promise<Tunnel>((_resolve, reject) => {
+      const timer = setTimeout(() => reject(new ApiError('box_unreachable')), ms)
+      signal?.addEventListener('abort', () => {
+        clearTimeout(timer)
+        reject(signal.reason)
+      })
+    })
   const tunnels = {
-    wait: (_box: string, ms: number, signal?: AbortSignal) =>
-      waits
-        ? Promise.resolve(tunnel)
-        : new Promise<Tunnel>((_resolve, reject) => {
-            const timer = setTimeout(() => reject(new ApiError('box_unreachable')), ms)
-            signal?.addEventListener('abort', () => {
-              clearTimeout(timer)
-              reject(signal.reason)
-            })
-          }),
+    wait: (_boxId: string, ms: number, signal?: AbortSignal) =>
+      reconnects ? Promise.resolve(tunnel) : rejectAfter(ms, signal),
   } as Tunnels
-  const box = { id: 'box', env_vars: '[{"name":"A","value":"1"}]' } as BoxRow
   const record = { commandId: ID, claimsToken: 'signed', keepOutput: true }
-  const accept = (answer: unknown) => void accepted.push(answer)
-  const answer = startDetached(
+  const response = startDetached(
     { tunnels },
-    { box, tunnel, signal },
-    { command: 'true' },
-    { record, acceptResponse: accept },
-    ms,
+    { box: { id: 'box' } as BoxRow, tunnel, signal },
+    { command: 'true', boxEnv: { A: '1' }, record },
+    { record, acceptResponse: (response: unknown) => void accepted.push(response) },
+    timeoutMs,
   )
-  return { answer: answer.then((bytes) => JSON.parse(String(bytes))), asked, accepted }
+  return { response: response.then((bytes) => JSON.parse(String(bytes))), requests, accepted }
 }
 
-t.test('the tunnel dies before the answer: the same start is asked for again', async (t) => {
-  const cutBody = (): Promise<TunnelResponse> => {
-    const body = new Readable({ read: () => undefined })
-    setImmediate(() => body.destroy(new ApiError('box_unreachable')))
-    return Promise.resolve({ status: 200, headers: {}, body })
-  }
-  const { answer, asked, accepted } = start([died, cutBody, died, async () => json(200, started)])
-  t.same(await answer, started)
-  t.equal(asked.length, 4)
-  t.match(asked[0], {
+t.test('repeats the same request when the tunnel closes before the response', async (t) => {
+  const { response, requests, accepted } = start([
+    disconnect,
+    disconnectInBody,
+    disconnect,
+    respond(200, started),
+  ])
+  t.same(await response, started)
+  t.equal(requests.length, 4)
+  t.match(requests[0], {
     processId: ID,
     command: 'true',
     detached: true,
     boxEnv: { A: '1' },
     record: { commandId: ID },
   })
-  for (const again of asked) t.same(again, asked[0])
+  for (const request of requests) t.same(request, requests[0])
   t.equal(accepted.length, 1)
 })
 
-t.test('a refusal of the box is the answer', async (t) => {
-  const refusal = { ok: false, error: { code: 'not_found', message: 'no such folder' } }
-  const { answer, asked } = start([async () => json(404, refusal), async () => json(200, started)])
-  await t.rejects(answer, { code: 'not_found', message: 'no such folder' })
-  t.equal(asked.length, 1)
+t.test('does not retry after an error response of the agent', async (t) => {
+  const error = { ok: false, error: { code: 'not_found', message: 'no such directory' } }
+  const { response, requests } = start([respond(404, error), respond(200, started)])
+  await t.rejects(response, { code: 'not_found', message: 'no such directory' })
+  t.equal(requests.length, 1)
 })
 
-t.test('an answer of another shape, or about another process, is exec_failed', async (t) => {
-  for (const wrong of [
+t.test('an invalid response, or one about another process, is exec_failed', async (t) => {
+  for (const invalid of [
     { ...started, processId: 'p_111111111111111111111111' },
     { ...started, pid: 'x' },
     { ok: true },
   ]) {
-    const { answer, accepted } = start([async () => json(200, wrong)])
-    await t.rejects(answer, { code: 'exec_failed' })
+    const { response, accepted } = start([respond(200, invalid)])
+    await t.rejects(response, { code: 'exec_failed' })
     t.same(accepted, [])
   }
 })
 
-t.test('a box that stays away, or never answers, is box_unreachable, and the id is told', async (t) => {
-  const never = (request: TunnelRequest) =>
-    new Promise<TunnelResponse>((_resolve, reject) => {
-      request.signal?.addEventListener('abort', () => reject(request.signal?.reason))
-    })
-  const refusal = { code: 'box_unreachable', message: new RegExp(ID) }
-  await t.rejects(start([died], { ms: 200, waits: false }).answer, refusal)
-  await t.rejects(start([never], { ms: 50 }).answer, refusal)
+t.test('fails with box_unreachable and the id when the agent does not reconnect or respond', async (t) => {
+  const error = { code: 'box_unreachable', message: new RegExp(ID) }
+  await t.rejects(start([disconnect], { timeoutMs: 200, reconnects: false }).response, error)
+  await t.rejects(start([neverRespond], { timeoutMs: 50 }).response, error)
 })
 
-t.test('a client that leaves ends the asking', async (t) => {
-  const gone = new AbortController()
-  const { answer, asked } = start([], { signal: gone.signal })
-  gone.abort()
-  await t.rejects(answer, { name: 'AbortError' })
-  const before = asked.length
+t.test('stops retrying when the client disconnects', async (t) => {
+  const client = new AbortController()
+  const { response, requests } = start([], { signal: client.signal })
+  client.abort()
+  await t.rejects(response, { name: 'AbortError' })
+  const before = requests.length
   await new Promise((resolve) => setTimeout(resolve, 250))
-  t.equal(asked.length, before)
+  t.equal(requests.length, before)
 })

@@ -38,7 +38,7 @@ function createFakeStreams() {
   return { streams, connections }
 }
 
-/** A box whose agent accepts every stream, unless `handle` says otherwise. `requests` and `connections` grow. */
+/** A box whose agent accepts every stream, or calls `handle`. `requests` and `connections` are live arrays. */
 async function startBox(t: Test, handle?: AgentHandler) {
   const requests: TunnelRequest[] = []
   const { streams, connections } = createFakeStreams()

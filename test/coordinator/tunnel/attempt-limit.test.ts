@@ -1,7 +1,8 @@
+// The rate limit of connection attempts.
 import t from 'tap'
 import { createAttemptLimit } from '../../../coordinator/tunnel/attempt-limit.ts'
 
-t.test('a box that connects in a tight loop is slowed down, and others are not', async (t) => {
+t.test('limits a box that reconnects in a tight loop, and no other box', async (t) => {
   let now = 0
   const limit = createAttemptLimit({ now: () => now }, { burst: 3, refillMs: 3000 })
   t.same(
@@ -20,5 +21,5 @@ t.test('a box that connects in a tight loop is slowed down, and others are not',
     [0, 0, 0],
   )
   now = 0
-  t.ok(limit.attempt('a') > 0, 'a clock that is set back gives nothing away')
+  t.ok(limit.attempt('a') > 0, 'a clock that is set back does not refill the bucket')
 })

@@ -1,20 +1,21 @@
+// Draining: the orderly shutdown of a coordinator's tunnels.
 import t from 'tap'
 import { readAll, startTestAgent, startTestCoordinator, waitUntil } from '../../support/tunnel.ts'
 
-t.test('draining lets a running request end, takes no new one and sends the agent away', async (t) => {
+t.test('completes requests in flight, rejects new ones, and delays the reconnect of the agent', async (t) => {
   const coordinator = await startTestCoordinator({ reconnectSpreadMs: 1000 })
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
-  const answer = Promise.withResolvers<void>()
-  const asked = Promise.withResolvers<void>()
+  const received = Promise.withResolvers<void>()
+  const mayRespond = Promise.withResolvers<void>()
   let attempts = 0
   const agent = await startTestAgent(
     box,
     coordinator.url,
     (app) => {
       app.get('/slow', async () => {
-        asked.resolve()
-        await answer.promise
+        received.resolve()
+        await mayRespond.promise
         return { done: true }
       })
     },
@@ -30,18 +31,18 @@ t.test('draining lets a running request end, takes no new one and sends the agen
   const reasons: string[] = []
   coordinator.tunnels.on('disconnected', (_boxId, reason) => void reasons.push(reason))
   const running = tunnel.request({ method: 'GET', path: '/slow' })
-  await asked.promise
+  await received.promise
   const drained = coordinator.tunnels.drain()
   await t.rejects(tunnel.request({ method: 'GET', path: '/slow' }), { code: 'box_unreachable' })
-  answer.resolve()
+  mayRespond.resolve()
   t.same(JSON.parse((await readAll((await running).body)).toString()), { done: true })
   await drained
   t.equal(coordinator.tunnels.current(box.boxId), undefined)
-  t.notMatch(reasons, ['the coordinator is stopping'], 'it left by itself and was not cut off')
-  t.equal(attempts, 1, 'the agent waits as long as it was told, and its own back-off would be 50 ms at most')
+  t.notMatch(reasons, ['the coordinator is stopping'], 'the agent closed the connection itself')
+  t.equal(attempts, 1, 'the agent waits for the requested delay; its own back-off is at most 50 ms')
 })
 
-t.test('draining does not wait for ever', async (t) => {
+t.test('closes a request in flight after the drain timeout', async (t) => {
   const coordinator = await startTestCoordinator({ drainMs: 50 })
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
@@ -50,12 +51,14 @@ t.test('draining does not wait for ever', async (t) => {
   })
   t.after(() => agent.close())
   const tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
-  const lost = t.rejects(tunnel.request({ method: 'GET', path: '/never' }), { code: 'box_unreachable' })
+  const interrupted = t.rejects(tunnel.request({ method: 'GET', path: '/never' }), {
+    code: 'box_unreachable',
+  })
   await coordinator.tunnels.drain()
-  await lost
+  await interrupted
 })
 
-t.test('a coordinator that comes back has its boxes back', async (t) => {
+t.test('an agent reconnects to the next coordinator', async (t) => {
   const first = await startTestCoordinator({ reconnectSpreadMs: 0 })
   const box = first.addBox()
   const agent = await startTestAgent(box, first.url)

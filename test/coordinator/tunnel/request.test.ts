@@ -1,3 +1,4 @@
+// Requests through a tunnel, from the coordinator to routes of the agent.
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
@@ -5,7 +6,7 @@ import t, { type Test } from 'tap'
 import { ApiError } from '../../../shared/errors.ts'
 import { readAll, startTestAgent, startTestCoordinator, waitUntil } from '../../support/tunnel.ts'
 
-async function pair(t: Test, routes: (app: FastifyInstance) => void) {
+async function openTunnel(t: Test, routes: (app: FastifyInstance) => void) {
   const coordinator = await startTestCoordinator()
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
@@ -15,23 +16,33 @@ async function pair(t: Test, routes: (app: FastifyInstance) => void) {
   return { coordinator, box, agent, tunnel }
 }
 
-t.test('a request reaches the agent and its answer comes back', async (t) => {
-  const { tunnel } = await pair(t, (app) => {
+/** An infinite stream of zeros. `onRead` is called with the size of each chunk. */
+function createEndlessStream(onRead: (bytes: number) => void = () => undefined): Readable {
+  return new Readable({
+    read() {
+      onRead(65_536)
+      this.push(Buffer.alloc(65_536))
+    },
+  })
+}
+
+t.test('sends a request to the agent and returns its response', async (t) => {
+  const { tunnel } = await openTunnel(t, (app) => {
     app.post('/echo', async (request, reply) => reply.header('x-kind', 'echo').status(201).send(request.body))
   })
-  const answer = await tunnel.request({
+  const response = await tunnel.request({
     method: 'POST',
     path: '/echo?q=1',
     headers: { 'content-type': 'application/json' },
     body: Buffer.from('{"hello":"box"}'),
   })
-  t.equal(answer.status, 201)
-  t.equal(answer.headers['x-kind'], 'echo')
-  t.same(JSON.parse((await readAll(answer.body)).toString()), { hello: 'box' })
+  t.equal(response.status, 201)
+  t.equal(response.headers['x-kind'], 'echo')
+  t.same(JSON.parse((await readAll(response.body)).toString()), { hello: 'box' })
 })
 
-t.test('an answer without a body ends', async (t) => {
-  const { tunnel } = await pair(t, (app) => {
+t.test('a response without a body ends', async (t) => {
+  const { tunnel } = await openTunnel(t, (app) => {
     app.post('/nothing', async (_request, reply) => reply.status(204).send())
   })
   const { status, body } = await tunnel.request({ method: 'POST', path: '/nothing' })
@@ -39,30 +50,30 @@ t.test('an answer without a body ends', async (t) => {
   t.equal((await readAll(body)).length, 0)
 })
 
-t.test('a path the agent does not know answers 404 in the edge envelope', async (t) => {
-  const { tunnel } = await pair(t, () => undefined)
-  const answer = await tunnel.request({ method: 'GET', path: '/nothing' })
-  t.equal(answer.status, 404)
-  t.match(JSON.parse((await readAll(answer.body)).toString()), { ok: false, error: { code: 'not_found' } })
+t.test('the agent responds 404 in the edge envelope for an unknown path', async (t) => {
+  const { tunnel } = await openTunnel(t, () => undefined)
+  const response = await tunnel.request({ method: 'GET', path: '/nothing' })
+  t.equal(response.status, 404)
+  t.match(JSON.parse((await readAll(response.body)).toString()), { ok: false, error: { code: 'not_found' } })
 })
 
-t.test('aborting resets the stream on the box too', async (t) => {
+t.test('aborting a request resets its stream on the agent', async (t) => {
   const reset = Promise.withResolvers<void>()
-  const { tunnel } = await pair(t, (app) => {
+  const { tunnel } = await openTunnel(t, (app) => {
     app.get('/wait', (request, reply) => {
       reply.hijack()
       request.raw.once('close', () => reset.resolve())
     })
   })
   const abort = new AbortController()
-  const answer = tunnel.request({ method: 'GET', path: '/wait', signal: abort.signal })
+  const response = tunnel.request({ method: 'GET', path: '/wait', signal: abort.signal })
   setImmediate(() => abort.abort())
-  await t.rejects(answer, { name: 'AbortError' })
+  await t.rejects(response, { name: 'AbortError' })
   await reset.promise
 })
 
-t.test('an agent that never answers is box_unreachable after the deadline', async (t) => {
-  const { tunnel } = await pair(t, (app) => {
+t.test('an agent that does not respond in time is box_unreachable', async (t) => {
+  const { tunnel } = await openTunnel(t, (app) => {
     app.get('/wait', (_request, reply) => void reply.hijack())
   })
   await t.rejects(tunnel.request({ method: 'GET', path: '/wait', headTimeoutMs: 30 }), {
@@ -70,52 +81,52 @@ t.test('an agent that never answers is box_unreachable after the deadline', asyn
   })
 })
 
-t.test('a body whose tunnel dies is an error, not an end', async (t) => {
-  const { tunnel, coordinator, box } = await pair(t, (app) => {
-    app.get('/endless', (_request, reply) => reply.send(endless()))
+t.test('a body truncated by a closed tunnel is an error', async (t) => {
+  const { tunnel, coordinator, box } = await openTunnel(t, (app) => {
+    app.get('/endless', (_request, reply) => reply.send(createEndlessStream()))
   })
   const { body } = await tunnel.request({ method: 'GET', path: '/endless' })
   await once(body, 'readable')
-  coordinator.tunnels.disconnect(box.boxId, 'for the test')
+  coordinator.tunnels.disconnect(box.boxId, 'disconnected by the test')
   await t.rejects(readAll(body), { code: 'box_unreachable' })
   await t.rejects(tunnel.request({ method: 'GET', path: '/endless' }), ApiError)
 })
 
-t.test('a body the agent breaks off is an error, not an end', async (t) => {
-  const { tunnel } = await pair(t, (app) => {
-    app.get('/broken', (_request, reply) => {
+t.test('a body truncated by the agent is an error', async (t) => {
+  const { tunnel } = await openTunnel(t, (app) => {
+    app.get('/truncated', (_request, reply) => {
       reply.hijack()
       reply.raw.writeHead(200)
-      reply.raw.write('begun', () => reply.raw.destroy())
+      reply.raw.write('partial', () => reply.raw.destroy())
     })
   })
-  const { body } = await tunnel.request({ method: 'GET', path: '/broken' })
+  const { body } = await tunnel.request({ method: 'GET', path: '/truncated' })
   await t.rejects(readAll(body), { code: 'box_unreachable' })
 })
 
-t.test('a reader that stops reading stops the box from producing, and others go on', async (t) => {
+t.test('a reader that stops reading pauses the agent, and other requests are served', async (t) => {
   let produced = 0
-  const { tunnel } = await pair(t, (app) => {
-    app.get('/endless', (_request, reply) => reply.send(endless((bytes) => (produced += bytes))))
+  const { tunnel } = await openTunnel(t, (app) => {
+    app.get('/endless', (_request, reply) => reply.send(createEndlessStream((bytes) => (produced += bytes))))
     app.get('/small', async () => ({ ok: true }))
   })
   const { body } = await tunnel.request({ method: 'GET', path: '/endless' })
   await once(body, 'readable')
   let last = -1
-  await waitUntil('the box stops producing', async () => {
-    const same = produced === last
+  await waitUntil('the agent is paused', async () => {
+    const isUnchanged = produced === last
     last = produced
     const small = await tunnel.request({ method: 'GET', path: '/small' })
     await readAll(small.body)
-    return same
+    return isUnchanged
   })
-  t.ok(produced < 8 * 1024 * 1024, `${produced} bytes were produced for nobody`)
+  t.ok(produced < 8 * 1024 * 1024, `the agent produced ${produced} unread bytes`)
   body.destroy()
 })
 
-t.test('a streamed request body arrives whole', async (t) => {
+t.test('sends a streamed request body completely', async (t) => {
   let received = 0
-  const { tunnel } = await pair(t, (app) => {
+  const { tunnel } = await openTunnel(t, (app) => {
     app.addContentTypeParser('application/octet-stream', (_request, payload, done) => done(null, payload))
     app.post('/count', async (request) => {
       for await (const chunk of request.body as AsyncIterable<Buffer>) received += chunk.length
@@ -136,24 +147,16 @@ t.test('a streamed request body arrives whole', async (t) => {
   t.same(JSON.parse((await readAll(body)).toString()), { received: size })
 })
 
-function endless(count: (bytes: number) => void = () => undefined): Readable {
-  return new Readable({
-    read() {
-      count(65_536)
-      this.push(Buffer.alloc(65_536))
-    },
-  })
-}
-
-t.test('of a thousand small answers every one is whole', async (t) => {
-  const { tunnel } = await pair(t, (app) => {
+t.test('a thousand small responses are all complete', async (t) => {
+  const { tunnel } = await openTunnel(t, (app) => {
     app.get('/number/:n', async (request) => request.params)
   })
-  let whole = 0
-  const ask = async (n: number) => {
+  let complete = 0
+  const requestNumber = async (n: number) => {
     const { body } = await tunnel.request({ method: 'GET', path: `/number/${n}` })
-    if ((await readAll(body)).toString() === `{"n":"${n}"}`) whole += 1
+    if ((await readAll(body)).toString() === `{"n":"${n}"}`) complete += 1
   }
-  for (let n = 0; n < 1000; n += 8) await Promise.all(Array.from({ length: 8 }, (_, i) => ask(n + i)))
-  t.equal(whole, 1000)
+  for (let n = 0; n < 1000; n += 8)
+    await Promise.all(Array.from({ length: 8 }, (_, i) => requestNumber(n + i)))
+  t.equal(complete, 1000)
 })

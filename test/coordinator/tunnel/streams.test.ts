@@ -8,7 +8,7 @@ import { createStreamDialer } from '../../../agent/tunnel/stream-dialer.ts'
 import { STREAM_PATH } from '../../../shared/protocol.ts'
 import { decodeFrame, isOutput, MAX_FRAME_BYTES, type StreamFrame } from '../../../shared/stream-frames.ts'
 import { createMemoryProcess } from '../../agent/exec/stream/support.ts'
-import { heapBytes } from '../../support/heap.ts'
+import { measureHeapBytes } from '../../support/heap.ts'
 import { startTestCoordinator, waitUntil } from '../../support/tunnel.ts'
 
 async function setUp(t: Test, options: Parameters<typeof startTestCoordinator>[0] = {}) {
@@ -213,10 +213,10 @@ t.test(
         await Promise.all(Array.from({ length: 20 }, readAndDisconnect))
     }
     await run(1000)
-    const before = await heapBytes()
+    const before = await measureHeapBytes()
     await run(4000)
     t.equal(stdout.watchers(), 0)
-    const growth = (await heapBytes()) - before
+    const growth = (await measureHeapBytes()) - before
     // A leak of 500 bytes per reader exceeds this.
     t.ok(growth < 2_000_000, `the heap grew by ${growth} bytes`)
   },

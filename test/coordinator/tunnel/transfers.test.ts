@@ -1,3 +1,4 @@
+// Transfers of large bodies over dial-back connections.
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { Readable } from 'node:stream'
@@ -6,7 +7,8 @@ import t, { type Test } from 'tap'
 import { createTransferDialer } from '../../../agent/tunnel/transfer-dialer.ts'
 import { readAll, startTestCoordinator, waitUntil } from '../../support/tunnel.ts'
 
-async function bytesOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
+/** Copies each chunk: the dialer reuses their memory. */
+async function copyAll(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
   const copies: Buffer[] = []
   for await (const chunk of chunks) copies.push(Buffer.from(chunk))
   return Buffer.concat(copies)
@@ -16,38 +18,39 @@ async function setUp(t: Test) {
   const coordinator = await startTestCoordinator({ dialBackTimeoutMs: 5000 })
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
-  const dialerOf = ({ boxId, token }: typeof box) =>
+  const createDialer = ({ boxId, token }: typeof box) =>
     createTransferDialer({ boxId, readUrl: async () => coordinator.url, readToken: async () => token })
-  return { coordinator, box, dialer: dialerOf(box), dialerOf, transfers: coordinator.tunnels.transfers }
+  const { transfers } = coordinator.tunnels
+  return { coordinator, box, dialer: createDialer(box), createDialer, transfers }
 }
 
-t.test('an upload: the box fetches what the coordinator has, with a length or without', async (t) => {
+t.test('upload: the agent fetches the body, with or without a declared length', async (t) => {
   const { transfers, box, dialer } = await setUp(t)
   for (const length of [6, null]) {
     const transfer = transfers.expect(box.boxId)
     const fetching = dialer.fetch(transfer.id, length)
     const { response } = await transfer.connection
     response.writeHead(200, length === null ? {} : { 'content-length': length }).end('upload')
-    t.equal((await bytesOf((await fetching).chunks)).toString(), 'upload')
+    t.equal((await copyAll((await fetching).chunks)).toString(), 'upload')
   }
 })
 
-t.test('an upload that ends short, with or without a length, is an error on the box', async (t) => {
+t.test('upload: a truncated body is an error on the agent', async (t) => {
   const { transfers, box, dialer } = await setUp(t)
   for (const length of [1000, null]) {
     const transfer = transfers.expect(box.boxId)
     const fetching = dialer.fetch(transfer.id, length)
     const { response } = await transfer.connection
     response.writeHead(200, length === null ? {} : { 'content-length': length })
-    response.write('short', () => response.destroy())
-    await t.rejects(fetching.then(({ chunks }) => bytesOf(chunks)))
+    response.write('partial', () => response.destroy())
+    await t.rejects(fetching.then(({ chunks }) => copyAll(chunks)))
   }
 })
 
-t.test('a download: the box brings headers and bytes', async (t) => {
+t.test('download: the agent sends headers and body', async (t) => {
   const { transfers, box, dialer } = await setUp(t)
   const transfer = transfers.expect(box.boxId)
-  const bringing = dialer.send(
+  const sending = dialer.send(
     transfer.id,
     { 'x-service-path': '/a' },
     Readable.from([Buffer.from('down'), Buffer.from('load')]),
@@ -56,63 +59,64 @@ t.test('a download: the box brings headers and bytes', async (t) => {
   t.equal(request.headers['x-service-path'], '/a')
   t.equal((await readAll(request)).toString(), 'download')
   response.writeHead(204).end()
-  await bringing
+  await sending
 })
 
-t.test('a download that breaks off on the box is an error for the coordinator', async (t) => {
+t.test('download: a read error on the box is an error on both sides', async (t) => {
   const { transfers, box, dialer } = await setUp(t)
   const transfer = transfers.expect(box.boxId)
   const source = new Readable({ read: () => undefined })
-  source.push('begun')
-  const bringing = dialer.send(transfer.id, {}, source)
+  source.push('partial')
+  const sending = dialer.send(transfer.id, {}, source)
   const { request } = await transfer.connection
   await once(request, 'readable')
-  const outcome = Promise.allSettled([readAll(request), bringing])
+  const outcome = Promise.allSettled([readAll(request), sending])
   source.destroy(new Error('read error'))
   t.match(await outcome, [{ status: 'rejected' }, { status: 'rejected', reason: { message: 'read error' } }])
 })
 
-t.test('a download the coordinator does not want any more is an error on the box', async (t) => {
+t.test('download: an abort by the coordinator is an error on the agent', async (t) => {
   const { transfers, box, dialer } = await setUp(t)
   const transfer = transfers.expect(box.boxId)
-  let destroyed = false
+  let isDestroyed = false
   const source = new Readable({
     read() {
       this.push(Buffer.alloc(65_536))
     },
     destroy(error, done) {
-      destroyed = true
+      isDestroyed = true
       done(error)
     },
   })
-  const bringing = dialer.send(transfer.id, {}, source)
+  const sending = dialer.send(transfer.id, {}, source)
   const { request } = await transfer.connection
   request.destroy()
-  await t.rejects(bringing)
-  t.ok(destroyed, 'the file is closed')
+  await t.rejects(sending)
+  t.ok(isDestroyed, 'the file is closed')
 })
 
-t.test('a transfer is for one box and for one use', async (t) => {
-  const { coordinator, transfers, box, dialer, dialerOf } = await setUp(t)
+t.test('an id is valid for one box and one use', async (t) => {
+  const { coordinator, transfers, box, dialer, createDialer } = await setUp(t)
   const transfer = transfers.expect(box.boxId)
-  const fetched = async (from: typeof dialer, id = transfer.id, length: number | null = 1) =>
-    bytesOf((await from.fetch(id, length)).chunks)
+  const fetchBody = async (from: typeof dialer, id = transfer.id, length: number | null = 1) =>
+    copyAll((await from.fetch(id, length)).chunks)
+  const otherBoxDialer = createDialer(coordinator.addBox())
+  const wrongTokenDialer = createDialer({ ...box, token: 'wrong' })
   for (const length of [1, null]) {
-    const ask = (from: typeof dialer, id?: string) => fetched(from, id, length)
-    await t.rejects(ask(dialerOf(coordinator.addBox())), { message: /404/ }, "another box's id")
-    await t.rejects(ask(dialerOf({ ...box, token: 'wrong' })), { message: /401/ }, 'a wrong token')
+    await t.rejects(fetchBody(otherBoxDialer, transfer.id, length), { message: /404/ }, "another box's id")
+    await t.rejects(fetchBody(wrongTokenDialer, transfer.id, length), { message: /401/ }, 'a wrong token')
   }
-  const fetching = fetched(dialer)
+  const fetching = fetchBody(dialer)
   const { response } = await transfer.connection
   response.writeHead(200, { 'content-length': 1 }).end('x')
   await fetching
-  await t.rejects(fetched(dialer), { message: /404/ }, 'a second use')
+  await t.rejects(fetchBody(dialer), { message: /404/ }, 'a second use')
   const released = transfers.expect(box.boxId)
   released.release()
-  await t.rejects(fetched(dialer, released.id), { message: /404/ }, 'a released one')
+  await t.rejects(fetchBody(dialer, released.id), { message: /404/ }, 'a released id')
 })
 
-t.test('a box that does not dial in is unreachable', async (t) => {
+t.test('an agent that does not connect in time is unreachable', async (t) => {
   const coordinator = await startTestCoordinator({ dialBackTimeoutMs: 10 })
   t.after(() => coordinator.close())
   await t.rejects(coordinator.tunnels.transfers.expect(coordinator.addBox().boxId).connection, {
@@ -120,7 +124,7 @@ t.test('a box that does not dial in is unreachable', async (t) => {
   })
 })
 
-t.test('a large body to nowhere is refused without being read', async (t) => {
+t.test('rejects a large body with an unknown id without reading it', async (t) => {
   const { coordinator, box } = await setUp(t)
   const put = request(`${coordinator.url}/agent/transfers/none`, {
     method: 'PUT',
@@ -135,10 +139,10 @@ t.test('a large body to nowhere is refused without being read', async (t) => {
   const [response] = await once(put, 'response')
   t.equal(response.statusCode, 404)
   response.resume()
-  t.ok((await sending) instanceof Error, 'the connection was ended')
+  t.ok((await sending) instanceof Error, 'the connection is closed')
 })
 
-t.test('a reader that stops reading stops the box', async (t) => {
+t.test('a reader that stops reading pauses the agent', async (t) => {
   const { transfers, box, dialer } = await setUp(t)
   const transfer = transfers.expect(box.boxId)
   let produced = 0
@@ -148,16 +152,16 @@ t.test('a reader that stops reading stops the box', async (t) => {
       this.push(Buffer.alloc(65_536))
     },
   })
-  const bringing = dialer.send(transfer.id, {}, source)
+  const sending = dialer.send(transfer.id, {}, source)
   const { request } = await transfer.connection
   let last = -1
-  let same = 0
-  await waitUntil('the box stops reading its file', () => {
-    same = produced === last ? same + 1 : 0
+  let unchanged = 0
+  await waitUntil('the agent stops reading its file', () => {
+    unchanged = produced === last ? unchanged + 1 : 0
     last = produced
-    return same > 20
+    return unchanged > 20
   })
-  t.ok(produced < 32 * 1024 * 1024, `${produced} bytes are on the way`)
+  t.ok(produced < 32 * 1024 * 1024, `${produced} bytes are in flight`)
   request.destroy()
-  await t.rejects(bringing)
+  await t.rejects(sending)
 })

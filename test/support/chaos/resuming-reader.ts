@@ -1,125 +1,128 @@
-// A client that follows a detached command and comes back by Last-Event-ID, and that forgives not one byte.
+// A client that follows a detached command, reconnects with Last-Event-ID, and checks that every event continues exactly
+// where the previous one stopped.
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 
 export type Exit = { status: string; exitCode: number | null; signal: string | null }
 
-export type Followed = {
+export type StreamResult = {
   exit: Exit
-  /** SHA-256 of each stream, hex, and how many bytes it had. */
+  /** The SHA-256 of each output stream, in hex, and its length. */
   stdout: { sha256: string; bytes: number }
   stderr: { sha256: string; bytes: number }
-  /** How often the stream was opened, and how many events came in all. */
+  /** How often the event stream was opened, and the number of events over all connections. */
   opened: number
   events: number
 }
 
 export type ResumingReader = {
-  done: Promise<Followed>
-  /** Cuts the connection that is open now. */
-  cut(): void
-  /** Bytes of both streams so far. */
-  received(): number
+  /** Resolves after the exit event. Rejects on an inconsistent event or a timeout. */
+  done: Promise<StreamResult>
+  /** Closes the current connection. */
+  disconnect(): void
 }
 
-/** Opens the stream; rejects while the coordinator is not there. */
+/** Opens the event stream. Rejects while the coordinator is down. */
 type Open = (headers: Record<string, string>) => Promise<IncomingMessage>
 
-/** Answers that are an error in themselves, however often one tries. */
-const FATAL = new Set([400, 401, 404, 405])
+/** Statuses that a retry does not change. */
+const PERMANENT_ERRORS = new Set([400, 401, 404, 405])
 
-/** @param giveUpMs how long nothing may arrive. `done` rejects then, and at the first event that does not follow on. */
-export function followToTheEnd(open: Open, giveUpMs: number): ResumingReader {
-  const at = { stdout: 0, stderr: 0 }
+class PermanentError extends Error {}
+
+/** @param silenceTimeoutMs how long the reader waits for the next bytes, over all its attempts to reconnect */
+export function createResumingReader(open: Open, silenceTimeoutMs: number): ResumingReader {
+  const offsets = { stdout: 0, stderr: 0 }
   const hashes = { stdout: createHash('sha256'), stderr: createHash('sha256') }
   let current: IncomingMessage | null = null
   let exit: Exit | null = null
   let lastId: string | null = null
   let opened = 0
   let events = 0
-  let lastNews = performance.now()
+  let lastReceived = performance.now()
 
-  function take(block: string): void {
-    const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, 'm').exec(block)?.[1]
-    const name = field('event')
-    const text = field('data')
-    if (name === undefined || text === undefined) return
+  function processEvent(text: string): void {
+    const getField = (name: string) => new RegExp(`^${name}: ?(.*)$`, 'm').exec(text)?.[1]
+    const name = getField('event')
+    const json = getField('data')
+    if (name === undefined || json === undefined) return
     if (exit !== null) throw new Error(`an event after exit: ${name}`)
     events += 1
-    const data = JSON.parse(text)
+    const data = JSON.parse(json)
     if (name === 'stdout' || name === 'stderr') {
       const bytes = Buffer.from(data.data, 'base64')
-      if (data.offset !== at[name])
+      if (data.offset !== offsets[name])
         throw new Error(
-          `${name} goes on at ${data.offset}, not at ${at[name]}: ${data.offset > at[name] ? 'lost' : 'repeated'}`,
+          `${name} continues at ${data.offset}, not at ${offsets[name]}: bytes are ${data.offset > offsets[name] ? 'missing' : 'repeated'}`,
         )
       if (data.nextOffset !== data.offset + bytes.length)
-        throw new Error(`${name}: ${text.slice(0, 200)} does not add up`)
+        throw new Error(`the offsets of ${name} do not match its data: ${json.slice(0, 200)}`)
       hashes[name].update(bytes)
-      at[name] = data.nextOffset
+      offsets[name] = data.nextOffset
     } else if (
       'stdoutOffset' in data &&
-      (data.stdoutOffset !== at.stdout || data.stderrOffset !== at.stderr)
+      (data.stdoutOffset !== offsets.stdout || data.stderrOffset !== offsets.stderr)
     ) {
       throw new Error(
-        `${name} is at ${data.stdoutOffset}:${data.stderrOffset}, not at ${at.stdout}:${at.stderr}`,
+        `${name} is at ${data.stdoutOffset}:${data.stderrOffset}, not at ${offsets.stdout}:${offsets.stderr}`,
       )
     }
-    const id = field('id')
+    const id = getField('id')
     if (id !== undefined) {
-      if (id !== `${at.stdout}:${at.stderr}`)
-        throw new Error(`${name} has the id ${id} at ${at.stdout}:${at.stderr}`)
+      if (id !== `${offsets.stdout}:${offsets.stderr}`)
+        throw new Error(`${name} has the id ${id} at ${offsets.stdout}:${offsets.stderr}`)
       lastId = id
     }
     if (name === 'exit') exit = data
   }
 
-  async function once(): Promise<void> {
+  async function readConnection(): Promise<void> {
     const response = await open(lastId === null ? {} : { 'last-event-id': lastId })
-    if (FATAL.has(response.statusCode ?? 0))
-      throw new Fatal(`the stream answered ${response.statusCode}: ${await textOf(response)}`)
+    if (PERMANENT_ERRORS.has(response.statusCode ?? 0))
+      throw new PermanentError(`the stream responded ${response.statusCode}: ${await readText(response)}`)
     if (response.statusCode !== 200) return void response.resume()
     current = response
     opened += 1
-    let rest = ''
+    let remainder = ''
     for await (const chunk of response) {
-      lastNews = performance.now()
-      const blocks = (rest + chunk.toString('latin1')).split('\n\n')
-      // What a cut leaves of an event is none.
-      rest = blocks.pop() ?? ''
-      for (const block of blocks) {
+      lastReceived = performance.now()
+      const texts = (remainder + chunk.toString('latin1')).split('\n\n')
+      // An event that a disconnect truncates is dropped.
+      remainder = texts.pop() ?? ''
+      for (const text of texts) {
         try {
-          take(block)
+          processEvent(text)
         } catch (cause) {
-          throw new Fatal(String(cause), { cause })
+          throw new PermanentError(String(cause), { cause })
         }
       }
     }
   }
 
-  async function follow(): Promise<Followed> {
+  async function readUntilExit(): Promise<StreamResult> {
     while (exit === null) {
       try {
-        await once()
+        await readConnection()
       } catch (error) {
-        if (error instanceof Fatal) throw error
+        if (error instanceof PermanentError) throw error
       } finally {
         current = null
       }
-      if (performance.now() - lastNews > giveUpMs)
-        throw new Error(`nothing came for ${giveUpMs} ms at ${lastId}`)
+      if (performance.now() - lastReceived > silenceTimeoutMs)
+        throw new Error(`nothing received for ${silenceTimeoutMs} ms after ${lastId}`)
       if (exit === null) await delay(50)
     }
-    const result = (name: 'stdout' | 'stderr') => ({ sha256: hashes[name].digest('hex'), bytes: at[name] })
+    const result = (name: 'stdout' | 'stderr') => ({
+      sha256: hashes[name].digest('hex'),
+      bytes: offsets[name],
+    })
     return { exit, stdout: result('stdout'), stderr: result('stderr'), opened, events }
   }
 
-  return { done: follow(), cut: () => current?.destroy(), received: () => at.stdout + at.stderr }
+  return { done: readUntilExit(), disconnect: () => current?.destroy() }
 }
 
-class Fatal extends Error {}
-
-async function textOf(response: IncomingMessage): Promise<string> {
+async function readText(response: IncomingMessage): Promise<string> {
   return Buffer.concat(await response.toArray()).toString('utf8')
 }

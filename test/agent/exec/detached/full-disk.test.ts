@@ -1,102 +1,104 @@
-// A full disk: a start is refused and leaves nothing, and what runs waits for room rather than lose a byte.
+// A full disk: starts fail and leave no files behind, and running commands wait for space instead of losing output.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { waitUntil } from '../exec-app.ts'
-import { isNative, newHome, openAgent } from './support.ts'
+import { waitUntil } from '../support.ts'
+import { createHome, isNativeRunner, openAgent } from './support.ts'
 
 const MiB = 1024 * 1024
 
-/** A file system of 2 MiB, where the test may mount one. */
-function smallDisk(t: Test, home: string): string | undefined {
-  const at = join(home, '.state')
-  mkdirSync(at)
-  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'boxwood-test', at], {
+/** Mounts a file system of 2 MiB on the state directory. undefined where the test may not mount. */
+function mountSmallDisk(t: Test, home: string): string | undefined {
+  const stateDir = join(home, '.state')
+  mkdirSync(stateDir)
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'boxwood-test', stateDir], {
     stdio: 'ignore',
   })
   if (status !== 0) return undefined
-  t.teardown(() => spawnSync('umount', ['--lazy', at]))
-  return at
+  t.teardown(() => spawnSync('umount', ['--lazy', stateDir]))
+  return stateDir
 }
 
-async function fullAgent(t: Test) {
-  const home = newHome(t)
-  const disk = smallDisk(t, home)
-  if (disk === undefined) return undefined
+/** undefined where the test may not mount. */
+async function createAgentOnSmallDisk(t: Test) {
+  const home = createHome(t)
+  const stateDir = mountSmallDisk(t, home)
+  if (stateDir === undefined) return undefined
   const agent = await openAgent(t, home)
-  const fill = () => {
+  const fillDisk = () => {
     try {
-      writeFileSync(join(disk, 'full'), Buffer.alloc(4 * MiB))
+      writeFileSync(join(stateDir, 'full'), Buffer.alloc(4 * MiB))
     } catch (error) {
       t.match(error, { code: 'ENOSPC' })
     }
   }
-  return { ...agent, fill, empty: () => rmSync(join(disk, 'full')) }
+  return { ...agent, fillDisk, freeDisk: () => rmSync(join(stateDir, 'full')) }
 }
 
-const begun = (home: string) => existsSync(join(home, 'begun'))
+const SKIP = 'mounting a file system is not permitted'
 
-const SKIP = 'a file system cannot be mounted here'
-
-t.test('a start is refused in the system’s words, and leaves nothing', async (t) => {
-  const agent = await fullAgent(t)
+t.test("a start fails with the system's message and leaves no files behind", async (t) => {
+  const agent = await createAgentOnSmallDisk(t)
   if (agent === undefined) return t.pass(SKIP, { skip: SKIP })
-  const { refused, start, list, dir, fill, empty } = agent
-  fill()
-  t.match(await refused('echo $$ >>starts'), {
+  const { expectStartError, start, list, dir, fillDisk, freeDisk } = agent
+  fillDisk()
+  t.match(await expectStartError('echo $$ >>starts'), {
     status: 502,
     code: 'exec_failed',
     message: /no space left on device/i,
   })
   t.same(await list(), [])
-  const folders = () => readdirSync(dir).filter((name) => name.startsWith('p_'))
-  t.same(folders(), [])
-  empty()
+  const listProcessDirs = () => readdirSync(dir).filter((name) => name.startsWith('p_'))
+  t.same(listProcessDirs(), [])
+  freeDisk()
   await start('true')
-  t.equal(folders().length, 1)
+  t.equal(listProcessDirs().length, 1)
 })
 
-t.test('what runs waits for room, and nothing is missing', { skip: !isNative }, async (t) => {
-  const agent = await fullAgent(t)
+t.test('a running command waits for space and loses no output', { skip: !isNativeRunner }, async (t) => {
+  const agent = await createAgentOnSmallDisk(t)
   if (agent === undefined) return t.pass(SKIP, { skip: SKIP })
-  const { start, ended, get, fill, empty, home } = agent
-  const { processId } = await start('while [ ! -e go ]; do sleep 0.02; done; echo >begun; seq 100000; exit 3')
+  const { start, waitForExit, getProcess, fillDisk, freeDisk, home } = agent
+  const { processId } = await start(
+    'while [ ! -e go ]; do sleep 0.02; done; echo >writing; seq 100000; exit 3',
+  )
   const all = Array.from({ length: 100_000 }, (_, index) => `${index + 1}\n`).join('')
-  fill()
+  fillDisk()
   writeFileSync(join(home, 'go'), '')
   await waitUntil(
-    'it has no more room',
-    () => statSync(get(processId).logs.stdout.path).size % 4096 === 0 && begun(home),
+    'the command writes and the log has no partly filled block',
+    () =>
+      statSync(getProcess(processId).logs.stdout.path).size % 4096 === 0 && existsSync(join(home, 'writing')),
   )
-  t.equal(get(processId).exit, null)
-  empty()
-  t.match(await ended(processId), { exitCode: 3 })
-  const { stdout } = get(processId).logs
+  t.equal(getProcess(processId).exit, null)
+  freeDisk()
+  t.match(await waitForExit(processId), { exitCode: 3 })
+  const { stdout } = getProcess(processId).logs
   const { bytes } = await stdout.read(0, MiB)
   t.equal(createHash('sha256').update(bytes).digest('hex'), createHash('sha256').update(all).digest('hex'))
 })
 
-t.test('it can be ended, and how it ended is still told', { skip: !isNative }, async (t) => {
-  const agent = await fullAgent(t)
+t.test('a process can be terminated, and its exit is recorded', { skip: !isNativeRunner }, async (t) => {
+  const agent = await createAgentOnSmallDisk(t)
   if (agent === undefined) return t.pass(SKIP, { skip: SKIP })
-  const { start, kill, get, fill, dir } = agent
+  const { start, kill, getProcess, fillDisk, dir } = agent
   const { processId } = await start('exec sleep 600')
-  fill()
+  fillDisk()
   t.match(await kill(processId), { wasRunning: true, signal: 'TERM' })
-  t.match(get(processId).exit, { status: 'killed', signal: 'TERM' })
+  t.match(getProcess(processId).exit, { status: 'killed', signal: 'TERM' })
   t.ok(statSync(join(dir, processId, 'exit')).size > 0)
   t.match(readFileSync(join(dir, processId, 'exit'), 'utf8'), /^- 15 /)
 })
 
 t.test(
-  'a limit on the size of files is for files, not for what a command prints',
-  { skip: !isNative },
+  'a file size limit of the command does not apply to its output',
+  { skip: !isNativeRunner },
   async (t) => {
-    const { start, ended, get } = await openAgent(t, newHome(t))
+    const { start, waitForExit, getProcess } = await openAgent(t, createHome(t))
     const { processId } = await start('ulimit -f 1; head -c 300000 /dev/zero; exit 4')
-    t.match(await ended(processId), { exitCode: 4 })
-    t.equal(await get(processId).logs.stdout.size(), 300_000)
+    t.match(await waitForExit(processId), { exitCode: 4 })
+    t.equal(await getProcess(processId).logs.stdout.size(), 300_000)
   },
 )

@@ -1,14 +1,14 @@
-// DELETE ends a detached command with everything it started, and its time limit does the same.
+// DELETE and the time limit terminate a detached process with its process tree.
 import t from 'tap'
 import { newId } from '../../../../shared/ids.ts'
-import { isAlive, pidIn, startedUnder, waitUntil } from '../exec-app.ts'
-import { agent, isNative } from './support.ts'
+import { findPidsByHome, isAlive, waitForPid, waitUntil } from '../support.ts'
+import { createAgent, isNativeRunner } from './support.ts'
 
-// Most of these wait for a grace of seconds.
+// Most tests wait for a grace period of seconds.
 t.jobs = 4
 
-t.test('TERM is enough for most', async (t) => {
-  const { start, kill, status } = await agent(t)
+t.test('terminates a process with TERM', async (t) => {
+  const { start, kill, getStatus } = await createAgent(t)
   const { processId, pid } = await start('echo before; exec sleep 600')
   t.match(await kill(processId), {
     ok: true,
@@ -18,7 +18,7 @@ t.test('TERM is enough for most', async (t) => {
     signal: 'TERM',
   })
   t.equal(isAlive(pid), false)
-  t.match(await status(processId), {
+  t.match(await getStatus(processId), {
     running: false,
     lost: false,
     exitCode: null,
@@ -27,8 +27,8 @@ t.test('TERM is enough for most', async (t) => {
   })
 })
 
-t.test('again, and twice at once, changes nothing', async (t) => {
-  const { start, kill } = await agent(t)
+t.test('concurrent and repeated requests are idempotent', async (t) => {
+  const { start, kill } = await createAgent(t)
   const { processId } = await start('exec sleep 600')
   const both = await Promise.all([kill(processId), kill(processId)])
   t.match(both, [
@@ -38,92 +38,92 @@ t.test('again, and twice at once, changes nothing', async (t) => {
   t.match(await kill(processId), { wasRunning: false, signal: null })
 })
 
-t.test('one that is only just being started', async (t) => {
-  const { processes } = await agent(t)
+t.test('terminates a process whose start is in progress', async (t) => {
+  const { processes } = await createAgent(t)
   const processId = newId('process')
   const started = processes.start({ command: 'exec sleep 600', detached: true, processId })
   t.match(await processes.kill(processId), { wasRunning: true, signal: 'TERM' })
   t.match((await started).exit, { status: 'killed' })
 })
 
-t.test('one that ended by itself was not running', async (t) => {
-  const { start, kill, ended, status } = await agent(t)
+t.test('reports wasRunning false for a process that exited by itself', async (t) => {
+  const { start, kill, waitForExit, getStatus } = await createAgent(t)
   const { processId } = await start('exit 3')
-  await ended(processId)
+  await waitForExit(processId)
   t.match(await kill(processId), { wasRunning: false, signal: null })
-  t.match(await status(processId), { exitCode: 3, signal: null })
+  t.match(await getStatus(processId), { exitCode: 3, signal: null })
 })
 
-t.test('one that ignores TERM is killed', async (t) => {
-  const { start, kill, get, home } = await agent(t)
+t.test('kills a process that ignores TERM', async (t) => {
+  const { start, kill, getProcess, home } = await createAgent(t)
   const { processId } = await start(`trap '' TERM; echo $$ >pid; while :; do sleep 600; done`)
-  await pidIn(home, 'pid')
+  await waitForPid(home, 'pid')
   t.match(await kill(processId), { wasRunning: true, signal: 'KILL' })
-  t.match(get(processId).exit, { status: 'killed', exitCode: null, signal: 'KILL' })
+  t.match(getProcess(processId).exit, { status: 'killed', exitCode: null, signal: 'KILL' })
 })
 
-t.test('one that tidies up keeps its exit code, and was killed all the same', async (t) => {
-  const { start, kill, get, home } = await agent(t)
-  const { processId } = await start(`trap 'echo tidy; exit 5' TERM; sleep 600 & echo $$ >pid; wait`)
-  await pidIn(home, 'pid')
+t.test('a process that handles TERM keeps its exit code and has status killed', async (t) => {
+  const { start, kill, getProcess, home } = await createAgent(t)
+  const { processId } = await start(`trap 'echo cleanup; exit 5' TERM; sleep 600 & echo $$ >pid; wait`)
+  await waitForPid(home, 'pid')
   t.match(await kill(processId), { wasRunning: true, signal: 'TERM' })
-  t.match(get(processId).exit, { status: 'killed', exitCode: 5, signal: null })
+  t.match(getProcess(processId).exit, { status: 'killed', exitCode: 5, signal: null })
 })
 
-t.test('children go with it, wherever they went', async (t) => {
-  const { start, kill, home } = await agent(t)
-  const names = ['child', 'orphan', 'stripped', 'deaf']
+t.test('terminates all descendants, also in sessions of their own', async (t) => {
+  const { start, kill, home } = await createAgent(t)
+  const names = ['child', 'orphan', 'stripped', 'ignoring']
   const lines = [
     `sh -c 'echo $$ >child; exec sleep 600' &`,
     `(setsid sh -c 'echo $$ >orphan; exec sleep 600' &)`,
     `env -i /usr/bin/setsid /bin/sh -c 'echo $$ >stripped; exec sleep 600' &`,
-    `setsid sh -c 'trap "" TERM; echo $$ >deaf; while :; do sleep 600; done' &`,
+    `setsid sh -c 'trap "" TERM; echo $$ >ignoring; while :; do sleep 600; done' &`,
   ]
-  if (isNative) {
-    // Its parent gone, its environment cleaned, its session and its output its own: only its keeper knows it.
-    lines.push(`(env -i /usr/bin/setsid /bin/sh -c 'echo $$ >lone; exec sleep 600 >/dev/null 2>&1' &)`)
-    names.push('lone')
+  if (isNativeRunner) {
+    // Orphaned, with an empty environment, its own session and its own output: found as a child of the subreaper.
+    lines.push(`(env -i /usr/bin/setsid /bin/sh -c 'echo $$ >isolated; exec sleep 600 >/dev/null 2>&1' &)`)
+    names.push('isolated')
   }
   const { processId } = await start([...lines, 'wait; sleep 600'].join('\n'))
-  const pids = await Promise.all(names.map((name) => pidIn(home, name)))
+  const pids = await Promise.all(names.map((name) => waitForPid(home, name)))
   t.match(await kill(processId), { wasRunning: true, signal: 'KILL' })
   t.same(pids.filter(isAlive), [])
 })
 
-t.test('what an ended command left behind is ended too, when asked', async (t) => {
-  const { start, kill, ended, get, home } = await agent(t)
+t.test('terminates background processes of a command that has exited', async (t) => {
+  const { start, kill, waitForExit, getProcess, home } = await createAgent(t)
   const { processId } = await start(
     `setsid sh -c 'echo $$ >pid; exec sleep 600' & while [ ! -s pid ]; do :; done`,
   )
-  const pid = await pidIn(home, 'pid')
-  const end = await ended(processId)
-  t.match(end, { status: 'exited', exitCode: 0 })
-  t.equal(isAlive(pid), true, 'it is left alone until then')
+  const pid = await waitForPid(home, 'pid')
+  const exit = await waitForExit(processId)
+  t.match(exit, { status: 'exited', exitCode: 0 })
+  t.equal(isAlive(pid), true, 'it runs until the request')
   t.match(await kill(processId), { wasRunning: false, signal: null })
   t.equal(isAlive(pid), false)
-  t.equal(get(processId).exit, end)
-  await waitUntil('its runner is gone too', () => startedUnder(home).length === 0)
+  t.equal(getProcess(processId).exit, exit)
+  await waitUntil('the runner has exited', () => findPidsByHome(home).length === 0)
 })
 
-t.test('TERM to all of its group, by hand, is recorded', async (t) => {
-  const { start, ended } = await agent(t)
+t.test('records a TERM sent to the process group from outside the agent', async (t) => {
+  const { start, waitForExit } = await createAgent(t)
   const { processId, pid } = await start('sleep 600; exit 3')
   process.kill(-pid, 'SIGTERM')
   t.match(
-    await ended(processId),
-    isNative ? { status: 'killed', signal: 'TERM' } : { exitCode: 143, signal: null },
+    await waitForExit(processId),
+    isNativeRunner ? { status: 'killed', signal: 'TERM' } : { exitCode: 143, signal: null },
   )
 })
 
-t.test('the time limit ends it', async (t) => {
-  const { start, ended, status } = await agent(t)
+t.test('terminates a process at its time limit', async (t) => {
+  const { start, waitForExit, getStatus } = await createAgent(t)
   const { processId } = await start('exec sleep 600', { timeoutSeconds: 1 })
-  t.match(await ended(processId), { status: 'timed_out', exitCode: null, signal: 'TERM' })
-  t.match(await status(processId), { running: false, signal: 'TERM' })
+  t.match(await waitForExit(processId), { status: 'timed_out', exitCode: null, signal: 'TERM' })
+  t.match(await getStatus(processId), { running: false, signal: 'TERM' })
 })
 
-t.test('one that ends in time has none', async (t) => {
-  const { start, ended } = await agent(t)
+t.test('a process that exits before its time limit has status exited', async (t) => {
+  const { start, waitForExit } = await createAgent(t)
   const { processId } = await start('exit 124', { timeoutSeconds: 600 })
-  t.match(await ended(processId), { status: 'exited', exitCode: 124, signal: null })
+  t.match(await waitForExit(processId), { status: 'exited', exitCode: 124, signal: null })
 })

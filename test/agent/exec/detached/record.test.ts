@@ -1,38 +1,38 @@
-// The record of a detached process, as a folder that others may have their hands on.
+// Removing the directory of a process while its runner may still write to it.
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { removeDirectory } from '../../../../agent/exec/detached/record.ts'
 
-/** 1 where there still was a folder to write to. */
-function writeLate(parent: string, number: number): number {
+/** False when the renamed directory no longer exists. */
+function tryWriteInto(parent: string, name: string): boolean {
   const [trash] = readdirSync(parent)
-  if (trash === undefined) return 0
+  if (trash === undefined) return false
   try {
-    writeFileSync(join(parent, trash, `late${number}`), '')
-    return 1
+    writeFileSync(join(parent, trash, name), '')
+    return true
   } catch {
-    return 0
+    return false
   }
 }
 
-t.test('a runner that still writes its last there does not keep a folder from being removed', async (t) => {
+t.test('removes a directory while a runner creates files in it', async (t) => {
   const parent = t.testdir()
-  const folder = join(parent, 'p_1')
-  mkdirSync(folder)
-  for (let i = 0; i < 100; i++) writeFileSync(join(folder, `old${i}`), '')
-  const removed = removeDirectory(folder)
-  let late = 0
+  const dir = join(parent, 'p_1')
+  mkdirSync(dir)
+  for (let i = 0; i < 100; i++) writeFileSync(join(dir, `old${i}`), '')
+  const removed = removeDirectory(dir)
+  let written = 0
   for (let i = 0; i < 100; i++) {
-    await turn()
-    late += writeLate(parent, i)
+    await nextTurn()
+    if (tryWriteInto(parent, `new${i}`)) written += 1
   }
   await removed
-  t.ok(late > 0, `${late} were written`)
+  t.ok(written > 0, `${written} files were created during the removal`)
   t.same(readdirSync(parent), [])
 })
 
-t.test('a folder that is gone already', async (t) => {
+t.test('ignores a directory that does not exist', async (t) => {
   await removeDirectory(join(t.testdir(), 'p_1'))
 })

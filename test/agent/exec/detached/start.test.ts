@@ -1,20 +1,20 @@
-// A detached command runs by itself: what is answered at its start, what is told of it, how it ended.
+// Starting detached processes: the start response, the environment of the command, and the recorded exit status.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { newId } from '../../../../shared/ids.ts'
-import { pidIn, waitUntil } from '../exec-app.ts'
-import { agent, isNative } from './support.ts'
+import { waitForPid, waitUntil } from '../support.ts'
+import { createAgent, isNativeRunner } from './support.ts'
 
-t.test('the start is answered at once, and the rest when one asks', async (t) => {
-  const { start, status, ended, home } = await agent(t)
+t.test('responds when the command has started, and reports output and exit on request', async (t) => {
+  const { start, getStatus, waitForExit, home } = await createAgent(t)
   const started = await start(
     'echo out; echo err >&2; while [ ! -e go ]; do sleep 0.02; done; echo end; exit 7',
   )
   t.match(started, { ok: true, type: 'exec.started', cwd: '~', logPath: /\/stdout$/ })
-  t.notOk('commandId' in started, 'it is not recorded')
+  t.notOk('commandId' in started, 'the command is not recorded')
   const { processId, pid } = started
-  await waitUntil('it wrote', () => readFileSync(started.logPath, 'utf8') === 'out\n')
+  await waitUntil('the output is in the log', () => readFileSync(started.logPath, 'utf8') === 'out\n')
   const running = {
     processId,
     pid,
@@ -24,10 +24,10 @@ t.test('the start is answered at once, and the rest when one asks', async (t) =>
     signal: null,
     finishedAt: null,
   }
-  t.match(await status(processId), { ...running, stdout: 'out\n', cwd: '~' })
+  t.match(await getStatus(processId), { ...running, stdout: 'out\n', cwd: '~' })
   writeFileSync(join(home, 'go'), '')
-  await ended(processId)
-  const after = await status(processId)
+  await waitForExit(processId)
+  const after = await getStatus(processId)
   t.match(after, {
     running: false,
     lost: false,
@@ -39,35 +39,35 @@ t.test('the start is answered at once, and the rest when one asks', async (t) =>
   t.ok(after.finishedAt !== null && after.finishedAt >= after.startedAt)
 })
 
-t.test('the pid is that of the command’s own shell, which leads a session of its own', async (t) => {
-  const { start, home } = await agent(t)
+t.test("the pid is that of the command's shell, which leads its own session", async (t) => {
+  const { start, home } = await createAgent(t)
   const { pid } = await start('echo $$ >pid; exec sleep 600')
-  t.equal(await pidIn(home, 'pid'), pid)
+  t.equal(await waitForPid(home, 'pid'), pid)
   const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []
   t.same([fields[2], fields[3]], [String(pid), String(pid)], 'group and session')
 })
 
-t.test('how it ended is told exactly', async (t) => {
-  const { start, ended } = await agent(t)
-  const end = async (command: string) => ended((await start(`ulimit -c 0; ${command}`)).processId)
+t.test('reports the exact exit code or signal', async (t) => {
+  const { start, waitForExit } = await createAgent(t)
+  const run = async (command: string) => waitForExit((await start(`ulimit -c 0; ${command}`)).processId)
   for (const exitCode of [0, 1, 124, 137, 143, 255])
-    t.match(await end(`exit ${exitCode}`), { status: 'exited', exitCode, signal: null })
-  if (!isNative) return
+    t.match(await run(`exit ${exitCode}`), { status: 'exited', exitCode, signal: null })
+  if (!isNativeRunner) return
   for (const signal of ['TERM', 'KILL', 'SEGV', 'HUP', 'PIPE'])
-    t.match(await end(`kill -${signal} $$`), { status: 'killed', exitCode: null, signal })
-  t.match(await end('kill -37 $$'), { signal: '37' }, 'a real-time signal')
+    t.match(await run(`kill -${signal} $$`), { status: 'killed', exitCode: null, signal })
+  t.match(await run('kill -37 $$'), { signal: '37' }, 'a real-time signal')
 })
 
-t.test('a record is told by its id', async (t) => {
-  const { start, get } = await agent(t)
+t.test('returns the command id of a recorded command', async (t) => {
+  const { start, getProcess } = await createAgent(t)
   const processId = newId('process')
   const record = { commandId: processId, claimsToken: 'signed', keepOutput: false }
   t.match(await start('true', { processId, record }), { processId, commandId: processId })
-  t.match(get(processId), { record })
+  t.match(getProcess(processId), { record })
 })
 
-t.test('newest first', async (t) => {
-  const { start, list, status } = await agent(t)
+t.test('lists processes newest first, with truncated commands', async (t) => {
+  const { start, list, getStatus } = await createAgent(t)
   const ids = []
   for (let number = 0; number < 5; number++) ids.unshift((await start(`echo ${number}`)).processId)
   t.same(
@@ -77,16 +77,16 @@ t.test('newest first', async (t) => {
   t.match((await list())[0], { command: 'echo 4' })
   const long = `: ${'x'.repeat(60_000)}`
   const { processId } = await start(long)
-  t.equal((await list())[0]?.command, long.slice(0, 2048), 'the list shows how a long one begins')
-  t.equal((await status(processId)).command, long, 'and one process all of it')
+  t.equal((await list())[0]?.command, long.slice(0, 2048), 'the list has the first 2048 characters')
+  t.equal((await getStatus(processId)).command, long, 'the status has the complete command')
 })
 
-t.test('it is what sh -c does, with the environment and the dir that were asked for', async (t) => {
-  const { start, status, ended, home } = await agent(t)
-  const run = async (command: string, more: object = {}) => {
-    const { processId, cwd } = await start(command, more)
-    await ended(processId)
-    return { ...(await status(processId)), cwd }
+t.test('behaves like sh -c, with the requested environment and cwd', async (t) => {
+  const { start, getStatus, waitForExit, home } = await createAgent(t)
+  const run = async (command: string, fields: object = {}) => {
+    const { processId, cwd } = await start(command, fields)
+    await waitForExit(processId)
+    return { ...(await getStatus(processId)), cwd }
   }
   const env = { A: 'mine', dir: 'f', COMMAND: 'c', start: 's' }
   const boxEnv = { A: 'box', B: 'box' }
@@ -105,41 +105,45 @@ t.test('it is what sh -c does, with the environment and the dir that were asked 
   t.notMatch(stdout, /BOXWOOD_RUNNER_FOR|boxwood_/)
 })
 
-t.test('nothing that the agent has open is open in the command', async (t) => {
-  const { start, status, ended } = await agent(t)
+t.test('the command inherits no descriptor of the agent', async (t) => {
+  const { start, getStatus, waitForExit } = await createAgent(t)
   const { processId } = await start('ls -l /proc/$$/fd')
-  await ended(processId)
-  const { stdout } = await status(processId)
-  const names = [...stdout.matchAll(/ (\d+) -> /g)].map(([, name]) => Number(name))
-  // A shell that reads a script keeps one of its own, from 10 on.
+  await waitForExit(processId)
+  const { stdout } = await getStatus(processId)
+  const descriptors = [...stdout.matchAll(/ (\d+) -> /g)].map(([, number]) => Number(number))
+  // A shell opens its script at a descriptor of 10 or above.
   t.same(
-    names.filter((name) => name < 10),
+    descriptors.filter((fd) => fd < 10),
     [0, 1, 2],
   )
   t.notMatch(stdout, /socket:|inotify|eventpoll/)
 })
 
-t.test('/dev/stdout and /dev/stderr can be opened, and empty no log', { skip: !isNative }, async (t) => {
-  const { start, status, ended } = await agent(t)
-  const { processId } = await start(
-    'echo a >&2; echo b >/dev/stderr; echo c | tee /dev/stderr; echo d >/dev/stdout',
-  )
-  await ended(processId)
-  t.match(await status(processId), { stdout: 'c\nd\n', stderr: 'a\nb\nc\n' })
-})
+t.test(
+  '/dev/stdout and /dev/stderr can be opened, which does not truncate the logs',
+  { skip: !isNativeRunner },
+  async (t) => {
+    const { start, getStatus, waitForExit } = await createAgent(t)
+    const { processId } = await start(
+      'echo a >&2; echo b >/dev/stderr; echo c | tee /dev/stderr; echo d >/dev/stdout',
+    )
+    await waitForExit(processId)
+    t.match(await getStatus(processId), { stdout: 'c\nd\n', stderr: 'a\nb\nc\n' })
+  },
+)
 
-t.test('what cannot be started says why, and leaves nothing', async (t) => {
-  const { refused, list, dir } = await agent(t)
-  t.match(await refused('true', { cwd: 'nowhere' }), { status: 404, code: 'not_found' })
-  t.match(await refused('true', { cwd: '/dev/null' }), { status: 400, code: 'invalid_path' })
-  t.match(await refused('true', { boxEnv: { A: 'x'.repeat(200_000) } }), {
+t.test('rejects a start that cannot succeed, and leaves no files behind', async (t) => {
+  const { expectStartError, list, dir } = await createAgent(t)
+  t.match(await expectStartError('true', { cwd: 'nowhere' }), { status: 404, code: 'not_found' })
+  t.match(await expectStartError('true', { cwd: '/dev/null' }), { status: 400, code: 'invalid_path' })
+  t.match(await expectStartError('true', { boxEnv: { A: 'x'.repeat(200_000) } }), {
     code: 'exec_failed',
     message: /argument list too long/i,
   })
-  t.match(await refused('true', { processId: 'p_1' }), { status: 400, code: 'invalid_request' })
-  t.match(await refused('true', { processId: undefined }), { status: 400, code: 'invalid_request' })
-  t.match(await refused('true', { timeoutSeconds: 0 }), { status: 400, code: 'invalid_timeout' })
-  t.match(await refused('true', { env: { 'A=B': 'c' } }), { status: 400, code: 'invalid_request' })
+  t.match(await expectStartError('true', { processId: 'p_1' }), { status: 400, code: 'invalid_request' })
+  t.match(await expectStartError('true', { processId: undefined }), { status: 400, code: 'invalid_request' })
+  t.match(await expectStartError('true', { timeoutSeconds: 0 }), { status: 400, code: 'invalid_timeout' })
+  t.match(await expectStartError('true', { env: { 'A=B': 'c' } }), { status: 400, code: 'invalid_request' })
   t.same(await list(), [])
   t.same(
     readdirSync(dir).filter((name) => name.startsWith('p_')),
@@ -147,31 +151,31 @@ t.test('what cannot be started says why, and leaves nothing', async (t) => {
   )
 })
 
-t.test('an id is started once, however often it is asked for', async (t) => {
-  const { start, refused, list, home } = await agent(t)
+t.test('repeated start requests with one id start the command once', async (t) => {
+  const { start, expectStartError, list, home } = await createAgent(t)
   const processId = newId('process')
   const command = 'echo $$ >>starts; exec sleep 600'
-  const answers = await Promise.all(Array.from({ length: 50 }, () => start(command, { processId })))
-  answers.push(await start(command, { processId }))
-  t.equal(new Set(answers.map(({ pid }) => pid)).size, 1)
-  t.equal(await pidIn(home, 'starts'), answers[0]?.pid)
+  const responses = await Promise.all(Array.from({ length: 50 }, () => start(command, { processId })))
+  responses.push(await start(command, { processId }))
+  t.equal(new Set(responses.map(({ pid }) => pid)).size, 1)
+  t.equal(await waitForPid(home, 'starts'), responses[0]?.pid)
   t.equal((await list()).length, 1)
-  t.match(await refused('sleep 601', { processId }), { status: 400, code: 'invalid_request' })
-  t.match(await refused(command, { processId, cwd: '/' }), { status: 400, code: 'invalid_request' })
+  t.match(await expectStartError('sleep 601', { processId }), { status: 400, code: 'invalid_request' })
+  t.match(await expectStartError(command, { processId, cwd: '/' }), { status: 400, code: 'invalid_request' })
 })
 
-t.test('the box is busy while it runs', async (t) => {
-  const { start, kill, activity } = await agent(t)
-  const ends = t.capture(activity, 'startOperation', activity.startOperation)
+t.test('a running process counts as activity', async (t) => {
+  const { start, kill, activity } = await createAgent(t)
+  const startCalls = t.capture(activity, 'startOperation', activity.startOperation)
   const { processId } = await start('exec sleep 600')
-  t.equal(ends().length, 1)
+  t.equal(startCalls().length, 1)
   await kill(processId)
 })
 
-t.test('an id that is not known', async (t) => {
-  const { app } = await agent(t)
+t.test('responds not_found for an unknown id', async (t) => {
+  const { app } = await createAgent(t)
   for (const method of ['GET', 'DELETE'] as const) {
-    const answer = await app.inject({ method, url: `/exec/${newId('process')}` })
-    t.match(answer.json(), { ok: false, error: { code: 'not_found' } })
+    const response = await app.inject({ method, url: `/exec/${newId('process')}` })
+    t.match(response.json(), { ok: false, error: { code: 'not_found' } })
   }
 })

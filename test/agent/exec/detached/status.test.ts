@@ -1,49 +1,53 @@
-// The end of what it printed, as text: whole characters, and the word when there was more.
+// The output tail in the status of a detached process: at most 1 MiB per stream, as whole characters.
 import t from 'tap'
-import { agent } from './support.ts'
+import { createAgent } from './support.ts'
 
 const MiB = 1024 * 1024
 
-t.test('the last bytes, and whether there were more', async (t) => {
-  const { start, status, ended } = await agent(t)
+t.test('returns the requested number of bytes, and whether output was truncated', async (t) => {
+  const { start, getStatus, waitForExit } = await createAgent(t)
   const { processId } = await start(`printf 0123456789; head -c 20000 /dev/zero | tr '\\0' e >&2`)
-  await ended(processId)
-  t.match(await status(processId, 10), { stdout: '0123456789', stdoutTruncated: false })
-  t.match(await status(processId, 9), { stdout: '123456789', stdoutTruncated: true })
-  t.match(await status(processId, 0), { stdout: '', stdoutTruncated: true })
-  const { stderr, stderrTruncated } = await status(processId)
-  t.ok(stderr === 'e'.repeat(16_384) && stderrTruncated, '16 KiB when nothing is said')
+  await waitForExit(processId)
+  t.match(await getStatus(processId, 10), { stdout: '0123456789', stdoutTruncated: false })
+  t.match(await getStatus(processId, 9), { stdout: '123456789', stdoutTruncated: true })
+  t.match(await getStatus(processId, 0), { stdout: '', stdoutTruncated: true })
+  const { stderr, stderrTruncated } = await getStatus(processId)
+  t.ok(stderr === 'e'.repeat(16_384) && stderrTruncated, '16 KiB by default')
 })
 
-t.test('a character that the cut halves is left out, and bytes that are none are shown', async (t) => {
-  const { start, status, ended } = await agent(t)
+t.test('leaves out a split character and shows invalid bytes as U+FFFD', async (t) => {
+  const { start, getStatus, waitForExit } = await createAgent(t)
   const { processId } = await start(`printf '€€end'; printf '\\377\\200a' >&2`)
-  await ended(processId)
+  await waitForExit(processId)
   for (const tail of [3, 4, 5])
-    t.match(await status(processId, tail), { stdout: 'end', stdoutTruncated: true })
-  t.match(await status(processId, 6), { stdout: '€end' })
-  t.match(await status(processId, 2), { stderr: '\ufffda' })
+    t.match(await getStatus(processId, tail), { stdout: 'end', stdoutTruncated: true })
+  t.match(await getStatus(processId, 6), { stdout: '€end' })
+  t.match(await getStatus(processId, 2), { stderr: '\ufffda' })
 })
 
-t.test('a mebibyte of each at most', async (t) => {
-  const { app, start, status, ended } = await agent(t)
+t.test('returns at most 1 MiB per stream', async (t) => {
+  const { app, start, getStatus, waitForExit } = await createAgent(t)
   const { processId } = await start(`head -c ${MiB + 1} /dev/zero; head -c ${MiB} /dev/zero >&2`)
-  await ended(processId)
-  const both = await status(processId, MiB)
+  await waitForExit(processId)
+  const both = await getStatus(processId, MiB)
   t.equal(both.stdout.length, MiB)
   t.equal(both.stderr.length, MiB)
   t.match(both, { stdoutTruncated: true, stderrTruncated: false })
   for (const tail of [`${MiB + 1}`, '-1', '1.5', 'x']) {
-    const answer = await app.inject(`/exec/${processId}?tail=${tail}`)
-    t.match(answer.json(), { ok: false, error: { code: 'invalid_request', message: /^tail must be / } }, tail)
+    const response = await app.inject(`/exec/${processId}?tail=${tail}`)
+    t.match(
+      response.json(),
+      { ok: false, error: { code: 'invalid_request', message: /^tail must be / } },
+      tail,
+    )
   }
 })
 
-t.test('what was given up counts as more', async (t) => {
-  const { start, status, ended } = await agent(t, { logBytes: 65_536 })
+t.test('discarded output counts as truncated', async (t) => {
+  const { start, getStatus, waitForExit } = await createAgent(t, { logBytes: 65_536 })
   const { processId } = await start('seq 100000')
-  await ended(processId)
-  const { stdout, stdoutTruncated } = await status(processId, MiB)
+  await waitForExit(processId)
+  const { stdout, stdoutTruncated } = await getStatus(processId, MiB)
   t.ok(stdoutTruncated)
   t.ok(stdout.length <= 65_536 && stdout.endsWith('99999\n100000\n'))
 })

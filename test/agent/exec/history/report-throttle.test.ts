@@ -1,30 +1,31 @@
+// The delay between output reports of one process.
 import t from 'tap'
 import { createReportThrottle } from '../../../../agent/exec/history/report-throttle.ts'
 
 const MiB = 1024 * 1024
 
-t.test('a process that writes on and on is looked at less and less often, up to a bound', async (t) => {
-  const pace = createReportThrottle(3000)
-  const pauses = Array.from({ length: 4 }, () => {
-    const pauseMs = pace.delayMs(100)
-    pace.onOutput(1)
-    return pauseMs
+t.test('doubles the delay up to the maximum while a process writes continuously', async (t) => {
+  const throttle = createReportThrottle(3000)
+  const delays = Array.from({ length: 4 }, () => {
+    const delayMs = throttle.delayMs(100)
+    throttle.onOutput(1)
+    return delayMs
   })
-  t.same(pauses, [3000, 6000, 12_000, 12_000])
+  t.same(delays, [3000, 6000, 12_000, 12_000])
 })
 
-t.test('after a silence it begins anew', async (t) => {
-  const pace = createReportThrottle(3000)
-  pace.onOutput(1)
-  t.equal(pace.delayMs(100), 6000)
-  pace.onOutput(0)
-  t.equal(pace.delayMs(100), 3000)
+t.test('returns to the first delay after a pause', async (t) => {
+  const throttle = createReportThrottle(3000)
+  throttle.onOutput(1)
+  t.equal(throttle.delayMs(100), 6000)
+  throttle.onOutput(0)
+  t.equal(throttle.delayMs(100), 3000)
 })
 
-t.test('much output makes the pause longer, not shorter', async (t) => {
-  const pace = createReportThrottle(3000)
-  t.equal(pace.delayMs(MiB / 2), 4000)
-  t.equal(pace.delayMs(2 * MiB), 12_000)
-  pace.onOutput(1)
-  t.equal(pace.delayMs(MiB / 2), 6000)
+t.test('much output increases the delay', async (t) => {
+  const throttle = createReportThrottle(3000)
+  t.equal(throttle.delayMs(MiB / 2), 4000)
+  t.equal(throttle.delayMs(2 * MiB), 12_000)
+  throttle.onOutput(1)
+  t.equal(throttle.delayMs(MiB / 2), 6000)
 })

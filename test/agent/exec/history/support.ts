@@ -1,4 +1,4 @@
-// A spool in a folder of the test's own, what it holds, and processes that only pretend.
+// A report spool in a temporary directory, and fake detached processes.
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { DetachedProcess, OutputLog, ProcessExit } from '../../../../agent/exec/detached/types.ts'
@@ -6,21 +6,21 @@ import { openSpool, type Spool, START_CURSOR } from '../../../../agent/reports/s
 import { openState } from '../../../../agent/state.ts'
 import type { CommandReport } from '../../../../shared/api/reports.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
-import { silent } from '../../../support/tunnel.ts'
+import { silentLog } from '../../../support/tunnel.ts'
 
-export const folderOf = (t: Test): string => createTempDir(t, 'history')
+export const createDir = (t: Test): string => createTempDir(t, 'history')
 
-export async function spoolIn(t: Test, folder: string, maxBytes?: number): Promise<Spool> {
-  const state = await openState(folder, silent)
+export async function openTestSpool(t: Test, stateDir: string, maxBytes?: number): Promise<Spool> {
+  const state = await openState(stateDir, silentLog)
   const options = maxBytes === undefined ? {} : { maxBytes, segmentBytes: maxBytes / 8 }
-  const spool = await openSpool({ dir: join(folder, 'reports'), state, log: silent, ...options })
+  const spool = await openSpool({ dir: join(stateDir, 'reports'), state, log: silentLog, ...options })
   t.teardown(() => spool.close())
   return spool
 }
 
 type Line = { seq: number; report: CommandReport }
 
-export async function linesOf(spool: Spool): Promise<Line[]> {
+async function readLines(spool: Spool): Promise<Line[]> {
   const lines: Line[] = []
   for (let cursor = START_CURSOR; ; ) {
     const found = await spool.read(cursor)
@@ -29,18 +29,18 @@ export async function linesOf(spool: Spool): Promise<Line[]> {
     for (const line of found.lines.toString().trimEnd().split('\n')) lines.push(JSON.parse(line))
   }
 }
-export const reportsOf = async (spool: Spool) => (await linesOf(spool)).map(({ report }) => report)
+export const readReports = async (spool: Spool) => (await readLines(spool)).map(({ report }) => report)
 
-/** Everything there is, as a coordinator takes it that has just come back. */
-export async function drain(spool: Spool): Promise<CommandReport[]> {
-  const lines = await linesOf(spool)
+/** Reads all reports and acknowledges them, as the coordinator does after a reconnect. */
+export async function drainSpool(spool: Spool): Promise<CommandReport[]> {
+  const lines = await readLines(spool)
   const last = lines.at(-1)
   if (last !== undefined) await spool.acknowledge({ epoch: spool.epoch, seq: last.seq })
   return lines.map(({ report }) => report)
 }
 
-/** The bytes of one stream, with a gap as spaces. */
-export function bytesOf(reports: readonly CommandReport[], stream: 'stdout' | 'stderr'): Buffer {
+/** The bytes of one stream. Missing bytes become spaces. */
+export function joinOutput(reports: readonly CommandReport[], stream: 'stdout' | 'stderr'): Buffer {
   const bytes: Buffer[] = []
   let end = 0
   for (const report of reports) {
@@ -53,12 +53,12 @@ export function bytesOf(reports: readonly CommandReport[], stream: 'stdout' | 's
   return Buffer.concat(bytes)
 }
 
-export const recordOf = (commandId: string, keepOutput = true) => ({
+export const createRecord = (commandId: string, keepOutput = true) => ({
   commandId,
   claimsToken: 'signed',
   keepOutput,
 })
-export const idOf = (number: number) => `p_${String(number).padStart(24, '0')}`
+export const formatProcessId = (number: number) => `p_${String(number).padStart(24, '0')}`
 
 function createFakeLog() {
   let bytes = Buffer.alloc(0)
@@ -94,14 +94,14 @@ export function createFakeProcess(dir: string, number: number, keepOutput = true
   const [stdout, stderr] = [createFakeLog(), createFakeLog()]
   const listeners = new Set<() => void>()
   let exit: ProcessExit | null = null
-  const processId = idOf(number)
+  const processId = formatProcessId(number)
   const process: DetachedProcess = {
     processId,
     pid: 100 + number,
     command: 'make',
     cwd: '~',
     startedAt: 1,
-    record: recordOf(processId, keepOutput),
+    record: createRecord(processId, keepOutput),
     dir,
     logs: { stdout: stdout.log, stderr: stderr.log },
     get exit() {

@@ -1,29 +1,39 @@
-// A synchronous run as reports: few, small and written before its caller is answered.
+// Reporting synchronous commands to the command history: few and small reports, in the spool before the response.
 import t from 'tap'
 import { createSyncRecorder } from '../../../../agent/exec/history/sync-recorder.ts'
 import { createOutputTail } from '../../../../agent/exec/output-tail.ts'
-import { silent } from '../../../support/tunnel.ts'
-import { bytesOf, folderOf, idOf, recordOf, reportsOf, spoolIn } from './support.ts'
+import { silentLog } from '../../../support/tunnel.ts'
+import {
+  createDir,
+  createRecord,
+  formatProcessId,
+  joinOutput,
+  openTestSpool,
+  readReports,
+} from './support.ts'
 
 const MiB = 1024 * 1024
 const exited = { status: 'exited', exitCode: 0, signal: null, finishedAt: 2 } as const
 
-function tailOf(...parts: (string | Buffer)[]) {
+function createTail(output: string | Buffer = '') {
   const tail = createOutputTail(MiB)
-  for (const part of parts) tail.push(Buffer.from(part))
+  tail.push(Buffer.from(output))
   return tail
 }
-const NOTHING = { stdout: tailOf(), stderr: tailOf() }
 
-t.test('a short run is two reports, the second with its output', async (t) => {
-  const spool = await spoolIn(t, folderOf(t))
-  const recorder = createSyncRecorder(spool, silent)
-  const recording = recorder.start({ command: 'echo hi', cwd: '/tmp', record: recordOf(idOf(1)) }, 7, 1)
-  t.equal(recording?.commandId, idOf(1))
-  t.same(await reportsOf(spool), [
+t.test('a short command results in two reports, the second with the output', async (t) => {
+  const spool = await openTestSpool(t, createDir(t))
+  const recorder = createSyncRecorder(spool, silentLog)
+  const recording = recorder.start(
+    { command: 'echo hi', cwd: '/tmp', record: createRecord(formatProcessId(1)) },
+    7,
+    1,
+  )
+  t.equal(recording?.commandId, formatProcessId(1))
+  t.same(await readReports(spool), [
     {
       type: 'command.started',
-      commandId: idOf(1),
+      commandId: formatProcessId(1),
       claimsToken: 'signed',
       command: 'echo hi',
       commandTruncated: false,
@@ -32,11 +42,11 @@ t.test('a short run is two reports, the second with its output', async (t) => {
       startedAt: 1,
     },
   ])
-  recording?.finish(exited, { stdout: tailOf('hi\n'), stderr: tailOf() })
-  t.same((await reportsOf(spool)).slice(1), [
+  recording?.finish(exited, { stdout: createTail('hi\n'), stderr: createTail() })
+  t.same((await readReports(spool)).slice(1), [
     {
       type: 'command.finished',
-      commandId: idOf(1),
+      commandId: formatProcessId(1),
       ...exited,
       stdoutBytes: 3,
       stderrBytes: 0,
@@ -45,27 +55,31 @@ t.test('a short run is two reports, the second with its output', async (t) => {
   ])
 })
 
-t.test('of a long output the last MiB, byte for byte, at its place', async (t) => {
-  const spool = await spoolIn(t, folderOf(t))
-  const recorder = createSyncRecorder(spool, silent)
+t.test('reports the last 1 MiB of long output, byte for byte, with its offset', async (t) => {
+  const spool = await openTestSpool(t, createDir(t))
+  const recorder = createSyncRecorder(spool, silentLog)
   const whole = Buffer.from(Array.from({ length: 2 * MiB + 17 }, (_, i) => (i * 31) & 0xff))
-  const recording = recorder.start({ command: 'cat', record: recordOf(idOf(1)) }, 7, 1)
-  recording?.finish(exited, { stdout: tailOf(whole), stderr: tailOf('x'.repeat(70_000)) })
-  const reports = await reportsOf(spool)
-  t.ok(bytesOf(reports, 'stdout').subarray(-MiB).equals(whole.subarray(-MiB)))
-  t.equal(bytesOf(reports, 'stdout').length, whole.length)
-  t.equal(bytesOf(reports, 'stderr').toString(), 'x'.repeat(70_000))
+  const recording = recorder.start({ command: 'cat', record: createRecord(formatProcessId(1)) }, 7, 1)
+  recording?.finish(exited, { stdout: createTail(whole), stderr: createTail('x'.repeat(70_000)) })
+  const reports = await readReports(spool)
+  t.ok(joinOutput(reports, 'stdout').subarray(-MiB).equals(whole.subarray(-MiB)))
+  t.equal(joinOutput(reports, 'stdout').length, whole.length)
+  t.equal(joinOutput(reports, 'stderr').toString(), 'x'.repeat(70_000))
   t.match(reports.at(-1), { stdoutBytes: whole.length, stderrBytes: 70_000 })
 })
 
-t.test('a command is cut between characters, and under zero data retention left out', async (t) => {
-  const spool = await spoolIn(t, folderOf(t))
-  const recorder = createSyncRecorder(spool, silent)
+t.test('truncates a long command between characters, and omits it with zero data retention', async (t) => {
+  const spool = await openTestSpool(t, createDir(t))
+  const recorder = createSyncRecorder(spool, silentLog)
   const long = `${'x'.repeat(8191)}😀 and more`
-  recorder.start({ command: long, record: recordOf(idOf(1)) }, 7, 1)
-  const secret = recorder.start({ command: 'secret', cwd: 'secret', record: recordOf(idOf(2), false) }, 7, 1)
-  secret?.finish(exited, { stdout: tailOf('secret'), stderr: tailOf('secret'.repeat(20_000)) })
-  const reports = await reportsOf(spool)
+  recorder.start({ command: long, record: createRecord(formatProcessId(1)) }, 7, 1)
+  const secret = recorder.start(
+    { command: 'secret', cwd: 'secret', record: createRecord(formatProcessId(2), false) },
+    7,
+    1,
+  )
+  secret?.finish(exited, { stdout: createTail('secret'), stderr: createTail('secret'.repeat(20_000)) })
+  const reports = await readReports(spool)
   t.match(reports[0], { command: 'x'.repeat(8191), commandTruncated: true, cwd: '~' })
   t.match(reports[1], { command: null, commandTruncated: false, cwd: null })
   t.match(reports[2], { stdoutBytes: 6, stderrBytes: 120_000 })
@@ -73,26 +87,26 @@ t.test('a command is cut between characters, and under zero data retention left 
   t.notMatch(JSON.stringify(reports), /secret|c2VjcmV0/)
 })
 
-t.test('no record asked for, none made; one that cannot be kept is not promised', async (t) => {
-  const spool = await spoolIn(t, folderOf(t))
-  const recorder = createSyncRecorder(spool, silent)
+t.test('returns no recording when none is requested or the start cannot be stored', async (t) => {
+  const spool = await openTestSpool(t, createDir(t))
+  const recorder = createSyncRecorder(spool, silentLog)
   t.equal(recorder.start({ command: 'true' }, 7, 1), null)
-  t.same(await reportsOf(spool), [])
+  t.same(await readReports(spool), [])
   await spool.close()
-  t.equal(recorder.start({ command: 'true', record: recordOf(idOf(1)) }, 7, 1), null)
+  t.equal(recorder.start({ command: 'true', record: createRecord(formatProcessId(1)) }, 7, 1), null)
 })
 
-t.test('while nobody takes reports, ends are kept and output gives way', async (t) => {
-  const spool = await spoolIn(t, folderOf(t), 4 * MiB)
-  const recorder = createSyncRecorder(spool, silent)
+t.test('while reports are not acknowledged, keeps every exit and discards output', async (t) => {
+  const spool = await openTestSpool(t, createDir(t), 4 * MiB)
+  const recorder = createSyncRecorder(spool, silentLog)
   for (let run = 1; run <= 30; run++) {
-    const recording = recorder.start({ command: 'cat', record: recordOf(idOf(run)) }, 7, 1)
-    recording?.finish(exited, { stdout: tailOf(Buffer.alloc(300_000, 'x')), stderr: NOTHING.stderr })
+    const recording = recorder.start({ command: 'cat', record: createRecord(formatProcessId(run)) }, 7, 1)
+    recording?.finish(exited, { stdout: createTail(Buffer.alloc(300_000, 'x')), stderr: createTail() })
   }
-  const reports = await reportsOf(spool)
+  const reports = await readReports(spool)
   for (const type of ['command.started', 'command.finished'])
     t.equal(reports.filter((report) => report.type === type).length, 30, `every ${type}`)
   t.ok(spool.pendingBytes() < 4 * MiB)
-  t.ok(bytesOf(reports, 'stdout').length >= 300_000)
+  t.ok(joinOutput(reports, 'stdout').length >= 300_000)
   recorder.close()
 })

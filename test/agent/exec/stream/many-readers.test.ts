@@ -1,9 +1,9 @@
 // Ten thousand readers that connect to a running process and disconnect leave nothing behind in the agent.
 import { readdirSync } from 'node:fs'
 import t from 'tap'
-import { heapBytes } from '../../../support/heap.ts'
-import { agent } from '../detached/support.ts'
-import { waitUntil } from '../exec-app.ts'
+import { measureHeapBytes } from '../../../support/heap.ts'
+import { createAgent } from '../detached/support.ts'
+import { waitUntil } from '../support.ts'
 import { countWatchers, openFrames } from './support.ts'
 
 const READERS = 10_000
@@ -15,9 +15,9 @@ const MAX_GROWTH_BYTES = 5 * MiB
 const openDescriptors = () => readdirSync('/proc/self/fd').length
 
 t.test('ten thousand readers of a running process', { timeout: 90_000 }, async (t) => {
-  const { start, get } = await agent(t)
+  const { start, getProcess } = await createAgent(t)
   const { processId } = await start('echo here; sleep 300')
-  const process = get(processId)
+  const process = getProcess(processId)
   const watchers = countWatchers(process.logs.stdout)
   let received = 0
 
@@ -42,11 +42,11 @@ t.test('ten thousand readers of a running process', { timeout: 90_000 }, async (
   }
 
   await openUntil(1000)
-  const heapBefore = await heapBytes()
+  const heapBefore = await measureHeapBytes()
   const descriptorsBefore = openDescriptors()
   await openUntil(1000 + READERS)
   await waitUntil('every descriptor is closed', () => openDescriptors() <= descriptorsBefore)
-  const growth = (await heapBytes()) - heapBefore
+  const growth = (await measureHeapBytes()) - heapBefore
   t.ok(growth < MAX_GROWTH_BYTES, `the heap grew by ${growth} bytes`)
   t.ok(received >= 0.8 * READERS, `${received} readers got the output`)
 })

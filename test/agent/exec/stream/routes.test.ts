@@ -3,8 +3,8 @@ import t from 'tap'
 import type { StreamDialer } from '../../../../agent/tunnel/stream-dialer.ts'
 import { DIAL_BACK_HEADER } from '../../../../shared/protocol.ts'
 import type { StreamFrame } from '../../../../shared/stream-frames.ts'
-import { agent } from '../detached/support.ts'
-import { waitUntil } from '../exec-app.ts'
+import { createAgent } from '../detached/support.ts'
+import { waitUntil } from '../support.ts'
 import { collect, countWatchers, joinOutput } from './support.ts'
 
 /** Collects the frames of each dial-back connection; close() aborts them. */
@@ -22,9 +22,9 @@ function createFakeDialer() {
   return { dialer, connections }
 }
 
-async function setUp(t: Parameters<typeof agent>[0]) {
+async function setUp(t: Parameters<typeof createAgent>[0]) {
   const { dialer, connections } = createFakeDialer()
-  const opened = await agent(t, { streams: dialer })
+  const opened = await createAgent(t, { streams: dialer })
   let count = 0
   const request = (processId: string, query = '', headers: Record<string, string> = {}) => {
     const id = `connection-${count++}`
@@ -56,9 +56,9 @@ t.test('streams a process from its first byte to its exit', async (t) => {
 })
 
 t.test('resumes by offsets, and by Last-Event-ID, which overrides them', async (t) => {
-  const { start, ended, readFrames } = await setUp(t)
+  const { start, waitForExit, readFrames } = await setUp(t)
   const { processId } = await start('printf 0123456789; printf abcdef >&2')
-  await ended(processId)
+  await waitForExit(processId)
   t.match(await readFrames(processId, '?stdoutOffset=8&stderrOffset=5'), [
     { event: 'attached', stdoutOffset: 8, stderrOffset: 5 },
     { event: 'stdout', bytes: Buffer.from('89') },
@@ -97,9 +97,9 @@ t.test('rejects invalid requests in the response, without opening a connection',
 })
 
 t.test('a closed connection ends its stream', async (t) => {
-  const { start, get, request, dialer, connections } = await setUp(t)
+  const { start, getProcess, request, dialer, connections } = await setUp(t)
   const { processId } = await start('sleep 64')
-  const watchers = countWatchers(get(processId).logs.stdout)
+  const watchers = countWatchers(getProcess(processId).logs.stdout)
   await request(processId)
   await waitUntil('the stream waits for output', () => watchers() === 1)
   dialer.close()

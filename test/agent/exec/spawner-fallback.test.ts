@@ -1,4 +1,4 @@
-// Where the addon was not built, or is for another system, commands run all the same.
+// Where the posix_spawn addon was not compiled or cannot be loaded, commands run with Node's child_process.
 import { execFileSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import t from 'tap'
 import { getSpawnAddonFileName } from '../../../shared/native-file-names.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 
-const PROJECT = join(import.meta.dirname, '../../..')
+const PROJECT_DIR = join(import.meta.dirname, '../../..')
 const PROGRAM = `
   import { createSpawner } from './agent/exec/spawner.ts'
   const spawner = createSpawner()
@@ -14,36 +14,36 @@ const PROGRAM = `
   const command = await spawner.start('exit 7', { cwd: '/', env: {}, onStdout: ignore, onStderr: ignore })
   const { exitCode } = await command.exit
   await spawner.close()
-  let refusal
-  try { createSpawner('native') } catch (error) { refusal = error.message }
-  console.log(JSON.stringify({ kind: spawner.kind, exitCode, refusal }))
+  let error
+  try { createSpawner('native') } catch ({ message }) { error = message }
+  console.log(JSON.stringify({ kind: spawner.kind, exitCode, error }))
 `
 
-t.test('Node’s own way is taken', async (t) => {
+t.test('falls back to child_process without a usable addon', async (t) => {
   const copy = createTempDir(t, 'no-addon')
-  for (const folder of ['agent', 'shared'])
-    cpSync(join(PROJECT, folder), join(copy, folder), {
+  for (const name of ['agent', 'shared'])
+    cpSync(join(PROJECT_DIR, name), join(copy, name), {
       recursive: true,
       filter: (path) => !/\.node$|\/run-[0-9a-f]+$/.test(path),
     })
-  symlinkSync(join(PROJECT, 'node_modules'), join(copy, 'node_modules'))
+  symlinkSync(join(PROJECT_DIR, 'node_modules'), join(copy, 'node_modules'))
   writeFileSync(join(copy, 'package.json'), '{"type":"module"}')
   writeFileSync(join(copy, 'program.ts'), PROGRAM)
-  const tell = () => {
+  const runProgram = () => {
     const env = { PATH: process.env.PATH }
     return JSON.parse(execFileSync(process.execPath, [join(copy, 'program.ts')], { env, encoding: 'utf8' }))
   }
-  const expected = { kind: 'node', exitCode: 7, refusal: /native spawner was not compiled/ }
-  t.match(tell(), expected, 'there is none')
+  const expected = { kind: 'node', exitCode: 7, error: /native spawner was not compiled/ }
+  t.match(runProgram(), expected, 'the addon is missing')
 
   const native = join(copy, 'agent/exec/native')
-  const file = getSpawnAddonFileName(readFileSync(join(native, 'spawn.c')))
-  writeFileSync(join(native, file), 'no shared object')
-  t.match(tell(), expected, 'it cannot be loaded')
-  t.same(readdirSync(native).sort(), ['run.c', file, 'spawn.c'])
+  const addon = getSpawnAddonFileName(readFileSync(join(native, 'spawn.c')))
+  writeFileSync(join(native, addon), 'no shared object')
+  t.match(runProgram(), expected, 'the addon cannot be loaded')
+  t.same(readdirSync(native).sort(), ['run.c', addon, 'spawn.c'])
 })
 
-// What a user notices of a command, once more.
+// The behaviour of commands is the same with child_process.
 process.env.BOXWOOD_SPAWNER = 'node'
 await import('./run.test.ts')
 await import('./output.test.ts')

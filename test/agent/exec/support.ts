@@ -1,4 +1,4 @@
-// A small app with the exec routes alone, for the tests of this folder.
+// Serves only the exec routes, for tests of synchronous commands. Helpers for processes that commands start.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -15,11 +15,8 @@ import { systemClock } from '../../../shared/clock.ts'
 import { ApiError, edgeErrorBody } from '../../../shared/errors.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 
-export type Refusal = { ok: false; error: { code: string; message: string } }
-
-/** For tests of synchronous commands. */
-const NO_PROCESSES: DetachedProcesses = {
-  start: () => Promise.reject(new Error('detached processes have tests of their own')),
+const noDetachedProcesses: DetachedProcesses = {
+  start: () => Promise.reject(new Error('detached processes are not available in this test')),
   list: () => [],
   get: () => undefined,
   kill: () => Promise.reject(new ApiError('not_found')),
@@ -27,21 +24,22 @@ const NO_PROCESSES: DetachedProcesses = {
   close: () => Promise.resolve(),
 }
 
-export const NO_STREAMS: StreamDialer = {
-  send: () => Promise.reject(new Error('no stream dialer in this test')),
+export const noStreams: StreamDialer = {
+  send: () => Promise.reject(new Error('streams are not available in this test')),
   close: () => undefined,
 }
 
-export function execApp(t: Test) {
+/** BOXWOOD_SPAWNER selects the spawner. Default: native where available. */
+export function createExecApp(t: Test) {
   const home = createTempDir(t, 'exec')
   const activity = createActivityTracker(systemClock)
   const app = fastify({ bodyLimit: 16 * 1024 * 1024 })
   const spawner = SPAWNER_KINDS.find((kind) => kind === process.env.BOXWOOD_SPAWNER) ?? null
-  const processes = NO_PROCESSES
-  const deps = { home, log: app.log, clock: systemClock, activity, spawner, processes, streams: NO_STREAMS }
+  const processes = noDetachedProcesses
+  const deps = { home, log: app.log, clock: systemClock, activity, spawner, processes, streams: noStreams }
   app.setErrorHandler((error, _request, reply) => {
-    const refusal = error instanceof ApiError ? error : new ApiError('internal_error', String(error))
-    return reply.status(refusal.status).send(edgeErrorBody(refusal))
+    const apiError = error instanceof ApiError ? error : new ApiError('internal_error', String(error))
+    return reply.status(apiError.status).send(edgeErrorBody(apiError))
   })
   app.register(async (scope) => {
     await execRoutes(scope, deps)
@@ -54,38 +52,39 @@ export function execApp(t: Test) {
     deps,
     home,
     activity,
-    /** Runs to the answer, which must have the documented shape. */
-    async exec(command: string, more: object = {}): Promise<ExecResult> {
-      const answer = await post({ command, ...more })
-      if (answer.statusCode !== 200) throw new Error(`${answer.statusCode}: ${answer.body}`)
-      return execResult.parse(answer.json())
+    /** Runs the command to its exit. */
+    async exec(command: string, fields: object = {}): Promise<ExecResult> {
+      const response = await post({ command, ...fields })
+      if (response.statusCode !== 200) throw new Error(`${response.statusCode}: ${response.body}`)
+      return execResult.parse(response.json())
     },
-    async refused(body: object): Promise<{ status: number; code: string; message: string }> {
-      const answer = await post(body)
-      const { error } = answer.json<Refusal>()
-      return { status: answer.statusCode, ...error }
+    /** Sends a request that must fail. */
+    async expectError(body: object): Promise<{ status: number; code: string; message: string }> {
+      const response = await post(body)
+      const { error } = response.json<{ error: { code: string; message: string } }>()
+      return { status: response.statusCode, ...error }
     },
   }
 }
 
 const DEADLINE_MS = 10_000
 
-/** Waits for a condition, not for a time. */
-export async function waitUntil(what: string, condition: () => boolean): Promise<void> {
+/** Polls `condition` until the deadline. */
+export async function waitUntil(name: string, condition: () => boolean): Promise<void> {
   for (const start = Date.now(); !condition(); await delay(5)) {
-    if (Date.now() - start > DEADLINE_MS) throw new Error(`it never came to this: ${what}`)
+    if (Date.now() - start > DEADLINE_MS) throw new Error(`timed out waiting until ${name}`)
   }
 }
 
-/** The pid that a fixture wrote into a file of the home directory, once it is there. */
-export async function pidIn(home: string, name: string): Promise<number> {
+/** Waits until a command has written its pid to the file `name` of the home directory. */
+export async function waitForPid(home: string, name: string): Promise<number> {
   const path = join(home, name)
   const text = () => (existsSync(path) ? readFileSync(path, 'utf8') : '')
-  await waitUntil(`${name} holds a pid`, () => text().endsWith('\n'))
+  await waitUntil(`${name} contains a pid`, () => text().endsWith('\n'))
   return Number(text())
 }
 
-/** False for a zombie too: it runs nothing any more. */
+/** False for a zombie. */
 export function isAlive(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
@@ -94,6 +93,6 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Everything alive that was started by the app with this home directory, unless it cleaned its environment. */
-export const startedUnder = (home: string): number[] =>
+/** All live processes with this HOME in their environment: everything the app started that did not clear it. */
+export const findPidsByHome = (home: string): number[] =>
   listPids().filter((pid) => isAlive(pid) && hasEnvironmentVariable(pid, `HOME=${home}`))

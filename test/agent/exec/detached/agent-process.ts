@@ -1,4 +1,4 @@
-// The agent's daemon itself, asked over its unix socket, for tests that kill it.
+// Starts the agent as a process of its own and sends requests over its unix socket, for tests that kill the agent.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -7,30 +7,30 @@ import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
-import { waitUntil } from '../exec-app.ts'
+import { waitUntil } from '../support.ts'
 
 const MAIN = join(import.meta.dirname, '../../../../agent/main.ts')
 
-export type RealAgent = {
+export type AgentProcess = {
   child: ChildProcess
-  /** Rejects when the agent dies meanwhile. */
-  ask(method: string, path: string, body?: object): Promise<{ status: number; body: unknown }>
-  /** kill -9. */
+  /** Rejects when the agent exits before the response. */
+  request(method: string, path: string, body?: object): Promise<{ status: number; body: unknown }>
+  /** Sends SIGKILL and waits for the exit. */
   kill(): Promise<void>
 }
 
-/** Resolves when it answers. */
-export async function startRealAgent(
+/** Resolves when the agent accepts requests. */
+export async function startAgentProcess(
   t: Test,
   home: string,
-  more: Record<string, string> = {},
-): Promise<RealAgent> {
+  env: Record<string, string> = {},
+): Promise<AgentProcess> {
   const state = join(home, '.state')
   const socket = join(home, 'app.sock')
   const child = spawn(process.execPath, [MAIN], {
     env: {
       PATH: process.env.PATH ?? '',
-      // As for every test agent here: found, and ended, by it.
+      // createHome() kills all processes with this HOME.
       HOME: home,
       BOXWOOD_URL: 'http://127.0.0.1:1',
       BOXWOOD_BOX: randomUUID(),
@@ -38,7 +38,7 @@ export async function startRealAgent(
       BOXWOOD_HOME: home,
       BOXWOOD_SOCKET: socket,
       BOXWOOD_LOG: 'info',
-      ...more,
+      ...env,
     },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
@@ -59,16 +59,18 @@ export async function startRealAgent(
   t.teardown(() => session.destroy())
   return {
     child,
-    async ask(method, path, body) {
+    async request(method, path, body) {
       const stream = session.request({
         ':method': method,
         ':path': path,
         ...(body && { 'content-type': 'application/json' }),
       })
       stream.end(body && JSON.stringify(body))
-      const gone = once(stream, 'close').then(() => Promise.reject(new Error('the agent is gone')))
-      const [headers] = await Promise.race([once(stream, 'response'), gone])
-      gone.catch(() => undefined)
+      const closed = once(stream, 'close').then(() =>
+        Promise.reject(new Error('the agent closed the connection')),
+      )
+      const [headers] = await Promise.race([once(stream, 'response'), closed])
+      closed.catch(() => undefined)
       return { status: headers[':status'], body: JSON.parse(await text(stream)) }
     },
     kill,

@@ -1,4 +1,4 @@
-// One attempt to reach the coordinator, and the connection it becomes.
+// Opens the tunnel's WebSocket to the coordinator: one attempt, and the connection it results in.
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import {
@@ -14,7 +14,7 @@ import {
 import { websocketDuplex } from '../../shared/websocket-duplex.ts'
 import { openWebSocket } from './websocket.ts'
 
-export type DialOptions = {
+export type ConnectOptions = {
   /** The coordinator's http(s) URL. */
   url: string
   boxId: string
@@ -23,28 +23,29 @@ export type DialOptions = {
   handshakeTimeoutMs: number
 }
 
-/** Why an attempt or a connection ended. `status` is the HTTP status of a refusal. */
-export type Disconnect = { reason: string; status?: number; reconnectAfterMs?: number }
+/** Why an attempt failed or a connection closed. `status` is the HTTP status of a rejection. */
+export type DisconnectReason = { reason: string; status?: number; reconnectAfterMs?: number }
 
 export type Connection = {
-  /** The bytes of the tunnel's HTTP/2. */
+  /** Carries the tunnel's HTTP/2. */
   duplex: Duplex
   bytesRead(): number
   ping(): void
-  /** Says goodbye and ends; `terminate` ends at once. */
+  /** Starts the closing handshake. */
   close(): void
+  /** Closes immediately. */
   terminate(reason: string): void
-  closed: Promise<Disconnect>
+  closed: Promise<DisconnectReason>
 }
 
-export type DialResult = { connection: Connection } | { refused: Disconnect }
+export type ConnectResult = { connection: Connection } | { failed: DisconnectReason }
 
-/** The largest message taken from the coordinator: HTTP/2 frames are cut to 256 KiB, and travel a few together. */
+/** The largest accepted message: HTTP/2 frames have at most 256 KiB, and several are sent as one message. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 
-/** Dials once. Never rejects: what went wrong is in `refused`. */
-export function dial(options: DialOptions, signal: AbortSignal): Promise<DialResult> {
-  const ws = openWebSocket(tunnelUrl(options.url), {
+/** One attempt. Never rejects. */
+export function connect(options: ConnectOptions, signal: AbortSignal): Promise<ConnectResult> {
+  const ws = openWebSocket(options.url.replace(/\/+$/, '') + TUNNEL_PATH, {
     headers: {
       authorization: `Bearer ${options.token}`,
       [BOX_HEADER]: options.boxId,
@@ -56,13 +57,13 @@ export function dial(options: DialOptions, signal: AbortSignal): Promise<DialRes
     maxMessageBytes: MAX_MESSAGE_BYTES,
   })
   return new Promise((resolve) => {
-    const abort = () => ws.terminate()
-    signal.addEventListener('abort', abort, { once: true })
+    const onAbort = () => ws.terminate()
+    signal.addEventListener('abort', onAbort, { once: true })
     let bytesRead = () => 0
-    let settled = false
-    const settle = (result: DialResult) => {
-      settled = true
-      signal.removeEventListener('abort', abort)
+    let isSettled = false
+    const settle = (result: ConnectResult) => {
+      isSettled = true
+      signal.removeEventListener('abort', onAbort)
       resolve(result)
     }
     ws.on('upgrade', (response) => {
@@ -73,31 +74,31 @@ export function dial(options: DialOptions, signal: AbortSignal): Promise<DialRes
       response.resume()
       request.destroy()
       settle({
-        refused: {
-          reason: `refused with HTTP status ${response.statusCode}`,
+        failed: {
+          reason: `rejected with HTTP status ${response.statusCode}`,
           ...(response.statusCode === undefined ? {} : { status: response.statusCode }),
           ...(Number.isFinite(after) ? { reconnectAfterMs: after } : {}),
         },
       })
     })
     ws.on('error', (error) => {
-      if (!settled) settle({ refused: { reason: error.message } })
+      if (!isSettled) settle({ failed: { reason: error.message } })
     })
-    ws.on('open', () => settle({ connection: openConnection(ws, () => bytesRead()) }))
+    ws.on('open', () => settle({ connection: createConnection(ws, () => bytesRead()) }))
   })
 }
 
-function openConnection(ws: WebSocket, bytesRead: () => number): Connection {
+function createConnection(ws: WebSocket, bytesRead: () => number): Connection {
   const duplex = websocketDuplex(ws)
-  let endedBy: string | undefined
-  const ended = new Promise<Disconnect>((resolve) => {
+  let closeReason: string | undefined
+  const closed = new Promise<DisconnectReason>((resolve) => {
     duplex.once('error', (error) => {
-      endedBy ??= error.message
+      closeReason ??= error.message
     })
-    ws.once('close', (code, reason) => {
-      const after = code === 1012 ? parseReconnectAfter(reason) : undefined
+    ws.once('close', (code, data) => {
+      const after = code === 1012 ? parseReconnectAfter(data) : undefined
       resolve({
-        reason: endedBy ?? `closed with code ${code}`,
+        reason: closeReason ?? `closed with code ${code}`,
         ...(after === undefined ? {} : { reconnectAfterMs: after }),
       })
     })
@@ -108,21 +109,19 @@ function openConnection(ws: WebSocket, bytesRead: () => number): Connection {
     ping: () => ws.ping(),
     close: () => ws.close(1001),
     terminate: (reason) => {
-      endedBy ??= reason
+      closeReason ??= reason
       ws.terminate()
     },
-    closed: ended,
+    closed,
   }
 }
 
-/** A coordinator that goes away says when to come back, in the close frame's reason. */
-function parseReconnectAfter(reason: Buffer): number | undefined {
+/** A stopping coordinator sends the reconnect delay in the reason of the close frame. */
+function parseReconnectAfter(data: Buffer): number | undefined {
   try {
-    const { reconnectAfterMs } = JSON.parse(reason.toString()) as { reconnectAfterMs?: unknown }
+    const { reconnectAfterMs } = JSON.parse(data.toString()) as { reconnectAfterMs?: unknown }
     return typeof reconnectAfterMs === 'number' && reconnectAfterMs >= 0 ? reconnectAfterMs : undefined
   } catch {
     return undefined
   }
 }
-
-const tunnelUrl = (url: string): string => url.replace(/\/+$/, '') + TUNNEL_PATH

@@ -1,0 +1,5 @@
+// Without a C compiler the runner is a shell script: the tests of detached processes, with that runner.
+process.env.BOXWOOD_RUNNER = 'sh'
+await import('./start.test.ts')
+await import('./kill.test.ts')
+await import('./agent-restart.test.ts')
