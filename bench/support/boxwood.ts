@@ -1,65 +1,65 @@
-// A coordinator with its first box, started as its user would, and a client that keeps its connections.
+// Starts a coordinator with its first box as `npm start` does, and provides a client with persistent connections.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
 import type { Box } from '../../shared/api/boxes.ts'
 import { findAgentPid } from '../../test/support/agent-process.ts'
 import { PROJECT_DIR, START_ARGS } from '../../test/support/project.ts'
-import { end, until } from './processes.ts'
+import { terminate, waitUntil } from './processes.ts'
 
 export type Boxwood = {
   url: string
+  /** The owner's API key. */
   key: string
   box: Box
   coordinatorPid: number
   agentPid: number
+  /** Runs a command on the box. Resolves when the whole response has arrived. */
   exec(command: string): Promise<void>
-  /** Any request; the answer's body is the caller's to read. Rejects on a status that is not 2xx. */
+  /** Sends a request. The caller reads the response body. Rejects unless the status is 2xx. */
   send(
     method: string,
     path: string,
-    body?: Buffer | Readable,
+    body?: Buffer,
     headers?: Record<string, string | number>,
   ): Promise<IncomingMessage>
+  /** Deletes the box, stops the coordinator and removes its data. */
   close(): Promise<void>
 }
 
-/** Edge limits far above the spec's, since a measurement asks for more than 20 a second. */
-const UNLIMITED = {
+/** Edge limits far above the spec's, because the benchmarks send more than 20 requests per second. */
+const RAISED_LIMITS = {
   BOXWOOD_EDGE_RATE: '1000000',
   BOXWOOD_EDGE_CONCURRENCY: '1000',
   BOXWOOD_EDGE_STREAMS: '1000',
 }
 
-export async function startBoxwood(env: Record<string, string> = {}): Promise<Boxwood> {
-  const data = await mkdtemp(join(tmpdir(), 'boxwood-bench-'))
+export async function startBoxwood(): Promise<Boxwood> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'boxwood-bench-'))
   const child = spawn(process.execPath, [...START_ARGS], {
     cwd: PROJECT_DIR,
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {
       ...process.env,
-      ...UNLIMITED,
-      BOXWOOD_DATA: data,
+      ...RAISED_LIMITS,
+      BOXWOOD_DATA: dataDir,
       BOXWOOD_LISTEN: '127.0.0.1:0',
       BOXWOOD_LOG: 'warn',
-      ...env,
     },
   })
-  const read = (name: string) => readFile(join(data, name), 'utf8').catch(() => undefined)
-  const url = await until('the coordinator', 20_000, async () => {
-    const said = await read('coordinator.json')
-    return said === undefined ? undefined : String(JSON.parse(said).url)
+  const url = await waitUntil('the coordinator listens', 20_000, async () => {
+    const text = await readFile(join(dataDir, 'coordinator.json'), 'utf8').catch(() => undefined)
+    return text === undefined ? undefined : String(JSON.parse(text).url)
   })
-  const key = (await readFile(join(data, 'owner.key'), 'utf8')).trim()
+  const key = (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim()
   const agent = new Agent({ keepAlive: true, maxSockets: 100 })
 
   function send(
     method: string,
     path: string,
-    body?: Buffer | Readable,
+    body?: Buffer,
     headers: Record<string, string | number> = {},
   ): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
@@ -72,60 +72,51 @@ export async function startBoxwood(env: Record<string, string> = {}): Promise<Bo
       request.once('response', (response) => {
         if (response.statusCode && response.statusCode < 300) return resolve(response)
         response.resume()
-        reject(new Error(`${method} ${path} answered ${response.statusCode}`))
+        reject(new Error(`${method} ${path} failed with status ${response.statusCode}`))
       })
-      if (body === undefined || Buffer.isBuffer(body)) request.end(body)
-      else body.pipe(request)
+      request.end(body)
     })
   }
 
-  async function json(method: string, path: string, body?: unknown) {
-    const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
-    const response = await send(
-      method,
-      path,
-      bytes,
-      bytes ? { 'content-type': 'application/json', 'content-length': bytes.length } : {},
-    )
+  async function sendJson(method: string, path: string) {
+    const response = await send(method, path)
     return JSON.parse(Buffer.concat(await response.toArray()).toString('utf8'))
   }
 
-  const box = await until('the first box', 30_000, async () => {
-    const { boxes }: { boxes: Box[] } = await json('GET', '/api/v1/boxes')
+  const box = await waitUntil('the first box is running', 30_000, async () => {
+    const { boxes }: { boxes: Box[] } = await sendJson('GET', '/api/v1/boxes')
     return boxes.find(({ observedState }) => observedState === 'running')
   })
-  const command = JSON.stringify({ command: 'true' })
-  const coordinatorPid = pidOf(child)
   return {
     url,
     key,
     box,
-    coordinatorPid,
-    agentPid: await until('the agent', 10_000, async () => findAgentPid(box.id)),
-    async exec(text) {
-      const bytes = text === 'true' ? command : JSON.stringify({ command: text })
-      const response = await send('POST', `/v1/box/${box.hostname}/exec`, Buffer.from(bytes), {
+    coordinatorPid: getPid(child),
+    agentPid: await waitUntil('the agent runs', 10_000, async () => findAgentPid(box.id)),
+    async exec(command) {
+      const body = Buffer.from(JSON.stringify({ command }))
+      const response = await send('POST', `/v1/box/${box.hostname}/exec`, body, {
         'content-type': 'application/json',
       })
       for await (const _ of response) {
-        // Read to the end: the answer is part of what is timed.
+        // Read the whole body: the caller measures the time until its end.
       }
     },
     send,
     async close() {
-      await json('DELETE', `/api/v1/boxes/${box.id}`)
-      await until('the box to go', 30_000, async () => {
-        const { boxes }: { boxes: Box[] } = await json('GET', '/api/v1/boxes?live=1')
+      await sendJson('DELETE', `/api/v1/boxes/${box.id}`)
+      await waitUntil('the box is deleted', 30_000, async () => {
+        const { boxes }: { boxes: Box[] } = await sendJson('GET', '/api/v1/boxes?live=1')
         return boxes.length === 0 ? true : undefined
       })
       agent.destroy()
-      await end(child)
-      await rm(data, { recursive: true, force: true })
+      await terminate(child)
+      await rm(dataDir, { recursive: true, force: true })
     },
   }
 }
 
-function pidOf({ pid }: ChildProcess): number {
+function getPid({ pid }: ChildProcess): number {
   if (pid === undefined) throw new Error('the coordinator did not start')
   return pid
 }

@@ -1,60 +1,58 @@
-// What a user would pick instead: OpenSSH on loopback, a warm ControlMaster connection, directly and through `ssh -R`.
+// The baseline: OpenSSH on loopback with open ControlMaster connections, one direct and one through `ssh -R`.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { end, run, until } from './processes.ts'
+import { runProgram, terminate, waitUntil } from './processes.ts'
 
 const SSHD = '/usr/sbin/sshd'
 
-export type Ssh = {
-  /** One command over the warm connection. */
+export type SshConnection = {
   exec(command: string): Promise<void>
-  /** Copies a file to or from the other side; `remote` is a path there. */
-  copyTo(local: string, remote: string): Promise<void>
-  copyFrom(remote: string, local: string): Promise<void>
-  /** `tail -f` of a file on the other side, from its beginning on. @param output of this side, open for writing */
-  follow(remote: string, output: number): ChildProcess
+  copyTo(localPath: string, remotePath: string): Promise<void>
+  copyFrom(remotePath: string, localPath: string): Promise<void>
+  /** Runs `tail -f` on a remote file, from its first byte. `output` is a local descriptor that is open for writing. */
+  followFile(remotePath: string, output: number): ChildProcess
 }
 
-export type SshBench = {
-  /** A ControlMaster connection straight to sshd. */
-  direct: Ssh
-  /** The same through a reverse tunnel that the far side opened, tuned with -tt (else Nagle's algorithm costs 40 ms). */
-  reverse: Ssh
+export type SshBaseline = {
+  /** A connection straight to sshd. */
+  direct: SshConnection
+  /** A connection through a reverse tunnel that the remote side opened. */
+  reverse: SshConnection
   close(): Promise<void>
 }
 
-async function freePort(): Promise<number> {
+async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   const address = server.address()
   await new Promise((resolve) => server.close(resolve))
-  if (!address || typeof address === 'string') throw new Error('no port')
+  if (!address || typeof address === 'string') throw new Error('found no free port')
   return address.port
 }
 
-/** null, with the reason printed, where there is no OpenSSH server. */
-export async function startSsh(): Promise<SshBench | null> {
+/** Prints the reason and returns null when no OpenSSH server is installed. */
+export async function startSsh(): Promise<SshBaseline | null> {
   if (!existsSync(SSHD)) {
     console.log(
-      'ssh: no /usr/sbin/sshd here, so nothing to compare with (install/test-engines.sh installs it)',
+      `${SSHD} is not installed; skipping the comparison with ssh. install/test-engines.sh installs it on Debian.`,
     )
     return null
   }
   const dir = await mkdtemp(join(tmpdir(), 'boxwood-ssh-'))
-  const port = await freePort()
-  const forwarded = await freePort()
+  const serverPort = await findFreePort()
+  const tunnelPort = await findFreePort()
   const user = userInfo().username
   for (const name of ['host', 'user'])
-    await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(dir, name)])
-  await run('cp', [join(dir, 'user.pub'), join(dir, 'authorized')])
-  // SHLVL: bash reads ~/.bashrc when sshd starts it at the first level; what stands there is not ssh's cost.
+    await runProgram('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(dir, name)])
+  await runProgram('cp', [join(dir, 'user.pub'), join(dir, 'authorized')])
+  // SHLVL=2: when sshd starts bash with a lower level, bash reads ~/.bashrc, which would count as a cost of ssh.
   await writeFile(
     join(dir, 'sshd_config'),
-    `ListenAddress 127.0.0.1:${port}
+    `ListenAddress 127.0.0.1:${serverPort}
 HostKey ${dir}/host
 AuthorizedKeysFile ${dir}/authorized
 StrictModes no
@@ -69,48 +67,54 @@ MaxStartups 100
   )
   if (process.getuid?.() === 0) await mkdir('/run/sshd', { recursive: true })
   const clients: ChildProcess[] = []
-  const connect = (args: string[]) => clients.push(spawn('ssh', args, { stdio: 'ignore' }))
-  const common = (to: number) => [
+  // -tt on the tunnel and on the ControlMaster connections: OpenSSH disables Nagle's algorithm only for sessions with
+  // a TTY. With Nagle's algorithm each command through the tunnel takes 40 ms longer.
+  const startClient = (args: string[]) => clients.push(spawn('ssh', ['-tt', ...args], { stdio: 'ignore' }))
+  const loginOptions = (port: number) => [
     ...['-F', 'none', '-i', join(dir, 'user'), '-o', 'StrictHostKeyChecking=no', '-o', 'LogLevel=ERROR'],
-    ...['-o', `UserKnownHostsFile=${dir}/known`, '-p', String(to)],
+    ...['-o', `UserKnownHostsFile=${dir}/known`, '-p', String(port)],
   ]
   const host = `${user}@127.0.0.1`
+  const waitForLogin = (description: string, port: number) =>
+    waitUntil(description, 10_000, () =>
+      runProgram('ssh', [...loginOptions(port), host, 'true']).then(
+        () => true,
+        () => undefined,
+      ),
+    )
 
-  async function connection(to: number): Promise<Ssh> {
-    const socket = join(dir, `master-${to}`)
-    connect([...common(to), '-tt', '-M', '-S', socket, host, 'sleep 3600'])
-    await until('the ssh master', 10_000, async () => (existsSync(socket) ? true : undefined))
-    const over = ['-F', 'none', '-o', `ControlPath=${socket}`]
+  async function openConnection(port: number): Promise<SshConnection> {
+    const socket = join(dir, `master-${port}`)
+    startClient([...loginOptions(port), '-M', '-S', socket, host, 'sleep 3600'])
+    await waitUntil('the ControlMaster socket exists', 10_000, async () =>
+      existsSync(socket) ? true : undefined,
+    )
+    const options = ['-F', 'none', '-o', `ControlPath=${socket}`]
     return {
-      exec: (command) => run('ssh', [...over, host, command]),
-      copyTo: (local, remote) => run('scp', ['-q', ...over, local, `${host}:${remote}`]),
-      copyFrom: (remote, local) => run('scp', ['-q', ...over, `${host}:${remote}`, local]),
-      follow: (remote, output) =>
-        spawn('ssh', [...over, host, `tail -f -c +1 ${remote}`], { stdio: ['ignore', output, 'ignore'] }),
+      exec: (command) => runProgram('ssh', [...options, host, command]),
+      copyTo: (localPath, remotePath) =>
+        runProgram('scp', ['-q', ...options, localPath, `${host}:${remotePath}`]),
+      copyFrom: (remotePath, localPath) =>
+        runProgram('scp', ['-q', ...options, `${host}:${remotePath}`, localPath]),
+      followFile: (remotePath, output) =>
+        spawn('ssh', [...options, host, `tail -f -c +1 ${remotePath}`], {
+          stdio: ['ignore', output, 'ignore'],
+        }),
     }
   }
 
   const server = spawn(SSHD, ['-D', '-e', '-f', join(dir, 'sshd_config')], { stdio: 'ignore' })
-  await until('sshd', 10_000, () =>
-    run('ssh', [...common(port), host, 'true']).then(
-      () => true,
-      () => undefined,
-    ),
-  )
-  connect([...common(port), '-tt', '-R', `127.0.0.1:${forwarded}:127.0.0.1:${port}`, host, 'sleep 3600'])
-  await until('the reverse tunnel', 10_000, () =>
-    run('ssh', [...common(forwarded), host, 'true']).then(
-      () => true,
-      () => undefined,
-    ),
-  )
+  await waitForLogin('sshd accepts logins', serverPort)
+  const forwarding = `127.0.0.1:${tunnelPort}:127.0.0.1:${serverPort}`
+  startClient([...loginOptions(serverPort), '-R', forwarding, host, 'sleep 3600'])
+  await waitForLogin('sshd accepts logins through the reverse tunnel', tunnelPort)
   return {
-    direct: await connection(port),
-    reverse: await connection(forwarded),
+    direct: await openConnection(serverPort),
+    reverse: await openConnection(tunnelPort),
     async close() {
-      // Only asked to end, the tunnel's client may stay for as long as nothing else happens on it.
-      for (const client of clients.reverse()) await end(client, 'SIGKILL')
-      await end(server)
+      // SIGKILL: after SIGTERM the client of an idle tunnel may not exit.
+      for (const client of clients.reverse()) await terminate(client, 'SIGKILL')
+      await terminate(server)
       await rm(dir, { recursive: true, force: true })
     },
   }

@@ -1,6 +1,6 @@
-// Numbers from samples.
+// Timing and statistics of measurements.
 
-/** The q-quantile (0 to 1) of the samples, by nearest rank. */
+/** The q-quantile (q from 0 to 1) of the samples, by the nearest-rank method. */
 export function quantile(samples: readonly number[], q: number): number {
   const sorted = [...samples].sort((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN
@@ -8,19 +8,23 @@ export function quantile(samples: readonly number[], q: number): number {
 
 export const median = (samples: readonly number[]): number => quantile(samples, 0.5)
 
-export const mib = (bytes: number): number => bytes / 1024 ** 2
+export const toMiB = (bytes: number): number => bytes / 1024 ** 2
 
-/** At most three significant digits, without an exponent. */
-export const round = (value: number): string => String(Number(value.toPrecision(3)))
+/** Formats with at most three significant digits and without an exponent. */
+export const formatNumber = (value: number): string => String(Number(value.toPrecision(3)))
 
-/** Runs `once` n times in each of `lanes` parallel lanes and gives each run's milliseconds. */
-export async function timed(n: number, lanes: number, once: () => Promise<void>): Promise<number[]> {
+/** Calls `run` `count` times in each of `concurrency` parallel loops. Returns the milliseconds of every call. */
+export async function measureRuns(
+  count: number,
+  concurrency: number,
+  run: () => Promise<void>,
+): Promise<number[]> {
   const samples: number[] = []
   await Promise.all(
-    Array.from({ length: lanes }, async () => {
-      for (let i = 0; i < n; i++) {
+    Array.from({ length: concurrency }, async () => {
+      for (let i = 0; i < count; i++) {
         const start = performance.now()
-        await once()
+        await run()
         samples.push(performance.now() - start)
       }
     }),
@@ -28,8 +32,8 @@ export async function timed(n: number, lanes: number, once: () => Promise<void>)
   return samples
 }
 
-/** Milliseconds that `work` takes. */
-export async function duration(work: () => Promise<unknown>): Promise<number> {
+/** The duration of `work` in milliseconds. */
+export async function measureDuration(work: () => Promise<unknown>): Promise<number> {
   const start = performance.now()
   await work()
   return performance.now() - start

@@ -1,8 +1,8 @@
-// A table of figures, as Markdown.
+// A table of results, and its Markdown.
 
 export type Table = { title: string; columns: string[]; rows: string[][] }
 
-export const markdown = ({ title, columns, rows }: Table): string =>
+export const formatMarkdown = ({ title, columns, rows }: Table): string =>
   [
     `### ${title}`,
     '',

@@ -8,7 +8,8 @@ import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createTempDir } from '../support/temp-dir.ts'
-import { readAll, startTestCoordinator, waitUntil } from '../support/tunnel.ts'
+import { readAll, startTunnelServer } from '../support/tunnel.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 const MAIN = join(import.meta.dirname, '../../agent/main.ts')
 
@@ -57,7 +58,7 @@ t.test('prints every missing or invalid configuration variable and exits with 1'
 
 t.test('connects, runs a command, reports its start, and exits on SIGTERM', async (t) => {
   const kinds: string[] = []
-  const coordinator = await startTestCoordinator({
+  const coordinator = await startTunnelServer({
     ingest: {
       apply: async (_box, _epoch, reports) => void kinds.push(...reports.map(({ report }) => report.type)),
       heartbeat: () => void kinds.push('heartbeat'),

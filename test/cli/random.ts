@@ -1,5 +1,5 @@
 // Seeded random numbers, bytes and choices.
-import { randomBuffer, createSeededRandom } from '../support/random.ts'
+import { createSeededRandom, randomBuffer } from '../support/random.ts'
 
 export type Random = {
   /** An integer from 0 to `limit` - 1. */

@@ -13,9 +13,10 @@ import {
   NOISE_BYTES,
   STDOUT_BYTES_PER_BLOCK,
 } from '../support/chaos/writer-command.ts'
-import { startCoordinatorProcess, waitUntil } from '../support/coordinator-process.ts'
+import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 import { createSeededRandom, randomBuffer } from '../support/random.ts'
 import { startTunnelProxy } from '../support/tunnel-proxy.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 t.setTimeout(180_000)
 

@@ -1,6 +1,7 @@
 // kill -9 of the coordinator while commands run: afterwards all records are complete, without duplicates.
 import t from 'tap'
-import { startCoordinatorProcess, waitUntil } from '../support/coordinator-process.ts'
+import { startCoordinatorProcess } from '../support/coordinator-process.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 t.test('records commands that ran while the coordinator was down', async (t) => {
   const coordinator = await startCoordinatorProcess(t)

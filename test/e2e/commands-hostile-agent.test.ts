@@ -3,7 +3,8 @@ import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { newId } from '../../shared/ids.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
-import { startTestAgent, waitUntil } from '../support/tunnel.ts'
+import { startTestAgent } from '../support/tunnel.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 t.test('skips invalid reports and applies the next valid one', async (t) => {
   const { url, api, infra, coordinator, waitForState: untilState } = await startTestCoordinator(t)

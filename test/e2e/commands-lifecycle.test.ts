@@ -1,7 +1,7 @@
 // The command history of a box that is suspended, woken and deleted, whose agent is killed, or under zero data retention.
 import t from 'tap'
 import { findAgentPid } from '../support/agent-process.ts'
-import { waitUntil } from '../support/coordinator-process.ts'
+import { waitUntil } from '../support/wait-until.ts'
 import { type CoordinatorWithBox, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
 const historyClient = ({ api, box }: CoordinatorWithBox) => ({

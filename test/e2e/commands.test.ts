@@ -1,7 +1,7 @@
 // Spec §4.4: the command history over HTTP, with real commands on a real box.
 import t from 'tap'
 import { runBox } from '../cli/run-box.ts'
-import { waitUntil } from '../support/tunnel.ts'
+import { waitUntil } from '../support/wait-until.ts'
 import { startCoordinatorWithBox } from './coordinator-with-box.ts'
 
 t.test('records commands with their actor, result and output', async (t) => {

@@ -1,6 +1,6 @@
 // Spec §4.14: synchronous commands over HTTP on a real box.
 import t from 'tap'
-import { waitUntil } from '../support/tunnel.ts'
+import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
 const WAIT_MS = 15_000

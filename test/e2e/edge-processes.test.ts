@@ -1,6 +1,6 @@
 // Spec §4.14: detached commands over HTTP on a real box.
 import t from 'tap'
-import { waitUntil } from '../support/coordinator-process.ts'
+import { waitUntil } from '../support/wait-until.ts'
 import { type CoordinatorWithBox, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
 const ID = /^p_[0-9a-f]{24}$/

@@ -1,6 +1,6 @@
 // Starts detached commands while the box is repeatedly disconnected: each runs exactly once.
 import t from 'tap'
-import { waitUntil } from '../support/coordinator-process.ts'
+import { waitUntil } from '../support/wait-until.ts'
 import { startCoordinatorWithBox } from './coordinator-with-box.ts'
 
 const STARTS = 40

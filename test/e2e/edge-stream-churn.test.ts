@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { findAgentPid, readResidentMiB } from '../support/agent-process.ts'
 import { measureHeapBytes } from '../support/heap.ts'
-import { waitUntil } from '../support/tunnel.ts'
+import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
 const CLIENTS = 10_000

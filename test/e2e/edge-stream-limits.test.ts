@@ -1,11 +1,8 @@
 // Several clients follow commands: the limit of four streams per key, and a client that stops reading.
 import t, { type Test } from 'tap'
 import { findAgentPid, readResidentMiB } from '../support/agent-process.ts'
-import {
-  type CoordinatorProcess,
-  startCoordinatorProcess,
-  waitUntil,
-} from '../support/coordinator-process.ts'
+import { type CoordinatorProcess, startCoordinatorProcess } from '../support/coordinator-process.ts'
+import { waitUntil } from '../support/wait-until.ts'
 import { openStream, type StreamReader } from './edge-stream-reader.ts'
 
 /** Starts a coordinator process with one box. The memory of coordinator and agent can be measured. */

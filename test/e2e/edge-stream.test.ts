@@ -1,7 +1,7 @@
 // Spec §4.14: the output stream of a detached command, over HTTP from a real box.
 import t from 'tap'
 import type { Session } from '../../coordinator/tunnel/session.ts'
-import { waitUntil } from '../support/tunnel.ts'
+import { waitUntil } from '../support/wait-until.ts'
 import { startCoordinatorWithBox } from './coordinator-with-box.ts'
 import {
   collectBytes,

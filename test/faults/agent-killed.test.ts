@@ -2,7 +2,7 @@
 import t from 'tap'
 import { startCoordinatorWithBox } from '../e2e/coordinator-with-box.ts'
 import { findAgentPid } from '../support/agent-process.ts'
-import { waitUntil } from '../support/coordinator-process.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 t.test('a killed agent restarts immediately, and the box keeps running', async (t) => {
   const { exec, boxRequest, box, api } = await startCoordinatorWithBox(t)

@@ -5,10 +5,10 @@ import t, { type Test } from 'tap'
 import type { MachineSpec, Provider } from '../../coordinator/lifecycle/provider.ts'
 import { createLocalProvider } from '../../coordinator/lifecycle/providers/local/provider.ts'
 import { startCoordinatorWithBox } from '../e2e/coordinator-with-box.ts'
-import { waitUntil } from '../support/coordinator-process.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { startTunnelProxy, type TunnelProxy } from '../support/tunnel-proxy.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 const MiB = 1024 * 1024
 

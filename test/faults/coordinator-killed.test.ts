@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { startCoordinatorProcess, waitUntil } from '../support/coordinator-process.ts'
+import { startCoordinatorProcess } from '../support/coordinator-process.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 t.test('a coordinator killed during a create, a command and a delete', async (t) => {
   const coordinator = await startCoordinatorProcess(t)

@@ -1,12 +1,13 @@
 // Tunnels whose connection is reset or becomes half-open: both ends detect it, and the agent reconnects.
 import t from 'tap'
-import { readAll, startTestAgent, startTestCoordinator, waitUntil } from '../support/tunnel.ts'
+import { readAll, startTestAgent, startTunnelServer } from '../support/tunnel.ts'
 import { startTunnelProxy } from '../support/tunnel-proxy.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 const liveness = { tickMs: 20, pingEveryMs: 40, deadAfterMs: 200 }
 
 t.test('both ends detect a half-open connection, and the agent reconnects', async (t) => {
-  const coordinator = await startTestCoordinator({ liveness, probeTimeoutMs: 100 })
+  const coordinator = await startTunnelServer({ liveness, probeTimeoutMs: 100 })
   t.after(() => coordinator.close())
   const proxy = await startTunnelProxy(coordinator.port)
   t.after(() => proxy.close())
@@ -43,7 +44,7 @@ t.test('both ends detect a half-open connection, and the agent reconnects', asyn
 })
 
 t.test('an idle connection to a living peer stays open', async (t) => {
-  const coordinator = await startTestCoordinator({ liveness })
+  const coordinator = await startTunnelServer({ liveness })
   t.after(() => coordinator.close())
   const proxy = await startTunnelProxy(coordinator.port)
   t.after(() => proxy.close())
@@ -60,7 +61,7 @@ t.test('an idle connection to a living peer stays open', async (t) => {
 })
 
 t.test('a reset fails the requests in flight immediately, and the agent reconnects five times', async (t) => {
-  const coordinator = await startTestCoordinator()
+  const coordinator = await startTunnelServer()
   t.after(() => coordinator.close())
   const proxy = await startTunnelProxy(coordinator.port)
   t.after(() => proxy.close())
@@ -82,7 +83,7 @@ t.test('a reset fails the requests in flight immediately, and the agent reconnec
 })
 
 t.test('an agent replaces another one that does not respond on its half-open connection', async (t) => {
-  const coordinator = await startTestCoordinator({ probeTimeoutMs: 50 })
+  const coordinator = await startTunnelServer({ probeTimeoutMs: 50 })
   t.after(() => coordinator.close())
   const proxy = await startTunnelProxy(coordinator.port)
   t.after(() => proxy.close())

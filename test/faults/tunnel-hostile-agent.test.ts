@@ -7,19 +7,14 @@ import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { PROTOCOL_VERSION } from '../../shared/protocol.ts'
 import { websocketDuplex } from '../../shared/websocket-duplex.ts'
-import {
-  readAll,
-  startTestAgent,
-  startTestCoordinator,
-  type TestCoordinator,
-  waitUntil,
-} from '../support/tunnel.ts'
+import { readAll, startTestAgent, startTunnelServer, type TunnelServer } from '../support/tunnel.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 type Box = { boxId: string; token: string }
 
 /** Starts a coordinator with two boxes: `box` without an agent, and one whose agent must stay reachable. */
 async function setUp(t: Test, handshakeTimeoutMs = 200) {
-  const coordinator = await startTestCoordinator({ handshakeTimeoutMs })
+  const coordinator = await startTunnelServer({ handshakeTimeoutMs })
   t.after(() => coordinator.close())
   const otherBox = coordinator.addBox()
   const agent = await startTestAgent(otherBox, coordinator.url, (app) => {
@@ -35,7 +30,7 @@ async function setUp(t: Test, handshakeTimeoutMs = 200) {
 }
 
 function connect(
-  { url }: TestCoordinator,
+  { url }: TunnelServer,
   { boxId, token }: Box,
   headers: Record<string, string> = {},
 ): WebSocket {
@@ -62,7 +57,7 @@ async function readRejection(ws: WebSocket): Promise<{ status: number | undefine
 
 /** Connects an HTTP/2 server whose responses are defined by the test. */
 async function connectHttp2Server(
-  coordinator: TestCoordinator,
+  coordinator: TunnelServer,
   box: Box,
   onStream: (stream: ServerHttp2Stream) => void,
 ) {

@@ -8,8 +8,9 @@ import type { Ingest } from '../../coordinator/tunnel/reports.ts'
 import type { DurableReport } from '../../shared/api/reports.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { createTempDir } from '../support/temp-dir.ts'
-import { silentLog, startTestAgent, startTestCoordinator, waitUntil } from '../support/tunnel.ts'
+import { silentLog, startTestAgent, startTunnelServer } from '../support/tunnel.ts'
 import { startTunnelProxy } from '../support/tunnel-proxy.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 const vitals = {
   cpu_pct: 1,
@@ -55,7 +56,7 @@ async function setUp(t: Test, store: ReturnType<typeof createStore>, heartbeatMs
   const state = await openState(dir, silentLog)
   const spool = await openSpool({ dir: join(dir, 'reports'), state, log: silentLog })
   t.after(() => spool.close())
-  const coordinator = await startTestCoordinator({
+  const coordinator = await startTunnelServer({
     ingest: store.ingest,
     reportRetryMs: { first: 5, max: 50 },
   })

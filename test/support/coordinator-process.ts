@@ -8,22 +8,7 @@ import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { PROJECT_DIR, START_ARGS } from './project.ts'
 import { createTempDir } from './temp-dir.ts'
-
-const DEADLINE_MS = 40_000
-
-/** Polls until `check` returns a value other than undefined or false. */
-export async function waitUntil<T>(
-  description: string,
-  check: () => Promise<T | undefined | false>,
-): Promise<T> {
-  const deadline = performance.now() + DEADLINE_MS
-  for (;;) {
-    const found = await check()
-    if (found !== undefined && found !== false) return found
-    if (performance.now() > deadline) throw new Error(`not within ${DEADLINE_MS} ms: ${description}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}
+import { waitUntil } from './wait-until.ts'
 
 export type CoordinatorProcess = Awaited<ReturnType<typeof startCoordinatorProcess>>
 

@@ -13,7 +13,7 @@ import { TRANSFER_PATH } from '../../shared/protocol.ts'
 
 export const silentLog = pino({ level: process.env.TEST_LOG ?? 'silent' })
 
-export type TestCoordinator = {
+export type TunnelServer = {
   url: string
   port: number
   tunnels: TunnelHub
@@ -24,10 +24,10 @@ export type TestCoordinator = {
   close(): Promise<void>
 }
 
-export async function startTestCoordinator(
+export async function startTunnelServer(
   options: Partial<TunnelsOptions> = {},
   listenPort = 0,
-): Promise<TestCoordinator> {
+): Promise<TunnelServer> {
   const tokens = new Map<string, string>()
   const tunnels = createTunnels({
     log: silentLog,
@@ -105,13 +105,4 @@ export async function readAll(body: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of body) chunks.push(chunk)
   return Buffer.concat(chunks)
-}
-
-/** Polls until the condition holds. Rejects after `ms`. */
-export async function waitUntil(description: string, condition: () => unknown, ms = 10_000): Promise<void> {
-  const deadline = Date.now() + ms
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`not within ${ms} ms: ${description}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
 }

@@ -1,7 +1,8 @@
 // The output of synchronous commands: complete, truncated to the last 1 MiB of each stream, in bounded memory.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { createExecApp, findPidsByHome, isAlive, waitForPid, waitUntil } from './support.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { createExecApp, findPidsByHome, isAlive, waitForPid } from './support.ts'
 
 const MiB = 1024 * 1024
 

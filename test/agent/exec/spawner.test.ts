@@ -5,7 +5,7 @@ import { constants } from 'node:os'
 import t, { type Test } from 'tap'
 import { loadNativeSpawn } from '../../../agent/exec/native-spawn.ts'
 import { createSpawner, type Spawner, type SpawnerKind } from '../../../agent/exec/spawner.ts'
-import { waitUntil } from './support.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const SPAWNER = new URL('../../../agent/exec/spawner.ts', import.meta.url).href
 const ENV = { PATH: '/usr/bin:/bin', VARIABLE: 'a b' }

@@ -1,7 +1,6 @@
 // Serves only the exec routes, for tests of synchronous commands. Helpers for processes that commands start.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fastify } from 'fastify'
 import type { Test } from 'tap'
 import type { DetachedProcesses } from '../../../agent/exec/detached/types.ts'
@@ -14,6 +13,7 @@ import { type ExecResult, execResult } from '../../../shared/api/exec.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { ApiError, edgeErrorBody } from '../../../shared/errors.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const noDetachedProcesses: DetachedProcesses = {
   start: () => Promise.reject(new Error('detached processes are not available in this test')),
@@ -64,15 +64,6 @@ export function createExecApp(t: Test) {
       const { error } = response.json<{ error: { code: string; message: string } }>()
       return { status: response.statusCode, ...error }
     },
-  }
-}
-
-const DEADLINE_MS = 10_000
-
-/** Polls `condition` until the deadline. */
-export async function waitUntil(name: string, condition: () => boolean): Promise<void> {
-  for (const start = Date.now(); !condition(); await delay(5)) {
-    if (Date.now() - start > DEADLINE_MS) throw new Error(`timed out waiting until ${name}`)
   }
 }
 

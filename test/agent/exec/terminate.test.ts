@@ -10,7 +10,8 @@ import { pino } from 'pino'
 import t from 'tap'
 import { buildAgentApp } from '../../../agent/app.ts'
 import { execRoutes } from '../../../agent/exec/routes.ts'
-import { createExecApp, findPidsByHome, isAlive, waitForPid, waitUntil } from './support.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { createExecApp, findPidsByHome, isAlive, waitForPid } from './support.ts'
 
 // Most tests wait for a time limit of one second.
 t.jobs = 4

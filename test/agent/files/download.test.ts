@@ -9,7 +9,8 @@ import t, { type Test } from 'tap'
 import { CHUNK_BYTES, createFixedLengthStream, openForReading } from '../../../agent/files/read.ts'
 import { TUNNEL_LIMITS } from '../../../shared/limits.ts'
 import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
-import { query, readError, serveFiles, waitUntil } from './support.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { query, readError, serveFiles } from './support.ts'
 
 const { home, url } = await serveFiles(t)
 const download = (path: string) => fetch(`${url}/download${query(path)}`)
@@ -170,7 +171,7 @@ t.test('closes the file when the transfer fails', async (t) => {
   const headers = { [DIAL_BACK_HEADER]: 'one' }
   t.equal((await fetch(`${server.url}/download?path=big`, { headers })).status, 200)
   const big = join(server.home, 'big')
-  await waitUntil(() => listOpenFiles().every((path) => path !== big))
+  await waitUntil('the file is closed', () => listOpenFiles().every((path) => path !== big))
 })
 
 /** Copies each chunk, because the next one may reuse its memory. */

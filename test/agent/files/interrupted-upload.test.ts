@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { DIAL_BACK_HEADER, TRANSFER_LENGTH_HEADER } from '../../../shared/protocol.ts'
-import { createBody, type FileServer, listNames, query, readError, serveFiles, waitUntil } from './support.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { createBody, type FileServer, listNames, query, readError, serveFiles } from './support.ts'
 
 const GiB = 1024 ** 3
 const chunk = Buffer.alloc(3_000_000, 'n')
@@ -16,13 +17,13 @@ async function expectUnchanged(t: Test, home: string, interrupt: () => Promise<u
   await mkdir(join(home, 'dir'))
   await writeFile(join(home, 'dir/file'), 'old')
   await interrupt()
-  await waitUntil(async () => (await listNames(join(home, 'dir'))).length === 1)
+  await waitUntil('only one file is left', async () => (await listNames(join(home, 'dir'))).length === 1)
   t.equal(await readFile(join(home, 'dir/file'), 'utf8'), 'old')
 }
 
 /** Waits until the temporary file exists, so that the interruption happens during the write. */
 const waitForTempFile = (home: string) =>
-  waitUntil(async () => (await listNames(join(home, 'dir'))).length === 2)
+  waitUntil('the temporary file exists', async () => (await listNames(join(home, 'dir'))).length === 2)
 
 const PUT = { ':method': 'PUT', ':path': '/upload?path=dir/file' }
 

@@ -56,15 +56,6 @@ export async function readError(
 
 export const query = (path: string): string => `?path=${encodeURIComponent(path)}`
 
-/** Polls `condition` for up to 10 seconds. */
-export async function waitUntil(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 10_000
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('the condition was not met within 10 seconds')
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
-
 export const listNames = async (dir: string): Promise<string[]> => (await readdir(dir)).sort()
 
 /** A body that yields `chunks` and then awaits `onEnd`, which may resolve, reject or stay pending. */

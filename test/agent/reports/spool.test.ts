@@ -8,7 +8,8 @@ import { openSpool, type Spool, START_CURSOR } from '../../../agent/reports/spoo
 import { openState } from '../../../agent/state.ts'
 import type { DurableReport } from '../../../shared/api/reports.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
-import { silentLog, waitUntil } from '../../support/tunnel.ts'
+import { silentLog } from '../../support/tunnel.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const createReport = (at: number, padding = 0): DurableReport => ({
   type: 'agent.started',

@@ -9,12 +9,12 @@ import { Readable } from 'node:stream'
 import { createServer, getCACertificates, setDefaultCACertificates } from 'node:tls'
 import t, { type Test } from 'tap'
 import { createTransferDialer } from '../../../agent/tunnel/transfer-dialer.ts'
-import { readAll, startTestAgent, startTestCoordinator } from '../../support/tunnel.ts'
+import { readAll, startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
 
 const readPem = (name: string) => readFileSync(join(import.meta.dirname, '../../fixtures/tls', name))
 
 async function startTlsCoordinator(t: Test) {
-  const coordinator = await startTestCoordinator({ dialBackTimeoutMs: 5000 })
+  const coordinator = await startTunnelServer({ dialBackTimeoutMs: 5000 })
   const server = createServer({ cert: readPem('cert.pem'), key: readPem('key.pem') }, (downstream) => {
     const upstream = connect(coordinator.port, '127.0.0.1')
     downstream.pipe(upstream).pipe(downstream)

@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
 import { forwardStream } from '../../../coordinator/edge/forward-stream.ts'
 import { encodeFrame, type StreamFrame } from '../../../shared/stream-frames.ts'
-import { waitUntil } from '../../support/tunnel.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const PROCESS = 'p_0123456789abcdef01234567'
 const event = (name: string, id: string, data: object) =>

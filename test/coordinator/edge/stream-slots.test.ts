@@ -8,7 +8,7 @@ import { ApiError } from '../../../shared/errors.ts'
 import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
 import { encodeFrame, type StreamFrame } from '../../../shared/stream-frames.ts'
 import { type AgentHandler, startScriptedBox } from '../../support/scripted-box.ts'
-import { waitUntil } from '../../support/tunnel.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const ID = 'p_0123456789abcdef01234567'
 const START = { stdoutOffset: 0, stderrOffset: 0 }

@@ -1,9 +1,10 @@
 // Draining: the orderly shutdown of a coordinator's tunnels.
 import t from 'tap'
-import { readAll, startTestAgent, startTestCoordinator, waitUntil } from '../../support/tunnel.ts'
+import { readAll, startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 t.test('completes requests in flight, rejects new ones, and delays the reconnect of the agent', async (t) => {
-  const coordinator = await startTestCoordinator({ reconnectSpreadMs: 1000 })
+  const coordinator = await startTunnelServer({ reconnectSpreadMs: 1000 })
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
   const received = Promise.withResolvers<void>()
@@ -43,7 +44,7 @@ t.test('completes requests in flight, rejects new ones, and delays the reconnect
 })
 
 t.test('closes a request in flight after the drain timeout', async (t) => {
-  const coordinator = await startTestCoordinator({ drainMs: 50 })
+  const coordinator = await startTunnelServer({ drainMs: 50 })
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
   const agent = await startTestAgent(box, coordinator.url, (app) => {
@@ -59,14 +60,14 @@ t.test('closes a request in flight after the drain timeout', async (t) => {
 })
 
 t.test('an agent reconnects to the next coordinator', async (t) => {
-  const first = await startTestCoordinator({ reconnectSpreadMs: 0 })
+  const first = await startTunnelServer({ reconnectSpreadMs: 0 })
   const box = first.addBox()
   const agent = await startTestAgent(box, first.url)
   t.after(() => agent.close())
   await first.tunnels.wait(box.boxId, 5000)
   await first.tunnels.drain()
   await first.close()
-  const second = await startTestCoordinator({}, first.port)
+  const second = await startTunnelServer({}, first.port)
   t.after(() => second.close())
   second.tokens.set(box.boxId, box.token)
   await waitUntil('the box is connected', () => second.tunnels.current(box.boxId))

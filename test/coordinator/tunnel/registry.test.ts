@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { createRegistry } from '../../../coordinator/tunnel/registry.ts'
 import type { Session } from '../../../coordinator/tunnel/session.ts'
-import { startTestAgent, startTestCoordinator, waitUntil } from '../../support/tunnel.ts'
+import { startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 /** A session that only records why it was destroyed. */
 function createFakeSession(boxId: string, generation: number): Session & { destroyReason?: string } {
@@ -56,7 +57,7 @@ t.test('waiting for a box settles on connect, on timeout and on abort', async (t
 })
 
 t.test('rejects a second agent with the same token while the first one is connected', async (t) => {
-  const coordinator = await startTestCoordinator()
+  const coordinator = await startTunnelServer()
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
   const first = await startTestAgent(box, coordinator.url)
@@ -83,7 +84,7 @@ t.test('rejects a second agent with the same token while the first one is connec
 })
 
 t.test('a reconnect of the same agent replaces its older connection immediately', async (t) => {
-  const coordinator = await startTestCoordinator({ probeTimeoutMs: 60_000 })
+  const coordinator = await startTunnelServer({ probeTimeoutMs: 60_000 })
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
   const instanceId = randomUUID()

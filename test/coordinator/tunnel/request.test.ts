@@ -4,10 +4,11 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { ApiError } from '../../../shared/errors.ts'
-import { readAll, startTestAgent, startTestCoordinator, waitUntil } from '../../support/tunnel.ts'
+import { readAll, startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 async function openTunnel(t: Test, routes: (app: FastifyInstance) => void) {
-  const coordinator = await startTestCoordinator()
+  const coordinator = await startTunnelServer()
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
   const agent = await startTestAgent(box, coordinator.url, routes)

@@ -9,10 +9,11 @@ import { STREAM_PATH } from '../../../shared/protocol.ts'
 import { decodeFrame, isOutput, MAX_FRAME_BYTES, type StreamFrame } from '../../../shared/stream-frames.ts'
 import { createMemoryProcess } from '../../agent/exec/stream/support.ts'
 import { measureHeapBytes } from '../../support/heap.ts'
-import { startTestCoordinator, waitUntil } from '../../support/tunnel.ts'
+import { startTunnelServer } from '../../support/tunnel.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
-async function setUp(t: Test, options: Parameters<typeof startTestCoordinator>[0] = {}) {
-  const coordinator = await startTestCoordinator({ dialBackTimeoutMs: 5000, ...options })
+async function setUp(t: Test, options: Parameters<typeof startTunnelServer>[0] = {}) {
+  const coordinator = await startTunnelServer({ dialBackTimeoutMs: 5000, ...options })
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
   const createDialer = ({ boxId, token }: typeof box) =>

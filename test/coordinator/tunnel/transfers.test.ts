@@ -5,7 +5,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import t, { type Test } from 'tap'
 import { createTransferDialer } from '../../../agent/tunnel/transfer-dialer.ts'
-import { readAll, startTestCoordinator, waitUntil } from '../../support/tunnel.ts'
+import { readAll, startTunnelServer } from '../../support/tunnel.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 /** Copies each chunk: the dialer reuses their memory. */
 async function copyAll(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
@@ -15,7 +16,7 @@ async function copyAll(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
 }
 
 async function setUp(t: Test) {
-  const coordinator = await startTestCoordinator({ dialBackTimeoutMs: 5000 })
+  const coordinator = await startTunnelServer({ dialBackTimeoutMs: 5000 })
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
   const createDialer = ({ boxId, token }: typeof box) =>
@@ -117,7 +118,7 @@ t.test('an id is valid for one box and one use', async (t) => {
 })
 
 t.test('an agent that does not connect in time is unreachable', async (t) => {
-  const coordinator = await startTestCoordinator({ dialBackTimeoutMs: 10 })
+  const coordinator = await startTunnelServer({ dialBackTimeoutMs: 10 })
   t.after(() => coordinator.close())
   await t.rejects(coordinator.tunnels.transfers.expect(coordinator.addBox().boxId).connection, {
     code: 'box_unreachable',

@@ -5,9 +5,10 @@ import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { findAgentPid } from '../agent-process.ts'
-import { startCoordinatorProcess, waitUntil } from '../coordinator-process.ts'
+import { startCoordinatorProcess } from '../coordinator-process.ts'
 import { createSeededRandom, randomBuffer, shuffle } from '../random.ts'
 import { startTunnelProxy } from '../tunnel-proxy.ts'
+import { waitUntil } from '../wait-until.ts'
 import { createResumingReader } from './resuming-reader.ts'
 import {
   createWriterCommand,

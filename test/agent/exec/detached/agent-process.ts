@@ -7,7 +7,7 @@ import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
-import { waitUntil } from '../support.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
 
 const MAIN = join(import.meta.dirname, '../../../../agent/main.ts')
 

@@ -3,7 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { newId } from '../../../../shared/ids.ts'
-import { isAlive, waitForPid, waitUntil } from '../support.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
+import { isAlive, waitForPid } from '../support.ts'
 import { createAgent, createHome, isNativeRunner, killIfAlive, openAgent, type TestAgent } from './support.ts'
 
 async function restart(t: Test, agent: TestAgent, options = {}) {

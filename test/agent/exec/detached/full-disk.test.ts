@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { waitUntil } from '../support.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
 import { createHome, isNativeRunner, openAgent } from './support.ts'
 
 const MiB = 1024 * 1024

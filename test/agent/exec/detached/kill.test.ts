@@ -1,7 +1,8 @@
 // DELETE and the time limit terminate a detached process with its process tree.
 import t from 'tap'
 import { newId } from '../../../../shared/ids.ts'
-import { findPidsByHome, isAlive, waitForPid, waitUntil } from '../support.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
+import { findPidsByHome, isAlive, waitForPid } from '../support.ts'
 import { createAgent, isNativeRunner } from './support.ts'
 
 // Most tests wait for a grace period of seconds.

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { firstRetainedOffset } from '../../../../agent/exec/detached/log-bounds.ts'
-import { waitUntil } from '../support.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
 import { createAgent, createHome, isNativeRunner, openAgent, runnerKind } from './support.ts'
 
 const MiB = 1024 * 1024

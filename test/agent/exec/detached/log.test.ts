@@ -6,7 +6,7 @@ import { openLog } from '../../../../agent/exec/detached/log.ts'
 import { firstRetainedOffset } from '../../../../agent/exec/detached/log-bounds.ts'
 import { createSeededRandom, randomMalformedUtf8 } from '../../../support/random.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
-import { waitUntil } from '../support.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
 
 const MAX_BYTES = 65_536
 const MiB = 1024 * 1024

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { expiredProcessIds } from '../../../../agent/exec/detached/retention.ts'
-import { waitUntil } from '../support.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
 import { createAgent, openAgent } from './support.ts'
 
 const RETENTION = { count: 3, ageMs: 1000, logBytes: 100 }

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { getRunnerFileName } from '../../../../shared/native-file-names.ts'
-import { waitUntil } from '../support.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
 import { hasNativeRunner } from './support.ts'
 
 const skip = hasNativeRunner ? false : 'the native runner was not compiled: no C compiler'

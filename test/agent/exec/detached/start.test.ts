@@ -3,7 +3,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { newId } from '../../../../shared/ids.ts'
-import { waitForPid, waitUntil } from '../support.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
+import { waitForPid } from '../support.ts'
 import { createAgent, isNativeRunner } from './support.ts'
 
 t.test('responds when the command has started, and reports output and exit on request', async (t) => {

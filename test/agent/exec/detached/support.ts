@@ -20,7 +20,8 @@ import { systemClock } from '../../../../shared/clock.ts'
 import { ApiError, edgeErrorBody } from '../../../../shared/errors.ts'
 import { newId } from '../../../../shared/ids.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
-import { findPidsByHome, noStreams, waitUntil } from '../support.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
+import { findPidsByHome, noStreams } from '../support.ts'
 
 /** Selected by BOXWOOD_RUNNER. null: native where available. */
 export const runnerKind: RunnerKind | null =

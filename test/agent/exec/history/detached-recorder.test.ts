@@ -5,7 +5,8 @@ import t, { type Test } from 'tap'
 import type { DetachedProcess } from '../../../../agent/exec/detached/types.ts'
 import { createDetachedRecorder } from '../../../../agent/exec/history/detached-recorder.ts'
 import type { Spool } from '../../../../agent/reports/spool.ts'
-import { silentLog, waitUntil } from '../../../support/tunnel.ts'
+import { silentLog } from '../../../support/tunnel.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
 import {
   createDir,
   createFakeProcess,

@@ -2,8 +2,8 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { measureHeapBytes } from '../../../support/heap.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
 import { createAgent } from '../detached/support.ts'
-import { waitUntil } from '../support.ts'
 import { countWatchers, openFrames } from './support.ts'
 
 const READERS = 10_000

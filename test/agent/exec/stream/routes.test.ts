@@ -3,8 +3,8 @@ import t from 'tap'
 import type { StreamDialer } from '../../../../agent/tunnel/stream-dialer.ts'
 import { DIAL_BACK_HEADER } from '../../../../shared/protocol.ts'
 import type { StreamFrame } from '../../../../shared/stream-frames.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
 import { createAgent } from '../detached/support.ts'
-import { waitUntil } from '../support.ts'
 import { collect, countWatchers, joinOutput } from './support.ts'
 
 /** Collects the frames of each dial-back connection; close() aborts them. */

@@ -1,6 +1,8 @@
 // A killed agent.
+
+import { waitUntil } from '../../../../support/wait-until.ts'
 import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
-import { startBox, testEachLevel, waitUntil } from './support.ts'
+import { startBox, testEachLevel } from './support.ts'
 
 testEachLevel('restarts a killed agent and leaves other processes running', async (test, level) => {
   const otherSeconds = uniqueSleepSeconds()
@@ -8,14 +10,13 @@ testEachLevel('restarts a killed agent and leaves other processes running', asyn
   const script = `[ -e "$HOME/started" ] || { : >"$HOME/started"; setsid sleep ${otherSeconds} & }
 exec sleep ${agentSeconds}`
   const { provider, spec } = await startBox(test, { level, script })
-  await waitUntil(() => findPidsByArgument(agentSeconds).length === 1, 'the agent runs')
-  await waitUntil(() => findPidsByArgument(otherSeconds).length === 1, 'the other process runs')
+  await waitUntil('the agent runs', () => findPidsByArgument(agentSeconds).length === 1)
+  await waitUntil('the other process runs', () => findPidsByArgument(otherSeconds).length === 1)
   const [agentPid = 0] = findPidsByArgument(agentSeconds)
   const otherPids = findPidsByArgument(otherSeconds)
   process.kill(agentPid, 'SIGKILL')
-  await waitUntil(
-    () => findPidsByArgument(agentSeconds).some((pid) => pid !== agentPid),
-    'the init has restarted the agent',
+  await waitUntil('the init has restarted the agent', () =>
+    findPidsByArgument(agentSeconds).some((pid) => pid !== agentPid),
   )
   test.same(findPidsByArgument(otherSeconds), otherPids, 'the other process is still running')
   test.equal(await provider.inspect(spec.boxId), 'running')

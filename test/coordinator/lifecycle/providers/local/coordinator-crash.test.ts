@@ -6,15 +6,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { boxPaths, readMachine } from '../../../../../coordinator/lifecycle/providers/local/machine-file.ts'
 import { isAlive } from '../../../../../coordinator/lifecycle/providers/local/proc.ts'
+import { waitUntil } from '../../../../support/wait-until.ts'
 import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
-import {
-  createDataDir,
-  createMachineSpec,
-  openProvider,
-  startBox,
-  testEachLevel,
-  waitUntil,
-} from './support.ts'
+import { createDataDir, createMachineSpec, openProvider, startBox, testEachLevel } from './support.ts'
 
 const STARTER = new URL('fixtures/start-and-wait.ts', import.meta.url).pathname
 
@@ -31,7 +25,7 @@ testEachLevel('finds and stops a box that a killed coordinator started', async (
   const next = await openProvider(dataDir, { level })
   test.teardown(() => next.destroy(spec.boxId))
   test.equal(await next.inspect(spec.boxId), 'running', 'the box outlives its coordinator')
-  await waitUntil(() => findPidsByArgument(seconds).length === 1, "the box's process runs")
+  await waitUntil("the box's process runs", () => findPidsByArgument(seconds).length === 1)
 
   const paths = boxPaths(join(dataDir, 'boxes'), spec.boxId)
   const machine = JSON.parse(await readFile(paths.machine, 'utf8')) as object

@@ -2,8 +2,9 @@
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { waitUntil } from '../../../../support/wait-until.ts'
 import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
-import { createMachineSpec, startBox, testEachLevel, waitForFileText, waitUntil } from './support.ts'
+import { createMachineSpec, startBox, testEachLevel, waitForFileText } from './support.ts'
 
 testEachLevel('removes every process, file and cgroup of a destroyed box', async (test, level) => {
   const seconds = uniqueSleepSeconds()
@@ -13,7 +14,7 @@ setsid sleep ${seconds} &
 echo yes >"$HOME/ready"`
   const { provider, spec, dataDir, paths, inHome } = await startBox(test, { level, script })
   await waitForFileText(inHome('ready'))
-  await waitUntil(() => findPidsByArgument(seconds).length === 1, 'the sleep process runs')
+  await waitUntil('the sleep process runs', () => findPidsByArgument(seconds).length === 1)
   const { cgroups } = JSON.parse(await readFile(paths.machine, 'utf8')) as { cgroups: string[] }
   await provider.destroy(spec.boxId)
   test.equal(await provider.inspect(spec.boxId), 'absent')

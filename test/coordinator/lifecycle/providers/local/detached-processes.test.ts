@@ -6,8 +6,9 @@ import { connect } from 'node:http2'
 import { createConnection } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { listPids, readArgv, readStat } from '../../../../../coordinator/lifecycle/providers/local/proc.ts'
+import { waitUntil } from '../../../../support/wait-until.ts'
 import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
-import { projectRoot, startBox, testEachLevel, waitUntil } from './support.ts'
+import { projectRoot, startBox, testEachLevel } from './support.ts'
 
 /** Sends a request to the agent over its own socket. Returns null while the agent does not respond. */
 async function sendRequest(socket: string, method: string, path: string, body?: object) {
@@ -47,18 +48,18 @@ testEachLevel('runs a detached process until the box stops, also without its age
   })
   const socket = inHome('app.sock')
   const listProcesses = async () => (await sendRequest(socket, 'GET', '/exec'))?.processes
-  await waitUntil(async () => (await listProcesses()) !== undefined, 'the agent responds')
+  await waitUntil('the agent responds', async () => (await listProcesses()) !== undefined)
   const processId = `p_${randomBytes(12).toString('hex')}`
   const command = `setsid sleep ${seconds} & wait`
   const started = await sendRequest(socket, 'POST', '/exec', { command, detached: true, processId })
   test.match(started, { type: 'exec.started', processId })
-  await waitUntil(() => findPidsByArgument(seconds).length === 1, 'the process runs')
+  await waitUntil('the process runs', () => findPidsByArgument(seconds).length === 1)
   const pids = findPidsByArgument(seconds)
   test.equal(findRunners(processId).length, 1)
 
   const response = await sendRequest(socket, 'POST', '/exec', { command: 'kill -KILL $PPID' })
   test.equal(response, null, 'the agent was killed')
-  await waitUntil(async () => (await listProcesses()) !== undefined, 'the restarted agent responds')
+  await waitUntil('the restarted agent responds', async () => (await listProcesses()) !== undefined)
   test.match(await listProcesses(), [{ processId, running: true, lost: false }])
   test.same(findPidsByArgument(seconds), pids, 'the process outlives its agent')
 
@@ -68,7 +69,7 @@ testEachLevel('runs a detached process until the box stops, also without its age
   test.ok(existsSync(inHome('.')))
 
   await provider.start(spec)
-  await waitUntil(async () => (await listProcesses()) !== undefined, 'the agent responds again')
+  await waitUntil('the agent responds again', async () => (await listProcesses()) !== undefined)
   const [listed] = (await listProcesses()) ?? []
   test.match(listed, { processId, running: false })
   test.ok(listed.lost || listed.signal === 'TERM', 'the exit is reported as SIGTERM or as lost')

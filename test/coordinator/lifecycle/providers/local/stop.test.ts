@@ -1,8 +1,9 @@
 // Stopping a box.
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { waitUntil } from '../../../../support/wait-until.ts'
 import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
-import { startBox, testEachLevel, waitUntil } from './support.ts'
+import { startBox, testEachLevel } from './support.ts'
 
 testEachLevel('terminates every process of a stopped box and can be repeated', async (test, level) => {
   const otherSessionSeconds = uniqueSleepSeconds()
@@ -13,10 +14,10 @@ trap 'echo TERM >>"$HOME/signals"; exit' TERM
 : >"$HOME/ready"
 while :; do sleep 0.05; done`
   const { provider, spec, inHome } = await startBox(test, { level, script })
-  await waitUntil(() => existsSync(inHome('ready')), 'the agent runs')
+  await waitUntil('the agent runs', () => existsSync(inHome('ready')))
   await waitUntil(
-    () => findPidsByArgument(otherSessionSeconds).length === 1,
     'the process in another session runs',
+    () => findPidsByArgument(otherSessionSeconds).length === 1,
   )
   await provider.stop(spec.boxId)
   test.same(findPidsByArgument(otherSessionSeconds), [], 'a process in another session is terminated')
@@ -33,7 +34,7 @@ while :; do sleep 0.05; done`
   const repeated = await provider.start(spec)
   test.equal(repeated.isolation?.level, level)
   test.equal(await provider.inspect(spec.boxId), 'running')
-  await waitUntil(() => findPidsByArgument(ignoresTermSeconds).length > 0, 'the restarted agent runs')
+  await waitUntil('the restarted agent runs', () => findPidsByArgument(ignoresTermSeconds).length > 0)
   test.equal(
     findPidsByArgument(ignoresTermSeconds).length,
     1,

@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs'
 import { chmod, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import type { MachineSpec } from '../../../../../coordinator/lifecycle/provider.ts'
@@ -19,11 +18,10 @@ import { buildRuntime } from '../../../../../coordinator/lifecycle/providers/loc
 import { ISOLATION_LEVELS } from '../../../../../shared/api/boxes.ts'
 import { newUuid } from '../../../../../shared/ids.ts'
 import { createTempDir } from '../../../../support/temp-dir.ts'
+import { waitUntil } from '../../../../support/wait-until.ts'
 
 export const projectRoot = fileURLToPath(new URL('../../../../..', import.meta.url))
 export const isRoot = process.getuid?.() === 0
-
-const DEADLINE_MS = 15_000
 
 export async function createDataDir(test: Test): Promise<string> {
   const dir = createTempDir(test, 'local')
@@ -89,18 +87,6 @@ export async function startBox(test: Test, options: Options & { dataDir?: string
 
 /** Waits until the file exists and returns its text. Scripts write it elsewhere and `mv` it, so it is complete. */
 export async function waitForFileText(path: string): Promise<string> {
-  await waitUntil(() => existsSync(path), `${path} exists`)
+  await waitUntil(`${path} exists`, () => existsSync(path))
   return await readFile(path, 'utf8')
-}
-
-export async function waitUntil(
-  condition: () => boolean | Promise<boolean>,
-  description: string,
-): Promise<void> {
-  const deadline = performance.now() + DEADLINE_MS
-  while (!(await condition())) {
-    if (performance.now() > deadline)
-      throw new Error(`Timed out after ${DEADLINE_MS} ms waiting until ${description}.`)
-    await sleep(20)
-  }
 }
