@@ -1,13 +1,19 @@
-// `sh -c true`: through Boxwood, over ssh, and as a bare spawn in Node.
+// Measures `sh -c true` through Boxwood, over ssh, and with child_process.spawn alone.
 import { spawn } from 'node:child_process'
 import type { Boxwood } from './support/boxwood.ts'
-import type { SshBench } from './support/ssh.ts'
-import { quantile, round, timed } from './support/stats.ts'
+import type { SshBaseline } from './support/ssh.ts'
+import { formatNumber, measureRuns, median, quantile } from './support/stats.ts'
 import type { Table } from './support/table.ts'
 
-const RUNS = { one: 400, eight: 100 }
+const ROUNDS = 4
+const WARM_UP_RUNS = 10
+/** Runs per round, one after another. */
+const SEQUENTIAL_RUNS = 100
+/** Runs per round in each of CONCURRENCY parallel loops. */
+const CONCURRENT_RUNS = 25
+const CONCURRENCY = 8
 
-const bareSpawn = () =>
+const spawnShell = () =>
   new Promise<void>((resolve, reject) => {
     const child = spawn('/bin/sh', ['-c', 'true'], { stdio: ['ignore', 'pipe', 'pipe'] })
     child.stdout.resume()
@@ -16,44 +22,50 @@ const bareSpawn = () =>
     child.once('exit', () => resolve())
   })
 
-type Contender = { name: string; once: () => Promise<void> }
+type Candidate = { name: string; run: () => Promise<void> }
 
-/** p50 in ms one at a time and eight at once, and how the others relate to Boxwood. */
-export async function benchExec(boxwood: Boxwood, ssh: SshBench | null): Promise<Table> {
-  const contenders: Contender[] = [
-    { name: 'Boxwood: client → coordinator → tunnel → agent', once: () => boxwood.exec('true') },
-    { name: 'bare spawn in Node', once: bareSpawn },
+export async function benchExec(boxwood: Boxwood, ssh: SshBaseline | null): Promise<Table> {
+  const candidates: Candidate[] = [
+    { name: 'Boxwood: client → coordinator → tunnel → agent', run: () => boxwood.exec('true') },
+    { name: '`child_process.spawn` in Node', run: spawnShell },
   ]
   if (ssh)
-    contenders.push(
-      { name: 'ssh, warm connection', once: () => ssh.direct.exec('true') },
-      { name: 'ssh, warm connection through a tuned ssh -R', once: () => ssh.reverse.exec('true') },
+    candidates.push(
+      { name: 'ssh, open connection', run: () => ssh.direct.exec('true') },
+      { name: 'ssh, open connection through a tuned `ssh -R`', run: () => ssh.reverse.exec('true') },
     )
-  const rows: { name: string; one: number[]; eight: number[] }[] = contenders.map(({ name }) => ({
+  const measured = candidates.map(({ name, run }) => ({
     name,
-    one: [],
-    eight: [],
+    run,
+    sequentialMs: [] as number[],
+    concurrentMs: [] as number[],
   }))
-  // In turns, so that what else the machine does meets all of them.
-  for (let turn = 0; turn < 4; turn++)
-    for (const [i, { once }] of contenders.entries()) {
-      await timed(10, 1, once)
-      rows[i]?.one.push(...(await timed(RUNS.one / 4, 1, once)))
-      rows[i]?.eight.push(...(await timed(RUNS.eight / 4, 8, once)))
+  // The candidates take turns, so that other load on the machine affects all of them.
+  for (let i = 0; i < ROUNDS; i++)
+    for (const { run, sequentialMs, concurrentMs } of measured) {
+      await measureRuns(WARM_UP_RUNS, 1, run)
+      sequentialMs.push(...(await measureRuns(SEQUENTIAL_RUNS, 1, run)))
+      concurrentMs.push(...(await measureRuns(CONCURRENT_RUNS, CONCURRENCY, run)))
     }
-  const p50 = (samples: number[]) => quantile(samples, 0.5)
-  const [ours] = rows
-  if (!ours) throw new Error('nothing was measured')
+  const [baseline] = measured
+  if (!baseline) throw new Error('no candidates to compare')
   return {
     title: 'Exec of `sh -c true`',
-    columns: ['', 'p50 ms, one at a time', 'p99', 'p50 ms, 8 at once', '× Boxwood at 1', '× Boxwood at 8'],
-    rows: rows.map(({ name, one, eight }) => [
+    columns: [
+      '',
+      'p50 (ms), sequential',
+      'p99 (ms), sequential',
+      `p50 (ms), ${CONCURRENCY} concurrent`,
+      'p50 ÷ Boxwood, sequential',
+      `p50 ÷ Boxwood, ${CONCURRENCY} concurrent`,
+    ],
+    rows: measured.map(({ name, sequentialMs, concurrentMs }) => [
       name,
-      round(p50(one)),
-      round(quantile(one, 0.99)),
-      round(p50(eight)),
-      round(p50(one) / p50(ours.one)),
-      round(p50(eight) / p50(ours.eight)),
+      formatNumber(median(sequentialMs)),
+      formatNumber(quantile(sequentialMs, 0.99)),
+      formatNumber(median(concurrentMs)),
+      formatNumber(median(sequentialMs) / median(baseline.sequentialMs)),
+      formatNumber(median(concurrentMs) / median(baseline.concurrentMs)),
     ]),
   }
 }

@@ -1,4 +1,5 @@
-// Child of fleet.ts: the tunnels of many boxes from one process, each with its heartbeat; tells when all are up.
+// Child process of fleet.ts: opens the tunnels of all boxes and sends their heartbeats. Sends the parent the milliseconds
+// until all tunnels were connected.
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,9 +15,9 @@ import type { Fleet } from './fleet.ts'
 
 process.once('message', async ({ url, boxes }: Fleet) => {
   const log = pino({ level: 'error' }, pino.destination(2))
-  const folder = await mkdtemp(join(tmpdir(), 'boxwood-fleet-agents-'))
-  const state = await openState(folder, log)
-  const spool = await openSpool({ dir: join(folder, 'reports'), state, log })
+  const stateDir = await mkdtemp(join(tmpdir(), 'boxwood-fleet-agents-'))
+  const state = await openState(stateDir, log)
+  const spool = await openSpool({ dir: join(stateDir, 'reports'), state, log })
   const vitals = async () => ({
     cpu_pct: 1,
     mem_pct: 2,
@@ -30,11 +31,11 @@ process.once('message', async ({ url, boxes }: Fleet) => {
     routes: [(scope) => reportRoutes(scope, { spool, vitals, log, clock: systemClock })],
   })
   await app.ready()
-  const started = performance.now()
-  let up = 0
+  const startedAt = performance.now()
+  let connected = 0
   app.server.on('session', () => {
-    up += 1
-    if (up === boxes.length) process.send?.(performance.now() - started)
+    connected += 1
+    if (connected === boxes.length) process.send?.(performance.now() - startedAt)
   })
   for (const { boxId, token } of boxes)
     startTunnel({
@@ -47,7 +48,7 @@ process.once('message', async ({ url, boxes }: Fleet) => {
       clock: systemClock,
     })
   process.on('SIGTERM', async () => {
-    await rm(folder, { recursive: true, force: true })
+    await rm(stateDir, { recursive: true, force: true })
     process.exit(0)
   })
 })

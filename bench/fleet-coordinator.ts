@@ -1,4 +1,4 @@
-// Child of fleet.ts: a real coordinator whose machines exist on paper only; tells where it is and every box's token.
+// Child process of fleet.ts: a real coordinator with simulated machines. Sends the parent its URL and the agent tokens.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,12 +8,13 @@ import type { Provider } from '../coordinator/lifecycle/provider.ts'
 import type { Fleet } from './fleet.ts'
 
 const count = Number(process.argv[2])
-const data = await mkdtemp(join(tmpdir(), 'boxwood-fleet-'))
+const dataDir = await mkdtemp(join(tmpdir(), 'boxwood-fleet-'))
 const tokens = new Map<string, string>()
 
+/** Starts no machines; records the agent token of each box. */
 const provider: Provider = {
-  name: 'paper',
-  describe: () => 'machines on paper',
+  name: 'simulated',
+  describe: () => 'simulated machines',
   async create({ boxId, agentToken }) {
     tokens.set(boxId, agentToken)
     return { isolation: null }
@@ -25,7 +26,7 @@ const provider: Provider = {
   close: async () => undefined,
 }
 
-const config = loadConfig({ BOXWOOD_DATA: data, BOXWOOD_LISTEN: '127.0.0.1:0', BOXWOOD_LOG: 'error' })
+const config = loadConfig({ BOXWOOD_DATA: dataDir, BOXWOOD_LISTEN: '127.0.0.1:0', BOXWOOD_LOG: 'error' })
 const coordinator = await startCoordinator(config, { provider })
 const { owner, context } = coordinator
 if (!owner) throw new Error('the coordinator has no owner')
@@ -33,7 +34,7 @@ while ((await context.boxes.list(owner, { live: true })).length < count) await c
 while (tokens.size < count) await new Promise((resolve) => setTimeout(resolve, 20))
 process.on('SIGTERM', async () => {
   await coordinator.close()
-  await rm(data, { recursive: true, force: true })
+  await rm(dataDir, { recursive: true, force: true })
   process.exit(0)
 })
 const fleet: Fleet = {

@@ -1,59 +1,62 @@
-// What many idle boxes cost the coordinator: its memory with a thousand agents connected, and its CPU.
+// Measures the coordinator's memory and CPU usage with many idle agents connected.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { cpuSeconds, end, residentBytes } from './support/processes.ts'
-import { mib, round } from './support/stats.ts'
+import { readCpuSeconds, readResidentBytes, terminate } from './support/processes.ts'
+import { formatNumber, toMiB } from './support/stats.ts'
 import type { Table } from './support/table.ts'
 
 const AGENTS = 1000
 const SECONDS = 20
 
 export type FleetBox = { boxId: string; token: string }
+/** The coordinator's URL and the agent token of each box. */
 export type Fleet = { url: string; boxes: FleetBox[] }
 
-const script = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+const scriptPath = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
-async function message<T>(child: ChildProcess): Promise<T> {
-  const [said] = await once(child, 'message')
-  return said
+/** Rejects when the child exits first. */
+async function receiveMessage<T>(child: ChildProcess): Promise<T> {
+  const exited = once(child, 'exit').then(([code]) => {
+    throw new Error(`${child.spawnfile} exited with ${code} before it sent its message`)
+  })
+  const [message] = await Promise.race([once(child, 'message'), exited])
+  return message
 }
 
 export async function benchFleet(): Promise<Table> {
-  const coordinator = fork(script('fleet-coordinator.ts'), [String(AGENTS)])
-  const fleet = await message<Fleet>(coordinator)
+  await using children = new AsyncDisposableStack()
+  const coordinator = fork(scriptPath('fleet-coordinator.ts'), [String(AGENTS)])
+  children.defer(() => terminate(coordinator))
+  const fleet = await receiveMessage<Fleet>(coordinator)
   const pid = coordinator.pid ?? 0
-  const empty = await residentBytes(pid)
-  const agents = fork(script('fleet-agents.ts'))
-  try {
-    agents.send(fleet)
-    const connectedMs = await message<number>(agents)
-    await sleep(2000)
-    const cpu = await cpuSeconds(pid)
-    await sleep(SECONDS * 1000)
-    const full = await residentBytes(pid)
-    return {
-      title: `The coordinator with ${AGENTS} idle agents, a heartbeat of each every 10 s`,
-      columns: [
-        'resident MiB, none',
-        `resident MiB, ${AGENTS}`,
-        'KiB an agent',
-        'CPU, % of a core',
-        'all connected after, s',
+  const bytesBefore = await readResidentBytes(pid)
+  const agents = fork(scriptPath('fleet-agents.ts'))
+  children.defer(() => terminate(agents))
+  agents.send(fleet)
+  const connectMs = await receiveMessage<number>(agents)
+  await sleep(2000)
+  const cpuBefore = await readCpuSeconds(pid)
+  await sleep(SECONDS * 1000)
+  const bytesAfter = await readResidentBytes(pid)
+  return {
+    title: `Coordinator with ${AGENTS} idle agents, each sending a heartbeat every 10 s`,
+    columns: [
+      'resident memory before (MiB)',
+      'resident memory with agents (MiB)',
+      'KiB per agent',
+      'CPU (% of one core)',
+      'time until all are connected (s)',
+    ],
+    rows: [
+      [
+        formatNumber(toMiB(bytesBefore)),
+        formatNumber(toMiB(bytesAfter)),
+        formatNumber((bytesAfter - bytesBefore) / 1024 / AGENTS),
+        formatNumber(((await readCpuSeconds(pid)) - cpuBefore) * (100 / SECONDS)),
+        formatNumber(connectMs / 1000),
       ],
-      rows: [
-        [
-          round(mib(empty)),
-          round(mib(full)),
-          round((full - empty) / 1024 / AGENTS),
-          round(((await cpuSeconds(pid)) - cpu) * (100 / SECONDS)),
-          round(connectedMs / 1000),
-        ],
-      ],
-    }
-  } finally {
-    await end(agents)
-    await end(coordinator)
+    ],
   }
 }

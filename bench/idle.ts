@@ -1,22 +1,26 @@
-// What an idle box costs: the agent's resident memory and CPU, and the coordinator's.
+// Measures the resident memory and the CPU usage of the agent and the coordinator while the box is idle.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Boxwood } from './support/boxwood.ts'
-import { cpuSeconds, residentBytes } from './support/processes.ts'
-import { mib, round } from './support/stats.ts'
+import { readCpuSeconds, readResidentBytes } from './support/processes.ts'
+import { formatNumber, toMiB } from './support/stats.ts'
 import type { Table } from './support/table.ts'
 
 const SECONDS = 30
 
 export async function benchIdle({ agentPid, coordinatorPid }: Boxwood): Promise<Table> {
   const pids = { agent: agentPid, coordinator: coordinatorPid }
-  const before = await Promise.all(Object.values(pids).map(cpuSeconds))
+  const cpuBefore = await Promise.all(Object.values(pids).map(readCpuSeconds))
   await sleep(SECONDS * 1000)
   const rows = await Promise.all(
     Object.entries(pids).map(async ([name, pid], i) => [
       name,
-      round(mib(await residentBytes(pid))),
-      round(((await cpuSeconds(pid)) - (before[i] ?? 0)) * (100 / SECONDS)),
+      formatNumber(toMiB(await readResidentBytes(pid))),
+      formatNumber(((await readCpuSeconds(pid)) - (cpuBefore[i] ?? 0)) * (100 / SECONDS)),
     ]),
   )
-  return { title: `Idle, over ${SECONDS} s`, columns: ['', 'resident MiB', 'CPU, % of a core'], rows }
+  return {
+    title: `Resource usage of one idle box, over ${SECONDS} s`,
+    columns: ['', 'resident memory (MiB)', 'CPU (% of one core)'],
+    rows,
+  }
 }

@@ -1,4 +1,4 @@
-// Everything that is measured, in one run and as ratios; `--write` puts the figures into bench/README.md.
+// Runs all benchmarks and prints the results as Markdown. `--write` also writes them to bench/README.md.
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { benchExec } from './exec.ts'
@@ -7,13 +7,13 @@ import { benchIdle } from './idle.ts'
 import { benchStream } from './stream.ts'
 import { startBoxwood } from './support/boxwood.ts'
 import { startSsh } from './support/ssh.ts'
-import { markdown, type Table } from './support/table.ts'
+import { formatMarkdown, type Table } from './support/table.ts'
 import { benchTransfer } from './transfer.ts'
 
 const README = new URL('README.md', import.meta.url)
-const [BEGIN, END] = ['<!-- figures -->', '<!-- /figures -->']
+const [START_MARKER, END_MARKER] = ['<!-- results -->', '<!-- /results -->']
 
-async function measure(): Promise<Table[]> {
+async function runBenchmarks(): Promise<Table[]> {
   const ssh = await startSsh()
   try {
     const boxwood = await startBoxwood()
@@ -33,16 +33,17 @@ async function measure(): Promise<Table[]> {
   }
 }
 
-const tables = await measure()
-const figures = [
-  `Measured on ${cpus().length} cores, Node ${process.version}, everything on loopback and on the same cores.`,
+const tables = await runBenchmarks()
+const results = [
+  `Measured on ${cpus().length} cores with Node ${process.version}. All processes share these cores and communicate over loopback.`,
   '',
-  ...tables.map(markdown),
+  ...tables.map(formatMarkdown),
 ].join('\n')
-console.log(figures)
+console.log(results)
 if (process.argv.includes('--write')) {
   const text = await readFile(README, 'utf8')
-  const [head, tail] = [text.split(BEGIN)[0], text.split(END)[1]]
-  if (head === undefined || tail === undefined) throw new Error(`bench/README.md has lost its ${BEGIN} marks`)
-  await writeFile(README, `${head}${BEGIN}\n\n${figures}\n${END}${tail}`)
+  const [head, tail] = [text.split(START_MARKER)[0], text.split(END_MARKER)[1]]
+  if (head === undefined || tail === undefined)
+    throw new Error(`bench/README.md does not contain the markers ${START_MARKER} and ${END_MARKER}`)
+  await writeFile(README, `${head}${START_MARKER}\n\n${results}\n${END_MARKER}${tail}`)
 }

@@ -1,186 +1,224 @@
-// From a byte written on a box to the event at the client, and how many lines a second come through: against `tail -f`
-// over ssh through a reverse tunnel.
+// Measures the latency and the throughput of lines from a program on a box to the client, against `tail -f` over ssh through
+// a reverse tunnel.
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Boxwood } from './support/boxwood.ts'
-import { type Follow, followOverBoxwood, followOverSsh } from './support/follow-output.ts'
-import type { SshBench } from './support/ssh.ts'
-import { duration, median, quantile, round } from './support/stats.ts'
+import { createBoxwoodFollower, createSshFollower, type FollowScript } from './support/follow-output.ts'
+import type { SshBaseline } from './support/ssh.ts'
+import { formatNumber, measureDuration, median, quantile } from './support/stats.ts'
 import type { Table } from './support/table.ts'
 
-/** Lines of a turn that count: each has a time of its own, when none of the others is written. */
-const STAMPS = 1000
+const LATENCY_RUNS = 15
+/** Lines per latency run that count. */
+const MEASURED_LINES = 1000
+/** Time between two lines of different candidates. No two candidates write at the same moment. */
 const SLOT_MS = 5
-const DELAY_TURNS = 15
-/** What is written faster ahead of them, and does not count. */
-const WARM_UP = 4_000
-/** As many slow ones do not count either: others may still be warming up. */
-const SETTLE = 100
-/** Ahead of all turns and not counted: all programs are as they are after minutes of use. */
-const FIRST_WARM_UP = 20_000
-const RATE_TURNS = 3
-const LINES = 300_000
+/** Lines at a higher rate before the measured ones, discarded. They take about two seconds. */
+const WARM_UP_LINES = 4000
+/** First lines at the measured rate, discarded: another candidate may still be warming up. */
+const SETTLE_LINES = 100
+/** Warm-up lines before the first run, about ten seconds of them, so that all programs are in a steady state. */
+const INITIAL_WARM_UP_LINES = 20_000
+const THROUGHPUT_RUNS = 3
+/** Lines per throughput run, of all streams together. */
+const THROUGHPUT_LINES = 300_000
 const STREAMS = 64
-const GIVE_UP_MS = 120_000
+const DEADLINE_MS = 120_000
 
-/** Runs shell text once the file is there, and stays. */
-const after = (go: string, script: string) =>
-  `while [ ! -e ${go} ]; do sleep 0.02; done; ${script}; sleep 600`
+/** A file that starts the waiting scripts when it is created. */
+type StartFile = { path: string; create(): Promise<void> }
 
-/** When to write: `slot` of as many as there are. */
-type Slot = { slot: number; slots: number }
+/** When a script writes: candidate `index` of `count` writes at `index * SLOT_MS` of every `count * SLOT_MS` period. */
+type Slot = { index: number; count: number }
+
+/** A shell script that runs `script` after the file exists, and then sleeps until it is killed. */
+const createWaitingScript = (startPath: string, script: string) =>
+  `while [ ! -e ${startPath} ]; do sleep 0.02; done; ${script}; exec sleep 600`
 
 /**
- * Writes the time again and again, in seconds by the clock that nobody sets, which is process.hrtime's. After the first
- * ones, everything in between sleeps and has to be woken.
+ * A shell script that writes timestamps, one per line, in seconds of CLOCK_MONOTONIC, the clock of process.hrtime. After the
+ * warm-up the lines are so far apart that every process on the way sleeps in between and has to be woken.
  */
-const stamper = (warmUp: number, { slot, slots }: Slot) => `perl -e '
+const createTimestampScript = (warmUpLines: number, { index, count }: Slot) => `perl -e '
   use Time::HiRes qw(sleep clock_gettime clock_nanosleep CLOCK_MONOTONIC TIMER_ABSTIME);
   $| = 1;
-  sub stamp { printf "%.6f\\n", clock_gettime(CLOCK_MONOTONIC) }
-  for (1..${warmUp}) { stamp(); sleep(0.0004) }
-  my $period = ${slots * SLOT_MS}e6;
-  my $next = (int(clock_gettime(CLOCK_MONOTONIC) * 1e9 / $period) + 2) * $period + ${slot * SLOT_MS}e6;
-  for (1..${SETTLE + STAMPS}) {
+  sub write_timestamp { printf "%.6f\\n", clock_gettime(CLOCK_MONOTONIC) }
+  for (1..${warmUpLines}) { write_timestamp(); sleep(0.0004) }
+  my $period = ${count * SLOT_MS}e6;
+  my $next = (int(clock_gettime(CLOCK_MONOTONIC) * 1e9 / $period) + 2) * $period + ${index * SLOT_MS}e6;
+  for (1..${SETTLE_LINES + MEASURED_LINES}) {
     clock_nanosleep(CLOCK_MONOTONIC, $next, TIMER_ABSTIME);
-    stamp();
+    write_timestamp();
     $next += $period;
   }'`
 
-/** Lines of 64 bytes, each by a write of its own. */
-const lines = (count: number) => `awk 'BEGIN{for(i=0;i<${count};i++){printf "%063d\\n",i; fflush()}}'`
+/** A shell script that writes lines of 64 bytes, each with its own write(2). */
+const createLinesScript = (count: number) =>
+  `awk 'BEGIN{for(i=0;i<${count};i++){printf "%063d\\n",i; fflush()}}'`
 
-/** What waits for a file before it writes, and how the file comes to be. */
-type Gate = { go: string; open(): Promise<void> }
-
-/** Milliseconds from each write to its arrival, once it is warm. What writes stays, until it is closed. */
-async function latencies(follow: Follow, name: string, gate: Gate, warmUp: number, slot: Slot) {
+/** Returns the milliseconds from each measured write to its arrival. The script stays alive until `close`. */
+async function measureLatencies(
+  followScript: FollowScript,
+  name: string,
+  startFile: StartFile,
+  warmUpLines: number,
+  slot: Slot,
+) {
   const samples: number[] = []
-  const { onText, close } = await follow(name, after(gate.go, stamper(warmUp, slot)))
-  const all = new Promise<void>((resolve) => {
-    let rest = ''
-    onText((text, at) => {
-      const stamps = (rest + text).split('\n')
-      rest = stamps.pop() ?? ''
-      for (const stamp of stamps) if (stamp !== '') samples.push(at - Number(stamp) * 1000)
-      if (samples.length >= warmUp + SETTLE + STAMPS) resolve()
+  const script = createWaitingScript(startFile.path, createTimestampScript(warmUpLines, slot))
+  const { onText, close } = await followScript(name, script)
+  const allArrived = new Promise<void>((resolve) => {
+    let incomplete = ''
+    onText((text, receivedAt) => {
+      const lines = (incomplete + text).split('\n')
+      incomplete = lines.pop() ?? ''
+      for (const line of lines) if (line !== '') samples.push(receivedAt - Number(line) * 1000)
+      if (samples.length >= warmUpLines + SETTLE_LINES + MEASURED_LINES) resolve()
     })
   })
-  await gate.open()
-  await withDeadline(all)
-  return { ms: samples.slice(-STAMPS), close }
+  await startFile.create()
+  await withDeadline(allArrived)
+  return { latenciesMs: samples.slice(-MEASURED_LINES), close }
 }
 
-/** Lines a second that arrive from `streams` writers, from their start to the last line. */
-async function rate(follow: Follow, name: string, gate: Gate, streams: number) {
-  const count = Math.floor(LINES / streams)
-  const all = await Promise.all(
-    Array.from({ length: streams }, (_, i) => follow(`${name}-${i}`, after(gate.go, lines(count)))),
+/** Lines per second from `streams` concurrent writers, from their start until the last line has arrived. */
+async function measureThroughput(
+  followScript: FollowScript,
+  name: string,
+  startFile: StartFile,
+  streams: number,
+) {
+  const linesPerStream = Math.floor(THROUGHPUT_LINES / streams)
+  const script = createWaitingScript(startFile.path, createLinesScript(linesPerStream))
+  const scripts = await Promise.all(
+    Array.from({ length: streams }, (_, i) => followScript(`${name}-${i}`, script)),
   )
-  const arrived = all.map(
-    (followed) =>
+  const allArrived = scripts.map(
+    ({ onText }) =>
       new Promise<void>((resolve) => {
-        let seen = 0
-        followed.onText((text) => {
-          for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) seen += 1
-          if (seen >= count) resolve()
+        let arrived = 0
+        onText((text) => {
+          for (let i = text.indexOf('\n'); i !== -1; i = text.indexOf('\n', i + 1)) arrived += 1
+          if (arrived >= linesPerStream) resolve()
         })
       }),
   )
-  const ms = await duration(async () => {
-    await gate.open()
-    await withDeadline(Promise.all(arrived))
+  const ms = await measureDuration(async () => {
+    await startFile.create()
+    await withDeadline(Promise.all(allArrived))
   })
-  await Promise.all(all.map(({ close }) => close()))
-  return (count * streams * 1000) / ms
+  await Promise.all(scripts.map(({ close }) => close()))
+  return (linesPerStream * streams * 1000) / ms
 }
 
 async function withDeadline(work: Promise<unknown>): Promise<void> {
-  const timer = Promise.withResolvers<never>()
-  const timeout = setTimeout(() => timer.reject(new Error('not everything arrived')), GIVE_UP_MS)
-  await Promise.race([work, timer.promise]).finally(() => clearTimeout(timeout))
+  const expired = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => expired.reject(new Error(`not all lines arrived within ${DEADLINE_MS} ms`)),
+    DEADLINE_MS,
+  )
+  await Promise.race([work, expired.promise]).finally(() => clearTimeout(timer))
 }
 
-export async function benchStream(boxwood: Boxwood, ssh: SshBench | null): Promise<Table[]> {
+export async function benchStream(boxwood: Boxwood, ssh: SshBaseline | null): Promise<Table[]> {
   const dir = await mkdtemp(join(tmpdir(), 'boxwood-stream-'))
   const spawnShell = (script: string) => spawn('/bin/sh', ['-c', script], { stdio: 'ignore' })
-  const contenders = [
+  const candidates = [
     {
       name: 'Boxwood',
-      follow: followOverBoxwood(boxwood),
-      gate: (turn: string): Gate => ({ go: `go-${turn}`, open: () => boxwood.exec(`touch go-${turn}`) }),
+      followScript: createBoxwoodFollower(boxwood),
+      createStartFile: (name: string): StartFile => ({
+        path: name,
+        create: () => boxwood.exec(`touch ${name}`),
+      }),
     },
     ...(ssh
       ? [
           {
-            name: 'tail -f over a tuned ssh -R',
-            follow: followOverSsh(ssh.reverse, dir, spawnShell),
-            gate: (turn: string): Gate => {
-              const go = join(dir, `go-${turn}`)
-              return { go, open: () => writeFile(go, '') }
+            name: '`tail -f` over a tuned `ssh -R`',
+            followScript: createSshFollower(ssh.reverse, dir, spawnShell),
+            createStartFile: (name: string): StartFile => {
+              const path = join(dir, name)
+              return { path, create: () => writeFile(path, '') }
             },
           },
         ]
       : []),
-  ].map((contender) => ({
-    ...contender,
+  ].map((candidate) => ({
+    ...candidate,
+    /** The p50 and the p99 of each latency run, in milliseconds. */
     p50: [] as number[],
     p99: [] as number[],
-    one: [] as number[],
-    many: [] as number[],
+    /** Lines per second of each throughput run. */
+    oneStream: [] as number[],
+    manyStreams: [] as number[],
   }))
 
-  for (const { follow, gate } of contenders) {
-    const alone = { slot: 0, slots: 1 }
-    const { close } = await latencies(follow, 'stamps-warm-up', gate('warm-up'), FIRST_WARM_UP, alone)
+  for (const { followScript, createStartFile } of candidates) {
+    const { close } = await measureLatencies(
+      followScript,
+      'warm-up',
+      createStartFile('start-warm-up'),
+      INITIAL_WARM_UP_LINES,
+      { index: 0, count: 1 },
+    )
     await close()
   }
-  const slots = contenders.length
-  for (let turn = 0; turn < DELAY_TURNS; turn++) {
-    // At the same time: whatever else the processor is used for meanwhile, it is used for with all of them.
-    const measured = await Promise.all(
-      contenders.map(({ follow, gate }, slot) =>
-        latencies(follow, `stamps-${turn}`, gate(`${turn}-stamps`), WARM_UP, { slot, slots }),
+  for (let i = 0; i < LATENCY_RUNS; i++) {
+    // The candidates run at the same time, so that other load on the processor affects all of them.
+    const results = await Promise.all(
+      candidates.map(({ followScript, createStartFile }, index) =>
+        measureLatencies(followScript, `latency-${i}`, createStartFile(`start-latency-${i}`), WARM_UP_LINES, {
+          index,
+          count: candidates.length,
+        }),
       ),
     )
-    for (const [index, { ms }] of measured.entries()) {
-      contenders[index]?.p50.push(median(ms))
-      contenders[index]?.p99.push(quantile(ms, 0.99))
+    for (const [index, { latenciesMs }] of results.entries()) {
+      candidates[index]?.p50.push(median(latenciesMs))
+      candidates[index]?.p99.push(quantile(latenciesMs, 0.99))
     }
-    await Promise.all(measured.map(({ close }) => close()))
+    await Promise.all(results.map(({ close }) => close()))
   }
-  for (let turn = 0; turn < RATE_TURNS; turn++)
-    for (const { follow, gate, one, many } of contenders) {
-      one.push(await rate(follow, `lines-${turn}-one`, gate(`${turn}-one`), 1))
-      many.push(await rate(follow, `lines-${turn}-many`, gate(`${turn}-many`), STREAMS))
+  for (let i = 0; i < THROUGHPUT_RUNS; i++)
+    for (const { followScript, createStartFile, oneStream, manyStreams } of candidates) {
+      const [one, many] = [`throughput-${i}-one`, `throughput-${i}-many`]
+      oneStream.push(await measureThroughput(followScript, one, createStartFile(`start-${one}`), 1))
+      manyStreams.push(await measureThroughput(followScript, many, createStartFile(`start-${many}`), STREAMS))
     }
   await rm(dir, { recursive: true, force: true })
 
-  const [ours] = contenders
-  if (!ours) throw new Error('nothing was measured')
+  const [baseline] = candidates
+  if (!baseline) throw new Error('no candidates to compare')
   return [
     {
-      title: 'From a line written on the box to its arrival at the client',
-      columns: ['', 'p50 ms', 'p99 ms', '× Boxwood at p50', '× Boxwood at p99'],
-      rows: contenders.map(({ name, p50, p99 }) => [
+      title: 'Latency from a line written on the box to its arrival at the client',
+      columns: ['', 'p50 (ms)', 'p99 (ms)', 'p50 ÷ Boxwood', 'p99 ÷ Boxwood'],
+      rows: candidates.map(({ name, p50, p99 }) => [
         name,
-        round(median(p50)),
-        round(median(p99)),
-        round(median(p50) / median(ours.p50)),
-        round(median(p99) / median(ours.p99)),
+        formatNumber(median(p50)),
+        formatNumber(median(p99)),
+        formatNumber(median(p50) / median(baseline.p50)),
+        formatNumber(median(p99) / median(baseline.p99)),
       ]),
     },
     {
-      title: `Lines of 64 bytes a second, each written by itself`,
-      columns: ['', 'one stream', `${STREAMS} streams`, 'Boxwood ÷ it, one', `Boxwood ÷ it, ${STREAMS}`],
-      rows: contenders.map(({ name, one, many }) => [
+      title: 'Throughput of 64-byte lines, one write per line (lines/s)',
+      columns: [
+        '',
+        '1 stream',
+        `${STREAMS} streams`,
+        'Boxwood ÷ this, 1 stream',
+        `Boxwood ÷ this, ${STREAMS} streams`,
+      ],
+      rows: candidates.map(({ name, oneStream, manyStreams }) => [
         name,
-        round(median(one)),
-        round(median(many)),
-        round(median(ours.one) / median(one)),
-        round(median(ours.many) / median(many)),
+        formatNumber(median(oneStream)),
+        formatNumber(median(manyStreams)),
+        formatNumber(median(baseline.oneStream) / median(oneStream)),
+        formatNumber(median(baseline.manyStreams) / median(manyStreams)),
       ]),
     },
   ]

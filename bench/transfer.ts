@@ -1,111 +1,122 @@
-// 1 GiB up and down against scp through a reverse tunnel, what it does to memory, and to an exec meanwhile.
+// Measures 1 GiB uploads and downloads against scp through a reverse tunnel, the memory growth during the transfers, and
+// the latency of exec during a download.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Boxwood } from './support/boxwood.ts'
-import { residentBytes, run } from './support/processes.ts'
-import type { SshBench } from './support/ssh.ts'
-import { duration, median, mib, round, timed } from './support/stats.ts'
+import { readResidentBytes, runProgram } from './support/processes.ts'
+import type { SshBaseline } from './support/ssh.ts'
+import { formatNumber, measureDuration, measureRuns, median, toMiB } from './support/stats.ts'
 import type { Table } from './support/table.ts'
 
 const SIZE_MIB = 1024
-const TURNS = 3
+const RUNS = 3
+const MEMORY_SAMPLE_MS = 50
 
-/** Samples resident memory while `work` runs; gives the most it grew by, in MiB. */
-async function growth(pid: number, work: Promise<unknown>): Promise<number> {
-  const before = await residentBytes(pid)
-  let most = before
+/** Samples the resident memory of a process while `work` runs. Returns the maximum growth in MiB. */
+async function measureMemoryGrowth(pid: number, work: Promise<unknown>): Promise<number> {
+  const before = await readResidentBytes(pid)
+  let max = before
   const timer = setInterval(async () => {
-    most = Math.max(most, await residentBytes(pid).catch(() => 0))
-  }, 50)
+    max = Math.max(max, await readResidentBytes(pid).catch(() => 0))
+  }, MEMORY_SAMPLE_MS)
   await work.finally(() => clearInterval(timer))
-  return mib(most - before)
+  return toMiB(max - before)
 }
 
-export async function benchTransfer(boxwood: Boxwood, ssh: SshBench | null): Promise<Table[]> {
+export async function benchTransfer(boxwood: Boxwood, ssh: SshBaseline | null): Promise<Table[]> {
   const dir = await mkdtemp(join(tmpdir(), 'boxwood-transfer-'))
   const source = join(dir, 'source')
-  const target = join(dir, 'target')
-  const far = join(dir, 'far')
-  const ballast = join(dir, 'ballast')
+  const downloadTarget = join(dir, 'download')
+  const scpUploadTarget = join(dir, 'scp-upload')
+  const filler = join(dir, 'filler')
   const route = `${boxwood.url}/v1/box/${boxwood.box.hostname}`
-  await run('sh', ['-c', `head -c ${SIZE_MIB}M /dev/urandom > ${source}`])
-  const curl = ['-sf', '-H', `Authorization: Bearer ${boxwood.key}`]
-  const up = () => run('curl', [...curl, '-o', '/dev/null', '-T', source, `${route}/upload?path=bench.bin`])
-  const down = () => run('curl', [...curl, '-o', target, `${route}/download?path=bench.bin`])
+  await runProgram('sh', ['-c', `head -c ${SIZE_MIB}M /dev/urandom > ${source}`])
+  const curlOptions = ['-sf', '-H', `Authorization: Bearer ${boxwood.key}`]
+  const upload = () =>
+    runProgram('curl', [...curlOptions, '-o', '/dev/null', '-T', source, `${route}/upload?path=bench.bin`])
+  const downloadTo = (path: string) =>
+    runProgram('curl', [...curlOptions, '-o', path, `${route}/download?path=bench.bin`])
 
-  /**
-   * Before each transfer: nothing of an earlier one to write over, and memory that was in use a moment ago. A virtual
-   * machine may get its memory only as it is touched, at a tenth of the speed, and give it back when it is idle.
-   */
-  const afresh = async (old: string | null) => {
-    if (old === null) await boxwood.exec('rm -f bench.bin')
-    else await rm(old, { force: true })
-    await run('sh', ['-c', `head -c ${1.5 * SIZE_MIB}M /dev/zero > ${ballast}; rm ${ballast}`])
+  /** Runs before each transfer. Removes the target of the previous one, so that no transfer overwrites a file. */
+  const prepare = async (removeTarget: () => Promise<void>) => {
+    await removeTarget()
+    // A hypervisor may back guest memory only on first access, at a tenth of the speed, and reclaim it when idle.
+    // Writing a larger file first makes the memory available.
+    await runProgram('sh', ['-c', `head -c ${1.5 * SIZE_MIB}M /dev/zero > ${filler}; rm ${filler}`])
   }
+  const removeUpload = () => boxwood.exec('rm -f bench.bin')
+  const removeDownload = () => rm(downloadTarget, { force: true })
+  const removeScpUpload = () => rm(scpUploadTarget, { force: true })
 
-  const rates: Record<string, number[]> = {}
-  const rate = async (name: string, work: () => Promise<unknown>) => {
-    const list = rates[name] ?? []
-    rates[name] = list
-    list.push((SIZE_MIB * 1000) / (await duration(work)))
+  /** MiB/s of each run. */
+  const throughputs: Record<string, number[]> = {}
+  const measureThroughput = async (name: string, transfer: () => Promise<unknown>) => {
+    const samples = throughputs[name] ?? []
+    throughputs[name] = samples
+    samples.push((SIZE_MIB * 1000) / (await measureDuration(transfer)))
   }
-  const grown = { coordinator: 0, agent: 0 }
-  const watched = async (work: () => Promise<unknown>) => {
+  /** The maximum growth in MiB. */
+  const memoryGrowth = { coordinator: 0, agent: 0 }
+  const recordMemoryGrowth = async (work: () => Promise<unknown>) => {
     const running = work()
     const [coordinator, agent] = await Promise.all([
-      growth(boxwood.coordinatorPid, running),
-      growth(boxwood.agentPid, running),
+      measureMemoryGrowth(boxwood.coordinatorPid, running),
+      measureMemoryGrowth(boxwood.agentPid, running),
     ])
-    grown.coordinator = Math.max(grown.coordinator, coordinator)
-    grown.agent = Math.max(grown.agent, agent)
+    memoryGrowth.coordinator = Math.max(memoryGrowth.coordinator, coordinator)
+    memoryGrowth.agent = Math.max(memoryGrowth.agent, agent)
   }
-  for (let turn = 0; turn < TURNS; turn++) {
-    await afresh(null)
-    await watched(() => rate('up', up))
-    await afresh(target)
-    await watched(() => rate('down', down))
+  for (let i = 0; i < RUNS; i++) {
+    await prepare(removeUpload)
+    await recordMemoryGrowth(() => measureThroughput('upload', upload))
+    await prepare(removeDownload)
+    await recordMemoryGrowth(() => measureThroughput('download', () => downloadTo(downloadTarget)))
     if (!ssh) continue
-    await afresh(far)
-    await rate('scp up', () => ssh.reverse.copyTo(source, far))
-    await afresh(target)
-    await rate('scp down', () => ssh.reverse.copyFrom(far, target))
+    await prepare(removeScpUpload)
+    await measureThroughput('scp upload', () => ssh.reverse.copyTo(source, scpUploadTarget))
+    await prepare(removeDownload)
+    await measureThroughput('scp download', () => ssh.reverse.copyFrom(scpUploadTarget, downloadTarget))
   }
 
-  const idle = median(await timed(200, 1, () => boxwood.exec('true')))
-  let downloading = true
-  const busy: number[] = []
+  const idleMs = median(await measureRuns(200, 1, () => boxwood.exec('true')))
+  let isDownloading = true
+  const samplesMs: number[] = []
   const sampling = (async () => {
-    while (downloading) busy.push(...(await timed(1, 1, () => boxwood.exec('true'))))
+    while (isDownloading) samplesMs.push(...(await measureRuns(1, 1, () => boxwood.exec('true'))))
   })()
-  for (let turn = 0; turn < TURNS; turn++)
-    await run('curl', [...curl, '-o', '/dev/null', `${route}/download?path=bench.bin`])
-  downloading = false
+  for (let i = 0; i < RUNS; i++) await downloadTo('/dev/null')
+  isDownloading = false
   await sampling
+  const downloadMs = median(samplesMs)
   await rm(dir, { recursive: true, force: true })
 
-  const m = (name: string) => median(rates[name] ?? [])
-  const row = (name: string, direction: string) => [
-    name,
-    round(m(direction)),
-    ssh ? round(m(`scp ${direction}`)) : '–',
-    ssh ? round(m(direction) / m(`scp ${direction}`)) : '–',
-  ]
+  const medianThroughput = (name: string) => median(throughputs[name] ?? [])
+  const formatRow = (direction: string) => {
+    const boxwoodMiB = medianThroughput(direction)
+    const scpMiB = medianThroughput(`scp ${direction}`)
+    return [
+      direction,
+      formatNumber(boxwoodMiB),
+      ssh ? formatNumber(scpMiB) : '–',
+      ssh ? formatNumber(boxwoodMiB / scpMiB) : '–',
+    ]
+  }
   return [
     {
-      title: 'A file of 1 GiB of random bytes, MiB/s',
-      columns: ['', 'Boxwood', 'scp through a tuned ssh -R', 'Boxwood ÷ scp'],
-      rows: [row('up', 'up'), row('down', 'down')],
+      title: 'Transfer of a 1 GiB file of random bytes (MiB/s)',
+      columns: ['', 'Boxwood', 'scp through a tuned `ssh -R`', 'Boxwood ÷ scp'],
+      rows: [formatRow('upload'), formatRow('download')],
     },
     {
-      title: 'Exec while a download runs at full speed',
-      columns: ['p50 ms, idle', 'p50 ms, during the download', '× idle'],
-      rows: [[round(idle), round(median(busy)), round(median(busy) / idle)]],
+      title: 'Exec of `true` during a download at full speed',
+      columns: ['p50 (ms), idle', 'p50 (ms), during the download', 'download ÷ idle'],
+      rows: [[formatNumber(idleMs), formatNumber(downloadMs), formatNumber(downloadMs / idleMs)]],
     },
     {
-      title: 'Growth of resident memory while 1 GiB goes up and down, MiB',
+      title: 'Growth of resident memory during the 1 GiB transfers (MiB)',
       columns: ['coordinator', 'agent'],
-      rows: [[round(grown.coordinator), round(grown.agent)]],
+      rows: [[formatNumber(memoryGrowth.coordinator), formatNumber(memoryGrowth.agent)]],
     },
   ]
 }

@@ -15,7 +15,7 @@ export type OutputTail = {
 }
 
 const INITIAL_BYTES = 4096
-/** Bytes retained before the tail: the longest incomplete UTF-8 prefix. They tell a split character from an invalid one. */
+/** Bytes retained before the tail: the longest incomplete UTF-8 prefix. They distinguish a split character from an invalid one. */
 export const LOOKBEHIND = 3
 
 /** @param limit size of the tail in bytes. Memory grows with the output, up to the limit. */

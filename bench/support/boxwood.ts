@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import type { Box } from '../../shared/api/boxes.ts'
 import { findAgentPid } from '../../test/support/agent-process.ts'
 import { PROJECT_DIR, START_ARGS } from '../../test/support/project.ts'
-import { terminate, waitUntil } from './processes.ts'
+import { waitUntil } from '../../test/support/wait-until.ts'
+import { terminate } from './processes.ts'
 
 export type Boxwood = {
   url: string
@@ -37,7 +38,9 @@ const RAISED_LIMITS = {
 }
 
 export async function startBoxwood(): Promise<Boxwood> {
+  await using starting = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'boxwood-bench-'))
+  starting.defer(() => rm(dataDir, { recursive: true, force: true }))
   const child = spawn(process.execPath, [...START_ARGS], {
     cwd: PROJECT_DIR,
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -49,12 +52,14 @@ export async function startBoxwood(): Promise<Boxwood> {
       BOXWOOD_LOG: 'warn',
     },
   })
-  const url = await waitUntil('the coordinator listens', 20_000, async () => {
+  starting.defer(() => terminate(child))
+  const url = await waitUntil('the coordinator listens', async () => {
     const text = await readFile(join(dataDir, 'coordinator.json'), 'utf8').catch(() => undefined)
     return text === undefined ? undefined : String(JSON.parse(text).url)
   })
   const key = (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim()
   const agent = new Agent({ keepAlive: true, maxSockets: 100 })
+  starting.defer(() => agent.destroy())
 
   function send(
     method: string,
@@ -83,16 +88,25 @@ export async function startBoxwood(): Promise<Boxwood> {
     return JSON.parse(Buffer.concat(await response.toArray()).toString('utf8'))
   }
 
-  const box = await waitUntil('the first box is running', 30_000, async () => {
-    const { boxes }: { boxes: Box[] } = await sendJson('GET', '/api/v1/boxes')
-    return boxes.find(({ observedState }) => observedState === 'running')
+  async function listLiveBoxes(): Promise<Box[]> {
+    return (await sendJson('GET', '/api/v1/boxes?live=1')).boxes
+  }
+
+  starting.defer(async () => {
+    for (const { id } of await listLiveBoxes()) await sendJson('DELETE', `/api/v1/boxes/${id}`)
+    await waitUntil('the boxes are deleted', async () => (await listLiveBoxes()).length === 0)
   })
+  const box = await waitUntil('the first box is running', async () =>
+    (await listLiveBoxes()).find(({ observedState }) => observedState === 'running'),
+  )
+  const agentPid = await waitUntil('the agent runs', () => findAgentPid(box.id))
+  const started = starting.move()
   return {
     url,
     key,
     box,
     coordinatorPid: getPid(child),
-    agentPid: await waitUntil('the agent runs', 10_000, async () => findAgentPid(box.id)),
+    agentPid,
     async exec(command) {
       const body = Buffer.from(JSON.stringify({ command }))
       const response = await send('POST', `/v1/box/${box.hostname}/exec`, body, {
@@ -103,16 +117,7 @@ export async function startBoxwood(): Promise<Boxwood> {
       }
     },
     send,
-    async close() {
-      await sendJson('DELETE', `/api/v1/boxes/${box.id}`)
-      await waitUntil('the box is deleted', 30_000, async () => {
-        const { boxes }: { boxes: Box[] } = await sendJson('GET', '/api/v1/boxes?live=1')
-        return boxes.length === 0 ? true : undefined
-      })
-      agent.destroy()
-      await terminate(child)
-      await rm(dataDir, { recursive: true, force: true })
-    },
+    close: () => started.disposeAsync(),
   }
 }
 

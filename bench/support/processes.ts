@@ -34,18 +34,3 @@ export async function readCpuSeconds(pid: number): Promise<number> {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / 100
 }
-
-/** Polls until `check` returns a value other than undefined. Throws after `timeoutMs`. */
-export async function waitUntil<T>(
-  description: string,
-  timeoutMs: number,
-  check: () => Promise<T | undefined>,
-): Promise<T> {
-  const deadline = Date.now() + timeoutMs
-  for (;;) {
-    const found = await check()
-    if (found !== undefined) return found
-    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${description}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}

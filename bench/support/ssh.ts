@@ -5,7 +5,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { runProgram, terminate, waitUntil } from './processes.ts'
+import { waitUntil } from '../../test/support/wait-until.ts'
+import { runProgram, terminate } from './processes.ts'
 
 const SSHD = '/usr/sbin/sshd'
 
@@ -42,7 +43,9 @@ export async function startSsh(): Promise<SshBaseline | null> {
     )
     return null
   }
+  await using starting = new AsyncDisposableStack()
   const dir = await mkdtemp(join(tmpdir(), 'boxwood-ssh-'))
+  starting.defer(() => rm(dir, { recursive: true, force: true }))
   const serverPort = await findFreePort()
   const tunnelPort = await findFreePort()
   const user = userInfo().username
@@ -66,29 +69,30 @@ MaxStartups 100
 `,
   )
   if (process.getuid?.() === 0) await mkdir('/run/sshd', { recursive: true })
-  const clients: ChildProcess[] = []
   // -tt on the tunnel and on the ControlMaster connections: OpenSSH disables Nagle's algorithm only for sessions with
   // a TTY. With Nagle's algorithm each command through the tunnel takes 40 ms longer.
-  const startClient = (args: string[]) => clients.push(spawn('ssh', ['-tt', ...args], { stdio: 'ignore' }))
+  function startClient(args: string[]) {
+    const client = spawn('ssh', ['-tt', ...args], { stdio: 'ignore' })
+    // SIGKILL: after SIGTERM the client of an idle tunnel may not exit.
+    starting.defer(() => terminate(client, 'SIGKILL'))
+  }
   const loginOptions = (port: number) => [
     ...['-F', 'none', '-i', join(dir, 'user'), '-o', 'StrictHostKeyChecking=no', '-o', 'LogLevel=ERROR'],
     ...['-o', `UserKnownHostsFile=${dir}/known`, '-p', String(port)],
   ]
   const host = `${user}@127.0.0.1`
   const waitForLogin = (description: string, port: number) =>
-    waitUntil(description, 10_000, () =>
+    waitUntil(description, () =>
       runProgram('ssh', [...loginOptions(port), host, 'true']).then(
         () => true,
-        () => undefined,
+        () => false,
       ),
     )
 
   async function openConnection(port: number): Promise<SshConnection> {
     const socket = join(dir, `master-${port}`)
     startClient([...loginOptions(port), '-M', '-S', socket, host, 'sleep 3600'])
-    await waitUntil('the ControlMaster socket exists', 10_000, async () =>
-      existsSync(socket) ? true : undefined,
-    )
+    await waitUntil('the ControlMaster socket exists', () => existsSync(socket))
     const options = ['-F', 'none', '-o', `ControlPath=${socket}`]
     return {
       exec: (command) => runProgram('ssh', [...options, host, command]),
@@ -104,18 +108,13 @@ MaxStartups 100
   }
 
   const server = spawn(SSHD, ['-D', '-e', '-f', join(dir, 'sshd_config')], { stdio: 'ignore' })
+  starting.defer(() => terminate(server))
   await waitForLogin('sshd accepts logins', serverPort)
   const forwarding = `127.0.0.1:${tunnelPort}:127.0.0.1:${serverPort}`
   startClient([...loginOptions(serverPort), '-R', forwarding, host, 'sleep 3600'])
   await waitForLogin('sshd accepts logins through the reverse tunnel', tunnelPort)
-  return {
-    direct: await openConnection(serverPort),
-    reverse: await openConnection(tunnelPort),
-    async close() {
-      // SIGKILL: after SIGTERM the client of an idle tunnel may not exit.
-      for (const client of clients.reverse()) await terminate(client, 'SIGKILL')
-      await terminate(server)
-      await rm(dir, { recursive: true, force: true })
-    },
-  }
+  const direct = await openConnection(serverPort)
+  const reverse = await openConnection(tunnelPort)
+  const started = starting.move()
+  return { direct, reverse, close: () => started.disposeAsync() }
 }

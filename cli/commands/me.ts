@@ -9,7 +9,7 @@ export function addMe(program: Command, runAction: RunAction): void {
   program
     .command('me')
     .alias('whoami')
-    .summary('show who is signed in')
+    .summary('show the signed-in user')
     .description("Shows the user, the workspace and the API key in use, and the edge's URL.")
     .addOption(createJsonOption())
     .addHelpText(

@@ -80,7 +80,7 @@ async function removeArchive(edge: EdgeClient, archive: string): Promise<void> {
   try {
     await runOnBox(edge.forCleanup(), ['rm', '-f', '--', archive])
   } catch (error) {
-    // Printed here: the error thrown to the caller is the one that made the copy fail.
+    // Printed here: the caller gets the error of the copy.
     const reason = error instanceof Error ? error.message : error
     printMessage(`could not remove the temporary file ~/${archive} from the box: ${reason}`)
   }

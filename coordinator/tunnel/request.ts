@@ -122,7 +122,7 @@ function readBody(h2: ClientHttp2Session, stream: ClientHttp2Stream, declared: s
     if (!body.destroyed && !body.push(chunk)) stream.pause()
   })
   stream.once('end', () => {
-    // `destroyed` says nothing: a stream that ended well may be destroyed already, like one whose session was.
+    // Not `destroyed`: it is also set for a stream that ended normally.
     const isReset = stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted
     if (isReset || h2.destroyed) return
     if (declared !== undefined && missing > 0) return

@@ -49,7 +49,7 @@ export type Session = Tunnel & {
   check(elapsedMs: number): void
   /** Rejects further requests. */
   retire(): void
-  /** Closes the connection and tells the agent to reconnect after `reconnectAfterMs`. */
+  /** Closes the connection and sends the agent its reconnect delay. */
   closeForReconnect(reconnectAfterMs: number): void
   destroy(reason: string): void
 }

@@ -44,7 +44,7 @@ export type TunnelHub = Tunnels & {
   handleTransfer(request: IncomingMessage, response: ServerResponse): void
   readonly transfers: Transfers
   readonly streams: Streams
-  /** Rejects new tunnels and requests, waits for those in flight (bounded), and tells each agent to reconnect later. */
+  /** Rejects new tunnels and requests, waits for those in flight (bounded), and closes each tunnel with a reconnect delay. */
   drain(): Promise<void>
   /** Closes everything immediately. */
   close(): Promise<void>

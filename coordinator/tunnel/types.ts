@@ -68,7 +68,7 @@ export interface Transfers {
 export interface Streams {
   /**
    * The connection is an object stream of Buffers, one stream frame each. It ends when the connection closes, cleanly or
-   * not: the last frame tells whether the stream is complete. The reader has to detect silence.
+   * not: the stream is complete if the last frame is a final one. The reader has to detect silence.
    */
   expect(boxId: string): PendingDialBack<Readable>
 }

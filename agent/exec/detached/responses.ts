@@ -47,7 +47,7 @@ function processFields({ processId, pid, exit, startedAt, command }: DetachedPro
 
 /** @param tail bytes of each stream */
 export async function statusResponse(process: DetachedProcess, tail: number): Promise<ExecStatus> {
-  // Read the state before the logs: if it says exited, the logs are complete.
+  // Read the state before the logs: if it is exited, the logs are complete.
   const fields = processFields(process)
   const finishedAt = toTimestampOrNull(process.exit?.finishedAt ?? null)
   const [stdout, stderr] = await Promise.all([
@@ -69,7 +69,7 @@ export async function statusResponse(process: DetachedProcess, tail: number): Pr
 
 async function tailOf(log: OutputLog, limit: number): Promise<{ text: string; truncated: boolean }> {
   const size = await log.size()
-  // The bytes before the tail tell a split character from an invalid one.
+  // The bytes before the tail distinguish a split character from an invalid one.
   const from = Math.max(0, size - limit - LOOKBEHIND)
   const { offset, bytes } = await log.read(from, size - from)
   const tail = createOutputTail(limit)

@@ -16,7 +16,7 @@ export function watchPath(path: string, onChange: (name: string | null) => void)
   }
   try {
     watcher = watch(path, { persistent: false }, (_event, name) => onChange(name))
-    // The limit of inotify watches is reached (fs.inotify.max_user_watches), or the path is gone.
+    // The limit of inotify watches is reached (fs.inotify.max_user_watches), or the path was deleted.
     watcher.on('error', poll)
   } catch {
     poll()
