@@ -1,4 +1,4 @@
-// Starts and stops the agent's parts in order: state, spool, detached processes, app, tunnel.
+// Starts and stops the agent's parts in order: lock, state file, spool, detached processes, app, tunnel.
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import { systemClock } from '../shared/clock.ts'
 import { AGENT_VERSION } from '../shared/protocol.ts'
 import { buildAgentApp } from './app.ts'
-import { type AgentConfig, readToken, readUrl } from './config.ts'
+import { type AgentConfig, readCoordinatorUrl, readToken } from './config.ts'
 import { openDetachedProcesses } from './exec/detached/processes.ts'
 import { createDetachedRecorder } from './exec/history/detached-recorder.ts'
 import { createSyncRecorder } from './exec/history/sync-recorder.ts'
@@ -27,54 +27,57 @@ export type Agent = {
   close(): Promise<void>
 }
 
-/** Throws when another agent uses the state directory, or when the directory is not usable. */
+/** @throws Error when another agent uses the state directory, or when the directory is not usable */
 export async function startAgent(
   config: AgentConfig,
   log: Logger,
   env: Record<string, string | undefined>,
 ): Promise<Agent> {
-  const { url, boxId, stateDir, home, spawner, runner, logBytes, retention } = config
+  const { coordinatorUrl, boxId, stateDir, home, spawnerKind, runnerKind, maxLogBytes, retention } = config
   const clock = systemClock
   const instanceId = randomUUID()
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
   const lock = await lockDirectory(stateDir)
-  const state = await openState(stateDir, log)
+  const stateFile = await openState(stateDir, log)
   const bootId = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
-  const spool = await openSpool({ dir: join(stateDir, 'reports'), state, log, bootId })
+  const spool = await openSpool({ dir: join(stateDir, 'reports'), stateFile, log, bootId })
 
   const activity = createActivityTracker(clock)
   const processes = await openDetachedProcesses({
     dir: join(stateDir, 'exec'),
-    ...{ home, clock, log, activity, env, spawner, runner, logBytes, retention, bootId },
+    ...{ home, clock, log, activity, env, spawnerKind, runnerKind, maxLogBytes, retention, bootId },
   })
-  const recorder = createSyncRecorder(spool, log)
+  const syncRecorder = createSyncRecorder(spool, log)
   const detachedRecorder = createDetachedRecorder({ processes, spool, log, bootId })
-  const sampler = createVitalsSampler({ home, clock, activity, env })
-  const coordinator = {
+  const vitalsSampler = createVitalsSampler({ home, clock, activity, env })
+  const coordinatorAccess = {
     boxId,
-    readUrl: () => readUrl(stateDir, url),
+    readUrl: () => readCoordinatorUrl(stateDir, coordinatorUrl),
     readToken: () => readToken(stateDir),
   }
-  const transfers = createTransferDialer(coordinator)
-  const streams = createStreamDialer(coordinator)
-  const exec = { home, log, clock, activity, env, spawner, processes, recorder, streams }
+  const transferDialer = createTransferDialer(coordinatorAccess)
+  const streamDialer = createStreamDialer(coordinatorAccess)
+  const execDeps = {
+    ...{ home, log, clock, activity, env, spawnerKind, processes, streamDialer },
+    recorder: syncRecorder,
+  }
   const app = buildAgentApp({
     log,
     routes: [
-      (scope) => execRoutes(scope, exec),
+      (scope) => execRoutes(scope, execDeps),
       (scope) => {
         scope.addHook('onRequest', async () => activity.touch())
-        return fileRoutes(scope, { home, log, clock, transfers })
+        return fileRoutes(scope, { home, log, clock, transferDialer })
       },
-      (scope) => reportRoutes(scope, { spool, clock, log, vitals: () => sampler.sample() }),
+      (scope) => reportRoutes(scope, { spool, clock, log, sampleVitals: () => vitalsSampler.sample() }),
     ],
   })
   await app.ready()
-  if (config.socket !== null) {
+  if (config.socketPath !== null) {
     // This agent holds the lock, so an existing socket is stale.
-    await rm(config.socket, { force: true })
-    await app.listen({ path: config.socket })
-    await chmod(config.socket, 0o600)
+    await rm(config.socketPath, { force: true })
+    await app.listen({ path: config.socketPath })
+    await chmod(config.socketPath, 0o600)
   }
 
   await spool
@@ -82,21 +85,21 @@ export async function startAgent(
     // A full disk must not make the box unreachable.
     .catch((error: unknown) => log.error({ err: error }, 'failed to record the start of the agent'))
   const tunnel = startTunnel({
-    ...coordinator,
+    ...coordinatorAccess,
     instanceId,
     server: app.server,
     log,
     clock,
-    backoff: { baseMs: 500, maxMs: config.reconnectMaxMs },
+    backoff: { baseMs: 500, maxMs: config.maxReconnectDelayMs },
   })
-  log.info({ boxId, instanceId, url, agentVersion: AGENT_VERSION }, 'agent started')
+  log.info({ boxId, instanceId, url: coordinatorUrl, agentVersion: AGENT_VERSION }, 'agent started')
 
   return {
     async close() {
       await tunnel.close()
-      streams.close()
+      streamDialer.close()
       await app.close()
-      recorder.close()
+      syncRecorder.close()
       await detachedRecorder.close()
       await processes.close()
       await spool.close()

@@ -13,22 +13,23 @@ import { SPAWNER_KINDS, type SpawnerKind } from './exec/spawner.ts'
 
 export type AgentConfig = {
   /** The coordinator's http(s) URL, without a trailing slash. */
-  url: string
+  coordinatorUrl: string
   boxId: string
-  /** Directory of the agent's persistent state. Contains the file `token`. */
+  /** Directory of the agent's persistent state. Contains the file `token`, and may contain `url`. */
   stateDir: string
   /** Default working directory of commands and base directory of relative paths. */
   home: string
-  reconnectMaxMs: number
+  /** Upper bound of the delay between two attempts to connect to the coordinator. */
+  maxReconnectDelayMs: number
   /** Path of a unix socket that serves the agent's app as well, for debugging with curl. */
-  socket: string | null
-  /** How commands are started. Null selects the best one available on this system. */
-  spawner: SpawnerKind | null
-  /** What runs detached commands. Null selects the best one available on this system. */
-  runner: RunnerKind | null
-  /** Maximum retained output of each stream of a detached process. The oldest output is discarded first. */
-  logBytes: number
-  /** Of exited detached processes. */
+  socketPath: string | null
+  /** Implementation of the spawner. Null: native where available. */
+  spawnerKind: SpawnerKind | null
+  /** Implementation of the runner of detached commands. Null: native where available. */
+  runnerKind: RunnerKind | null
+  /** Bound of each output log of a detached process, in bytes. The oldest output is discarded first. */
+  maxLogBytes: number
+  /** Limits beyond which the oldest exited detached processes are deleted. */
   retention: Retention
   logLevel: (typeof LOG_LEVELS)[number]
 }
@@ -61,11 +62,11 @@ const environmentSchema = z.object({
   BOXWOOD_LOG_BYTES: integerBetween(LOG_LIMITS.stream.min, TiB).default(LOG_LIMITS.stream.default),
   BOXWOOD_ENDED_PROCESSES: integerBetween(1, 100_000).default(DEFAULT_RETENTION.count),
   BOXWOOD_ENDED_DAYS: integerBetween(1, 3650).default(DEFAULT_RETENTION.ageMs / DAY_MS),
-  BOXWOOD_ENDED_LOG_BYTES: integerBetween(0, TiB).default(DEFAULT_RETENTION.logBytes),
+  BOXWOOD_ENDED_LOG_BYTES: integerBetween(0, TiB).default(DEFAULT_RETENTION.totalLogBytes),
   BOXWOOD_LOG: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 })
 
-/** Throws an Error whose message has one line for each missing or invalid variable. */
+/** @throws Error whose message has one line for each missing or invalid variable */
 export function readConfig(env: Record<string, string | undefined>): AgentConfig {
   const parsed = environmentSchema.safeParse(env, { reportInput: true })
   if (!parsed.success) {
@@ -73,19 +74,19 @@ export function readConfig(env: Record<string, string | undefined>): AgentConfig
   }
   const values = parsed.data
   return {
-    url: trimTrailingSlashes(values.BOXWOOD_URL),
+    coordinatorUrl: trimTrailingSlashes(values.BOXWOOD_URL),
     boxId: values.BOXWOOD_BOX,
     stateDir: resolve(values.BOXWOOD_STATE),
     home: values.BOXWOOD_HOME ?? homedir(),
-    reconnectMaxMs: values.BOXWOOD_RECONNECT_MAX_MS,
-    socket: values.BOXWOOD_SOCKET ?? null,
-    spawner: values.BOXWOOD_SPAWNER ?? null,
-    runner: values.BOXWOOD_RUNNER ?? null,
-    logBytes: values.BOXWOOD_LOG_BYTES,
+    maxReconnectDelayMs: values.BOXWOOD_RECONNECT_MAX_MS,
+    socketPath: values.BOXWOOD_SOCKET ?? null,
+    spawnerKind: values.BOXWOOD_SPAWNER ?? null,
+    runnerKind: values.BOXWOOD_RUNNER ?? null,
+    maxLogBytes: values.BOXWOOD_LOG_BYTES,
     retention: {
       count: values.BOXWOOD_ENDED_PROCESSES,
       ageMs: values.BOXWOOD_ENDED_DAYS * DAY_MS,
-      logBytes: values.BOXWOOD_ENDED_LOG_BYTES,
+      totalLogBytes: values.BOXWOOD_ENDED_LOG_BYTES,
     },
     logLevel: values.BOXWOOD_LOG,
   }
@@ -95,22 +96,26 @@ const trimTrailingSlashes = (url: string): string => url.replace(/\/+$/, '')
 
 /**
  * Reads the coordinator's URL from `<stateDir>/url`, or returns `configured` if that file does not exist. The provider
- * writes the file, so that the box finds a coordinator whose address has changed.
+ * writes the coordinator's current address to the file.
  */
-export async function readUrl(stateDir: string, configured: string): Promise<string> {
+export async function readCoordinatorUrl(stateDir: string, configured: string): Promise<string> {
   const file = join(stateDir, 'url')
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return configured
     throw error
   })
-  if (!HTTP_URL.test(text.trim())) throw new Error(`${file} does not contain an http:// or https:// URL`)
+  if (!HTTP_URL.test(text.trim()))
+    throw new Error(
+      `${file} does not contain an http:// or https:// URL. Write the coordinator's URL to the file.`,
+    )
   return trimTrailingSlashes(text.trim())
 }
 
 /** Reads the box's credential from `<stateDir>/token`. Not cached: replacing the file needs no restart. */
 export async function readToken(stateDir: string): Promise<string> {
-  const token = (await readFile(join(stateDir, 'token'), 'utf8')).trim()
+  const file = join(stateDir, 'token')
+  const token = (await readFile(file, 'utf8')).trim()
   if (!/^[\x21-\x7e]{1,256}$/.test(token))
-    throw new Error(`${join(stateDir, 'token')} does not contain a token`)
+    throw new Error(`${file} does not contain a token. Write the box's token to the file, in one line.`)
   return token
 }

@@ -13,7 +13,10 @@ export async function lockDirectory(dir: string): Promise<Lock> {
   try {
     const server = await listen(path).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EADDRINUSE') throw error
-      if (await isListening(path)) throw new Error(`another agent is running with the state directory ${dir}`)
+      if (await isListening(path))
+        throw new Error(
+          `another agent is running with the state directory ${dir}; stop it or set BOXWOOD_STATE`,
+        )
       await unlink(path)
       return listen(path)
     })

@@ -31,13 +31,13 @@ export async function openState(stateDir: string, log: Logger): Promise<StateFil
     if (!(error instanceof SyntaxError)) throw error
     log.error({ err: error, path }, 'state file is not valid JSON; starting a new epoch')
   }
-  const found = schema.safeParse(db.data)
-  let data = found.success ? found.data : { epoch: newUuid(), ackedSeq: 0 }
+  const parsed = schema.safeParse(db.data)
+  let data = parsed.success ? parsed.data : { epoch: newUuid(), ackedSeq: 0 }
   const write = async () => {
     db.data = data
     await db.write()
   }
-  if (!found.success) await write()
+  if (!parsed.success) await write()
   return {
     get data() {
       return data

@@ -1,4 +1,4 @@
-// Measures `sh -c true` through Boxwood, over ssh, and with child_process.spawn alone.
+// Measures the latency of `sh -c true` through Boxwood, over ssh and with child_process.spawn alone.
 import { spawn } from 'node:child_process'
 import type { Boxwood } from './support/boxwood.ts'
 import type { SshBaseline } from './support/ssh.ts'
@@ -13,7 +13,7 @@ const SEQUENTIAL_RUNS = 100
 const CONCURRENT_RUNS = 25
 const CONCURRENCY = 8
 
-const spawnShell = () =>
+const runTrueLocally = () =>
   new Promise<void>((resolve, reject) => {
     const child = spawn('/bin/sh', ['-c', 'true'], { stdio: ['ignore', 'pipe', 'pipe'] })
     child.stdout.resume()
@@ -27,14 +27,14 @@ type Candidate = { name: string; run: () => Promise<void> }
 export async function benchExec(boxwood: Boxwood, ssh: SshBaseline | null): Promise<Table> {
   const candidates: Candidate[] = [
     { name: 'Boxwood: client → coordinator → tunnel → agent', run: () => boxwood.exec('true') },
-    { name: '`child_process.spawn` in Node', run: spawnShell },
+    { name: '`child_process.spawn` in Node', run: runTrueLocally },
   ]
   if (ssh)
     candidates.push(
       { name: 'ssh, open connection', run: () => ssh.direct.exec('true') },
       { name: 'ssh, open connection through a tuned `ssh -R`', run: () => ssh.reverse.exec('true') },
     )
-  const measured = candidates.map(({ name, run }) => ({
+  const results = candidates.map(({ name, run }) => ({
     name,
     run,
     sequentialMs: [] as number[],
@@ -42,12 +42,12 @@ export async function benchExec(boxwood: Boxwood, ssh: SshBaseline | null): Prom
   }))
   // The candidates take turns, so that other load on the machine affects all of them.
   for (let i = 0; i < ROUNDS; i++)
-    for (const { run, sequentialMs, concurrentMs } of measured) {
+    for (const { run, sequentialMs, concurrentMs } of results) {
       await measureRuns(WARM_UP_RUNS, 1, run)
       sequentialMs.push(...(await measureRuns(SEQUENTIAL_RUNS, 1, run)))
       concurrentMs.push(...(await measureRuns(CONCURRENT_RUNS, CONCURRENCY, run)))
     }
-  const [baseline] = measured
+  const [baseline] = results
   if (!baseline) throw new Error('no candidates to compare')
   return {
     title: 'Exec of `sh -c true`',
@@ -59,7 +59,7 @@ export async function benchExec(boxwood: Boxwood, ssh: SshBaseline | null): Prom
       'p50 ÷ Boxwood, sequential',
       `p50 ÷ Boxwood, ${CONCURRENCY} concurrent`,
     ],
-    rows: measured.map(({ name, sequentialMs, concurrentMs }) => [
+    rows: results.map(({ name, sequentialMs, concurrentMs }) => [
       name,
       formatNumber(median(sequentialMs)),
       formatNumber(quantile(sequentialMs, 0.99)),

@@ -1,5 +1,5 @@
-// Child process of fleet.ts: opens the tunnels of all boxes and sends their heartbeats. Sends the parent the milliseconds
-// until all tunnels were connected.
+// Child process of fleet.ts: receives a Fleet message, opens the tunnels of its boxes and sends their heartbeats. Sends the
+// parent the milliseconds until all tunnels were connected.
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ process.once('message', async ({ url, boxes }: Fleet) => {
   const log = pino({ level: 'error' }, pino.destination(2))
   const stateDir = await mkdtemp(join(tmpdir(), 'boxwood-fleet-agents-'))
   const state = await openState(stateDir, log)
-  const spool = await openSpool({ dir: join(stateDir, 'reports'), state, log })
+  const spool = await openSpool({ dir: join(stateDir, 'reports'), stateFile: state, log })
   const vitals = async () => ({
     cpu_pct: 1,
     mem_pct: 2,
@@ -28,14 +28,14 @@ process.once('message', async ({ url, boxes }: Fleet) => {
   })
   const app = buildAgentApp({
     log,
-    routes: [(scope) => reportRoutes(scope, { spool, vitals, log, clock: systemClock })],
+    routes: [(scope) => reportRoutes(scope, { spool, sampleVitals: vitals, log, clock: systemClock })],
   })
   await app.ready()
   const startedAt = performance.now()
-  let connected = 0
+  let connectedCount = 0
   app.server.on('session', () => {
-    connected += 1
-    if (connected === boxes.length) process.send?.(performance.now() - startedAt)
+    connectedCount += 1
+    if (connectedCount === boxes.length) process.send?.(performance.now() - startedAt)
   })
   for (const { boxId, token } of boxes)
     startTunnel({

@@ -1,4 +1,5 @@
-// Child process of fleet.ts: a real coordinator with simulated machines. Sends the parent its URL and the agent tokens.
+// Child process of fleet.ts: runs a coordinator whose provider starts no machines. Sends the parent a Fleet message.
+// Argument: the number of boxes.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +8,7 @@ import { loadConfig } from '../coordinator/config.ts'
 import type { Provider } from '../coordinator/lifecycle/provider.ts'
 import type { Fleet } from './fleet.ts'
 
-const count = Number(process.argv[2])
+const boxCount = Number(process.argv[2])
 const dataDir = await mkdtemp(join(tmpdir(), 'boxwood-fleet-'))
 const tokens = new Map<string, string>()
 
@@ -30,8 +31,10 @@ const config = loadConfig({ BOXWOOD_DATA: dataDir, BOXWOOD_LISTEN: '127.0.0.1:0'
 const coordinator = await startCoordinator(config, { provider })
 const { owner, context } = coordinator
 if (!owner) throw new Error('the coordinator has no owner')
-while ((await context.boxes.list(owner, { live: true })).length < count) await context.boxes.create(owner, {})
-while (tokens.size < count) await new Promise((resolve) => setTimeout(resolve, 20))
+// The start of the coordinator has created the first box.
+while ((await context.boxes.list(owner, { live: true })).length < boxCount)
+  await context.boxes.create(owner, {})
+while (tokens.size < boxCount) await new Promise((resolve) => setTimeout(resolve, 20))
 process.on('SIGTERM', async () => {
   await coordinator.close()
   await rm(dataDir, { recursive: true, force: true })

@@ -7,8 +7,10 @@ import { readCpuSeconds, readResidentBytes, terminate } from './support/processe
 import { formatNumber, toMiB } from './support/stats.ts'
 import type { Table } from './support/table.ts'
 
-const AGENTS = 1000
-const SECONDS = 20
+const AGENT_COUNT = 1000
+/** Between the last connection and the measurement. */
+const SETTLE_MS = 2000
+const MEASURED_SECONDS = 20
 
 export type FleetBox = { boxId: string; token: string }
 /** The coordinator's URL and the agent token of each box. */
@@ -16,10 +18,10 @@ export type Fleet = { url: string; boxes: FleetBox[] }
 
 const scriptPath = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
-/** Rejects when the child exits first. */
+/** Resolves with the next message of the child process. Rejects when the child exits before it sends one. */
 async function receiveMessage<T>(child: ChildProcess): Promise<T> {
   const exited = once(child, 'exit').then(([code]) => {
-    throw new Error(`${child.spawnfile} exited with ${code} before it sent its message`)
+    throw new Error(`${child.spawnargs.join(' ')} exited with ${code} before it sent a message`)
   })
   const [message] = await Promise.race([once(child, 'message'), exited])
   return message
@@ -27,21 +29,21 @@ async function receiveMessage<T>(child: ChildProcess): Promise<T> {
 
 export async function benchFleet(): Promise<Table> {
   await using children = new AsyncDisposableStack()
-  const coordinator = fork(scriptPath('fleet-coordinator.ts'), [String(AGENTS)])
+  const coordinator = fork(scriptPath('fleet-coordinator.ts'), [String(AGENT_COUNT)])
   children.defer(() => terminate(coordinator))
   const fleet = await receiveMessage<Fleet>(coordinator)
-  const pid = coordinator.pid ?? 0
-  const bytesBefore = await readResidentBytes(pid)
+  const coordinatorPid = coordinator.pid ?? 0
+  const bytesBefore = await readResidentBytes(coordinatorPid)
   const agents = fork(scriptPath('fleet-agents.ts'))
   children.defer(() => terminate(agents))
   agents.send(fleet)
   const connectMs = await receiveMessage<number>(agents)
-  await sleep(2000)
-  const cpuBefore = await readCpuSeconds(pid)
-  await sleep(SECONDS * 1000)
-  const bytesAfter = await readResidentBytes(pid)
+  await sleep(SETTLE_MS)
+  const cpuBefore = await readCpuSeconds(coordinatorPid)
+  await sleep(MEASURED_SECONDS * 1000)
+  const bytesAfter = await readResidentBytes(coordinatorPid)
   return {
-    title: `Coordinator with ${AGENTS} idle agents, each sending a heartbeat every 10 s`,
+    title: `Coordinator with ${AGENT_COUNT} idle agents, each sending a heartbeat every 10 s`,
     columns: [
       'resident memory before (MiB)',
       'resident memory with agents (MiB)',
@@ -53,8 +55,8 @@ export async function benchFleet(): Promise<Table> {
       [
         formatNumber(toMiB(bytesBefore)),
         formatNumber(toMiB(bytesAfter)),
-        formatNumber((bytesAfter - bytesBefore) / 1024 / AGENTS),
-        formatNumber(((await readCpuSeconds(pid)) - cpuBefore) * (100 / SECONDS)),
+        formatNumber((bytesAfter - bytesBefore) / 1024 / AGENT_COUNT),
+        formatNumber(((await readCpuSeconds(coordinatorPid)) - cpuBefore) * (100 / MEASURED_SECONDS)),
         formatNumber(connectMs / 1000),
       ],
     ],

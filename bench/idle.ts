@@ -5,21 +5,21 @@ import { readCpuSeconds, readResidentBytes } from './support/processes.ts'
 import { formatNumber, toMiB } from './support/stats.ts'
 import type { Table } from './support/table.ts'
 
-const SECONDS = 30
+const MEASURED_SECONDS = 30
 
 export async function benchIdle({ agentPid, coordinatorPid }: Boxwood): Promise<Table> {
   const pids = { agent: agentPid, coordinator: coordinatorPid }
   const cpuBefore = await Promise.all(Object.values(pids).map(readCpuSeconds))
-  await sleep(SECONDS * 1000)
+  await sleep(MEASURED_SECONDS * 1000)
   const rows = await Promise.all(
     Object.entries(pids).map(async ([name, pid], i) => [
       name,
       formatNumber(toMiB(await readResidentBytes(pid))),
-      formatNumber(((await readCpuSeconds(pid)) - (cpuBefore[i] ?? 0)) * (100 / SECONDS)),
+      formatNumber(((await readCpuSeconds(pid)) - (cpuBefore[i] ?? 0)) * (100 / MEASURED_SECONDS)),
     ]),
   )
   return {
-    title: `Resource usage of one idle box, over ${SECONDS} s`,
+    title: `Resource usage of one idle box, over ${MEASURED_SECONDS} s`,
     columns: ['', 'resident memory (MiB)', 'CPU (% of one core)'],
     rows,
   }

@@ -10,7 +10,7 @@ import { startSsh } from './support/ssh.ts'
 import { formatMarkdown, type Table } from './support/table.ts'
 import { benchTransfer } from './transfer.ts'
 
-const README = new URL('README.md', import.meta.url)
+const README_URL = new URL('README.md', import.meta.url)
 const [START_MARKER, END_MARKER] = ['<!-- results -->', '<!-- /results -->']
 
 async function runBenchmarks(): Promise<Table[]> {
@@ -41,9 +41,11 @@ const results = [
 ].join('\n')
 console.log(results)
 if (process.argv.includes('--write')) {
-  const text = await readFile(README, 'utf8')
+  const text = await readFile(README_URL, 'utf8')
   const [head, tail] = [text.split(START_MARKER)[0], text.split(END_MARKER)[1]]
   if (head === undefined || tail === undefined)
-    throw new Error(`bench/README.md does not contain the markers ${START_MARKER} and ${END_MARKER}`)
-  await writeFile(README, `${head}${START_MARKER}\n\n${results}\n${END_MARKER}${tail}`)
+    throw new Error(
+      `bench/README.md does not contain the markers ${START_MARKER} and ${END_MARKER}. Restore them and run again.`,
+    )
+  await writeFile(README_URL, `${head}${START_MARKER}\n\n${results}\n${END_MARKER}${tail}`)
 }

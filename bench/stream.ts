@@ -11,10 +11,10 @@ import { formatNumber, measureDuration, median, quantile } from './support/stats
 import type { Table } from './support/table.ts'
 
 const LATENCY_RUNS = 15
-/** Lines per latency run that count. */
+/** Measured lines per latency run. */
 const MEASURED_LINES = 1000
-/** Time between two lines of different candidates. No two candidates write at the same moment. */
-const SLOT_MS = 5
+/** Time between the lines of two candidates, so that no two candidates write at the same time. */
+const TIME_SLOT_MS = 5
 /** Lines at a higher rate before the measured ones, discarded. They take about two seconds. */
 const WARM_UP_LINES = 4000
 /** First lines at the measured rate, discarded: another candidate may still be warming up. */
@@ -24,14 +24,17 @@ const INITIAL_WARM_UP_LINES = 20_000
 const THROUGHPUT_RUNS = 3
 /** Lines per throughput run, of all streams together. */
 const THROUGHPUT_LINES = 300_000
-const STREAMS = 64
+const CONCURRENT_STREAMS = 64
 const DEADLINE_MS = 120_000
 
 /** A file that starts the waiting scripts when it is created. */
 type StartFile = { path: string; create(): Promise<void> }
 
-/** When a script writes: candidate `index` of `count` writes at `index * SLOT_MS` of every `count * SLOT_MS` period. */
-type Slot = { index: number; count: number }
+/**
+ * When a script writes: candidate `index` of `count` writes `index * TIME_SLOT_MS` after the start of each period of
+ * `count * TIME_SLOT_MS`.
+ */
+type TimeSlot = { index: number; count: number }
 
 /** A shell script that runs `script` after the file exists, and then sleeps until it is killed. */
 const createWaitingScript = (startPath: string, script: string) =>
@@ -39,15 +42,15 @@ const createWaitingScript = (startPath: string, script: string) =>
 
 /**
  * A shell script that writes timestamps, one per line, in seconds of CLOCK_MONOTONIC, the clock of process.hrtime. After the
- * warm-up the lines are so far apart that every process on the way sleeps in between and has to be woken.
+ * warm-up the lines are so far apart that every process between writer and client sleeps before each line.
  */
-const createTimestampScript = (warmUpLines: number, { index, count }: Slot) => `perl -e '
+const createTimestampScript = (warmUpLines: number, { index, count }: TimeSlot) => `perl -e '
   use Time::HiRes qw(sleep clock_gettime clock_nanosleep CLOCK_MONOTONIC TIMER_ABSTIME);
   $| = 1;
   sub write_timestamp { printf "%.6f\\n", clock_gettime(CLOCK_MONOTONIC) }
   for (1..${warmUpLines}) { write_timestamp(); sleep(0.0004) }
-  my $period = ${count * SLOT_MS}e6;
-  my $next = (int(clock_gettime(CLOCK_MONOTONIC) * 1e9 / $period) + 2) * $period + ${index * SLOT_MS}e6;
+  my $period = ${count * TIME_SLOT_MS}e6;
+  my $next = (int(clock_gettime(CLOCK_MONOTONIC) * 1e9 / $period) + 2) * $period + ${index * TIME_SLOT_MS}e6;
   for (1..${SETTLE_LINES + MEASURED_LINES}) {
     clock_nanosleep(CLOCK_MONOTONIC, $next, TIMER_ABSTIME);
     write_timestamp();
@@ -64,10 +67,10 @@ async function measureLatencies(
   name: string,
   startFile: StartFile,
   warmUpLines: number,
-  slot: Slot,
+  timeSlot: TimeSlot,
 ) {
   const samples: number[] = []
-  const script = createWaitingScript(startFile.path, createTimestampScript(warmUpLines, slot))
+  const script = createWaitingScript(startFile.path, createTimestampScript(warmUpLines, timeSlot))
   const { onText, close } = await followScript(name, script)
   const allArrived = new Promise<void>((resolve) => {
     let incomplete = ''
@@ -149,11 +152,11 @@ export async function benchStream(boxwood: Boxwood, ssh: SshBaseline | null): Pr
   ].map((candidate) => ({
     ...candidate,
     /** The p50 and the p99 of each latency run, in milliseconds. */
-    p50: [] as number[],
-    p99: [] as number[],
+    p50Ms: [] as number[],
+    p99Ms: [] as number[],
     /** Lines per second of each throughput run. */
-    oneStream: [] as number[],
-    manyStreams: [] as number[],
+    singleStreamRates: [] as number[],
+    concurrentStreamRates: [] as number[],
   }))
 
   for (const { followScript, createStartFile } of candidates) {
@@ -177,16 +180,25 @@ export async function benchStream(boxwood: Boxwood, ssh: SshBaseline | null): Pr
       ),
     )
     for (const [index, { latenciesMs }] of results.entries()) {
-      candidates[index]?.p50.push(median(latenciesMs))
-      candidates[index]?.p99.push(quantile(latenciesMs, 0.99))
+      candidates[index]?.p50Ms.push(median(latenciesMs))
+      candidates[index]?.p99Ms.push(quantile(latenciesMs, 0.99))
     }
     await Promise.all(results.map(({ close }) => close()))
   }
   for (let i = 0; i < THROUGHPUT_RUNS; i++)
-    for (const { followScript, createStartFile, oneStream, manyStreams } of candidates) {
-      const [one, many] = [`throughput-${i}-one`, `throughput-${i}-many`]
-      oneStream.push(await measureThroughput(followScript, one, createStartFile(`start-${one}`), 1))
-      manyStreams.push(await measureThroughput(followScript, many, createStartFile(`start-${many}`), STREAMS))
+    for (const { followScript, createStartFile, singleStreamRates, concurrentStreamRates } of candidates) {
+      const [singleName, concurrentName] = [`throughput-${i}-single`, `throughput-${i}-concurrent`]
+      singleStreamRates.push(
+        await measureThroughput(followScript, singleName, createStartFile(`start-${singleName}`), 1),
+      )
+      concurrentStreamRates.push(
+        await measureThroughput(
+          followScript,
+          concurrentName,
+          createStartFile(`start-${concurrentName}`),
+          CONCURRENT_STREAMS,
+        ),
+      )
     }
   await rm(dir, { recursive: true, force: true })
 
@@ -196,12 +208,12 @@ export async function benchStream(boxwood: Boxwood, ssh: SshBaseline | null): Pr
     {
       title: 'Latency from a line written on the box to its arrival at the client',
       columns: ['', 'p50 (ms)', 'p99 (ms)', 'p50 ÷ Boxwood', 'p99 ÷ Boxwood'],
-      rows: candidates.map(({ name, p50, p99 }) => [
+      rows: candidates.map(({ name, p50Ms, p99Ms }) => [
         name,
-        formatNumber(median(p50)),
-        formatNumber(median(p99)),
-        formatNumber(median(p50) / median(baseline.p50)),
-        formatNumber(median(p99) / median(baseline.p99)),
+        formatNumber(median(p50Ms)),
+        formatNumber(median(p99Ms)),
+        formatNumber(median(p50Ms) / median(baseline.p50Ms)),
+        formatNumber(median(p99Ms) / median(baseline.p99Ms)),
       ]),
     },
     {
@@ -209,16 +221,16 @@ export async function benchStream(boxwood: Boxwood, ssh: SshBaseline | null): Pr
       columns: [
         '',
         '1 stream',
-        `${STREAMS} streams`,
+        `${CONCURRENT_STREAMS} streams`,
         'Boxwood ÷ this, 1 stream',
-        `Boxwood ÷ this, ${STREAMS} streams`,
+        `Boxwood ÷ this, ${CONCURRENT_STREAMS} streams`,
       ],
-      rows: candidates.map(({ name, oneStream, manyStreams }) => [
+      rows: candidates.map(({ name, singleStreamRates, concurrentStreamRates }) => [
         name,
-        formatNumber(median(oneStream)),
-        formatNumber(median(manyStreams)),
-        formatNumber(median(baseline.oneStream) / median(oneStream)),
-        formatNumber(median(baseline.manyStreams) / median(manyStreams)),
+        formatNumber(median(singleStreamRates)),
+        formatNumber(median(concurrentStreamRates)),
+        formatNumber(median(baseline.singleStreamRates) / median(singleStreamRates)),
+        formatNumber(median(baseline.concurrentStreamRates) / median(concurrentStreamRates)),
       ]),
     },
   ]

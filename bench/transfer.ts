@@ -11,7 +11,8 @@ import type { Table } from './support/table.ts'
 
 const SIZE_MIB = 1024
 const RUNS = 3
-const MEMORY_SAMPLE_MS = 50
+const MEMORY_SAMPLE_INTERVAL_MS = 50
+const IDLE_EXEC_RUNS = 200
 
 /** Samples the resident memory of a process while `work` runs. Returns the maximum growth in MiB. */
 async function measureMemoryGrowth(pid: number, work: Promise<unknown>): Promise<number> {
@@ -19,7 +20,7 @@ async function measureMemoryGrowth(pid: number, work: Promise<unknown>): Promise
   let max = before
   const timer = setInterval(async () => {
     max = Math.max(max, await readResidentBytes(pid).catch(() => 0))
-  }, MEMORY_SAMPLE_MS)
+  }, MEMORY_SAMPLE_INTERVAL_MS)
   await work.finally(() => clearInterval(timer))
   return toMiB(max - before)
 }
@@ -38,8 +39,8 @@ export async function benchTransfer(boxwood: Boxwood, ssh: SshBaseline | null): 
   const downloadTo = (path: string) =>
     runProgram('curl', [...curlOptions, '-o', path, `${route}/download?path=bench.bin`])
 
-  /** Runs before each transfer. Removes the target of the previous one, so that no transfer overwrites a file. */
-  const prepare = async (removeTarget: () => Promise<void>) => {
+  /** Called before each transfer. Removes the target of the previous transfer, so that no transfer overwrites a file. */
+  const prepareTransfer = async (removeTarget: () => Promise<void>) => {
     await removeTarget()
     // A hypervisor may back guest memory only on first access, at a tenth of the speed, and reclaim it when idle.
     // Writing a larger file first makes the memory available.
@@ -56,7 +57,7 @@ export async function benchTransfer(boxwood: Boxwood, ssh: SshBaseline | null): 
     throughputs[name] = samples
     samples.push((SIZE_MIB * 1000) / (await measureDuration(transfer)))
   }
-  /** The maximum growth in MiB. */
+  /** The maximum over all runs, in MiB. */
   const memoryGrowth = { coordinator: 0, agent: 0 }
   const recordMemoryGrowth = async (work: () => Promise<unknown>) => {
     const running = work()
@@ -68,18 +69,18 @@ export async function benchTransfer(boxwood: Boxwood, ssh: SshBaseline | null): 
     memoryGrowth.agent = Math.max(memoryGrowth.agent, agent)
   }
   for (let i = 0; i < RUNS; i++) {
-    await prepare(removeUpload)
+    await prepareTransfer(removeUpload)
     await recordMemoryGrowth(() => measureThroughput('upload', upload))
-    await prepare(removeDownload)
+    await prepareTransfer(removeDownload)
     await recordMemoryGrowth(() => measureThroughput('download', () => downloadTo(downloadTarget)))
     if (!ssh) continue
-    await prepare(removeScpUpload)
+    await prepareTransfer(removeScpUpload)
     await measureThroughput('scp upload', () => ssh.reverse.copyTo(source, scpUploadTarget))
-    await prepare(removeDownload)
+    await prepareTransfer(removeDownload)
     await measureThroughput('scp download', () => ssh.reverse.copyFrom(scpUploadTarget, downloadTarget))
   }
 
-  const idleMs = median(await measureRuns(200, 1, () => boxwood.exec('true')))
+  const idleMs = median(await measureRuns(IDLE_EXEC_RUNS, 1, () => boxwood.exec('true')))
   let isDownloading = true
   const samplesMs: number[] = []
   const sampling = (async () => {
@@ -88,7 +89,7 @@ export async function benchTransfer(boxwood: Boxwood, ssh: SshBaseline | null): 
   for (let i = 0; i < RUNS; i++) await downloadTo('/dev/null')
   isDownloading = false
   await sampling
-  const downloadMs = median(samplesMs)
+  const duringDownloadMs = median(samplesMs)
   await rm(dir, { recursive: true, force: true })
 
   const medianThroughput = (name: string) => median(throughputs[name] ?? [])
@@ -111,7 +112,7 @@ export async function benchTransfer(boxwood: Boxwood, ssh: SshBaseline | null): 
     {
       title: 'Exec of `true` during a download at full speed',
       columns: ['p50 (ms), idle', 'p50 (ms), during the download', 'download ÷ idle'],
-      rows: [[formatNumber(idleMs), formatNumber(downloadMs), formatNumber(downloadMs / idleMs)]],
+      rows: [[formatNumber(idleMs), formatNumber(duringDownloadMs), formatNumber(duringDownloadMs / idleMs)]],
     },
     {
       title: 'Growth of resident memory during the 1 GiB transfers (MiB)',

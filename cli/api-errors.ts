@@ -1,10 +1,10 @@
-// Translates failed requests into messages for the user, with exit codes.
+// Converts failed requests to CliErrors: a message for the user and an exit code.
 import { CliError, EXIT } from './exit-codes.ts'
 import type { CoordinatorConfig } from './find-coordinator.ts'
 import { sanitize } from './output.ts'
 
-/** A code that is not listed exits with EXIT.failed. */
-const EXIT_CODE_BY_ERROR: Record<string, number> = {
+/** Exit codes by the API's error code. Codes that are not listed: EXIT.failed. */
+const EXIT_CODE_BY_ERROR_CODE: Record<string, number> = {
   unauthorized: EXIT.notSignedIn,
   token_expired: EXIT.notSignedIn,
   verification_required: EXIT.notSignedIn,
@@ -23,7 +23,7 @@ const CONNECTION_ERRORS: Record<string, string> = {
   EPIPE: 'connection closed',
 }
 
-/** For a request that got no response, or only the start of one. */
+/** For a request without a response, or with an incomplete response. */
 export function toUnreachableError(error: unknown, { baseUrl, urlSource }: CoordinatorConfig): CliError {
   if (error instanceof CliError) return error
   const hint =
@@ -36,12 +36,12 @@ export function toUnreachableError(error: unknown, { baseUrl, urlSource }: Coord
 
 function describeConnectionError(error: unknown): string {
   if (!(error instanceof Error)) return sanitize(String(error))
-  // OpenSSL's error for a server that responds in plain HTTP; its text spans lines and has internal addresses.
-  if (error.message.includes('wrong version number')) return 'it does not speak TLS; try http://'
+  // OpenSSL's error for a plain HTTP response. The original text has several lines and internal addresses.
+  if (error.message.includes('wrong version number')) return 'the server does not use TLS; try http://'
   return CONNECTION_ERRORS['code' in error ? String(error.code) : ''] ?? sanitize(error.message).trim()
 }
 
-/** For a response that is not 2xx, or not JSON. Reads the error envelopes of both hosts (spec §1). */
+/** For a response that is not 2xx, or not JSON. Reads the envelopes of control plane and edge (spec §1). */
 export function toResponseError(
   status: number,
   body: Buffer,
@@ -55,7 +55,7 @@ export function toResponseError(
       `The response from ${origin} (HTTP ${status}) is not from a Boxwood coordinator. Check the URL in ${urlSource}.`,
     )
   }
-  const exitCode = EXIT_CODE_BY_ERROR[code] ?? EXIT.failed
+  const exitCode = EXIT_CODE_BY_ERROR_CODE[code] ?? EXIT.failed
   if (code === 'unauthorized' || code === 'token_expired') {
     const problem = code === 'token_expired' ? 'has expired' : `was rejected by ${origin}`
     const text = `The API key in ${keySource} ${problem}. Set BOXWOOD_API_KEY to a valid key. (${code})`

@@ -1,4 +1,4 @@
-// The action of suspend and wake: requests the state, waits for it, prints the box.
+// The action of box suspend and box wake: requests the state change, waits until it is complete, prints the box.
 import type { Box } from '../shared/api/boxes.ts'
 import type { JsonOption, WaitOption } from './options.ts'
 import { printJson, printStderr } from './output.ts'
@@ -6,8 +6,8 @@ import type { Session } from './session.ts'
 import { waitForState } from './wait.ts'
 
 const ACTIONS = {
-  suspend: { wanted: 'suspended', inProgress: 'suspending' },
-  wake: { wanted: 'running', inProgress: 'waking' },
+  suspend: { targetState: 'suspended', transition: 'suspending' },
+  wake: { targetState: 'running', transition: 'waking' },
 } as const
 
 export async function changeState(
@@ -16,11 +16,13 @@ export async function changeState(
   action: keyof typeof ACTIONS,
   options: JsonOption & WaitOption,
 ): Promise<undefined> {
-  const { wanted, inProgress } = ACTIONS[action]
+  const { targetState, transition } = ACTIONS[action]
   const { id } = await session.client.findBox(name)
   const response = await session.client.request<{ box: Box }>('POST', `/boxes/${id}/${action}`)
-  const box = options.wait ? await waitForState(session, response.box, wanted, !options.json) : response.box
+  const box = options.wait
+    ? await waitForState(session, response.box, targetState, !options.json)
+    : response.box
   if (options.json) printJson(box)
   else if (!options.wait)
-    printStderr(`${box.hostname}: ${box.observedState === wanted ? wanted : inProgress}`)
+    printStderr(`${box.hostname}: ${box.observedState === targetState ? targetState : transition}`)
 }

@@ -6,11 +6,12 @@ import { CliError, EXIT } from './exit-codes.ts'
 export type Environment = Record<string, string | undefined>
 
 export type CoordinatorConfig = {
-  /** {base_url}: with the path prefix, without a trailing slash. */
+  /** The control-plane address with its path prefix, such as `/api/v1`; no trailing slash. */
   baseUrl: string
   key: string
   /** The variable or file that the URL came from, for error messages. */
   urlSource: string
+  /** The variable or file that the key came from, for error messages. */
   keySource: string
 }
 
@@ -30,16 +31,16 @@ export function findCoordinator(env: Environment, cwd: string, projectDir: strin
   const urlSource = env.BOXWOOD_URL ? 'BOXWOOD_URL' : join(dataDir?.path ?? '', 'coordinator.json')
   if (env.BOXWOOD_API_KEY) {
     const keySource = 'BOXWOOD_API_KEY'
-    return { baseUrl, urlSource, key: checkKey(env.BOXWOOD_API_KEY, keySource), keySource }
+    return { baseUrl, urlSource, key: parseKey(env.BOXWOOD_API_KEY, keySource), keySource }
   }
   if (dataDir?.key && dataDir.url !== null && isSameOrigin(dataDir.url, baseUrl)) {
     const keySource = join(dataDir.path, 'owner.key')
-    return { baseUrl, urlSource, key: checkKey(dataDir.key, keySource), keySource }
+    return { baseUrl, urlSource, key: parseKey(dataDir.key, keySource), keySource }
   }
-  const where = env.BOXWOOD_URL ? `for ${baseUrl}` : `in ${dataDir?.path}`
+  const missingFrom = env.BOXWOOD_URL ? `for ${baseUrl}` : `in ${dataDir?.path}`
   throw new CliError(
     EXIT.notSignedIn,
-    `No API key found ${where}. Set BOXWOOD_API_KEY; keys start with dcp_.`,
+    `No API key found ${missingFrom}. Set BOXWOOD_API_KEY; keys start with dcp_.`,
   )
 }
 
@@ -49,7 +50,7 @@ function findDataDir(env: Environment, cwd: string, projectDir: string): DataDir
     : [join(cwd, '.boxwood'), join(projectDir, '.boxwood')]
   for (const path of paths) {
     const url = readUrl(join(path, 'coordinator.json'))
-    // Skip a directory that has a key but no URL: nothing shows that BOXWOOD_URL is the coordinator of that key.
+    // Skip a directory without a URL: its key may belong to a different coordinator than BOXWOOD_URL.
     if (url !== null) return { path, url, key: env.BOXWOOD_API_KEY ? null : readKey(path) }
   }
   return env.BOXWOOD_DATA ? { path: resolve(cwd, env.BOXWOOD_DATA), url: null, key: null } : null
@@ -79,14 +80,14 @@ function readFileIfExists(path: string): string | null {
     if (code === 'EACCES') {
       throw new CliError(
         EXIT.notSignedIn,
-        `Cannot read ${path}: it belongs to another user. Set BOXWOOD_URL and BOXWOOD_API_KEY instead.`,
+        `Cannot read ${path}: permission denied. Set BOXWOOD_URL and BOXWOOD_API_KEY instead.`,
       )
     }
     throw error
   }
 }
 
-/** Adds the path prefix to a bare origin. */
+/** Adds the path prefix `/api/v1` to a URL without a path. @throws CliError */
 export function parseBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
@@ -111,8 +112,8 @@ function getBaseUrl(dataDir: DataDir | null): string {
   return parseBaseUrl(dataDir.url)
 }
 
-/** Only printable ASCII can be sent in a header. */
-function checkKey(key: string, keySource: string): string {
+/** Trims the key. Throws CliError if it has characters that are not allowed in the Authorization header. */
+function parseKey(key: string, keySource: string): string {
   const trimmed = key.trim()
   if (/^[\x21-\x7e]+$/.test(trimmed)) return trimmed
   throw new CliError(
@@ -123,5 +124,5 @@ function checkKey(key: string, keySource: string): string {
 
 const isSameOrigin = (a: string, b: string): boolean => new URL(a).origin === new URL(b).origin
 
-/** The project that contains this command. */
+/** The directory of the project that contains this command. */
 export const PROJECT_DIR = dirname(import.meta.dirname)

@@ -1,20 +1,20 @@
 // Entry point of the `box` command: registers the commands, handles signals, sets the exit code.
 import { constants } from 'node:os'
 import { Command, CommanderError } from 'commander'
-import { addCp } from './commands/cp.ts'
-import { addCreate } from './commands/create.ts'
-import { addExec } from './commands/exec.ts'
-import { addHistory } from './commands/history.ts'
-import { addKill } from './commands/kill.ts'
-import { addLogs } from './commands/logs.ts'
-import { addLs } from './commands/ls.ts'
-import { addMe } from './commands/me.ts'
-import { addOutput } from './commands/output.ts'
-import { addPs } from './commands/ps.ts'
-import { addRm } from './commands/rm.ts'
-import { addShow } from './commands/show.ts'
-import { addSuspend } from './commands/suspend.ts'
-import { addWake } from './commands/wake.ts'
+import { addCpCommand } from './commands/cp.ts'
+import { addCreateCommand } from './commands/create.ts'
+import { addExecCommand } from './commands/exec.ts'
+import { addHistoryCommand } from './commands/history.ts'
+import { addKillCommand } from './commands/kill.ts'
+import { addLogsCommand } from './commands/logs.ts'
+import { addLsCommand } from './commands/ls.ts'
+import { addMeCommand } from './commands/me.ts'
+import { addOutputCommand } from './commands/output.ts'
+import { addPsCommand } from './commands/ps.ts'
+import { addRmCommand } from './commands/rm.ts'
+import { addShowCommand } from './commands/show.ts'
+import { addSuspendCommand } from './commands/suspend.ts'
+import { addWakeCommand } from './commands/wake.ts'
 import { CliError, EXIT, EXIT_CODE_HELP, signalExitCode } from './exit-codes.ts'
 import { printMessage } from './output.ts'
 import { openSession, type RunAction } from './session.ts'
@@ -24,11 +24,11 @@ const HELP = `
 Getting started:
   box create --name fig
   box exec fig -- uname -a
-  box exec -d fig -- make world  runs in the background; prints its id
-  box logs -f fig ID             follows its output and reconnects when needed
+  box exec -d fig -- make world  runs in the background; prints the id
+  box logs -f fig ID             follows the output and reconnects when needed
   box cp src fig:                copies a directory to the box's home directory
   box cp fig:src/out.log .
-  box suspend fig                stops the box: files stay, processes end
+  box suspend fig                stops the box: keeps files, terminates processes
   box rm fig
 
 Set BOXWOOD_URL (such as http://127.0.0.1:7070/api/v1) and BOXWOOD_API_KEY to choose a coordinator. Without them, box
@@ -36,21 +36,21 @@ uses the coordinator of a data directory on this machine: BOXWOOD_DATA, else .bo
 .boxwood in the project that contains this command.
 ${EXIT_CODE_HELP}`
 
-const interrupted = new AbortController()
-/** Set once a signal has arrived. */
-let signalCode: number | null = null
-/** Time for pending output after a signal. */
+const interruptController = new AbortController()
+/** The exit code after a signal; null until a signal arrives. */
+let interruptExitCode: number | null = null
+/** Time to write pending output after a signal. */
 const EXIT_GRACE_MS = 500
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  // `once`: a second signal has its default action and ends the process.
+  // `once`: the default action of a second signal terminates the process.
   process.once(signal, () => {
-    signalCode = signalExitCode(constants.signals[signal])
-    interrupted.abort(new CliError(signalCode, ''))
+    interruptExitCode = signalExitCode(constants.signals[signal])
+    interruptController.abort(new CliError(interruptExitCode, ''))
   })
 }
 
-// `box exec … | head` closes our stdout: exit as on SIGPIPE, without a stack trace.
+// The reader may close the pipe, as in `box exec … | head`: exit as on SIGPIPE, without a stack trace.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
@@ -58,10 +58,10 @@ for (const stream of [process.stdout, process.stderr])
   })
 
 const runAction: RunAction = async (action) => {
-  process.exitCode = (await action(openSession(interrupted.signal))) ?? EXIT.ok
+  process.exitCode = (await action(openSession(interruptController.signal))) ?? EXIT.ok
 }
 
-// Subcommands inherit these settings when they are added.
+// Subcommands copy the settings of help, output and exit when they are added: set these first.
 const program = new Command('box')
   .description('Boxes: Linux machines for people and coding agents.')
   .version(CLI_VERSION, '-V, --version', 'show the version')
@@ -71,12 +71,12 @@ const program = new Command('box')
   .showHelpAfterError("See 'box --help'.")
   .addHelpText('after', HELP)
   .exitOverride()
-const commands = [
-  [addCreate, addLs, addShow],
-  [addExec, addPs, addLogs, addKill, addHistory, addOutput],
-  [addCp, addSuspend, addWake, addRm, addMe],
+const commandRegistrations = [
+  [addCreateCommand, addLsCommand, addShowCommand],
+  [addExecCommand, addPsCommand, addLogsCommand, addKillCommand, addHistoryCommand, addOutputCommand],
+  [addCpCommand, addSuspendCommand, addWakeCommand, addRmCommand, addMeCommand],
 ]
-for (const add of commands.flat()) add(program, runAction)
+for (const addCommand of commandRegistrations.flat()) addCommand(program, runAction)
 for (const command of program.commands) command.showHelpAfterError(`See 'box ${command.name()} --help'.`)
 
 try {
@@ -86,26 +86,26 @@ try {
 }
 
 // After a signal, exit even if the reader of stdout has stopped reading.
-if (signalCode !== null) setTimeout(() => process.exit(), EXIT_GRACE_MS).unref()
+if (interruptExitCode !== null) setTimeout(() => process.exit(), EXIT_GRACE_MS).unref()
 
-/** Whether the exit code on success is the command's own: then our own failures exit with 125. */
+/** Whether `box` exits with the code of a command on the box. Failures of `box` itself then exit with 125. */
 function returnsCommandExitCode([name, ...args]: string[]): boolean {
   return name === 'exec' || (name === 'logs' && args.some((arg) => arg === '-f' || arg === '--follow'))
 }
 
 /** Prints the error, unless commander has printed it, and returns the exit code. */
 function reportError(error: unknown): number {
-  const isExec = returnsCommandExitCode(process.argv.slice(2))
-  if (signalCode !== null) return signalCode
+  const hasCommandExitCode = returnsCommandExitCode(process.argv.slice(2))
+  if (interruptExitCode !== null) return interruptExitCode
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return EXIT.ok
-    return isExec ? EXIT.execFailed : EXIT.usage
+    return hasCommandExitCode ? EXIT.execFailed : EXIT.usage
   }
   if (!(error instanceof CliError)) {
-    // A bug in this command: print the stack for the bug report.
+    // Any other error is a bug: print the stack for the bug report.
     printMessage(error instanceof Error ? (error.stack ?? error.message) : String(error))
-    return isExec ? EXIT.execFailed : EXIT.failed
+    return hasCommandExitCode ? EXIT.execFailed : EXIT.failed
   }
   printMessage(error.message)
-  return isExec ? EXIT.execFailed : error.exitCode
+  return hasCommandExitCode ? EXIT.execFailed : error.exitCode
 }

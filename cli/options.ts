@@ -3,7 +3,7 @@ import { Option } from 'commander'
 import { CliError, EXIT } from './exit-codes.ts'
 
 /** Copied from shared/api/common.ts: importing it loads zod, which adds 30 ms to every start. */
-const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+const ENV_NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 export type JsonOption = { json?: boolean }
 export type WaitOption = { wait: boolean }
@@ -17,7 +17,7 @@ export type Range = { min: number; max: number }
 /** For an option that takes an integer. `option` is as typed, such as --ttl. */
 export function createIntegerParser(option: string, { min, max }: Range): (text: string) => number {
   return (text) =>
-    checkRange(
+    requireInRange(
       /^\d{1,9}$/.test(text) ? Number(text) : null,
       { min, max },
       `${option} must be an integer between ${min} and ${max}.`,
@@ -27,7 +27,7 @@ export function createIntegerParser(option: string, { min, max }: Range): (text:
 /** For an option that takes a number with or without a fraction. */
 export function createNumberParser(option: string, { min, max }: Range): (text: string) => number {
   return (text) =>
-    checkRange(
+    requireInRange(
       text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : null,
       { min, max },
       `${option} must be a number between ${min} and ${max}.`,
@@ -35,7 +35,7 @@ export function createNumberParser(option: string, { min, max }: Range): (text: 
 }
 
 /** A value out of range exits with 1, as when the coordinator rejects it; null (not a number) is wrong usage. */
-function checkRange(value: number | null, { min, max }: Range, message: string): number {
+function requireInRange(value: number | null, { min, max }: Range, message: string): number {
   if (value === null) throw new CliError(EXIT.usage, message)
   if (value < min || value > max) throw new CliError(EXIT.failed, message)
   return value
@@ -44,7 +44,7 @@ function checkRange(value: number | null, { min, max }: Range, message: string):
 /** Parses --env: NAME=VALUE, or NAME for its value in this environment. Collects repeated options. */
 export function parseEnvOption(text: string, previous: Record<string, string> = {}): Record<string, string> {
   const [name = '', ...rest] = text.split('=')
-  if (!ENV_NAME.test(name)) throw new CliError(EXIT.usage, '--env must be NAME=VALUE or NAME.')
+  if (!ENV_NAME_PATTERN.test(name)) throw new CliError(EXIT.usage, '--env must be NAME=VALUE or NAME.')
   const value = text.includes('=') ? rest.join('=') : process.env[name]
   if (value === undefined)
     throw new CliError(EXIT.usage, `${name} is not set in this environment. Use --env ${name}=VALUE.`)

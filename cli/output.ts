@@ -1,6 +1,6 @@
-// Output of the box command: results on stdout, messages on stderr; tables, ages, durations and shell quoting.
+// Prints results on stdout and messages on stderr. Formats tables, ages and durations; quotes arguments for the shell.
 
-/** Replaces control characters, so that text from a box or a server cannot control the terminal. */
+/** Replaces newlines and control characters, so that text from a box or a server cannot control the terminal. */
 export function sanitize(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => (character === '\n' ? ' ' : '\uFFFD'))
 }
@@ -11,19 +11,19 @@ export const printStderr = (line: string): void => void process.stderr.write(`${
 /** An error, a warning or a note on stderr, with the prefix `box: `. */
 export const printMessage = (text: string): void => printStderr(`box: ${text}`)
 
-/** Characters of the last column that are shown on a terminal of any width. */
-const MIN_LAST_COLUMN = 20
+/** The last column is not truncated below this number of characters, even on a narrow terminal. */
+const MIN_LAST_COLUMN_WIDTH = 20
 
 /**
- * Left-aligned columns, two spaces apart, without trailing spaces. Lines are truncated at `width` characters, but the
- * last column keeps MIN_LAST_COLUMN of them.
+ * Formats left-aligned columns, two spaces apart, without trailing spaces. Lines longer than `width` are truncated, but
+ * the last column keeps at least MIN_LAST_COLUMN_WIDTH characters.
  */
 export function formatTable(rows: readonly (readonly string[])[], width = Number.POSITIVE_INFINITY): string {
   const cells = rows.map((row) => row.map(sanitize))
   const widths = (cells[0] ?? []).map((_, column) =>
     Math.max(...cells.map((row) => row[column]?.length ?? 0)),
   )
-  const minWidth = widths.slice(0, -1).reduce((sum, column) => sum + column + 2, MIN_LAST_COLUMN)
+  const minWidth = widths.slice(0, -1).reduce((sum, column) => sum + column + 2, MIN_LAST_COLUMN_WIDTH)
   return cells
     .map((row) => {
       const line = row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')
@@ -32,7 +32,7 @@ export function formatTable(rows: readonly (readonly string[])[], width = Number
     .join('\n')
 }
 
-/** Columns of the terminal; infinite when stdout is not a terminal, so that scripts get whole lines. */
+/** Width in characters. Infinite when stdout is not a terminal, so that scripts get whole lines. */
 export const getTerminalWidth = (): number =>
   process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY
 
@@ -43,34 +43,36 @@ function truncateLine(line: string, width: number): string {
   return characters.length <= width ? line : `${characters.slice(0, width - 1).join('')}…`
 }
 
-const UNITS = [
+/** Unit and its length in seconds. */
+const TIME_UNITS = [
   ['d', 86_400],
   ['h', 3600],
   ['m', 60],
 ] as const
 
-/** The time since `timestamp` in its largest unit, such as 5m; 0s if this machine's clock is behind. */
+/** The time since `timestamp` in the largest unit, such as 5m. Returns 0s if the clock of this machine is behind. */
 export function formatAge(timestamp: string, now: number): string {
   const seconds = Math.max(0, Math.floor((now - Date.parse(timestamp)) / 1000))
-  for (const [unit, size] of UNITS) if (seconds >= size) return `${Math.floor(seconds / size)}${unit}`
+  for (const [unit, length] of TIME_UNITS)
+    if (seconds >= length) return `${Math.floor(seconds / length)}${unit}`
   return `${seconds}s`
 }
 
-/** At most two units, such as 1m 5s. */
+/** One decimal below 10 s, such as 1.5s; else at most two units, such as 1m 5s. */
 export function formatDuration(milliseconds: number): string {
   const seconds = Math.max(0, milliseconds) / 1000
   if (seconds < 10) return `${seconds.toFixed(1)}s`
   let remaining = Math.floor(seconds)
   const units: string[] = []
-  for (const [unit, size] of [...UNITS, ['s', 1] as const]) {
-    const count = Math.floor(remaining / size)
-    remaining -= count * size
+  for (const [unit, length] of [...TIME_UNITS, ['s', 1] as const]) {
+    const count = Math.floor(remaining / length)
+    remaining -= count * length
     if (count > 0 || units.length > 0) units.push(`${count}${unit}`)
   }
   return units.slice(0, 2).join(' ')
 }
 
-/** A single argument is a shell command line and stays unchanged; several arguments are quoted one by one. */
+/** A single argument is a shell command line and stays unchanged. Each of several arguments is quoted. */
 export function toCommandLine(args: readonly string[]): string {
   const [first] = args
   return args.length === 1 && first !== undefined ? first : args.map(shellQuote).join(' ')

@@ -1,4 +1,4 @@
-// Messages about detached processes and command records: how they exited, and that one does not exist.
+// Messages about detached processes and command records: exit status, and not found.
 import { CliError, EXIT } from './exit-codes.ts'
 import { sanitize } from './output.ts'
 

@@ -9,17 +9,20 @@ import type { Session } from './session.ts'
 const MIN_POLL_INTERVAL_MS = 100
 const MAX_POLL_INTERVAL_MS = 1000
 const TIMEOUT_MS = 10 * 60 * 1000
-/** Tolerates a coordinator restart: the change continues after it. */
+/** Maximum time without a response. Tolerates a coordinator restart, after which the state change continues. */
 const UNREACHABLE_GRACE_MS = 30 * 1000
 
-/** Calls `check` until it returns a value other than null. @param subject names the change in the timeout message */
-async function poll<T>({ signal }: Session, subject: string, check: () => Promise<T | null>): Promise<T> {
+/**
+ * Calls `getResult` until the result is not null. Throws CliError after TIMEOUT_MS.
+ * @param subject the subject of the timeout message
+ */
+async function poll<T>({ signal }: Session, subject: string, getResult: () => Promise<T | null>): Promise<T> {
   const startedAt = Date.now()
   let lastResponseAt = startedAt
   let interval = MIN_POLL_INTERVAL_MS
   for (;;) {
     try {
-      const result = await check()
+      const result = await getResult()
       if (result !== null) return result
       lastResponseAt = Date.now()
     } catch (error) {
@@ -29,18 +32,18 @@ async function poll<T>({ signal }: Session, subject: string, check: () => Promis
     if (Date.now() - startedAt > TIMEOUT_MS)
       throw new CliError(
         EXIT.failed,
-        `${subject} is not complete after 10 minutes. It continues; check it with \`box ls\`.`,
+        `${subject} is not complete after 10 minutes and continues. Check the state with \`box ls\`.`,
       )
     await sleep(interval, undefined, { signal })
     interval = Math.min(interval * 1.5, MAX_POLL_INTERVAL_MS)
   }
 }
 
-/** Throws CliError when provisioning failed, or when another request has changed the desired state. */
+/** Throws CliError on timeout, when provisioning failed, or when another request has changed the desired state. */
 export async function waitForState(
   session: Session,
   box: Box,
-  wanted: 'running' | 'suspended',
+  targetState: 'running' | 'suspended',
   showProgress: boolean,
 ): Promise<Box> {
   const name = box.hostname
@@ -51,7 +54,7 @@ export async function waitForState(
     if (showProgress && line !== lastLine) printStderr(`${name}: ${line}`)
     lastLine = line
     const { observedState, desiredState } = detail.box
-    if (observedState === wanted) return detail.box
+    if (observedState === targetState) return detail.box
     if (observedState === 'provision_failed') {
       const reason = detail.job?.lastError ?? detail.events[0]?.reason ?? 'no reason was given'
       throw new CliError(
@@ -59,10 +62,10 @@ export async function waitForState(
         `Could not create ${name}: ${sanitize(reason)}. Delete it with \`box rm ${name}\` and create another.`,
       )
     }
-    if (desiredState !== wanted)
+    if (desiredState !== targetState)
       throw new CliError(
         EXIT.failed,
-        `${name} will not become ${wanted}: another request set its desired state to ${desiredState}.`,
+        `${name} will not become ${targetState}: another request set the desired state to ${desiredState}. Check it with \`box show ${name}\`.`,
       )
     return null
   })
@@ -73,14 +76,14 @@ function formatState({ box: { observedState }, job }: BoxDetail): string {
   return `${observedState}, attempt ${job.attempt} failed: ${sanitize(job.lastError)}`
 }
 
-/** Resolves with the completed operation; throws CliError when it failed. */
+/** Returns the completed operation, which is a deletion (spec §2.5). Throws CliError on timeout or failure. */
 export async function waitForOperation(session: Session, operation: Operation): Promise<Operation> {
-  return poll(session, 'The operation', async () => {
+  return poll(session, 'The deletion', async () => {
     const path = `/operations/${encodeURIComponent(operation.id)}`
     const response = await session.client.request<{ operation: Operation }>('GET', path)
     const { status, error } = response.operation
     if (status === 'failed')
-      throw new CliError(EXIT.failed, `The operation failed: ${sanitize(error ?? 'no reason was given')}.`)
+      throw new CliError(EXIT.failed, `The deletion failed: ${sanitize(error ?? 'no reason was given')}.`)
     return status === 'completed' ? response.operation : null
   })
 }

@@ -94,7 +94,7 @@ async function start(config: Config, overrides: Overrides, cleanup: ReturnType<t
   const context = createContext(base, overrides)
   cleanup.add(() => context.commands.close())
   cleanup.add(() => context.reports.close())
-  cleanup.add(() => context.hub.close())
+  cleanup.add(() => context.agentConnections.close())
   cleanup.add(() => context.heartbeats.close())
   cleanup.add(() => context.lifecycle.close())
 
@@ -118,7 +118,7 @@ async function start(config: Config, overrides: Overrides, cleanup: ReturnType<t
     const deadline = performance.now() + ms
     while (http.getInFlightCount() > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MS)
     await context.lifecycle.close()
-    await context.hub.drain()
+    await context.agentConnections.drain()
   }
 
   const coordinator: Coordinator = {
@@ -142,7 +142,7 @@ async function startHttpServer(
   context: Context,
   listening: Awaited<ReturnType<typeof listen>>,
 ): Promise<{ http: HttpServer; health: { phase: 'starting' | 'ready' | 'draining' } }> {
-  const { db, log, urls, hub } = context
+  const { db, log, urls, agentConnections } = context
   const health: { phase: 'starting' | 'ready' | 'draining' } = { phase: 'starting' }
   const http = await createHttpServer({
     listening,
@@ -155,7 +155,7 @@ async function startHttpServer(
       ...operationRoutes(context),
     ],
     edge: edgeRoutes(context.edge),
-    agents: hub,
+    agents: agentConnections,
     health: { getUnreadyReason: async () => (health.phase === 'ready' ? checkDatabase(db) : health.phase) },
     publicUrl: urls.public,
   })

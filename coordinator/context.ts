@@ -16,7 +16,11 @@ import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecy
 import type { Provider } from './lifecycle/provider.ts'
 import { createReportQueue, type ReportQueue } from './lifecycle/report-queue.ts'
 import { createOperationService, type OperationService } from './operations/service.ts'
-import { createTunnels, type TunnelHub, type TunnelsOptions } from './tunnel/tunnels.ts'
+import {
+  type AgentConnections,
+  type AgentConnectionsOptions,
+  createAgentConnections,
+} from './tunnel/agent-connections.ts'
 import type { Streams, Tunnels } from './tunnel/types.ts'
 
 export type Urls = {
@@ -37,8 +41,8 @@ export type BaseContext = {
 
 export type Context = BaseContext & {
   findKey: FindKey
-  /** Accepts the agents' connections. */
-  hub: TunnelHub
+  /** Accepts the agents' tunnels and dial-back connections. */
+  agentConnections: AgentConnections
   heartbeats: Heartbeats
   reports: ReportQueue
   commands: Commands
@@ -56,7 +60,7 @@ export type ContextOverrides = {
   tunnels?: Tunnels
   streams?: Streams
   /** Timeouts of silent agents and idle transfers. */
-  hub?: Partial<Pick<TunnelsOptions, 'liveness' | 'transferIdleMs'>>
+  agentConnections?: Partial<Pick<AgentConnectionsOptions, 'liveness' | 'transferIdleTimeoutMs'>>
   lifecycle?: Partial<
     Pick<
       LifecycleOptions,
@@ -84,8 +88,8 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     },
   })
   const reports = createReportQueue(db, commands.reportHandler)
-  const hub = createTunnels({
-    ...overrides.hub,
+  const agentConnections = createAgentConnections({
+    ...overrides.agentConnections,
     log,
     clock,
     authenticate: createAgentAuthenticator(db),
@@ -95,7 +99,7 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     },
     drainMs: TUNNEL_DRAIN_MS,
   })
-  const tunnels = overrides.tunnels ?? hub
+  const tunnels = overrides.tunnels ?? agentConnections
   const lifecycle = createLifecycle({
     ...overrides.lifecycle,
     db,
@@ -117,7 +121,7 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
   return {
     ...base,
     findKey: createKeyFinder({ db, clock }),
-    hub,
+    agentConnections: agentConnections,
     heartbeats,
     reports,
     commands,
@@ -137,8 +141,8 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
         clock,
       ),
       tunnels,
-      transfers: hub.transfers,
-      streams: overrides.streams ?? hub.streams,
+      transfers: agentConnections.transfers,
+      streams: overrides.streams ?? agentConnections.streams,
       boxes,
       commandTracker: commands.tracker,
       async waitUntilRunning(boxId, ms, signal) {

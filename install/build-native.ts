@@ -1,5 +1,5 @@
-// Compiles the optional native parts of the agent. npm runs this after an install.
-// Never fails the install: without a C compiler the agent uses slower or simpler fallbacks.
+// Compiles the optional native parts of the agent. npm runs this script after an install.
+// The script never fails the install: without a C compiler the agent uses the fallbacks named below.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,16 +9,17 @@ const projectDir = join(import.meta.dirname, '..')
 const nativeDir = join(projectDir, 'agent/exec/native')
 const headersDir = join(projectDir, 'node_modules/node-api-headers/include')
 const COMPILERS = ['cc', 'gcc', 'clang']
+const RETRY_HINT = 'To compile it, fix this and run `npx node install/build-native.ts`.'
 
 type NativePart = {
   name: string
   source: string
   getFileName(source: Uint8Array): string
   /** Alternative compiler options. The first set that compiles is used. */
-  options: string[][]
+  optionSets: string[][]
   /** Printed in parentheses after a successful build. */
   purpose: string
-  /** Printed when the part could not be compiled. */
+  /** What happens without the part: a sentence, printed when the part could not be compiled. */
   fallback: string
 }
 
@@ -27,32 +28,32 @@ const PARTS: NativePart[] = [
     name: 'the native spawner',
     source: 'spawn.c',
     getFileName: getSpawnAddonFileName,
-    options: [['-shared', '-fPIC', '-pthread', '-I', headersDir]],
+    optionSets: [['-shared', '-fPIC', '-pthread', '-I', headersDir]],
     purpose: 'starts commands twice as fast',
-    fallback: 'commands start a little slower',
+    fallback: 'Starting a command takes about twice as long.',
   },
   {
     name: 'the native runner',
     source: 'run.c',
     getFileName: getRunnerFileName,
     // A static binary ignores LD_PRELOAD, which the command's environment may set.
-    options: [['-static'], []],
+    optionSets: [['-static'], []],
     purpose: 'records the output and exit status of detached commands',
-    fallback: 'detached commands use a shell fallback with less exact exit information',
+    fallback: 'A shell script runs detached commands; agent/exec/detached/runner-script.ts lists its limits.',
   },
 ]
 
 /** Returns the line to print. */
-function buildPart({ name, source, getFileName, options, purpose, fallback }: NativePart): string {
+function buildPart({ name, source, getFileName, optionSets, purpose, fallback }: NativePart): string {
   const sourcePath = join(nativeDir, source)
   const fileName = getFileName(readFileSync(sourcePath))
   const target = join(nativeDir, fileName)
   if (existsSync(target)) return `${name} is already compiled (${purpose})`
   const tempPath = `${target}.${process.pid}`
-  let failure = 'no C compiler found'
+  let failure = `no C compiler found (${COMPILERS.join(', ')})`
   for (const compiler of COMPILERS) {
-    for (const partOptions of options) {
-      const args = ['-O2', '-Wall', ...partOptions, sourcePath, '-o', tempPath]
+    for (const options of optionSets) {
+      const args = ['-O2', '-Wall', ...options, sourcePath, '-o', tempPath]
       const { status, stderr, error } = spawnSync(compiler, args, { encoding: 'utf8' })
       if (status === 0) {
         renameSync(tempPath, target)
@@ -61,10 +62,10 @@ function buildPart({ name, source, getFileName, options, purpose, fallback }: Na
       }
       // `error` is set when the compiler does not exist.
       if (error === undefined)
-        failure = `failed to compile ${name} (${stderr.trim().split('\n').slice(0, 3).join(' ')})`
+        failure = `${compiler} failed: ${stderr.trim().split('\n').slice(0, 3).join(' ')}`
     }
   }
-  return `${failure}; ${fallback}`
+  return `${name} was not compiled: ${failure}. ${fallback} ${RETRY_HINT}`
 }
 
 /** Deletes builds of older versions of the same part. File names are `<part>-<hash>`. */
@@ -78,6 +79,6 @@ for (const part of PARTS) {
   try {
     console.log(`boxwood: ${buildPart(part)}`)
   } catch (error) {
-    console.log(`boxwood: failed to compile ${part.name} (${String(error)}); ${part.fallback}`)
+    console.log(`boxwood: ${part.name} was not compiled: ${String(error)}. ${part.fallback} ${RETRY_HINT}`)
   }
 }

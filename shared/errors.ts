@@ -1,6 +1,6 @@
-// The error codes of the API (spec §7) with their HTTP status and default message, and the error class of both hosts.
+// The error codes of the API (spec §7) with their HTTP status and default message, and ApiError.
 
-/** Code → [HTTP status, default message]. Messages about a field are the field and its rule. */
+/** Code → [HTTP status, default message]. A message about a field is the field name and the rule. */
 export const ERRORS = {
   bad_request: [400, 'The request is not valid. See /openapi.json.'],
   invalid_name: [
@@ -28,17 +28,20 @@ export const ERRORS = {
   invalid_timeout: [400, 'timeoutSeconds must be a number between 1 and 600'],
   invalid_path: [400, 'The path is not valid.'],
   unauthorized: [401, 'The API key is missing or not valid. Send it as Authorization: Bearer dcp_….'],
-  token_expired: [401, 'This API key has expired. Use another one.'],
+  token_expired: [401, 'This API key has expired. Use another API key.'],
   verification_required: [403, 'This API key is not verified. Confirm the emailed code first.'],
-  key_access_denied: [403, 'This API key does not allow this request.'],
-  not_owner: [403, 'Only an owner may do this.'],
-  not_allowed: [403, 'Your role does not allow this.'],
-  permission_denied: [403, 'The box user may not read or write this path.'],
+  key_access_denied: [
+    403,
+    'This API key does not allow this request. Use an API key with the required access.',
+  ],
+  not_owner: [403, 'Only an owner of the workspace may send this request.'],
+  not_allowed: [403, 'Your role in the workspace does not allow this request.'],
+  permission_denied: [403, 'The box user has no permission to read or write this path.'],
   not_found: [404, 'Not found. Check the id, and that this API key may access it.'],
   method_not_allowed: [405, 'This route does not support the method. See the Allow header.'],
-  request_timeout: [408, 'The request body arrived too slowly.'],
-  name_taken: [409, 'A box with this name already exists.'],
-  tier_unavailable: [409, 'This tier is not available.'],
+  request_timeout: [408, 'The request body arrived too slowly. Try again.'],
+  name_taken: [409, 'A box with this name already exists. Choose another name.'],
+  tier_unavailable: [409, 'This tier is not available. Choose another tier.'],
   box_limit: [409, 'The workspace has reached its box limit. Delete a box first.'],
   box_failed: [409, 'The box could not be provisioned. Delete it and create another.'],
   box_not_running: [409, 'The box is not running. Wake it first.'],
@@ -48,7 +51,7 @@ export const ERRORS = {
     'The first request with this Idempotency-Key is still running. Try again after Retry-After seconds.',
   ],
   payload_too_large: [413, 'The body is too large.'],
-  idempotency_key_reused: [422, 'This Idempotency-Key was used for a different request.'],
+  idempotency_key_reused: [422, 'This Idempotency-Key was used for a different request. Use a new key.'],
   cli_update_required: [426, 'This version of the box command is too old for the coordinator. Update it.'],
   rate_limited: [429, 'Too many requests. Try again after Retry-After seconds.'],
   internal_error: [500, "Internal error. See the coordinator's log."],

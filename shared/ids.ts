@@ -17,10 +17,10 @@ export function newId(kind: IdKind): string {
   return `${PREFIXES[kind]}_${randomBytes(12).toString('hex')}`
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const UUID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 export const newUuid = (): string => randomUUID()
-export const isUuid = (text: string): boolean => UUID.test(text)
+export const isUuid = (text: string): boolean => UUID_PATTERN.test(text)
 export const isId = (kind: IdKind, text: string): boolean =>
   text.startsWith(`${PREFIXES[kind]}_`) && /^[0-9a-zA-Z_]{3,64}$/.test(text)
 

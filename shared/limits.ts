@@ -1,4 +1,4 @@
-// The limits of spec §8 that are enforced, and limits of our own. Units are in the names; others are counts.
+// The enforced limits of spec §8, and limits that the spec does not define. Names without a unit are counts.
 
 const KiB = 1024
 const MiB = 1024 * KiB

@@ -1,14 +1,15 @@
-// File names of the compiled parts of agent/exec/native, shared by the code that builds, ships and loads them.
+// Names of the files compiled from agent/exec/native: the spawn addon and the runner.
 import { createHash } from 'node:crypto'
 
-const hashOf = (source: Uint8Array): string => createHash('sha256').update(source).digest('hex').slice(0, 16)
+const hashSource = (source: Uint8Array): string =>
+  createHash('sha256').update(source).digest('hex').slice(0, 16)
 
-/** Contains a hash of the source, so that an addon built from another version is never loaded. */
-export const getSpawnAddonFileName = (source: Uint8Array): string => `spawn-${hashOf(source)}.node`
+/** The native addon that starts processes. The hash of the source prevents loading an addon of another version. */
+export const getSpawnAddonFileName = (source: Uint8Array): string => `spawn-${hashSource(source)}.node`
 
-/** The executable that runs detached processes. */
-export const getRunnerFileName = (source: Uint8Array): string => `run-${hashOf(source)}`
+/** The runner: the parent process of a detached command. */
+export const getRunnerFileName = (source: Uint8Array): string => `run-${hashSource(source)}`
 
-/** Names next to the agent bundle on a box, which always contains matching builds. */
-export const BUNDLED_SPAWN_ADDON = 'spawn.node'
-export const BUNDLED_RUNNER = 'run'
+/** File names beside the agent bundle on a box. They need no hash: all files are copied together. */
+export const BUNDLED_SPAWN_ADDON_FILE_NAME = 'spawn.node'
+export const BUNDLED_RUNNER_FILE_NAME = 'run'

@@ -13,16 +13,18 @@ export const AGENT_VERSION = '0.1.0'
 
 /** The tunnel: the WebSocket that each agent keeps open. */
 export const TUNNEL_PATH = '/agent/tunnel'
-/** Dial-back connection for a large body, an HTTP request: GET fetches an upload, PUT sends a download. */
-export const TRANSFER_PATH = '/agent/transfers/'
-/** Dial-back connection for an output stream, a WebSocket. */
-export const STREAM_PATH = '/agent/streams/'
+/** Dial-back connection for a large body, followed by the id: GET fetches an upload, PUT sends a download. */
+export const TRANSFER_PATH_PREFIX = '/agent/transfers/'
+/** Dial-back connection for an output stream, followed by the id: a WebSocket. */
+export const STREAM_PATH_PREFIX = '/agent/streams/'
 
-/** Headers of every connection that an agent opens, next to `Authorization: Bearer <box token>`. */
+/** The box id. On every connection that an agent opens, with `Authorization: Bearer <box token>`. */
 export const BOX_HEADER = 'boxwood-box'
+/** On the tunnel: PROTOCOL_VERSION of the agent. */
 export const PROTOCOL_HEADER = 'boxwood-protocol'
-/** Random per agent process: distinguishes a reconnect from a second agent with the same token. */
+/** On the tunnel: random per agent process. Distinguishes a reconnect from a second agent with the same token. */
 export const INSTANCE_HEADER = 'boxwood-instance'
+/** On the tunnel: AGENT_VERSION. */
 export const AGENT_VERSION_HEADER = 'boxwood-agent-version'
 
 /**
@@ -32,7 +34,7 @@ export const AGENT_VERSION_HEADER = 'boxwood-agent-version'
 export const DIAL_BACK_HEADER = 'boxwood-dial-back'
 /** With DIAL_BACK_HEADER, for an upload: the length of the body in bytes, if the client declared it. */
 export const TRANSFER_LENGTH_HEADER = 'boxwood-transfer-length'
-/** On a rejected tunnel: milliseconds until the agent may reconnect. */
+/** On a response that rejects a tunnel with 429 or 503: milliseconds until the agent may reconnect. */
 export const RECONNECT_AFTER_HEADER = 'boxwood-reconnect-after-ms'
-/** The version of the `box` command (spec §9). */
+/** On a request of the `box` command: the version of the command (spec §9). */
 export const CLI_VERSION_HEADER = 'x-service-cli-version'

@@ -12,26 +12,26 @@ export const MAX_FRAME_BYTES = MAX_HEADER_BYTES + STREAM_CHUNK_BYTES
 
 const NEWLINE = 0x0a
 
-const offset = z.int().min(0).max(MAX_STREAM_OFFSET)
-/** Where the reader stands after the frame. */
-const position = { stdoutOffset: offset, stderrOffset: offset }
+const offsetSchema = z.int().min(0).max(MAX_STREAM_OFFSET)
+/** The reader's position after the frame, in bytes. */
+const positionFields = { stdoutOffset: offsetSchema, stderrOffset: offsetSchema }
 
-const header = z.discriminatedUnion('event', [
-  z.object({ event: z.literal('attached'), ...position, processId: z.string() }),
-  z.object({ event: z.literal('stdout'), ...position }),
-  z.object({ event: z.literal('stderr'), ...position }),
-  z.object({ event: z.literal('heartbeat'), ...position }),
-  z.object({ event: z.literal('reconnect'), ...position }),
+const headerSchema = z.discriminatedUnion('event', [
+  z.object({ event: z.literal('attached'), ...positionFields, processId: z.string() }),
+  z.object({ event: z.literal('stdout'), ...positionFields }),
+  z.object({ event: z.literal('stderr'), ...positionFields }),
+  z.object({ event: z.literal('heartbeat'), ...positionFields }),
+  z.object({ event: z.literal('reconnect'), ...positionFields }),
   z.object({
     event: z.literal('exit'),
-    ...position,
+    ...positionFields,
     status: z.enum(['exited', 'killed', 'lost']),
     exitCode: z.int().min(0).max(255).nullable(),
     signal: z.string().max(32).nullable(),
   }),
-  z.object({ event: z.literal('error'), ...position, code: z.string(), message: z.string() }),
+  z.object({ event: z.literal('error'), ...positionFields, code: z.string(), message: z.string() }),
 ])
-type Header = z.infer<typeof header>
+type Header = z.infer<typeof headerSchema>
 
 export type OutputFrame = Extract<Header, { event: 'stdout' | 'stderr' }> & {
   /** The output before the position, at most STREAM_CHUNK_BYTES. */
@@ -76,7 +76,7 @@ function parseHeader(text: string): Header {
   } catch {
     throw new InvalidFrameError('a frame header that is not JSON')
   }
-  const parsed = header.safeParse(json)
+  const parsed = headerSchema.safeParse(json)
   if (!parsed.success) throw new InvalidFrameError('a frame header of the wrong form')
   return parsed.data
 }

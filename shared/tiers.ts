@@ -1,4 +1,4 @@
-// Tiers and regions (spec §2.2). The spec gives only the names; the values are our own.
+// Tiers and regions (spec §2.2). The spec defines only the names; this project defines the resource limits.
 
 const GiB = 1024 ** 3
 

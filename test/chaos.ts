@@ -10,7 +10,7 @@ const minutes = Number(values.minutes)
 const firstSeed = Number(values.seed ?? Date.now() % 2 ** 31)
 if (!(minutes > 0) || !Number.isSafeInteger(firstSeed)) {
   console.error(
-    'Usage: npm run chaos -- --minutes N [--seed S]. N must be a positive number, and S an integer.',
+    '--minutes must be a positive number and --seed an integer. Usage: npm run chaos -- --minutes N [--seed S]',
   )
   process.exit(2)
 }
@@ -19,8 +19,8 @@ t.setTimeout(0)
 t.test(`chaos for ${minutes} minutes from seed ${firstSeed}`, async (t) => {
   t.setTimeout(0)
   const setup = await startChaosSetup(t)
-  const until = performance.now() + minutes * 60_000
-  for (let seed = firstSeed; seed === firstSeed || performance.now() < until; seed++) {
+  const deadline = performance.now() + minutes * 60_000
+  for (let seed = firstSeed; seed === firstSeed || performance.now() < deadline; seed++) {
     // --seed with the seed of a failed round repeats that round.
     t.comment(JSON.stringify(await runChaosRound(t, setup, { seed, mebibytes: 200, faults: 20 })))
   }

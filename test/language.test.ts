@@ -71,7 +71,7 @@ const splitWords = (line: string): string[] =>
     .toLowerCase()
     .split(/[^a-z]+/)
 
-function check(line: string): string[] {
+function findProblems(line: string): string[] {
   const text = ALLOWED.reduce((rest, allowed) => rest.replace(allowed, ''), line)
   const words = splitWords(text).flatMap((word) => (WORDS.has(word) ? [`"${word}": ${WORDS.get(word)}`] : []))
   const phrases = PHRASES.flatMap(([pattern, instead]) => {
@@ -87,7 +87,7 @@ t.test('no file uses a metaphor where the field has a term', async (t) => {
   const found = files.flatMap((file) =>
     readFileSync(join(PROJECT_DIR, file), 'utf8')
       .split('\n')
-      .flatMap((line, index) => check(line).map((problem) => `${file}:${index + 1} ${problem}`)),
+      .flatMap((line, index) => findProblems(line).map((problem) => `${file}:${index + 1} ${problem}`)),
   )
   t.same(found, [])
 })
@@ -99,19 +99,19 @@ t.test('every source file starts with one sentence that says what it contains', 
   t.same(found, [])
 })
 
-t.test('the check finds what it is for', async (t) => {
+t.test('the check reports metaphors and accepts ordinary terms', async (t) => {
   for (const line of [
     'const toldReaders = 1',
     '// Whoever reads it.',
     'openFolder()',
     '// It goes on for ever.',
   ])
-    t.not(check(line).length, 0, line)
+    t.not(findProblems(line).length, 0, line)
   for (const line of [
     '// Renamed into place.',
     'lookUp()',
     '// The user `nobody`.',
     '// Looks up the owner.',
   ])
-    t.same(check(line), [], line)
+    t.same(findProblems(line), [], line)
 })

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { getSystemErrorMap } from 'node:util'
-import { BUNDLED_SPAWN_ADDON, getSpawnAddonFileName } from '../../shared/native-file-names.ts'
+import { BUNDLED_SPAWN_ADDON_FILE_NAME, getSpawnAddonFileName } from '../../shared/native-file-names.ts'
 import { signalName } from './signal-name.ts'
 
 export type Exit = {
@@ -60,7 +60,7 @@ export function loadNativeSpawn(): NativeSpawn | null {
 function addonPath(): string {
   const source = resolvePath('./native/spawn.c')
   // A box has only the bundle, without sources.
-  if (!existsSync(source)) return resolvePath(`./${BUNDLED_SPAWN_ADDON}`)
+  if (!existsSync(source)) return resolvePath(`./${BUNDLED_SPAWN_ADDON_FILE_NAME}`)
   return resolvePath(`./native/${getSpawnAddonFileName(readFileSync(source))}`)
 }
 

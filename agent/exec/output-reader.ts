@@ -3,7 +3,7 @@ import { readSync } from 'node:fs'
 import { Socket } from 'node:net'
 
 export type OutputReader = {
-  /** To be called at the command's exit: delivers what the pipe holds now and discards later output. */
+  /** Call at the command's exit. Delivers the bytes that the pipe holds and discards later output. */
   finish(): void
   close(): void
 }
@@ -40,7 +40,8 @@ export function readOutput(fd: number, onChunk: (chunk: Buffer) => void, onClose
       const isClosed = socket.destroyed || drain(fd, deliver)
       finished = true
       if (isClosed) socket.destroy()
-      // A background process holds the write end. Closing the read end would kill it with SIGPIPE: keep reading and discard.
+      // A background process holds the write end. Closing the read end would kill the process with SIGPIPE: keep reading
+      // and discard.
       else socket.unref()
     },
     close() {
@@ -50,7 +51,7 @@ export function readOutput(fd: number, onChunk: (chunk: Buffer) => void, onClose
   }
 }
 
-/** Reads what the pipe holds without blocking. True when all writers have closed it. */
+/** Reads the bytes that the pipe holds, without blocking. Returns true when all writers have closed the pipe. */
 function drain(fd: number, deliver: (length: number) => void): boolean {
   for (let total = 0; total < MAX_PIPE_BYTES; ) {
     let length: number

@@ -15,7 +15,10 @@ export type OutputTail = {
 }
 
 const INITIAL_BYTES = 4096
-/** Bytes retained before the tail: the longest incomplete UTF-8 prefix. They distinguish a split character from an invalid one. */
+/**
+ * Bytes retained before the tail: the length of the longest incomplete UTF-8 prefix. These bytes distinguish a split
+ * character from an invalid one.
+ */
 export const LOOKBEHIND = 3
 
 /** @param limit size of the tail in bytes. Memory grows with the output, up to the limit. */
@@ -59,7 +62,7 @@ export function createOutputTail(limit: number): OutputTail {
 
 const unroll = (ring: Buffer, start: number) => Buffer.concat([ring.subarray(start), ring.subarray(0, start)])
 
-/** Number of bytes after the cut that belong to a character that starts before it. */
+/** Number of bytes after the cut that belong to a character that starts before the cut. */
 function splitCharacterBytes(bytes: Buffer, cut: number): number {
   for (let lead = cut - 1; lead >= 0; lead--) {
     const byte = bytes[lead]

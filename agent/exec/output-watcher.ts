@@ -27,7 +27,7 @@ export const systemTimer: Timer = {
  * ends until the next call. A caller that stalls, or throttles itself, costs nothing while the process keeps writing.
  */
 export function createOutputWatcher(
-  process: DetachedProcess,
+  detachedProcess: DetachedProcess,
   streams: readonly StreamName[],
   timer: Timer = systemTimer,
 ): OutputWatcher {
@@ -45,12 +45,12 @@ export function createOutputWatcher(
     wake?.()
   }
   const watch = () => {
-    const stops = streams.map((name) => process.logs[name].watch(onChange))
+    const stops = streams.map((name) => detachedProcess.logs[name].watch(onChange))
     stopWatching = () => {
       for (const stop of stops) stop()
     }
   }
-  const unsubscribeExit = process.onExit(onChange)
+  const unsubscribeExit = detachedProcess.onExit(onChange)
 
   return {
     async waitForChange(ms) {

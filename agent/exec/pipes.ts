@@ -15,7 +15,7 @@ export type Pipe = {
   read: number
   /** Blocking, as programs expect of their output. */
   write: number
-  /** To be called once when all ends are closed: the kernel then discards the content. */
+  /** Call once, after closing both ends. The kernel then discards the content. */
   release(): void
 }
 
@@ -46,7 +46,7 @@ export function createPipePool(): PipePool {
   return {
     async acquirePair() {
       for (;;) {
-        if (closed) throw new ApiError('exec_failed', 'The agent is stopping.')
+        if (closed) throw new ApiError('exec_failed', 'The agent is stopping. Try again.')
         const [first, second] = idle.length < 2 ? [] : idle.splice(-2)
         if (first !== undefined && second !== undefined) return openPair(first, second, release)
         refill ??= createFifos(idle).finally(() => {

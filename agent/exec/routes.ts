@@ -1,8 +1,12 @@
 // Routes of commands (spec §4.14): POST /exec, synchronous and detached, and the routes of detached processes.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import { ENV_NAME } from '../../shared/api/common.ts'
-import { type AgentExecRequest, agentExecRequest, EXEC_CODES } from '../../shared/api/exec.ts'
-import { type AgentStartRequest, agentStartRequest, type ExecStarted } from '../../shared/api/processes.ts'
+import { ENV_NAME_PATTERN } from '../../shared/api/common.ts'
+import { type AgentExecRequest, agentExecRequestSchema, EXEC_ERROR_CODES } from '../../shared/api/exec.ts'
+import {
+  type AgentStartRequest,
+  agentStartRequestSchema,
+  type ExecStarted,
+} from '../../shared/api/processes.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { StreamDialer } from '../tunnel/stream-dialer.ts'
@@ -26,30 +30,30 @@ export type ExecDeps = {
   /** The agent's own environment, the source of PATH, LANG and (for a uid without a passwd entry) USER. */
   env?: Record<string, string | undefined>
   /** Default: native where available. */
-  spawner?: SpawnerKind | null
-  /** The caller closes it after the app. */
+  spawnerKind?: SpawnerKind | null
+  /** Closed by the caller after the app. */
   processes: DetachedProcesses
-  /** The caller closes it after the app. Absent: synchronous commands are not recorded in the history. */
+  /** Closed by the caller after the app. Absent: synchronous commands are not recorded in the history. */
   recorder?: SyncRecorder
-  streams: StreamDialer
+  streamDialer: StreamDialer
 }
 
 /**
  * Registers the routes. They throw ApiError, which the app's error handler serialises.
  *
- * A synchronous command is bound to its request: when the client disconnects or the agent stops, its process tree is
- * terminated. Background processes that it left on a normal exit keep running.
+ * A synchronous command is bound to its request: when the client disconnects or the agent stops, the command's process
+ * tree is terminated. After a normal exit, background processes of the command keep running.
  */
 export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<void> {
-  const { home, log, clock, activity, processes, recorder, streams } = deps
-  const spawner = createSpawner(deps.spawner)
+  const { home, log, clock, activity, processes, recorder, streamDialer } = deps
+  const spawner = createSpawner(deps.spawnerKind)
   log.info({ spawner: spawner.kind }, 'exec routes ready')
   const baseEnv = baseEnvironment(home, deps.env ?? process.env)
   const runDeps = { home, log, clock, spawner, recorder, baseEnv }
   const running = new Map<AbortController, Promise<unknown>>()
 
   app.addHook('preClose', (done) => {
-    for (const abort of running.keys()) abort.abort()
+    for (const controller of running.keys()) controller.abort()
     done()
   })
   app.addHook('onClose', async () => {
@@ -63,23 +67,23 @@ export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<
   }
 
   detachedRoutes(app, processes)
-  streamRoutes(app, { processes, log, dialer: streams })
+  streamRoutes(app, { processes, log, streamDialer })
 
   app.post('/exec', async (request, reply) => {
     const body = parseExecRequest(request.body)
     if ('processId' in body) return startDetached(body)
-    const abort = new AbortController()
+    const controller = new AbortController()
     // Before the response, 'close' means that the client disconnected or reset the stream.
     reply.raw.once('close', () => {
-      if (running.has(abort)) abort.abort()
+      if (running.has(controller)) controller.abort()
     })
     const endActivity = activity.startOperation()
-    const result = runCommand(body, runDeps, abort.signal)
-    running.set(abort, result)
+    const result = runCommand(body, runDeps, controller.signal)
+    running.set(controller, result)
     try {
       return await result
     } finally {
-      running.delete(abort)
+      running.delete(controller)
       endActivity()
     }
   })
@@ -87,14 +91,18 @@ export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<
 
 function parseExecRequest(body: unknown): AgentExecRequest | AgentStartRequest {
   const isDetached = typeof body === 'object' && body !== null && 'detached' in body && body.detached === true
-  const schema = isDetached ? agentStartRequest : agentExecRequest
-  const request = validateRequest<typeof agentStartRequest | typeof agentExecRequest>(schema, body, {
-    codes: EXEC_CODES,
-  })
+  const schema = isDetached ? agentStartRequestSchema : agentExecRequestSchema
+  const request = validateRequest<typeof agentStartRequestSchema | typeof agentExecRequestSchema>(
+    schema,
+    body,
+    {
+      codes: EXEC_ERROR_CODES,
+    },
+  )
   const { env, boxEnv } = request
   // The coordinator validated its clients' variables; this protects the kernel's NAME=value format.
   for (const [name, value] of [...Object.entries(boxEnv ?? {}), ...Object.entries(env ?? {})]) {
-    if (!ENV_NAME.test(name) || value.includes('\0'))
+    if (!ENV_NAME_PATTERN.test(name) || value.includes('\0'))
       throw new ApiError('invalid_request', `The environment variable ${JSON.stringify(name)} cannot be set.`)
   }
   return request

@@ -10,9 +10,9 @@ import type { SyncExit, SyncRecorder, SyncRecording } from './history/sync-recor
 import { createOutputTail } from './output-tail.ts'
 import { isDead, readProcess } from './process-table.ts'
 import type { RunningCommand, Spawner } from './spawner.ts'
-import { startError } from './start-error.ts'
-import { terminateTree } from './terminate-tree.ts'
-import { cwdProblem, resolveCwd } from './working-directory.ts'
+import { toStartError } from './start-error.ts'
+import { SURVIVED_MESSAGE, terminateTree } from './terminate-tree.ts'
+import { findCwdError, resolveCwd } from './working-directory.ts'
 
 export type RunDeps = {
   home: string
@@ -26,7 +26,7 @@ export type RunDeps = {
 }
 
 /**
- * Runs the command until it exits. At the time limit, or when `signal` aborts, its process tree is terminated first.
+ * Runs the command until its exit. At the time limit, or when `signal` aborts, terminates the command's process tree.
  * @throws ApiError not_found, invalid_path or permission_denied for an unusable cwd; exec_failed, with the system's
  * message, when the command cannot be started or terminated
  */
@@ -60,14 +60,13 @@ export async function runCommand(
   const terminate = () => {
     termination ??= terminateTree({ pid: command.pid, processId }).then(({ survivors }) => {
       if (survivors.length > 0) log.warn({ processId, survivors }, 'processes survived SIGKILL')
-      if (survivors.includes(command.pid))
-        throw new ApiError('exec_failed', 'The command cannot be terminated.')
+      if (survivors.includes(command.pid)) throw new ApiError('exec_failed', SURVIVED_MESSAGE)
     })
     termination.catch(terminationFailed.reject)
   }
-  const timeLimit = setTimeout(
+  const timeLimitTimer = setTimeout(
     () => {
-      // It may have exited already, with the exit event still queued.
+      // The command may have exited, with the exit event still queued.
       if (!isAlive(command)) return
       timedOut = true
       terminate()
@@ -107,7 +106,7 @@ export async function runCommand(
     recordExit(recording, FAILED)
     throw error
   } finally {
-    clearTimeout(timeLimit)
+    clearTimeout(timeLimitTimer)
     signal.removeEventListener('abort', onAbort)
   }
 }
@@ -129,7 +128,7 @@ async function startCommand(
   try {
     return await spawner.start(request.command, { ...options, cwd })
   } catch (error) {
-    const problem = request.cwd === undefined ? undefined : await cwdProblem(cwd)
-    throw problem ?? startError(error)
+    const cwdError = request.cwd === undefined ? undefined : await findCwdError(cwd)
+    throw cwdError ?? toStartError(error)
   }
 }

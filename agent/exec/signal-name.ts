@@ -1,4 +1,4 @@
-// Names of signals as the interface shows them.
+// Converts signal numbers to the names in API responses.
 import { constants } from 'node:os'
 
 // Reversed, so that of two names for one number (SIGABRT, SIGIOT) the first wins.
@@ -8,5 +8,5 @@ const NAMES = new Map(
     .map(([name, number]) => [number, name.slice('SIG'.length)]),
 )
 
-/** Without SIG, such as TERM; a real-time signal as its number, since shells do not agree on a name. */
+/** Returns the name without SIG, such as TERM. A real-time signal has its number, because shells do not agree on names. */
 export const signalName = (signal: number): string => NAMES.get(signal) ?? String(signal)

@@ -11,7 +11,7 @@ export type StartOptions = {
   cwd: string
   /** The complete environment: nothing of the agent's own is added. */
   env: Record<string, string>
-  /** Called with bytes as they arrive; their memory is reused after the call. */
+  /** Called with each chunk of output. The chunk's memory is reused after the call. */
   onStdout(chunk: Buffer): void
   onStderr(chunk: Buffer): void
 }
@@ -43,7 +43,9 @@ export type Spawner = {
 export function createSpawner(kind: SpawnerKind | null = null): Spawner {
   const native = kind === 'node' ? null : loadNativeSpawn()
   if (kind === 'native' && native === null)
-    throw new Error('The native spawner was not compiled, or does not run on this system.')
+    throw new Error(
+      'The native spawner was not compiled, or does not run on this system. Unset BOXWOOD_SPAWNER to use child_process.',
+    )
   const startShell = native === null ? startWithNode : startNatively(native)
   const pool = createPipePool()
   const readers = new Set<OutputReader>()
@@ -66,7 +68,7 @@ export function createSpawner(kind: SpawnerKind | null = null): Spawner {
         discardPipe(err)
         throw error
       })
-      // The child has its own copies.
+      // The child process has its own copies of the write ends.
       closeSync(out.write)
       closeSync(err.write)
       const stdout = read(out, onStdout)

@@ -30,6 +30,10 @@ export type Termination = {
   survivors: number[]
 }
 
+/** For the API, when the command's own process is among the survivors. */
+export const SURVIVED_MESSAGE =
+  'The command survived SIGKILL: it is blocked in the kernel or runs as another user. Try again later.'
+
 /** Time between SIGTERM and SIGKILL. */
 export const TERMINATE_GRACE_MS = 2000
 /** After SIGKILL only a process in an uninterruptible system call is left: stop waiting then. */
@@ -40,7 +44,7 @@ const MAX_SCAN_INTERVAL_MS = 50
 const EMPTY_SCANS = 4
 
 /**
- * Sends SIGTERM to the whole tree and SIGKILL to what is left after the grace period, until the tree is empty.
+ * Sends SIGTERM to the whole tree, and SIGKILL to the processes that are left after the grace period.
  * @param graceMs between SIGTERM and SIGKILL
  */
 export async function terminateTree(

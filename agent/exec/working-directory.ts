@@ -12,11 +12,12 @@ export function resolveCwd(home: string, cwd: string | undefined): string {
 }
 
 /**
- * Returns not_found, permission_denied or invalid_path (not a directory); undefined for a usable directory.
+ * Returns the ApiError for an unusable directory: not_found, permission_denied, or invalid_path when it is not a
+ * directory. Returns undefined for a usable directory.
  *
- * To be called after a start failed: the kernel reports ENOENT for a missing directory and for a missing shell alike.
+ * Call after a failed start. The kernel reports ENOENT for a missing directory and for a missing shell alike.
  */
-export async function cwdProblem(dir: string): Promise<unknown> {
+export async function findCwdError(dir: string): Promise<unknown> {
   try {
     if (!(await stat(dir)).isDirectory()) return new ApiError('invalid_path', `${dir} is not a directory.`)
     await access(dir, constants.X_OK)

@@ -3,7 +3,7 @@ import { constants, type Stats } from 'node:fs'
 import { access, lstat, open, readdir, readlink } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
-import { getErrno, toFileError } from './errors.ts'
+import { getSystemErrorCode, toFileError } from './errors.ts'
 import { nullIfMissing } from './paths.ts'
 import { CHUNK_BYTES, readAt } from './read.ts'
 import { createPadding, END_OF_ARCHIVE, encodeTarHeader, type TarEntry } from './tar.ts'
@@ -12,7 +12,7 @@ import { isTempFileName } from './temp-file.ts'
 /** How many entries are checked concurrently. */
 const BATCH_SIZE = 32
 
-type Item = { path: Buffer; name: Buffer }
+type ArchiveEntry = { path: Buffer; name: Buffer }
 
 /**
  * Walks the directory before the response starts, so that a directory that is too large (`payload_too_large`) or has an
@@ -21,7 +21,7 @@ type Item = { path: Buffer; name: Buffer }
  */
 export async function checkArchivable(dir: string, limit: number): Promise<void> {
   let bytes = END_OF_ARCHIVE.length
-  const check = async ({ path, name }: Item): Promise<Item[]> => {
+  const checkEntry = async ({ path, name }: ArchiveEntry): Promise<ArchiveEntry[]> => {
     const stat = await nullIfMissing(lstat(path))
     if (stat === null || !isArchivable(stat)) return []
     bytes += 512 + (name.length > 100 ? 1024 : 0) + (stat.isFile() ? Math.ceil(stat.size / 512) * 512 : 0)
@@ -31,13 +31,13 @@ export async function checkArchivable(dir: string, limit: number): Promise<void>
     if (stat.isFile()) await nullIfMissing(access(path, constants.R_OK))
     return []
   }
-  const pending = [rootItem(dir)]
+  const pending = [createRootEntry(dir)]
   while (pending.length > 0) {
     const batch = pending.splice(-BATCH_SIZE)
-    const found = await Promise.all(
-      batch.map((item) => check(item).catch((error) => throwFileError(error, item.path))),
+    const children = await Promise.all(
+      batch.map((entry) => checkEntry(entry).catch((error) => throwFileError(error, entry.path))),
     )
-    for (const items of found) for (const item of items) pending.push(item)
+    for (const entries of children) for (const entry of entries) pending.push(entry)
   }
 }
 
@@ -59,51 +59,51 @@ export async function* archiveDirectory(dir: string, limit: number): AsyncGenera
 async function* walkEntries(dir: string): AsyncGenerator<Buffer, void, undefined> {
   /** `device:inode` → entry name under which a hard-linked file was first archived. */
   const archivedInodes = new Map<string, Buffer>()
-  const pending = [rootItem(dir)]
-  for (let item = pending.pop(); item !== undefined; item = pending.pop()) {
+  const pending = [createRootEntry(dir)]
+  for (let entry = pending.pop(); entry !== undefined; entry = pending.pop()) {
     try {
-      const stat = await nullIfMissing(lstat(item.path))
+      const stat = await nullIfMissing(lstat(entry.path))
       if (stat === null || !isArchivable(stat)) continue
       if (stat.isFile()) {
-        yield* archiveFile(item, archivedInodes)
+        yield* archiveFile(entry, archivedInodes)
       } else if (stat.isSymbolicLink()) {
-        const target = await nullIfMissing(readlink(item.path, { encoding: 'buffer' }))
-        if (target !== null) yield encodeTarHeader({ ...commonFields(item, stat), type: 'symlink', target })
+        const target = await nullIfMissing(readlink(entry.path, { encoding: 'buffer' }))
+        if (target !== null) yield encodeTarHeader({ ...commonFields(entry, stat), type: 'symlink', target })
       } else {
-        for (const child of await listChildren(item)) pending.push(child)
-        yield encodeTarHeader({ ...commonFields(item, stat), type: 'directory' })
+        for (const child of await listChildren(entry)) pending.push(child)
+        yield encodeTarHeader({ ...commonFields(entry, stat), type: 'directory' })
       }
     } catch (error) {
-      throwFileError(error, item.path)
+      throwFileError(error, entry.path)
     }
   }
 }
 
 async function* archiveFile(
-  item: Item,
+  entry: ArchiveEntry,
   archivedInodes: Map<string, Buffer>,
 ): AsyncGenerator<Buffer, void, undefined> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
-  const handle = await nullIfMissing(open(item.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK))
+  const handle = await nullIfMissing(open(entry.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK))
   if (handle === null) return
   try {
     const stat = await handle.stat()
     if (!stat.isFile())
-      throw new ApiError('exec_failed', `${item.path} was replaced while it was being read.`)
+      throw new ApiError('exec_failed', `${entry.path} was replaced while it was being read.`)
     const inode = `${stat.dev}:${stat.ino}`
     const target = archivedInodes.get(inode)
     if (target !== undefined)
-      return yield encodeTarHeader({ ...commonFields(item, stat), type: 'link', target })
-    if (stat.nlink > 1) archivedInodes.set(inode, item.name)
-    const header = encodeTarHeader({ ...commonFields(item, stat), type: 'file', size: stat.size })
+      return yield encodeTarHeader({ ...commonFields(entry, stat), type: 'link', target })
+    if (stat.nlink > 1) archivedInodes.set(inode, entry.name)
+    const header = encodeTarHeader({ ...commonFields(entry, stat), type: 'file', size: stat.size })
     const padding = createPadding(stat.size)
-    const first = await readAt(handle, 0, Math.min(stat.size, CHUNK_BYTES), item.path.toString())
+    const first = await readAt(handle, 0, Math.min(stat.size, CHUNK_BYTES), entry.path.toString())
     // Most files are small: yield header, content and padding as one chunk.
     if (first.length === stat.size) return yield Buffer.concat([header, first, padding])
     yield header
     yield first
     for (let position = first.length; position < stat.size; position += CHUNK_BYTES) {
-      yield await readAt(handle, position, Math.min(stat.size - position, CHUNK_BYTES), item.path.toString())
+      yield await readAt(handle, position, Math.min(stat.size - position, CHUNK_BYTES), entry.path.toString())
     }
     if (padding.length > 0) yield padding
   } finally {
@@ -111,7 +111,7 @@ async function* archiveFile(
   }
 }
 
-const commonFields = ({ name }: Item, stat: Stats): Omit<TarEntry, 'type'> => ({
+const commonFields = ({ name }: ArchiveEntry, stat: Stats): Omit<TarEntry, 'type'> => ({
   name,
   size: 0,
   mode: stat.mode & 0o7777,
@@ -120,13 +120,13 @@ const commonFields = ({ name }: Item, stat: Stats): Omit<TarEntry, 'type'> => ({
   mtime: stat.mtimeMs / 1000,
 })
 
-const rootItem = (dir: string): Item => ({
+const createRootEntry = (dir: string): ArchiveEntry => ({
   path: Buffer.from(dir),
   name: Buffer.from(basename(dir) || '.'),
 })
 
 /** Names are bytes: decoding a name that is not UTF-8 would change it, and the entry would be skipped as missing. */
-async function listChildren({ path, name }: Item): Promise<Item[]> {
+async function listChildren({ path, name }: ArchiveEntry): Promise<ArchiveEntry[]> {
   const children = (await nullIfMissing(readdir(path, { encoding: 'buffer' }))) ?? []
   return children
     .filter((child) => !isTempFileName(child.toString('latin1')))
@@ -138,5 +138,5 @@ const joinPath = (dir: Buffer, child: Buffer): Buffer => Buffer.concat([dir, Buf
 const isArchivable = (stat: Stats): boolean => stat.isFile() || stat.isDirectory() || stat.isSymbolicLink()
 
 function throwFileError(error: unknown, path: Buffer): never {
-  throw getErrno(error) === null ? error : toFileError(error, path.toString())
+  throw getSystemErrorCode(error) === null ? error : toFileError(error, path.toString())
 }

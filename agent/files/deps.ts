@@ -1,12 +1,12 @@
-// What the file routes need from the agent.
+// Dependencies of the file routes.
 import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../../shared/clock.ts'
 import type { TransferDialer } from './transfer-dialer.ts'
 
 export type FileDeps = {
-  /** Base directory of relative paths. Absolute. */
+  /** Absolute path of the base directory of relative paths. */
   home: string
   log: FastifyBaseLogger
-  transfers: TransferDialer
+  transferDialer: TransferDialer
   clock?: Clock
 }

@@ -1,7 +1,7 @@
 // GET /download: a file as raw bytes or a directory as a tar archive, in the response or over a dial-back connection.
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { CONTENT_HEADER, PATH_HEADER, pathQuery } from '../../shared/api/files.ts'
+import { DOWNLOAD_CONTENT_HEADER, DOWNLOAD_PATH_HEADER, pathQuerySchema } from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
@@ -33,7 +33,7 @@ export async function download(request: FastifyRequest, reply: FastifyReply, dep
   const file = await openForReading(
     resolvePath(
       deps.home,
-      validateRequest(pathQuery, request.query, { root: 'query', codes: PATH_CODES }).path,
+      validateRequest(pathQuerySchema, request.query, { root: 'query', codes: PATH_CODES }).path,
     ),
   )
   const { headers, body } = await readContent(file).catch(async (error) => {
@@ -47,7 +47,7 @@ export async function download(request: FastifyRequest, reply: FastifyReply, dep
     resetOnError(stream, request)
     return reply.headers(headers).send(stream)
   }
-  deps.transfers
+  deps.transferDialer
     .send(transferId, headers, body.chunks())
     .catch((err) => deps.log.warn({ err, path: file.path }, 'download transfer failed'))
     .finally(() => file.handle.close())
@@ -63,15 +63,15 @@ async function readContent({ path, handle, stat }: OpenFile): Promise<Content> {
       createStream: () => Readable.from(chunks(), { objectMode: false, highWaterMark: CHUNK_BYTES }),
       chunks,
     }
-    const headers = { 'content-type': 'application/x-tar', [CONTENT_HEADER]: 'directory' }
-    return { headers: { ...headers, [PATH_HEADER]: encodePathHeader(path) }, body }
+    const headers = { 'content-type': 'application/x-tar', [DOWNLOAD_CONTENT_HEADER]: 'directory' }
+    return { headers: { ...headers, [DOWNLOAD_PATH_HEADER]: encodePathHeader(path) }, body }
   }
   if (stat.size > LIMITS.transferBytes)
     throw new ApiError('payload_too_large', `${path} is larger than 1 GiB.`)
   const headers = (length: number) => ({
     'content-type': 'application/octet-stream',
     'content-length': String(length),
-    [PATH_HEADER]: encodePathHeader(path),
+    [DOWNLOAD_PATH_HEADER]: encodePathHeader(path),
   })
   if (stat.size > TUNNEL_LIMITS.inlineBodyBytes) {
     const body = {

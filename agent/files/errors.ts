@@ -2,7 +2,8 @@
 import { getSystemErrorMessage } from 'node:util'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 
-const CODES: Readonly<Record<string, ErrorCode>> = {
+/** Codes of the API by code of the system error. */
+const API_CODES_BY_SYSTEM_CODE: Readonly<Record<string, ErrorCode>> = {
   ENOENT: 'not_found',
   ENOTDIR: 'not_found',
   EACCES: 'permission_denied',
@@ -11,26 +12,28 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   EISDIR: 'invalid_path',
   ELOOP: 'invalid_path',
   ENAMETOOLONG: 'invalid_path',
-  // Opening a socket, or a device file without a device.
+  // open() of a socket, or of a device file that has no device.
   ENXIO: 'invalid_path',
   ENODEV: 'invalid_path',
 }
 
-/** The errno name of a system error (`ENOENT`), or null for any other error. */
-export function getErrno(error: unknown): string | null {
+/** Returns the `code` of a system error, such as ENOENT, and null for any other error. */
+export function getSystemErrorCode(error: unknown): string | null {
   if (!(error instanceof Error) || !('errno' in error) || !('code' in error)) return null
   return typeof error.code === 'string' ? error.code : null
 }
 
 /**
- * Converts a system error to an ApiError whose message names `path`. An errno without a code of its own (a full disk, a
- * quota, a file size limit, an I/O error) is `exec_failed` with the system's message. Other errors are returned unchanged.
+ * Converts a system error to an ApiError whose message names `path`. A system error that is not in the table (a full
+ * disk, a quota, a file size limit, an I/O error) becomes `exec_failed`. Returns any other error unchanged.
  */
 export function toFileError(error: unknown, path: string): unknown {
-  const errno = getErrno(error)
-  if (errno === null) return error
-  const message = error instanceof Error && 'errno' in error ? describeErrno(error.errno) : errno
-  return new ApiError(CODES[errno] ?? 'exec_failed', `${path}: ${message}.`, { cause: error })
+  const systemCode = getSystemErrorCode(error)
+  if (systemCode === null) return error
+  const message = error instanceof Error && 'errno' in error ? describeErrno(error.errno) : systemCode
+  return new ApiError(API_CODES_BY_SYSTEM_CODE[systemCode] ?? 'exec_failed', `${path}: ${message}.`, {
+    cause: error,
+  })
 }
 
 function describeErrno(errno: unknown): string {

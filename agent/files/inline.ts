@@ -3,9 +3,9 @@ import {
   type FileRead,
   type FileWritten,
   parseFileMode,
-  pathQuery,
+  pathQuerySchema,
   type WriteFileRequest,
-  writeFileRequest,
+  writeFileRequestSchema,
 } from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
@@ -18,7 +18,7 @@ import { type WriteDeps, writeFile } from './write.ts'
 export async function readInlineFile(query: unknown, { home }: { home: string }): Promise<FileRead> {
   const requestedPath = resolvePath(
     home,
-    validateRequest(pathQuery, query, { root: 'query', codes: PATH_CODES }).path,
+    validateRequest(pathQuerySchema, query, { root: 'query', codes: PATH_CODES }).path,
   )
   const { path, handle, stat } = await openForReading(requestedPath)
   try {
@@ -43,7 +43,7 @@ export async function readInlineFile(query: unknown, { home }: { home: string })
 
 /** Writes at most 1 MiB of content. Content that cannot be decoded is `invalid_request`. */
 export async function writeInlineFile(body: unknown, deps: WriteDeps): Promise<FileWritten> {
-  const request = validateRequest(writeFileRequest, body, { codes: PATH_CODES })
+  const request = validateRequest(writeFileRequestSchema, body, { codes: PATH_CODES })
   const path = resolvePath(deps.home, request.path)
   const bytes = decodeContent(request)
   const limit = LIMITS.inlineFileBytes

@@ -2,7 +2,7 @@
 import { lstat, readlink, realpath } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
-import { getErrno } from './errors.ts'
+import { getSystemErrorCode } from './errors.ts'
 
 /** Error codes of the fields of file requests (spec §7.2); every other fault is invalid_request. */
 export const PATH_CODES = { path: 'invalid_path' } as const
@@ -50,7 +50,7 @@ export async function nullIfMissing<T>(promise: Promise<T>): Promise<T | null> {
   try {
     return await promise
   } catch (error) {
-    if (getErrno(error) === 'ENOENT') return null
+    if (getSystemErrorCode(error) === 'ENOENT') return null
     throw error
   }
 }

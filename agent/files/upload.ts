@@ -1,7 +1,7 @@
 // PUT /upload: writes the raw request body, or a body received over a dial-back connection, to a file.
 import type { Http2ServerRequest } from 'node:http2'
 import type { FastifyRequest } from 'fastify'
-import { type FileUploaded, parseFileMode, uploadQuery } from '../../shared/api/files.ts'
+import { type FileUploaded, parseFileMode, uploadQuerySchema } from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER, TRANSFER_LENGTH_HEADER } from '../../shared/protocol.ts'
@@ -15,12 +15,12 @@ type UploadBody = TransferBody & { length: number | null }
 /** Writes the body to the path. A body over 1 GiB, of the wrong length or interrupted leaves the file unchanged. */
 export async function upload(
   request: FastifyRequest,
-  deps: WriteDeps & { transfers: TransferDialer },
+  deps: WriteDeps & { transferDialer: TransferDialer },
 ): Promise<FileUploaded> {
-  const query = validateRequest(uploadQuery, request.query, { root: 'query', codes: PATH_CODES })
+  const query = validateRequest(uploadQuerySchema, request.query, { root: 'query', codes: PATH_CODES })
   const path = resolvePath(deps.home, query.path)
   const mode = query.mode === undefined ? undefined : parseFileMode(query.mode)
-  const { chunks, length, release } = await openBody(request, deps.transfers)
+  const { chunks, length, release } = await openBody(request, deps.transferDialer)
   try {
     const limit = LIMITS.transferBytes
     if (length !== null && length > limit)
@@ -32,11 +32,11 @@ export async function upload(
   }
 }
 
-async function openBody(request: FastifyRequest, transfers: TransferDialer): Promise<UploadBody> {
+async function openBody(request: FastifyRequest, transferDialer: TransferDialer): Promise<UploadBody> {
   const transferId = request.headers[DIAL_BACK_HEADER]
   if (typeof transferId === 'string') {
     const length = parseTransferLength(request.headers[TRANSFER_LENGTH_HEADER])
-    const { chunks, release } = await transfers.fetch(transferId, length).catch(throwInterrupted)
+    const { chunks, release } = await transferDialer.fetch(transferId, length).catch(throwInterrupted)
     return { chunks: withInterruptedError(chunks), length, release }
   }
   const { raw } = request

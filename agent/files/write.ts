@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { getErrno } from './errors.ts'
+import { getSystemErrorCode } from './errors.ts'
 import { nullIfMissing, resolveWriteTarget } from './paths.ts'
 import { CHUNK_BYTES } from './read.ts'
 import { createTempFile, type TempFile, writeBody } from './temp-file.ts'
@@ -48,7 +48,8 @@ export async function writeFile(
   const mode = options.mode === undefined && old === null ? 0o644 : 0o600
   const temp = await createTempFile(dir, mode).catch((error) => {
     // A writable file can be in a directory that is not writable.
-    if (old !== null && REQUIRES_OVERWRITE.has(getErrno(error) ?? '')) return createTempFile(deps.home, mode)
+    if (old !== null && REQUIRES_OVERWRITE.has(getSystemErrorCode(error) ?? ''))
+      return createTempFile(deps.home, mode)
     throw error
   })
   try {
@@ -101,7 +102,7 @@ async function commitWrite(temp: TempFile, target: Target): Promise<void> {
   try {
     await replace(temp, target)
   } catch (error) {
-    if (old === null || !REQUIRES_OVERWRITE.has(getErrno(error) ?? '')) throw error
+    if (old === null || !REQUIRES_OVERWRITE.has(getSystemErrorCode(error) ?? '')) throw error
     return overwrite(temp.path, target)
   }
   await syncDirectory(dirname(target.path))
@@ -154,6 +155,6 @@ async function syncDirectory(dir: string): Promise<void> {
     await handle.sync().finally(() => handle.close())
   } catch (error) {
     // The directory is not readable, or the file system cannot sync directories. The write has succeeded anyway.
-    if (!['EACCES', 'EPERM', 'EINVAL', 'ENOTSUP'].includes(getErrno(error) ?? '')) throw error
+    if (!['EACCES', 'EPERM', 'EINVAL', 'ENOTSUP'].includes(getSystemErrorCode(error) ?? '')) throw error
   }
 }

@@ -10,7 +10,7 @@ import { createSpoolNotifier } from './spool-notifier.ts'
 
 export type SpoolOptions = {
   dir: string
-  state: StateFile
+  stateFile: StateFile
   log: Logger
   /**
    * The machine's boot id. After a reboot the spool skips sequence numbers, because the reports with the last numbers may
@@ -42,7 +42,7 @@ export type Spool = {
   readonly highWaterMark: number
   /** Resolves when pendingBytes() is at most `highWaterMark`. Rejects when the signal aborts. */
   waitForSpace(signal: AbortSignal): Promise<void>
-  /** Lines (see reportLine) after the cursor, and the cursor after them. Null when there are none yet. */
+  /** Lines (see reportLineSchema) after the cursor, and the cursor after them. Null when there are none yet. */
   read(cursor: Cursor): Promise<{ lines: Buffer; next: Cursor } | null>
   /** Resolves after the next append, with a short delay for an unsynced one. Rejects when the signal aborts. */
   waitForReport(signal: AbortSignal): Promise<void>
@@ -67,19 +67,19 @@ const SKIPPED_AFTER_REBOOT = 1_000_000
 const MAX_BYTES = 64 * MiB
 
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
-  const { dir, state, log, bootId, maxBytes = MAX_BYTES, segmentBytes = MiB } = options
-  const { epoch } = state.data
+  const { dir, stateFile, log, bootId, maxBytes = MAX_BYTES, segmentBytes = MiB } = options
+  const { epoch } = stateFile.data
   await mkdir(dir, { recursive: true, mode: 0o700 })
   const segments = await recoverSegments(dir, epoch, log)
   const notifier = createSpoolNotifier()
-  let lastSeq = Math.max(state.data.ackedSeq, segments.at(-1)?.lastSeq ?? 0)
-  if (bootId !== undefined && bootId !== state.data.bootId) {
-    if (state.data.bootId !== undefined) lastSeq += SKIPPED_AFTER_REBOOT
-    await state.update({ bootId })
+  let lastSeq = Math.max(stateFile.data.ackedSeq, segments.at(-1)?.lastSeq ?? 0)
+  if (bootId !== undefined && bootId !== stateFile.data.bootId) {
+    if (stateFile.data.bootId !== undefined) lastSeq += SKIPPED_AFTER_REBOOT
+    await stateFile.update({ bootId })
   }
   const highWaterMark = maxBytes / 2
   let pendingBytes = segments.reduce((sum, segment) => sum + segment.bytes, 0)
-  let ackedSeq = state.data.ackedSeq
+  let ackedSeq = stateFile.data.ackedSeq
   /** The open file of the last segment. */
   let file: SpoolFile | null = null
   let closed = false
@@ -127,7 +127,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     }
     if (acknowledged.length === 0) return
     // Store the number before deleting the files: a crash in between must not cause numbers to be assigned twice.
-    await state.update({ ackedSeq })
+    await stateFile.update({ ackedSeq })
     for (const segment of acknowledged) {
       if (segment === segments.at(-1)) closeFile()
       await removeSegment(segment)

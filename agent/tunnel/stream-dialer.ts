@@ -1,7 +1,7 @@
 // Sends output streams over dial-back connections: one WebSocket to the coordinator per stream.
 import { once } from 'node:events'
 import type { WebSocket } from 'ws'
-import { BOX_HEADER, STREAM_PATH } from '../../shared/protocol.ts'
+import { BOX_HEADER, STREAM_PATH_PREFIX } from '../../shared/protocol.ts'
 import { encodeFrame, type StreamFrame } from '../../shared/stream-frames.ts'
 import { openWebSocket } from './websocket.ts'
 
@@ -33,7 +33,7 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
   const connections = new Set<WebSocket>()
 
   async function connect(id: string): Promise<WebSocket> {
-    const ws = openWebSocket((await readUrl()) + STREAM_PATH + encodeURIComponent(id), {
+    const ws = openWebSocket((await readUrl()) + STREAM_PATH_PREFIX + encodeURIComponent(id), {
       headers: { authorization: `Bearer ${await readToken()}`, [BOX_HEADER]: boxId },
       handshakeTimeoutMs,
       maxMessageBytes: MAX_MESSAGE_BYTES,
@@ -50,7 +50,7 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
     async send(id, open) {
       const ws = await connect(id)
       const closed = Promise.withResolvers<void>()
-      const disconnected = new AbortController()
+      const closeController = new AbortController()
       let isComplete = false
       let failure = new Error('the coordinator closed the stream connection')
       // 'close' follows.
@@ -58,14 +58,14 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
         failure = error
       })
       ws.once('close', (code) => {
-        disconnected.abort()
+        closeController.abort()
         if (isComplete && code === 1000) closed.resolve()
         else closed.reject(failure)
       })
       // The frames may end with an error first.
       closed.promise.catch(() => undefined)
       try {
-        for await (const frame of open(disconnected.signal)) await sendMessage(ws, encodeFrame(frame))
+        for await (const frame of open(closeController.signal)) await sendMessage(ws, encodeFrame(frame))
         isComplete = true
       } finally {
         ws.close(1000)

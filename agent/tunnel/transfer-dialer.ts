@@ -3,7 +3,7 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { BOX_HEADER, TRANSFER_PATH } from '../../shared/protocol.ts'
+import { BOX_HEADER, TRANSFER_PATH_PREFIX } from '../../shared/protocol.ts'
 import { CHUNK_BYTES } from '../files/read.ts'
 import type { TransferDialer } from '../files/transfer-dialer.ts'
 import { readBlocks } from './read-blocks.ts'
@@ -22,7 +22,7 @@ export function createTransferDialer(options: TransferDialerOptions): TransferDi
   const { boxId, readUrl, readToken, idleMs = 120_000 } = options
 
   async function openRequest(method: 'GET' | 'PUT', id: string, headers: Record<string, string>) {
-    const url = new URL(`${await readUrl()}${TRANSFER_PATH}${encodeURIComponent(id)}`)
+    const url = new URL(`${await readUrl()}${TRANSFER_PATH_PREFIX}${encodeURIComponent(id)}`)
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest
     // `agent: false`: a connection of its own, not from a pool.
     const request = send(url, {

@@ -38,11 +38,11 @@ const PERSISTENT_REJECTIONS = new Set([401, 403, 404, 409, 426])
 
 /** Connects immediately and reconnects until closed. */
 export function startTunnel(options: AgentTunnelOptions): AgentTunnel {
-  const stop = new AbortController()
-  const running = keepConnected(options, stop.signal)
+  const closeController = new AbortController()
+  const running = keepConnected(options, closeController.signal)
   return {
     close() {
-      stop.abort()
+      closeController.abort()
       return running
     },
   }

@@ -1,4 +1,4 @@
-// Reads memory usage of the machine or of the box's processes as a fraction of what is available to it.
+// Reads memory usage of the machine or of the box's processes as a fraction of the memory limit.
 import { readFileSync } from 'node:fs'
 import type { ProcessEntry } from '../exec/process-table.ts'
 

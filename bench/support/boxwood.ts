@@ -5,7 +5,7 @@ import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Box } from '../../shared/api/boxes.ts'
-import { findAgentPid } from '../../test/support/agent-process.ts'
+import { findAgentPid } from '../../test/support/find-agent-process.ts'
 import { PROJECT_DIR, START_ARGS } from '../../test/support/project.ts'
 import { waitUntil } from '../../test/support/wait-until.ts'
 import { terminate } from './processes.ts'
@@ -38,9 +38,10 @@ const RAISED_LIMITS = {
 }
 
 export async function startBoxwood(): Promise<Boxwood> {
-  await using starting = new AsyncDisposableStack()
+  // Disposed when the start fails. After the start, close() disposes it.
+  await using cleanup = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'boxwood-bench-'))
-  starting.defer(() => rm(dataDir, { recursive: true, force: true }))
+  cleanup.defer(() => rm(dataDir, { recursive: true, force: true }))
   const child = spawn(process.execPath, [...START_ARGS], {
     cwd: PROJECT_DIR,
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -52,14 +53,14 @@ export async function startBoxwood(): Promise<Boxwood> {
       BOXWOOD_LOG: 'warn',
     },
   })
-  starting.defer(() => terminate(child))
+  cleanup.defer(() => terminate(child))
   const url = await waitUntil('the coordinator listens', async () => {
     const text = await readFile(join(dataDir, 'coordinator.json'), 'utf8').catch(() => undefined)
     return text === undefined ? undefined : String(JSON.parse(text).url)
   })
   const key = (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim()
-  const agent = new Agent({ keepAlive: true, maxSockets: 100 })
-  starting.defer(() => agent.destroy())
+  const httpAgent = new Agent({ keepAlive: true, maxSockets: 100 })
+  cleanup.defer(() => httpAgent.destroy())
 
   function send(
     method: string,
@@ -70,7 +71,7 @@ export async function startBoxwood(): Promise<Boxwood> {
     return new Promise((resolve, reject) => {
       const request = httpRequest(`${url}${path}`, {
         method,
-        agent,
+        agent: httpAgent,
         headers: { authorization: `Bearer ${key}`, ...headers },
       })
       request.once('error', reject)
@@ -83,24 +84,24 @@ export async function startBoxwood(): Promise<Boxwood> {
     })
   }
 
-  async function sendJson(method: string, path: string) {
+  async function requestJson(method: string, path: string) {
     const response = await send(method, path)
     return JSON.parse(Buffer.concat(await response.toArray()).toString('utf8'))
   }
 
   async function listLiveBoxes(): Promise<Box[]> {
-    return (await sendJson('GET', '/api/v1/boxes?live=1')).boxes
+    return (await requestJson('GET', '/api/v1/boxes?live=1')).boxes
   }
 
-  starting.defer(async () => {
-    for (const { id } of await listLiveBoxes()) await sendJson('DELETE', `/api/v1/boxes/${id}`)
+  cleanup.defer(async () => {
+    for (const { id } of await listLiveBoxes()) await requestJson('DELETE', `/api/v1/boxes/${id}`)
     await waitUntil('the boxes are deleted', async () => (await listLiveBoxes()).length === 0)
   })
   const box = await waitUntil('the first box is running', async () =>
     (await listLiveBoxes()).find(({ observedState }) => observedState === 'running'),
   )
   const agentPid = await waitUntil('the agent runs', () => findAgentPid(box.id))
-  const started = starting.move()
+  const cleanupOnClose = cleanup.move()
   return {
     url,
     key,
@@ -117,7 +118,7 @@ export async function startBoxwood(): Promise<Boxwood> {
       }
     },
     send,
-    close: () => started.disposeAsync(),
+    close: () => cleanupOnClose.disposeAsync(),
   }
 }
 

@@ -16,8 +16,8 @@ export type FollowedScript = {
 }
 
 /**
- * Starts a shell script and follows its standard output. Resolves when the reader is connected. `name` is unique for each
- * script.
+ * Starts a shell script and follows its standard output. Resolves when the reader is connected. `name` must be unique for
+ * each script.
  */
 export type FollowScript = (name: string, script: string) => Promise<FollowedScript>
 
@@ -65,7 +65,7 @@ export const createSshFollower =
     const output = openSync(fifo, 'w')
     const tail = ssh.followFile(file, output)
     closeSync(output)
-    // The first text is the empty line of the file: from then on tail follows the file.
+    // The first text is the empty line that the file starts with: `tail` is now following the file.
     await connected.promise
     const writer = spawnShell(`exec >>${file}; ${script}`)
     return {

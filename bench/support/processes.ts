@@ -4,14 +4,14 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 
 /** Runs a program until it exits. Rejects with its stderr when the exit code is not 0. */
-export async function runProgram(command: string, args: string[], options: SpawnOptions = {}): Promise<void> {
-  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'], ...options })
+export async function runProgram(program: string, args: string[], options: SpawnOptions = {}): Promise<void> {
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], ...options })
   let stderr = ''
   child.stderr?.on('data', (chunk) => {
     stderr += chunk
   })
   const [code] = await once(child, 'close')
-  if (code !== 0) throw new Error(`${command} ${args.join(' ')} exited with ${code}: ${stderr}`)
+  if (code !== 0) throw new Error(`${program} ${args.join(' ')} exited with ${code}: ${stderr}`)
 }
 
 /** Sends the signal and waits until the process has exited. */
@@ -28,7 +28,7 @@ export async function readResidentBytes(pid: number): Promise<number> {
   return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) * 1024
 }
 
-/** The CPU time that a process has used, in seconds. /proc/<pid>/stat counts 100 ticks per second. */
+/** The CPU time that a process has used (utime + stime), in seconds. /proc/<pid>/stat counts 100 ticks per second. */
 export async function readCpuSeconds(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')

@@ -1,4 +1,4 @@
-// The baseline: OpenSSH on loopback with open ControlMaster connections, one direct and one through `ssh -R`.
+// Starts the baseline: OpenSSH on loopback with two ControlMaster connections, one direct and one through `ssh -R`.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -39,25 +39,26 @@ async function findFreePort(): Promise<number> {
 export async function startSsh(): Promise<SshBaseline | null> {
   if (!existsSync(SSHD)) {
     console.log(
-      `${SSHD} is not installed; skipping the comparison with ssh. install/test-engines.sh installs it on Debian.`,
+      `${SSHD} is not installed; skipping the comparison with ssh. To install it on Debian, run install/test-packages.sh as root.`,
     )
     return null
   }
-  await using starting = new AsyncDisposableStack()
+  // Disposed when the start fails. After the start, close() disposes it.
+  await using cleanup = new AsyncDisposableStack()
   const dir = await mkdtemp(join(tmpdir(), 'boxwood-ssh-'))
-  starting.defer(() => rm(dir, { recursive: true, force: true }))
+  cleanup.defer(() => rm(dir, { recursive: true, force: true }))
   const serverPort = await findFreePort()
   const tunnelPort = await findFreePort()
   const user = userInfo().username
   for (const name of ['host', 'user'])
     await runProgram('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(dir, name)])
-  await runProgram('cp', [join(dir, 'user.pub'), join(dir, 'authorized')])
+  await runProgram('cp', [join(dir, 'user.pub'), join(dir, 'authorized_keys')])
   // SHLVL=2: when sshd starts bash with a lower level, bash reads ~/.bashrc, which would count as a cost of ssh.
   await writeFile(
     join(dir, 'sshd_config'),
     `ListenAddress 127.0.0.1:${serverPort}
 HostKey ${dir}/host
-AuthorizedKeysFile ${dir}/authorized
+AuthorizedKeysFile ${dir}/authorized_keys
 StrictModes no
 UsePAM no
 PidFile none
@@ -71,14 +72,14 @@ MaxStartups 100
   if (process.getuid?.() === 0) await mkdir('/run/sshd', { recursive: true })
   // -tt on the tunnel and on the ControlMaster connections: OpenSSH disables Nagle's algorithm only for sessions with
   // a TTY. With Nagle's algorithm each command through the tunnel takes 40 ms longer.
-  function startClient(args: string[]) {
+  function startSshClient(args: string[]) {
     const client = spawn('ssh', ['-tt', ...args], { stdio: 'ignore' })
     // SIGKILL: after SIGTERM the client of an idle tunnel may not exit.
-    starting.defer(() => terminate(client, 'SIGKILL'))
+    cleanup.defer(() => terminate(client, 'SIGKILL'))
   }
   const loginOptions = (port: number) => [
     ...['-F', 'none', '-i', join(dir, 'user'), '-o', 'StrictHostKeyChecking=no', '-o', 'LogLevel=ERROR'],
-    ...['-o', `UserKnownHostsFile=${dir}/known`, '-p', String(port)],
+    ...['-o', `UserKnownHostsFile=${dir}/known_hosts`, '-p', String(port)],
   ]
   const host = `${user}@127.0.0.1`
   const waitForLogin = (description: string, port: number) =>
@@ -91,7 +92,7 @@ MaxStartups 100
 
   async function openConnection(port: number): Promise<SshConnection> {
     const socket = join(dir, `master-${port}`)
-    startClient([...loginOptions(port), '-M', '-S', socket, host, 'sleep 3600'])
+    startSshClient([...loginOptions(port), '-M', '-S', socket, host, 'sleep 3600'])
     await waitUntil('the ControlMaster socket exists', () => existsSync(socket))
     const options = ['-F', 'none', '-o', `ControlPath=${socket}`]
     return {
@@ -108,13 +109,13 @@ MaxStartups 100
   }
 
   const server = spawn(SSHD, ['-D', '-e', '-f', join(dir, 'sshd_config')], { stdio: 'ignore' })
-  starting.defer(() => terminate(server))
+  cleanup.defer(() => terminate(server))
   await waitForLogin('sshd accepts logins', serverPort)
   const forwarding = `127.0.0.1:${tunnelPort}:127.0.0.1:${serverPort}`
-  startClient([...loginOptions(serverPort), '-R', forwarding, host, 'sleep 3600'])
+  startSshClient([...loginOptions(serverPort), '-R', forwarding, host, 'sleep 3600'])
   await waitForLogin('sshd accepts logins through the reverse tunnel', tunnelPort)
   const direct = await openConnection(serverPort)
   const reverse = await openConnection(tunnelPort)
-  const started = starting.move()
-  return { direct, reverse, close: () => started.disposeAsync() }
+  const cleanupOnClose = cleanup.move()
+  return { direct, reverse, close: () => cleanupOnClose.disposeAsync() }
 }

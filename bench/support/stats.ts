@@ -1,6 +1,6 @@
-// Timing and statistics of measurements.
+// Measures durations, and computes and formats statistics.
 
-/** The q-quantile (q from 0 to 1) of the samples, by the nearest-rank method. */
+/** The q-quantile (q from 0 to 1): the sample at index ⌊q · count⌋ of the sorted samples. NaN without samples. */
 export function quantile(samples: readonly number[], q: number): number {
   const sorted = [...samples].sort((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN

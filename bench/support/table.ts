@@ -1,4 +1,4 @@
-// A table of results, and its Markdown.
+// The type of a results table, and its rendering as Markdown.
 
 export type Table = { title: string; columns: string[]; rows: string[][] }
 

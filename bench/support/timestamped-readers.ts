@@ -1,5 +1,5 @@
 // Reads a FIFO or a server-sent event stream and timestamps each chunk, without Node's stream and HTTP layers. In a
-// mostly idle process these layers take as long as the whole path to be measured, and ssh has no counterpart to them.
+// mostly idle process these layers take as long as the measured path itself, and the ssh client does not have them.
 import { constants, openSync } from 'node:fs'
 import { connect, type OnReadOpts, Socket } from 'node:net'
 

@@ -6,7 +6,7 @@ import { createJsonOption, type JsonOption } from '../options.ts'
 import { printJson } from '../output.ts'
 import type { RunAction, Session } from '../session.ts'
 
-export function addCp(program: Command, runAction: RunAction): void {
+export function addCpCommand(program: Command, runAction: RunAction): void {
   program
     .command('cp')
     .summary('copy files and directories to and from a box')

@@ -23,7 +23,7 @@ type Options = JsonOption & {
   timeout?: number
 }
 
-export function addExec(program: Command, runAction: RunAction): void {
+export function addExecCommand(program: Command, runAction: RunAction): void {
   program
     .command('exec')
     .summary('run a command on a box')
@@ -35,15 +35,12 @@ export function addExec(program: Command, runAction: RunAction): void {
     .argument('<name>', "the box's name or id")
     .argument('<command...>', 'one argument is a command line for sh; several are quoted one by one')
     .usage('[options] <name> -- <command...>')
-    .option('-d, --detach', 'run it in the background')
-    .option(
-      '--cwd <directory>',
-      'its working directory: absolute, or relative to the home directory (default)',
-    )
+    .option('-d, --detach', 'run the command in the background')
+    .option('--cwd <directory>', 'working directory: absolute, or relative to the home directory (default)')
     .option('--env <K=V>', 'set an environment variable; can be repeated', parseEnvOption)
     .option(
       '--timeout <seconds>',
-      'kill it after this time, 1 to 600 (default: 30; with -d: none)',
+      'kill the command after this time, 1 to 600 (default: 30; with -d: none)',
       createNumberParser('--timeout', LIMITS.execTimeoutSeconds),
     )
     .addOption(createJsonOption())
@@ -89,12 +86,12 @@ async function startDetached(
   { json }: Options,
 ): Promise<number> {
   const edge = await session.client.createEdgeClient(name)
-  const uncertain = `The command may have started anyway: check with \`box ps ${name}\`.`
-  const started = await printIfInterrupted(session, `interrupted. ${uncertain}`, () =>
+  const uncertainStart = `The command may have started anyway: check with \`box ps ${name}\`.`
+  const started = await printIfInterrupted(session, `interrupted. ${uncertainStart}`, () =>
     edge.requestJson<ExecStarted>('POST', '/exec', { ...request, detached: true }),
   ).catch((error) => {
     if (!(error instanceof CliError) || error.exitCode !== EXIT.unreachable) throw error
-    throw new CliError(error.exitCode, `${error.message} ${uncertain}`, { cause: error })
+    throw new CliError(error.exitCode, `${error.message} ${uncertainStart}`, { cause: error })
   })
   const { processId } = started
   if (json) printJson(started)

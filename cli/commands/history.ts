@@ -22,7 +22,7 @@ type Options = JsonOption & Filters & { delete?: string; deleteAll?: boolean }
 /** Copied from COMMAND_STATUSES of shared/api/commands.ts: importing it loads zod. */
 const STATUSES = 'running, exited, killed, timed_out, failed, lost'
 
-export function addHistory(program: Command, runAction: RunAction): void {
+export function addHistoryCommand(program: Command, runAction: RunAction): void {
   program
     .command('history')
     .summary('list the commands that ran on a box')
@@ -38,7 +38,10 @@ export function addHistory(program: Command, runAction: RunAction): void {
       'show at most this many commands, 1 to 200 (default: 50)',
       createIntegerParser('--limit', LIMITS.commandPage),
     )
-    .option('--before <cursor>', 'show older commands: the cursor is on stderr, and nextBefore in --json')
+    .option(
+      '--before <cursor>',
+      'show older commands; the cursor is printed on stderr, and is nextBefore with --json',
+    )
     .addOption(new Option('--all', 'show all commands').conflicts(['before', 'limit']))
     .addOption(
       createDeleteOption(

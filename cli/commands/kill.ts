@@ -8,7 +8,7 @@ import { printJson, printMessage, printStderr } from '../output.ts'
 import { noSuchProcessMessage, replaceNotFoundMessage } from '../process-messages.ts'
 import type { RunAction } from '../session.ts'
 
-export function addKill(program: Command, runAction: RunAction): void {
+export function addKillCommand(program: Command, runAction: RunAction): void {
   program
     .command('kill')
     .summary('terminate detached processes of a box')

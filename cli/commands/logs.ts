@@ -12,7 +12,7 @@ import type { RunAction, Session } from '../session.ts'
 
 type Options = JsonOption & { follow?: boolean; tail?: number }
 
-export function addLogs(program: Command, runAction: RunAction): void {
+export function addLogsCommand(program: Command, runAction: RunAction): void {
   program
     .command('logs')
     .summary('print the output of a detached process')
@@ -38,7 +38,7 @@ Examples:
   box logs -f --tail 0 fig $ID               only new output
   box logs fig $ID 2>/dev/null | sha256sum
 
--f reconnects by itself if the connection, the box's tunnel or the coordinator fails; no byte is lost or repeated. stderr
+-f reconnects automatically if the connection, the box's tunnel or the coordinator fails; no byte is lost or repeated. stderr
 reports a long outage, and how many bytes are missing if the box has discarded the oldest output. Ctrl-C only stops
 following: the process keeps running.
 

@@ -7,12 +7,12 @@ import type { RunAction } from '../session.ts'
 
 type Options = JsonOption & { all?: boolean }
 
-export function addLs(program: Command, runAction: RunAction): void {
+export function addLsCommand(program: Command, runAction: RunAction): void {
   program
     .command('ls')
     .alias('list')
     .summary('list the boxes')
-    .description('Lists the boxes, newest first. ISOLATION is what separates a box from its host.')
+    .description('Lists the boxes, newest first. ISOLATION is the isolation level of each box.')
     .option('-a, --all', 'include deleted boxes')
     .addOption(createJsonOption())
     .addHelpText(

@@ -5,7 +5,7 @@ import { createJsonOption, type JsonOption } from '../options.ts'
 import { formatTable, print, printJson } from '../output.ts'
 import type { RunAction } from '../session.ts'
 
-export function addMe(program: Command, runAction: RunAction): void {
+export function addMeCommand(program: Command, runAction: RunAction): void {
   program
     .command('me')
     .alias('whoami')

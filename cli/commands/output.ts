@@ -17,7 +17,7 @@ const MAX_POLL_INTERVAL_MS = 2000
 /** Tolerates a coordinator restart. */
 const UNREACHABLE_GRACE_MS = 30_000
 
-export function addOutput(program: Command, runAction: RunAction): void {
+export function addOutputCommand(program: Command, runAction: RunAction): void {
   program
     .command('output')
     .summary('print the output of a command in the history')

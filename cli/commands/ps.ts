@@ -6,7 +6,7 @@ import { formatAge, formatTable, getTerminalWidth, print, printJson, printStderr
 import { formatExit } from '../process-messages.ts'
 import type { RunAction } from '../session.ts'
 
-export function addPs(program: Command, runAction: RunAction): void {
+export function addPsCommand(program: Command, runAction: RunAction): void {
   program
     .command('ps')
     .summary('list the detached processes of a box')

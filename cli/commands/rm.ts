@@ -10,7 +10,7 @@ import { waitForOperation } from '../wait.ts'
 
 type Options = JsonOption & WaitOption & { force?: boolean }
 
-export function addRm(program: Command, runAction: RunAction): void {
+export function addRmCommand(program: Command, runAction: RunAction): void {
   program
     .command('rm')
     .summary('delete a box')
@@ -46,10 +46,10 @@ async function deleteBox(session: Session, name: string, options: Options): Prom
   )
   const operation = options.wait ? await waitForOperation(session, response.operation) : response.operation
   if (options.json) printJson({ ...response, operation })
-  else printStderr(`${box.hostname}: ${formatDeletion(operation)}`)
+  else printStderr(`${box.hostname}: ${formatDeletionStatus(operation)}`)
 }
 
-function formatDeletion({ status }: Operation): string {
+function formatDeletionStatus({ status }: Operation): string {
   if (status === 'completed') return 'deleted'
   return status === 'failed' ? 'deletion failed' : 'deleting'
 }

@@ -5,7 +5,7 @@ import { createJsonOption, type JsonOption } from '../options.ts'
 import { formatAge, formatTable, print, printJson } from '../output.ts'
 import type { RunAction } from '../session.ts'
 
-export function addShow(program: Command, runAction: RunAction): void {
+export function addShowCommand(program: Command, runAction: RunAction): void {
   program
     .command('show')
     .summary('show the details of a box')
@@ -29,7 +29,7 @@ Examples:
     )
 }
 
-/** The coordinator stores these settings, and nothing acts on them. */
+/** The coordinator stores these settings but does not enforce them. */
 const NOT_ENFORCED = '(stored, not enforced yet)'
 
 function formatDetail(detail: BoxDetail, now: number): string {

@@ -4,13 +4,13 @@ import { changeState } from '../change-state.ts'
 import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption } from '../options.ts'
 import type { RunAction } from '../session.ts'
 
-export function addSuspend(program: Command, runAction: RunAction): void {
+export function addSuspendCommand(program: Command, runAction: RunAction): void {
   program
     .command('suspend')
-    .summary('stop a box (files stay, processes end)')
+    .summary('stop a box (keeps files, terminates processes)')
     .description(
-      'Stops a box and waits until it is stopped: its files stay, its processes end. `box wake` or the next `box exec` ' +
-        'starts it again.',
+      'Stops a box and waits until it is suspended. Files are kept, processes are terminated. `box wake` or the next ' +
+        '`box exec` starts the box again.',
     )
     .argument('<name>', "the box's name or id")
     .addOption(createNoWaitOption())

@@ -4,11 +4,13 @@ import { changeState } from '../change-state.ts'
 import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption } from '../options.ts'
 import type { RunAction } from '../session.ts'
 
-export function addWake(program: Command, runAction: RunAction): void {
+export function addWakeCommand(program: Command, runAction: RunAction): void {
   program
     .command('wake')
     .summary('start a suspended box')
-    .description('Starts a suspended box and waits until it runs. `box exec` does this by itself.')
+    .description(
+      'Starts a suspended box and waits until the box is running. `box exec` does this automatically.',
+    )
     .argument('<name>', "the box's name or id")
     .addOption(createNoWaitOption())
     .addOption(createJsonOption())

@@ -4,7 +4,7 @@ import { chmod, realpath, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { EdgeClient } from '../client.ts'
-import { CONTENT_DIRECTORY, CONTENT_HEADER, PATH_HEADER } from '../download-headers.ts'
+import { CONTENT_DIRECTORY, DOWNLOAD_CONTENT_HEADER, DOWNLOAD_PATH_HEADER } from '../download-headers.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { sanitize } from '../output.ts'
 import { extractDirectory } from './extract-directory.ts'
@@ -34,11 +34,11 @@ export async function download(
   try {
     const name = getDownloadName(path, from)
     const targetStats = await statIfExists(target)
-    const goesInside = targetStats?.isDirectory() && !(isDirectory && isContentsPath(path))
-    if (goesInside) to = join(target, name)
+    const isIntoDirectory = targetStats?.isDirectory() && !(isDirectory && isContentsPath(path))
+    if (isIntoDirectory) to = join(target, name)
     const save = isDirectory ? extractDirectory : saveFile
     const bytes = withProgressBar(countBytes(), sanitize(name), length)
-    await save(bytes, to, goesInside ? await statIfExists(to) : targetStats)
+    await save(bytes, to, isIntoDirectory ? await statIfExists(to) : targetStats)
     return { from, to, size }
   } catch (error) {
     throw signal.aborted ? signal.reason : toLocalFileError(toTransferError(error), to)
@@ -57,8 +57,8 @@ export async function downloadToStdout(edge: EdgeClient, path: string, signal: A
 
 async function openDownload(edge: EdgeClient, path: string) {
   const body = await edge.send('GET', '/download', { path: path === '' ? '~' : path })
-  const pathHeader = body.headers[PATH_HEADER]
-  const isDirectory = body.headers[CONTENT_HEADER] === CONTENT_DIRECTORY
+  const pathHeader = body.headers[DOWNLOAD_PATH_HEADER]
+  const isDirectory = body.headers[DOWNLOAD_CONTENT_HEADER] === CONTENT_DIRECTORY
   const length = isDirectory ? null : Number(body.headers['content-length'])
   const from = decodePath(typeof pathHeader === 'string' ? pathHeader : path)
   return { body, from, isDirectory, length }

@@ -6,7 +6,7 @@ import { dirname, join, sep } from 'node:path'
 import type { ReadEntry, Unpack } from 'tar'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { sanitize } from '../output.ts'
-import { checkMergeConflicts, mergeDirectory, statIfExists, withTempPath } from './local-files.ts'
+import { assertNoMergeConflicts, mergeDirectory, statIfExists, withTempPath } from './local-files.ts'
 
 /**
  * Extracts to a temporary directory and renames it, so that `target` appears complete or not at all. An existing target
@@ -36,7 +36,7 @@ export async function extractDirectory(
       await rename(root, finalPath)
       return setModes(finalModes)
     }
-    await checkMergeConflicts(root, finalPath)
+    await assertNoMergeConflicts(root, finalPath)
     const isNew = await Promise.all(finalModes.map(async ({ path }) => (await statIfExists(path)) === null))
     await mergeDirectory(root, finalPath)
     return setModes(finalModes.filter((_, index) => isNew[index]))

@@ -56,14 +56,14 @@ export async function* withReadErrors(
   }
 }
 
-const TEMP_NAME = /^\.box-cp-[0-9a-f]{16}$/
+const TEMP_NAME_PATTERN = /^\.box-cp-[0-9a-f]{16}$/
 
 export const createTempName = (): string => `.box-cp-${randomBytes(8).toString('hex')}`
 
 /** Replaces the path of a temporary file, which the user did not choose, by its directory. */
 function hideTempName(path: string): string {
   const segments = path.split('/')
-  const index = segments.findIndex((segment) => TEMP_NAME.test(segment))
+  const index = segments.findIndex((segment) => TEMP_NAME_PATTERN.test(segment))
   if (index < 0) return path
   return index === 0 ? './' : `${segments.slice(0, index).join('/')}/`
 }
@@ -82,7 +82,7 @@ export async function withTempPath<T>(parentDir: string, action: (path: string) 
 }
 
 /** Throws if a directory and a non-directory have the same name. Call it before mergeDirectory moves anything. */
-export async function checkMergeConflicts(from: string, to: string): Promise<void> {
+export async function assertNoMergeConflicts(from: string, to: string): Promise<void> {
   for (const entry of await readdir(from, { withFileTypes: true })) {
     const target = join(to, entry.name)
     const existing = await nullIfMissing(lstat(target))
@@ -94,7 +94,7 @@ export async function checkMergeConflicts(from: string, to: string): Promise<voi
         `${sanitize(target)} ${there} a directory on the box, but ${here} one on this machine. Nothing was changed.`,
       )
     }
-    if (entry.isDirectory()) await checkMergeConflicts(join(from, entry.name), target)
+    if (entry.isDirectory()) await assertNoMergeConflicts(join(from, entry.name), target)
   }
 }
 

@@ -1,6 +1,6 @@
-// The progress bar of a transfer, on stderr; shown only if stderr is a terminal.
+// The progress bar of `box cp`, on stderr. Shown only if stderr is a terminal.
 
-/** Three significant digits, such as 1.95 MiB. */
+/** Formats with three significant digits, such as 1.95 MiB; below 1000 bytes exactly. */
 export function formatBytes(bytes: number): string {
   let value = bytes
   for (const unit of ['B', 'KiB', 'MiB']) {
@@ -30,16 +30,16 @@ async function startProgressBar(label: string, total: number | null): Promise<Pr
       const speed = formatSpeed(value, startTime)
       if (total === null) return `${label}  ${formatBytes(value)}  ${speed}`
       const fraction = Math.min(1, progress)
-      const line = '█'.repeat(Math.round(fraction * barsize)).padEnd(barsize, '░')
+      const blocks = '█'.repeat(Math.round(fraction * barsize)).padEnd(barsize, '░')
       const amount = `${formatBytes(value)} of ${formatBytes(total)}`
-      return `${label}  ${line}  ${Math.floor(fraction * 100)}%  ${amount}  ${speed}`
+      return `${label}  ${blocks}  ${Math.floor(fraction * 100)}%  ${amount}  ${speed}`
     },
   })
   bar.start(total ?? 0, 0)
   return { add: (bytes) => bar.increment(bytes), stop: () => bar.stop() }
 }
 
-/** Passes on the bytes of `source` and shows how many have passed. @param total in bytes; null if unknown */
+/** Yields the chunks of `source` unchanged and shows their number of bytes. @param total in bytes; null if unknown */
 export async function* withProgressBar(
   source: AsyncIterable<Buffer>,
   label: string,

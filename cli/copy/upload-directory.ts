@@ -1,4 +1,4 @@
-// Uploads a directory as a tar archive, which the box's own tar unpacks. A failed upload leaves nothing on the box.
+// Uploads a directory as a tar archive and unpacks the archive with the tar of the box.
 import { lstat, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -13,8 +13,9 @@ import { withProgressBar } from './progress-bar.ts'
 import { tooLargeError, type UploadResult, uploadBody } from './upload-body.ts'
 
 /**
- * Arguments: $1 destination, $2 the directory's name ('' to copy its contents), $3 the archive, $4 the directory's mode.
- * A new directory appears atomically, by a rename; an existing one is merged into. Prints the real path.
+ * Arguments: $1 destination, $2 name of the directory ('' to copy its contents), $3 archive, $4 mode of the directory.
+ * Creates a new directory atomically, by a rename. Merges into an existing directory: a failure may leave that partially
+ * updated. Removes the archive. Prints the real path.
  */
 const UNPACK_SCRIPT = `set -eu
 dst=$1 name=$2 tar=$3 mode=$4 new=
@@ -34,18 +35,21 @@ else
 fi
 (cd "$dst" && pwd -P)`
 
-/** @param name the directory's name inside an existing destination; '' copies the contents into the destination */
+/**
+ * @param destination a path on the box
+ * @param name the directory's name inside an existing destination; '' copies the contents into the destination
+ */
 export async function uploadDirectory(
   edge: EdgeClient,
   source: string,
-  path: string,
+  destination: string,
   name: string,
 ): Promise<UploadResult> {
   const { entries, mode, archiveBytes } = await scanDirectory(source).catch((error) => {
     throw toLocalFileError(error)
   })
   if (archiveBytes > LIMITS.transferBytes) throw tooLargeError(source)
-  const archive = createTempName()
+  const archiveName = createTempName()
   let isUnpacked = false
   try {
     // Wakes a suspended box, and fails before anything is sent if the box has no tar.
@@ -55,34 +59,37 @@ export async function uploadDirectory(
       'command -v tar >/dev/null || { echo "tar is not installed on the box" >&2; exit 1; }',
     ])
     const { create } = await import('tar')
-    await uploadBody(edge, archive, '0600', () => {
+    await uploadBody(edge, archiveName, '0600', () => {
       if (entries.length === 0) return EMPTY_ARCHIVE
-      const pack = create(
+      const archive = create(
         { cwd: source, strict: true },
         // node-tar reads a name that starts with @ as an archive to include; the ./ prevents that.
         entries.map((entry) => `./${entry}`),
       )
       const label = sanitize(name || source)
-      const bytes = withProgressBar(withReadErrors(pack, source), label, archiveBytes)
+      const bytes = withProgressBar(withReadErrors(archive, source), label, archiveBytes)
       return { stream: Readable.from(bytes, { objectMode: false }), length: null }
     })
-    const args = [toCommandArgument(path), name, archive, mode]
+    const args = [toCommandArgument(destination), name, archiveName, mode]
     const { stdout } = await runOnBox(edge, ['sh', '-c', UNPACK_SCRIPT, 'box-cp', ...args])
     isUnpacked = true
     return { path: stdout.replace(/\n$/, ''), size: archiveBytes }
   } finally {
-    if (!isUnpacked) await removeArchive(edge, archive)
+    if (!isUnpacked) await removeArchive(edge, archiveName)
   }
 }
 
-/** The unpack script removes the archive itself, unless it never ran or was killed. */
-async function removeArchive(edge: EdgeClient, archive: string): Promise<void> {
+/** For an unpack script that was not started or was killed: otherwise the script removes the archive. */
+async function removeArchive(edge: EdgeClient, archiveName: string): Promise<void> {
   try {
-    await runOnBox(edge.forCleanup(), ['rm', '-f', '--', archive])
+    await runOnBox(edge.forCleanup(), ['rm', '-f', '--', archiveName])
   } catch (error) {
-    // Printed here: the caller gets the error of the copy.
+    // Print instead of throw: the caller throws the error of the copy.
     const reason = error instanceof Error ? error.message : error
-    printMessage(`could not remove the temporary file ~/${archive} from the box: ${reason}`)
+    const command = `box exec ${edge.boxName} -- rm -f ${archiveName}`
+    printMessage(
+      `The temporary file ~/${archiveName} may remain on the box. Remove it with \`${command}\`. (${reason})`,
+    )
   }
 }
 
@@ -91,17 +98,20 @@ async function runOnBox(edge: EdgeClient, args: readonly string[]): Promise<Exec
   const request: ExecRequest = { command: args.map(shellQuote).join(' '), timeoutSeconds }
   const result = await edge.requestJson<ExecResult>('POST', '/exec', request)
   if (result.exitCode === 0) return result
-  const lastLines = result.stderr.trim().split('\n').slice(-3).join('; ')
-  const reason = result.timedOut ? `timed out after ${timeoutSeconds} s` : lastLines || 'tar failed'
+  const lastErrorLines = result.stderr.trim().split('\n').slice(-3).join('; ')
+  const reason = result.timedOut
+    ? `timed out after ${timeoutSeconds} s`
+    : lastErrorLines || 'the command failed without an error message'
   throw new CliError(EXIT.failed, `Cannot copy the directory to ${edge.boxName}: ${sanitize(reason)}.`)
 }
 
-/** The end-of-archive marker: two zero blocks. */
+/** A tar archive without entries: only the end-of-archive marker, two zero blocks of 512 bytes. */
 const EMPTY_ARCHIVE = Buffer.alloc(1024)
 
+/** `mode` is octal, such as 755. */
 type DirectoryScan = { entries: string[]; mode: string; archiveBytes: number }
 
-/** `archiveBytes` approximates the size of the archive: a 512-byte header per entry, contents in blocks of 512. */
+/** `archiveBytes` is an estimate: a 512-byte header per entry, and file contents in blocks of 512 bytes. */
 async function scanDirectory(directory: string): Promise<DirectoryScan> {
   const entries = await readdir(directory)
   const pending = entries.map((name) => join(directory, name))

@@ -62,7 +62,10 @@ export async function uploadStdin(edge: EdgeClient, path: string): Promise<Uploa
     throw new CliError(EXIT.usage, 'stdin has no file name. Add one to the destination: BOX:PATH/FILE.')
   return uploadBody(edge, path, null, () => {
     if (process.stdin.readableDidRead)
-      throw new CliError(EXIT.failed, 'The coordinator asked for a retry, but stdin can be read only once.')
+      throw new CliError(
+        EXIT.failed,
+        'The coordinator limited the request rate, and stdin cannot be read again. Run the command again.',
+      )
     return { stream: process.stdin, length: null }
   })
 }

@@ -42,7 +42,7 @@ export async function* readEvents(response: IncomingMessage): AsyncGenerator<Str
 }
 
 /** The fields that the reader uses. */
-const FIELD_CHECKS: Record<keyof StreamEvents, Record<string, (value: unknown) => boolean>> = {
+const FIELD_VALIDATORS: Record<keyof StreamEvents, Record<string, (value: unknown) => boolean>> = {
   attached: { stdoutOffset: isOffset, stderrOffset: isOffset },
   stdout: { data: isString, offset: isOffset, nextOffset: isOffset },
   stderr: { data: isString, offset: isOffset, nextOffset: isOffset },
@@ -60,10 +60,10 @@ const FIELD_CHECKS: Record<keyof StreamEvents, Record<string, (value: unknown) =
 
 /** Returns null for an unknown event: a newer coordinator may send more kinds. */
 function parseEvent({ event: name = '', data: json }: EventSourceMessage): StreamEvent | null {
-  if (!Object.hasOwn(FIELD_CHECKS, name)) return null
+  if (!Object.hasOwn(FIELD_VALIDATORS, name)) return null
   const data = parseObject(json)
-  const checks = FIELD_CHECKS[name as keyof StreamEvents]
-  for (const [field, isValid] of Object.entries(checks))
+  const validators = FIELD_VALIDATORS[name as keyof StreamEvents]
+  for (const [field, isValid] of Object.entries(validators))
     if (!isValid(data[field])) throw invalidStreamError(`the event ${name} without a valid ${field}`)
   return { name, data } as unknown as StreamEvent
 }

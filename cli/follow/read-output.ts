@@ -11,12 +11,12 @@ type ConnectionOptions = Omit<ResumableStreamOptions, 'getLastEventId' | 'onEven
 
 export type ReadOutputOptions = ConnectionOptions & {
   from: Offsets
-  /** Where to stop. Default: when the process exits. */
+  /** Stop at these offsets. Default: when the process exits. */
   until?: Offsets
   onAttached?(): void
   /** The next chunk is read after the promise resolves. */
   onChunk(chunk: OutputChunk): Promise<void>
-  /** `bytes` bytes before the next chunk, or before the end, were discarded. */
+  /** The box has discarded `bytes` bytes before the next chunk or before the end. */
   onMissing(stream: StreamName, bytes: number): void
 }
 
@@ -51,7 +51,7 @@ export async function readOutput(options: ReadOutputOptions): Promise<ExitEvent 
   return exit
 }
 
-/** The largest offset of an event id. The coordinator attaches at the end of the log and returns its offset. */
+/** The largest offset in an event id. The coordinator replaces an offset beyond the end by the end of the log. */
 const MAX_OFFSET = 999_999_999_999_999
 
 /** The current length of both streams in bytes. Throws as readResumableStream does. */

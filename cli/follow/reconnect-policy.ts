@@ -1,39 +1,39 @@
-// Reconnect policy: the delay before each attempt, and notices about an outage that lasts.
+// Reconnect policy: the delay before each attempt, and a notification when an outage lasts for seconds.
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export type ReconnectPolicy = {
-  /** The connection was lost, or an attempt failed. */
+  /** Call when the connection is lost or an attempt fails. */
   recordDisconnect(reason: string): void
-  /** A connection is open. It ends the outage once it has lasted STABLE_MS. */
+  /** Call when a connection opens. Ends the outage after STABLE_CONNECTION_MS without a disconnect. */
   recordConnect(): void
-  /** Data arrived: the outage is over. */
+  /** Call when data arrives. Ends the outage immediately. */
   recordData(): void
   /**
-   * Waits before the next attempt, at least `retryAfter` seconds if the server asked for that. Rejects when the signal
-   * is aborted.
+   * Waits before the next attempt. Rejects when the signal is aborted.
+   * @param retryAfter the minimum in seconds, from the Retry-After header; null if the response has none
    */
-  waitForRetry(retryAfter: number | null): Promise<void>
+  waitBeforeRetry(retryAfter: number | null): Promise<void>
   close(): void
 }
 
 export type ReconnectOptions = {
   signal: AbortSignal
-  /** An outage has lasted OUTAGE_NOTICE_MS. */
+  /** Called when an outage has lasted OUTAGE_NOTICE_MS. */
   onOutage(reason: string): void
-  /** An outage that was reported is over. */
+  /** Called at the end of an outage that was reported to `onOutage`. */
   onReconnect(): void
 }
 
 const MIN_BACKOFF_MS = 250
 const MAX_BACKOFF_MS = 5000
 const OUTAGE_NOTICE_MS = 3000
-/** A connection that carried no data and closes sooner does not end the outage. */
-const STABLE_MS = 1000
+/** A connection without data ends the outage only after this time. */
+const STABLE_CONNECTION_MS = 1000
 
 export function createReconnectPolicy({ signal, onOutage, onReconnect }: ReconnectOptions): ReconnectPolicy {
   let attempts = 0
   let lastReason = ''
-  let isReported = false
+  let isOutageReported = false
   let outageTimer: NodeJS.Timeout | undefined
   let stableTimer: NodeJS.Timeout | undefined
 
@@ -42,8 +42,8 @@ export function createReconnectPolicy({ signal, onOutage, onReconnect }: Reconne
     if (outageTimer === undefined) return
     clearTimeout(outageTimer)
     outageTimer = undefined
-    if (isReported) onReconnect()
-    isReported = false
+    if (isOutageReported) onReconnect()
+    isOutageReported = false
   }
 
   return {
@@ -51,15 +51,15 @@ export function createReconnectPolicy({ signal, onOutage, onReconnect }: Reconne
       clearTimeout(stableTimer)
       lastReason = reason
       outageTimer ??= setTimeout(() => {
-        isReported = true
+        isOutageReported = true
         onOutage(lastReason)
       }, OUTAGE_NOTICE_MS).unref()
     },
     recordConnect() {
-      stableTimer = setTimeout(endOutage, STABLE_MS).unref()
+      stableTimer = setTimeout(endOutage, STABLE_CONNECTION_MS).unref()
     },
     recordData: endOutage,
-    async waitForRetry(retryAfter) {
+    async waitBeforeRetry(retryAfter) {
       // Exponential backoff with full jitter: clients disconnected together should not reconnect together.
       const backoff = Math.random() * Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** attempts)
       attempts = Math.min(attempts + 1, 10)

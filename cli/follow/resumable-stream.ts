@@ -1,4 +1,4 @@
-// Reads the event stream of a process over as many connections as needed: reopens a lost one with Last-Event-ID.
+// Reads the event stream of a process over several connections: resumes after a disconnect with Last-Event-ID.
 import type { AttemptResult } from '../api-requests.ts'
 import type { EdgeClient } from '../client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
@@ -29,18 +29,18 @@ const IDLE_TIMEOUT_MS = 45_000
  */
 export async function readResumableStream(options: ResumableStreamOptions): Promise<void> {
   const policy = createReconnectPolicy(options)
-  let isFirst = true
+  let isBeforeFirstEvent = true
   const recordEvent = ({ name }: StreamEvent) => {
-    isFirst = false
+    isBeforeFirstEvent = false
     if (name === 'attached') policy.recordConnect()
     else if (name !== 'error' && name !== 'reconnect') policy.recordData()
   }
   try {
     for (;;) {
-      const disconnect = await readConnection(options, isFirst, recordEvent)
+      const disconnect = await readConnection(options, isBeforeFirstEvent, recordEvent)
       if (disconnect === null) return
       policy.recordDisconnect(disconnect.reason)
-      await waitForRetry(policy, disconnect, options.signal)
+      await waitBeforeRetry(policy, disconnect, options.signal)
     }
   } finally {
     policy.close()
@@ -57,11 +57,11 @@ async function readConnection(
     signal,
     idleTimeoutMs = IDLE_TIMEOUT_MS,
   }: ResumableStreamOptions,
-  isFirst: boolean,
+  isBeforeFirstEvent: boolean,
   recordEvent: (event: StreamEvent) => void,
 ): Promise<Disconnect | null> {
   const connection = new AbortController()
-  // Not AbortSignal.any: there may be thousands of connections in the lifetime of the one signal.
+  // Not AbortSignal.any: there may be thousands of connections in the lifetime of the signal.
   const onAbort = () => connection.abort()
   signal.addEventListener('abort', onAbort)
   let isProcessing = false
@@ -76,14 +76,14 @@ async function readConnection(
       { encoding: 'base64' },
       { headers: { 'last-event-id': getLastEventId() }, signal: connection.signal },
     )
-    const rejection = checkResult(result, isFirst)
-    if (!result.ok || rejection !== null) return rejection
+    const disconnect = getDisconnect(result, isBeforeFirstEvent)
+    if (!result.ok || disconnect !== null) return disconnect
     for await (const event of readEvents(result.response)) {
       isProcessing = true
       recordEvent(event)
       if (event.name === 'error') return toDisconnect(event.data)
       if (event.name === 'reconnect')
-        return { reason: 'The coordinator asked the client to reconnect.', retryAfter: null }
+        return { reason: 'The coordinator requested a reconnect.', retryAfter: null }
       if (await onEvent(event)) return null
       isProcessing = false
       idleTimer.refresh()
@@ -104,18 +104,18 @@ async function readConnection(
 const CONNECTION_LOST: Disconnect = { reason: 'The connection was lost.', retryAfter: null }
 
 /** Returns null for an event stream, a Disconnect if a retry may help; throws if it cannot. */
-function checkResult(result: AttemptResult, isFirst: boolean): Disconnect | null {
+function getDisconnect(result: AttemptResult, isBeforeFirstEvent: boolean): Disconnect | null {
   if (result.ok) {
     if (/^text\/event-stream\b/.test(result.response.headers['content-type'] ?? '')) return null
     const reason = 'The response is not from a Boxwood coordinator.'
-    if (isFirst) throw new CliError(EXIT.failed, reason)
+    if (isBeforeFirstEvent) throw new CliError(EXIT.failed, reason)
     return { reason, retryAfter: null }
   }
   const { error, status, retryAfter } = result
   if (status >= 500 || status === 429 || status === 408) return { reason: error.message, retryAfter }
   // An error response without a code comes from a proxy, for example while the coordinator restarts.
   const isTemporary = error.code === null || error.code === 'box_not_running'
-  if (!isFirst && isTemporary) return { reason: error.message, retryAfter }
+  if (!isBeforeFirstEvent && isTemporary) return { reason: error.message, retryAfter }
   throw error
 }
 
@@ -128,12 +128,12 @@ function toDisconnect({ code, message }: { code: string; message: string }): Dis
 const isConnectionError = (error: unknown): error is Error =>
   error instanceof CliError ? error.exitCode === EXIT.unreachable : error instanceof Error && 'code' in error
 
-async function waitForRetry(
+async function waitBeforeRetry(
   policy: ReconnectPolicy,
   { retryAfter }: Disconnect,
   signal: AbortSignal,
 ): Promise<void> {
-  await policy.waitForRetry(retryAfter).catch((error) => {
+  await policy.waitBeforeRetry(retryAfter).catch((error) => {
     throw signal.aborted ? signal.reason : error
   })
 }

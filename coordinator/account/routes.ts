@@ -1,5 +1,5 @@
 // The route GET /me (spec §4.2).
-import { account } from '../../shared/api/account.ts'
+import { accountSchema } from '../../shared/api/account.ts'
 import { type Route, route } from '../http/route.ts'
 import type { AccountService } from './service.ts'
 
@@ -10,7 +10,7 @@ export const accountRoutes = ({ account: service }: { account: AccountService })
     summary: 'Get the account',
     description: 'Returns the user, workspace and API key of the caller, and the base URL of the edge.',
     access: null,
-    responses: { 200: account },
+    responses: { 200: accountSchema },
     handle: ({ actor }) => service.load(actor),
   }),
 ]

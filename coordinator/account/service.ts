@@ -1,4 +1,4 @@
-// The account (spec §2.3), limited to what the caller's key may read.
+// Loads the account object of GET /me (spec §2.3), without the fields that the caller's key may not read.
 import type { Account } from '../../shared/api/account.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
@@ -24,7 +24,7 @@ const NO_BILLING: NonNullable<Account['billing']> = {
 }
 
 const canRead = (actor: Actor, area: 'boxes' | 'workspace'): boolean => {
-  // Workspace-wide routes reject a key limited to boxes (spec §5.9), so it gets no workspace data here either.
+  // A key limited to boxes may not read workspace data: workspace-wide routes reject the key too (spec §5.9).
   if (area === 'workspace' && actor.boxIds) return false
   const level = actor.access === null ? 'write' : (actor.access[area] ?? 'none')
   return level !== 'none'
@@ -42,7 +42,8 @@ export function createAccountService(options: {
 
   async function load(actor: Actor): Promise<Account> {
     const workspace = await findWorkspaceById(db, actor.workspaceId)
-    if (!workspace) throw new Error(`Key ${actor.keyId} belongs to no workspace.`)
+    if (!workspace)
+      throw new Error(`The workspace ${actor.workspaceId} of key ${actor.keyId} does not exist.`)
     const user = actor.userId === null ? undefined : await findUserById(db, actor.userId)
     const canReadWorkspace = canRead(actor, 'workspace')
     const visibleBoxes = canRead(actor, 'boxes') ? await boxes.list(actor) : []
@@ -68,7 +69,7 @@ export function createAccountService(options: {
         boxIds: actor.boxIds ? [...actor.boxIds] : null,
       },
       ...(actor.access && { access: actor.access }),
-      box: findOldestLive(visibleBoxes),
+      box: findOldestLiveBox(visibleBoxes),
     }
   }
 
@@ -87,5 +88,5 @@ const presentCustomer = (workspace: WorkspaceRow, user: UserRow | undefined): Ac
 })
 
 /** @param boxes newest first */
-const findOldestLive = (boxes: readonly Box[]): Box | null =>
+const findOldestLiveBox = (boxes: readonly Box[]): Box | null =>
   boxes.findLast((box) => box.observedState !== 'terminated') ?? null

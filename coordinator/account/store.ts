@@ -1,7 +1,7 @@
 // Queries on workspaces, users and API keys.
 
 import type { Db } from '../db/open.ts'
-import { preparedQuery } from '../db/prepared.ts'
+import { prepareQuery } from '../db/prepared-queries.ts'
 import type { ApiKeyRow, UserRow, WorkspaceRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 
@@ -9,8 +9,8 @@ export type KeyWithRole = ApiKeyRow & { role: UserRow['role'] | null }
 
 /** Finds a key by its hash. Runs for every request. */
 export const prepareKeyQuery = (db: Db) =>
-  preparedQuery<KeyWithRole, [hash: string]>(db, (q) =>
-    q
+  prepareQuery<KeyWithRole, [hash: string]>(db, (database) =>
+    database
       .selectFrom('api_keys')
       .leftJoin('users', 'users.id', 'api_keys.user_id')
       .selectAll('api_keys')

@@ -1,13 +1,16 @@
-// The audit log (spec §2.7b). An event is written in the same transaction as the change it records.
+// Writes audit events (spec §2.7b), each in the transaction of the change that it records.
 import type { CommandActor } from '../../shared/api/commands.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
 import { insertAuditEvent } from './store.ts'
 
-/** The event kinds that the coordinator itself writes. */
+/** The kinds of audit events. */
 export type AuditKind = 'command_history.delete'
 
-/** The actor's fields in audit events and command records. A machine key, which signing in creates, counts as the CLI. */
+/**
+ * Converts an actor to its fields in audit events and command records. A machine key is created when the CLI signs in, so
+ * its actor kind is `cli`.
+ */
 export const actorFields = ({ keyKind, userId, keyId }: Actor): CommandActor => ({
   kind: keyKind === 'machine' ? 'cli' : 'user',
   userId,
@@ -19,6 +22,7 @@ export type AuditEvent = {
   actor: Actor
   boxId: string | null
   detail: Readonly<Record<string, string | number | boolean | null>>
+  /** Milliseconds since the epoch. */
   at: number
 }
 

@@ -1,5 +1,5 @@
 // Checks a create request across its fields and builds the new box's row.
-import type { CreateBox } from '../../shared/api/boxes.ts'
+import type { CreateBoxRequest } from '../../shared/api/boxes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { newUuid } from '../../shared/ids.ts'
 import { LIMITS } from '../../shared/limits.ts'
@@ -10,7 +10,7 @@ import type { Actor } from '../http/actor.ts'
 const AUTO_SNAPSHOT_KEEP = 3
 
 /** Snapshots, templates and environments are not implemented: any name or id of one is unknown. */
-export function checkCreateSource(input: CreateBox): void {
+export function checkCreateSource(input: CreateBoxRequest): void {
   const { fromSnapshotId, fromTemplate, region, environment } = input
   if (fromSnapshotId !== undefined && fromTemplate !== undefined) throw new ApiError('invalid_template')
   if (fromSnapshotId !== undefined || fromTemplate !== undefined) {
@@ -33,7 +33,7 @@ export function serializeEnvVars(env: Record<string, string>): string {
   return JSON.stringify(entries.map(([name, value]) => ({ name, value })))
 }
 
-type NewBox = { input: CreateBox; actor: Actor; ownerUserId: string; hostname: string; now: number }
+type NewBox = { input: CreateBoxRequest; actor: Actor; ownerUserId: string; hostname: string; now: number }
 
 export function newBoxRow({ input, actor, ownerUserId, hostname, now }: NewBox): BoxRow {
   return {

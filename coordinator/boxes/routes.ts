@@ -1,13 +1,13 @@
 // Routes of boxes (spec §4.3).
 import { z } from 'zod'
 import {
-  boxDeleted,
-  boxDetail,
-  boxList,
-  boxResponse,
-  CREATE_BOX_CODES,
-  createBox,
-  listBoxesQuery,
+  boxDetailSchema,
+  boxListSchema,
+  boxResponseSchema,
+  CREATE_BOX_ERROR_CODES,
+  createBoxRequestSchema,
+  deleteBoxResponseSchema,
+  listBoxesQuerySchema,
 } from '../../shared/api/boxes.ts'
 import { type Route, route } from '../http/route.ts'
 import type { BoxService } from './service.ts'
@@ -21,8 +21,8 @@ export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
       path: '/boxes',
       summary: 'List boxes, newest first',
       description: 'Returns the boxes that the API key may access.',
-      request: { query: listBoxesQuery },
-      responses: { 200: boxList },
+      request: { query: listBoxesQuerySchema },
+      responses: { 200: boxListSchema },
       handle: async ({ actor, query }) => ({ boxes: await boxes.list(actor, { live: query.live === '1' }) }),
     }),
     route({
@@ -31,11 +31,11 @@ export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
       summary: 'Create a box',
       description:
         'Responds before the box is running: poll GET /boxes/{id} until observedState is running or provision_failed.',
-      request: { body: createBox },
-      codes: CREATE_BOX_CODES,
+      request: { body: createBoxRequestSchema },
+      codes: CREATE_BOX_ERROR_CODES,
       idempotent: true,
       workspaceWide: true,
-      responses: { 202: boxResponse },
+      responses: { 202: boxResponseSchema },
       errors: ['not_found', 'name_taken', 'environment_too_large'],
       handle: async ({ actor, body, trx }) => ({ box: await boxes.create(actor, body, trx) }),
     }),
@@ -44,7 +44,7 @@ export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
       path: '/boxes/:id',
       summary: 'Get a box with its state, vitals, recent state changes and current job',
       request: { params: boxId },
-      responses: { 200: boxDetail },
+      responses: { 200: boxDetailSchema },
       handle: ({ actor, params }) => boxes.get(actor, params.id),
     }),
     route({
@@ -54,7 +54,7 @@ export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
       description:
         'Responds before the box is deleted: poll GET /operations/{id} with the id of the returned operation. Deleting the box again returns the same operation.',
       request: { params: boxId },
-      responses: { 202: boxDeleted },
+      responses: { 202: deleteBoxResponseSchema },
       handle: ({ actor, params }) => boxes.remove(actor, params.id),
     }),
     route({
@@ -64,7 +64,7 @@ export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
       description:
         'Sets desiredState to running. Poll GET /boxes/{id} until observedState is running. No effect on a running box.',
       request: { params: boxId },
-      responses: { 202: boxResponse },
+      responses: { 202: boxResponseSchema },
       errors: ['box_failed'],
       handle: async ({ actor, params }) => ({ box: await boxes.wake(actor, params.id) }),
     }),
@@ -74,7 +74,7 @@ export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
       summary: 'Suspend a box',
       description: 'Terminates the processes of the box and keeps its files. No effect on a suspended box.',
       request: { params: boxId },
-      responses: { 202: boxResponse },
+      responses: { 202: boxResponseSchema },
       errors: ['box_failed'],
       handle: async ({ actor, params }) => ({ box: await boxes.suspend(actor, params.id) }),
     }),

@@ -1,5 +1,5 @@
 // The box operations (spec §4.3): access checks, list, create, wake, suspend and delete.
-import type { Box, BoxDetail, CreateBox, DesiredState, Vitals } from '../../shared/api/boxes.ts'
+import type { Box, BoxDetail, CreateBoxRequest, DesiredState, Vitals } from '../../shared/api/boxes.ts'
 import type { Operation } from '../../shared/api/operations.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -44,7 +44,7 @@ export type BoxServiceOptions = {
 export type BoxService = {
   /** Newest first. */
   list(actor: Actor, options?: { live?: boolean }): Promise<Box[]>
-  create(actor: Actor, input: CreateBox, trx?: Trx): Promise<Box>
+  create(actor: Actor, input: CreateBoxRequest, trx?: Trx): Promise<Box>
   get(actor: Actor, id: string): Promise<BoxDetail>
   wake(actor: Actor, id: string, trx?: Trx): Promise<Box>
   suspend(actor: Actor, id: string, trx?: Trx): Promise<Box>
@@ -96,7 +96,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     return presentDetail({ box, events, job, connected: isConnected(id), heartbeat: latestHeartbeat(id) })
   }
 
-  async function create(actor: Actor, input: CreateBox, trx?: Trx): Promise<Box> {
+  async function create(actor: Actor, input: CreateBoxRequest, trx?: Trx): Promise<Box> {
     if (actor.boxIds) {
       throw new ApiError(
         'key_access_denied',

@@ -2,7 +2,7 @@
 import type { Selectable } from 'kysely'
 import { LIMITS } from '../../shared/limits.ts'
 import type { Db } from '../db/open.ts'
-import { preparedQuery } from '../db/prepared.ts'
+import { prepareQuery } from '../db/prepared-queries.ts'
 import type { BoxEventRow, BoxRow, JobRow } from '../db/schema.ts'
 import { forUpdate, type Trx } from '../db/transaction.ts'
 
@@ -72,12 +72,12 @@ export async function findFirstOwner(db: Db | Trx, workspaceId: string): Promise
 
 /** Every edge request runs one of these. */
 export const prepareBoxQueries = (db: Db) => ({
-  byId: preparedQuery<BoxRow, [id: string]>(db, (q) =>
-    q.selectFrom('boxes').selectAll().where('id', '=', ''),
+  byId: prepareQuery<BoxRow, [id: string]>(db, (database) =>
+    database.selectFrom('boxes').selectAll().where('id', '=', ''),
   ),
   /** Live boxes only. */
-  byName: preparedQuery<BoxRow, [workspaceId: string, hostname: string]>(db, (q) =>
-    q
+  byName: prepareQuery<BoxRow, [workspaceId: string, hostname: string]>(db, (database) =>
+    database
       .selectFrom('boxes')
       .selectAll()
       .where('workspace_id', '=', '')

@@ -3,7 +3,7 @@ import type { CommandStream } from '../../shared/api/commands.ts'
 import { OUTPUT_CHUNK_BYTES } from '../../shared/api/reports.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { Db } from '../db/open.ts'
-import { preparedWrite } from '../db/prepared.ts'
+import { prepareWrite } from '../db/prepared-queries.ts'
 import type { CommandRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 
@@ -87,11 +87,11 @@ export async function writeOutput(
     .deleteFrom('command_output')
     .where('command_id', '=', commandId)
     .where('stream', '=', stream)
-    .where((is) => is(is('start_offset', '+', is.ref('size')), '<=', update.retained.start))
+    .where((eb) => eb(eb('start_offset', '+', eb.ref('size')), '<=', update.retained.start))
     .execute()
 }
 
-const executeChunkInsert = preparedWrite((db) =>
+const executeChunkInsert = prepareWrite((db) =>
   db
     .insertInto('command_output')
     .values({ command_id: '', stream: 'stdout', start_offset: 0, size: 0, data: Buffer.alloc(0) }),
@@ -154,7 +154,7 @@ export async function readOutput(
     .select(['start_offset', 'data'])
     .where('command_id', '=', commandId)
     .where('stream', '=', stream)
-    .where((is) => is(is('start_offset', '+', is.ref('size')), '>', offset))
+    .where((eb) => eb(eb('start_offset', '+', eb.ref('size')), '>', offset))
     .where('start_offset', '<', offset + limit)
     .orderBy('start_offset')
     .execute()

@@ -9,7 +9,7 @@ export const listExpiredCommands = (db: Db, requestedBefore: number, limit: numb
     .selectFrom('commands')
     .select('id')
     .where('requested_at', '<', requestedBefore)
-    .where((is) => is.or([is('status', '!=', 'running'), is('deleted_at', 'is not', null)]))
+    .where((eb) => eb.or([eb('status', '!=', 'running'), eb('deleted_at', 'is not', null)]))
     .orderBy('requested_at')
     .limit(limit)
     .execute()

@@ -1,12 +1,12 @@
 // Routes of the command history (spec §4.4). A limited key needs Boxes: Write for each of them, including reads.
 import { z } from 'zod'
 import {
-  commandList,
-  commandListQuery,
-  commandOutput,
-  commandOutputQuery,
-  commandResponse,
-  commandsDeleted,
+  commandListQuerySchema,
+  commandListSchema,
+  commandOutputQuerySchema,
+  commandOutputSchema,
+  commandResponseSchema,
+  deleteCommandsResponseSchema,
 } from '../../shared/api/commands.ts'
 import { type Route, route } from '../http/route.ts'
 import type { CommandHistory } from './service.ts'
@@ -22,9 +22,9 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       path: '/boxes/:id/commands',
       summary: 'List the commands of a box, newest first',
       description: 'Works while the box is suspended.',
-      request: { params: boxParams, query: commandListQuery },
+      request: { params: boxParams, query: commandListQuerySchema },
       access,
-      responses: { 200: commandList },
+      responses: { 200: commandListSchema },
       handle: ({ actor, params, query }) => commands.list(actor, params.id, query),
     }),
     route({
@@ -34,7 +34,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       description: 'Returns who ran the command, its status and its exit code.',
       request: { params: commandParams },
       access,
-      responses: { 200: commandResponse },
+      responses: { 200: commandResponseSchema },
       handle: async ({ actor, params }) => ({
         command: await commands.get(actor, params.id, params.commandId),
       }),
@@ -44,10 +44,10 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       path: '/boxes/:id/commands/:commandId/output',
       summary: 'Get the output of a command',
       description: 'Returns one page. Repeat with offset = nextOffset until done is true.',
-      request: { params: commandParams, query: commandOutputQuery },
+      request: { params: commandParams, query: commandOutputQuerySchema },
       access,
-      responses: { 200: commandOutput },
-      handle: ({ actor, params, query }) => commands.output(actor, params.id, params.commandId, query),
+      responses: { 200: commandOutputSchema },
+      handle: ({ actor, params, query }) => commands.getOutput(actor, params.id, params.commandId, query),
     }),
     route({
       method: 'DELETE',
@@ -66,7 +66,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       description: 'Deletes the records and their output. Running commands continue.',
       request: { params: boxParams },
       access,
-      responses: { 200: commandsDeleted },
+      responses: { 200: deleteCommandsResponseSchema },
       handle: async ({ actor, params }) => ({ deleted: await commands.removeAll(actor, params.id) }),
     }),
   ]

@@ -6,7 +6,7 @@ import type {
   CommandOutput,
   CommandOutputQuery,
 } from '../../shared/api/commands.ts'
-import { COMMAND_ID } from '../../shared/api/commands.ts'
+import { COMMAND_ID_PATTERN } from '../../shared/api/commands.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
@@ -22,12 +22,13 @@ import { type CommandRow, eraseCommands, findCommandById, listCommands } from '.
 
 /**
  * Every function throws not_found for a box that the actor may not see, and for a command whose id is unknown,
- * malformed or belongs to another box. The history of a suspended or deleted box stays available.
+ * malformed or belongs to another box. get and getOutput also throw not_found for a deleted record. The history of a
+ * suspended or deleted box stays readable.
  */
 export type CommandHistory = {
   list(actor: Actor, boxId: string, query: CommandListQuery): Promise<CommandList>
   get(actor: Actor, boxId: string, commandId: string): Promise<Command>
-  output(actor: Actor, boxId: string, commandId: string, query: CommandOutputQuery): Promise<CommandOutput>
+  getOutput(actor: Actor, boxId: string, commandId: string, query: CommandOutputQuery): Promise<CommandOutput>
   /** Idempotent: deleting a deleted record does nothing. */
   remove(actor: Actor, boxId: string, commandId: string): Promise<void>
   /** Returns the number of deleted records. */
@@ -41,28 +42,33 @@ export type CommandHistoryOptions = {
   pending: PendingRecords
 }
 
-/** How long a request waits for the pending records of a box, and for the record of one command. */
-const ALL_RECORDS_WAIT_MS = 2_000
-const ONE_RECORD_WAIT_MS = 10_000
+/** How long a request for several commands waits for the pending records of the box. */
+const BOX_RECORDS_WAIT_MS = 2_000
+/** How long a request for one command waits for its pending record. */
+const COMMAND_RECORD_WAIT_MS = 10_000
 /** Records per transaction. With 1 MiB for each stream, a batch is about 100 MiB. */
 const BATCH_SIZE = 50
 
 export function createCommandHistory({ db, clock, boxes, pending }: CommandHistoryOptions): CommandHistory {
-  async function checkAccessAndWait(actor: Actor, boxId: string, commandId?: string): Promise<void> {
+  async function checkAccessAndWaitForRecords(
+    actor: Actor,
+    boxId: string,
+    commandId?: string,
+  ): Promise<void> {
     await boxes.resolve(actor, boxId)
-    const waitMs = commandId === undefined ? ALL_RECORDS_WAIT_MS : ONE_RECORD_WAIT_MS
+    const waitMs = commandId === undefined ? BOX_RECORDS_WAIT_MS : COMMAND_RECORD_WAIT_MS
     await pending.waitForCommit(boxId, waitMs, commandId)
   }
 
-  const requireSameBox = (row: CommandRow | undefined, boxId: string): CommandRow => {
+  const requireRecordOfBox = (row: CommandRow | undefined, boxId: string): CommandRow => {
     if (row?.box_id !== boxId) throw new ApiError('not_found')
     return row
   }
 
   async function findCommand(actor: Actor, boxId: string, commandId: string): Promise<CommandRow> {
-    await checkAccessAndWait(actor, boxId, commandId)
-    const found = COMMAND_ID.test(commandId) ? await findCommandById(db, commandId) : undefined
-    const row = requireSameBox(found, boxId)
+    await checkAccessAndWaitForRecords(actor, boxId, commandId)
+    const found = COMMAND_ID_PATTERN.test(commandId) ? await findCommandById(db, commandId) : undefined
+    const row = requireRecordOfBox(found, boxId)
     if (row.deleted_at !== null) throw new ApiError('not_found')
     return row
   }
@@ -70,7 +76,7 @@ export function createCommandHistory({ db, clock, boxes, pending }: CommandHisto
   async function list(actor: Actor, boxId: string, query: CommandListQuery): Promise<CommandList> {
     const { limit = LIMITS.commandPage.default, before, mode, status } = query
     const cursor = before === undefined ? undefined : parseCursor(before)
-    await checkAccessAndWait(actor, boxId)
+    await checkAccessAndWaitForRecords(actor, boxId)
     const rows = await listCommands(db, { boxId, mode, status, before: cursor }, limit + 1)
     const page = rows.slice(0, limit)
     const last = page.at(-1)
@@ -81,10 +87,10 @@ export function createCommandHistory({ db, clock, boxes, pending }: CommandHisto
   }
 
   async function remove(actor: Actor, boxId: string, commandId: string): Promise<void> {
-    await checkAccessAndWait(actor, boxId, commandId)
+    await checkAccessAndWaitForRecords(actor, boxId, commandId)
     await transaction(db, async (trx) => {
-      const found = COMMAND_ID.test(commandId) ? await findCommandById(trx, commandId) : undefined
-      const row = requireSameBox(found, boxId)
+      const found = COMMAND_ID_PATTERN.test(commandId) ? await findCommandById(trx, commandId) : undefined
+      const row = requireRecordOfBox(found, boxId)
       if (row.deleted_at !== null) return
       const now = clock.now()
       await eraseCommands(trx, [commandId], now)
@@ -94,29 +100,30 @@ export function createCommandHistory({ db, clock, boxes, pending }: CommandHisto
   }
 
   async function removeAll(actor: Actor, boxId: string): Promise<number> {
-    await checkAccessAndWait(actor, boxId)
+    await checkAccessAndWaitForRecords(actor, boxId)
     for (let deleted = 0; ; ) {
-      const count = await transaction(db, async (trx) => {
+      const batchDeleted = await transaction(db, async (trx) => {
         const rows = await listCommands(trx, { boxId }, BATCH_SIZE)
         const now = clock.now()
         const ids = rows.map(({ id }) => id)
         await eraseCommands(trx, ids, now)
         const total = deleted + ids.length
+        // The last batch writes one audit event for all deleted records.
         if (ids.length < BATCH_SIZE && total > 0) {
           const detail = { deleted: total }
           await recordAuditEvent(trx, { kind: 'command_history.delete', actor, boxId, detail, at: now })
         }
         return ids.length
       })
-      deleted += count
-      if (count < BATCH_SIZE) return deleted
+      deleted += batchDeleted
+      if (batchDeleted < BATCH_SIZE) return deleted
     }
   }
 
   return {
     list,
     get: async (actor, boxId, commandId) => presentCommand(await findCommand(actor, boxId, commandId)),
-    output: async (actor, boxId, commandId, query) =>
+    getOutput: async (actor, boxId, commandId, query) =>
       readOutputPage(db, await findCommand(actor, boxId, commandId), query),
     remove,
     removeAll,

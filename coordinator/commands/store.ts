@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Command } from '../../shared/api/commands.ts'
 import type { Db } from '../db/open.ts'
-import { preparedQuery, preparedWrite } from '../db/prepared.ts'
+import { prepareQuery, prepareWrite } from '../db/prepared-queries.ts'
 import type { CommandRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 import { deleteOutput } from './output-chunks.ts'
@@ -51,13 +51,13 @@ const REPORTED_COLUMNS = [
   'stderr_start',
 ] as (keyof CommandRow)[]
 
-const executeInsert = preparedWrite((db) =>
+const executeInsert = prepareWrite((db) =>
   db
     .insertInto('commands')
     .values(Object.fromEntries(COLUMNS.map((column) => [column, ''])) as unknown as CommandRow)
     .onConflict((conflict) => conflict.doNothing()),
 )
-const executeUpdate = preparedWrite((db) =>
+const executeUpdate = prepareWrite((db) =>
   db
     .updateTable('commands')
     .set(Object.fromEntries(REPORTED_COLUMNS.map((column) => [column, ''])) as unknown as CommandRow)
@@ -106,7 +106,7 @@ export function listCommands(db: Db, filter: CommandFilter, limit: number): Prom
     const { requestedAt, id } = before
     query = query
       .where('requested_at', '<=', requestedAt)
-      .where((is) => is.or([is('requested_at', '<', requestedAt), is('id', '<', id)]))
+      .where((eb) => eb.or([eb('requested_at', '<', requestedAt), eb('id', '<', id)]))
   }
   return query.orderBy('requested_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
 }
@@ -134,6 +134,6 @@ export async function eraseCommands(trx: Trx, ids: readonly string[], now: numbe
 
 /** Whether a workspace has zero data retention. Runs for every command. */
 export const prepareRetentionQuery = (db: Db) =>
-  preparedQuery<{ zero_data_retention: 0 | 1 }, [workspaceId: string]>(db, (q) =>
-    q.selectFrom('workspaces').select('zero_data_retention').where('id', '=', ''),
+  prepareQuery<{ zero_data_retention: 0 | 1 }, [workspaceId: string]>(db, (database) =>
+    database.selectFrom('workspaces').select('zero_data_retention').where('id', '=', ''),
   )

@@ -1,7 +1,7 @@
 // Validates agent responses. Agents are untrusted: size, JSON and schema are checked before anything is forwarded.
 import type { Readable } from 'node:stream'
 import type { z } from 'zod'
-import { edgeError } from '../../shared/api/common.ts'
+import { edgeErrorSchema } from '../../shared/api/common.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { validationMessage } from '../../shared/validation-message.ts'
@@ -46,7 +46,7 @@ function parseJson(bytes: Buffer): unknown {
 
 /** Throws the agent's error response as an ApiError. */
 export async function throwAgentError(response: TunnelResponse): Promise<never> {
-  const body = edgeError.safeParse(parseJson(await readBody(response.body, TUNNEL_LIMITS.reportBytes)))
+  const body = edgeErrorSchema.safeParse(parseJson(await readBody(response.body, TUNNEL_LIMITS.reportBytes)))
   if (!body.success) throw new ApiError('exec_failed', `The agent responded with status ${response.status}.`)
   const { code, message } = body.data.error
   throw new ApiError(isAgentErrorCode(code) ? code : 'exec_failed', message.slice(0, MAX_MESSAGE_CHARS))

@@ -2,7 +2,7 @@
 // dial-back connection.
 import { pipeline } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { CONTENT_HEADER, PATH_HEADER } from '../../shared/api/files.ts'
+import { DOWNLOAD_CONTENT_HEADER, DOWNLOAD_PATH_HEADER } from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
@@ -16,15 +16,15 @@ type Headers = Record<string, string | string[] | undefined>
 
 /** Validates the headers that an agent may set on a download, and drops the others. */
 function checkHeaders(from: Headers): { length: number | null; headers: Record<string, string> } {
-  const isDirectory = from[CONTENT_HEADER] === 'directory'
-  const path = from[PATH_HEADER]
+  const isDirectory = from[DOWNLOAD_CONTENT_HEADER] === 'directory'
+  const path = from[DOWNLOAD_PATH_HEADER]
   if (typeof path !== 'string' || !/^[\x20-\x7e]{1,16384}$/.test(path))
     throw new ApiError('exec_failed', 'The agent sent no valid path.')
   const headers: Record<string, string> = {
     'content-type': isDirectory ? 'application/x-tar' : 'application/octet-stream',
-    [PATH_HEADER]: path,
+    [DOWNLOAD_PATH_HEADER]: path,
   }
-  if (isDirectory) return { length: null, headers: { ...headers, [CONTENT_HEADER]: 'directory' } }
+  if (isDirectory) return { length: null, headers: { ...headers, [DOWNLOAD_CONTENT_HEADER]: 'directory' } }
   const length = Number(from['content-length'])
   if (!Number.isSafeInteger(length) || length < 0)
     throw new ApiError('exec_failed', 'The agent sent no valid file size.')

@@ -1,7 +1,7 @@
 // POST /exec (spec §4.14): runs a command on a box, or starts it detached.
 import { z } from 'zod'
-import { EXEC_CODES, execRequest, execResult } from '../../shared/api/exec.ts'
-import { execStarted } from '../../shared/api/processes.ts'
+import { EXEC_ERROR_CODES, execRequestSchema, execResultSchema } from '../../shared/api/exec.ts'
+import { execStartedSchema } from '../../shared/api/processes.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import { parseEnvVars } from '../boxes/present.ts'
@@ -23,9 +23,9 @@ export function execRoutes(context: EdgeContext): Route[] {
       summary: 'Run a command and return its output, or start it detached',
       description:
         'Wakes a suspended box and waits for it. A synchronous command is terminated when the client disconnects.',
-      request: { params: boxParams, body: execRequest },
-      codes: EXEC_CODES,
-      responses: { 200: z.union([execResult, execStarted]) },
+      request: { params: boxParams, body: execRequestSchema },
+      codes: EXEC_ERROR_CODES,
+      responses: { 200: z.union([execResultSchema, execStartedSchema]) },
       errors: [...ACQUIRE_ERRORS, 'invalid_request', 'invalid_timeout'],
       async handle(input) {
         const { actor, body, request, reply } = input
@@ -53,7 +53,7 @@ export function execRoutes(context: EdgeContext): Route[] {
               body: Buffer.from(JSON.stringify(agentRequest)),
               signal,
             })
-            return readAgentResponse(response, execResult, tracked.acceptResponse)
+            return readAgentResponse(response, execResultSchema, tracked.acceptResponse)
           })
         })
         return reply.type('application/json; charset=utf-8').send(response)

@@ -1,11 +1,11 @@
 // The edge's file routes (spec §4.15). Small bodies use the tunnel, large ones a dial-back connection.
 import {
-  fileRead,
-  fileUploaded,
-  fileWritten,
-  pathQuery,
-  uploadQuery,
-  writeFileRequest,
+  fileReadSchema,
+  fileUploadedSchema,
+  fileWrittenSchema,
+  pathQuerySchema,
+  uploadQuerySchema,
+  writeFileRequestSchema,
 } from '../../shared/api/files.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { type Route, route } from '../http/route.ts'
@@ -39,25 +39,25 @@ export function fileRoutes(context: EdgeContext): Route[] {
       method: 'GET',
       path: '/files',
       summary: 'Read a file of up to 1 MiB',
-      request: { params: boxParams, query: pathQuery },
+      request: { params: boxParams, query: pathQuerySchema },
       codes: { path: 'invalid_path' },
-      responses: { 200: fileRead },
+      responses: { 200: fileReadSchema },
       errors: FILE_ERRORS,
       async handle(input) {
         const { tunnel, signal } = await acquireBox(context, input)
         const path = `/files?${encodeQuery(input.query)}`
         const response = await tunnel.request({ method: 'GET', path, signal })
-        return input.reply.type(JSON_TYPE).send(await readAgentResponse(response, fileRead))
+        return input.reply.type(JSON_TYPE).send(await readAgentResponse(response, fileReadSchema))
       },
     }),
     route({
       method: 'PUT',
       path: '/files',
       summary: 'Write a file of up to 1 MiB, atomically',
-      request: { params: boxParams, body: writeFileRequest },
+      request: { params: boxParams, body: writeFileRequestSchema },
       codes: { path: 'invalid_path' },
       bodyLimit: WRITE_BODY_BYTES,
-      responses: { 200: fileWritten },
+      responses: { 200: fileWrittenSchema },
       errors: FILE_ERRORS,
       async handle(input) {
         const { tunnel, signal } = await acquireBox(context, input)
@@ -68,14 +68,14 @@ export function fileRoutes(context: EdgeContext): Route[] {
           body: Buffer.from(JSON.stringify(input.body)),
           signal,
         })
-        return input.reply.type(JSON_TYPE).send(await readAgentResponse(response, fileWritten))
+        return input.reply.type(JSON_TYPE).send(await readAgentResponse(response, fileWrittenSchema))
       },
     }),
     route({
       method: 'GET',
       path: '/download',
       summary: 'Download a file of up to 1 GiB, or a directory as a tar stream',
-      request: { params: boxParams, query: pathQuery },
+      request: { params: boxParams, query: pathQuerySchema },
       codes: { path: 'invalid_path' },
       responses: { 200: null },
       errors: FILE_ERRORS,
@@ -88,10 +88,10 @@ export function fileRoutes(context: EdgeContext): Route[] {
       method: 'PUT',
       path: '/upload',
       summary: 'Write a file of up to 1 GiB from the raw body, atomically',
-      request: { params: boxParams, query: uploadQuery },
+      request: { params: boxParams, query: uploadQuerySchema },
       codes: { path: 'invalid_path' },
       rawBody: true,
-      responses: { 200: fileUploaded },
+      responses: { 200: fileUploadedSchema },
       errors: FILE_ERRORS,
       async handle(input) {
         const acquired = await acquireBox(context, input)

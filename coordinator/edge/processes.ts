@@ -1,6 +1,11 @@
 // Routes of a box's detached processes (spec §4.14): list, status with output tail, kill.
 import { z } from 'zod'
-import { execKilled, execList, execStatus, statusQuery } from '../../shared/api/processes.ts'
+import {
+  execKilledSchema,
+  execListSchema,
+  execStatusQuerySchema,
+  execStatusSchema,
+} from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { type Route, type RouteInput, type RouteSchemas, route } from '../http/route.ts'
 import type { TunnelRequest } from '../tunnel/types.ts'
@@ -46,22 +51,22 @@ export function processRoutes(context: EdgeContext): Route[] {
       path: '/exec',
       summary: 'List detached processes, newest first',
       request: { params: boxParams },
-      responses: { 200: execList },
+      responses: { 200: execListSchema },
       errors: ACQUIRE_ERRORS,
-      handle: (input) => forward(input, { method: 'GET', path: '/exec', schema: execList }),
+      handle: (input) => forward(input, { method: 'GET', path: '/exec', schema: execListSchema }),
     }),
     route({
       method: 'GET',
       path: '/exec/:processId',
       summary: 'Get a detached process and the tail of its output',
-      request: { params: processParams, query: statusQuery },
-      responses: { 200: execStatus },
+      request: { params: processParams, query: execStatusQuerySchema },
+      responses: { 200: execStatusSchema },
       errors: [...ACQUIRE_ERRORS, 'invalid_request'],
       handle(input) {
         const { processId } = input.params
         const { tail } = input.query
         const path = `/exec/${processId}${tail === undefined ? '' : `?tail=${tail}`}`
-        return forward(input, { method: 'GET', path, schema: execStatus, processId })
+        return forward(input, { method: 'GET', path, schema: execStatusSchema, processId })
       },
     }),
     route({
@@ -71,14 +76,14 @@ export function processRoutes(context: EdgeContext): Route[] {
       description:
         'Sends SIGTERM, then SIGKILL. For a process that has exited it terminates the background processes that it left.',
       request: { params: processParams },
-      responses: { 200: execKilled },
+      responses: { 200: execKilledSchema },
       errors: ACQUIRE_ERRORS,
       handle(input) {
         const { processId } = input.params
         return forward(input, {
           method: 'DELETE',
           path: `/exec/${processId}`,
-          schema: execKilled,
+          schema: execKilledSchema,
           processId,
           timeoutMs: KILL_TIMEOUT_MS,
         })

@@ -1,7 +1,7 @@
 // Starts a detached command (spec §4.14). A lost connection neither loses the start nor repeats it.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AgentExecRequest } from '../../shared/api/exec.ts'
-import { type AgentStartRequest, execStarted } from '../../shared/api/processes.ts'
+import { type AgentStartRequest, execStartedSchema } from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { TrackedCommand } from '../commands/command-tracker.ts'
 import type { AcquiredBox } from './acquire-box.ts'
@@ -34,7 +34,7 @@ export async function startDetached(
 
   async function attempt(current: AcquiredBox['tunnel'], signal: AbortSignal): Promise<Buffer> {
     const response = await current.request({ method: 'POST', path: '/exec', headers, body, signal })
-    return readAgentResponse(response, execStarted, (started) => {
+    return readAgentResponse(response, execStartedSchema, (started) => {
       if (started.processId !== processId)
         throw new ApiError('exec_failed', 'The agent responded for a different process.')
       acceptResponse(started)

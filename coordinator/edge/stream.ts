@@ -5,7 +5,7 @@ import {
   type Offsets,
   parseEventId,
   type StreamQuery,
-  streamQuery,
+  streamQuerySchema,
 } from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
@@ -69,7 +69,7 @@ export function streamRoutes(context: EdgeContext): Route[] {
       method: 'GET',
       path: '/exec/:processId/stream',
       summary: 'Stream the output of a detached process as server-sent events; resume with Last-Event-ID',
-      request: { params: processParams, query: streamQuery },
+      request: { params: processParams, query: streamQuerySchema },
       isEventStream: true,
       responses: { 200: null },
       errors: [...ACQUIRE_ERRORS, 'invalid_request'],

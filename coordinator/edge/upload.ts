@@ -1,7 +1,7 @@
 // Forwards a request body from a client to a box: small ones through the tunnel, others over a dial-back connection.
 import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { fileUploaded } from '../../shared/api/files.ts'
+import { fileUploadedSchema } from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER, TRANSFER_LENGTH_HEADER } from '../../shared/protocol.ts'
@@ -40,7 +40,7 @@ export async function upload(
     body: request,
     signal: acquired.signal,
   })
-  return readAgentResponse(response, fileUploaded)
+  return readAgentResponse(response, fileUploadedSchema)
 }
 
 async function uploadOverDialBack(
@@ -64,7 +64,7 @@ async function uploadOverDialBack(
         },
         signal: AbortSignal.any([signal, finished.signal]),
       })
-      .then((response) => readAgentResponse(response, fileUploaded))
+      .then((response) => readAgentResponse(response, fileUploadedSchema))
     // An agent that rejects the path responds without a dial-back connection.
     const transfer = await Promise.race([pending.connection, responded.then(() => null)])
     if (transfer === null) return await responded

@@ -2,7 +2,7 @@
 // requests get 503.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { STREAM_PATH, TUNNEL_PATH } from '../../shared/protocol.ts'
+import { STREAM_PATH_PREFIX, TUNNEL_PATH } from '../../shared/protocol.ts'
 import { StartError } from '../start-error.ts'
 
 /** Time limit for the request line and headers. Bodies have their own limits. */
@@ -50,7 +50,7 @@ export async function listen({ host, port }: Address): Promise<Listening> {
   }
 }
 
-const isAgentWebSocketPath = (path: string) => path === TUNNEL_PATH || path.startsWith(STREAM_PATH)
+const isAgentWebSocketPath = (path: string) => path === TUNNEL_PATH || path.startsWith(STREAM_PATH_PREFIX)
 
 const getRequestPath = (request: IncomingMessage): string => request.url?.split('?', 1)[0] ?? ''
 

@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi'
-import { controlError, edgeError } from '../../shared/api/common.ts'
+import { controlErrorSchema, edgeErrorSchema } from '../../shared/api/common.ts'
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts'
 import { getRequiredAccess } from './access.ts'
 import { getGeneralCode, type Host } from './errors.ts'
@@ -19,7 +19,7 @@ Deliberately not provided:
 - Sandboxes: their routes respond with 404.
 - \`githubLogin\` and the \`onboarding*\` fields of the account are always null.`
 
-const ERROR_SHAPES = { control: controlError, edge: edgeError } as const
+const ERROR_SHAPES = { control: controlErrorSchema, edge: edgeErrorSchema } as const
 const BYTES = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } } as const
 const EVENTS = { 'text/event-stream': { schema: { type: 'string' } } } as const
 const idempotencyHeader = z.object({

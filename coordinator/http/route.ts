@@ -1,7 +1,7 @@
 // Defines routes as data. Registration, validation, 405 responses and the OpenAPI document are derived from them.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import type { AREAS } from '../../shared/api/account.ts'
+import type { ACCESS_AREAS } from '../../shared/api/account.ts'
 import type { ErrorCode } from '../../shared/errors.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { Actor } from './actor.ts'
@@ -28,7 +28,7 @@ export type RouteInput<S extends RouteSchemas> = {
 }
 
 /** The access that a limited key needs (spec §5.8). */
-export type RouteAccess = { area: (typeof AREAS)[number]; level: 'read' | 'write' }
+export type RouteAccess = { area: (typeof ACCESS_AREAS)[number]; level: 'read' | 'write' }
 
 export type Route<S extends RouteSchemas = RouteSchemas> = {
   method: Method

@@ -7,7 +7,7 @@ import compress from '@fastify/compress'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
-import { TRANSFER_PATH } from '../../shared/protocol.ts'
+import { TRANSFER_PATH_PREFIX } from '../../shared/protocol.ts'
 import { type Host, respondToClientError, sendError } from './errors.ts'
 import { type Health, registerHealthRoutes } from './health.ts'
 import type { Listening } from './listen.ts'
@@ -109,7 +109,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     response.once('close', () => {
       inFlight -= 1
     })
-    if (request.url?.startsWith(TRANSFER_PATH)) agents.handleTransfer(request, response)
+    if (request.url?.startsWith(TRANSFER_PATH_PREFIX)) agents.handleTransfer(request, response)
     else fastifyListener(request, response)
   })
 

@@ -5,7 +5,7 @@ import type { CommandReport, DurableReport } from '../../shared/api/reports.ts'
 import type { CommandReportHandler } from '../commands/commands.ts'
 import { markCommandsLost, markSyncCommandsLost } from '../commands/mark-lost.ts'
 import type { Db } from '../db/open.ts'
-import { preparedQuery } from '../db/prepared.ts'
+import { prepareQuery } from '../db/prepared-queries.ts'
 import { type OnCommit, type Trx, transaction } from '../db/transaction.ts'
 import { lockBox, updateBox } from './store.ts'
 
@@ -14,8 +14,8 @@ import { lockBox, updateBox } from './store.ts'
  * A box has a token from its first provision step until it is deleted.
  */
 export function createAgentAuthenticator(db: Db): (boxId: string, tokenHash: string) => Promise<boolean> {
-  const findTokenHash = preparedQuery<{ agent_token_hash: string | null }, [id: string]>(db, (q) =>
-    q.selectFrom('boxes').select('agent_token_hash').where('id', '=', ''),
+  const findTokenHash = prepareQuery<{ agent_token_hash: string | null }, [id: string]>(db, (database) =>
+    database.selectFrom('boxes').select('agent_token_hash').where('id', '=', ''),
   )
   return async (boxId, tokenHash) => {
     const [row] = await findTokenHash(boxId)

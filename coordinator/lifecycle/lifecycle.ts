@@ -2,7 +2,7 @@
 import pLimit from 'p-limit'
 import { createDisconnectMonitor } from './disconnect-monitor.ts'
 import { createReconciler, type ReconcilerOptions } from './reconciler.ts'
-import { suspendLocalBoxes } from './suspend-local.ts'
+import { suspendLocalBoxes } from './suspend-local-boxes.ts'
 import { createWaitUntilRunning, type WaitUntilRunning } from './wait-until-running.ts'
 
 export type LifecycleOptions = Omit<ReconcilerOptions, 'machineLimit'> & {

@@ -20,7 +20,7 @@ import {
 import { createDueTimer } from './due-timer.ts'
 import { PermanentProviderError, type Provider } from './provider.ts'
 import { runStep } from './steps.ts'
-import { findNextDueTime, listDueBoxes, listUnreconciledBoxes, resetJobs } from './store.ts'
+import { findNextDueTime, listDueBoxIds, listUnreconciledBoxIds, resetJobs } from './store.ts'
 
 export type ReconcilerOptions = {
   db: Db
@@ -79,7 +79,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     clock,
     async () => {
       const now = clock.now()
-      for (const boxId of await listDueBoxes(db, now)) schedule(boxId)
+      for (const boxId of await listDueBoxIds(db, now)) schedule(boxId)
       const nextDueTime = await findNextDueTime(db, now)
       if (nextDueTime !== undefined) timer.scheduleAt(nextDueTime)
     },
@@ -192,7 +192,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   async function start(): Promise<void> {
     // Without shared data this is the only coordinator: all stored leases belong to a process that has exited.
     if (!dialectTraits(db).sharedByCoordinators) await resetJobs(db)
-    for (const boxId of await listUnreconciledBoxes(db)) schedule(boxId)
+    for (const boxId of await listUnreconciledBoxIds(db)) schedule(boxId)
     timer.scheduleAt(clock.now())
   }
 

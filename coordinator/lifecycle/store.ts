@@ -11,7 +11,7 @@ export type { BoxRow, JobRow }
 export const findBox = (db: Db | Trx, boxId: string): Promise<BoxRow | undefined> =>
   db.selectFrom('boxes').selectAll().where('id', '=', boxId).executeTakeFirst()
 
-/** Locks the box row until the transaction ends, which serialises changes of the box's states and job. */
+/** Reads the box and locks its row until the transaction ends. The lock serialises changes to the box's states and job. */
 export const lockBox = (trx: Trx, boxId: string): Promise<BoxRow | undefined> =>
   forUpdate(trx, trx.selectFrom('boxes').selectAll().where('id', '=', boxId)).executeTakeFirst()
 
@@ -27,9 +27,9 @@ export async function updateBox(trx: Trx, boxId: string, changes: Updateable<Box
     .executeTakeFirstOrThrow()
 }
 
-/** Inserts the box's job or replaces its current one. A lease on the current one is preserved. */
+/** Inserts the box's job, or replaces its current job and keeps the lease on that job. */
 export async function upsertJob(trx: Trx, row: Insertable<JobRow>): Promise<void> {
-  const { box_id: _, lease_owner: _owner, lease_until: _until, ...changes } = row
+  const { box_id: _boxId, lease_owner: _leaseOwner, lease_until: _leaseUntil, ...changes } = row
   await trx
     .insertInto('jobs')
     .values(row)
@@ -47,6 +47,7 @@ export type StateChange = {
   from: ObservedState | null
   to: ObservedState
   reason: string
+  /** user:<id>, key:<id> or system. */
   actor: string
   /** Milliseconds since the epoch. */
   at: number
@@ -59,18 +60,18 @@ export async function recordStateChange(trx: Trx, boxId: string, change: StateCh
     .insertInto('box_events')
     .values({ box_id: boxId, from_state: from, to_state: to, reason, actor, at })
     .execute()
-  const oldestKept = trx
+  const oldestKeptSeq = trx
     .selectFrom('box_events')
     .select('seq')
     .where('box_id', '=', boxId)
     .orderBy('seq', 'desc')
     .offset(LIMITS.boxEvents - 1)
     .limit(1)
-  await trx.deleteFrom('box_events').where('box_id', '=', boxId).where('seq', '<', oldestKept).execute()
+  await trx.deleteFrom('box_events').where('box_id', '=', boxId).where('seq', '<', oldestKeptSeq).execute()
 }
 
-/** Boxes with an unleased job that is due. */
-export async function listDueBoxes(db: Db, now: number): Promise<string[]> {
+/** Ids of the boxes whose job is due and not leased. An expired lease does not count. */
+export async function listDueBoxIds(db: Db, now: number): Promise<string[]> {
   const rows = await db
     .selectFrom('jobs')
     .select('box_id')
@@ -80,7 +81,10 @@ export async function listDueBoxes(db: Db, now: number): Promise<string[]> {
   return rows.map((row) => row.box_id)
 }
 
-/** The earliest time at which another job becomes due: at its retry, or when its lease expires. */
+/**
+ * The earliest time at which another job becomes due, in milliseconds since the epoch; undefined when there is none. A job
+ * is due when its retry time has been reached and its lease has expired.
+ */
 export async function findNextDueTime(db: Db, now: number): Promise<number | undefined> {
   const rows = await db
     .selectFrom('jobs')
@@ -92,16 +96,19 @@ export async function findNextDueTime(db: Db, now: number): Promise<number | und
 }
 
 /**
- * Releases all leases. Jobs that were waiting for an agent go back to the start step, since their machine may have
- * stopped while no coordinator was running.
+ * Releases all leases and resets each job that waits for an agent to its start step. The machine may have stopped while no
+ * coordinator was running.
  */
 export async function resetJobs(db: Db): Promise<void> {
   await db.updateTable('jobs').set({ lease_owner: null, lease_until: null }).execute()
   await db.updateTable('jobs').set({ step: 'start' }).where('step', '=', 'connect').execute()
 }
 
-/** Boxes that are not in their desired state and have no job, such as those suspended with the coordinator. */
-export async function listUnreconciledBoxes(db: Db): Promise<string[]> {
+/**
+ * Ids of the boxes that are not in their desired state and have no job, such as boxes that Ctrl-C suspended. Excludes
+ * boxes whose provisioning failed.
+ */
+export async function listUnreconciledBoxIds(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('boxes')
     .leftJoin('jobs', 'jobs.box_id', 'boxes.id')
@@ -114,7 +121,7 @@ export async function listUnreconciledBoxes(db: Db): Promise<string[]> {
   return rows.map((row) => row.id)
 }
 
-/** Boxes in one of these states. `job_op` is null without a job. */
+/** Boxes in one of these states, with the operation of their job. `job_op` is null when the box has no job. */
 export function listBoxesByObservedState(db: Db, states: readonly ObservedState[]) {
   return db
     .selectFrom('boxes')

@@ -1,6 +1,6 @@
 // The route GET /operations/{id} (spec §4.7).
 import { z } from 'zod'
-import { operationResponse } from '../../shared/api/operations.ts'
+import { operationResponseSchema } from '../../shared/api/operations.ts'
 import { type Route, route } from '../http/route.ts'
 import type { OperationService } from './service.ts'
 
@@ -11,7 +11,7 @@ export const operationRoutes = ({ operations }: { operations: OperationService }
     summary: 'Get an operation',
     description: 'Available for 30 days after the operation finishes.',
     request: { params: z.object({ id: z.string() }) },
-    responses: { 200: operationResponse },
+    responses: { 200: operationResponseSchema },
     handle: async ({ actor, params }) => ({ operation: await operations.get(actor, params.id) }),
   }),
 ]

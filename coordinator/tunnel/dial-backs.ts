@@ -11,7 +11,7 @@ export type DialBacks<T> = {
    * was released meanwhile.
    * @throws ApiError not_found for an unknown id. Also for another box's id, which stays valid for that box.
    */
-  claim(boxId: string, id: string, socket: Duplex): (connection: T) => boolean
+  consumeId(boxId: string, id: string, socket: Duplex): (connection: T) => boolean
   /** Closes the open connections of a box. */
   disconnect(boxId: string): void
   /** Rejects everything that is pending. */
@@ -20,8 +20,8 @@ export type DialBacks<T> = {
 
 type Entry<T> = { boxId: string; resolve(connection: T): boolean; reject(error: Error): void }
 
-/** @param dialMs how long an agent may take to connect, in milliseconds */
-export function createDialBacks<T>(dialMs: number): DialBacks<T> {
+/** @param dialBackTimeoutMs how long an agent may take to connect, in milliseconds */
+export function createDialBacks<T>(dialBackTimeoutMs: number): DialBacks<T> {
   const pending = new Map<string, Entry<T>>()
   const openSockets = new Map<string, Set<Duplex>>()
 
@@ -42,7 +42,7 @@ export function createDialBacks<T>(dialMs: number): DialBacks<T> {
       promise.catch(() => undefined)
       const timer = setTimeout(
         () => entry.reject(new ApiError('box_unreachable', 'The agent did not open the connection in time.')),
-        dialMs,
+        dialBackTimeoutMs,
       )
       let settled = false
       const settle = () => {
@@ -70,7 +70,7 @@ export function createDialBacks<T>(dialMs: number): DialBacks<T> {
         release: () => entry.reject(new ApiError('box_unreachable', 'The connection is no longer expected.')),
       }
     },
-    claim(boxId, id, socket) {
+    consumeId(boxId, id, socket) {
       const entry = pending.get(id)
       if (entry === undefined || entry.boxId !== boxId)
         throw new ApiError('not_found', 'No connection with this id is expected.')

@@ -4,11 +4,11 @@ import type { Logger } from 'pino'
 import type { Vitals } from '../../shared/api/boxes.ts'
 import {
   type DurableReport,
-  durableReport,
+  durableReportSchema,
   type Heartbeat,
   type ReportAck,
   type ReportLine,
-  reportLine,
+  reportLineSchema,
 } from '../../shared/api/reports.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { validationMessage } from '../../shared/validation-message.ts'
@@ -125,7 +125,7 @@ function parseLine(text: string): ReportLine {
   } catch {
     throw new InvalidReportError('a report is not JSON')
   }
-  const parsed = reportLine.safeParse(json, { reportInput: true })
+  const parsed = reportLineSchema.safeParse(json, { reportInput: true })
   if (!parsed.success) throw new InvalidReportError(validationMessage(parsed.error.issues, 'report'))
   return parsed.data
 }
@@ -137,7 +137,7 @@ function parseLine(text: string): ReportLine {
 function createReportParser({ boxId }: Session, log: Logger): ReportParser {
   const logged = new Set<string>()
   return (report) => {
-    const parsed = durableReport.safeParse(report, { reportInput: true })
+    const parsed = durableReportSchema.safeParse(report, { reportInput: true })
     if (parsed.success) return parsed.data
     const type = report.type.slice(0, 64)
     if (!logged.has(type) && logged.size < MAX_LOGGED_TYPES) {

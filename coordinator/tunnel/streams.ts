@@ -5,7 +5,7 @@ import { type Duplex, Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import type { WebSocket } from 'ws'
 import { ApiError } from '../../shared/errors.ts'
-import { STREAM_PATH } from '../../shared/protocol.ts'
+import { STREAM_PATH_PREFIX } from '../../shared/protocol.ts'
 import { MAX_FRAME_BYTES } from '../../shared/stream-frames.ts'
 import { type Authenticate, authenticateBox } from './credentials.ts'
 import { createDialBacks, type DialBacks } from './dial-backs.ts'
@@ -13,7 +13,7 @@ import { rejectUpgrade } from './reject-upgrade.ts'
 import type { Streams } from './types.ts'
 import { createWebSocketServer } from './websocket-server.ts'
 
-export type StreamHub = Streams &
+export type StreamAcceptor = Streams &
   Pick<DialBacks<Readable>, 'disconnect' | 'close'> & {
     handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   }
@@ -21,14 +21,14 @@ export type StreamHub = Streams &
 /** Messages buffered per stream before the agent is paused: at most some 450 KiB. */
 const BUFFERED_MESSAGES = 8
 
-/** @param options.dialMs how long an agent may take to connect */
+/** @param options.dialBackTimeoutMs how long an agent may take to connect */
 export function createStreams(options: {
   log: Logger
   authenticate: Authenticate
-  dialMs: number
-}): StreamHub {
+  dialBackTimeoutMs: number
+}): StreamAcceptor {
   const { log, authenticate } = options
-  const { expect, claim, disconnect, close } = createDialBacks<Readable>(options.dialMs)
+  const { expect, consumeId, disconnect, close } = createDialBacks<Readable>(options.dialBackTimeoutMs)
   const server = createWebSocketServer(MAX_FRAME_BYTES)
 
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -36,7 +36,7 @@ export function createStreams(options: {
     socket.on('error', onError)
     const boxId = await authenticateBox(request, authenticate)
     if (boxId === null) throw new ApiError('unauthorized', 'Unknown box id or wrong token.')
-    const deliver = claim(boxId, (request.url ?? '').slice(STREAM_PATH.length), socket)
+    const deliver = consumeId(boxId, (request.url ?? '').slice(STREAM_PATH_PREFIX.length), socket)
     server.handleUpgrade(request, socket, head, (ws) => {
       socket.off('error', onError)
       const messages = readMessages(ws)

@@ -1,13 +1,14 @@
-// Schema of GET /me (spec §2.3): the caller, its key and its workspace.
+// Schema of the response to GET /me (spec §2.3): the user, the API key and the workspace.
 import { z } from 'zod'
-import { box } from './boxes.ts'
-import { micros, timestamp } from './common.ts'
+import { boxSchema } from './boxes.ts'
+import { microDollarsSchema, timestampSchema } from './common.ts'
 
-export const AREAS = ['boxes', 'workspace'] as const
-export const accessLevels = z.partialRecord(z.enum(AREAS), z.enum(['none', 'read', 'write']))
-export type AccessLevels = z.infer<typeof accessLevels>
+/** The areas in which the access of a key can be limited (spec §5.8). */
+export const ACCESS_AREAS = ['boxes', 'workspace'] as const
+export const accessLevelsSchema = z.partialRecord(z.enum(ACCESS_AREAS), z.enum(['none', 'read', 'write']))
+export type AccessLevels = z.infer<typeof accessLevelsSchema>
 
-export const account = z
+export const accountSchema = z
   .object({
     customer: z
       .object({
@@ -16,8 +17,8 @@ export const account = z
         githubLogin: z.string().nullable().meta({ description: 'always null' }),
         status: z.string(),
         onboardingStep: z.string().nullable().meta({ description: 'always null' }),
-        onboardingCompletedAt: timestamp.nullable().meta({ description: 'always null' }),
-        createdAt: timestamp,
+        onboardingCompletedAt: timestampSchema.nullable().meta({ description: 'always null' }),
+        createdAt: timestampSchema,
         name: z.string(),
       })
       .meta({ description: 'the account that owns the workspace' }),
@@ -32,37 +33,41 @@ export const account = z
       id: z.string(),
       name: z.string(),
       zeroDataRetention: z.boolean().optional(),
-      closingAt: timestamp.nullable().optional(),
-      purgeAfter: timestamp.nullable().optional(),
+      closingAt: timestampSchema.nullable().optional(),
+      purgeAfter: timestampSchema.nullable().optional(),
     }),
     billing: z
       .object({
-        balanceMicros: micros,
-        burnMicrosPerHour: micros,
+        balanceMicros: microDollarsSchema,
+        burnMicrosPerHour: microDollarsSchema,
         runwayHours: z.number().nullable().meta({ description: 'null while nothing is charged' }),
         warnBelowHours: z.number(),
         planAmountUsd: z.number(),
         overage: z.boolean(),
         collecting: z.boolean(),
         paymentFailed: z.boolean(),
-        paymentGraceUntil: timestamp.nullable(),
+        paymentGraceUntil: timestampSchema.nullable(),
         trial: z.boolean(),
         billingUrl: z.string().nullable(),
       })
       .nullable(),
-    boxes: z.array(box),
+    boxes: z.array(boxSchema),
     edge: z.object({ url: z.string() }),
     key: z.object({
       id: z.string(),
       kind: z.enum(['machine', 'api']),
-      expiresAt: timestamp.nullable(),
+      expiresAt: timestampSchema.nullable(),
       boxIds: z
         .array(z.string())
         .nullable()
-        .meta({ description: 'the boxes that the key covers; null: all' }),
+        .meta({ description: 'ids of the boxes that the key may access; null: all boxes' }),
     }),
-    access: accessLevels.optional().meta({ description: 'only present for a limited key' }),
-    box: box.nullable().meta({ description: 'the oldest live box; use `boxes` instead', deprecated: true }),
+    access: accessLevelsSchema
+      .optional()
+      .meta({ description: 'access level per area; present only for a limited key' }),
+    box: boxSchema
+      .nullable()
+      .meta({ description: 'the oldest live box; use `boxes` instead', deprecated: true }),
   })
   .meta({ id: 'Account' })
-export type Account = z.infer<typeof account>
+export type Account = z.infer<typeof accountSchema>

@@ -1,9 +1,9 @@
-// Schemas of boxes: their fields and states, and the requests that create and list them (spec §2.2, §4.3).
+// Schemas of boxes (spec §2.2, §4.3): fields, states, events, jobs, vitals, and the requests to create and list boxes.
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import { REGIONS, TIER_NAMES } from '../tiers.ts'
-import { ENV_NAME, ENV_NAME_RULE, integerBetween, timestamp } from './common.ts'
-import { operation } from './operations.ts'
+import { ENV_NAME_PATTERN, ENV_NAME_RULE, integerBetween, timestampSchema } from './common.ts'
+import { operationSchema } from './operations.ts'
 
 export const OBSERVED_STATES = [
   'requested',
@@ -25,12 +25,12 @@ export const DESIRED_STATES = ['running', 'suspended', 'terminated'] as const
 export type ObservedState = (typeof OBSERVED_STATES)[number]
 export type DesiredState = (typeof DESIRED_STATES)[number]
 
-export const BOX_NAME = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/
+export const BOX_NAME_PATTERN = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/
 const BOX_NAME_RULE =
   'must be 1 to 32 lowercase letters, digits and hyphens, and start and end with a letter or digit'
 
 export const ISOLATION_LEVELS = ['bubblewrap', 'namespaces', 'process'] as const
-export const isolation = z
+export const isolationSchema = z
   .object({
     level: z.enum(ISOLATION_LEVELS).meta({
       description:
@@ -38,14 +38,14 @@ export const isolation = z
     }),
     limits: z
       .array(z.enum(['cpu', 'memory', 'pids']))
-      .meta({ description: 'the limits of the tier that are enforced, by cgroup' }),
+      .meta({ description: 'the limits of the tier that a cgroup enforces' }),
   })
   .meta({ id: 'Isolation', description: 'How the box is isolated from its host and from other boxes' })
-export type Isolation = z.infer<typeof isolation>
+export type Isolation = z.infer<typeof isolationSchema>
 
-export const envVar = z.object({ name: z.string(), value: z.string() })
+export const envVarSchema = z.object({ name: z.string(), value: z.string() })
 
-export const box = z
+export const boxSchema = z
   .object({
     id: z.uuid(),
     hostname: z.string(),
@@ -55,48 +55,48 @@ export const box = z
     desiredState: z.enum(DESIRED_STATES),
     observedState: z.enum(OBSERVED_STATES),
     autoPauseMin: z.int().nullable(),
-    pauseAt: timestamp.nullable(),
+    pauseAt: timestampSchema.nullable(),
     autoSnapshotHours: z.int().nullable(),
     autoSnapshotKeep: z.int(),
     environmentId: z.string().nullable(),
     environmentVersionNo: z.int().nullable(),
-    envVars: z.array(envVar),
+    envVars: z.array(envVarSchema),
     restricted: z.boolean(),
     ownerUserId: z.string(),
     quietHoursExempt: z.boolean(),
-    isolation: isolation.nullable().meta({ description: 'null until the box has a machine' }),
-    createdAt: timestamp,
-    updatedAt: timestamp,
+    isolation: isolationSchema.nullable().meta({ description: 'null until the box has a machine' }),
+    createdAt: timestampSchema,
+    updatedAt: timestampSchema,
   })
   .meta({ id: 'Box' })
-export type Box = z.infer<typeof box>
+export type Box = z.infer<typeof boxSchema>
 
-export const boxEvent = z
+export const boxEventSchema = z
   .object({
     id: z.string(),
     fromState: z.enum(OBSERVED_STATES).nullable(),
     toState: z.enum(OBSERVED_STATES),
     reason: z.string(),
     actor: z.string().meta({ description: 'user:<id>, key:<id> or system' }),
-    at: timestamp,
+    at: timestampSchema,
   })
   .meta({ id: 'BoxEvent' })
-export type BoxEvent = z.infer<typeof boxEvent>
+export type BoxEvent = z.infer<typeof boxEventSchema>
 
 export const JOB_OPS = ['create', 'wake', 'suspend', 'recover', 'delete'] as const
-export const job = z
+export const jobSchema = z
   .object({
     op: z.enum(JOB_OPS),
     step: z.string(),
     attempt: z.int(),
     lastError: z.string().nullable(),
-    nextRetryAt: timestamp.nullable(),
+    nextRetryAt: timestampSchema.nullable(),
   })
-  .meta({ id: 'Job', description: 'The running lifecycle change' })
-export type Job = z.infer<typeof job>
+  .meta({ id: 'Job', description: 'The state change in progress' })
+export type Job = z.infer<typeof jobSchema>
 export type JobOp = (typeof JOB_OPS)[number]
 
-export const vitals = z
+export const vitalsSchema = z
   .object({
     cpu_pct: z.number().min(0).max(100),
     mem_pct: z.number().min(0).max(100),
@@ -109,55 +109,59 @@ export const vitals = z
     id: 'Vitals',
     description: 'From the last heartbeat. Percentages, 0 to 100, are relative to the limits of the box.',
   })
-export type Vitals = z.infer<typeof vitals>
+export type Vitals = z.infer<typeof vitalsSchema>
 
-export const boxDetail = z
+export const boxDetailSchema = z
   .object({
-    box,
+    box: boxSchema,
     state: z
       .object({
         desired: z.enum(DESIRED_STATES),
         observed: z.enum(OBSERVED_STATES),
         connected: z.boolean().meta({ description: 'whether the agent is connected' }),
-        since: timestamp.meta({ description: 'when the observed state was entered' }),
-        lastHeartbeatAt: timestamp.nullable(),
+        since: timestampSchema.meta({ description: 'when the observed state was entered' }),
+        lastHeartbeatAt: timestampSchema.nullable(),
       })
-      .meta({ description: 'The state summary' }),
-    vitals: vitals.nullable(),
-    events: z.array(boxEvent).max(LIMITS.boxEvents).meta({ description: 'newest first' }),
-    job: job.nullable(),
+      .meta({ description: 'Desired and observed state, and the connection of the agent' }),
+    vitals: vitalsSchema.nullable(),
+    events: z.array(boxEventSchema).max(LIMITS.boxEvents).meta({ description: 'newest first' }),
+    job: jobSchema.nullable(),
     pausesSurvived: z.int(),
     environment: z
       .object({ id: z.string(), name: z.string(), versionNo: z.int(), latestVersionNo: z.int() })
       .nullable(),
-    envVars: z.array(envVar),
+    envVars: z.array(envVarSchema),
     restricted: z.boolean(),
   })
   .meta({ id: 'BoxDetail' })
-export type BoxDetail = z.infer<typeof boxDetail>
+export type BoxDetail = z.infer<typeof boxDetailSchema>
 
-export const boxResponse = z.object({ box })
-export const boxList = z.object({ boxes: z.array(box) })
-export const boxDeleted = z.object({ box, operation })
+export const boxResponseSchema = z.object({ box: boxSchema })
+export const boxListSchema = z.object({ boxes: z.array(boxSchema) })
+export const deleteBoxResponseSchema = z.object({ box: boxSchema, operation: operationSchema })
 
 const { ttlMinutes, autoPauseMin } = LIMITS
 
-/** POST /boxes. Error codes of the fields: CREATE_BOX_CODES. */
-export const createBox = z
+/** The body of POST /boxes. CREATE_BOX_ERROR_CODES has the error code of each field. */
+export const createBoxRequestSchema = z
   .object({
-    name: z.string().regex(BOX_NAME, BOX_NAME_RULE).optional().meta({ description: 'default: a fruit name' }),
+    name: z
+      .string()
+      .regex(BOX_NAME_PATTERN, BOX_NAME_RULE)
+      .optional()
+      .meta({ description: 'default: a fruit name' }),
     tier: z.enum(TIER_NAMES).optional(),
     region: z.enum(REGIONS).optional(),
     ttlMinutes: integerBetween(ttlMinutes.min, ttlMinutes.max)
       .optional()
-      .meta({ description: 'pause deadline, in minutes from now; stored, not enforced yet' }),
+      .meta({ description: 'minutes from now until the box is suspended; stored, not enforced yet' }),
     autoPauseMin: integerBetween(autoPauseMin.min, autoPauseMin.max)
       .nullish()
-      .meta({ description: 'idle minutes until the box pauses; stored, not enforced yet' }),
+      .meta({ description: 'idle minutes until the box is suspended; stored, not enforced yet' }),
     environment: z.string().nullish(),
     env: z
       .record(
-        z.string().regex(ENV_NAME, ENV_NAME_RULE),
+        z.string().regex(ENV_NAME_PATTERN, ENV_NAME_RULE),
         z.string().refine((value) => !value.includes('\0'), 'must not contain a NUL byte'),
       )
       .optional()
@@ -167,10 +171,10 @@ export const createBox = z
     fromTemplate: z.string().optional(),
   })
   .meta({ id: 'CreateBox' })
-export type CreateBox = z.infer<typeof createBox>
+export type CreateBoxRequest = z.infer<typeof createBoxRequestSchema>
 
-/** The error codes of createBox's fields. Fields that are not listed: bad_request. */
-export const CREATE_BOX_CODES = {
+/** Error codes by field of createBoxRequestSchema. Fields that are not listed: bad_request. */
+export const CREATE_BOX_ERROR_CODES = {
   name: 'invalid_name',
   tier: 'invalid_tier',
   region: 'invalid_region',
@@ -180,6 +184,6 @@ export const CREATE_BOX_CODES = {
   fromTemplate: 'invalid_template',
 } as const
 
-export const listBoxesQuery = z.object({
+export const listBoxesQuerySchema = z.object({
   live: z.enum(['1', '0']).optional().meta({ description: '1: omit terminated boxes' }),
 })

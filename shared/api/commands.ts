@@ -1,9 +1,9 @@
-// Schemas of the command history (spec §2.6, §4.4), and its constants that the agent also uses.
+// Schemas of the command history (spec §2.6, §4.4), and the constants of commands that agent and coordinator share.
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
-import { queryIntegerBetween, queryOffset, timestamp } from './common.ts'
+import { queryIntegerBetween, queryOffset, timestampSchema } from './common.ts'
 
-export const COMMAND_ID = /^p_[0-9a-f]{24}$/
+export const COMMAND_ID_PATTERN = /^p_[0-9a-f]{24}$/
 export const COMMAND_STREAMS = ['stdout', 'stderr'] as const
 export type CommandStream = (typeof COMMAND_STREAMS)[number]
 export const COMMAND_MODES = ['sync', 'detached'] as const
@@ -14,14 +14,14 @@ export type FinalCommandStatus = (typeof FINAL_COMMAND_STATUSES)[number]
 export const COMMAND_STATUSES = ['running', ...FINAL_COMMAND_STATUSES] as const
 export type CommandStatus = (typeof COMMAND_STATUSES)[number]
 
-export const commandActor = z.object({
+export const commandActorSchema = z.object({
   kind: z.enum(['user', 'cli', 'ticket', 'mobile', 'system']),
   userId: z.string().nullable(),
   tokenId: z.string().nullable(),
 })
-export type CommandActor = z.infer<typeof commandActor>
+export type CommandActor = z.infer<typeof commandActorSchema>
 
-export const command = z
+export const commandSchema = z
   .object({
     id: z.string(),
     boxId: z.uuid(),
@@ -37,9 +37,9 @@ export const command = z
     exitCode: z.int().nullable(),
     signal: z.string().nullable().meta({ description: 'without SIG, such as TERM' }),
     pid: z.int().nullable(),
-    startedAt: timestamp,
-    finishedAt: timestamp.nullable(),
-    actor: commandActor,
+    startedAt: timestampSchema,
+    finishedAt: timestampSchema.nullable(),
+    actor: commandActorSchema,
     stdoutBytes: z.int().meta({ description: 'length of the stream, including bytes that are not stored' }),
     stderrBytes: z.int(),
     stdoutTruncated: z.boolean().meta({ description: 'whether some bytes of the stream are not stored' }),
@@ -47,31 +47,31 @@ export const command = z
     outputKept: z.boolean().meta({ description: 'false under zero data retention' }),
   })
   .meta({ id: 'Command' })
-export type Command = z.infer<typeof command>
+export type Command = z.infer<typeof commandSchema>
 
-export const commandResponse = z.object({ command })
-export const commandList = z.object({
-  commands: z.array(command),
+export const commandResponseSchema = z.object({ command: commandSchema })
+export const commandListSchema = z.object({
+  commands: z.array(commandSchema),
   nextBefore: z
     .string()
     .nullable()
     .meta({ description: 'value of `before` for the next page; null on the last page' }),
 })
-export type CommandList = z.infer<typeof commandList>
-export const commandsDeleted = z.object({ deleted: z.int() })
+export type CommandList = z.infer<typeof commandListSchema>
+export const deleteCommandsResponseSchema = z.object({ deleted: z.int() })
 
-const page = LIMITS.commandPage
-export const commandListQuery = z.object({
-  limit: queryIntegerBetween(page.min, page.max)
+const pageLimit = LIMITS.commandPage
+export const commandListQuerySchema = z.object({
+  limit: queryIntegerBetween(pageLimit.min, pageLimit.max)
     .optional()
-    .meta({ description: `default: ${page.default}` }),
+    .meta({ description: `default: ${pageLimit.default}` }),
   before: z.string().min(1).max(200).optional().meta({ description: 'nextBefore of the previous page' }),
   mode: z.enum(COMMAND_MODES).optional(),
   status: z.enum(COMMAND_STATUSES).optional(),
 })
-export type CommandListQuery = z.infer<typeof commandListQuery>
+export type CommandListQuery = z.infer<typeof commandListQuerySchema>
 
-export const commandOutputQuery = z.object({
+export const commandOutputQuerySchema = z.object({
   stream: z.enum(COMMAND_STREAMS).optional().meta({ description: 'default: stdout' }),
   offset: queryOffset().optional().meta({ description: 'in bytes; default: 0' }),
   limit: queryIntegerBetween(1, LIMITS.commandOutputBytes)
@@ -79,9 +79,9 @@ export const commandOutputQuery = z.object({
     .meta({ description: `in bytes; default: ${LIMITS.commandOutputBytes}` }),
   encoding: z.enum(['utf8', 'base64']).optional().meta({ description: 'default: utf8' }),
 })
-export type CommandOutputQuery = z.infer<typeof commandOutputQuery>
+export type CommandOutputQuery = z.infer<typeof commandOutputQuerySchema>
 
-export const commandOutput = z
+export const commandOutputSchema = z
   .object({
     stream: z.enum(COMMAND_STREAMS),
     encoding: z.enum(['utf8', 'base64']),
@@ -101,7 +101,7 @@ export const commandOutput = z
       .meta({ description: 'whether the command has exited and this page reaches the end of the stream' }),
   })
   .meta({ id: 'CommandOutput' })
-export type CommandOutput = z.infer<typeof commandOutput>
+export type CommandOutput = z.infer<typeof commandOutputSchema>
 
 /** Truncates a command's text to the stored length without splitting a surrogate pair. */
 export function truncateCommand(text: string): { command: string; commandTruncated: boolean } {

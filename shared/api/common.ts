@@ -1,37 +1,37 @@
-// Schemas that several resources share. Messages are predicates that start with "must": see validation-message.ts.
+// Schemas that several resources share. Their error messages start with "must", as validation-message.ts requires.
 import { z } from 'zod'
 
-export const timestamp = z.iso.datetime().meta({ description: 'RFC 3339, UTC' })
-export const micros = z.int().meta({ description: 'micro-dollars: 1000000 is one dollar' })
+export const timestampSchema = z.iso.datetime().meta({ description: 'RFC 3339, UTC' })
+export const microDollarsSchema = z.int().meta({ description: 'micro-dollars: 1000000 is one dollar' })
 
-export const controlError = z
+export const controlErrorSchema = z
   .looseObject({ error: z.string(), message: z.string().optional() })
   .meta({ id: 'ControlError', description: 'Error response of the control plane. Codes are stable.' })
 
-export const edgeError = z
+export const edgeErrorSchema = z
   .object({ ok: z.literal(false), error: z.looseObject({ code: z.string(), message: z.string() }) })
   .meta({ id: 'EdgeError', description: 'Error response of the edge. Codes are stable.' })
 
-/** The name of an environment variable. */
-export const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+/** Names of environment variables. */
+export const ENV_NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/
 export const ENV_NAME_RULE =
   'must start with a letter or underscore and contain only letters, digits and underscores'
 
-const betweenRule = (min: number, max: number) => `must be an integer between ${min} and ${max}`
+const formatRangeRule = (min: number, max: number) => `must be an integer between ${min} and ${max}`
 
 /** A JSON integer. */
 export function integerBetween(min: number, max: number) {
-  const rule = betweenRule(min, max)
+  const rule = formatRangeRule(min, max)
   return z.int(rule).min(min, rule).max(max, rule)
 }
 
-/** An integer in a query, where every value is text. */
+/** An integer in a query string, where every value is text. */
 export function queryIntegerBetween(min: number, max: number) {
-  const rule = betweenRule(min, max)
+  const rule = formatRangeRule(min, max)
   return z.coerce.number(rule).int(rule).min(min, rule).max(max, rule)
 }
 
-/** An integer from 0 on in a query, such as a byte offset. */
+/** A non-negative integer in a query string, such as a byte offset. */
 export function queryOffset() {
   const rule = 'must be a non-negative integer'
   return z.coerce.number(rule).int(rule).min(0, rule).max(Number.MAX_SAFE_INTEGER, rule)

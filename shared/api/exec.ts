@@ -1,14 +1,14 @@
 // Schemas of synchronous commands (spec §4.14), used by agent, coordinator and CLI.
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
-import { ENV_NAME, ENV_NAME_RULE, timestamp } from './common.ts'
+import { ENV_NAME_PATTERN, ENV_NAME_RULE, timestampSchema } from './common.ts'
 
 const noNul = (text: string) => !text.includes('\0')
 const NO_NUL_RULE = 'must not contain a NUL byte'
 const { min, max } = LIMITS.execTimeoutSeconds
 const TIMEOUT_RULE = `must be a number between ${min} and ${max}`
 
-export const execRequest = z
+export const execRequestSchema = z
   .object({
     command: z
       .string()
@@ -30,7 +30,7 @@ export const execRequest = z
         description: `default ${LIMITS.execTimeoutSeconds.default}; a detached command has no time limit by default`,
       }),
     env: z
-      .record(z.string().regex(ENV_NAME, ENV_NAME_RULE), z.string().refine(noNul, NO_NUL_RULE))
+      .record(z.string().regex(ENV_NAME_PATTERN, ENV_NAME_RULE), z.string().refine(noNul, NO_NUL_RULE))
       .refine(
         (env) => Object.keys(env).length <= LIMITS.execEnvEntries,
         `must have at most ${LIMITS.execEnvEntries} entries`,
@@ -39,13 +39,13 @@ export const execRequest = z
     detached: z.boolean().optional(),
   })
   .meta({ id: 'ExecRequest' })
-export type ExecRequest = z.infer<typeof execRequest>
+export type ExecRequest = z.infer<typeof execRequestSchema>
 
-/** Error codes by field of execRequest; every other field has invalid_request. */
-export const EXEC_CODES = { timeoutSeconds: 'invalid_timeout' } as const
+/** Error codes by field of execRequestSchema. Fields that are not listed: invalid_request. */
+export const EXEC_ERROR_CODES = { timeoutSeconds: 'invalid_timeout' } as const
 
 /** The request to the agent. `env` overrides `boxEnv`. */
-export const agentExecRequest = execRequest.omit({ env: true }).extend({
+export const agentExecRequestSchema = execRequestSchema.omit({ env: true }).extend({
   env: z.record(z.string(), z.string()).optional(),
   boxEnv: z.record(z.string(), z.string()).optional(),
   record: z
@@ -60,9 +60,9 @@ export const agentExecRequest = execRequest.omit({ env: true }).extend({
     .optional()
     .meta({ description: 'absent: the command is not recorded in the history' }),
 })
-export type AgentExecRequest = z.infer<typeof agentExecRequest>
+export type AgentExecRequest = z.infer<typeof agentExecRequestSchema>
 
-export const execResult = z
+export const execResultSchema = z
   .object({
     ok: z.literal(true),
     type: z.literal('exec.result'),
@@ -70,16 +70,16 @@ export const execResult = z
     signal: z
       .string()
       .nullable()
-      .meta({ description: 'the signal that terminated it, without SIG, such as TERM; else null' }),
+      .meta({ description: 'the signal that terminated the command, without SIG, such as TERM; else null' }),
     stdout: z.string().meta({ description: 'the last 1 MiB as UTF-8; invalid bytes become U+FFFD' }),
     stderr: z.string(),
     stdoutTruncated: z.boolean(),
     stderrTruncated: z.boolean(),
     timedOut: z.boolean().meta({ description: 'true only when the time limit terminated the command' }),
-    startedAt: timestamp,
-    finishedAt: timestamp,
+    startedAt: timestampSchema,
+    finishedAt: timestampSchema,
     cwd: z.string().meta({ description: 'as requested, or ~' }),
-    commandId: z.string().optional().meta({ description: 'id of its record in the command history' }),
+    commandId: z.string().optional().meta({ description: 'id of the record in the command history' }),
   })
   .meta({ id: 'ExecResult' })
-export type ExecResult = z.infer<typeof execResult>
+export type ExecResult = z.infer<typeof execResultSchema>

@@ -1,29 +1,29 @@
-// Schemas of the file routes (spec §4.15). The agent's responses have the same schemas: the edge forwards them.
+// Schemas of the file routes (spec §4.15), of edge and agent: the edge forwards the responses of the agent.
 import { z } from 'zod'
 
-/** The agent checks the path itself and chooses the error code. */
-export const pathQuery = z.object({
+/** Accepts any string: the agent validates the path and chooses the error code. */
+export const pathQuerySchema = z.object({
   path: z.string().meta({ description: 'absolute; or relative to the home directory, optionally with ~/' }),
 })
 
 /** An octal file mode such as 644, 0755 or 0o600. */
-export const FILE_MODE = /^(0o?)?[0-7]{3,4}$/
-export const fileMode = z.string().regex(FILE_MODE, 'must be an octal string such as 0644')
+export const FILE_MODE_PATTERN = /^(0o?)?[0-7]{3,4}$/
+export const fileModeSchema = z.string().regex(FILE_MODE_PATTERN, 'must be an octal string such as 0644')
 export const parseFileMode = (mode: string): number => Number.parseInt(mode.replace(/^0o/, ''), 8)
 
-export const uploadQuery = pathQuery.extend({ mode: fileMode.optional() })
+export const uploadQuerySchema = pathQuerySchema.extend({ mode: fileModeSchema.optional() })
 
-export const writeFileRequest = z
+export const writeFileRequestSchema = z
   .object({
     path: z.string(),
     content: z.string(),
     encoding: z.enum(['utf8', 'base64']).optional().meta({ description: 'default: utf8' }),
-    mode: fileMode.optional(),
+    mode: fileModeSchema.optional(),
   })
   .meta({ id: 'WriteFile' })
-export type WriteFileRequest = z.infer<typeof writeFileRequest>
+export type WriteFileRequest = z.infer<typeof writeFileRequestSchema>
 
-export const fileRead = z
+export const fileReadSchema = z
   .object({
     ok: z.literal(true),
     type: z.literal('file.read'),
@@ -34,17 +34,18 @@ export const fileRead = z
     content: z.string(),
   })
   .meta({ id: 'FileRead' })
-export type FileRead = z.infer<typeof fileRead>
+export type FileRead = z.infer<typeof fileReadSchema>
 
-export const fileWritten = z
+export const fileWrittenSchema = z
   .object({ ok: z.literal(true), type: z.literal('file.written'), path: z.string(), size: z.int() })
   .meta({ id: 'FileWritten' })
-export const fileUploaded = z
+export const fileUploadedSchema = z
   .object({ ok: z.literal(true), type: z.literal('file.uploaded'), path: z.string(), size: z.int() })
   .meta({ id: 'FileUploaded' })
-export type FileWritten = z.infer<typeof fileWritten>
-export type FileUploaded = z.infer<typeof fileUploaded>
+export type FileWritten = z.infer<typeof fileWrittenSchema>
+export type FileUploaded = z.infer<typeof fileUploadedSchema>
 
-/** Headers of a download (spec §4.15). */
-export const PATH_HEADER = 'x-service-path'
-export const CONTENT_HEADER = 'x-service-content'
+/** Response header of a download (spec §4.15): the real path, percent-encoded where it is not printable ASCII. */
+export const DOWNLOAD_PATH_HEADER = 'x-service-path'
+/** Response header of a download (spec §4.15): `directory` for a directory, absent for a file. */
+export const DOWNLOAD_CONTENT_HEADER = 'x-service-content'

@@ -1,18 +1,18 @@
-// Schema of operations, which report the progress of long deletes (spec §2.5, §4.7).
+// Schema of operations (spec §2.5, §4.7): the progress of the deletion of a box or snapshot.
 import { z } from 'zod'
-import { timestamp } from './common.ts'
+import { timestampSchema } from './common.ts'
 
-export const operation = z
+export const operationSchema = z
   .object({
     id: z.string(),
     kind: z.enum(['box_delete', 'snapshot_delete']),
     targetId: z.string(),
     status: z.enum(['pending', 'processing', 'completed', 'failed']),
-    requestedAt: timestamp,
-    completedAt: timestamp.nullable(),
+    requestedAt: timestampSchema,
+    completedAt: timestampSchema.nullable(),
     error: z.string().nullable(),
   })
   .meta({ id: 'Operation' })
-export type Operation = z.infer<typeof operation>
+export type Operation = z.infer<typeof operationSchema>
 
-export const operationResponse = z.object({ operation })
+export const operationResponseSchema = z.object({ operation: operationSchema })

@@ -2,24 +2,24 @@
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { LIMITS } from '../limits.ts'
-import { queryIntegerBetween, timestamp } from './common.ts'
-import { agentExecRequest } from './exec.ts'
+import { queryIntegerBetween, timestampSchema } from './common.ts'
+import { agentExecRequestSchema } from './exec.ts'
 
 /** Start request to the agent. The coordinator chooses the id, so that a start whose response was lost can be repeated. */
-export const agentStartRequest = agentExecRequest.extend({
+export const agentStartRequestSchema = agentExecRequestSchema.extend({
   detached: z.literal(true),
   processId: z.string().regex(/^p_[0-9a-f]{24}$/),
 })
-export type AgentStartRequest = z.infer<typeof agentStartRequest>
+export type AgentStartRequest = z.infer<typeof agentStartRequestSchema>
 
-export const execStarted = z
+export const execStartedSchema = z
   .object({
     ok: z.literal(true),
     type: z.literal('exec.started'),
     processId: z.string(),
     pid: z.int(),
     cwd: z.string().meta({ description: 'as requested, or ~' }),
-    startedAt: timestamp,
+    startedAt: timestampSchema,
     logPath: z.string().meta({ description: 'path of the file with the standard output, for GET /download' }),
     commandId: z
       .string()
@@ -27,9 +27,9 @@ export const execStarted = z
       .meta({ description: 'equals processId; present when the command is recorded in the history' }),
   })
   .meta({ id: 'ExecStarted' })
-export type ExecStarted = z.infer<typeof execStarted>
+export type ExecStarted = z.infer<typeof execStartedSchema>
 
-const processFields = z.object({
+const processFieldsSchema = z.object({
   processId: z.string(),
   pid: z.int(),
   running: z.boolean(),
@@ -38,35 +38,35 @@ const processFields = z.object({
   }),
   exitCode: z.int().nullable(),
   signal: z.string().nullable(),
-  startedAt: timestamp,
+  startedAt: timestampSchema,
   command: z.string(),
 })
 
-export const execList = z
-  .object({ ok: z.literal(true), type: z.literal('exec.list'), processes: z.array(processFields) })
+export const execListSchema = z
+  .object({ ok: z.literal(true), type: z.literal('exec.list'), processes: z.array(processFieldsSchema) })
   .meta({
     id: 'ExecList',
     description:
-      'Newest first, at most 1000. Each command is truncated to 2048 characters; GET /exec/{processId} returns all of it.',
+      'Newest first, at most 1000. Each command is truncated to 2048 characters; GET /exec/{processId} returns the whole command.',
   })
-export type ExecList = z.infer<typeof execList>
-export type ProcessFields = z.infer<typeof processFields>
+export type ExecList = z.infer<typeof execListSchema>
+export type ProcessFields = z.infer<typeof processFieldsSchema>
 
-export const execStatus = processFields
+export const execStatusSchema = processFieldsSchema
   .extend({
     ok: z.literal(true),
     type: z.literal('exec.status'),
-    finishedAt: timestamp.nullable(),
+    finishedAt: timestampSchema.nullable(),
     cwd: z.string(),
     stdout: z.string().meta({ description: 'the last `tail` bytes, as UTF-8' }),
     stderr: z.string(),
-    stdoutTruncated: z.boolean().meta({ description: 'output before the tail was left out' }),
+    stdoutTruncated: z.boolean().meta({ description: 'whether the stream has output before the tail' }),
     stderrTruncated: z.boolean(),
   })
   .meta({ id: 'ExecStatus' })
-export type ExecStatus = z.infer<typeof execStatus>
+export type ExecStatus = z.infer<typeof execStatusSchema>
 
-export const execKilled = z
+export const execKilledSchema = z
   .object({
     ok: z.literal(true),
     type: z.literal('exec.killed'),
@@ -77,9 +77,9 @@ export const execKilled = z
     }),
   })
   .meta({ id: 'ExecKilled' })
-export type ExecKilled = z.infer<typeof execKilled>
+export type ExecKilled = z.infer<typeof execKilledSchema>
 
-export const statusQuery = z.object({
+export const execStatusQuerySchema = z.object({
   tail: queryIntegerBetween(0, LIMITS.detachedTailBytes.max)
     .optional()
     .meta({ description: `bytes of each stream; default ${LIMITS.detachedTailBytes.default}` }),
@@ -88,20 +88,20 @@ export const statusQuery = z.object({
 /** Stream offsets have at most 15 digits, so that they are exact as JavaScript numbers. */
 export const MAX_STREAM_OFFSET = 10 ** 15 - 1
 
-const offset = z
+const offsetSchema = z
   .string()
   .regex(/^\d{1,15}$/, 'must be a number of bytes')
   .transform(Number)
-export const streamQuery = z.object({
-  stdoutOffset: offset.optional(),
-  stderrOffset: offset.optional(),
+export const streamQuerySchema = z.object({
+  stdoutOffset: offsetSchema.optional(),
+  stderrOffset: offsetSchema.optional(),
   streams: z
     .enum(['stdout', 'stderr', 'both', 'stdout,stderr', 'stderr,stdout'])
     .optional()
     .meta({ description: 'default both' }),
   encoding: z.enum(['utf8', 'base64']).optional().meta({ description: 'default utf8' }),
 })
-export type StreamQuery = z.infer<typeof streamQuery>
+export type StreamQuery = z.infer<typeof streamQuerySchema>
 export type StreamEncoding = NonNullable<StreamQuery['encoding']>
 
 /** A reader's position in the two streams of a process, in bytes. */
@@ -124,7 +124,7 @@ export const STREAM_CHUNK_BYTES = 48 * 1024
 export const STREAM_EVENT_BYTES = 6 * STREAM_CHUNK_BYTES + 1024
 
 type NamedOffsets = { stdoutOffset: number; stderrOffset: number }
-type Output = {
+type OutputEventData = {
   data: string
   /** Of the first byte; counts bytes in both encodings. Larger than requested when the log's head was discarded. */
   offset: number
@@ -134,8 +134,8 @@ type Output = {
 /** The data of each event of GET /exec/{processId}/stream. */
 export type StreamEvents = {
   attached: { processId: string } & NamedOffsets
-  stdout: Output
-  stderr: Output
+  stdout: OutputEventData
+  stderr: OutputEventData
   heartbeat: Record<string, never>
   reconnect: NamedOffsets
   exit: {

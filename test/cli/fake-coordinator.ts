@@ -1,4 +1,4 @@
-// A fake coordinator for tests of the box command, over real HTTP: boxes in memory, each a directory on this machine.
+// A fake coordinator for tests of the box command, over real HTTP. Box records are in memory, home directories on disk.
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -9,8 +9,8 @@ import type { AddressInfo } from 'node:net'
 import { basename, dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Test } from 'tap'
-import { type Box, box as boxSchema, createBox } from '../../shared/api/boxes.ts'
-import { execRequest } from '../../shared/api/exec.ts'
+import { type Box, boxSchema, createBoxRequestSchema } from '../../shared/api/boxes.ts'
+import { execRequestSchema } from '../../shared/api/exec.ts'
 import { ApiError, controlErrorBody, edgeErrorBody } from '../../shared/errors.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { runLocally } from './fake-exec.ts'
@@ -25,14 +25,14 @@ export type FakeCoordinator = {
   /** All requests received: `METHOD /path` and the headers. */
   requests: { line: string; headers: IncomingMessage['headers'] }[]
   /**
-   * Handles the next request whose line starts with `linePrefix` in place of its route. Several calls with the same
-   * prefix apply in order.
+   * Replaces the route for the next request whose line starts with `linePrefix`. Handlers with the same prefix are
+   * called in the order in which they were added.
    */
   handleNext(linePrefix: string, handler: OneTimeHandler): void
   addBox(name: string): Promise<Box>
   /** Adds routes: regular expressions of `METHOD /path`. */
   addRoutes(routes: [RegExp, Handler][]): void
-  /** Stops listening, waits for `action`, and listens again on the same port. */
+  /** Closes the server and all connections, waits for `action`, and listens again on the same port. */
   stopDuring(action: () => Promise<void>): Promise<void>
 }
 
@@ -57,7 +57,7 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
     if (box === undefined) throw new ApiError('not_found')
     return box
   }
-  /** A state change takes effect after the box has been read once. */
+  /** Simulates the reconciler: sets the observed state to the desired state. */
   const applyDesiredState = (box: Box) => {
     const { desiredState } = box
     box.observedState = desiredState
@@ -73,7 +73,9 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
     [
       /^POST \/api\/v1\/boxes$/,
       async (request, response) => {
-        const { name = 'plum', tier = 'lite' } = createBox.parse(JSON.parse(await readText(request)))
+        const { name = 'plum', tier = 'lite' } = createBoxRequestSchema.parse(
+          JSON.parse(await readText(request)),
+        )
         if (boxes.some((box) => box.hostname === name)) throw new ApiError('name_taken')
         sendJson(response, { box: await addBox(name, { tier, observedState: 'requested' }) }, 202)
       },
@@ -82,7 +84,12 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
       /^GET \/api\/v1\/boxes\/([^/]+)$/,
       async (_, response, [, id = '']) => {
         const box = findBox(id)
-        sendJson(response, { ...DETAIL, box, state: { ...DETAIL.state, observed: box.observedState } })
+        sendJson(response, {
+          ...BOX_DETAIL,
+          box,
+          state: { ...BOX_DETAIL.state, observed: box.observedState },
+        })
+        // After the response, so that a client reads the previous state once.
         applyDesiredState(box)
       },
     ],
@@ -111,7 +118,7 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
       /^POST \/v1\/box\/([^/]+)\/exec$/,
       async (request, response, [, name = '']) => {
         const { hostname } = findBox(name)
-        const body = execRequest.parse(JSON.parse(await readText(request)))
+        const body = execRequestSchema.parse(JSON.parse(await readText(request)))
         sendJson(response, await runLocally(body, getHome(hostname), response))
       },
     ],
@@ -119,30 +126,30 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
       /^PUT \/v1\/box\/([^/]+)\/upload\?(.*)$/,
       async (request, response, [, name = '', query]) => {
         const { path, mode } = Object.fromEntries(new URLSearchParams(query))
-        const realPath = resolve(getHome(findBox(name).hostname), path ?? '')
-        if ((await stat(realPath).catch(() => null))?.isDirectory()) throw new ApiError('invalid_path')
-        if (!(await stat(dirname(realPath)).catch(() => null)))
+        const absolutePath = resolve(getHome(findBox(name).hostname), path ?? '')
+        if ((await stat(absolutePath).catch(() => null))?.isDirectory()) throw new ApiError('invalid_path')
+        if (!(await stat(dirname(absolutePath)).catch(() => null)))
           throw new ApiError('not_found', 'No such directory.')
-        await pipeline(request, createWriteStream(realPath, { mode: Number.parseInt(mode ?? '644', 8) }))
-        const { size } = await stat(realPath)
-        sendJson(response, { ok: true, type: 'file.uploaded', path: realPath, size })
+        await pipeline(request, createWriteStream(absolutePath, { mode: Number.parseInt(mode ?? '644', 8) }))
+        const { size } = await stat(absolutePath)
+        sendJson(response, { ok: true, type: 'file.uploaded', path: absolutePath, size })
       },
     ],
     [
       /^GET \/v1\/box\/([^/]+)\/download\?(.*)$/,
       async (_, response, [, name = '', query]) => {
         const path = new URLSearchParams(query).get('path')?.replace(/^~\/?/, '') ?? ''
-        const realPath = resolve(getHome(findBox(name).hostname), path)
-        const stats = await stat(realPath).catch(() => null)
+        const absolutePath = resolve(getHome(findBox(name).hostname), path)
+        const stats = await stat(absolutePath).catch(() => null)
         if (stats === null) throw new ApiError('not_found', `${path}: no such file or directory.`)
-        response.setHeader('x-service-path', encodeURI(realPath))
+        response.setHeader('x-service-path', encodeURI(absolutePath))
         if (stats.isDirectory()) {
           response.setHeader('x-service-content', 'directory')
-          const tar = spawn('tar', ['-C', dirname(realPath), '-c', basename(realPath)])
+          const tar = spawn('tar', ['-C', dirname(absolutePath), '-c', basename(absolutePath)])
           await pipeline(tar.stdout, response)
         } else {
           response.setHeader('content-length', stats.size)
-          await pipeline(createReadStream(realPath), response)
+          await pipeline(createReadStream(absolutePath), response)
         }
       },
     ],
@@ -182,7 +189,7 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
     requests,
     addBox,
     handleNext: (linePrefix, handler) => void oneTimeHandlers.push({ linePrefix, handler }),
-    addRoutes: (more) => void routes.push(...more),
+    addRoutes: (addedRoutes) => void routes.push(...addedRoutes),
     async stopDuring(action) {
       const closed = once(server, 'close')
       server.close()
@@ -205,7 +212,7 @@ async function readText(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-/** In the future: its age is always 0s. */
+/** In the future, so that the age of a box is always 0s. */
 const CREATED_AT = '2030-01-01T00:00:00.000Z'
 
 const NEW_BOX = {
@@ -229,7 +236,7 @@ const NEW_BOX = {
   updatedAt: CREATED_AT,
 }
 
-const DETAIL = {
+const BOX_DETAIL = {
   state: {
     desired: 'running',
     observed: 'running',
@@ -243,6 +250,7 @@ const DETAIL = {
       id: 'evt_1',
       fromState: 'provisioning',
       toState: 'running',
+      // An escape sequence, which the box command must not send to the terminal.
       reason: 'agent\u001b[2J',
       actor: 'system',
       at: CREATED_AT,
@@ -251,7 +259,7 @@ const DETAIL = {
   job: null,
   pausesSurvived: 0,
   environment: null,
-  envVars: [{ name: 'TOKEN', value: 'hush' }],
+  envVars: [{ name: 'TOKEN', value: 'secret-value' }],
   restricted: false,
 }
 

@@ -1,5 +1,5 @@
 // The command history of a fake coordinator: records in memory, output in pages.
-import { type Command, type CommandOutput, command as commandSchema } from '../../shared/api/commands.ts'
+import { type Command, type CommandOutput, commandSchema } from '../../shared/api/commands.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { type FakeCoordinator, sendJson } from './fake-coordinator.ts'
 

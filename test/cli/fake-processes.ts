@@ -146,7 +146,7 @@ async function handleStream(
   if (fault?.kind === 'reset') return void request.socket.destroy()
   if (fault?.kind === 'bad_gateway') return void response.writeHead(502).end('<html>Bad Gateway</html>')
   if (fault?.kind !== 'error_response') return sendEvents(process, request, response, fault)
-  const error = new ApiError(fault.code, 'Not now, mañana.')
+  const error = new ApiError(fault.code, 'Try again later (non-ASCII: ñ).')
   for (const [name, value] of Object.entries(fault.headers ?? {})) response.setHeader(name, value)
   sendJson(response, edgeErrorBody(error), error.status)
 }
@@ -186,7 +186,8 @@ async function sendEvents(
       if (kind === 'reconnect')
         await send(formatEvent(kind, position, { stdoutOffset: stdout, stderrOffset: stderr }))
       if (kind === 'error') {
-        const message = 'Verbindung verloren: grün 🌳'
+        // Non-ASCII characters, because send() may split them.
+        const message = 'The connection to the box was lost (non-ASCII: ü 🌳).'
         await send(formatEvent(kind, position, { code: 'box_unreachable', message }))
       }
       return void response.end()

@@ -75,7 +75,7 @@ t.test('an error says what to change', async (t) => {
   )
   t.match(
     await runBox(fake.url.replace('http:', 'https:'), ['ls']),
-    { code: 3, stderr: /\(it does not speak TLS; try http:\/\/\)\. Check BOXWOOD_URL/ },
+    { code: 3, stderr: /\(the server does not use TLS; try http:\/\/\)\. Check BOXWOOD_URL/ },
     'https:// for a server without TLS',
   )
 })
@@ -88,7 +88,7 @@ t.test(
     await chmod(join(dataDir, 'owner.key'), 0o000)
     t.match(await runBox(null, ['ls'], { env: { BOXWOOD_DATA: dataDir } }), {
       code: 4,
-      stderr: /another user/,
+      stderr: /permission denied/,
     })
   },
 )

@@ -5,7 +5,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { type BoxOptions, runBoxForBytes } from '../cli/run-box.ts'
-import { findAgentPid } from '../support/agent-process.ts'
 import {
   createWriterCommand,
   EXIT_CODE,
@@ -14,6 +13,7 @@ import {
   STDOUT_BYTES_PER_BLOCK,
 } from '../support/chaos/writer-command.ts'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
+import { findAgentPid } from '../support/find-agent-process.ts'
 import { createSeededRandom, randomBuffer } from '../support/random.ts'
 import { startTunnelProxy } from '../support/tunnel-proxy.ts'
 import { waitUntil } from '../support/wait-until.ts'

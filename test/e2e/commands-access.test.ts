@@ -8,13 +8,13 @@ t.test('access and validation of the command history routes', async (t) => {
   const coordinator = await startCoordinatorWithBox(t)
   const { api, box, exec } = coordinator
   const { commandId: id } = await exec('echo something')
-  const base = `/boxes/${box.id}/commands`
+  const commandsPath = `/boxes/${box.id}/commands`
   const routes = [
-    ['GET', base],
-    ['GET', `${base}/${id}`],
-    ['GET', `${base}/${id}/output`],
-    ['DELETE', `${base}/${id}`],
-    ['DELETE', base],
+    ['GET', commandsPath],
+    ['GET', `${commandsPath}/${id}`],
+    ['GET', `${commandsPath}/${id}/output`],
+    ['DELETE', `${commandsPath}/${id}`],
+    ['DELETE', commandsPath],
   ] as const
   const expectFromAllRoutes = async (t: Test, key: string | null, status: number, json: object) => {
     for (const [method, path] of routes)
@@ -22,29 +22,32 @@ t.test('access and validation of the command history routes', async (t) => {
   }
 
   await t.test('a limited key needs write access to boxes, even to read', async (t) => {
-    const lacking = { error: 'key_access_denied', area: 'boxes', level: 'write' }
+    const accessDenied = { error: 'key_access_denied', area: 'boxes', level: 'write' }
     await expectFromAllRoutes(
       t,
       await createLimitedKey(coordinator, { access: { boxes: 'read' } }),
       403,
-      lacking,
+      accessDenied,
     )
     await expectFromAllRoutes(
       t,
       await createLimitedKey(coordinator, { access: { workspace: 'write' } }),
       403,
-      lacking,
+      accessDenied,
     )
-    const writer = await createLimitedKey(coordinator, { access: { boxes: 'write' } })
-    t.equal((await api('GET', base, undefined, { key: writer })).status, 200)
+    const writeKey = await createLimitedKey(coordinator, { access: { boxes: 'write' } })
+    t.equal((await api('GET', commandsPath, undefined, { key: writeKey })).status, 200)
   })
 
   await t.test('a key limited to other boxes gets 404; a key limited to this box works', async (t) => {
     await expectFromAllRoutes(t, await createLimitedKey(coordinator, { boxIds: [newUuid()] }), 404, {
       error: 'not_found',
     })
-    const own = await createLimitedKey(coordinator, { boxIds: [box.id] })
-    t.match(await api('GET', base, undefined, { key: own }), { status: 200, json: { commands: [{ id }] } })
+    const boxKey = await createLimitedKey(coordinator, { boxIds: [box.id] })
+    t.match(await api('GET', commandsPath, undefined, { key: boxKey }), {
+      status: 200,
+      json: { commands: [{ id }] },
+    })
   })
 
   await t.test('a missing, unknown or expired key gets 401', async (t) => {
@@ -55,58 +58,62 @@ t.test('access and validation of the command history routes', async (t) => {
     })
   })
 
-  await t.test('unknown and malformed ids, and ids of another box, get 404', async (t) => {
-    const other = newUuid()
+  await t.test('unknown and malformed box and command ids get 404', async (t) => {
+    const unknownBoxId = newUuid()
     for (const path of [
-      `/boxes/${other}/commands`,
+      `/boxes/${unknownBoxId}/commands`,
       `/boxes/${box.hostname}/commands`,
-      `/boxes/${other}/commands/${id}`,
-      `/boxes/${other}/commands/${id}/output`,
-      `${base}/p_000000000000000000000000`,
-      `${base}/p_`,
-      `${base}/x/output`,
-      `${base}/${'p_'.repeat(300)}`,
+      `/boxes/${unknownBoxId}/commands/${id}`,
+      `/boxes/${unknownBoxId}/commands/${id}/output`,
+      `${commandsPath}/p_000000000000000000000000`,
+      `${commandsPath}/p_`,
+      `${commandsPath}/x/output`,
+      `${commandsPath}/${'p_'.repeat(300)}`,
     ])
       t.match(await api('GET', path), { status: 404, json: { error: 'not_found' } }, path)
-    for (const path of [`/boxes/${other}/commands`, `/boxes/${other}/commands/${id}`, `${base}/p_x`])
+    for (const path of [
+      `/boxes/${unknownBoxId}/commands`,
+      `/boxes/${unknownBoxId}/commands/${id}`,
+      `${commandsPath}/p_x`,
+    ])
       t.match(await api('DELETE', path), { status: 404, json: { error: 'not_found' } }, path)
-    t.equal((await api('POST', base, {})).status, 405)
+    t.equal((await api('POST', commandsPath, {})).status, 405, 'the path has no POST route')
   })
 
   await t.test('invalid query parameters get 400', async (t) => {
     const invalid = [
-      ...['0', '201', '1.5', '-1', 'x', ''].map((limit) => `${base}?limit=${limit}`),
-      ...['x', '', 'MTIz'].map((before) => `${base}?before=${before}`),
-      `${base}?mode=both`,
-      `${base}?status=done`,
-      ...['0', '1048577', 'x', '-5'].map((limit) => `${base}/${id}/output?limit=${limit}`),
-      ...['-1', '1.5', 'x', '1e300'].map((offset) => `${base}/${id}/output?offset=${offset}`),
-      `${base}/${id}/output?stream=both`,
-      `${base}/${id}/output?encoding=hex`,
+      ...['0', '201', '1.5', '-1', 'x', ''].map((limit) => `${commandsPath}?limit=${limit}`),
+      ...['x', '', 'MTIz'].map((before) => `${commandsPath}?before=${before}`),
+      `${commandsPath}?mode=both`,
+      `${commandsPath}?status=done`,
+      ...['0', '1048577', 'x', '-5'].map((limit) => `${commandsPath}/${id}/output?limit=${limit}`),
+      ...['-1', '1.5', 'x', '1e300'].map((offset) => `${commandsPath}/${id}/output?offset=${offset}`),
+      `${commandsPath}/${id}/output?stream=both`,
+      `${commandsPath}/${id}/output?encoding=hex`,
     ]
     for (const path of invalid)
       t.match(await api('GET', path), { status: 400, json: { error: 'bad_request' } }, path)
     for (const path of [
-      `${base}?limit=200&mode=sync&status=exited`,
-      `${base}/${id}/output?limit=1048576&stream=stderr&offset=0&encoding=utf8`,
+      `${commandsPath}?limit=200&mode=sync&status=exited`,
+      `${commandsPath}/${id}/output?limit=1048576&stream=stderr&offset=0&encoding=utf8`,
     ])
       t.equal((await api('GET', path)).status, 200, path)
   })
 
   await t.test('deletes one record, then all', async (t) => {
-    const others = [await exec('true'), await exec('true')]
-    t.match(await api('DELETE', `${base}/${id}`), { status: 204, text: '' })
-    t.equal((await api('GET', `${base}/${id}`)).status, 404)
-    t.equal((await api('DELETE', `${base}/${id}`)).status, 204, 'idempotent')
-    const firstPage = (await api('GET', `${base}?limit=1`)).json
-    t.equal(firstPage.commands[0].id, others[1]?.commandId)
-    const last = (await api('GET', `${base}?limit=1&before=${firstPage.nextBefore}`)).json
-    t.match(last, { commands: [{ id: others[0]?.commandId }], nextBefore: null })
-    t.match(await api('DELETE', base), { status: 200, json: { deleted: 2 } })
-    t.match(await api('DELETE', base), { status: 200, json: { deleted: 0 } })
-    t.same((await api('GET', base)).json, { commands: [], nextBefore: null })
-    const rows = await coordinator.coordinator.context.db.selectFrom('audit_events').selectAll().execute()
-    t.match(rows, [
+    const otherCommands = [await exec('true'), await exec('true')]
+    t.match(await api('DELETE', `${commandsPath}/${id}`), { status: 204, text: '' })
+    t.equal((await api('GET', `${commandsPath}/${id}`)).status, 404)
+    t.equal((await api('DELETE', `${commandsPath}/${id}`)).status, 204, 'a repeated delete succeeds')
+    const firstPage = (await api('GET', `${commandsPath}?limit=1`)).json
+    t.equal(firstPage.commands[0].id, otherCommands[1]?.commandId)
+    const lastPage = (await api('GET', `${commandsPath}?limit=1&before=${firstPage.nextBefore}`)).json
+    t.match(lastPage, { commands: [{ id: otherCommands[0]?.commandId }], nextBefore: null })
+    t.match(await api('DELETE', commandsPath), { status: 200, json: { deleted: 2 } })
+    t.match(await api('DELETE', commandsPath), { status: 200, json: { deleted: 0 } })
+    t.same((await api('GET', commandsPath)).json, { commands: [], nextBefore: null })
+    const auditEvents = await coordinator.instance.context.db.selectFrom('audit_events').selectAll().execute()
+    t.match(auditEvents, [
       { kind: 'command_history.delete', box_id: box.id, detail: JSON.stringify({ commandId: id }) },
       { kind: 'command_history.delete', box_id: box.id },
     ])

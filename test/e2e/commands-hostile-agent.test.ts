@@ -7,7 +7,7 @@ import { startTestAgent } from '../support/tunnel.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 t.test('skips invalid reports and applies the next valid one', async (t) => {
-  const { url, api, infra, coordinator, waitForState: untilState } = await startTestCoordinator(t)
+  const { url, api, infra, instance: coordinator, waitForState: untilState } = await startTestCoordinator(t)
   const { id } = (await api('GET', '/boxes')).json.boxes[0]
   await untilState(id, 'running')
   const commandId = newId('process')
@@ -69,8 +69,8 @@ t.test('skips invalid reports and applies the next valid one', async (t) => {
     reports.write(`${JSON.stringify({ type: 'report', epoch: 'e', seq: index + 1, report })}\n`)
   await waitUntil('all reports are acknowledged', () => acknowledged === invalid.length + 1)
   t.same((await api('GET', `/boxes/${id}/commands`)).json, { commands: [], nextBefore: null })
-  const { db, hub } = coordinator.context
+  const { db, agentConnections } = coordinator.context
   t.match(await db.selectFrom('boxes').select('boot_id').execute(), [{ boot_id: 'last-boot' }])
   t.same(await db.selectFrom('command_output').select('size').execute(), [])
-  t.ok(hub.current(id), 'the connection stays open')
+  t.ok(agentConnections.current(id), 'the connection stays open')
 })

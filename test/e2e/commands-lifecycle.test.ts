@@ -1,6 +1,6 @@
 // The command history of a box that is suspended, woken and deleted, whose agent is killed, or under zero data retention.
 import t from 'tap'
-import { findAgentPid } from '../support/agent-process.ts'
+import { findAgentPid } from '../support/find-agent-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { type CoordinatorWithBox, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
@@ -82,7 +82,7 @@ t.test('when the agent is killed, its synchronous commands are lost and detached
 
 t.test('zero data retention: records that a command ran, without its text and output', async (t) => {
   const setup = await startCoordinatorWithBox(t)
-  const { coordinator, exec } = setup
+  const { instance: coordinator, exec } = setup
   const { get, output } = historyClient(setup)
   await coordinator.context.db.updateTable('workspaces').set({ zero_data_retention: 1 }).execute()
   const sync = await exec('echo secret; exit 2', { cwd: '/tmp' })

@@ -3,22 +3,27 @@ import t from 'tap'
 import { addApiKey, hashSecret } from '../../coordinator/account/keys.ts'
 import { transaction } from '../../coordinator/db/transaction.ts'
 import { PermanentProviderError } from '../../coordinator/lifecycle/provider.ts'
-import { account } from '../../shared/api/account.ts'
-import { boxDeleted, boxDetail, boxList, boxResponse } from '../../shared/api/boxes.ts'
-import { operationResponse } from '../../shared/api/operations.ts'
+import { accountSchema } from '../../shared/api/account.ts'
+import {
+  boxDetailSchema,
+  boxListSchema,
+  boxResponseSchema,
+  deleteBoxResponseSchema,
+} from '../../shared/api/boxes.ts'
+import { operationResponseSchema } from '../../shared/api/operations.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
-import { createFailingFault } from '../support/fake-provider.ts'
+import { createFailingFault } from '../support/fake-infrastructure.ts'
 
 const UNKNOWN_ID = '0d1f6bd5-7a7e-4a52-9a3c-1f2f3c4d5e6f'
 
 t.test('a first start creates an account and a box that reaches running', async (t) => {
   const { api, waitForState, url } = await startTestCoordinator(t)
-  const me = account.parse((await api('GET', '/me')).json)
+  const me = accountSchema.parse((await api('GET', '/me')).json)
   t.equal(me.edge.url, url)
   t.equal(me.user?.role, 'owner')
   t.equal(me.boxes.length, 1)
   t.same(me.key.boxIds, null)
-  const [first] = boxList.parse((await api('GET', '/boxes')).json).boxes
+  const [first] = boxListSchema.parse((await api('GET', '/boxes')).json).boxes
   t.equal((await waitForState(first?.id ?? '', 'running')).desiredState, 'running')
 })
 
@@ -26,7 +31,7 @@ t.test('creates, suspends, wakes and deletes a box', async (t) => {
   const { api, waitForState } = await startTestCoordinator(t)
   const created = await api('POST', '/boxes', { name: 'plum', tier: 'nano', env: { A: '1' }, ttlMinutes: 5 })
   t.equal(created.status, 202)
-  const { box } = boxResponse.parse(created.json)
+  const { box } = boxResponseSchema.parse(created.json)
   t.match(box, {
     hostname: 'plum',
     tier: 'nano',
@@ -37,23 +42,23 @@ t.test('creates, suspends, wakes and deletes a box', async (t) => {
 
   const suspended = await api('POST', `/boxes/${box.id}/suspend`)
   t.equal(suspended.status, 202)
-  t.equal(boxResponse.parse(suspended.json).box.desiredState, 'suspended')
+  t.equal(boxResponseSchema.parse(suspended.json).box.desiredState, 'suspended')
   await waitForState(box.id, 'suspended')
   t.equal((await api('POST', `/boxes/${box.id}/suspend`)).status, 202, 'a second suspend is not an error')
   t.equal((await api('POST', `/boxes/${box.id}/wake`)).json.box.desiredState, 'running')
   await waitForState(box.id, 'running')
 
-  const detail = boxDetail.parse((await api('GET', `/boxes/${box.id}`)).json)
+  const detail = boxDetailSchema.parse((await api('GET', `/boxes/${box.id}`)).json)
   t.equal(detail.events.at(-1)?.toState, 'requested')
   t.equal(detail.events[0]?.toState, 'running')
 
   const deleted = await api('DELETE', `/boxes/${box.id}`)
   t.equal(deleted.status, 202)
-  const { operation } = boxDeleted.parse(deleted.json)
+  const { operation } = deleteBoxResponseSchema.parse(deleted.json)
   t.equal(operation.kind, 'box_delete')
   t.equal((await api('DELETE', `/boxes/${box.id}`)).json.operation.id, operation.id, 'a delete is idempotent')
   await waitForState(box.id, 'terminated')
-  const after = operationResponse.parse((await api('GET', `/operations/${operation.id}`)).json)
+  const after = operationResponseSchema.parse((await api('GET', `/operations/${operation.id}`)).json)
   t.equal(after.operation.status, 'completed')
   t.ok((await api('GET', '/boxes')).json.boxes.some(({ id }: { id: string }) => id === box.id))
   t.notOk((await api('GET', '/boxes?live=1')).json.boxes.some(({ id }: { id: string }) => id === box.id))
@@ -134,7 +139,7 @@ t.test('responds box_failed when waking a box whose provisioning failed', async 
 })
 
 t.test('a key limited to one box can access only that box', async (t) => {
-  const { api, coordinator } = await startTestCoordinator(t)
+  const { api, instance: coordinator } = await startTestCoordinator(t)
   const { context, owner } = coordinator
   const { json } = await api('POST', '/boxes', { name: 'mine' })
   const key = 'dcp_one_box'

@@ -2,8 +2,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import t from 'tap'
-import { findAgentPid, readResidentMiB } from '../support/agent-process.ts'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
+import { findAgentPid, readResidentMiB } from '../support/find-agent-process.ts'
 
 const MiB = 1024 * 1024
 const SIZE = 1024 * MiB

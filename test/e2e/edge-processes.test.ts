@@ -121,7 +121,7 @@ t.test('starts, lists, reads and kills detached commands', async (t) => {
   })
 
   await t.test("env, the box's own variables and cwd apply to the command", async (t) => {
-    const { db } = coordinator.coordinator.context
+    const { db } = coordinator.instance.context
     const boxVariables = [
       { name: 'A', value: 'from box' },
       { name: 'B', value: 'from box' },

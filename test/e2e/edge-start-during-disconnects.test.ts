@@ -6,12 +6,12 @@ import { startCoordinatorWithBox } from './coordinator-with-box.ts'
 const STARTS = 40
 
 t.test('every acknowledged start ran once, despite disconnects', async (t) => {
-  const { boxRequest, exec, box, coordinator } = await startCoordinatorWithBox(t)
-  const { hub } = coordinator.context
+  const { boxRequest, exec, box, instance: coordinator } = await startCoordinatorWithBox(t)
+  const { agentConnections } = coordinator.context
   let disconnects = 0
   const timer = setInterval(() => {
-    if (hub.current(box.id) === undefined) return
-    hub.disconnect(box.id, 'disconnected by the test')
+    if (agentConnections.current(box.id) === undefined) return
+    agentConnections.disconnect(box.id, 'disconnected by the test')
     disconnects += 1
   }, 40)
   t.teardown(() => clearInterval(timer))

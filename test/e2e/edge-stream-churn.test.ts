@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import t from 'tap'
-import { findAgentPid, readResidentMiB } from '../support/agent-process.ts'
+import { findAgentPid, readResidentMiB } from '../support/find-agent-process.ts'
 import { measureHeapBytes } from '../support/heap.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
@@ -20,7 +20,13 @@ const MAX_AGENT_GROWTH_MIB = 24
 const countDescriptors = (pid: number | 'self') => readdirSync(`/proc/${pid}/fd`).length
 
 t.test('ten thousand clients that disconnect leave nothing behind', { timeout: 300_000 }, async (t) => {
-  const { boxRequest, box, url, key, coordinator } = await startCoordinatorWithBox(t, {
+  const {
+    boxRequest,
+    box,
+    url,
+    key,
+    instance: coordinator,
+  } = await startCoordinatorWithBox(t, {
     env: { ...HIGH_EDGE_LIMITS, BOXWOOD_EDGE_STREAMS: '1000' },
   })
   const { limiter } = coordinator.context.edge

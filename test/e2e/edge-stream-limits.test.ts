@@ -1,7 +1,7 @@
 // Several clients follow commands: the limit of four streams per key, and a client that stops reading.
 import t, { type Test } from 'tap'
-import { findAgentPid, readResidentMiB } from '../support/agent-process.ts'
 import { type CoordinatorProcess, startCoordinatorProcess } from '../support/coordinator-process.ts'
+import { findAgentPid, readResidentMiB } from '../support/find-agent-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { openStream, type StreamReader } from './edge-stream-reader.ts'
 

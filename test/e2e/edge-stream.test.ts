@@ -148,7 +148,7 @@ t.test('follows a detached command', async (t) => {
   })
 
   await t.test('a client that disconnects releases its slot', async (t) => {
-    const { limiter } = coordinator.coordinator.context.edge
+    const { limiter } = coordinator.instance.context.edge
     const reader = await open(await start('sleep 66'))
     t.equal(limiter.acquiredCount(), 1)
     reader.response.socket.destroy()
@@ -156,14 +156,14 @@ t.test('follows a detached command', async (t) => {
   })
 
   await t.test('a stream continues while its tunnel reconnects', async (t) => {
-    const { hub } = coordinator.coordinator.context
+    const { agentConnections } = coordinator.instance.context
     const id = await start('mkfifo continue; echo here; cat continue')
     const reader = await open(id)
     await waitForStdout(reader, 'here\n')
-    const session = hub.current(box.id) as Session
+    const session = agentConnections.current(box.id) as Session
     session.destroy('disconnected by the test')
     await session.closed
-    await hub.wait(box.id, 20_000)
+    await agentConnections.wait(box.id, 20_000)
     await exec('echo there > continue')
     t.match(await reader.ended, [
       { event: 'attached' },
@@ -177,7 +177,7 @@ t.test('follows a detached command', async (t) => {
     const id = await start('mkfifo resume; echo here; cat resume')
     const reader = await open(id)
     await waitForStdout(reader, 'here\n')
-    coordinator.coordinator.context.hub.disconnect(box.id, 'disconnected by the test')
+    coordinator.instance.context.agentConnections.disconnect(box.id, 'disconnected by the test')
     const last = (await reader.ended).at(-1)
     t.match(last, { event: 'error', id: '5:0', data: { code: 'box_unreachable' } })
     const resumed = await open(id, '', { 'last-event-id': last?.id })

@@ -1,7 +1,7 @@
 // kill -9 of a box's agent: its requests fail immediately, and everything else on the box continues.
 import t from 'tap'
 import { startCoordinatorWithBox } from '../e2e/coordinator-with-box.ts'
-import { findAgentPid } from '../support/agent-process.ts'
+import { findAgentPid } from '../support/find-agent-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 t.test('a killed agent restarts immediately, and the box keeps running', async (t) => {

@@ -2,8 +2,8 @@
 import { request } from 'node:http'
 import { Readable } from 'node:stream'
 import t from 'tap'
-import { findAgentPid, readResidentMiB } from '../support/agent-process.ts'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
+import { findAgentPid, readResidentMiB } from '../support/find-agent-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const MiB = 1024 * 1024

@@ -34,7 +34,7 @@ async function startBoxBehindProxy(t: Test) {
     start: async (spec) => local.start(await withProxyUrl(spec)),
   }
   const liveness = { tickMs: 50, pingEveryMs: 200, deadAfterMs: 1500 }
-  const options = { provider, dataDir, hub: { liveness, transferIdleMs: 1500 } }
+  const options = { provider, dataDir, agentConnections: { liveness, transferIdleTimeoutMs: 1500 } }
   const starting = startCoordinatorWithBox(t, options, (url) => {
     startTunnelProxy(Number(new URL(url).port)).then(proxyStarted.resolve, proxyStarted.reject)
   })

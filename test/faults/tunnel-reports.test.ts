@@ -54,7 +54,7 @@ function createStore() {
 async function setUp(t: Test, store: ReturnType<typeof createStore>, heartbeatMs = 10_000) {
   const dir = createTempDir(t, 'reports')
   const state = await openState(dir, silentLog)
-  const spool = await openSpool({ dir: join(dir, 'reports'), state, log: silentLog })
+  const spool = await openSpool({ dir: join(dir, 'reports'), stateFile: state, log: silentLog })
   t.after(() => spool.close())
   const coordinator = await startTunnelServer({
     ingest: store.ingest,
@@ -69,8 +69,8 @@ async function setUp(t: Test, store: ReturnType<typeof createStore>, heartbeatMs
       spool,
       log: silentLog,
       clock: systemClock,
-      vitals: async () => vitals,
-      heartbeatMs,
+      sampleVitals: async () => vitals,
+      heartbeatIntervalMs: heartbeatMs,
     }),
   )
   t.after(() => agent.close())

@@ -1,4 +1,4 @@
-// Pings and the death verdict of a silent peer.
+// Detection of a dead peer: pings, silence and clock jumps.
 import t from 'tap'
 import { checkLiveness, newLivenessState } from '../../shared/liveness.ts'
 

@@ -110,7 +110,7 @@ export async function startCoordinatorProcess(t: Test, env: Record<string, strin
       return url
     },
     get pid() {
-      if (child.pid === undefined) throw new Error('the coordinator never started')
+      if (child.pid === undefined) throw new Error('the coordinator process did not start')
       return child.pid
     },
     start,

@@ -7,14 +7,14 @@ import { type Overrides, startCoordinator } from '../../coordinator/app.ts'
 import { loadConfig } from '../../coordinator/config.ts'
 import { removeTree } from '../../coordinator/lifecycle/providers/local/directories.ts'
 import type { Box } from '../../shared/api/boxes.ts'
-import { FakeInfrastructure } from './fake-provider.ts'
+import { FakeInfrastructure } from './fake-infrastructure.ts'
 
 export type CoordinatorOptions = Overrides & {
-  /** fake: in-memory machines whose agents never respond. local: real boxes on this machine. Default: fake. */
+  /** fake: in-memory machines whose agents reject every request. local: real boxes on this machine. Default: fake. */
   machines?: 'fake' | 'local'
   /** The fake machines of an earlier coordinator on the same data. */
   infra?: FakeInfrastructure
-  /** The data directory of an earlier coordinator, which also removes it. */
+  /** The data directory of an earlier coordinator. The teardown of the earlier coordinator removes the directory. */
   dataDir?: string
   env?: Record<string, string>
 }
@@ -87,15 +87,16 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
     key,
     dataDir,
     infra,
-    coordinator,
+    /** The coordinator that startCoordinator() returned. */
+    instance: coordinator,
     close,
     send,
     /** Requests a control plane route: api('POST', '/boxes', {}). */
-    api: (method: string, path: string, body?: unknown, request?: RequestOptions) =>
-      send(method, `/api/v1${path}`, body, request),
+    api: (method: string, path: string, body?: unknown, options?: RequestOptions) =>
+      send(method, `/api/v1${path}`, body, options),
     /** Requests an edge route: edge('apple', 'POST', '/exec', {command: 'id'}). */
-    edge: (box: string, method: string, path: string, body?: unknown, request?: RequestOptions) =>
-      send(method, `/v1/box/${box}${path}`, body, request),
+    edge: (box: string, method: string, path: string, body?: unknown, options?: RequestOptions) =>
+      send(method, `/v1/box/${box}${path}`, body, options),
     /** Polls the box until it has the observed state. */
     async waitForState(id: string, state: Box['observedState'], ms = 20_000): Promise<Box> {
       const deadline = performance.now() + ms
@@ -103,7 +104,9 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
         const { json } = await send('GET', `/api/v1/boxes/${id}`)
         if (json.box?.observedState === state) return json.box
         if (performance.now() > deadline)
-          throw new Error(`The box is ${json.box?.observedState}, not ${state}: ${JSON.stringify(json.job)}`)
+          throw new Error(
+            `timed out after ${ms} ms: box is ${json.box?.observedState}, not ${state}: ${JSON.stringify(json.job)}`,
+          )
         await new Promise((resolve) => setTimeout(resolve, 20))
       }
     },

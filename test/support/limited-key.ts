@@ -6,7 +6,7 @@ import type { TestCoordinator } from './coordinator.ts'
 
 /** Adds a key with these limits to the owner. */
 export async function createLimitedKey(
-  { coordinator }: Pick<TestCoordinator, 'coordinator'>,
+  { instance: coordinator }: Pick<TestCoordinator, 'instance'>,
   limits: KeyLimits,
 ): Promise<string> {
   const { db, clock } = coordinator.context

@@ -17,7 +17,7 @@ export function shuffle<T>(items: readonly T[], random: () => number): T[] {
   return keyed.sort((a, b) => a.key - b.key).map(({ item }) => item)
 }
 
-/** @param size in bytes; a remainder of a division by 4 stays zero */
+/** @param size in bytes. When `size` is not a multiple of 4, the last bytes are zero. */
 export function randomBuffer(size: number, random: () => number): Buffer {
   const buffer = Buffer.alloc(size)
   for (let offset = 0; offset + 4 <= size; offset += 4)

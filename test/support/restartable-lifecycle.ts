@@ -1,4 +1,4 @@
-// A lifecycle service on one database and fake provider that tests can abandon and restart, as after kill -9.
+// A lifecycle service that tests can restart without closing it, as after kill -9, on one database and fake provider.
 import type { Test } from 'tap'
 import type { BoxService } from '../../coordinator/boxes/service.ts'
 import type { Db } from '../../coordinator/db/open.ts'
@@ -10,7 +10,7 @@ import {
 } from '../../coordinator/lifecycle/lifecycle.ts'
 import type { BoxDetail, ObservedState } from '../../shared/api/boxes.ts'
 import { systemClock } from '../../shared/clock.ts'
-import { FakeInfrastructure } from './fake-provider.ts'
+import { FakeInfrastructure } from './fake-infrastructure.ts'
 import { createOwner, createTestBoxService } from './workspace.ts'
 
 const silentLog = { debug() {}, info() {}, warn() {}, error() {} }
@@ -24,7 +24,7 @@ export type RestartableLifecycle = {
   restart(options?: Partial<LifecycleOptions>): Promise<Lifecycle>
   getDetail(id: string): Promise<BoxDetail>
   waitForState(id: string, observed: ObservedState): Promise<BoxDetail>
-  /** Waits up to 15 s for the condition. */
+  /** Waits up to 15 s for the condition. `description` completes "waiting for …". */
   waitFor(description: string, condition: () => boolean | Promise<boolean>): Promise<void>
   /** Returns the observed states of the box, oldest first. */
   listStates(id: string): Promise<string[]>
@@ -60,7 +60,7 @@ export async function createRestartableLifecycle(t: Test, db: Db): Promise<Resta
   async function waitFor(description: string, condition: () => boolean | Promise<boolean>): Promise<void> {
     const deadline = performance.now() + 15_000
     while (!(await condition())) {
-      if (performance.now() > deadline) throw new Error(`Not within 15 s: ${description}`)
+      if (performance.now() > deadline) throw new Error(`timed out after 15 s waiting for ${description}`)
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
   }
@@ -68,7 +68,7 @@ export async function createRestartableLifecycle(t: Test, db: Db): Promise<Resta
   const getDetail = (id: string) => boxes.get(owner, id)
 
   async function waitForState(id: string, observed: ObservedState): Promise<BoxDetail> {
-    await waitFor(`${id} ${observed}`, async () => {
+    await waitFor(`box ${id} to become ${observed}`, async () => {
       const { box, job } = await getDetail(id)
       return box.observedState === observed && job === null
     })

@@ -7,16 +7,20 @@ import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { buildAgentApp } from '../../agent/app.ts'
 import { type AgentTunnelOptions, startTunnel } from '../../agent/tunnel/tunnel.ts'
-import { createTunnels, type TunnelHub, type TunnelsOptions } from '../../coordinator/tunnel/tunnels.ts'
+import {
+  type AgentConnections,
+  type AgentConnectionsOptions,
+  createAgentConnections,
+} from '../../coordinator/tunnel/agent-connections.ts'
 import { systemClock } from '../../shared/clock.ts'
-import { TRANSFER_PATH } from '../../shared/protocol.ts'
+import { TRANSFER_PATH_PREFIX } from '../../shared/protocol.ts'
 
 export const silentLog = pino({ level: process.env.TEST_LOG ?? 'silent' })
 
 export type TunnelServer = {
   url: string
   port: number
-  tunnels: TunnelHub
+  tunnels: AgentConnections
   /** Box id → token. */
   tokens: Map<string, string>
   /** Registers a new box with a token. */
@@ -25,11 +29,11 @@ export type TunnelServer = {
 }
 
 export async function startTunnelServer(
-  options: Partial<TunnelsOptions> = {},
+  options: Partial<AgentConnectionsOptions> = {},
   listenPort = 0,
 ): Promise<TunnelServer> {
   const tokens = new Map<string, string>()
-  const tunnels = createTunnels({
+  const tunnels = createAgentConnections({
     log: silentLog,
     clock: systemClock,
     async authenticate(boxId, hash) {
@@ -40,7 +44,7 @@ export async function startTunnelServer(
     ...options,
   })
   const server = createServer((request, response) => {
-    if (request.url?.startsWith(TRANSFER_PATH)) tunnels.handleTransfer(request, response)
+    if (request.url?.startsWith(TRANSFER_PATH_PREFIX)) tunnels.handleTransfer(request, response)
     else response.writeHead(404).end()
   })
   server.on('upgrade', (request: IncomingMessage, socket, head) =>

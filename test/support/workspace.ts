@@ -1,4 +1,4 @@
-// Creates a workspace, its users as actors, and its box service, for tests.
+// Creates a test clock, a workspace, its users as actors, and its box service.
 import {
   addApiKey,
   createKeyFinder,

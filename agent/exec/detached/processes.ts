@@ -1,23 +1,23 @@
-// All detached processes of a box. The state directory is the source of truth; memory holds a view of it.
+// All detached processes of a box. The state directory is the source of truth; the maps in memory are a cache.
 import { readFileSync } from 'node:fs'
 import { mkdir, readdir, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
-import { type AgentStartRequest, agentStartRequest } from '../../../shared/api/processes.ts'
+import { type AgentStartRequest, agentStartRequestSchema } from '../../../shared/api/processes.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { LOG_LIMITS } from '../../../shared/limits.ts'
 import type { ActivityTracker } from '../../vitals/activity-tracker.ts'
 import { baseEnvironment } from '../environment.ts'
 import type { SpawnerKind } from '../spawner.ts'
-import { createProcessHandle, type ProcessHandle } from './detached-process.ts'
 import { bytesOnDisk, createHeadDiscarder } from './log-bounds.ts'
+import { createProcessMonitor, type ProcessMonitor } from './process-monitor.ts'
 import {
   isPendingRemoval,
-  type Meta,
+  type ProcessMetadata,
   preventStart,
-  readMeta,
-  readStarted,
+  readMetadata,
+  readStartRecord,
   removeDirectory,
 } from './record.ts'
 import { expiredProcessIds, type Retention } from './retention.ts'
@@ -35,10 +35,10 @@ export type DetachedOptions = {
   activity: ActivityTracker
   /** The agent's own environment. */
   env?: Record<string, string | undefined>
-  spawner?: SpawnerKind | null
-  runner?: RunnerKind | null
+  spawnerKind?: SpawnerKind | null
+  runnerKind?: RunnerKind | null
   /** Bound of each output log, in bytes. */
-  logBytes?: number
+  maxLogBytes?: number
   retention?: Partial<Retention>
   /** Default: read from /proc. */
   bootId?: string
@@ -48,29 +48,29 @@ const DAY_MS = 24 * 60 * 60 * 1000
 export const DEFAULT_RETENTION: Retention = {
   count: 1000,
   ageMs: 7 * DAY_MS,
-  logBytes: LOG_LIMITS.exitedProcesses.default,
+  totalLogBytes: LOG_LIMITS.exitedProcesses.default,
 }
 
-/** Polling finds what sends no notification: a killed runner, and the growth of a log under the shell runner. */
+/** Polling detects changes without a notification: a killed runner, and the growth of a log under the shell runner. */
 const POLL_MS = 1000
 const PRUNE_MS = 60 * 60 * 1000
 
 /** Restores running and exited processes from the state directory. One agent at a time: see lock.ts. */
 export async function openDetachedProcesses(options: DetachedOptions): Promise<DetachedProcesses> {
-  const { dir, home, clock, log, activity, logBytes = LOG_LIMITS.stream.default } = options
+  const { dir, home, clock, log, activity, maxLogBytes = LOG_LIMITS.stream.default } = options
   const retention = { ...DEFAULT_RETENTION, ...options.retention }
   const env = options.env ?? process.env
   const bootId = options.bootId ?? readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-  const runner = createRunner(options.runner ?? null, options.spawner ?? null)
+  const runner = createRunner(options.runnerKind ?? null, options.spawnerKind ?? null)
   const baseEnv = baseEnvironment(home, env)
-  // Without a pid namespace the provider finds a box's processes by this variable: the runner is not a child of the agent.
+  // The runner outlives the agent. Without a pid namespace the provider finds the runner by this variable.
   if (env.BOXWOOD_BOX !== undefined) baseEnv.BOXWOOD_BOX = env.BOXWOOD_BOX
 
   // In start order.
-  const handles = new Map<string, ProcessHandle>()
-  const running = new Set<ProcessHandle>()
-  const starting = new Map<string, { digest: string; process: Promise<DetachedProcess> }>()
-  const subscribers = new Set<(process: DetachedProcess) => void>()
+  const monitors = new Map<string, ProcessMonitor>()
+  const running = new Set<ProcessMonitor>()
+  const starting = new Map<string, { digest: string; detachedProcess: Promise<DetachedProcess> }>()
+  const subscribers = new Set<(detachedProcess: DetachedProcess) => void>()
   /** Disk usage of exited processes, which no longer changes. */
   const logBytesByProcess = new Map<string, number>()
   const removals = new Set<Promise<void>>()
@@ -88,106 +88,113 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
   }
 
   function pruneExited(): void {
-    const exited = [...handles.values()].flatMap(({ process: { processId, exit, startedAt, logs } }) => {
-      if (exit === null) return []
-      let bytes = logBytesByProcess.get(processId)
-      if (bytes === undefined) {
-        bytes = bytesOnDisk(logs.stdout.path) + bytesOnDisk(logs.stderr.path)
-        logBytesByProcess.set(processId, bytes)
-      }
-      return [{ processId, exitedAt: exit.finishedAt ?? startedAt, logBytes: bytes }]
-    })
+    const exited = [...monitors.values()].flatMap(
+      ({ detachedProcess: { processId, exit, startedAt, logs } }) => {
+        if (exit === null) return []
+        let bytes = logBytesByProcess.get(processId)
+        if (bytes === undefined) {
+          bytes = bytesOnDisk(logs.stdout.path) + bytesOnDisk(logs.stderr.path)
+          logBytesByProcess.set(processId, bytes)
+        }
+        return [{ processId, exitedAt: exit.finishedAt ?? startedAt, logBytes: bytes }]
+      },
+    )
     for (const processId of expiredProcessIds(exited, clock.now(), retention)) {
-      handles.delete(processId)
+      monitors.delete(processId)
       logBytesByProcess.delete(processId)
       void remove(join(dir, processId))
     }
   }
 
-  /** A failing subscriber must not affect the process. */
-  const notify = (callback: (process: DetachedProcess) => void, process: DetachedProcess) => {
+  /** Logs errors: a failing subscriber must not affect the process. */
+  const notify = (callback: (detachedProcess: DetachedProcess) => void, detachedProcess: DetachedProcess) => {
     try {
-      callback(process)
+      callback(detachedProcess)
     } catch (err) {
-      log.error({ err, processId: process.processId }, 'a subscriber of detached processes failed')
+      log.error({ err, processId: detachedProcess.processId }, 'a subscriber of detached processes failed')
     }
   }
 
   /** Starts tracking a process whose directory exists. undefined when its command never started. */
-  function track(meta: Meta): DetachedProcess | undefined {
+  function track(meta: ProcessMetadata): DetachedProcess | undefined {
     const processDir = join(dir, meta.processId)
-    const started = readStarted(processDir)
-    if (started === undefined) return undefined
+    const startRecord = readStartRecord(processDir)
+    if (startRecord === undefined) return undefined
     const endActivity = activity.startOperation()
-    let handle: ProcessHandle | undefined
-    const created = createProcessHandle({
+    let monitor: ProcessMonitor | undefined
+    const created = createProcessMonitor({
       dir: processDir,
       meta,
-      started,
+      startRecord,
       bootId,
       clock,
       log,
       onExit() {
         endActivity()
-        // `handle` is undefined when the process had exited before tracking started.
-        if (handle !== undefined && running.delete(handle)) pruneExited()
+        // `monitor` is undefined when the process had exited before tracking started.
+        if (monitor !== undefined && running.delete(monitor)) pruneExited()
       },
     })
-    handle = created
-    handles.set(meta.processId, created)
-    if (created.process.exit === null) running.add(created)
-    for (const callback of [...subscribers]) notify(callback, created.process)
-    return created.process
+    monitor = created
+    monitors.set(meta.processId, created)
+    if (created.detachedProcess.exit === null) running.add(created)
+    for (const callback of [...subscribers]) notify(callback, created.detachedProcess)
+    return created.detachedProcess
   }
 
   async function restore(): Promise<void> {
-    const found: Meta[] = []
+    const restored: ProcessMetadata[] = []
     for (const name of await readdir(dir)) {
       const path = join(dir, name)
-      // Left by an agent that was killed during the removal.
+      // The agent was killed during the removal.
       if (isPendingRemoval(name)) await rm(path, { recursive: true, force: true })
-      if (!agentStartRequest.shape.processId.safeParse(name).success) continue
-      const meta = readMeta(path)
-      // The agent was killed during the start and never acknowledged it: discard it.
-      if (meta === undefined || (readStarted(path) === undefined && preventStart(path))) await remove(path)
-      else found.push(meta)
+      if (!agentStartRequestSchema.shape.processId.safeParse(name).success) continue
+      const meta = readMetadata(path)
+      // The agent was killed during the start, which it had not acknowledged: discard the process.
+      if (meta === undefined || (readStartRecord(path) === undefined && preventStart(path)))
+        await remove(path)
+      else restored.push(meta)
     }
-    for (const meta of found.sort((a, b) => a.startedAt - b.startedAt)) track(meta)
+    for (const meta of restored.sort((a, b) => a.startedAt - b.startedAt)) track(meta)
     pruneExited()
   }
 
-  const startDeps = { dir, home, baseEnv, bootId, logBytes, runner, clock, log, remove }
+  const startDeps = { dir, home, baseEnv, bootId, maxLogBytes, runner, clock, log, remove }
   async function startAndTrack(request: AgentStartRequest): Promise<DetachedProcess> {
-    const process = track(await startProcess(request, startDeps))
-    if (process === undefined) throw new ApiError('exec_failed', 'The process directory disappeared.')
-    // It exited before tracking started, so onExit did not prune.
-    if (process.exit !== null) pruneExited()
-    return process
+    const detachedProcess = track(await startProcess(request, startDeps))
+    if (detachedProcess === undefined)
+      throw new ApiError(
+        'exec_failed',
+        'The process directory was deleted during the start. Start the command again.',
+      )
+    // The process exited before tracking started, so onExit did not prune.
+    if (detachedProcess.exit !== null) pruneExited()
+    return detachedProcess
   }
 
   /** Errors such as EMFILE are transient: the next poll retries. */
-  const check = (handle: ProcessHandle) => {
+  const checkExit = (monitor: ProcessMonitor) => {
     try {
-      handle.check()
+      monitor.checkExit()
     } catch (err) {
       log.error(
-        { err, processId: handle.process.processId },
-        'failed to check a detached process; will retry',
+        { err, processId: monitor.detachedProcess.processId },
+        'failed to check whether a detached process has exited; will retry',
       )
     }
   }
   const discardHead = createHeadDiscarder(log)
   const poll = () => {
-    for (const handle of [...running]) check(handle)
-    for (const { meta, process } of running)
-      if (meta.runner === 'sh') void discardHead(process, meta.maxLogBytes)
+    for (const monitor of [...running]) checkExit(monitor)
+    for (const { meta, detachedProcess } of running)
+      if (meta.runner === 'sh') void discardHead(detachedProcess, meta.maxLogBytes)
   }
 
   await restore()
   const stopWatching = watchPath(exitNotificationDir, (name) => {
     if (name === null) return poll()
-    const handle = handles.get(name)
-    if (handle !== undefined) check(handle)
+    const monitor = monitors.get(name)
+    if (monitor !== undefined) checkExit(monitor)
     void unlink(join(exitNotificationDir, name)).catch((err: NodeJS.ErrnoException) => {
       if (err.code !== 'ENOENT') log.error({ err }, 'failed to remove an exit notification')
     })
@@ -196,47 +203,50 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
     await rm(join(exitNotificationDir, name), { force: true })
   poll()
   const timers = [setInterval(poll, POLL_MS).unref(), setInterval(pruneExited, PRUNE_MS).unref()]
-  log.info({ runner: runner.kind, running: running.size, total: handles.size }, 'detached processes restored')
+  log.info(
+    { runner: runner.kind, running: running.size, total: monitors.size },
+    'detached processes restored',
+  )
 
   return {
     async start(request) {
-      if (closed) throw new ApiError('exec_failed', 'The agent is stopping.')
+      if (closed) throw new ApiError('exec_failed', 'The agent is stopping. Try again.')
       const { processId } = request
       const digest = digestOf(request)
-      const known = handles.get(processId)
+      const known = monitors.get(processId)
       const knownDigest = known?.meta.digest ?? starting.get(processId)?.digest
       if (knownDigest !== undefined && knownDigest !== digest)
         throw new ApiError('invalid_request', 'processId was already used for a different command.')
-      if (known !== undefined) return known.process
-      const pending = starting.get(processId)?.process
+      if (known !== undefined) return known.detachedProcess
+      const pending = starting.get(processId)?.detachedProcess
       if (pending !== undefined) return pending
-      const process = startAndTrack(request).finally(() => starting.delete(processId))
-      starting.set(processId, { digest, process })
-      return process
+      const detachedProcess = startAndTrack(request).finally(() => starting.delete(processId))
+      starting.set(processId, { digest, detachedProcess })
+      return detachedProcess
     },
     list: () =>
-      [...handles.values()]
+      [...monitors.values()]
         .reverse()
-        .map(({ process }) => process)
+        .map(({ detachedProcess }) => detachedProcess)
         .sort((a, b) => b.startedAt - a.startedAt),
-    get: (processId) => handles.get(processId)?.process,
+    get: (processId) => monitors.get(processId)?.detachedProcess,
     async kill(processId) {
       // A failed start is reported to the caller of start().
-      await starting.get(processId)?.process.catch(() => undefined)
-      const handle = handles.get(processId)
-      if (handle === undefined) throw new ApiError('not_found', `Process ${processId} not found.`)
-      return handle.kill()
+      await starting.get(processId)?.detachedProcess.catch(() => undefined)
+      const monitor = monitors.get(processId)
+      if (monitor === undefined) throw new ApiError('not_found', `Process ${processId} not found.`)
+      return monitor.kill()
     },
     subscribe(callback) {
       subscribers.add(callback)
-      for (const { process } of [...handles.values()]) notify(callback, process)
+      for (const { detachedProcess } of [...monitors.values()]) notify(callback, detachedProcess)
       return () => subscribers.delete(callback)
     },
     async close() {
       closed = true
-      await Promise.allSettled([...starting.values()].map(({ process }) => process))
+      await Promise.allSettled([...starting.values()].map(({ detachedProcess }) => detachedProcess))
       for (const timer of timers) clearInterval(timer)
-      await Promise.all([...handles.values()].map((handle) => handle.close()))
+      await Promise.all([...monitors.values()].map((monitor) => monitor.close()))
       stopWatching()
       await Promise.all(removals)
     },

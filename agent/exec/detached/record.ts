@@ -9,15 +9,15 @@ import { existsSync, linkSync, readFileSync, statSync, unlinkSync, writeFileSync
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { agentStartRequest } from '../../../shared/api/processes.ts'
+import { agentStartRequestSchema } from '../../../shared/api/processes.ts'
 import { RUNNER_KINDS } from './runner.ts'
 
-const metaSchema = z.object({
-  processId: agentStartRequest.shape.processId,
-  /** Hash of the start request: a second request with the same id must be identical. */
+const metadataSchema = z.object({
+  processId: agentStartRequestSchema.shape.processId,
+  /** Hash of the start request. A second request with the same id must have the same hash. */
   digest: z.string(),
   command: z.string(),
-  /** As requested, or ~. */
+  /** Working directory as given in the request; ~ when the request has none. */
   cwd: z.string(),
   startedAt: z.int(),
   /** Milliseconds since the epoch. */
@@ -26,14 +26,15 @@ const metaSchema = z.object({
   /** Bound of each log. Fixed for the life of the process, because readers and runner compute the head from it. */
   maxLogBytes: z.int(),
   runner: z.enum(RUNNER_KINDS),
-  record: agentStartRequest.shape.record.unwrap().nullable(),
+  record: agentStartRequestSchema.shape.record.unwrap().nullable(),
 })
-export type Meta = z.infer<typeof metaSchema>
+export type ProcessMetadata = z.infer<typeof metadataSchema>
 
-export type Identity = { pid: number; startTime: number }
-export type Started = { command: Identity; runner: Identity }
+export type ProcessIdentity = { pid: number; startTime: number }
+/** The content of `started`, which the command's own process writes. */
+export type StartRecord = { command: ProcessIdentity; runner: ProcessIdentity }
 
-/** What the runner recorded. */
+/** The content of `exit`, which the runner writes. */
 export type ExitRecord = {
   exitCode: number | null
   /** Signal number. null also for the shell runner, which cannot distinguish a signal from an exit code. */
@@ -47,27 +48,27 @@ export type ExitRecord = {
 
 export type TerminationCause = 'kill' | 'timeout'
 
-/** Atomic and durable once it resolves. Rejects with the system error. */
-export async function writeMeta(dir: string, value: Meta): Promise<void> {
+/** Replaces the file atomically. Resolves when the metadata is durable. Rejects with the system error. */
+export async function writeMetadata(dir: string, metadata: ProcessMetadata): Promise<void> {
   const staging = join(dir, 'meta.json.new')
-  await writeFile(staging, JSON.stringify(value), { mode: 0o600, flush: true })
+  await writeFile(staging, JSON.stringify(metadata), { mode: 0o600, flush: true })
   await rename(staging, join(dir, 'meta.json'))
 }
 
 /** undefined when missing, or damaged by a power loss. */
-export function readMeta(dir: string): Meta | undefined {
+export function readMetadata(dir: string): ProcessMetadata | undefined {
   try {
-    return metaSchema.parse(JSON.parse(readText(join(dir, 'meta.json')) ?? 'null'))
+    return metadataSchema.parse(JSON.parse(readText(join(dir, 'meta.json')) ?? 'null'))
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof z.ZodError) return undefined
     throw error
   }
 }
 
-export function readStarted(dir: string): Started | undefined {
-  const found = /^(\d+) (\d+) (\d+) (\d+)\n$/.exec(readText(join(dir, 'started')) ?? '')
-  if (found === null) return undefined
-  const [pid = 0, startTime = 0, runnerPid = 0, runnerStart = 0] = found.slice(1).map(Number)
+export function readStartRecord(dir: string): StartRecord | undefined {
+  const match = /^(\d+) (\d+) (\d+) (\d+)\n$/.exec(readText(join(dir, 'started')) ?? '')
+  if (match === null) return undefined
+  const [pid = 0, startTime = 0, runnerPid = 0, runnerStart = 0] = match.slice(1).map(Number)
   return { command: { pid, startTime }, runner: { pid: runnerPid, startTime: runnerStart } }
 }
 
@@ -80,14 +81,14 @@ export function preventStart(dir: string): boolean {
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    return readStarted(dir) === undefined
+    return readStartRecord(dir) === undefined
   } finally {
     unlinkSync(staging)
   }
 }
 
 /** undefined when missing or malformed: an exit status is never guessed. */
-export function readExit(dir: string): ExitRecord | undefined {
+export function readExitRecord(dir: string): ExitRecord | undefined {
   const path = join(dir, 'exit')
   const text = readText(path)
   if (text === undefined) return undefined
@@ -116,17 +117,17 @@ const numberOrNull = (text: string): number | null => (text === '-' ? null : Num
 export async function writeTerminationMarker(
   dir: string,
   cause: TerminationCause,
-  at: number,
+  requestedAt: number,
 ): Promise<void> {
   const staging = join(dir, `${cause}.new`)
-  await writeFile(staging, `${at}\n`, { mode: 0o600 })
+  await writeFile(staging, `${requestedAt}\n`, { mode: 0o600 })
   await rename(staging, join(dir, cause))
 }
 
-/** When termination was requested, in milliseconds since the epoch. */
+/** Returns the time of the termination request in milliseconds since the epoch. */
 export function readTerminationMarker(dir: string, cause: TerminationCause): number | undefined {
-  const found = /^(\d+)\n$/.exec(readText(join(dir, cause)) ?? '')
-  return found === null ? undefined : Number(found[1])
+  const match = /^(\d+)\n$/.exec(readText(join(dir, cause)) ?? '')
+  return match === null ? undefined : Number(match[1])
 }
 
 /** Renames before deleting, so that a crash never leaves a partly deleted directory under the process id. */
@@ -138,7 +139,7 @@ export async function removeDirectory(dir: string): Promise<void> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
     throw error
   }
-  // The runner may still create files in it: retry on ENOTEMPTY.
+  // The runner may still create files in the directory: retry on ENOTEMPTY.
   await rm(trash, { recursive: true, force: true, maxRetries: 5 })
 }
 

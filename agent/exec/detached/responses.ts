@@ -4,8 +4,8 @@ import { toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
 import { createOutputTail, LOOKBEHIND } from '../output-tail.ts'
 import type { DetachedProcess, OutputLog } from './types.ts'
 
-export function startedResponse(process: DetachedProcess): ExecStarted {
-  const { processId, pid, cwd, startedAt, logs, record } = process
+export function startedResponse(detachedProcess: DetachedProcess): ExecStarted {
+  const { processId, pid, cwd, startedAt, logs, record } = detachedProcess
   return {
     ok: true,
     type: 'exec.started',
@@ -46,20 +46,20 @@ function processFields({ processId, pid, exit, startedAt, command }: DetachedPro
 }
 
 /** @param tail bytes of each stream */
-export async function statusResponse(process: DetachedProcess, tail: number): Promise<ExecStatus> {
+export async function statusResponse(detachedProcess: DetachedProcess, tail: number): Promise<ExecStatus> {
   // Read the state before the logs: if it is exited, the logs are complete.
-  const fields = processFields(process)
-  const finishedAt = toTimestampOrNull(process.exit?.finishedAt ?? null)
+  const fields = processFields(detachedProcess)
+  const finishedAt = toTimestampOrNull(detachedProcess.exit?.finishedAt ?? null)
   const [stdout, stderr] = await Promise.all([
-    tailOf(process.logs.stdout, tail),
-    tailOf(process.logs.stderr, tail),
+    tailOf(detachedProcess.logs.stdout, tail),
+    tailOf(detachedProcess.logs.stderr, tail),
   ])
   return {
     ok: true,
     type: 'exec.status',
     ...fields,
     finishedAt,
-    cwd: process.cwd,
+    cwd: detachedProcess.cwd,
     stdout: stdout.text,
     stderr: stderr.text,
     stdoutTruncated: stdout.truncated,

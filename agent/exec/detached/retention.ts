@@ -1,4 +1,4 @@
-// Selects which records of exited processes to delete: the oldest, when they are too many, too old or too large. Pure.
+// Selects the exited processes to delete: the oldest beyond a count, an age or a total log size. Pure.
 
 export type Retention = {
   /** Records of exited processes. */
@@ -6,19 +6,19 @@ export type Retention = {
   /** Milliseconds since the exit. */
   ageMs: number
   /** Disk space of all their logs together, in bytes. */
-  logBytes: number
+  totalLogBytes: number
 }
 
 export type ExitedProcess = { processId: string; exitedAt: number; logBytes: number }
 
-/** @param exited running processes are not passed in: they are never deleted */
+/** @param exited only exited processes: a running process is never deleted */
 export function expiredProcessIds(exited: readonly ExitedProcess[], now: number, keep: Retention): string[] {
   const newestFirst = [...exited].sort((a, b) => b.exitedAt - a.exitedAt)
   let bytes = 0
   return newestFirst
     .filter(({ exitedAt, logBytes }, index) => {
       bytes += logBytes
-      return index >= keep.count || now - exitedAt > keep.ageMs || bytes > keep.logBytes
+      return index >= keep.count || now - exitedAt > keep.ageMs || bytes > keep.totalLogBytes
     })
     .map(({ processId }) => processId)
 }

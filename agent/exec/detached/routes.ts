@@ -4,7 +4,7 @@ import {
   type ExecKilled,
   type ExecList,
   type ExecStatus,
-  statusQuery,
+  execStatusQuerySchema,
 } from '../../../shared/api/processes.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { LIMITS } from '../../../shared/limits.ts'
@@ -20,9 +20,9 @@ export function detachedRoutes(app: FastifyInstance, processes: DetachedProcesse
   })
 
   app.get<Params>('/exec/:processId', async (request): Promise<ExecStatus> => {
-    const process = findProcess(processes, request.params.processId)
-    const { tail } = validateRequest(statusQuery, request.query, { root: 'query' })
-    return statusResponse(process, tail ?? LIMITS.detachedTailBytes.default)
+    const detachedProcess = findProcess(processes, request.params.processId)
+    const { tail } = validateRequest(execStatusQuerySchema, request.query, { root: 'query' })
+    return statusResponse(detachedProcess, tail ?? LIMITS.detachedTailBytes.default)
   })
 
   app.delete<Params>('/exec/:processId', async (request): Promise<ExecKilled> => {
@@ -33,7 +33,7 @@ export function detachedRoutes(app: FastifyInstance, processes: DetachedProcesse
 
 /** @throws ApiError not_found */
 export function findProcess(processes: DetachedProcesses, processId: string): DetachedProcess {
-  const process = processes.get(processId)
-  if (process === undefined) throw new ApiError('not_found', `Process ${processId} not found.`)
-  return process
+  const detachedProcess = processes.get(processId)
+  if (detachedProcess === undefined) throw new ApiError('not_found', `Process ${processId} not found.`)
+  return detachedProcess
 }

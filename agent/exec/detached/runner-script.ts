@@ -1,7 +1,7 @@
-// The runner as a shell script, for machines without a C compiler. Does what native/run.c does, with these limits:
+// The runner as a shell script, for machines without a C compiler. Behaves like native/run.c, with these limits:
 //
 // - Exit code 143 is indistinguishable from SIGTERM; the exit code is reported.
-// - The command's output is the log file itself: a command that opens /dev/stderr truncates its log.
+// - The command writes to the log file directly, so a command that opens /dev/stderr truncates the log.
 // - Output of background processes after the command's exit is included.
 // - Logs are bounded only while an agent runs.
 
@@ -22,7 +22,7 @@ echo "status $boxwood_status" >exit.new && command -p mv exit.new exit
 : >"../.exited/\${boxwood_dir##*/}"
 `
 
-/** Execs the command. Uses the system's tools, independent of the command's PATH. */
+/** Executes the command. Calls the system's tools, independent of the command's PATH. */
 export const COMMAND_SCRIPT = `
 fail() {
   command -p printf '%s\\n' "$1" >"$boxwood_dir/failed.new"

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { getSystemErrorMap } from 'node:util'
 import { ApiError } from '../../../shared/errors.ts'
-import { BUNDLED_RUNNER, getRunnerFileName } from '../../../shared/native-file-names.ts'
+import { BUNDLED_RUNNER_FILE_NAME, getRunnerFileName } from '../../../shared/native-file-names.ts'
 import { loadNativeSpawn } from '../native-spawn.ts'
 import { SHELL, shellArguments } from '../shell.ts'
 import type { SpawnerKind } from '../spawner.ts'
@@ -17,7 +17,10 @@ import { COMMAND_SCRIPT, RUNNER_SCRIPT } from './runner-script.ts'
 export const RUNNER_KINDS = ['native', 'sh'] as const
 export type RunnerKind = (typeof RUNNER_KINDS)[number]
 
-/** The runner has the process id in this variable, not in BOXWOOD_PROCESS_ID: terminating the tree spares the runner. */
+/**
+ * Holds the process id in the runner's environment. The runner does not have BOXWOOD_PROCESS_ID, so that terminating the
+ * process tree does not signal the runner.
+ */
 export const RUNNER_VARIABLE = 'BOXWOOD_RUNNER_FOR'
 
 export type Launch = {
@@ -46,7 +49,9 @@ const START_TIMEOUT_MS = 10_000
 export function createRunner(kind: RunnerKind | null, spawner: SpawnerKind | null): Runner {
   const native = kind === 'sh' ? undefined : findNativeRunner()
   if (kind === 'native' && native === undefined)
-    throw new Error('The native runner was not compiled, or does not run on this system.')
+    throw new Error(
+      'The native runner was not compiled, or does not run on this system. Unset BOXWOOD_RUNNER to use the shell runner.',
+    )
   if (native === undefined) return { kind: 'sh', launch: launchWithShell }
   const runToExit = createProgramStarter(spawner)
   return {
@@ -68,7 +73,7 @@ function findNativeRunner(): string | undefined {
   // A box has only the bundle, without sources.
   const file = existsSync(source)
     ? resolvePath(`../native/${getRunnerFileName(readFileSync(source))}`)
-    : resolvePath(`./${BUNDLED_RUNNER}`)
+    : resolvePath(`./${BUNDLED_RUNNER_FILE_NAME}`)
   // Probe: the binary may be for another system, or on a file system mounted noexec.
   return spawnSync(file, [], { env: {} }).status === 0 ? file : undefined
 }
@@ -99,7 +104,7 @@ function createProgramStarter(kind: SpawnerKind | null): ProgramStarter {
 
 async function launchWithShell({ dir, cwd, command, env, processId }: Launch): Promise<void> {
   const args = ['-c', RUNNER_SCRIPT, 'sh', dir, cwd, COMMAND_SCRIPT, ...shellArguments(command)]
-  // A child of the agent, but in its own session, so it outlives the agent.
+  // The runner is a child of the agent. Its own session lets it outlive the agent.
   const child = spawn(SHELL, args, {
     cwd: '/',
     env: { ...env, [RUNNER_VARIABLE]: processId },
@@ -112,6 +117,10 @@ async function launchWithShell({ dir, cwd, command, env, processId }: Launch): P
     const failed = join(dir, 'failed')
     const isLate = performance.now() - startedAt > START_TIMEOUT_MS
     if (existsSync(failed)) throw new ApiError('exec_failed', readFileSync(failed, 'utf8').trim())
-    if (isLate) throw new ApiError('exec_failed', 'The command did not start in time.')
+    if (isLate)
+      throw new ApiError(
+        'exec_failed',
+        `The command did not start within ${START_TIMEOUT_MS / 1000} s. Try again.`,
+      )
   }
 }

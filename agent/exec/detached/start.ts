@@ -6,9 +6,9 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { AgentStartRequest } from '../../../shared/api/processes.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { PROCESS_ID_VARIABLE } from '../environment.ts'
-import { startError } from '../start-error.ts'
-import { cwdProblem, resolveCwd } from '../working-directory.ts'
-import { type Meta, preventStart, readStarted, writeMeta } from './record.ts'
+import { toStartError } from '../start-error.ts'
+import { findCwdError, resolveCwd } from '../working-directory.ts'
+import { type ProcessMetadata, preventStart, readStartRecord, writeMetadata } from './record.ts'
 import type { Runner } from './runner.ts'
 
 export type StartDeps = {
@@ -17,7 +17,7 @@ export type StartDeps = {
   home: string
   baseEnv: Record<string, string>
   bootId: string
-  logBytes: number
+  maxLogBytes: number
   runner: Runner
   clock: Clock
   log: FastifyBaseLogger
@@ -30,13 +30,13 @@ export type StartDeps = {
  * @throws ApiError not_found, invalid_path or permission_denied for an unusable cwd; exec_failed, with the system's
  * message, when the command cannot be started
  */
-export async function startProcess(request: AgentStartRequest, deps: StartDeps): Promise<Meta> {
+export async function startProcess(request: AgentStartRequest, deps: StartDeps): Promise<ProcessMetadata> {
   const { processId, command, timeoutSeconds } = request
-  const { home, baseEnv, bootId, logBytes, runner, clock, log } = deps
+  const { home, baseEnv, bootId, maxLogBytes, runner, clock, log } = deps
   const dir = join(deps.dir, processId)
   const cwd = resolveCwd(home, request.cwd)
   const startedAt = clock.now()
-  const meta: Meta = {
+  const meta: ProcessMetadata = {
     processId,
     digest: digestOf(request),
     command,
@@ -44,22 +44,22 @@ export async function startProcess(request: AgentStartRequest, deps: StartDeps):
     startedAt,
     deadline: timeoutSeconds === undefined ? null : startedAt + Math.ceil(timeoutSeconds * 1000),
     bootId,
-    maxLogBytes: logBytes,
+    maxLogBytes,
     runner: runner.kind,
     record: request.record ?? null,
   }
   const env: Record<string, string> = { ...baseEnv, ...request.boxEnv, ...request.env }
-  // The runner sets it for the command and must not carry it itself.
+  // The runner sets this variable for the command. The runner's own environment must not have it.
   delete env[PROCESS_ID_VARIABLE]
   try {
     await mkdir(dir, { mode: 0o700 })
-    await writeMeta(dir, meta)
-    await runner.launch({ processId, dir, cwd, command, env, maxLogBytes: logBytes })
+    await writeMetadata(dir, meta)
+    await runner.launch({ processId, dir, cwd, command, env, maxLogBytes })
   } catch (error) {
     if (!hasStarted(dir)) {
       await deps.remove(dir)
-      const problem = request.cwd === undefined ? undefined : await cwdProblem(cwd)
-      throw problem ?? startError(error)
+      const cwdError = request.cwd === undefined ? undefined : await findCwdError(cwd)
+      throw cwdError ?? toStartError(error)
     }
     log.error({ err: error, processId }, 'the command runs although its runner reported an error')
   }
@@ -73,12 +73,12 @@ export function digestOf({ command, cwd, timeoutSeconds, env }: AgentStartReques
   return createHash('sha256').update(parts).digest('hex')
 }
 
-/** False when the command has not started; it then never will. */
+/** Returns whether the command has started. False also prevents a later start. */
 function hasStarted(dir: string): boolean {
   try {
     return !preventStart(dir)
   } catch {
-    // A full disk: no file can be created, by the runner neither.
-    return readStarted(dir) !== undefined
+    // The disk is full: the runner cannot create the file either.
+    return readStartRecord(dir) !== undefined
   }
 }

@@ -10,9 +10,12 @@ export type ProcessExit = {
    * box stopped or the runner was killed.
    */
   status: 'exited' | 'killed' | 'timed_out' | 'lost'
-  /** null when a signal terminated it, or when unknown. */
+  /** null when a signal terminated the process, or when unknown. */
   exitCode: number | null
-  /** Without SIG, such as TERM. null when it exited by itself, or when unknown. */
+  /**
+   * Name without SIG, such as TERM; the number of a real-time signal. null when the process exited by itself, or when
+   * unknown.
+   */
   signal: string | null
   /** Milliseconds since the epoch; null when unknown. */
   finishedAt: number | null
@@ -30,8 +33,8 @@ export type OutputLog = {
   /** The offset after the last byte. */
   size(): Promise<number>
   /**
-   * Up to `max` bytes from `from`, or from the first retained byte if that is later. Empty at the end of what has been
-   * written so far. Never returns bytes that were discarded during the read.
+   * Returns up to `max` bytes from `from`, or from the first retained byte if that is later. Returns no bytes at the
+   * current end of the log. Never returns bytes that were discarded during the read.
    */
   read(from: number, max: number): Promise<LogChunk>
   /** Calls back soon after each write. Returns the unsubscribe function. */
@@ -40,37 +43,44 @@ export type OutputLog = {
 
 export type DetachedProcess = {
   readonly processId: string
-  /** Of the command's shell, as seen on the box. */
+  /** Pid of the command's shell, in the pid namespace of the box. */
   readonly pid: number
   readonly command: string
-  /** As requested, or ~. */
+  /** Working directory as given in the request; ~ when the request has none. */
   readonly cwd: string
   /** Milliseconds since the epoch. */
   readonly startedAt: number
-  /** `record` of the start request (see agentExecRequest); null: not recorded in the command history. */
+  /** How to record the command in the history: `record` of the start request. null: not recorded. */
   readonly record: AgentStartRequest['record'] | null
-  /** The process directory. Other modules may store small files there; they are deleted with the record. */
+  /**
+   * The process directory. Deleted with all its files beyond the retention limits. Other modules may store small files in
+   * the directory.
+   */
   readonly dir: string
   readonly logs: Readonly<Record<StreamName, OutputLog>>
-  /** null while it runs. Once set it never changes, and both logs are complete. */
+  /** null while the process runs. Once set, the value never changes and both logs are complete. */
   readonly exit: ProcessExit | null
-  /** Calls back once when the process exits; never if it already has. Returns the unsubscribe function. */
+  /** Calls back once when the process exits; never if the process has exited already. Returns the unsubscribe function. */
   onExit(callback: () => void): () => void
 }
 
 export type DetachedProcesses = {
   /**
    * Starts the command. Idempotent by processId.
-   * @throws ApiError as runCommand does; invalid_request when the id started something else before
+   * @throws ApiError as runCommand does; invalid_request when the processId was used for a different command
    */
   start(request: AgentStartRequest): Promise<DetachedProcess>
   /** Running and retained exited processes, newest first. */
   list(): DetachedProcess[]
   get(processId: string): DetachedProcess | undefined
-  /** Terminates the whole process tree: TERM, then KILL. Idempotent. @throws ApiError not_found */
+  /**
+   * Terminates the whole process tree: TERM, then KILL. Idempotent. `signal` is the strongest signal that was needed; null
+   * when the command had exited already.
+   * @throws ApiError not_found
+   */
   kill(processId: string): Promise<{ wasRunning: boolean; signal: 'TERM' | 'KILL' | null }>
   /** Calls back for every known process and for each one started later. Returns the unsubscribe function. */
-  subscribe(callback: (process: DetachedProcess) => void): () => void
+  subscribe(callback: (detachedProcess: DetachedProcess) => void): () => void
   /** Stops tracking; the processes keep running. */
   close(): Promise<void>
 }

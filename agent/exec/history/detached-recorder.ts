@@ -26,7 +26,7 @@ export type DetachedRecorder = {
 }
 
 type Recording = {
-  process: DetachedProcess
+  detachedProcess: DetachedProcess
   cursor: HistoryCursor
   spool: Spool
   reporter: CommandReporter
@@ -37,26 +37,29 @@ export function createDetachedRecorder(options: DetachedRecorderOptions): Detach
   const { processes, spool, log, bootId, intervalMs = 3_000 } = options
   const session = { epoch: spool.epoch, bootId }
   const reporter = createCommandReporter(spool, log)
-  const closing = new AbortController()
-  const { signal } = closing
+  const closeController = new AbortController()
+  const { signal } = closeController
   setMaxListeners(0, signal)
   const active = new Set<Promise<void>>()
 
-  const unsubscribe = processes.subscribe((process) => {
-    if (!process.record || signal.aborted) return
-    const done = record(process).catch((err: unknown) => {
+  const unsubscribe = processes.subscribe((detachedProcess) => {
+    if (!detachedProcess.record || signal.aborted) return
+    const done = record(detachedProcess).catch((err: unknown) => {
       if (!signal.aborted)
-        log.error({ err, processId: process.processId }, 'failed to record a detached process')
+        log.error({ err, processId: detachedProcess.processId }, 'failed to record a detached process')
     })
     active.add(done)
     void done.then(() => active.delete(done))
   })
 
-  async function record(process: DetachedProcess): Promise<void> {
-    const cursor = await readCursor(process.dir, session)
+  async function record(detachedProcess: DetachedProcess): Promise<void> {
+    const cursor = await readCursor(detachedProcess.dir, session)
     if (cursor.finished) return
-    const recording = { process, cursor, spool, reporter, signal }
-    const watcher = createOutputWatcher(process, process.record?.keepOutput ? OUTPUT_STREAMS : [])
+    const recording = { detachedProcess, cursor, spool, reporter, signal }
+    const watcher = createOutputWatcher(
+      detachedProcess,
+      detachedProcess.record?.keepOutput ? OUTPUT_STREAMS : [],
+    )
     const close = () => watcher.close()
     signal.addEventListener('abort', close, { once: true })
     const throttle = createReportThrottle(intervalMs)
@@ -64,15 +67,15 @@ export function createDetachedRecorder(options: DetachedRecorderOptions): Detach
       if (!(await reportStart(recording))) return
       while (!signal.aborted) {
         // Read the exit before the logs: the logs of an exited process are complete.
-        const { exit } = process
+        const { exit } = detachedProcess
         const sentBytes = await reportOutput(recording)
         if (exit !== null) return await reportExit(recording)
         const nextReportAt = performance.now() + throttle.delayMs(sentBytes)
         do await watcher.waitForChange()
-        while (process.exit === null && !signal.aborted && !(await hasUnreportedOutput(recording)))
+        while (detachedProcess.exit === null && !signal.aborted && !(await hasUnreportedOutput(recording)))
         const remainingMs = nextReportAt - performance.now()
         throttle.onOutput(remainingMs)
-        await waitForExit(process, remainingMs, signal)
+        await waitForExit(detachedProcess, remainingMs, signal)
       }
     } finally {
       signal.removeEventListener('abort', close)
@@ -83,17 +86,17 @@ export function createDetachedRecorder(options: DetachedRecorderOptions): Detach
   return {
     async close() {
       unsubscribe()
-      closing.abort()
+      closeController.abort()
       await Promise.all(active)
     },
   }
 }
 
 /** Resolves when the process exits, after `ms`, or when the signal aborts. */
-async function waitForExit(process: DetachedProcess, ms: number, signal: AbortSignal): Promise<void> {
-  if (process.exit !== null || signal.aborted || ms <= 0) return
+async function waitForExit(detachedProcess: DetachedProcess, ms: number, signal: AbortSignal): Promise<void> {
+  if (detachedProcess.exit !== null || signal.aborted || ms <= 0) return
   const { promise, resolve } = Promise.withResolvers<void>()
-  const unsubscribe = process.onExit(resolve)
+  const unsubscribe = detachedProcess.onExit(resolve)
   const onAbort = () => resolve()
   signal.addEventListener('abort', onAbort, { once: true })
   const timer = setTimeout(resolve, ms)
@@ -103,24 +106,30 @@ async function waitForExit(process: DetachedProcess, ms: number, signal: AbortSi
   unsubscribe()
 }
 
-async function hasUnreportedOutput({ process, cursor }: Recording): Promise<boolean> {
-  if (!process.record?.keepOutput) return false
-  const sizes = await Promise.all(OUTPUT_STREAMS.map((stream) => process.logs[stream].size()))
+async function hasUnreportedOutput({ detachedProcess, cursor }: Recording): Promise<boolean> {
+  if (!detachedProcess.record?.keepOutput) return false
+  const sizes = await Promise.all(OUTPUT_STREAMS.map((stream) => detachedProcess.logs[stream].size()))
   return OUTPUT_STREAMS.some((stream, index) => (sizes[index] ?? 0) > cursor[stream])
 }
 
-async function reportStart({ process, cursor, reporter, signal }: Recording): Promise<boolean> {
-  const { record, command, cwd, pid, startedAt } = process
+async function reportStart({ detachedProcess, cursor, reporter, signal }: Recording): Promise<boolean> {
+  const { record, command, cwd, pid, startedAt } = detachedProcess
   if (cursor.started || !record) return cursor.started
   if (!(await reporter.report(startedReport({ record, command, cwd, pid, startedAt }), signal))) return false
   cursor.started = true
-  writeCursor(process.dir, cursor)
+  writeCursor(detachedProcess.dir, cursor)
   return true
 }
 
-/** Reports new output, as far as it is among the last 1 MiB of a stream. Returns the number of bytes. */
-async function reportOutput({ process, cursor, spool, reporter, signal }: Recording): Promise<number> {
-  const { processId, record, logs, dir } = process
+/** Reports new output within the last 1 MiB of each stream. Returns the number of reported bytes. */
+async function reportOutput({
+  detachedProcess,
+  cursor,
+  spool,
+  reporter,
+  signal,
+}: Recording): Promise<number> {
+  const { processId, record, logs, dir } = detachedProcess
   if (!record?.keepOutput) return 0
   let sentBytes = 0
   for (const stream of OUTPUT_STREAMS) {
@@ -142,8 +151,8 @@ async function reportOutput({ process, cursor, spool, reporter, signal }: Record
   return sentBytes
 }
 
-async function reportExit({ process, cursor, reporter, signal }: Recording): Promise<void> {
-  const { processId, exit, logs, dir } = process
+async function reportExit({ detachedProcess, cursor, reporter, signal }: Recording): Promise<void> {
+  const { processId, exit, logs, dir } = detachedProcess
   if (exit === null) return
   const report = {
     type: 'command.finished',

@@ -6,7 +6,7 @@ import type { CommandReport } from '../../../shared/api/reports.ts'
 export type StartedCommand = {
   record: NonNullable<AgentExecRequest['record']>
   command: string
-  /** As requested, or ~. */
+  /** Working directory as given in the request; ~ when the request has none. */
   cwd: string
   /** null when the command could not be started. */
   pid: number | null

@@ -12,7 +12,7 @@ export type SyncExit = Pick<FinishedReport, 'status' | 'exitCode' | 'signal'> & 
 
 export type SyncRecording = {
   readonly commandId: string
-  /** To be called once. @param tails the output; read before this returns */
+  /** Call once. @param tails the output; read before the call returns */
   finish(exit: SyncExit, tails: Readonly<Record<'stdout' | 'stderr', OutputTail>>): void
 }
 
@@ -30,11 +30,11 @@ const INLINE_BYTES = OUTPUT_CHUNK_BYTES / 2
 
 export function createSyncRecorder(spool: Spool, log: Logger): SyncRecorder {
   const reporter = createCommandReporter(spool, log)
-  const closing = new AbortController()
+  const closeController = new AbortController()
 
   /**
-   * The output as base64 for the command.finished report. Longer output is reported separately, before it; when the spool
-   * is above its high-water mark the output is discarded.
+   * Returns the output as base64 for the command.finished report. Longer output is sent before that report, in reports of
+   * its own. When the spool is above its high-water mark, longer output is discarded.
    */
   function inlineOutput(
     commandId: string,
@@ -76,10 +76,10 @@ export function createSyncRecorder(spool: Spool, log: Logger): SyncRecorder {
             ...(err !== undefined && { stderr: err }),
           }
           // On a full disk only the exit is retried, without the output.
-          if (!reporter.tryReport(report)) void reporter.report(finished, closing.signal)
+          if (!reporter.tryReport(report)) void reporter.report(finished, closeController.signal)
         },
       }
     },
-    close: () => closing.abort(),
+    close: () => closeController.abort(),
   }
 }

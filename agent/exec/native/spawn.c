@@ -1,5 +1,5 @@
 // Node addon: starts processes with posix_spawn (vfork and exec), which does not copy the caller's page tables.
-// One thread per running process waits for it and reports its exit to JavaScript.
+// One thread per running process waits for the exit and reports it to JavaScript.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -21,8 +21,9 @@ typedef struct {
   sem_t started;
   // 0: the start failed.
   pid_t pid;
-  siginfo_t exit;
-  int error;
+  siginfo_t exit_info;
+  // The errno of a failed waitid, else 0.
+  int wait_error;
   napi_threadsafe_function on_exit;
 } Waiter;
 
@@ -40,25 +41,25 @@ static char *to_c_string(napi_env env, napi_value value) {
   return NULL;
 }
 
-static void free_list(char **list) {
-  if (list == NULL) return;
-  for (char **item = list; *item != NULL; item++) free(*item);
-  free(list);
+static void free_c_strings(char **strings) {
+  if (strings == NULL) return;
+  for (char **string = strings; *string != NULL; string++) free(*string);
+  free(strings);
 }
 
 // A NULL-terminated array of strings for execve; NULL on error.
 static char **to_c_strings(napi_env env, napi_value value) {
   uint32_t length;
   if (napi_get_array_length(env, value, &length) != napi_ok || length > MAX_STRINGS) return NULL;
-  char **list = calloc(length + 1, sizeof *list);
-  for (uint32_t i = 0; list != NULL && i < length; i++) {
+  char **strings = calloc(length + 1, sizeof *strings);
+  for (uint32_t i = 0; strings != NULL && i < length; i++) {
     napi_value item;
-    if (napi_get_element(env, value, i, &item) != napi_ok || (list[i] = to_c_string(env, item)) == NULL) {
-      free_list(list);
+    if (napi_get_element(env, value, i, &item) != napi_ok || (strings[i] = to_c_string(env, item)) == NULL) {
+      free_c_strings(strings);
       return NULL;
     }
   }
-  return list;
+  return strings;
 }
 
 // ---- exit ------------------------------------------------------------------------------------------------------
@@ -68,15 +69,16 @@ static void free_waiter(Waiter *waiter) {
   free(waiter);
 }
 
+// Runs on the JavaScript thread. `env` is NULL when Node is shutting down: JavaScript cannot be called any more.
 static void call_on_exit(napi_env env, napi_value callback, void *context, void *data) {
   Waiter *waiter = data;
   if (env != NULL) {
     napi_value undefined, arguments[3];
     napi_get_undefined(env, &undefined);
-    int exited = waiter->exit.si_code == CLD_EXITED;
-    napi_create_int32(env, exited ? waiter->exit.si_status : -1, &arguments[0]);
-    napi_create_int32(env, exited ? 0 : waiter->exit.si_status, &arguments[1]);
-    napi_create_int32(env, waiter->error, &arguments[2]);
+    int exited = waiter->exit_info.si_code == CLD_EXITED;
+    napi_create_int32(env, exited ? waiter->exit_info.si_status : -1, &arguments[0]);
+    napi_create_int32(env, exited ? 0 : waiter->exit_info.si_status, &arguments[1]);
+    napi_create_int32(env, waiter->wait_error, &arguments[2]);
     napi_call_function(env, undefined, callback, 3, arguments, NULL);
   }
   free_waiter(waiter);
@@ -90,9 +92,9 @@ static void *wait_for_exit(void *data) {
   }
   if (waiter->pid != 0) {
     int result;
-    while ((result = waitid(P_PID, waiter->pid, &waiter->exit, WEXITED | WNOWAIT)) == -1 && errno == EINTR) {
+    while ((result = waitid(P_PID, waiter->pid, &waiter->exit_info, WEXITED | WNOWAIT)) == -1 && errno == EINTR) {
     }
-    waiter->error = result == -1 ? errno : 0;
+    waiter->wait_error = result == -1 ? errno : 0;
   }
   if (waiter->pid == 0 || napi_call_threadsafe_function(on_exit, waiter, napi_tsfn_blocking) != napi_ok)
     free_waiter(waiter);
@@ -106,18 +108,18 @@ static int start_waiter(Waiter *waiter) {
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, WAITER_STACK_BYTES);
-  // Node's signal handlers must not run on this thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  // The new thread inherits this mask: Node's signal handlers must not run there.
+  sigset_t all_signals, previous_mask;
+  sigfillset(&all_signals);
+  pthread_sigmask(SIG_SETMASK, &all_signals, &previous_mask);
   int error = pthread_create(&thread, &attributes, wait_for_exit, waiter);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_sigmask(SIG_SETMASK, &previous_mask, NULL);
   pthread_attr_destroy(&attributes);
   return error;
 }
 
-// reap(pid): removes the zombie.
-static napi_value reap(napi_env env, napi_callback_info info) {
+// JavaScript: reap(pid) removes the zombie.
+static napi_value js_reap(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value argument;
   int32_t pid = 0;
@@ -130,22 +132,24 @@ static napi_value reap(napi_env env, napi_callback_info info) {
 
 // ---- start -----------------------------------------------------------------------------------------------------
 
-static int start(pid_t *pid, const char *file, char **argv, char **envp, const char *cwd, int out, int err) {
+// Returns 0 or an errno.
+static int spawn_process(pid_t *pid, const char *file, char **argv, char **envp, const char *cwd, int stdout_fd,
+                         int stderr_fd) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
   int error = posix_spawn_file_actions_addchdir_np(&actions, cwd);
   if (error == 0) error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, out, 1);
-  if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, err, 2);
+  if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, stdout_fd, 1);
+  if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, stderr_fd, 2);
   // New session, no blocked signals, default disposition for every signal.
-  sigset_t none, all;
-  sigemptyset(&none);
+  sigset_t no_signals, all_signals;
+  sigemptyset(&no_signals);
   // sigfillset leaves out the two signals that glibc reserves, and posix_spawn would then set them to SIG_IGN.
-  memset(&all, 0xff, sizeof all);
-  if (error == 0) error = posix_spawnattr_setsigmask(&attributes, &none);
-  if (error == 0) error = posix_spawnattr_setsigdefault(&attributes, &all);
+  memset(&all_signals, 0xff, sizeof all_signals);
+  if (error == 0) error = posix_spawnattr_setsigmask(&attributes, &no_signals);
+  if (error == 0) error = posix_spawnattr_setsigdefault(&attributes, &all_signals);
   if (error == 0)
     error = posix_spawnattr_setflags(
         &attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -155,13 +159,13 @@ static int start(pid_t *pid, const char *file, char **argv, char **envp, const c
   return error;
 }
 
-// spawn(file, argv, envp, cwd, stdout, stderr, onExit): returns the pid, or the negated errno.
+// JavaScript: spawn(file, argv, envp, cwd, stdout, stderr, onExit) returns the pid, or the negated errno.
 // onExit(exitCode, signal, error): exitCode is -1 when a signal terminated the process; error is the errno of a failed
 // wait, else 0. The caller then calls reap(pid).
-static napi_value spawn_process(napi_env env, napi_callback_info info) {
+static napi_value js_spawn(napi_env env, napi_callback_info info) {
   size_t count = 7;
   napi_value arguments[7], result, name;
-  int32_t out, err;
+  int32_t stdout_fd, stderr_fd;
   napi_get_cb_info(env, info, &count, arguments, NULL, NULL);
   char *file = count == 7 ? to_c_string(env, arguments[0]) : NULL;
   char **argv = file ? to_c_strings(env, arguments[1]) : NULL;
@@ -170,19 +174,20 @@ static napi_value spawn_process(napi_env env, napi_callback_info info) {
   Waiter *waiter = cwd ? calloc(1, sizeof *waiter) : NULL;
   int error = waiter ? 0 : EINVAL;
   if (waiter != NULL) sem_init(&waiter->started, 0, 0);
-  if (error == 0 && (napi_get_value_int32(env, arguments[4], &out) != napi_ok ||
-                     napi_get_value_int32(env, arguments[5], &err) != napi_ok))
+  if (error == 0 && (napi_get_value_int32(env, arguments[4], &stdout_fd) != napi_ok ||
+                     napi_get_value_int32(env, arguments[5], &stderr_fd) != napi_ok))
     error = EINVAL;
   napi_create_string_utf8(env, "onExit", NAPI_AUTO_LENGTH, &name);
   if (error == 0 && napi_create_threadsafe_function(env, arguments[6], NULL, name, 0, 1, NULL, NULL, NULL,
                                                     call_on_exit, &waiter->on_exit) != napi_ok)
     error = ENOMEM;
-  // The thread comes first: at the process limit the command must not start when no thread can wait for it.
+  // Start the thread before the command. At the process limit no thread can be created, and the exit of the
+  // command would never be reported.
   if (error == 0 && (error = start_waiter(waiter)) != 0)
     napi_release_threadsafe_function(waiter->on_exit, napi_tsfn_release);
   pid_t pid = 0;
   if (error == 0) {
-    error = start(&pid, file, argv, envp, cwd, out, err);
+    error = spawn_process(&pid, file, argv, envp, cwd, stdout_fd, stderr_fd);
     waiter->pid = error == 0 ? pid : 0;
     // The thread owns the waiter from here on.
     sem_post(&waiter->started);
@@ -190,14 +195,15 @@ static napi_value spawn_process(napi_env env, napi_callback_info info) {
     free_waiter(waiter);
   }
   free(cwd);
-  free_list(envp);
-  free_list(argv);
+  free_c_strings(envp);
+  free_c_strings(argv);
   free(file);
   napi_create_int32(env, error == 0 ? pid : -error, &result);
   return result;
 }
 
-// Sets close-on-exec on descriptors that this process inherited. Node sets it on those that it opens itself.
+// Sets close-on-exec on the descriptors that this process inherited. Node sets the flag only on descriptors that Node
+// opens.
 static void set_close_on_exec(void) {
   DIR *dir = opendir("/proc/self/fd");
   if (dir == NULL) return;
@@ -212,9 +218,9 @@ static void set_close_on_exec(void) {
 NAPI_MODULE_INIT() {
   napi_value function;
   set_close_on_exec();
-  napi_create_function(env, "spawn", NAPI_AUTO_LENGTH, spawn_process, NULL, &function);
+  napi_create_function(env, "spawn", NAPI_AUTO_LENGTH, js_spawn, NULL, &function);
   napi_set_named_property(env, exports, "spawn", function);
-  napi_create_function(env, "reap", NAPI_AUTO_LENGTH, reap, NULL, &function);
+  napi_create_function(env, "reap", NAPI_AUTO_LENGTH, js_reap, NULL, &function);
   napi_set_named_property(env, exports, "reap", function);
   return exports;
 }

@@ -1,5 +1,5 @@
-// Produces the frames of an output stream (spec §4.14) on demand. A reader's only state is its offsets in the two logs: a
-// reader that stalls holds one frame, and nothing more is read or watched for it.
+// Produces the frames of an output stream (spec §4.14) on demand. The only state of a stream is its offsets in the two
+// logs. For a client that stalls, one frame is buffered and the logs are neither read nor watched.
 import {
   type Offsets,
   STREAM_CHUNK_BYTES,
@@ -13,7 +13,7 @@ import type { DetachedProcess, ProcessExit, StreamName } from '../detached/types
 import { createOutputWatcher, systemTimer, type Timer } from '../output-watcher.ts'
 
 export type StreamOptions = {
-  process: DetachedProcess
+  detachedProcess: DetachedProcess
   /** Where to start, in bytes. An offset beyond the end of a requested stream is moved to the end. */
   offsets: Offsets
   /** The requested streams. The offset of another stream stays unchanged. */
@@ -33,16 +33,16 @@ export async function* streamFrames(
   options: StreamOptions,
   signal: AbortSignal,
 ): AsyncGenerator<StreamFrame, void, undefined> {
-  const { process, streams, encoding, onError, time = systemTime } = options
+  const { detachedProcess, streams, encoding, onError, time = systemTime } = options
   const offsets = { ...options.offsets }
-  const watcher = createOutputWatcher(process, streams, time)
+  const watcher = createOutputWatcher(detachedProcess, streams, time)
   const close = () => watcher.close()
   signal.addEventListener('abort', close, { once: true })
   const position = () => ({ stdoutOffset: offsets.stdout, stderrOffset: offsets.stderr })
 
   /** The next output of one stream; null when there is none now. Advances the offset. */
   async function nextOutput(name: StreamName, hasExited: boolean): Promise<OutputFrame | null> {
-    const { offset, bytes } = await process.logs[name].read(offsets[name], STREAM_CHUNK_BYTES)
+    const { offset, bytes } = await detachedProcess.logs[name].read(offsets[name], STREAM_CHUNK_BYTES)
     // A full chunk, or a read that the discarded head cut short, is followed by more output.
     const hasMore = bytes.length === STREAM_CHUNK_BYTES || (offset !== offsets[name] && bytes.length > 0)
     const split = encoding === 'utf8' && (hasMore || !hasExited) ? incompleteSuffixLength(bytes) : 0
@@ -54,8 +54,8 @@ export async function* streamFrames(
 
   try {
     for (const name of streams)
-      if (offsets[name] > 0) offsets[name] = Math.min(offsets[name], await process.logs[name].size())
-    yield { event: 'attached', ...position(), processId: process.processId }
+      if (offsets[name] > 0) offsets[name] = Math.min(offsets[name], await detachedProcess.logs[name].size())
+    yield { event: 'attached', ...position(), processId: detachedProcess.processId }
     const startedAt = time.now()
     let lastFrameAt = startedAt
     while (!signal.aborted) {
@@ -65,7 +65,7 @@ export async function* streamFrames(
         return
       }
       // Read the exit before the logs: the logs of an exited process are complete.
-      const { exit } = process
+      const { exit } = detachedProcess
       let hasOutput = false
       for (const name of streams) {
         const frame = await nextOutput(name, exit !== null)

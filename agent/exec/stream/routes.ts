@@ -4,7 +4,7 @@ import {
   type Offsets,
   parseEventId,
   type StreamEncoding,
-  streamQuery,
+  streamQuerySchema,
 } from '../../../shared/api/processes.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
@@ -17,14 +17,14 @@ import { streamFrames } from './frames.ts'
 export type StreamDeps = {
   processes: DetachedProcesses
   log: FastifyBaseLogger
-  dialer: StreamDialer
+  streamDialer: StreamDialer
 }
 
 /**
  * The response is empty and repeats the id of DIAL_BACK_HEADER; the frames follow on that connection.
  * @throws ApiError not_found, invalid_request
  */
-export function streamRoutes(app: FastifyInstance, { processes, log, dialer }: StreamDeps): void {
+export function streamRoutes(app: FastifyInstance, { processes, log, streamDialer }: StreamDeps): void {
   app.get<{ Params: { processId: string } }>(
     '/exec/:processId/stream',
     { exposeHeadRoute: false },
@@ -32,15 +32,15 @@ export function streamRoutes(app: FastifyInstance, { processes, log, dialer }: S
       const { processId } = request.params
       const id = request.headers[DIAL_BACK_HEADER]
       const options = {
-        process: findProcess(processes, processId),
+        detachedProcess: findProcess(processes, processId),
         ...parseStreamRequest(request.query, request.headers['last-event-id']),
         onError: (err: unknown) => log.error({ err, processId }, 'failed to read process output'),
       }
       if (typeof id !== 'string')
         throw new ApiError('invalid_request', `The header ${DIAL_BACK_HEADER} is required.`)
-      dialer
+      streamDialer
         .send(id, (signal) => streamFrames(options, signal))
-        // A client that disconnects ends the stream this way.
+        // A disconnect of the client has this effect too.
         .catch((err: unknown) => log.debug({ err, processId }, 'output stream closed early'))
       return reply.header(DIAL_BACK_HEADER, id).send('')
     },
@@ -51,7 +51,7 @@ function parseStreamRequest(
   values: unknown,
   lastEventId: string | string[] | undefined,
 ): { offsets: Offsets; streams: StreamName[]; encoding: StreamEncoding } {
-  const query = validateRequest(streamQuery, values, { root: 'query' })
+  const query = validateRequest(streamQuerySchema, values, { root: 'query' })
   const { stdoutOffset = 0, stderrOffset = 0, streams = 'both', encoding = 'utf8' } = query
   return {
     offsets:

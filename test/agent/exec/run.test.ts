@@ -33,7 +33,7 @@ t.test('behaves exactly like sh -c', async (t) => {
     'echo "$0|$-|$#|$?"',
     'no-such-program-here',
     'echo "unfinished',
-    'cd /nowhere',
+    'cd /nonexistent',
     'exec no-such-program-here',
     'set -u; echo $UNSET_ANYWHERE',
     'echo $IFS | od -c; echo "$PPID" | tr 0-9 n | tr -s n',

@@ -9,7 +9,7 @@ import { execRoutes } from '../../../agent/exec/routes.ts'
 import { SPAWNER_KINDS } from '../../../agent/exec/spawner.ts'
 import type { StreamDialer } from '../../../agent/tunnel/stream-dialer.ts'
 import { createActivityTracker } from '../../../agent/vitals/activity-tracker.ts'
-import { type ExecResult, execResult } from '../../../shared/api/exec.ts'
+import { type ExecResult, execResultSchema } from '../../../shared/api/exec.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { ApiError, edgeErrorBody } from '../../../shared/errors.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
@@ -34,9 +34,17 @@ export function createExecApp(t: Test) {
   const home = createTempDir(t, 'exec')
   const activity = createActivityTracker(systemClock)
   const app = fastify({ bodyLimit: 16 * 1024 * 1024 })
-  const spawner = SPAWNER_KINDS.find((kind) => kind === process.env.BOXWOOD_SPAWNER) ?? null
+  const spawnerKind = SPAWNER_KINDS.find((kind) => kind === process.env.BOXWOOD_SPAWNER) ?? null
   const processes = noDetachedProcesses
-  const deps = { home, log: app.log, clock: systemClock, activity, spawner, processes, streams: noStreams }
+  const deps = {
+    home,
+    log: app.log,
+    clock: systemClock,
+    activity,
+    spawnerKind,
+    processes,
+    streamDialer: noStreams,
+  }
   app.setErrorHandler((error, _request, reply) => {
     const apiError = error instanceof ApiError ? error : new ApiError('internal_error', String(error))
     return reply.status(apiError.status).send(edgeErrorBody(apiError))
@@ -56,7 +64,7 @@ export function createExecApp(t: Test) {
     async exec(command: string, fields: object = {}): Promise<ExecResult> {
       const response = await post({ command, ...fields })
       if (response.statusCode !== 200) throw new Error(`${response.statusCode}: ${response.body}`)
-      return execResult.parse(response.json())
+      return execResultSchema.parse(response.json())
     },
     /** Sends a request that must fail. */
     async expectError(body: object): Promise<{ status: number; code: string; message: string }> {

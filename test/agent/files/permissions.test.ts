@@ -1,5 +1,5 @@
-// File permissions of the box user are enforced. Root bypasses them, so as root this test uses a server that runs as the
-// user `nobody`.
+// File requests respect the file permissions of the box user. Root bypasses permissions, so when root runs this test, the
+// file server runs as the user `nobody`.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -8,10 +8,10 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { listNames, query, readError } from './support.ts'
 
-const fixture = fileURLToPath(new URL('fixtures/unprivileged-file-server.ts', import.meta.url))
-const server = spawn(process.execPath, [fixture], { stdio: ['pipe', 'pipe', 'inherit'] })
-const [output] = (await once(server.stdout, 'data')) as [Buffer]
-const { home, url, uid }: { home: string; url: string; uid: number } = JSON.parse(output.toString())
+const serverScript = fileURLToPath(new URL('fixtures/unprivileged-file-server.ts', import.meta.url))
+const server = spawn(process.execPath, [serverScript], { stdio: ['pipe', 'pipe', 'inherit'] })
+const [serverInfo] = (await once(server.stdout, 'data')) as [Buffer]
+const { home, url, uid }: { home: string; url: string; uid: number } = JSON.parse(serverInfo.toString())
 const inHome = (name: string) => join(home, name)
 
 for (const name of ['no-access', 'read-only-dir', 'writable']) await mkdir(inHome(name))

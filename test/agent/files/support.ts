@@ -32,7 +32,12 @@ export async function serveFiles(t: Test, options: Options = {}): Promise<FileSe
     return reply.code(500).send({ ok: false, error: { code: 'internal_error', message: String(error) } })
   })
   const transfers = options.transfers ?? noTransfers
-  await fileRoutes(app, { home, log: app.log, transfers, ...(options.clock && { clock: options.clock }) })
+  await fileRoutes(app, {
+    home,
+    log: app.log,
+    transferDialer: transfers,
+    ...(options.clock && { clock: options.clock }),
+  })
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
   t.teardown(() => app.close())

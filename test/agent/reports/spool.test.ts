@@ -26,7 +26,7 @@ async function openSpoolIn(
   options: { maxBytes?: number; segmentBytes?: number; bootId?: string } = {},
 ): Promise<Spool> {
   const state = await openState(stateDir, silentLog)
-  return openSpool({ dir: join(stateDir, 'reports'), state, log: silentLog, ...options })
+  return openSpool({ dir: join(stateDir, 'reports'), stateFile: state, log: silentLog, ...options })
 }
 
 type Line = { epoch: string; seq: number; report: { at: number } }

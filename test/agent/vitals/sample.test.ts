@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import t, { type Test } from 'tap'
 import { createActivityTracker } from '../../../agent/vitals/activity-tracker.ts'
 import { createVitalsSampler } from '../../../agent/vitals/sample.ts'
-import { vitals } from '../../../shared/api/boxes.ts'
+import { vitalsSchema } from '../../../shared/api/boxes.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { createFakeProc } from './fake-proc.ts'
 
@@ -27,7 +27,7 @@ function setUpSampler(
     advanceClock(seconds: number) {
       now += seconds * 1000
     },
-    sample: async () => vitals.parse(await sampler.sample()),
+    sample: async () => vitalsSchema.parse(await sampler.sample()),
   }
 }
 
@@ -105,7 +105,7 @@ t.test('produces valid vitals from the real /proc', async (t) => {
   const deps = { home: homedir(), clock: systemClock, activity: createActivityTracker(systemClock) }
   const ownEnv = { HOME: process.env.HOME ?? '' }
   for (const env of [ownEnv, { ...ownEnv, ...LIMITS }]) {
-    const sample = vitals.parse(await createVitalsSampler({ ...deps, env }).sample())
+    const sample = vitalsSchema.parse(await createVitalsSampler({ ...deps, env }).sample())
     t.ok(sample.mem_pct > 0 && sample.disk_pct > 0, JSON.stringify(sample))
   }
   const sampler = createVitalsSampler({ ...deps, env: { BOXWOOD_PRIVATE_PIDS: '1' } })

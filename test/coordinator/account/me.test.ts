@@ -1,7 +1,7 @@
-// GET /me: what each kind of key may see.
+// GET /me: the account fields that each kind of key can read.
 import t from 'tap'
 import { createAccountService } from '../../../coordinator/account/service.ts'
-import { account } from '../../../shared/api/account.ts'
+import { accountSchema } from '../../../shared/api/account.ts'
 import { sqliteForTest } from '../../support/db.ts'
 import { addUser, createOwner, createTestBoxService } from '../../support/workspace.ts'
 
@@ -14,7 +14,7 @@ t.test('limits the account to what the key may read', async (t) => {
   await boxes.create(owner, { name: 'second' })
 
   const full = await load(owner)
-  t.same(account.parse(full), full, 'matches the schema without extra fields')
+  t.same(accountSchema.parse(full), full, 'matches the schema without extra fields')
   t.match(full, {
     user: { name: 'Owner', role: 'owner' },
     workspace: { zeroDataRetention: false, closingAt: null },

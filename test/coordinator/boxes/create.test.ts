@@ -74,7 +74,7 @@ onEachDatabase(t, async (t, newDb) => {
     await t.rejects(
       transaction(db, async (trx) => {
         await boxes.create(owner, {}, trx)
-        throw new Error('later')
+        throw new Error('simulated failure')
       }),
     )
     t.same(await boxes.list(owner), [])

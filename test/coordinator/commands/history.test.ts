@@ -48,7 +48,7 @@ onEachDatabase(t, async (t, newDb) => {
     await report([first.started, output(first.id, 7, 'more'), finished(first.id, { stdoutBytes: 11 })])
     await report([first.started, output(first.id, 0, 'private')], 'e2')
     await t.rejects(history.get(owner, boxId, first.id), { code: 'not_found' })
-    await t.rejects(history.output(owner, boxId, first.id, {}), { code: 'not_found' })
+    await t.rejects(history.getOutput(owner, boxId, first.id, {}), { code: 'not_found' })
     t.notMatch(JSON.stringify(await db.selectFrom('commands').selectAll().execute()), 'private')
     t.same(await db.selectFrom('command_output').select('data').execute(), [])
     await history.remove(owner, boxId, first.id)
@@ -91,7 +91,7 @@ onEachDatabase(t, async (t, newDb) => {
       const notFound = { code: 'not_found' }
       await t.rejects(commands.history.list(actor, boxId, {}), notFound)
       await t.rejects(commands.history.get(actor, boxId, id), notFound)
-      await t.rejects(commands.history.output(actor, boxId, id, {}), notFound)
+      await t.rejects(commands.history.getOutput(actor, boxId, id, {}), notFound)
       await t.rejects(commands.history.remove(actor, boxId, id), notFound)
       await t.rejects(commands.history.removeAll(actor, boxId), notFound)
     }
@@ -136,7 +136,7 @@ onEachDatabase(t, async (t, newDb) => {
           [0, false],
         ],
       )
-      const discarded = await commands.history.output(owner, boxId, remaining[2]?.id ?? '', {})
+      const discarded = await commands.history.getOutput(owner, boxId, remaining[2]?.id ?? '', {})
       t.match(discarded, { data: '', skipped: 100, nextOffset: 100, done: true })
       t.equal((await db.selectFrom('command_output').select('size').execute()).length, 2)
       await commands.close()

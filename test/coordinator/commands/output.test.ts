@@ -9,7 +9,7 @@ onEachDatabase(t, async (t, newDb) => {
   const setup = await setUp(await newDb(t))
   const { db, commands, owner, boxId, report, run } = setup
   const { history } = commands
-  const readPage = (id: string, query = {}) => history.output(owner, boxId, id, query)
+  const readPage = (id: string, query = {}) => history.getOutput(owner, boxId, id, query)
   const chunkSizes = async (id: string) =>
     (await db.selectFrom('command_output').select('size').where('command_id', '=', id).execute()).map(
       ({ size }) => size,

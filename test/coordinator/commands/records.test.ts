@@ -20,7 +20,7 @@ onEachDatabase(t, async (t, newDb) => {
     ])
     const killed = { ...common, status: 'killed', signal: 'TERM', stdoutBytes: 2, stdoutTruncated: false }
     t.match(await history.get(owner, boxId, id), killed)
-    t.match(await history.output(owner, boxId, id, {}), { data: 'hi', done: true })
+    t.match(await history.getOutput(owner, boxId, id, {}), { data: 'hi', done: true })
   })
 
   t.test('reports that arrive together, repeatedly and in two epochs make one record', async (t) => {
@@ -33,7 +33,7 @@ onEachDatabase(t, async (t, newDb) => {
     await report([finished(id, { exitCode: 6 })], 'e2')
     const page = await commands.history.list(owner, boxId, {})
     t.match(page, { commands: [{ id, status: 'exited', exitCode: 5, stdoutBytes: 3 }], nextBefore: null })
-    t.match(await commands.history.output(owner, boxId, id, {}), { data: 'abc' })
+    t.match(await commands.history.getOutput(owner, boxId, id, {}), { data: 'abc' })
   })
 
   t.test(
@@ -88,7 +88,7 @@ onEachDatabase(t, async (t, newDb) => {
       await report([started, output(id, 0, 'secret'), finished(id, { stdoutBytes: 6, stdout: 'c2VjcmV0' })])
       const expected = { command: null, cwd: null, outputKept: false, status: 'exited', stdoutBytes: 6 }
       t.match(await commands.history.get(owner, boxId, id), expected)
-      t.match(await commands.history.output(owner, boxId, id, {}), {
+      t.match(await commands.history.getOutput(owner, boxId, id, {}), {
         data: '',
         skipped: 6,
         size: 6,

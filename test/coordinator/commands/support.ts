@@ -1,5 +1,4 @@
-// A command history on a test database, and a box whose agent is the test.
-
+// Sets up a command history on a test database, and sends commands and reports as the edge and the box do.
 import type { TrackedCommand } from '../../../coordinator/commands/command-tracker.ts'
 import { type Commands, createCommands } from '../../../coordinator/commands/commands.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
@@ -91,7 +90,7 @@ export async function setUp(
 
 export const finished = (
   commandId: string,
-  more: Partial<Report<'command.finished'>> = {},
+  fields: Partial<Report<'command.finished'>> = {},
 ): Report<'command.finished'> => ({
   type: 'command.finished',
   commandId,
@@ -101,7 +100,7 @@ export const finished = (
   finishedAt: 1_900_000_000_000,
   stdoutBytes: 0,
   stderrBytes: 0,
-  ...more,
+  ...fields,
 })
 
 export const output = (

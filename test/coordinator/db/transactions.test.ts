@@ -13,9 +13,9 @@ onEachDatabase(t, async (t, newDb) => {
       transaction(db, async (trx, onCommit) => {
         onCommit(() => calls.push('never'))
         await trx.insertInto('workspaces').values(workspace('a')).execute()
-        throw new Error('no')
+        throw new Error('simulated failure')
       }),
-      { message: 'no' },
+      { message: 'simulated failure' },
     )
     t.same(await db.selectFrom('workspaces').selectAll().execute(), [])
     t.same(calls, [])

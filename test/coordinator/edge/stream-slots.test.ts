@@ -7,7 +7,7 @@ import type { Streams, TunnelRequest } from '../../../coordinator/tunnel/types.t
 import { ApiError } from '../../../shared/errors.ts'
 import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
 import { encodeFrame, type StreamFrame } from '../../../shared/stream-frames.ts'
-import { type AgentHandler, startScriptedBox } from '../../support/scripted-box.ts'
+import { type AgentHandler, startBoxWithFakeAgent } from '../../support/box-with-fake-agent.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const ID = 'p_0123456789abcdef01234567'
@@ -42,7 +42,7 @@ function createFakeStreams() {
 async function startBox(t: Test, handle?: AgentHandler) {
   const requests: TunnelRequest[] = []
   const { streams, connections } = createFakeStreams()
-  const scripted = await startScriptedBox(
+  const boxWithAgent = await startBoxWithFakeAgent(
     t,
     async (request) => {
       requests.push(request)
@@ -55,8 +55,8 @@ async function startBox(t: Test, handle?: AgentHandler) {
     },
     { env: { BOXWOOD_EDGE_RATE: '1000' }, streams },
   )
-  const { url, key } = scripted
-  const path = `${url}/v1/box/${scripted.box.hostname}/exec/${ID}/stream`
+  const { url, key } = boxWithAgent
+  const path = `${url}/v1/box/${boxWithAgent.box.hostname}/exec/${ID}/stream`
   /** Opens a stream. The request can be destroyed before its response. */
   const open = (headers: Record<string, string> = {}) => {
     const request = get(path, { agent: false, headers: { authorization: `Bearer ${key}`, ...headers } })
@@ -68,8 +68,9 @@ async function startBox(t: Test, handle?: AgentHandler) {
     response.catch(() => undefined)
     return { request, response }
   }
-  const slotsReleased = () => waitUntil('every slot is released', () => scripted.acquiredSlots() === 0)
-  return { ...scripted, requests, connections, open, slotsReleased }
+  const waitForReleasedSlots = () =>
+    waitUntil('every slot is released', () => boxWithAgent.acquiredSlots() === 0)
+  return { ...boxWithAgent, requests, connections, open, waitForReleasedSlots }
 }
 
 const readText = async (response: IncomingMessage) => Buffer.concat(await response.toArray()).toString()
@@ -80,7 +81,7 @@ const last = <T>(items: readonly T[]): T => {
 }
 
 t.test('streams that end in different ways, one after the other', async (t) => {
-  const { open, acquiredSlots, slotsReleased, connections, requests } = await startBox(t)
+  const { open, acquiredSlots, waitForReleasedSlots, connections, requests } = await startBox(t)
 
   const complete = open()
   const response = await complete.response
@@ -92,7 +93,7 @@ t.test('streams that end in different ways, one after the other', async (t) => {
   t.equal(acquiredSlots(), 1, 'an open stream holds a slot')
   last(connections).end(encodeFrame(EXIT))
   t.equal(await readText(response), ATTACHED_EVENT + EXIT_EVENT)
-  await slotsReleased()
+  await waitForReleasedSlots()
   t.match(last(requests), {
     method: 'GET',
     path: new RegExp(`^/exec/${ID}/stream\\?`),
@@ -103,26 +104,26 @@ t.test('streams that end in different ways, one after the other', async (t) => {
   t.notOk((await disconnecting.response).headers['content-encoding'], 'never compressed')
   t.match(last(requests).headers, { 'last-event-id': '12:34' })
   disconnecting.request.destroy()
-  await slotsReleased()
+  await waitForReleasedSlots()
   await waitUntil("the agent's connection is closed", () => last(connections).destroyed)
 
   const interrupted = open()
   const interruptedResponse = await interrupted.response
   last(connections).destroy(new ApiError('box_unreachable'))
   t.match(await readText(interruptedResponse), /event: error\nid: 0:0\ndata: \{"code":"box_unreachable"/)
-  await slotsReleased()
+  await waitForReleasedSlots()
 
   const hostile = open()
   const hostileResponse = await hostile.response
   last(connections).write(Buffer.from('garbage'))
   t.match(await readText(hostileResponse), /event: error\nid: 0:0\ndata: \{"code":"exec_failed"/)
   await waitUntil("the agent's connection is closed", () => last(connections).destroyed)
-  await slotsReleased()
+  await waitForReleasedSlots()
 })
 
 t.test('a client that disconnects before the response', async (t) => {
   let wasReset = false
-  const { open, acquiredSlots, slotsReleased, requests } = await startBox(
+  const { open, acquiredSlots, waitForReleasedSlots, requests } = await startBox(
     t,
     ({ signal }) =>
       new Promise((_resolve, reject) => {
@@ -136,7 +137,7 @@ t.test('a client that disconnects before the response', async (t) => {
   await waitUntil('the agent gets the request', () => requests.length === 1)
   t.equal(acquiredSlots(), 1)
   request.destroy()
-  await slotsReleased()
+  await waitForReleasedSlots()
   await waitUntil("the agent's request is reset", () => wasReset)
 })
 
@@ -154,7 +155,7 @@ t.test("an agent's error response, an invalid one, and an unreachable agent", as
     [() => Promise.reject(new ApiError('box_unreachable')), 502, 'box_unreachable'],
   ]
   const remaining = [...cases]
-  const { open, slotsReleased } = await startBox(t, (request) => {
+  const { open, waitForReleasedSlots } = await startBox(t, (request) => {
     const [handle] = remaining.shift() ?? []
     if (!handle) throw new Error('too many requests')
     return handle(request)
@@ -163,7 +164,7 @@ t.test("an agent's error response, an invalid one, and an unreachable agent", as
     const response = await open().response
     t.equal(response.statusCode, status)
     t.match(JSON.parse(await readText(response)), { ok: false, error: { code } })
-    await slotsReleased()
+    await waitForReleasedSlots()
   }
 })
 
@@ -179,7 +180,7 @@ t.test('an invalid Last-Event-ID is rejected before a slot is acquired', async (
 })
 
 t.test('the fifth stream is rejected until another one ends', async (t) => {
-  const { open, acquiredSlots, slotsReleased, edge, box } = await startBox(t)
+  const { open, acquiredSlots, waitForReleasedSlots, edge, box } = await startBox(t)
   const four = Array.from({ length: 4 }, () => open())
   for (const { response } of four) t.equal((await response).statusCode, 200)
   const fifth = await open().response
@@ -193,13 +194,13 @@ t.test('the fifth stream is rejected until another one ends', async (t) => {
   const next = open()
   t.equal((await next.response).statusCode, 200)
   for (const { request } of [...four, next]) request.destroy()
-  await slotsReleased()
+  await waitForReleasedSlots()
 })
 
 t.test(
   'a draining coordinator ends its streams with a reconnect event, without waiting for them',
   async (t) => {
-    const { open, coordinator, connections, slotsReleased } = await startBox(t)
+    const { open, instance: coordinator, connections, waitForReleasedSlots } = await startBox(t)
     const first = await open().response
     const second = await open({ 'last-event-id': '3:4' }).response
     const draining = coordinator.drain(60_000)
@@ -210,6 +211,6 @@ t.test(
     await waitUntil('the connections are closed', () =>
       connections.every((connection) => connection.destroyed),
     )
-    await slotsReleased()
+    await waitForReleasedSlots()
   },
 )

@@ -19,9 +19,9 @@ const echo = route({
   handle: async ({ body }) => ({ received: body }),
 })
 const large = route({ ...echo, path: '/large', bodyLimit: 200_000 })
-const bare = route({
+const noBody = route({
   method: 'POST',
-  path: '/bare',
+  path: '/no-body',
   summary: 'Accept no body',
   responses: { 204: null },
   handle: async () => undefined,
@@ -38,21 +38,21 @@ const raw = route({
     return { size }
   },
 })
-const routes = [echo, large, bare, raw]
-const json = { 'content-type': 'application/json' }
+const routes = [echo, large, noBody, raw]
+const jsonHeaders = { 'content-type': 'application/json' }
 
-for (const { host, prefix, code, codeOf } of [
+for (const { host, prefix, invalidBodyCode, getErrorCode } of [
   {
     host: 'control plane',
     prefix: '/api/v1',
-    code: 'bad_request',
-    codeOf: (body: { error: unknown }) => body.error,
+    invalidBodyCode: 'bad_request',
+    getErrorCode: (body: { error: unknown }) => body.error,
   },
   {
     host: 'edge',
     prefix: '/v1/box/apple',
-    code: 'invalid_request',
-    codeOf: (body: { error: { code: unknown } }) => body.error.code,
+    invalidBodyCode: 'invalid_request',
+    getErrorCode: (body: { error: { code: unknown } }) => body.error.code,
   },
 ]) {
   t.test(host, async (t) => {
@@ -61,7 +61,7 @@ for (const { host, prefix, code, codeOf } of [
       send('POST', prefix + path, { body, ...(headers && { headers }) })
 
     t.same(
-      (await post({ name: 'abc', later: 1 })).json,
+      (await post({ name: 'abc', unknown: 1 })).json,
       { received: { name: 'abc' } },
       'unknown fields are ignored',
     )
@@ -69,52 +69,54 @@ for (const { host, prefix, code, codeOf } of [
     t.equal((await post('{}', { 'content-type': 'application/json; charset=utf-8' })).status, 200)
 
     for (const [description, body, headers] of [
-      ['not JSON', '{"name":', json],
-      ['empty, with the JSON content type', '', json],
-      ['a list', '[]', json],
-      ['a string', '"a"', json],
-      ['null', 'null', json],
-      ['not UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), json],
-      ['a __proto__ key', '{"env":{"__proto__":"x"}}', json],
-      ['gzip', new Uint8Array([0x1f, 0x8b]), { ...json, 'content-encoding': 'gzip' }],
-      ['over the size limit', JSON.stringify({ name: 'a'.repeat(LIMITS.jsonBodyBytes) }), json],
+      ['not JSON', '{"name":', jsonHeaders],
+      ['empty, with the JSON content type', '', jsonHeaders],
+      ['an array', '[]', jsonHeaders],
+      ['a string', '"a"', jsonHeaders],
+      ['null', 'null', jsonHeaders],
+      ['not UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), jsonHeaders],
+      ['a __proto__ key', '{"env":{"__proto__":"x"}}', jsonHeaders],
+      ['gzip', new Uint8Array([0x1f, 0x8b]), { ...jsonHeaders, 'content-encoding': 'gzip' }],
+      ['over the size limit', JSON.stringify({ name: 'a'.repeat(LIMITS.jsonBodyBytes) }), jsonHeaders],
     ] as const) {
       const response = await post(body, headers)
       t.equal(response.status, 400, description)
-      t.equal(codeOf(response.json), code, description)
+      t.equal(getErrorCode(response.json), invalidBodyCode, description)
     }
 
-    const form = await post('{"name":"a"}', { 'content-type': 'application/x-www-form-urlencoded' })
-    t.equal(form.status, 400)
-    t.match(form.text, 'Content-Type: application/json')
+    const formResponse = await post('{"name":"a"}', { 'content-type': 'application/x-www-form-urlencoded' })
+    t.equal(formResponse.status, 400)
+    t.match(formResponse.text, 'Content-Type: application/json')
 
-    const name = await post({ name: 'abcd' })
-    t.equal(codeOf(name.json), 'invalid_name', 'a field can have its own code')
-    t.match(name.text, '"name must have at most 3 characters"')
-    const env = await post({ env: { A: 1 } })
-    t.equal(codeOf(env.json), code)
-    t.match(env.text, '"env.A must be a string"')
-    const live = await send('POST', `${prefix}/echo?live=2`, { body: {} })
-    t.match(live.text, '"live must be one of 0, 1"')
-    const repeated = await send('POST', `${prefix}/echo?live=1&live=0`, { body: {} })
-    t.equal(repeated.status, 400)
-    t.match(repeated.text, '"live must be given only once"')
+    const invalidName = await post({ name: 'abcd' })
+    t.equal(getErrorCode(invalidName.json), 'invalid_name', 'a field can have its own code')
+    t.match(invalidName.text, '"name must have at most 3 characters"')
+    const invalidEnv = await post({ env: { A: 1 } })
+    t.equal(getErrorCode(invalidEnv.json), invalidBodyCode)
+    t.match(invalidEnv.text, '"env.A must be a string"')
+    const invalidLive = await send('POST', `${prefix}/echo?live=2`, { body: {} })
+    t.match(invalidLive.text, '"live must be one of 0, 1"')
+    const repeatedLive = await send('POST', `${prefix}/echo?live=1&live=0`, { body: {} })
+    t.equal(repeatedLive.status, 400)
+    t.match(repeatedLive.text, '"live must be given only once"')
 
-    const filler = { padding: 'a'.repeat(LIMITS.jsonBodyBytes) }
-    t.equal((await post(filler, undefined, '/large')).status, 200, 'a route can have a larger size limit')
-    const over = await post({ padding: 'a'.repeat(200_000) }, undefined, '/large')
-    t.equal(over.status, host === 'edge' ? 413 : 400)
-    t.equal(codeOf(over.json), host === 'edge' ? 'payload_too_large' : 'bad_request')
-    const huge = await post('a'.repeat(5_000_000), json)
-    t.equal(huge.status, 400, 'a client that sends far too much receives the error response')
+    const padded = { padding: 'a'.repeat(LIMITS.jsonBodyBytes) }
+    t.equal((await post(padded, undefined, '/large')).status, 200, 'a route can have a larger size limit')
+    const tooLarge = await post({ padding: 'a'.repeat(200_000) }, undefined, '/large')
+    t.equal(tooLarge.status, host === 'edge' ? 413 : 400)
+    t.equal(getErrorCode(tooLarge.json), host === 'edge' ? 'payload_too_large' : 'bad_request')
+    const farTooLarge = await post('a'.repeat(5_000_000), jsonHeaders)
+    t.equal(farTooLarge.status, 400, 'a client that sends far too much receives the error response')
 
-    t.equal((await post(undefined, undefined, '/bare')).status, 204)
-    t.equal((await post('', json, '/bare')).status, 204)
-    t.equal((await post('nonsense', json, '/bare')).status, 400)
+    t.equal((await post(undefined, undefined, '/no-body')).status, 204)
+    t.equal((await post('', jsonHeaders, '/no-body')).status, 204)
+    t.equal((await post('not JSON', jsonHeaders, '/no-body')).status, 400)
 
     const bytes = new Uint8Array(300_000)
     t.same((await send('PUT', `${prefix}/raw`, { body: bytes })).json, { size: 300_000 })
-    t.same((await send('PUT', `${prefix}/raw`, { body: bytes, headers: json })).json, { size: 300_000 })
+    t.same((await send('PUT', `${prefix}/raw`, { body: bytes, headers: jsonHeaders })).json, {
+      size: 300_000,
+    })
 
     t.equal(await sendHeadersOnly(`${url}${prefix}/echo`), 401, 'the key is checked before the body arrives')
   })
@@ -123,7 +125,10 @@ for (const { host, prefix, code, codeOf } of [
 /** Returns the status of a request whose body is never sent. */
 function sendHeadersOnly(url: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
-    const request = httpRequest(url, { method: 'POST', headers: { ...json, 'content-length': '1000' } })
+    const request = httpRequest(url, {
+      method: 'POST',
+      headers: { ...jsonHeaders, 'content-length': '1000' },
+    })
     request.on('response', (response) => {
       resolve(response.statusCode)
       request.destroy()

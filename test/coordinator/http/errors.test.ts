@@ -20,7 +20,7 @@ const broken = route({
   summary: 'Fail with an unexpected error',
   responses: { 200: z.object({}) },
   handle: async () => {
-    throw new Error('the secret plan')
+    throw new Error('secret internal detail')
   },
 })
 const rejecting = route({
@@ -40,9 +40,9 @@ const getControlCode = ({ error }: { error?: unknown }) => error
 const getEdgeCode = ({ ok, error }: { ok?: unknown; error?: { code?: unknown } }) =>
   ok === false ? error?.code : undefined
 
-for (const { name, prefix, codeOf } of [
-  { name: 'control plane', prefix: '/api/v1', codeOf: getControlCode },
-  { name: 'edge', prefix: '/v1/box/apple', codeOf: getEdgeCode },
+for (const { name, prefix, getErrorCode } of [
+  { name: 'control plane', prefix: '/api/v1', getErrorCode: getControlCode },
+  { name: 'edge', prefix: '/v1/box/apple', getErrorCode: getEdgeCode },
 ]) {
   t.test(name, async (t) => {
     const server = await startTestServer(t, {
@@ -58,27 +58,27 @@ for (const { name, prefix, codeOf } of [
     for (const path of [`${prefix}/things/${ID}`, `${prefix}/nothing`, `${prefix}/%zz`, `${prefix}/broken`]) {
       const response = await send('GET', path, { key: null })
       t.equal(response.status, 401, `without a key: ${path}`)
-      t.equal(codeOf(response.json), 'unauthorized')
+      t.equal(getErrorCode(response.json), 'unauthorized')
     }
     for (const key of ['dcp_other', 'dcp_revoked', 'owner']) {
       const response = await send('GET', `${prefix}/rejecting`, { key })
-      t.equal(codeOf(response.json), 'unauthorized', key)
+      t.equal(getErrorCode(response.json), 'unauthorized', key)
     }
     const expired = await send('GET', `${prefix}/rejecting`, { key: 'dcp_expired' })
     t.equal(expired.status, 401)
-    t.equal(codeOf(expired.json), 'token_expired')
+    t.equal(getErrorCode(expired.json), 'token_expired')
     t.match(expired.text, '"expiresAt":"2020-01-01T00:00:00.000Z"')
 
     for (const path of ['/nothing', '/things/not-a-uuid', '/%zz', `/things/${'a'.repeat(600)}`, '/things/']) {
       const response = await send('GET', prefix + path)
       t.equal(response.status, 404, `unknown: ${path.slice(0, 30)}`)
-      t.equal(codeOf(response.json), 'not_found')
+      t.equal(getErrorCode(response.json), 'not_found')
     }
     for (const method of ['POST', 'PUT', 'PATCH', 'HEAD', 'OPTIONS', 'PROPFIND']) {
       const response = await send(method, `${prefix}/things/${ID}`)
       t.equal(response.status, 405, method)
       t.equal(response.headers.get('allow'), 'DELETE, GET')
-      if (method !== 'HEAD') t.equal(codeOf(response.json), 'method_not_allowed')
+      if (method !== 'HEAD') t.equal(getErrorCode(response.json), 'method_not_allowed')
     }
 
     const rejected = await send('GET', `${prefix}/rejecting`)
@@ -88,11 +88,13 @@ for (const { name, prefix, codeOf } of [
 
     const failure = await send('GET', `${prefix}/broken`)
     t.equal(failure.status, 500)
-    t.equal(codeOf(failure.json), 'internal_error')
+    t.equal(getErrorCode(failure.json), 'internal_error')
     t.notMatch(failure.text, 'secret')
     const requestId = failure.headers.get('x-request-id')
     t.ok(
-      server.logLines.some((line) => line.includes('the secret plan') && line.includes(`"${requestId}"`)),
+      server.logLines.some(
+        (line) => line.includes('secret internal detail') && line.includes(`"${requestId}"`),
+      ),
       'the log has the error with the request id of the response',
     )
   })

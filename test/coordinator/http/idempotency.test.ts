@@ -160,7 +160,7 @@ t.test('an error response stores neither the key nor the writes', async (t) => {
   }
   t.equal((await post({ name: 'a' }, 'k')).status, 409)
   control.beforeResponse = async () => {
-    throw new Error('broken')
+    throw new Error('simulated failure')
   }
   t.equal((await post({ name: 'a' }, 'k')).status, 500)
   t.equal(await countRows(), 0)

@@ -8,7 +8,7 @@ type Operation = {
   responses: Record<string, { description: string; 'x-error-codes'?: string[] }>
 }
 
-t.test('describes every route of both hosts', async (t) => {
+t.test('describes the routes of both hosts, their parameters and error codes', async (t) => {
   const { send, url } = await startTestCoordinator(t)
   const { status, text, json } = await send('GET', '/openapi.json', undefined, { key: null })
   t.equal(status, 200)
@@ -18,8 +18,8 @@ t.test('describes every route of both hosts', async (t) => {
   t.equal(json.components.securitySchemes.apiKey.scheme, 'bearer')
 
   const paths: Record<string, Record<string, Operation>> = json.paths
-  const found = Object.entries(paths).flatMap(([path, item]) =>
-    Object.keys(item).map((method) => `${method} ${path}`),
+  const documentedRoutes = Object.entries(paths).flatMap(([path, pathItem]) =>
+    Object.keys(pathItem).map((method) => `${method} ${path}`),
   )
   for (const expected of [
     'get /api/v1/me',
@@ -36,28 +36,40 @@ t.test('describes every route of both hosts', async (t) => {
     'get /v1/box/{box}/download',
     'put /v1/box/{box}/upload',
   ])
-    t.ok(found.includes(expected), expected)
+    t.ok(documentedRoutes.includes(expected), expected)
 
-  for (const [path, item] of Object.entries(paths)) {
-    for (const [method, { summary, parameters = [], responses }] of Object.entries(item)) {
-      const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
-      const declared = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
-      t.same(declared.sort(), named.sort(), `${method} ${path} declares its parameters`)
+  for (const [path, pathItem] of Object.entries(paths)) {
+    for (const [method, { summary, parameters = [], responses }] of Object.entries(pathItem)) {
+      const pathParameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+      const declaredParameters = parameters
+        .filter((parameter) => parameter.in === 'path')
+        .map(({ name }) => name)
+      t.same(
+        declaredParameters.sort(),
+        pathParameters.sort(),
+        `${method} ${path} declares its path parameters`,
+      )
       t.ok(summary)
       t.ok(responses['401']?.['x-error-codes']?.includes('unauthorized'))
-      t.ok(Object.keys(responses).some((code) => code.startsWith('2')))
+      t.ok(Object.keys(responses).some((status) => status.startsWith('2')))
     }
   }
-  const create = paths['/api/v1/boxes']?.post
-  t.match(create?.responses['400']?.['x-error-codes'], [
+  const createBox = paths['/api/v1/boxes']?.post
+  t.match(createBox?.responses['400']?.['x-error-codes'], [
     'bad_request',
     'invalid_idempotency_key',
     'invalid_name',
   ])
-  t.ok(create?.parameters?.some(({ name }) => name === 'Idempotency-Key'))
-  t.match(json.info.description, /Sandboxes: their routes respond with 404/, 'lists what is not provided')
+  t.ok(createBox?.parameters?.some(({ name }) => name === 'Idempotency-Key'))
+  t.match(
+    json.info.description,
+    /Sandboxes: their routes respond with 404/,
+    'lists the features that are not provided',
+  )
   t.match(json.info.description, /githubLogin.* always null/)
 
-  const referenced = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name ?? '')
-  for (const name of new Set(referenced)) t.ok(json.components.schemas[name], `${name} is defined`)
+  const referencedSchemas = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(
+    ([, name]) => name ?? '',
+  )
+  for (const name of new Set(referencedSchemas)) t.ok(json.components.schemas[name], `${name} is defined`)
 })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { createOperationService } from '../../../coordinator/operations/service.ts'
 import { systemClock as clock } from '../../../shared/clock.ts'
 import { sqliteForTest } from '../../support/db.ts'
-import { createHangingFault } from '../../support/fake-provider.ts'
+import { createHangingFault } from '../../support/fake-infrastructure.ts'
 import { createRestartableLifecycle, type RestartableLifecycle } from '../../support/restartable-lifecycle.ts'
 
 const PROVIDER_CALLS = {
@@ -49,11 +49,11 @@ for (const [op, calls] of Object.entries(PROVIDER_CALLS) as [
         const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
         const { infra, restart, waitForState, getDetail } = lifecycle
         await restart()
-        const { fault, reached } = createHangingFault()
+        const { fault, triggered } = createHangingFault()
         const { id, finalState } = await requestOperation(op, lifecycle, () => {
           infra[moment][call] = fault
         })
-        await reached
+        await triggered
         delete infra[moment][call]
         t.equal((await getDetail(id)).job?.op, op)
         await restart()
@@ -71,10 +71,10 @@ t.test('continues to wait for an agent after a restart', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
   const { infra, owner, boxes, restart, waitForState, getDetail, waitFor } = lifecycle
   infra.agentsConnect = false
-  const first = await restart()
+  const firstLifecycle = await restart()
   const { id } = await boxes.create(owner, {})
   await waitFor('the connect step', async () => (await getDetail(id)).job?.step === 'connect')
-  await first.close()
+  await firstLifecycle.close()
   t.equal((await getDetail(id)).job?.step, 'connect', 'closing leaves the job unchanged')
   infra.powerOff(id)
   await restart()
@@ -88,11 +88,11 @@ t.test('runs operations that were accepted before the coordinator was killed', a
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
   const { db, infra, owner, boxes, restart, waitForState } = lifecycle
   const { id } = await boxes.create(owner, {})
-  const deleted = await boxes.create(owner, {})
-  const { operation } = await boxes.remove(owner, deleted.id)
+  const deletedBox = await boxes.create(owner, {})
+  const { operation } = await boxes.remove(owner, deletedBox.id)
   await restart()
   await waitForState(id, 'running')
-  await waitForState(deleted.id, 'terminated')
+  await waitForState(deletedBox.id, 'terminated')
   t.match(await createOperationService({ db, clock }).get(owner, operation.id), { status: 'completed' })
-  t.equal(infra.countCalls('create', deleted.id), 0)
+  t.equal(infra.countCalls('create', deletedBox.id), 0)
 })

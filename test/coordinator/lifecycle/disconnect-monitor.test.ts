@@ -85,7 +85,7 @@ t.test('suspends and deletes a disconnected box', async (t) => {
   const { id } = await boxes.create(owner, {})
   await waitForState(id, 'running')
   infra.dropTunnel(id)
-  await waitFor('degraded', async () => (await getDetail(id)).box.observedState === 'degraded')
+  await waitFor('the degraded state', async () => (await getDetail(id)).box.observedState === 'degraded')
   await boxes.suspend(owner, id)
   await waitForState(id, 'suspended')
   await boxes.remove(owner, id)

@@ -1,10 +1,10 @@
-// The lifecycle of a box as its user sees it.
+// The lifecycle of a box, run by the reconciler: transitions, failures, retries and concurrent requests.
 import t from 'tap'
 import { PermanentProviderError } from '../../../coordinator/lifecycle/provider.ts'
 import { createOperationService } from '../../../coordinator/operations/service.ts'
 import { systemClock as clock } from '../../../shared/clock.ts'
 import { onEachDatabase } from '../../support/db.ts'
-import { createFailingFault, createHangingFault } from '../../support/fake-provider.ts'
+import { createFailingFault, createHangingFault } from '../../support/fake-infrastructure.ts'
 import { createRestartableLifecycle } from '../../support/restartable-lifecycle.ts'
 
 onEachDatabase(t, async (t, newDb) => {

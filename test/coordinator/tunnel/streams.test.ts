@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { streamFrames } from '../../../agent/exec/stream/frames.ts'
 import { createStreamDialer } from '../../../agent/tunnel/stream-dialer.ts'
-import { STREAM_PATH } from '../../../shared/protocol.ts'
+import { STREAM_PATH_PREFIX } from '../../../shared/protocol.ts'
 import { decodeFrame, isOutput, MAX_FRAME_BYTES, type StreamFrame } from '../../../shared/stream-frames.ts'
 import { createMemoryProcess } from '../../agent/exec/stream/support.ts'
 import { measureHeapBytes } from '../../support/heap.ts'
@@ -20,7 +20,7 @@ async function setUp(t: Test, options: Parameters<typeof startTunnelServer>[0] =
     createStreamDialer({ boxId, readUrl: async () => coordinator.url, readToken: async () => token })
   /** A connection without the dialer: for messages that no agent of ours sends. */
   const connect = (id: string) =>
-    new WebSocket(`${coordinator.url.replace('http', 'ws')}${STREAM_PATH}${id}`, {
+    new WebSocket(`${coordinator.url.replace('http', 'ws')}${STREAM_PATH_PREFIX}${id}`, {
       headers: { authorization: `Bearer ${box.token}`, 'boxwood-box': box.boxId },
     })
   const { streams } = coordinator.tunnels
@@ -193,7 +193,7 @@ t.test(
     const { streams, box, dialer } = await setUp(t)
     const { process, stdout } = createMemoryProcess()
     const options = {
-      process,
+      detachedProcess: process,
       offsets: { stdout: 0, stderr: 0 },
       streams: ['stdout', 'stderr'],
       encoding: 'utf8',

@@ -1,11 +1,11 @@
-// The chaos test: a client follows the output of a detached command, while random faults hit everything between the two. The
-// client must receive every byte, every event and the exit code exactly once.
+// The chaos test: a client follows the output of a detached command, while random faults interrupt client, tunnel,
+// agent and coordinator. The client must receive every byte, every event and the exit code exactly once.
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { findAgentPid } from '../agent-process.ts'
 import { startCoordinatorProcess } from '../coordinator-process.ts'
+import { findAgentPid } from '../find-agent-process.ts'
 import { createSeededRandom, randomBuffer, shuffle } from '../random.ts'
 import { startTunnelProxy } from '../tunnel-proxy.ts'
 import { waitUntil } from '../wait-until.ts'
@@ -48,7 +48,7 @@ export async function startChaosSetup(t: Test) {
   }
 }
 
-/** Resolves when the fault is over, and everything killed is restarting. */
+/** Resolves when the fault is over. A killed agent may still be restarting. */
 type Fault = (setup: ChaosSetup, reader: { disconnect(): void }, random: () => number) => Promise<void>
 
 const FAULTS: Readonly<Record<string, Fault>> = {
@@ -119,14 +119,14 @@ export async function runChaosRound(
       isSettled = true
     })
 
-  const counts: Record<string, number> = {}
+  const faultCounts: Record<string, number> = {}
   let remainingKinds: string[] = []
   let injected = 0
   const injectFault = async () => {
     if (remainingKinds.length === 0) remainingKinds = shuffle(Object.keys(FAULTS), random)
     const kind = remainingKinds.pop() ?? ''
     await FAULTS[kind]?.(setup, reader, random)
-    counts[kind] = (counts[kind] ?? 0) + 1
+    faultCounts[kind] = (faultCounts[kind] ?? 0) + 1
     injected += 1
     await delay(100 + random() * 1200)
   }
@@ -140,16 +140,16 @@ export async function runChaosRound(
 
   const settled = await outcome
   if ('error' in settled) throw settled.error
-  const { stdout, stderr, exit, opened, events } = settled.result
+  const { stdout, stderr, exit, connectionCount, eventCount } = settled.result
   const expected = expectedOutput(mebibytes, noise)
   t.equal(stdout.bytes, mebibytes * STDOUT_BYTES_PER_BLOCK, 'the length of stdout')
   t.equal(stdout.sha256, expected.stdout, 'stdout is byte-exact')
   t.equal(stderr.sha256, expected.stderr, 'stderr is byte-exact')
   t.match(exit, { status: 'exited', exitCode: EXIT_CODE, signal: null }, 'the exit code')
-  t.ok(injected >= faults, `${injected} faults: ${JSON.stringify(counts)}`)
+  t.ok(injected >= faults, `${injected} faults: ${JSON.stringify(faultCounts)}`)
   await checkHistory(t, setup, processId, expected.lastBlock)
   await coordinator.exec(box.hostname, `rm -r ${dir}`)
-  return { seed, counts, opened, events }
+  return { seed, faultCounts, connectionCount, eventCount }
 }
 
 /** The command record and its output must be complete, although the coordinator was down for some of the time. */

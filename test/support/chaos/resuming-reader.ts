@@ -11,9 +11,10 @@ export type StreamResult = {
   /** The SHA-256 of each output stream, in hex, and its length. */
   stdout: { sha256: string; bytes: number }
   stderr: { sha256: string; bytes: number }
-  /** How often the event stream was opened, and the number of events over all connections. */
-  opened: number
-  events: number
+  /** How often the event stream was opened. */
+  connectionCount: number
+  /** The number of events over all connections. */
+  eventCount: number
 }
 
 export type ResumingReader = {
@@ -38,8 +39,8 @@ export function createResumingReader(open: Open, silenceTimeoutMs: number): Resu
   let current: IncomingMessage | null = null
   let exit: Exit | null = null
   let lastId: string | null = null
-  let opened = 0
-  let events = 0
+  let connectionCount = 0
+  let eventCount = 0
   let lastReceived = performance.now()
 
   function processEvent(text: string): void {
@@ -48,7 +49,7 @@ export function createResumingReader(open: Open, silenceTimeoutMs: number): Resu
     const json = getField('data')
     if (name === undefined || json === undefined) return
     if (exit !== null) throw new Error(`an event after exit: ${name}`)
-    events += 1
+    eventCount += 1
     const data = JSON.parse(json)
     if (name === 'stdout' || name === 'stderr') {
       const bytes = Buffer.from(data.data, 'base64')
@@ -83,7 +84,7 @@ export function createResumingReader(open: Open, silenceTimeoutMs: number): Resu
       throw new PermanentError(`the stream responded ${response.statusCode}: ${await readText(response)}`)
     if (response.statusCode !== 200) return void response.resume()
     current = response
-    opened += 1
+    connectionCount += 1
     let remainder = ''
     for await (const chunk of response) {
       lastReceived = performance.now()
@@ -117,7 +118,7 @@ export function createResumingReader(open: Open, silenceTimeoutMs: number): Resu
       sha256: hashes[name].digest('hex'),
       bytes: offsets[name],
     })
-    return { exit, stdout: result('stdout'), stderr: result('stderr'), opened, events }
+    return { exit, stdout: result('stdout'), stderr: result('stderr'), connectionCount, eventCount }
   }
 
   return { done: readUntilExit(), disconnect: () => current?.destroy() }

@@ -10,12 +10,12 @@ export const EXIT_CODE = 37
 /** 1 MiB: 16 bytes per line. */
 export const STDOUT_BYTES_PER_BLOCK = LINES_PER_BLOCK * 16
 
-/** The noise of block `b` starts at this page of the noise file: (b · 7) modulo NOISE_START_PAGES. */
+/** The number of start pages in the noise file. The noise of block `b` starts at page (b · 7) modulo this number. */
 const NOISE_START_PAGES = (NOISE_BYTES - NOISE_BYTES_PER_BLOCK) / PAGE_BYTES
 
 /**
  * Returns a shell command that writes `blocks` blocks, one every `intervalSeconds`. Before the last `heldBlocks` blocks it
- * waits until the file `finish` exists. It needs the file `noise`. Both files are in its working directory.
+ * waits until the file `finish` exists. The command reads the file `noise`. Both files are in its working directory.
  */
 export const createWriterCommand = (blocks: number, heldBlocks: number, intervalSeconds: number): string => `
 b=0

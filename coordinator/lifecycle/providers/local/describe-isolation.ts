@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import type { Controller } from './cgroups.ts'
 import type { Level, LevelChoice } from './levels/choose-level.ts'
 
-const ISOLATED = {
+const LEVEL_DESCRIPTIONS = {
   bubblewrap: 'each box has its own file-system view, processes and hostname',
   namespaces: 'each box has its own file-system view, processes and hostname',
   process: 'each box has its own home directory',
@@ -23,7 +23,7 @@ export function describeIsolation(choice: LevelChoice, limits: Controller[], isR
     limits.length === 0
       ? 'Tier limits are not enforced: cgroups are not available.'
       : `Limits enforced by cgroup: ${limits.map((name) => LIMIT_NAMES[name]).join(', ')}.`
-  const summary = `Local boxes use isolation level ${choice.level}: ${ISOLATED[choice.level]}${ownUser}${warning}. ${limited} Boxes share the network of this machine, including localhost.`
+  const summary = `Local boxes use isolation level ${choice.level}: ${LEVEL_DESCRIPTIONS[choice.level]}${ownUser}${warning}. ${limited} Boxes share the network of this machine, including localhost.`
   const advice = adviseStrongerLevel(choice)
   return advice === null ? summary : `${summary}\n${advice}`
 }

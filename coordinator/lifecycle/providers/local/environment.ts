@@ -1,9 +1,12 @@
-// The complete environment of a box's init and agent. Nothing of the coordinator's own environment is passed on.
+// Builds all environment variables of a box's init and agent. They inherit none from the coordinator.
 import type { MachineSpec } from '../../provider.ts'
 import { VIEW_PATHS } from './filesystem-view.ts'
 import type { BoxPaths } from './machine-file.ts'
 
-/** Also the PATH of the launcher, which may run as root: never add a directory that a box can write to. */
+/**
+ * The PATH of boxes, of their launchers and of probes. A launcher may run as root: never add a directory that a box can
+ * write to.
+ */
 export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 type EnvironmentInput = {
@@ -11,12 +14,13 @@ type EnvironmentInput = {
   paths: BoxPaths
   /** The box has its own file-system view and process ids. */
   isNamespaced: boolean
-  tier: { cpus: number; memoryBytes: number }
+  tierLimits: { cpus: number; memoryBytes: number }
+  /** Environment variables that configure the agent. */
   agentSettings: Readonly<Record<string, string>>
 }
 
 export function createBoxEnvironment(input: EnvironmentInput): Record<string, string> {
-  const { spec, paths, isNamespaced, tier, agentSettings } = input
+  const { spec, paths, isNamespaced, tierLimits, agentSettings } = input
   const home = isNamespaced ? VIEW_PATHS.home : paths.home
   return {
     ...agentSettings,
@@ -29,10 +33,10 @@ export function createBoxEnvironment(input: EnvironmentInput): Record<string, st
     BOXWOOD_BOX: spec.boxId,
     BOXWOOD_STATE: isNamespaced ? VIEW_PATHS.state : paths.state,
     BOXWOOD_HOME: home,
-    // The boxes of one machine are few enough to reconnect to a restarted coordinator almost at the same time.
+    // One machine has few boxes, so all agents can reconnect within 2 s of a coordinator restart.
     BOXWOOD_RECONNECT_MAX_MS: '2000',
-    BOXWOOD_CPUS: String(tier.cpus),
-    BOXWOOD_MEMORY_BYTES: String(tier.memoryBytes),
+    BOXWOOD_CPUS: String(tierLimits.cpus),
+    BOXWOOD_MEMORY_BYTES: String(tierLimits.memoryBytes),
     ...(isNamespaced ? { BOXWOOD_PRIVATE_PIDS: '1' } : { TMPDIR: paths.tmp }),
   }
 }

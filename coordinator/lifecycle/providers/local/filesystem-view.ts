@@ -1,18 +1,21 @@
-// The file-system view of a namespaced box: an allow-list of host paths, the box's own directories, nothing else.
+// The file-system view of a box with its own mount namespace: allow-listed host paths and the box's own directories.
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import type { BoxPaths } from './machine-file.ts'
 import { RUNTIME_FILES } from './runtime.ts'
 
-/** `path` is in the box, `source` on the host. A tmpfs is empty and read-only. */
+/**
+ * `source` is a path on the host. `path` and `target` are paths in the box. `ro` and `rw` are bind mounts. A tmpfs is
+ * empty and read-only.
+ */
 export type Mount =
   | { kind: 'ro'; source: string; path: string }
   | { kind: 'rw'; source: string; path: string }
   | { kind: 'symlink'; target: string; path: string }
   | { kind: 'tmpfs'; path: string }
 
-/** Paths as the box sees them. */
+/** Paths in the box. BoxPaths has the paths on the host. */
 export const VIEW_PATHS = {
   home: '/home/box',
   state: '/var/lib/boxwood',
@@ -25,8 +28,10 @@ export const VIEW_PATHS = {
 /** The uid of the box user in a user namespace. */
 export const MAPPED_UID = 1000
 
+/** Directories of the host that a box sees read-only, where they exist. */
 const SYSTEM_DIRS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix']
-const ETC_FILES = [
+/** Files and directories of the host's /etc that a box sees read-only, where they exist. */
+const ETC_ENTRIES = [
   'alternatives bash.bashrc bashrc bash_completion.d ca-certificates ca-certificates.conf crypto-policies',
   'debian_version default/locale environment.d fonts gai.conf gitconfig host.conf inputrc java-17-openjdk',
   'java-21-openjdk ld.so.cache ld.so.conf ld.so.conf.d locale.alias locale.conf localtime lsb-release magic',
@@ -37,11 +42,12 @@ const ETC_FILES = [
 
 export type MountListInput = {
   paths: BoxPaths
-  /** Hidden from the box, like the data directory. */
+  /** The project directory and the data directory are hidden from the box. */
   projectRoot: string
   dataDir: string
-  /** Created by buildRuntime. */
+  /** The runtime directory on the host, which buildRuntime creates. */
   runtimeDir: string
+  /** The Node executable on the host. */
   nodePath: string
 }
 
@@ -60,7 +66,7 @@ export function buildMountList({
     else mounts.push({ kind: 'ro', source: path, path })
   }
   mounts.push(...hideDirectories([projectRoot, dataDir]))
-  for (const name of ETC_FILES) {
+  for (const name of ETC_ENTRIES) {
     const path = join('/etc', name)
     // Resolve symlinks: resolv.conf and localtime often link to files outside the view.
     if (existsSync(path)) mounts.push({ kind: 'ro', source: realpathSync(path), path })
@@ -68,8 +74,8 @@ export function buildMountList({
   for (const name of readdirSync(paths.etc)) {
     mounts.push({ kind: 'ro', source: join(paths.etc, name), path: join('/etc', name) })
   }
-  const cpus = '/sys/devices/system/cpu'
-  if (existsSync(cpus)) mounts.push({ kind: 'ro', source: cpus, path: cpus })
+  const cpuDir = '/sys/devices/system/cpu'
+  if (existsSync(cpuDir)) mounts.push({ kind: 'ro', source: cpuDir, path: cpuDir })
   mounts.push(
     { kind: 'ro', source: runtimeDir, path: VIEW_PATHS.runtime },
     { kind: 'ro', source: realpathSync(nodePath), path: VIEW_PATHS.node },
@@ -84,16 +90,22 @@ export function buildMountList({
 
 const isInside = (path: string, dir: string): boolean => path === dir || path.startsWith(dir + sep)
 
-/** A project or data directory inside a system directory such as /opt would be visible: covers it with a tmpfs. */
+/** Covers each directory that is inside a system directory, such as /opt, with a tmpfs. Otherwise a box could see it. */
 function hideDirectories(dirs: string[]): Mount[] {
   const realDirs = [...new Set(dirs.map((dir) => realpathSync(dir)))]
-  return realDirs
-    .filter((dir) => SYSTEM_DIRS.some((systemDir) => dir !== systemDir && isInside(dir, systemDir)))
-    .filter((dir) => !realDirs.some((other) => other !== dir && isInside(dir, other)))
-    .map((path) => ({ kind: 'tmpfs', path }))
+  return (
+    realDirs
+      .filter((dir) => SYSTEM_DIRS.some((systemDir) => dir !== systemDir && isInside(dir, systemDir)))
+      // The tmpfs of a parent directory also hides its subdirectories.
+      .filter((dir) => !realDirs.some((other) => other !== dir && isInside(dir, other)))
+      .map((path) => ({ kind: 'tmpfs', path }))
+  )
 }
 
-/** Writes the box's own files of /etc. `uid` is the box user's uid as the box sees it. */
+/**
+ * Writes the files of /etc that differ between boxes: passwd, group, hostname and hosts.
+ * @param uid the box user's uid in the box.
+ */
 export async function writeEtcFiles(paths: BoxPaths, hostname: string, uid: number): Promise<void> {
   const shell = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh'
   const hosts = existsSync('/etc/hosts') ? readFileSync('/etc/hosts', 'utf8') : '127.0.0.1 localhost\n'
@@ -106,7 +118,7 @@ export async function writeEtcFiles(paths: BoxPaths, hostname: string, uid: numb
   await mkdir(paths.etc, { recursive: true, mode: 0o755 })
   for (const [name, text] of Object.entries(files)) {
     await writeFile(join(paths.etc, name), text)
-    // Independent of the coordinator's umask: the box user reads these files.
+    // The box user reads these files. chmod ignores the coordinator's umask, which could forbid that.
     await chmod(join(paths.etc, name), 0o644)
   }
 }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { ISOLATION_LEVELS, isolation } from '../../../../shared/api/boxes.ts'
+import { ISOLATION_LEVELS, isolationSchema } from '../../../../shared/api/boxes.ts'
 import { isUuid } from '../../../../shared/ids.ts'
 
 /** The uids of boxes of a root coordinator: a range that systemd documents as unused. */
@@ -18,7 +18,7 @@ const machine = z.object({
   uid: z.int().min(FIRST_BOX_UID).max(LAST_BOX_UID).nullable(),
   /** Of the last start; null before the first. */
   level: z.enum(ISOLATION_LEVELS).nullable(),
-  isolation: isolation.nullable(),
+  isolation: isolationSchema.nullable(),
   /** The init process of a running box; null when the box is stopped. */
   init: processIdentity.nullable(),
   /** Directories of the cgroups that are created for the box and not removed yet. */

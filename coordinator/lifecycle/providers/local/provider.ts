@@ -132,7 +132,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     const paths = boxPaths(boxesDir, boxId)
     const existing = await loadMachine(paths)
     if (existing === null)
-      throw new PermanentProviderError('The box has no machine on this computer. Delete the box.')
+      throw new PermanentProviderError('The machine of the box does not exist. Delete the box.')
     if (existing.init !== null && existing.isolation !== null) {
       await writeMachine(paths, existing)
       return { isolation: existing.isolation }
@@ -163,14 +163,14 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
       hostname,
       mounts: isNamespaced ? buildMountList({ paths, projectRoot, runtimeDir, nodePath, dataDir }) : [],
       rootDir: paths.root,
-      command: [initScript, ...(options.agentCommand ?? agent)],
+      shellArgs: [initScript, ...(options.agentCommand ?? agent)],
     })
     try {
       const init = await launchBox({
         paths,
         cgroups: createCgroups(cgroups, boxId, tier),
         command,
-        env: createBoxEnvironment({ spec, paths, isNamespaced, tier: TIERS[tier], agentSettings }),
+        env: createBoxEnvironment({ spec, paths, isNamespaced, tierLimits: TIERS[tier], agentSettings }),
         initScript,
       })
       await writeMachine(paths, { ...machine, init })

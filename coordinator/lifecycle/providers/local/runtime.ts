@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs'
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import {
-  BUNDLED_RUNNER,
-  BUNDLED_SPAWN_ADDON,
+  BUNDLED_RUNNER_FILE_NAME,
+  BUNDLED_SPAWN_ADDON_FILE_NAME,
   getRunnerFileName,
   getSpawnAddonFileName,
 } from '../../../../shared/native-file-names.ts'
@@ -15,7 +15,7 @@ const COPIED_PACKAGES = ['bufferutil', 'node-gyp-build']
 
 /** File names in the runtime directory. */
 export const RUNTIME_FILES = { agent: 'agent.mjs', init: 'init.sh' } as const
-const EXECUTABLES: readonly string[] = [RUNTIME_FILES.init, BUNDLED_RUNNER]
+const EXECUTABLES: readonly string[] = [RUNTIME_FILES.init, BUNDLED_RUNNER_FILE_NAME]
 
 /**
  * Keep the agent's heap small. Without the native spawner each command forks the agent, which costs about 60 µs per
@@ -93,8 +93,8 @@ async function bundleAgent(projectRoot: string): Promise<RuntimeFile[]> {
 /** The native files are missing where there was no C compiler; the agent then uses its fallbacks. */
 async function readNativeFiles(dir: string): Promise<RuntimeFile[]> {
   const candidates = [
-    { name: BUNDLED_SPAWN_ADDON, source: 'spawn.c', getFileName: getSpawnAddonFileName },
-    { name: BUNDLED_RUNNER, source: 'run.c', getFileName: getRunnerFileName },
+    { name: BUNDLED_SPAWN_ADDON_FILE_NAME, source: 'spawn.c', getFileName: getSpawnAddonFileName },
+    { name: BUNDLED_RUNNER_FILE_NAME, source: 'run.c', getFileName: getRunnerFileName },
   ]
   const found: RuntimeFile[] = []
   for (const { name, source, getFileName } of candidates) {
@@ -104,7 +104,7 @@ async function readNativeFiles(dir: string): Promise<RuntimeFile[]> {
   return found
 }
 
-/** Independent of the coordinator's umask: box users read and execute these files. */
+/** Box users read and execute these files. chmod ignores the coordinator's umask, which could forbid that. */
 async function makeWorldReadable([parentDir, runtimeDir]: [string, string]): Promise<void> {
   await chmod(parentDir, 0o755)
   await chmod(runtimeDir, 0o755)

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { execList, execStarted } from '../../../../shared/api/processes.ts'
+import { execListSchema, execStartedSchema } from '../../../../shared/api/processes.ts'
 import { newId } from '../../../../shared/ids.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { isAlive } from '../support.ts'
@@ -24,7 +24,7 @@ const createStartRequest = (processId: string) => ({
 const startAll = (agent: AgentProcess, ids: string[]) =>
   Promise.all(
     ids.map(async (id) =>
-      execStarted.parse((await agent.request('POST', '/exec', createStartRequest(id))).body),
+      execStartedSchema.parse((await agent.request('POST', '/exec', createStartRequest(id))).body),
     ),
   )
 
@@ -39,7 +39,7 @@ t.test('a hundred processes survive SIGKILL of the agent', async (t) => {
 
   const second = await startAgentProcess(t, home)
   t.same(await startAll(second, ids), started, 'repeated start requests get the same responses')
-  const list = execList.parse((await second.request('GET', '/exec')).body).processes
+  const list = execListSchema.parse((await second.request('GET', '/exec')).body).processes
   t.equal(list.length, COUNT)
   t.ok(list.every(({ running, lost }) => running && !lost))
   t.same(
@@ -53,7 +53,7 @@ t.test('a hundred processes survive SIGKILL of the agent', async (t) => {
   writeFileSync(join(home, 'go'), '')
   await waitUntil('every process has exited', () => !started.some(({ pid }) => isAlive(pid)))
   const third = await startAgentProcess(t, home)
-  const exited = execList.parse((await third.request('GET', '/exec')).body).processes
+  const exited = execListSchema.parse((await third.request('GET', '/exec')).body).processes
   t.ok(exited.every(({ running, lost, exitCode }) => !running && !lost && exitCode === 9))
   const { body } = await third.request('GET', `/exec/${ids[0]}`)
   t.match(body, { stdout: 'first\nlast\n' })
@@ -87,6 +87,6 @@ t.test('an agent that is killed during start requests starts no process twice', 
     started.map(({ processId, pid }) => `${processId} ${pid}`).sort(),
     'each process is started once and has the pid in the response',
   )
-  const list = execList.parse((await agent.request('GET', '/exec')).body).processes
+  const list = execListSchema.parse((await agent.request('GET', '/exec')).body).processes
   t.ok(list.length === COUNT && list.every(({ running }) => running))
 })

@@ -19,14 +19,14 @@ export type AgentProcess = {
   kill(): Promise<void>
 }
 
-/** Resolves when the agent accepts requests. */
+/** Resolves when the agent accepts requests. Rejects when the agent exits first. */
 export async function startAgentProcess(
   t: Test,
   home: string,
   env: Record<string, string> = {},
 ): Promise<AgentProcess> {
-  const state = join(home, '.state')
-  const socket = join(home, 'app.sock')
+  const stateDir = join(home, '.state')
+  const socketPath = join(home, 'app.sock')
   const child = spawn(process.execPath, [MAIN], {
     env: {
       PATH: process.env.PATH ?? '',
@@ -34,17 +34,17 @@ export async function startAgentProcess(
       HOME: home,
       BOXWOOD_URL: 'http://127.0.0.1:1',
       BOXWOOD_BOX: randomUUID(),
-      BOXWOOD_STATE: state,
+      BOXWOOD_STATE: stateDir,
       BOXWOOD_HOME: home,
-      BOXWOOD_SOCKET: socket,
+      BOXWOOD_SOCKET: socketPath,
       BOXWOOD_LOG: 'info',
       ...env,
     },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  let output = ''
+  let stderr = ''
   child.stderr?.on('data', (chunk) => {
-    output += chunk
+    stderr += chunk
   })
   const exit = once(child, 'exit')
   const kill = async () => {
@@ -52,9 +52,9 @@ export async function startAgentProcess(
     await exit
   }
   t.teardown(kill)
-  await waitUntil('the agent runs', () => output.includes('agent started') || child.exitCode !== null)
-  if (child.exitCode !== null) throw new Error(output)
-  const session = connect('http://box', { createConnection: () => createConnection(socket) })
+  await waitUntil('the agent runs', () => stderr.includes('agent started') || child.exitCode !== null)
+  if (child.exitCode !== null) throw new Error(`the agent exited with ${child.exitCode}: ${stderr}`)
+  const session = connect('http://box', { createConnection: () => createConnection(socketPath) })
   session.on('error', () => session.destroy())
   t.teardown(() => session.destroy())
   return {
@@ -67,7 +67,7 @@ export async function startAgentProcess(
       })
       stream.end(body && JSON.stringify(body))
       const closed = once(stream, 'close').then(() =>
-        Promise.reject(new Error('the agent closed the connection')),
+        Promise.reject(new Error('the stream closed before the response')),
       )
       const [headers] = await Promise.race([once(stream, 'response'), closed])
       closed.catch(() => undefined)

@@ -42,7 +42,7 @@ t.test('the first retained offset is a function of the size', async (t) => {
 const formatLine = (offset: number) => `${String(offset).padStart(15, '0')}\n`
 
 t.test('200 MB of output take 4 MiB on disk', { skip: !CAN_PUNCH_HOLES || !isNativeRunner }, async (t) => {
-  const { start, getProcess, waitForExit, getStatus, kill } = await createAgent(t, { logBytes: MAX_BYTES })
+  const { start, getProcess, waitForExit, getStatus, kill } = await createAgent(t, { maxLogBytes: MAX_BYTES })
   // Each line is 16 bytes: its own offset.
   const { processId } = await start(
     `awk 'BEGIN { for (i = 0; i < 12500000; i++) printf "%015d\\n", i * 16 }'; echo end >&2; exit 3`,
@@ -80,7 +80,7 @@ t.test('200 MB of output take 4 MiB on disk', { skip: !CAN_PUNCH_HOLES || !isNat
 })
 
 t.test('a log is bounded while no agent runs', { skip: !CAN_PUNCH_HOLES || !isNativeRunner }, async (t) => {
-  const { start, getProcess, close } = await createAgent(t, { logBytes: MAX_BYTES })
+  const { start, getProcess, close } = await createAgent(t, { maxLogBytes: MAX_BYTES })
   const { processId, logPath } = await start('head -c 100000000 /dev/zero; echo x; exec sleep 600')
   const process = getProcess(processId)
   await close()
@@ -93,7 +93,10 @@ t.test(
   'with the shell runner, the agent bounds the log',
   { skip: !CAN_PUNCH_HOLES || runnerKind === 'native' },
   async (t) => {
-    const { start, getProcess, getStatus } = await createAgent(t, { logBytes: MAX_BYTES, runner: 'sh' })
+    const { start, getProcess, getStatus } = await createAgent(t, {
+      maxLogBytes: MAX_BYTES,
+      runnerKind: 'sh',
+    })
     const { processId, logPath } = await start('head -c 20000000 /dev/zero; echo x; exec sleep 600')
     for (let tries = 0; tries < 2000; tries++) {
       if (statSync(logPath).size === 20_000_002 && bytesOnDisk(logPath) <= MAX_BYTES + SLACK_BYTES) break
@@ -119,14 +122,14 @@ t.test(
     if (mounted.status !== 0)
       return t.pass('the log is bounded', { skip: 'mounting a file system is not permitted' })
     t.teardown(() => spawnSync('umount', ['--lazy', join(home, '.state')]))
-    const { start, waitForExit, getProcess } = await openAgent(t, home, { logBytes: 65_536 })
+    const { start, waitForExit, getProcess } = await openAgent(t, home, { maxLogBytes: 65_536 })
     const { processId } = await start('seq 100000; echo done >&2; exit 3')
     t.match(await waitForExit(processId), { exitCode: 3 })
     const { stdout } = getProcess(processId).logs
     t.equal(await stdout.size(), 65_536)
     const { offset, bytes } = await stdout.read(0, 65_536)
     t.equal(offset, 0)
-    t.match(bytes.toString(), /^1\n2\n3\n[\s\S]*\[boxwood: output discarded from here on: [\s\S]*\]\n$/)
+    t.match(bytes.toString(), /^1\n2\n3\n[\s\S]*\[boxwood: log limit of 65536 bytes reached\. [^\]]*\]\n$/)
   },
 )
 

@@ -5,7 +5,7 @@ import { expiredProcessIds } from '../../../../agent/exec/detached/retention.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { createAgent, openAgent } from './support.ts'
 
-const RETENTION = { count: 3, ageMs: 1000, logBytes: 100 }
+const RETENTION = { count: 3, ageMs: 1000, totalLogBytes: 100 }
 const exited = (processId: string, exitedAt: number, logBytes = 10) => ({ processId, exitedAt, logBytes })
 
 t.test('selects processes beyond the maximum count, age and size', async (t) => {
@@ -43,6 +43,6 @@ t.test('applies the limits when the agent starts', async (t) => {
   const first = await createAgent(t)
   for (let number = 0; number < 3; number++) await first.waitForExit((await first.start('echo x')).processId)
   await first.close()
-  const second = await openAgent(t, first.home, { retention: { logBytes: 4096 } })
+  const second = await openAgent(t, first.home, { retention: { totalLogBytes: 4096 } })
   t.equal((await second.list()).length, 1)
 })

@@ -1,4 +1,4 @@
-// The native runner, started directly.
+// The native runner, started directly instead of by the agent, with signals that are ignored at the start.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'

@@ -44,7 +44,7 @@ t.test('returns at most 1 MiB per stream', async (t) => {
 })
 
 t.test('discarded output counts as truncated', async (t) => {
-  const { start, getStatus, waitForExit } = await createAgent(t, { logBytes: 65_536 })
+  const { start, getStatus, waitForExit } = await createAgent(t, { maxLogBytes: 65_536 })
   const { processId } = await start('seq 100000')
   await waitForExit(processId)
   const { stdout, stdoutTruncated } = await getStatus(processId, MiB)

@@ -11,10 +11,10 @@ import {
   type ExecKilled,
   type ExecStarted,
   type ExecStatus,
-  execKilled,
-  execList,
-  execStarted,
-  execStatus,
+  execKilledSchema,
+  execListSchema,
+  execStartedSchema,
+  execStatusSchema,
 } from '../../../../shared/api/processes.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { ApiError, edgeErrorBody } from '../../../../shared/errors.ts'
@@ -31,7 +31,7 @@ export const runnerKind: RunnerKind | null =
 export const hasNativeRunner = createRunner(null, null).kind === 'native'
 export const isNativeRunner = hasNativeRunner && runnerKind !== 'sh'
 
-type Options = Partial<DetachedOptions & Pick<ExecDeps, 'streams'>>
+type Options = Partial<DetachedOptions & Pick<ExecDeps, 'streamDialer'>>
 
 /** Opens the state directory in `home`. To restart the agent, close it and open another one with the same `home`. */
 export async function openAgent(t: Test, home: string, options: Options = {}) {
@@ -44,8 +44,8 @@ export async function openAgent(t: Test, home: string, options: Options = {}) {
     log: app.log,
     clock: systemClock,
     activity,
-    runner: runnerKind,
-    streams: noStreams,
+    runnerKind,
+    streamDialer: noStreams,
     ...options,
   }
   const processes = await openDetachedProcesses(deps)
@@ -84,7 +84,7 @@ export async function openAgent(t: Test, home: string, options: Options = {}) {
     async start(command: string, fields: object = {}): Promise<ExecStarted> {
       const response = await postStart(command, fields)
       if (response.statusCode !== 200) throw new Error(`${response.statusCode}: ${response.body}`)
-      return execStarted.parse(response.json())
+      return execStartedSchema.parse(response.json())
     },
     /** Sends a start request that must fail. */
     async expectStartError(command: string, fields: object = {}) {
@@ -93,16 +93,16 @@ export async function openAgent(t: Test, home: string, options: Options = {}) {
       return { status: response.statusCode, ...error }
     },
     async list() {
-      return execList.parse((await app.inject('/exec')).json()).processes
+      return execListSchema.parse((await app.inject('/exec')).json()).processes
     },
     async getStatus(processId: string, tail?: number): Promise<ExecStatus> {
       const response = await app.inject(`/exec/${processId}${tail === undefined ? '' : `?tail=${tail}`}`)
-      return execStatus.parse(response.json())
+      return execStatusSchema.parse(response.json())
     },
     async kill(processId: string): Promise<ExecKilled> {
       const response = await app.inject({ method: 'DELETE', url: `/exec/${processId}` })
       if (response.statusCode !== 200) throw new Error(`${response.statusCode}: ${response.body}`)
-      return execKilled.parse(response.json())
+      return execKilledSchema.parse(response.json())
     },
     getProcess,
     async waitForExit(processId: string): Promise<ProcessExit> {

@@ -13,7 +13,12 @@ export const createDir = (t: Test): string => createTempDir(t, 'history')
 export async function openTestSpool(t: Test, stateDir: string, maxBytes?: number): Promise<Spool> {
   const state = await openState(stateDir, silentLog)
   const options = maxBytes === undefined ? {} : { maxBytes, segmentBytes: maxBytes / 8 }
-  const spool = await openSpool({ dir: join(stateDir, 'reports'), state, log: silentLog, ...options })
+  const spool = await openSpool({
+    dir: join(stateDir, 'reports'),
+    stateFile: state,
+    log: silentLog,
+    ...options,
+  })
   t.teardown(() => spool.close())
   return spool
 }
@@ -65,7 +70,7 @@ function createFakeLog() {
   let head = 0
   const watchers = new Set<() => void>()
   const log: OutputLog = {
-    path: '/nowhere',
+    path: '/nonexistent',
     size: async () => bytes.length,
     async read(from, max) {
       const offset = Math.max(from, head)

@@ -24,7 +24,7 @@ function createFakeDialer() {
 
 async function setUp(t: Parameters<typeof createAgent>[0]) {
   const { dialer, connections } = createFakeDialer()
-  const opened = await createAgent(t, { streams: dialer })
+  const opened = await createAgent(t, { streamDialer: dialer })
   let count = 0
   const request = (processId: string, query = '', headers: Record<string, string> = {}) => {
     const id = `connection-${count++}`
@@ -80,7 +80,7 @@ t.test('resumes by offsets, and by Last-Event-ID, which overrides them', async (
 t.test('rejects invalid requests in the response, without opening a connection', async (t) => {
   const { app, start, request, connections } = await setUp(t)
   const { processId } = await start('true')
-  const codeOf = async (response: ReturnType<typeof request>) => (await response).json().error.code
+  const getErrorCode = async (response: ReturnType<typeof request>) => (await response).json().error.code
   for (const query of [
     'stdoutOffset=-1',
     'stdoutOffset=',
@@ -88,11 +88,11 @@ t.test('rejects invalid requests in the response, without opening a connection',
     'streams=none',
     'encoding=latin1',
   ])
-    t.equal(await codeOf(request(processId, `?${query}`)), 'invalid_request', query)
+    t.equal(await getErrorCode(request(processId, `?${query}`)), 'invalid_request', query)
   for (const id of ['5', '1:', 'a:b', '1:2:3', '1234567890123456:0'])
-    t.equal(await codeOf(request(processId, '', { 'last-event-id': id })), 'invalid_request', id)
-  t.equal(await codeOf(request('p_0123456789abcdef01234567')), 'not_found')
-  t.equal(await codeOf(app.inject(`/exec/${processId}/stream`)), 'invalid_request', 'no dial-back id')
+    t.equal(await getErrorCode(request(processId, '', { 'last-event-id': id })), 'invalid_request', id)
+  t.equal(await getErrorCode(request('p_0123456789abcdef01234567')), 'not_found')
+  t.equal(await getErrorCode(app.inject(`/exec/${processId}/stream`)), 'invalid_request', 'no dial-back id')
   t.equal(connections.size, 0)
 })
 

@@ -114,7 +114,7 @@ export function openFrames(process: DetachedProcess, options: Partial<StreamOpti
   const abort = new AbortController()
   const frames = streamFrames(
     {
-      process,
+      detachedProcess: process,
       offsets: { stdout: 0, stderr: 0 },
       streams: ['stdout', 'stderr'],
       encoding: 'utf8',

@@ -1,13 +1,13 @@
-// Isolation level 1: bubblewrap creates the namespaces and assembles the file-system view.
+// Isolation level `bubblewrap`: bwrap creates the namespaces and assembles the file-system view.
 import { dirname } from 'node:path'
-import type { Mount } from '../filesystem-view.ts'
+import { MAPPED_UID, type Mount } from '../filesystem-view.ts'
 import { type LevelInput, SHELL_PATH } from './level-input.ts'
 import { buildSetprivPrefix } from './process.ts'
 
-export function buildBubblewrapCommand({ uid, hostname, mounts, command }: LevelInput): string[] {
-  const identity =
+export function buildBubblewrapCommand({ uid, hostname, mounts, shellArgs }: LevelInput): string[] {
+  const userArgs =
     uid === null
-      ? ['--unshare-user', '--uid', '1000', '--gid', '1000']
+      ? ['--unshare-user', '--uid', `${MAPPED_UID}`, '--gid', `${MAPPED_UID}`]
       : // Mount as root, which can read every data directory. setpriv needs these capabilities to drop privileges.
         [
           '--cap-drop',
@@ -19,7 +19,7 @@ export function buildBubblewrapCommand({ uid, hostname, mounts, command }: Level
           '--cap-add',
           'CAP_SETPCAP',
         ]
-  const args = [...identity, '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try']
+  const args = [...userArgs, '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try']
   args.push('--as-pid-1', '--hostname', hostname, '--proc', '/proc', '--dev', '/dev')
   args.push('--perms', '1777', '--tmpfs', '/dev/shm')
   // When root runs bubblewrap, it creates missing parent directories with mode 0700.
@@ -36,7 +36,7 @@ export function buildBubblewrapCommand({ uid, hostname, mounts, command }: Level
   }
   for (const path of readOnlyPaths) args.push('--remount-ro', path)
   args.push('--chdir', '/', '--')
-  return ['bwrap', ...args, ...buildSetprivPrefix(uid), SHELL_PATH, ...command]
+  return ['bwrap', ...args, ...buildSetprivPrefix(uid), SHELL_PATH, ...shellArgs]
 }
 
 /** The ancestor directories of mounts that are not themselves inside a mount, each after its parent. */

@@ -84,7 +84,7 @@ async function probeLevel(level: Level, input: ProbeInput): Promise<string | nul
       hostname: PROBE_HOSTNAME,
       mounts: isNamespaced ? buildMountList({ ...input, paths }) : [],
       rootDir: paths.root,
-      command: ['-c', check, 'sh', node, init, home, paths.dir, `${uid ?? ''}`],
+      shellArgs: ['-c', check, 'sh', node, init, home, paths.dir, `${uid ?? ''}`],
     })
     const failure = await runProbe(command)
     if (failure === null || isNamespaced || uid === null) return failure

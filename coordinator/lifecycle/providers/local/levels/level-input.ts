@@ -12,5 +12,5 @@ export type LevelInput = {
   /** An empty directory of this box to mount the root on. */
   rootDir: string
   /** Arguments of /bin/sh: a script and its arguments, with paths as the box sees them. */
-  command: string[]
+  shellArgs: string[]
 }

@@ -1,4 +1,4 @@
-// Isolation level 2: util-linux `unshare` creates the namespaces, pivot-root.sh assembles the file-system view.
+// Isolation level `namespaces`: `unshare` creates the namespaces, pivot-root.sh assembles the file-system view.
 import { fileURLToPath } from 'node:url'
 import { MAPPED_UID } from '../filesystem-view.ts'
 import { type LevelInput, SHELL_PATH } from './level-input.ts'
@@ -6,10 +6,11 @@ import { buildSetprivPrefix } from './process.ts'
 
 const PIVOT_ROOT_SCRIPT = fileURLToPath(new URL('pivot-root.sh', import.meta.url))
 
-export function buildNamespacesCommand({ uid, hostname, mounts, rootDir, command }: LevelInput): string[] {
-  const identity = uid === null ? ['--user', '--map-root-user'] : []
-  // Mounting needs uid 0 of a user namespace. A nested user namespace then maps it to an unprivileged user.
-  const dropPrivileges =
+export function buildNamespacesCommand({ uid, hostname, mounts, rootDir, shellArgs }: LevelInput): string[] {
+  const userNamespaceArgs = uid === null ? ['--user', '--map-root-user'] : []
+  // Mounting needs uid 0. Without root, the outer user namespace provides uid 0. The nested user namespace then maps it to
+  // an unprivileged uid.
+  const privilegeDropPrefix =
     uid === null
       ? ['unshare', '--user', `--map-user=${MAPPED_UID}`, `--map-group=${MAPPED_UID}`, '--'].concat([
           'setpriv',
@@ -21,7 +22,7 @@ export function buildNamespacesCommand({ uid, hostname, mounts, rootDir, command
     if (mount.kind === 'symlink') return ['symlink', mount.target, mount.path]
     return mount.kind === 'tmpfs' ? ['tmpfs', '-', mount.path] : [mount.kind, mount.source, mount.path]
   })
-  return ['unshare', ...identity, '--mount', '--pid', '--fork', '--uts', '--ipc', '--']
+  return ['unshare', ...userNamespaceArgs, '--mount', '--pid', '--fork', '--uts', '--ipc', '--']
     .concat([SHELL_PATH, PIVOT_ROOT_SCRIPT, rootDir, hostname, ...mountArgs, '--'])
-    .concat([...dropPrivileges, SHELL_PATH, ...command])
+    .concat([...privilegeDropPrefix, SHELL_PATH, ...shellArgs])
 }

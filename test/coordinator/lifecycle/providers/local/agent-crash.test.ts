@@ -1,5 +1,4 @@
-// A killed agent.
-
+// A killed agent is restarted by the box's init, and the other processes of the box keep running.
 import { waitUntil } from '../../../../support/wait-until.ts'
 import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
 import { startBox, testEachLevel } from './support.ts'

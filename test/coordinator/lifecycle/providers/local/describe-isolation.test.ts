@@ -1,4 +1,4 @@
-// What the provider reports about isolation levels that do not work, and at startup.
+// The local provider's messages about isolation: levels that do not work, and the startup banner.
 import { chmod } from 'node:fs/promises'
 import t from 'tap'
 import { createDataDir, createMachineSpec, isRoot, openProvider } from './support.ts'

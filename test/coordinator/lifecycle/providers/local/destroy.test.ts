@@ -1,4 +1,4 @@
-// Destroying a box.
+// Destroying a local box removes its processes, files and cgroups, and can be repeated.
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ echo yes >"$HOME/ready"`
   for (const dir of cgroups) test.throws(() => readdirSync(dir), { code: 'ENOENT' }, `${dir} is removed`)
   await provider.destroy(spec.boxId)
   await provider.stop(spec.boxId)
-  await test.rejects(provider.start(spec), /has no machine/)
+  await test.rejects(provider.start(spec), /machine of the box does not exist/)
   await provider.destroy(createMachineSpec().boxId)
   await test.rejects(provider.destroy('../../etc'), /Not a box id/)
 })

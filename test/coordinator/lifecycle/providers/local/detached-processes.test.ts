@@ -1,4 +1,4 @@
-// Detached processes in a box with the real agent.
+// Detached processes in a local box with the real agent survive the agent and are terminated with the box.
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// The environment of a box.
+// The environment variables of a local box: the agent's own, and none of the coordinator's.
 import { startBox, testEachLevel, waitForFileText } from './support.ts'
 
 process.env.COORDINATOR_SECRET = 'secret'

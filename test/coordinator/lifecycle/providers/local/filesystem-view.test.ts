@@ -1,4 +1,4 @@
-// Hiding the project and data directories inside system directories, which every namespaced box sees.
+// The mount list of a namespaced box hides project and data directories that are inside system directories.
 import { mkdir } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { buildMountList } from '../../../../../coordinator/lifecycle/providers/local/filesystem-view.ts'
@@ -8,7 +8,7 @@ import { createDataDir, projectRoot } from './support.ts'
 async function listHiddenPaths(test: Test, dirs: { projectRoot: string; dataDir: string }) {
   const paths = boxPathsIn(await createDataDir(test))
   await mkdir(paths.etc)
-  const mounts = buildMountList({ paths, runtimeDir: '/nowhere', nodePath: process.execPath, ...dirs })
+  const mounts = buildMountList({ paths, runtimeDir: '/nonexistent', nodePath: process.execPath, ...dirs })
   return mounts.filter(({ kind }) => kind === 'tmpfs').map(({ path }) => path)
 }
 
@@ -16,7 +16,7 @@ t.test('hides nothing when both directories are outside the system directories',
   test.same(await listHiddenPaths(test, { projectRoot: '/proc', dataDir: '/proc/self/fd' }), [])
 })
 
-t.test('hides a project in /usr together with the data directory inside it', async (test) => {
+t.test('hides a project in /usr and the data directory inside it with one mount', async (test) => {
   test.same(await listHiddenPaths(test, { projectRoot: '/usr/share', dataDir: '/usr/share/doc' }), [
     '/usr/share',
   ])

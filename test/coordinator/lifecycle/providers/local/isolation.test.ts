@@ -1,11 +1,11 @@
-// What a box cannot read, write or signal.
+// Isolation of local boxes: a box can access its own files, and no other files, processes or privileges.
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { createDataDir, isRoot, projectRoot, startBox, testEachLevel, waitForFileText } from './support.ts'
 
-/** A script that runs each check and prints `name=yes` when its command succeeds, else `name=no`. */
+/** Returns a script that runs each check and writes `name=yes` or `name=no` to the file `results` in its home. */
 const buildChecksScript = (hiddenPaths: Record<string, string>) => `
 check() { name=$1; shift; if "$@" >/dev/null 2>&1; then echo "$name=yes"; else echo "$name=no"; fi; }
 {
@@ -85,7 +85,7 @@ testEachLevel(
 )
 
 t.test(
-  'separates the plain processes of a root coordinator by uid',
+  'separates boxes at level process by uid when the coordinator runs as root',
   { skip: isRoot ? false : 'needs root' },
   async (test) => {
     const dataDir = await createDataDir(test)

@@ -1,4 +1,4 @@
-// Stopping a box.
+// Stopping a local box terminates all its processes. Stop and start can be repeated.
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { waitUntil } from '../../../../support/wait-until.ts'

@@ -1,7 +1,7 @@
 // Stopping the coordinator, with its boxes (Ctrl-C) and without them.
 import t from 'tap'
 import { sqliteForTest } from '../../support/db.ts'
-import { createFailingFault } from '../../support/fake-provider.ts'
+import { createFailingFault } from '../../support/fake-infrastructure.ts'
 import { createRestartableLifecycle } from '../../support/restartable-lifecycle.ts'
 
 t.test('Ctrl-C suspends every box and the next start wakes them', async (t) => {

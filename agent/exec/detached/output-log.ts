@@ -5,20 +5,26 @@ import { firstRetainedOffset } from './log-bounds.ts'
 import type { OutputLog } from './types.ts'
 import { watchPath } from './watch-path.ts'
 
-export type LogOptions = {
+export type OutputLogOptions = {
   path: string
-  /** The runner discards the head beyond this size. */
+  /** Bound of the log in bytes. The runner discards the head beyond it. */
   maxBytes: number
-  /** The size at exit, null before. Bytes that background processes append later are not part of the output. */
+  /**
+   * Size of the log when the process exited, null while it runs. Bytes that background processes append later are not
+   * part of the output.
+   */
   finalSize(): number | null
 }
 
-/** The end of a growing log is in the page cache: a synchronous read is faster than a round trip to the thread pool. */
+/**
+ * Reads that start in this many bytes before the end are synchronous. The end of a growing log is in the page cache, where
+ * a synchronous read is faster than a round trip to the thread pool.
+ */
 const RECENT_BYTES = 256 * 1024
 
 const readAt = promisify(read)
 
-export function openLog({ path, maxBytes, finalSize }: LogOptions): OutputLog {
+export function openOutputLog({ path, maxBytes, finalSize }: OutputLogOptions): OutputLog {
   const listeners = new Set<() => void>()
   let stopWatching: (() => void) | undefined
   const clamp = (size: number) => Math.min(size, finalSize() ?? size)
@@ -30,9 +36,10 @@ export function openLog({ path, maxBytes, finalSize }: LogOptions): OutputLog {
       // Open, stat and close of a local file take microseconds: less than a round trip to the thread pool.
       const fd = openSync(path, 'r')
       try {
-        const sizeNow = () => clamp(fstatSync(fd).size)
+        const currentSize = () => clamp(fstatSync(fd).size)
+        // Repeats when the runner discards the whole range during the read.
         for (let offset = from; ; ) {
-          const size = sizeNow()
+          const size = currentSize()
           offset = Math.max(offset, firstRetainedOffset(size, maxBytes))
           const length = Math.min(max, size - offset)
           if (length <= 0) return { offset, bytes: Buffer.alloc(0) }
@@ -41,10 +48,10 @@ export function openLog({ path, maxBytes, finalSize }: LogOptions): OutputLog {
           const bytesRead = isRecent
             ? readSync(fd, buffer, 0, length, offset)
             : (await readAt(fd, buffer, 0, length, offset)).bytesRead
-          // A discarded range reads as zeros, and the runner may have discarded more during the read.
-          const discarded = Math.max(0, firstRetainedOffset(sizeNow(), maxBytes) - offset)
-          if (discarded === 0 || discarded < bytesRead)
-            return { offset: offset + discarded, bytes: buffer.subarray(discarded, bytesRead) }
+          // The runner may have discarded bytes during the read. Discarded bytes read as zeros.
+          const discardedBytes = Math.max(0, firstRetainedOffset(currentSize(), maxBytes) - offset)
+          if (discardedBytes === 0 || discardedBytes < bytesRead)
+            return { offset: offset + discardedBytes, bytes: buffer.subarray(discardedBytes, bytesRead) }
         }
       } finally {
         closeSync(fd)

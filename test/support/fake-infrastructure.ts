@@ -4,7 +4,7 @@ import type { MachineState, Provider } from '../../coordinator/lifecycle/provide
 import type { Tunnel, TunnelEvents, Tunnels } from '../../coordinator/tunnel/types.ts'
 import { ApiError } from '../../shared/errors.ts'
 
-type Call = 'create' | 'start' | 'stop' | 'destroy' | 'inspect'
+type ProviderMethod = 'create' | 'start' | 'stop' | 'destroy' | 'inspect'
 
 /** Throws to make the provider call fail, or never resolves to simulate a coordinator killed during the call. */
 type Fault = (boxId: string) => void | Promise<void>
@@ -15,9 +15,9 @@ export class FakeInfrastructure {
   /** All provider calls so far, as `start <boxId>`. */
   readonly calls: string[] = []
   /** Faults injected before a call takes effect. */
-  readonly before: Partial<Record<Call, Fault>> = {}
+  readonly before: Partial<Record<ProviderMethod, Fault>> = {}
   /** Faults injected after a call has taken effect. */
-  readonly after: Partial<Record<Call, Fault>> = {}
+  readonly after: Partial<Record<ProviderMethod, Fault>> = {}
   /** Whether the agent of a started machine connects. */
   agentsConnect = true
   readonly #tunnels = new Map<string, Tunnel>()
@@ -28,27 +28,27 @@ export class FakeInfrastructure {
     name: 'fake',
     describe: () => 'machines in memory',
     create: async ({ boxId, agentToken }) => {
-      await this.#call('create', boxId, () => {
+      await this.#callWithFaults('create', boxId, () => {
         const state = this.machines.get(boxId)?.state ?? 'stopped'
         this.machines.set(boxId, { state, token: agentToken })
       })
       return { isolation: { level: 'process', limits: [] } }
     },
     start: async ({ boxId }) => {
-      await this.#call('start', boxId, () => {
+      await this.#callWithFaults('start', boxId, () => {
         this.#getMachine(boxId).state = 'running'
         if (this.agentsConnect) this.connectAgent(boxId)
       })
       return { isolation: { level: 'process', limits: [] } }
     },
-    stop: (boxId) => this.#call('stop', boxId, () => this.powerOff(boxId)),
+    stop: (boxId) => this.#callWithFaults('stop', boxId, () => this.powerOff(boxId)),
     destroy: (boxId) =>
-      this.#call('destroy', boxId, () => {
+      this.#callWithFaults('destroy', boxId, () => {
         this.powerOff(boxId)
         this.machines.delete(boxId)
       }),
     inspect: async (boxId) => {
-      await this.#call('inspect', boxId, () => undefined)
+      await this.#callWithFaults('inspect', boxId, () => undefined)
       return this.machines.get(boxId)?.state ?? 'absent'
     },
     close: async () => undefined,
@@ -88,9 +88,10 @@ export class FakeInfrastructure {
   }
 
   /** The number of calls so far, of all boxes or of one. */
-  countCalls(call: Call, boxId?: string): number {
-    return this.calls.filter((line) => (boxId ? line === `${call} ${boxId}` : line.startsWith(`${call} `)))
-      .length
+  countCalls(method: ProviderMethod, boxId?: string): number {
+    return this.calls.filter((line) =>
+      boxId ? line === `${method} ${boxId}` : line.startsWith(`${method} `),
+    ).length
   }
 
   #getMachine(boxId: string) {
@@ -99,11 +100,11 @@ export class FakeInfrastructure {
     return machine
   }
 
-  async #call(call: Call, boxId: string, effect: () => void): Promise<void> {
-    this.calls.push(`${call} ${boxId}`)
-    await this.before[call]?.(boxId)
+  async #callWithFaults(method: ProviderMethod, boxId: string, effect: () => void): Promise<void> {
+    this.calls.push(`${method} ${boxId}`)
+    await this.before[method]?.(boxId)
     effect()
-    await this.after[call]?.(boxId)
+    await this.after[method]?.(boxId)
   }
 
   #waitForTunnel(boxId: string, ms: number, signal?: AbortSignal): Promise<Tunnel> {
@@ -134,12 +135,12 @@ export function createFailingFault(times: number, error: Error = new Error('simu
   }
 }
 
-/** A fault whose call never returns, as in a killed coordinator. `reached` resolves when the call starts. */
-export function createHangingFault(): { fault: Fault; reached: Promise<void> } {
-  const { promise: reached, resolve } = Promise.withResolvers<void>()
+/** A fault whose call never returns, as in a killed coordinator. `triggered` resolves when the fault is injected. */
+export function createHangingFault(): { fault: Fault; triggered: Promise<void> } {
+  const { promise: triggered, resolve } = Promise.withResolvers<void>()
   const fault = () => {
     resolve()
     return new Promise<void>(() => undefined)
   }
-  return { fault, reached }
+  return { fault, triggered }
 }

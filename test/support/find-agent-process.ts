@@ -1,8 +1,8 @@
 // Finds a box's agent among the processes of this machine, to kill it or to measure its memory.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
-/** '' for a file that does not exist (any more) or is not readable. */
-function readIfPossible(path: string): string {
+/** Returns '' when the file is missing or not readable. */
+function readFileOrEmpty(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
@@ -24,12 +24,12 @@ export function findAgentPid(boxId: string): number | undefined {
     (name) =>
       /^\d+$/.test(name) &&
       /\/node$/.test(readExecutablePath(name)) &&
-      readIfPossible(`/proc/${name}/environ`).includes(`BOXWOOD_BOX=${boxId}\0`),
+      readFileOrEmpty(`/proc/${name}/environ`).includes(`BOXWOOD_BOX=${boxId}\0`),
   )
   return pid === undefined ? undefined : Number(pid)
 }
 
 /** The process's resident set size in MiB; NaN when the process does not exist. */
 export function readResidentMiB(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+)/m.exec(readIfPossible(`/proc/${pid}/status`))?.[1]) / 1024
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileOrEmpty(`/proc/${pid}/status`))?.[1]) / 1024
 }

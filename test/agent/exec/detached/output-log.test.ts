@@ -2,8 +2,8 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openLog } from '../../../../agent/exec/detached/log.ts'
 import { firstRetainedOffset } from '../../../../agent/exec/detached/log-bounds.ts'
+import { openOutputLog } from '../../../../agent/exec/detached/output-log.ts'
 import { createSeededRandom, randomMalformedUtf8 } from '../../../support/random.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
@@ -15,7 +15,7 @@ function createLog(t: Test, maxBytes = MAX_BYTES) {
   const path = join(createTempDir(t, 'log'), 'stdout')
   writeFileSync(path, '')
   let finalSize: number | null = null
-  const log = openLog({ path, maxBytes, finalSize: () => finalSize })
+  const log = openOutputLog({ path, maxBytes, finalSize: () => finalSize })
   return {
     log,
     append: (bytes: string | Buffer) => appendFileSync(path, bytes),
@@ -87,7 +87,7 @@ t.test('notifies watchers of writes until they unsubscribe', async (t) => {
 })
 
 t.test('rejects with ENOENT when the log was deleted', async (t) => {
-  const log = openLog({
+  const log = openOutputLog({
     path: join(createTempDir(t, 'log'), 'none'),
     maxBytes: MAX_BYTES,
     finalSize: () => null,

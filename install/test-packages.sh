@@ -1,9 +1,10 @@
 #!/bin/sh
-# Installs the Debian packages that some tests and benchmarks need: bubblewrap, OpenSSH, PostgreSQL. Requires root.
+# Installs the Debian packages that some tests and the benchmarks need: bubblewrap, OpenSSH, PostgreSQL. Requires root.
 # Tests whose packages are missing are skipped with a reason. Idempotent, and fast when everything is installed.
 set -eu
 
 missing=
+# Adds the package to the missing ones when the program is not installed.
 require() { # PROGRAM PACKAGE
   command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || missing="$missing $2"
 }
@@ -18,11 +19,11 @@ if [ -z "$missing" ]; then
   exit 0
 fi
 if ! command -v apt-get >/dev/null 2>&1; then
-  echo "test packages: apt-get not found; install these packages manually:$missing"
+  echo "test packages: apt-get not found. Install these packages manually:$missing"
   exit 0
 fi
 if [ "$(id -u)" != 0 ]; then
-  echo "test packages: missing:$missing. Run: sudo apt-get install$missing"
+  echo "test packages: cannot install$missing without root. Run: sudo apt-get install$missing"
   exit 0
 fi
 
@@ -44,6 +45,6 @@ install_missing() { apt-get install -y -q --no-install-recommends $missing >/dev
 if install_missing 2>/dev/null || { apt-get update -q >/dev/null && install_missing; }; then
   echo "test packages: installed$missing"
 else
-  echo "test packages: failed to install$missing" >&2
+  echo "test packages: failed to install$missing. Run: sudo apt-get install$missing" >&2
   exit 1
 fi

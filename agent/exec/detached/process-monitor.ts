@@ -1,37 +1,37 @@
-// One detached process: detects its exit, enforces its time limit and terminates its process tree.
+// Monitors one detached process: detects the exit, enforces the time limit and terminates the process tree.
 import { EventEmitter } from 'node:events'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { isDead, readProcess } from '../process-table.ts'
-import { type Termination, terminateTree } from '../terminate-tree.ts'
+import { SURVIVED_MESSAGE, type Termination, terminateTree } from '../terminate-tree.ts'
 import { LOST_EXIT, resolveExit, type TerminationTimes } from './exit-status.ts'
-import { openLog } from './log.ts'
+import { openOutputLog } from './output-log.ts'
 import {
-  type Meta,
-  readExit,
+  type ProcessMetadata,
+  readExitRecord,
   readTerminationMarker,
-  type Started,
+  type StartRecord,
   type TerminationCause,
   writeTerminationMarker,
 } from './record.ts'
 import type { DetachedProcess, ProcessExit, StreamName } from './types.ts'
 
-export type ProcessHandle = {
-  readonly process: DetachedProcess
-  readonly meta: Meta
-  /** Checks whether it has exited. Costs two small file reads. */
-  check(): void
-  /** Terminates its process tree; after its exit, the background processes it left. */
+export type ProcessMonitor = {
+  readonly detachedProcess: DetachedProcess
+  readonly meta: ProcessMetadata
+  /** Detects an exit of the process. Costs two small file reads. */
+  checkExit(): void
+  /** Terminates the process tree. After the exit, terminates the remaining background processes. */
   kill(): Promise<KillResult>
-  /** Stops tracking. Resolves when a termination in progress has completed. */
+  /** Stops monitoring. Resolves when a termination in progress has completed. */
   close(): Promise<void>
 }
 
-export type ProcessHandleOptions = {
+export type ProcessMonitorOptions = {
   dir: string
-  meta: Meta
-  started: Started
+  meta: ProcessMetadata
+  startRecord: StartRecord
   bootId: string
   clock: Clock
   log: FastifyBaseLogger
@@ -40,33 +40,40 @@ export type ProcessHandleOptions = {
 
 type KillResult = { wasRunning: boolean; signal: Termination['signal'] }
 
-/** How long the runner may take to write the exit record after KILL. Longer than it waits for space on a full disk. */
-const EXIT_TIMEOUT_MS = 15_000
+/**
+ * Time limit for the runner to write the exit record after SIGKILL. Longer than FULL_DISK_TIMEOUT_SECONDS in
+ * native/run.c.
+ */
+const EXIT_RECORD_TIMEOUT_MS = 15_000
 
-export function createProcessHandle(options: ProcessHandleOptions): ProcessHandle {
-  const { dir, meta, started, bootId, clock, log, onExit } = options
+export function createProcessMonitor(options: ProcessMonitorOptions): ProcessMonitor {
+  const { dir, meta, startRecord, bootId, clock, log, onExit } = options
   const { processId, maxLogBytes, deadline } = meta
   const events = new EventEmitter<{ exit: [] }>().setMaxListeners(0)
   const finalSizes: Partial<Record<StreamName, number>> = {}
   const terminationTimes: TerminationTimes = {}
-  // The shell runner is no subreaper, and its children other than the command write the exit record: do not signal them.
-  const subreaper = meta.runner === 'native' ? { subreaper: started.runner } : {}
+  // The shell runner is not a subreaper. Its other children write the exit record and must not be signalled.
+  const subreaperOption = meta.runner === 'native' ? { subreaper: startRecord.runner } : {}
   let exit: ProcessExit | null = null
-  let timeLimit: NodeJS.Timeout | undefined
+  let timeLimitTimer: NodeJS.Timeout | undefined
   let termination: Promise<KillResult> | undefined
   let closed = false
 
-  const logOf = (name: StreamName) =>
-    openLog({ path: `${dir}/${name}`, maxBytes: maxLogBytes, finalSize: () => finalSizes[name] ?? null })
-  const process: DetachedProcess = {
+  const openLog = (name: StreamName) =>
+    openOutputLog({
+      path: `${dir}/${name}`,
+      maxBytes: maxLogBytes,
+      finalSize: () => finalSizes[name] ?? null,
+    })
+  const detachedProcess: DetachedProcess = {
     processId,
-    pid: started.command.pid,
+    pid: startRecord.command.pid,
     command: meta.command,
     cwd: meta.cwd,
     startedAt: meta.startedAt,
     record: meta.record,
     dir,
-    logs: { stdout: logOf('stdout'), stderr: logOf('stderr') },
+    logs: { stdout: openLog('stdout'), stderr: openLog('stderr') },
     get exit() {
       return exit
     },
@@ -79,23 +86,24 @@ export function createProcessHandle(options: ProcessHandleOptions): ProcessHandl
 
   const setExit = (result: ProcessExit) => {
     exit = result
-    clearTimeout(timeLimit)
+    clearTimeout(timeLimitTimer)
     log.info({ processId, ...result }, 'detached process exited')
     events.emit('exit')
     onExit()
   }
   const applyExitRecord = (): boolean => {
-    const record = readExit(dir)
+    const record = readExitRecord(dir)
     if (record === undefined) return false
     Object.assign(finalSizes, record.sizes)
-    if (record.outputIncomplete) log.error({ processId }, 'output of a detached process could not be written')
+    if (record.outputIncomplete)
+      log.error({ processId }, 'the runner could not write all output of a detached process')
     setExit(resolveExit(record, terminationTimes))
     return true
   }
-  const check = () => {
+  const checkExit = () => {
     if (exit !== null || closed || applyExitRecord()) return
-    if (meta.bootId === bootId && isAlive(started.runner)) return
-    // The runner may have written the record between the two checks.
+    if (meta.bootId === bootId && isAlive(startRecord.runner)) return
+    // The runner may have written the record after the first read and then exited.
     if (!applyExitRecord()) setExit(LOST_EXIT)
   }
 
@@ -103,10 +111,16 @@ export function createProcessHandle(options: ProcessHandleOptions): ProcessHandl
     if (exit !== null) return
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const timer = setTimeout(
-      () => reject(new ApiError('exec_failed', 'The last output cannot be written. Is the disk full?')),
-      EXIT_TIMEOUT_MS,
+      () =>
+        reject(
+          new ApiError(
+            'exec_failed',
+            'The command was terminated, but its exit was not recorded. The disk may be full: free space and try again.',
+          ),
+        ),
+      EXIT_RECORD_TIMEOUT_MS,
     )
-    const unsubscribe = process.onExit(resolve)
+    const unsubscribe = detachedProcess.onExit(resolve)
     await promise.finally(() => {
       clearTimeout(timer)
       unsubscribe()
@@ -115,14 +129,17 @@ export function createProcessHandle(options: ProcessHandleOptions): ProcessHandl
   const terminateOnce = async (cause: TerminationCause): Promise<KillResult> => {
     terminationTimes[cause] ??= clock.now()
     await writeTerminationMarker(dir, cause, terminationTimes[cause]).catch((err: unknown) =>
-      // Continue: on a full disk termination matters most. Only the cause is lost if the agent dies now.
+      // Continue, so that a command can be terminated on a full disk. If the agent is killed now, the cause is lost.
       log.error({ err, processId, cause }, 'failed to write the termination marker'),
     )
-    const { signal, survivors } = await terminateTree({ ...started.command, processId, ...subreaper })
+    const { signal, survivors } = await terminateTree({
+      ...startRecord.command,
+      processId,
+      ...subreaperOption,
+    })
     if (survivors.length > 0) log.warn({ processId, survivors }, 'processes survived SIGKILL')
-    if (survivors.includes(started.command.pid))
-      throw new ApiError('exec_failed', 'The command cannot be terminated.')
-    check()
+    if (survivors.includes(startRecord.command.pid)) throw new ApiError('exec_failed', SURVIVED_MESSAGE)
+    checkExit()
     await waitForExit()
     return { wasRunning: signal !== null, signal }
   }
@@ -137,37 +154,37 @@ export function createProcessHandle(options: ProcessHandleOptions): ProcessHandl
       log.error({ err, processId, cause }, 'failed to terminate a detached process'),
     )
   const onTimeLimit = () => {
-    check()
+    checkExit()
     if (exit === null && !closed) void terminateInBackground('timeout')
   }
 
   for (const cause of ['kill', 'timeout'] as const) {
-    const at = readTerminationMarker(dir, cause)
-    if (at !== undefined) terminationTimes[cause] = at
+    const requestedAt = readTerminationMarker(dir, cause)
+    if (requestedAt !== undefined) terminationTimes[cause] = requestedAt
   }
-  check()
+  checkExit()
   if (exit === null) {
-    // A previous agent died during a termination: complete it.
-    const [interrupted] = Object.keys(terminationTimes) as TerminationCause[]
-    if (interrupted !== undefined) void terminateInBackground(interrupted)
+    // A previous agent was killed during a termination: complete the termination.
+    const [interruptedCause] = Object.keys(terminationTimes) as TerminationCause[]
+    if (interruptedCause !== undefined) void terminateInBackground(interruptedCause)
     // min(): a clock that was set back must not extend the limit.
     const remainingMs = deadline === null ? null : Math.min(deadline - clock.now(), deadline - meta.startedAt)
-    if (remainingMs !== null) timeLimit = setTimeout(onTimeLimit, Math.max(0, remainingMs))
+    if (remainingMs !== null) timeLimitTimer = setTimeout(onTimeLimit, Math.max(0, remainingMs))
   }
 
   return {
-    process,
+    detachedProcess,
     meta,
-    check,
+    checkExit,
     async kill() {
-      check()
+      checkExit()
       if (exit === null) return terminate('kill')
       // The kernel may have reused the pid: find background processes by environment marker and subreaper only.
-      await terminateTree({ pid: started.command.pid, startTime: 0, processId, ...subreaper })
+      await terminateTree({ pid: startRecord.command.pid, startTime: 0, processId, ...subreaperOption })
       return { wasRunning: false, signal: null }
     },
     async close() {
-      clearTimeout(timeLimit)
+      clearTimeout(timeLimitTimer)
       await termination?.catch(() => undefined)
       closed = true
     },

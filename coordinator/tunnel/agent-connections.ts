@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import { LIVENESS, type LivenessSettings } from '../../shared/liveness.ts'
-import { STREAM_PATH } from '../../shared/protocol.ts'
+import { STREAM_PATH_PREFIX } from '../../shared/protocol.ts'
 import { createAcceptor } from './accept.ts'
 import { createAttemptLimit } from './attempt-limit.ts'
 import type { Authenticate } from './credentials.ts'
@@ -16,7 +16,7 @@ import { createStreams } from './streams.ts'
 import { createTransfers } from './transfers.ts'
 import type { Streams, Transfers, Tunnels } from './types.ts'
 
-export type TunnelsOptions = {
+export type AgentConnectionsOptions = {
   log: Logger
   clock: Clock
   authenticate: Authenticate
@@ -29,7 +29,8 @@ export type TunnelsOptions = {
   handshakeTimeoutMs?: number
   /** How long an agent may take to open a dial-back connection. Default: 10 s. */
   dialBackTimeoutMs?: number
-  transferIdleMs?: number
+  /** After how long an idle transfer is closed. Default: 2 minutes. */
+  transferIdleTimeoutMs?: number
   reportRetryMs?: ReportStreamOptions['retryMs']
   /** drain(): how long requests in flight may continue. Default: 10 s. */
   drainMs?: number
@@ -37,10 +38,10 @@ export type TunnelsOptions = {
   reconnectSpreadMs?: number
 }
 
-export type TunnelHub = Tunnels & {
+export type AgentConnections = Tunnels & {
   /** For the HTTP server's 'upgrade' event. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
-  /** For every request under TRANSFER_PATH. Reads the raw request: no body parser may run before. */
+  /** For every request under TRANSFER_PATH_PREFIX. Reads the raw request: no body parser may run before. */
   handleTransfer(request: IncomingMessage, response: ServerResponse): void
   readonly transfers: Transfers
   readonly streams: Streams
@@ -56,13 +57,18 @@ const MIN_RECONNECT_MS = 500
 const SPREAD_PER_AGENT_MS = 5
 const MAX_SPREAD_MS = 60_000
 
-export function createTunnels(options: TunnelsOptions): TunnelHub {
+export function createAgentConnections(options: AgentConnectionsOptions): AgentConnections {
   const { log, clock, authenticate, ingest, random = Math.random, liveness = LIVENESS } = options
-  const { drainMs = 10_000, dialBackTimeoutMs: dialMs = 10_000, transferIdleMs: idleMs } = options
+  const { drainMs = 10_000, dialBackTimeoutMs = 10_000, transferIdleTimeoutMs: idleTimeoutMs } = options
   const registry = createRegistry()
   const sessions = new Set<Session>()
-  const streams = createStreams({ log, authenticate, dialMs })
-  const transfers = createTransfers({ log, authenticate, dialMs, ...(idleMs !== undefined && { idleMs }) })
+  const streams = createStreams({ log, authenticate, dialBackTimeoutMs })
+  const transfers = createTransfers({
+    log,
+    authenticate,
+    dialBackTimeoutMs,
+    ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
+  })
   const retry = options.reportRetryMs === undefined ? {} : { retryMs: options.reportRetryMs }
   let isDraining = false
 
@@ -115,7 +121,7 @@ export function createTunnels(options: TunnelsOptions): TunnelHub {
       streams.disconnect(boxId)
     },
     handleUpgrade(request, socket, head) {
-      const { handleUpgrade } = request.url?.startsWith(STREAM_PATH) ? streams : acceptor
+      const { handleUpgrade } = request.url?.startsWith(STREAM_PATH_PREFIX) ? streams : acceptor
       handleUpgrade(request, socket, head)
     },
     handleTransfer: transfers.handleTransfer,

@@ -1,4 +1,4 @@
-// A coordinator over HTTP with one box whose agent is a function of the test.
+// Starts a coordinator over HTTP with one box, whose fake agent is a request handler that the test provides.
 import type { Test } from 'tap'
 import type {
   Streams,
@@ -8,34 +8,38 @@ import type {
   Tunnels,
 } from '../../coordinator/tunnel/types.ts'
 import { startTestCoordinator } from './coordinator.ts'
-import { FakeInfrastructure } from './fake-provider.ts'
+import { FakeInfrastructure } from './fake-infrastructure.ts'
 
 export type AgentHandler = (request: TunnelRequest) => Promise<TunnelResponse>
 
-export type ScriptedBoxOptions = { env?: Record<string, string>; streams?: Streams }
+export type BoxWithFakeAgentOptions = { env?: Record<string, string>; streams?: Streams }
 
-/** @param handle gets every request to the agent */
-export async function startScriptedBox(t: Test, handle: AgentHandler, options: ScriptedBoxOptions = {}) {
+/** @param handler responds to every request to the agent */
+export async function startBoxWithFakeAgent(
+  t: Test,
+  handler: AgentHandler,
+  options: BoxWithFakeAgentOptions = {},
+) {
   const infra = new FakeInfrastructure()
   // Like a real tunnel: aborting destroys the response body with an error.
   const request: AgentHandler = async (request) => {
-    const response = await handle(request)
+    const response = await handler(request)
     request.signal?.addEventListener('abort', () => response.body.destroy(request.signal?.reason))
     response.body.on('error', () => undefined)
     return response
   }
-  const withScript = (tunnel: Tunnel): Tunnel => ({ ...tunnel, request })
+  const withFakeAgent = (tunnel: Tunnel): Tunnel => ({ ...tunnel, request })
   const tunnels: Tunnels = {
     ...infra.tunnels,
     current(boxId) {
       const tunnel = infra.tunnels.current(boxId)
-      return tunnel && withScript(tunnel)
+      return tunnel && withFakeAgent(tunnel)
     },
-    wait: async (...args) => withScript(await infra.tunnels.wait(...args)),
+    wait: async (...args) => withFakeAgent(await infra.tunnels.wait(...args)),
   }
   const coordinator = await startTestCoordinator(t, { infra, tunnels, ...options })
   const { json } = await coordinator.api('GET', '/boxes')
   const box: { id: string; hostname: string } = json.boxes[0]
   await coordinator.waitForState(box.id, 'running')
-  return { ...coordinator, box, acquiredSlots: coordinator.coordinator.context.edge.limiter.acquiredCount }
+  return { ...coordinator, box, acquiredSlots: coordinator.instance.context.edge.limiter.acquiredCount }
 }

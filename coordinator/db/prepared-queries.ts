@@ -1,0 +1,37 @@
+// Prepares frequent queries: the SQL is compiled once and executed with new parameters each time.
+import type { CompiledQuery } from 'kysely'
+import type { Db } from './open.ts'
+import type { Trx } from './transaction.ts'
+
+/**
+ * Compiles a query. `buildQuery` uses placeholder strings as values, in the order of the parameters. The returned function
+ * executes the query with the actual parameters and resolves with its rows.
+ */
+export function prepareQuery<Row, Params extends readonly string[]>(
+  db: Db,
+  buildQuery: (db: Db) => { compile(): CompiledQuery<Row> },
+): (...parameters: Params) => Promise<Row[]> {
+  const compiled = buildQuery(db).compile()
+  return async (...parameters) => (await db.executeQuery<Row>({ ...compiled, parameters })).rows
+}
+
+/**
+ * Prepares an insert, update or delete for use inside transactions. The query is compiled once per database, on its first
+ * use. `buildQuery` uses placeholder values, in the order of the parameters. A placeholder must not be null. The returned
+ * function executes the query with the actual parameters and resolves with the number of affected rows.
+ */
+export function prepareWrite(
+  buildQuery: (db: Db | Trx) => { compile(): CompiledQuery<unknown> },
+): (trx: Trx, parameters: readonly unknown[]) => Promise<number> {
+  const compiledByAdapter = new WeakMap<object, CompiledQuery<unknown>>()
+  return async (trx, parameters) => {
+    const { adapter } = trx.getExecutor()
+    let query = compiledByAdapter.get(adapter)
+    if (query === undefined) {
+      query = buildQuery(trx).compile()
+      compiledByAdapter.set(adapter, query)
+    }
+    const { numAffectedRows } = await trx.executeQuery({ ...query, parameters })
+    return Number(numAffectedRows ?? 0n)
+  }
+}

@@ -1,0 +1,70 @@
+// Suspends the local boxes when the coordinator is stopped with Ctrl-C. The next start wakes them.
+import type { LimitFunction } from 'p-limit'
+import type { Logger } from 'pino'
+import type { ObservedState } from '../../shared/api/boxes.ts'
+import type { Clock } from '../../shared/clock.ts'
+import type { Db } from '../db/open.ts'
+import { transaction } from '../db/transaction.ts'
+import type { Provider } from './provider.ts'
+import { setObservedState } from './set-observed-state.ts'
+import { deleteJob, listBoxesByObservedState, lockBox } from './store.ts'
+
+export type SuspendLocalBoxesOptions = {
+  db: Db
+  clock: Clock
+  log: Pick<Logger, 'error'>
+  provider: Provider
+  /** Limits concurrent provider calls. */
+  machineLimit: LimitFunction
+}
+
+/** Boxes in these states become suspended. */
+const SUSPENDABLE_STATES: readonly ObservedState[] = ['running', 'degraded', 'waking']
+/** Boxes in these states keep their state: only their machine is stopped. */
+const UNCHANGED_STATES: readonly ObservedState[] = ['provisioning', 'bootstrapping', 'suspending']
+
+/**
+ * Stops the machine of every box in the states above. Desired states do not change, so the next start wakes the suspended
+ * boxes and continues a create or suspend in progress. Close the reconciler first.
+ * @param reason the reason of the boxes' state events.
+ * @returns the names of the suspended boxes.
+ */
+export async function suspendLocalBoxes(
+  options: SuspendLocalBoxesOptions,
+  reason: string,
+): Promise<string[]> {
+  const { db, log, provider, machineLimit } = options
+  const boxes = await listBoxesByObservedState(db, [...SUSPENDABLE_STATES, ...UNCHANGED_STATES])
+  const names = await Promise.all(
+    boxes.map((box) =>
+      machineLimit(async () => {
+        const isSuspendable = SUSPENDABLE_STATES.includes(box.observed_state)
+        try {
+          if (isSuspendable) await recordObservedState(options, box.id, 'suspending', reason)
+          await provider.stop(box.id)
+          if (isSuspendable) await recordObservedState(options, box.id, 'suspended', reason)
+          return isSuspendable ? [box.hostname] : []
+        } catch (err) {
+          // The next start finishes the suspend of a box in state suspending, then restores its desired state.
+          log.error({ err, boxId: box.id }, 'failed to suspend a box')
+          return []
+        }
+      }),
+    ),
+  )
+  return names.flat()
+}
+
+const recordObservedState = (
+  { db, clock }: SuspendLocalBoxesOptions,
+  boxId: string,
+  state: ObservedState,
+  reason: string,
+) =>
+  transaction(db, async (trx) => {
+    const box = await lockBox(trx, boxId)
+    if (!box) return
+    await setObservedState(trx, box, state, reason, 'system', clock.now())
+    // The next start plans a new job from suspended. Keep a delete job, which has the id of its operation.
+    if (box.desired_state !== 'terminated') await deleteJob(trx, boxId)
+  })
