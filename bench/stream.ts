@@ -86,17 +86,17 @@ async function measureLatencies(
   return { latenciesMs: samples.slice(-MEASURED_LINES), close }
 }
 
-/** Lines per second from `streams` concurrent writers, from their start until the last line has arrived. */
+/** Lines per second from `streamCount` concurrent writers, from their start until the last line has arrived. */
 async function measureThroughput(
   followScript: FollowScript,
   name: string,
   startFile: StartFile,
-  streams: number,
+  streamCount: number,
 ) {
-  const linesPerStream = Math.floor(THROUGHPUT_LINES / streams)
+  const linesPerStream = Math.floor(THROUGHPUT_LINES / streamCount)
   const script = createWaitingScript(startFile.path, createLinesScript(linesPerStream))
   const scripts = await Promise.all(
-    Array.from({ length: streams }, (_, i) => followScript(`${name}-${i}`, script)),
+    Array.from({ length: streamCount }, (_, i) => followScript(`${name}-${i}`, script)),
   )
   const allArrived = scripts.map(
     ({ onText }) =>
@@ -113,7 +113,7 @@ async function measureThroughput(
     await withDeadline(Promise.all(allArrived))
   })
   await Promise.all(scripts.map(({ close }) => close()))
-  return (linesPerStream * streams * 1000) / ms
+  return (linesPerStream * streamCount * 1000) / ms
 }
 
 async function withDeadline(work: Promise<unknown>): Promise<void> {

@@ -5,9 +5,9 @@ import { sanitize } from './output.ts'
 
 /** Exit codes by the API's error code. Codes that are not listed: EXIT.failed. */
 const EXIT_CODE_BY_ERROR_CODE: Record<string, number> = {
-  unauthorized: EXIT.notSignedIn,
-  token_expired: EXIT.notSignedIn,
-  verification_required: EXIT.notSignedIn,
+  unauthorized: EXIT.notAuthenticated,
+  token_expired: EXIT.notAuthenticated,
+  verification_required: EXIT.notAuthenticated,
   not_found: EXIT.notFound,
   box_unreachable: EXIT.unreachable,
   control_plane_unavailable: EXIT.unreachable,
@@ -61,9 +61,13 @@ export function toResponseError(
     const text = `The API key in ${keySource} ${problem}. Set BOXWOOD_API_KEY to a valid key. (${code})`
     return new CliError(exitCode, text, { code })
   }
-  return new CliError(exitCode, `${sanitize(message ?? 'The request was rejected.')} (${sanitize(code)})`, {
-    code,
-  })
+  // A wrong path in BOXWOOD_URL: the coordinator has no such route.
+  const pathHint =
+    code === 'not_found' && !baseUrl.endsWith('/api/v1')
+      ? ` Check the path in ${urlSource}, such as ${origin}/api/v1.`
+      : ''
+  const text = `${sanitize(message ?? 'The request was rejected.')}${pathHint} (${sanitize(code)})`
+  return new CliError(exitCode, text, { code })
 }
 
 function parseErrorBody(body: Buffer): { code: string | null; message: string | null } {

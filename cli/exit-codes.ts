@@ -7,7 +7,7 @@ export const EXIT = {
   failed: 1,
   usage: 2,
   unreachable: 3,
-  notSignedIn: 4,
+  notAuthenticated: 4,
   notFound: 5,
   /** `box exec`: the command exceeded its time limit. The code of timeout(1). */
   timedOut: 124,
@@ -44,9 +44,9 @@ export class CliError extends Error {
 export const EXIT_CODE_HELP = `
 Exit codes:
   0  success
-  1  rejected or failed (stderr says why, with the API's error code)
+  1  rejected or failed (stderr has the reason and the API's error code)
   2  wrong usage
   3  cannot reach the coordinator or the box
-  4  not signed in: no API key, or the key was rejected
+  4  not authenticated: no API key, or the key was rejected
   5  no such box, process, record or path
   exec and logs -f exit with the command's own code: see 'box exec --help'`

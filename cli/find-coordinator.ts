@@ -27,7 +27,7 @@ const START_HINT = 'Start one with `npm start`, or set BOXWOOD_URL and BOXWOOD_A
  */
 export function findCoordinator(env: Environment, cwd: string, projectDir: string): CoordinatorConfig {
   const dataDir = findDataDir(env, cwd, projectDir)
-  const baseUrl = env.BOXWOOD_URL ? parseBaseUrl(env.BOXWOOD_URL) : getBaseUrl(dataDir)
+  const baseUrl = env.BOXWOOD_URL ? parseBaseUrl(env.BOXWOOD_URL) : getBaseUrl(dataDir, cwd, projectDir)
   const urlSource = env.BOXWOOD_URL ? 'BOXWOOD_URL' : join(dataDir?.path ?? '', 'coordinator.json')
   if (env.BOXWOOD_API_KEY) {
     const keySource = 'BOXWOOD_API_KEY'
@@ -39,8 +39,8 @@ export function findCoordinator(env: Environment, cwd: string, projectDir: strin
   }
   const missingFrom = env.BOXWOOD_URL ? `for ${baseUrl}` : `in ${dataDir?.path}`
   throw new CliError(
-    EXIT.notSignedIn,
-    `No API key found ${missingFrom}. Set BOXWOOD_API_KEY; keys start with dcp_.`,
+    EXIT.notAuthenticated,
+    `No API key found ${missingFrom}. Set BOXWOOD_API_KEY, for example to the key in owner.key in the coordinator's data directory.`,
   )
 }
 
@@ -79,8 +79,8 @@ function readFileIfExists(path: string): string | null {
     if (code === 'ENOENT' || code === 'ENOTDIR') return null
     if (code === 'EACCES') {
       throw new CliError(
-        EXIT.notSignedIn,
-        `Cannot read ${path}: permission denied. Set BOXWOOD_URL and BOXWOOD_API_KEY instead.`,
+        EXIT.notAuthenticated,
+        `Cannot read ${path}: permission denied. Run box as the user who started the coordinator.`,
       )
     }
     throw error
@@ -93,20 +93,25 @@ export function parseBaseUrl(text: string): string {
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     throw new CliError(
       EXIT.usage,
-      `BOXWOOD_URL is not a valid URL: ${JSON.stringify(text)}. Example: http://127.0.0.1:7070/api/v1`,
+      `BOXWOOD_URL is not a valid URL: ${JSON.stringify(text)}. Example: http://127.0.0.1:7070`,
     )
   }
   const path = url.pathname.replace(/\/+$/, '')
   return `${url.origin}${path === '' ? '/api/v1' : path}`
 }
 
-function getBaseUrl(dataDir: DataDir | null): string {
-  if (dataDir === null)
-    throw new CliError(EXIT.unreachable, `No coordinator found on this machine. ${START_HINT}`)
+function getBaseUrl(dataDir: DataDir | null, cwd: string, projectDir: string): string {
+  if (dataDir === null) {
+    const paths = [...new Set([join(cwd, '.boxwood'), join(projectDir, '.boxwood')])].join(' or ')
+    throw new CliError(
+      EXIT.unreachable,
+      `No coordinator is running with the data directory ${paths}. ${START_HINT} For another data directory, set BOXWOOD_DATA.`,
+    )
+  }
   if (dataDir.url === null) {
     throw new CliError(
       EXIT.unreachable,
-      `No coordinator has been started with the data directory ${dataDir.path} (BOXWOOD_DATA). ${START_HINT}`,
+      `No coordinator is running with the data directory ${dataDir.path} (BOXWOOD_DATA). ${START_HINT}`,
     )
   }
   return parseBaseUrl(dataDir.url)
@@ -117,7 +122,7 @@ function parseKey(key: string, keySource: string): string {
   const trimmed = key.trim()
   if (/^[\x21-\x7e]+$/.test(trimmed)) return trimmed
   throw new CliError(
-    EXIT.notSignedIn,
+    EXIT.notAuthenticated,
     `The API key in ${keySource} has invalid characters. Copy it again; keys start with dcp_.`,
   )
 }

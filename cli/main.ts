@@ -31,7 +31,7 @@ Getting started:
   box suspend fig                stops the box: keeps files, terminates processes
   box rm fig
 
-Set BOXWOOD_URL (such as http://127.0.0.1:7070/api/v1) and BOXWOOD_API_KEY to choose a coordinator. Without them, box
+Set BOXWOOD_URL (such as http://127.0.0.1:7070) and BOXWOOD_API_KEY to choose a coordinator. Without them, box
 uses the coordinator of a data directory on this machine: BOXWOOD_DATA, else .boxwood in the current directory, else
 .boxwood in the project that contains this command.
 ${EXIT_CODE_HELP}`
@@ -70,6 +70,10 @@ const program = new Command('box')
   .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'box: ')) })
   .showHelpAfterError("See 'box --help'.")
   .addHelpText('after', HELP)
+  // commander responds to `box help UNKNOWN` with the help text only.
+  .addHelpText('after', ({ error, command: { args } }) =>
+    error && args[1] ? `\nbox: unknown command '${args[1]}'` : '',
+  )
   .exitOverride()
 const commandRegistrations = [
   [addCreateCommand, addLsCommand, addShowCommand],

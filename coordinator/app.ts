@@ -191,8 +191,12 @@ function throwStartError(error: Error): never {
 
 function schedulePruning({ operations, commands, log }: Context): () => void {
   const prune = () => {
-    operations.prune().catch((err: unknown) => log.error({ err }, 'failed to delete expired operations'))
-    commands.prune().catch((err: unknown) => log.error({ err }, 'failed to delete expired commands'))
+    operations
+      .prune()
+      .catch((err: unknown) => log.error({ err }, 'failed to delete expired operations; will retry'))
+    commands
+      .prune()
+      .catch((err: unknown) => log.error({ err }, 'failed to delete expired commands; will retry'))
   }
   prune()
   const timer = setInterval(prune, PRUNE_INTERVAL_MS)

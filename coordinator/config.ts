@@ -55,7 +55,7 @@ const oneOf = <const T extends readonly string[]>(choices: T) =>
 
 const positiveInteger = z
   .string()
-  .regex(/^[1-9]\d{0,11}$/, 'must be a positive integer')
+  .regex(/^[1-9]\d{0,11}$/, 'must be an integer between 1 and 999999999999')
   .transform(Number)
 
 type Variable = { default: string | null; shownDefault?: string; description: string; schema: z.ZodType }

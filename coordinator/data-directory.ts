@@ -32,9 +32,9 @@ export async function openDataDirectory(dir: string): Promise<DataDirectory> {
       coordinatorFile: join(dir, 'coordinator.json'),
     }
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
+    const { message } = error as NodeJS.ErrnoException
     throw new StartError(
-      `The data directory ${dir} cannot be used (${code ?? message}). Make it writable, or set another one in BOXWOOD_DATA.`,
+      `The data directory ${dir} cannot be used: ${message}. Set BOXWOOD_DATA to a directory that this user owns.`,
       { cause: error },
     )
   }

@@ -41,7 +41,7 @@ async function interrupt(coordinator: Coordinator): Promise<void> {
     'Suspending the boxes on this machine; the next start wakes them. Press Ctrl-C again to exit immediately.',
   )
   const names = await coordinator.suspendBoxes('the coordinator was stopped with Ctrl-C')
-  print(names.length === 0 ? 'No box was running.' : `Suspended: ${names.sort().join(', ')}.`)
+  print(names.length === 0 ? 'No box was suspended.' : `Suspended: ${names.sort().join(', ')}.`)
 }
 
 /** A signal during the start takes effect when the start is complete. */

@@ -4,7 +4,7 @@
 set -eu
 
 missing=
-# Adds the package to the missing ones when the program is not installed.
+# Adds PACKAGE to `missing` when PROGRAM is not installed.
 require() { # PROGRAM PACKAGE
   command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || missing="$missing $2"
 }

@@ -1,4 +1,4 @@
-// Creates and recognizes identifiers (spec §2.1).
+// Creates and validates ids (spec §2.1). Creates API keys and box tokens.
 import { randomBytes, randomUUID } from 'node:crypto'
 
 const PREFIXES = {

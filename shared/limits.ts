@@ -5,7 +5,7 @@ const MiB = 1024 * KiB
 
 export const LIMITS = {
   jsonBodyBytes: 64 * KiB,
-  gzipFromBytes: KiB,
+  gzipAboveBytes: KiB,
   idempotencyWindowMs: 24 * 60 * 60 * 1000,
   idempotencyKeyLength: 128,
   edgeConcurrency: 8,
@@ -35,19 +35,19 @@ export const LIMITS = {
 
 /** Not in the spec: bytes of detached processes' output on a box's disk. */
 export const LOG_LIMITS = {
-  /** Per stream. The minimum is eight 4 KiB blocks, because a full log is truncated by an eighth of its limit. */
+  /** Per stream. The minimum is eight 4 KiB blocks, because the head of a full log is discarded in steps of an eighth. */
   stream: { default: 64 * MiB, min: 32 * KiB },
   /** For all exited processes together. */
   exitedProcesses: { default: KiB * MiB },
 } as const
 
-/** Not in the spec: bounds on what a box can make the coordinator buffer, and on what is sent through the tunnel. */
+/** Not in the spec: limits of the tunnel, and of the memory that one box can occupy in the coordinator. */
 export const TUNNEL_LIMITS = {
   /** The largest JSON response of an agent: two streams of 1 MiB, every byte a six-byte escape, plus other fields. */
   responseBytes: 14 * MiB,
-  /** The largest file body that is sent through the tunnel. Larger ones use a dial-back connection. */
+  /** The largest file body that is sent through the tunnel. Larger bodies use a dial-back connection. */
   inlineBodyBytes: 128 * KiB,
-  /** Concurrent HTTP/2 streams per tunnel. Far above the edge's 8, so that reports never wait. */
+  /** Concurrent HTTP/2 streams per tunnel. Far above `edgeConcurrency`, so that reports never wait. */
   streams: 128,
   /** The largest line of the reports stream. */
   reportBytes: 256 * KiB,

@@ -25,15 +25,16 @@ export const newLivenessState = (settings: LivenessSettings, random: () => numbe
 })
 
 /**
- * Runs one check and updates `state`. Only checks that ran on time count as silence: after a clock jump, a suspended
- * machine or a blocked event loop, the peer's bytes may be waiting unread.
+ * Runs one check and updates `state`. The time before a late check does not count as silence: after a clock jump, a
+ * suspended machine or a blocked event loop, bytes from the peer may not have been read yet.
+ * @returns what the caller must do: nothing, send a ping, or close the connection to a dead peer
  */
 export function checkLiveness(
   state: LivenessState,
   observed: { bytes: number; elapsedMs: number },
   settings: LivenessSettings,
   random: () => number,
-): 'quiet' | 'ping' | 'dead' {
+): 'none' | 'ping' | 'dead' {
   const isLate = observed.elapsedMs > settings.tickMs * 2
   const elapsed = Math.max(0, isLate ? settings.tickMs : observed.elapsedMs)
   if (observed.bytes !== state.bytes) {
@@ -44,7 +45,7 @@ export function checkLiveness(
   }
   if (!isLate && state.silentMs >= settings.deadAfterMs) return 'dead'
   state.untilPingMs -= elapsed
-  if (state.untilPingMs > 0) return 'quiet'
+  if (state.untilPingMs > 0) return 'none'
   state.untilPingMs = getPingDelayMs(settings, random)
   return 'ping'
 }

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { MAX_STREAM_OFFSET, STREAM_CHUNK_BYTES } from './api/processes.ts'
 
-/** Bounds the header together with the message of an `error` frame. */
+/** The header of an `error` frame includes its message. */
 const MAX_HEADER_BYTES = 8 * 1024
 /** The largest WebSocket message that the coordinator accepts on a stream connection. */
 export const MAX_FRAME_BYTES = MAX_HEADER_BYTES + STREAM_CHUNK_BYTES

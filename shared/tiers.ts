@@ -16,7 +16,7 @@ export const TIERS = {
 export type Tier = keyof typeof TIERS
 export const TIER_NAMES = ['nano', 'micro', 'lite', 'flow', 'pro', 'max', 'ultra'] as const satisfies Tier[]
 
-/** The default for new boxes: a small size, as in the spec for free credit. */
+/** The tier of a box that is created without one. The spec leaves the choice to the service. */
 export const DEFAULT_TIER: Tier = 'lite'
 
 export const REGIONS = ['us-west-2', 'us-west-1', 'us-east-1', 'us-east-2', 'eu-central-1'] as const

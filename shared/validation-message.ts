@@ -5,7 +5,7 @@ type Issue = z.core.$ZodIssue
 type IssueOf<Code extends Issue['code']> = Extract<Issue, { code: Code }>
 
 /** Longer keys of the input are truncated in the message. */
-const KEY_CHARS = 64
+const MAX_KEY_CHARS = 64
 
 /**
  * Describes the first issue. A message given in the schema is used when it starts with "must"; every other text comes
@@ -33,7 +33,7 @@ const formatField = (path: readonly PropertyKey[], root: string): string =>
   path.length === 0 ? root : z.core.toDotPath(path.map(truncateKey))
 
 function truncateKey<T extends PropertyKey>(key: T): T | string {
-  return typeof key === 'string' && key.length > KEY_CHARS ? `${key.slice(0, KEY_CHARS)}…` : key
+  return typeof key === 'string' && key.length > MAX_KEY_CHARS ? `${key.slice(0, MAX_KEY_CHARS)}…` : key
 }
 
 const NOT_VALID = 'is not valid'

@@ -1,7 +1,7 @@
 // Wraps a WebSocket as a Duplex byte stream: the transport of the tunnel's HTTP/2, used by both ends.
 import { Duplex } from 'node:stream'
 
-/** The used part of ws's WebSocket, so that shared/ does not depend on the library. */
+/** The members of ws's WebSocket that this module uses. Declared here, so that shared/ does not depend on ws. */
 export type BinaryWebSocket = {
   readonly isPaused: boolean
   on(event: 'message', listener: (data: unknown, isBinary: boolean) => void): unknown

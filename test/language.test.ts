@@ -81,7 +81,7 @@ function findProblems(line: string): string[] {
   return [...words, ...phrases]
 }
 
-t.test('no file uses a metaphor where the field has a term', async (t) => {
+t.test('no file uses a metaphor instead of a technical term', async (t) => {
   const files = listFiles()
   t.ok(files.length > 300, `${files.length} files`)
   const found = files.flatMap((file) =>

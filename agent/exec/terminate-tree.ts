@@ -18,7 +18,10 @@ export type Tree = {
   startTime?: number
   /** The value of BOXWOOD_PROCESS_ID in the environment of the command and its descendants. */
   processId: string
-  /** Adopts orphaned descendants of the command (PR_SET_CHILD_SUBREAPER). Not itself a member of the tree. */
+  /**
+   * Parent of the command's orphaned descendants (PR_SET_CHILD_SUBREAPER). The subreaper itself is not a member of the
+   * tree.
+   */
   subreaper?: { pid: number; startTime: number }
 }
 type KnownTree = Required<Omit<Tree, 'subreaper'>> & Pick<Tree, 'subreaper'>

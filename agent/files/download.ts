@@ -8,7 +8,7 @@ import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
 import { validateRequest } from '../validate-request.ts'
 import { archiveDirectory, checkArchivable } from './archive.ts'
 import type { FileDeps } from './deps.ts'
-import { encodePathHeader, PATH_CODES, resolvePath } from './paths.ts'
+import { encodePathHeader, PATH_ERROR_CODES, resolvePath } from './paths.ts'
 import {
   CHUNK_BYTES,
   createFixedLengthStream,
@@ -33,7 +33,7 @@ export async function download(request: FastifyRequest, reply: FastifyReply, dep
   const file = await openForReading(
     resolvePath(
       deps.home,
-      validateRequest(pathQuerySchema, request.query, { root: 'query', codes: PATH_CODES }).path,
+      validateRequest(pathQuerySchema, request.query, { root: 'query', codes: PATH_ERROR_CODES }).path,
     ),
   )
   const { headers, body } = await readContent(file).catch(async (error) => {

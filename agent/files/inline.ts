@@ -10,7 +10,7 @@ import {
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { validateRequest } from '../validate-request.ts'
-import { PATH_CODES, resolvePath } from './paths.ts'
+import { PATH_ERROR_CODES, resolvePath } from './paths.ts'
 import { openForReading, readEntireFile } from './read.ts'
 import { type WriteDeps, writeFile } from './write.ts'
 
@@ -18,7 +18,7 @@ import { type WriteDeps, writeFile } from './write.ts'
 export async function readInlineFile(query: unknown, { home }: { home: string }): Promise<FileRead> {
   const requestedPath = resolvePath(
     home,
-    validateRequest(pathQuerySchema, query, { root: 'query', codes: PATH_CODES }).path,
+    validateRequest(pathQuerySchema, query, { root: 'query', codes: PATH_ERROR_CODES }).path,
   )
   const { path, handle, stat } = await openForReading(requestedPath)
   try {
@@ -43,7 +43,7 @@ export async function readInlineFile(query: unknown, { home }: { home: string })
 
 /** Writes at most 1 MiB of content. Content that cannot be decoded is `invalid_request`. */
 export async function writeInlineFile(body: unknown, deps: WriteDeps): Promise<FileWritten> {
-  const request = validateRequest(writeFileRequestSchema, body, { codes: PATH_CODES })
+  const request = validateRequest(writeFileRequestSchema, body, { codes: PATH_ERROR_CODES })
   const path = resolvePath(deps.home, request.path)
   const bytes = decodeContent(request)
   const limit = LIMITS.inlineFileBytes

@@ -4,8 +4,8 @@ import { basename, dirname, join } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 import { getSystemErrorCode } from './errors.ts'
 
-/** Error codes of the fields of file requests (spec §7.2); every other fault is invalid_request. */
-export const PATH_CODES = { path: 'invalid_path' } as const
+/** Error codes of the fields of file requests (spec §7.2); fields that are not listed: invalid_request. */
+export const PATH_ERROR_CODES = { path: 'invalid_path' } as const
 
 /** Linux follows 40 symbolic links before it returns ELOOP. */
 const MAX_LINKS = 40
@@ -25,8 +25,9 @@ export function resolvePath(home: string, path: unknown): string {
 }
 
 /**
- * The real path of a file that will be written and may not exist yet. Symbolic links are followed, a dangling link to
- * the file it would create. Throws `invalid_path` for a path that can only be a directory, and system errors.
+ * The real path of a file that will be written and may not exist yet. Follows symbolic links; for a dangling link,
+ * returns the path of the missing target. Throws `invalid_path` for a path that ends in `/`, `.` or `..`, and system
+ * errors.
  */
 export async function resolveWriteTarget(path: string): Promise<string> {
   if (/(^|\/)\.{0,2}$/.test(path)) throw new ApiError('invalid_path', `${path} is a directory.`)
@@ -56,8 +57,8 @@ export async function nullIfMissing<T>(promise: Promise<T>): Promise<T | null> {
 }
 
 /**
- * Encodes a path as a header value. Header values are ASCII and are trimmed, so non-ASCII characters, `%` and a trailing
- * space are percent-encoded as UTF-8. decodeURIComponent restores the path.
+ * Encodes a path as a header value. Header values are printable ASCII and are trimmed, so all other characters,
+ * `%` and a trailing space are percent-encoded as UTF-8. decodeURIComponent restores the path.
  */
 export function encodePathHeader(path: string): string {
   return path.replace(/[^ -~]|%| $/gu, (character) => encodeURIComponent(character))

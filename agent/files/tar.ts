@@ -1,10 +1,10 @@
 // Encodes tar headers in the GNU format, whose names are raw bytes. npm's `tar` package cannot write names that are not
 // UTF-8, and its packer fails on a file that grows or is deleted while it is packed.
 
-const BLOCK = 512
+const BLOCK_BYTES = 512
 
 /** Two blocks of zeros. */
-export const END_OF_ARCHIVE = Buffer.alloc(2 * BLOCK)
+export const END_OF_ARCHIVE = Buffer.alloc(2 * BLOCK_BYTES)
 
 export type TarEntry = {
   /** Relative, without a trailing slash. */
@@ -22,10 +22,11 @@ export type TarEntry = {
   mtime: number
 }
 
-const TYPES = { file: '0', link: '1', symlink: '2', directory: '5' } as const
+const TYPE_FLAGS = { file: '0', link: '1', symlink: '2', directory: '5' } as const
 
 /** The zeros that fill the last block after `size` bytes of content. */
-export const createPadding = (size: number): Buffer => Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK)
+export const createPadding = (size: number): Buffer =>
+  Buffer.alloc((BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES)
 
 /** The blocks before an entry's content: its header, preceded by long-name entries if needed. */
 export function encodeTarHeader(entry: TarEntry): Buffer {
@@ -34,11 +35,14 @@ export function encodeTarHeader(entry: TarEntry): Buffer {
   const blocks: Buffer[] = []
   if (target.length > 100) blocks.push(createLongNameEntry('K', target))
   if (name.length > 100) blocks.push(createLongNameEntry('L', name))
-  blocks.push(createHeaderBlock(name, TYPES[entry.type], entry, target))
+  blocks.push(createHeaderBlock(name, TYPE_FLAGS[entry.type], entry, target))
   return Buffer.concat(blocks)
 }
 
-/** GNU extension: a name of more than 100 bytes is the content of a special entry before the real one. */
+/**
+ * GNU extension: a name of more than 100 bytes is the content of a special entry before the entry itself. Type `L` holds
+ * the entry's name, type `K` the target of its link.
+ */
 function createLongNameEntry(type: 'K' | 'L', name: Buffer): Buffer {
   const size = name.length + 1
   const entry = { size, mode: 0, uid: 0, gid: 0, mtime: 0 }
@@ -49,7 +53,7 @@ function createLongNameEntry(type: 'K' | 'L', name: Buffer): Buffer {
 type NumericFields = Pick<TarEntry, 'size' | 'mode' | 'uid' | 'gid' | 'mtime'>
 
 function createHeaderBlock(name: Buffer, type: string, numbers: NumericFields, target: Buffer): Buffer {
-  const header = Buffer.alloc(BLOCK)
+  const header = Buffer.alloc(BLOCK_BYTES)
   name.copy(header, 0, 0, 100)
   writeNumber(header, 100, 8, numbers.mode)
   writeNumber(header, 108, 8, numbers.uid)

@@ -6,7 +6,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER, TRANSFER_LENGTH_HEADER } from '../../shared/protocol.ts'
 import { validateRequest } from '../validate-request.ts'
-import { PATH_CODES, resolvePath } from './paths.ts'
+import { PATH_ERROR_CODES, resolvePath } from './paths.ts'
 import type { TransferBody, TransferDialer } from './transfer-dialer.ts'
 import { type WriteDeps, writeFile } from './write.ts'
 
@@ -17,7 +17,7 @@ export async function upload(
   request: FastifyRequest,
   deps: WriteDeps & { transferDialer: TransferDialer },
 ): Promise<FileUploaded> {
-  const query = validateRequest(uploadQuerySchema, request.query, { root: 'query', codes: PATH_CODES })
+  const query = validateRequest(uploadQuerySchema, request.query, { root: 'query', codes: PATH_ERROR_CODES })
   const path = resolvePath(deps.home, query.path)
   const mode = query.mode === undefined ? undefined : parseFileMode(query.mode)
   const { chunks, length, release } = await openBody(request, deps.transferDialer)

@@ -57,7 +57,7 @@ export async function writeFile(
     if (options.length !== null && size !== options.length) {
       throw new ApiError(
         'invalid_request',
-        `The body has ${size} bytes, but ${options.length} were declared.`,
+        `The body has ${size} bytes, but the declared length is ${options.length}. Upload the file again.`,
       )
     }
     await commitWrite(temp, { path, old, mode: options.mode })
@@ -96,7 +96,8 @@ const REQUIRES_OVERWRITE = new Set([
 async function commitWrite(temp: TempFile, target: Target): Promise<void> {
   const { old } = target
   const isSameDir = dirname(temp.path) === dirname(target.path)
-  // All names of a hard-linked file must get the new content.
+  // All names of a hard-linked file must get the new content. When the temporary file is in another directory, the
+  // target's directory is not writable, and rename would fail.
   if (old !== null && (old.nlink > 1 || !isSameDir)) return overwrite(temp.path, target)
   await temp.handle.sync()
   try {
@@ -110,8 +111,9 @@ async function commitWrite(temp: TempFile, target: Target): Promise<void> {
 
 async function replace({ path, handle }: TempFile, target: Target): Promise<void> {
   const { old } = target
-  const own = await handle.stat()
-  if (old !== null && (old.uid !== own.uid || old.gid !== own.gid)) await handle.chown(old.uid, old.gid)
+  const tempStats = await handle.stat()
+  if (old !== null && (old.uid !== tempStats.uid || old.gid !== tempStats.gid))
+    await handle.chown(old.uid, old.gid)
   // chmod after chown: chown clears the set-user-ID and set-group-ID bits.
   const mode = target.mode ?? (old === null ? undefined : old.mode & 0o7777)
   if (mode !== undefined) await handle.chmod(mode)

@@ -1,7 +1,8 @@
-// Wakes the tasks that wait for the spool: readers wait for a new report, writers for free space.
+// Notifies the readers and writers of the spool: readers wait for a new report, writers for free space.
 import { EventEmitter } from 'node:events'
 
 export type SpoolNotifier = {
+  /** @param urgent whether readers are notified without a delay */
   notifyAppended(urgent: boolean): void
   notifySpace(): void
   /** Resolves after the next report: immediately if it is urgent, else after COALESCE_MS. Rejects when the signal aborts. */
@@ -16,8 +17,11 @@ const COALESCE_MS = 100
 export function createSpoolNotifier(): SpoolNotifier {
   const events = new EventEmitter<{ appended: [urgent: boolean]; space: [] }>().setMaxListeners(0)
 
-  /** `subscribe` gets the function that resolves the promise and returns the function that unsubscribes. */
-  const waitUntilAborted = (signal: AbortSignal, subscribe: (resolve: () => void) => () => void) =>
+  /**
+   * Rejects when the signal aborts. `subscribe` gets the function that resolves the promise and returns the function that
+   * unsubscribes.
+   */
+  const waitForEvent = (signal: AbortSignal, subscribe: (resolve: () => void) => () => void) =>
     new Promise<void>((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason)
       const settle = (settlePromise: () => void) => {
@@ -34,7 +38,7 @@ export function createSpoolNotifier(): SpoolNotifier {
     notifyAppended: (urgent) => void events.emit('appended', urgent),
     notifySpace: () => void events.emit('space'),
     waitForReport: (signal) =>
-      waitUntilAborted(signal, (resolve) => {
+      waitForEvent(signal, (resolve) => {
         let timer: NodeJS.Timeout | undefined
         const onAppended = (urgent: boolean) => {
           if (urgent) resolve()
@@ -49,7 +53,7 @@ export function createSpoolNotifier(): SpoolNotifier {
     async waitForSpace(signal, hasSpace) {
       signal.throwIfAborted()
       if (hasSpace()) return
-      await waitUntilAborted(signal, (resolve) => {
+      await waitForEvent(signal, (resolve) => {
         const onSpace = () => {
           if (hasSpace()) resolve()
         }

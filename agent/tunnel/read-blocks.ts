@@ -1,6 +1,6 @@
 // Joins the small chunks of a stream into blocks.
 import type { Readable } from 'node:stream'
-import { freeBytes } from '../../shared/free-bytes.ts'
+import { freeBuffer } from '../../shared/free-buffer.ts'
 
 /**
  * Copies the stream into one reused block: a block is valid only until the next one is requested. Throws when the stream
@@ -22,7 +22,7 @@ export async function* readBlocks(
         filled = 0
       }
     }
-    freeBytes(chunk)
+    freeBuffer(chunk)
   }
   if (filled > 0) yield block.subarray(0, filled)
 }

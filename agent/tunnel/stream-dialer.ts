@@ -7,12 +7,14 @@ import { openWebSocket } from './websocket.ts'
 
 export type StreamDialer = {
   /**
-   * Connects, then sends the frames. Resolves when the coordinator has acknowledged the end; rejects when it rejects or
-   * closes the connection early. There is no timeout for a coordinator that stops reading: TCP detects a dead peer, since
-   * streams send heartbeats.
-   * @param open `signal` aborts when the connection closes
+   * Connects, then sends the frames. Resolves when the coordinator has acknowledged the close frame. Rejects when the
+   * coordinator rejects the connection or closes it early.
+   *
+   * Waits without a timeout while the coordinator does not read. TCP closes the connection to a dead coordinator, because
+   * the stream's heartbeats are not acknowledged.
+   * @param createFrames returns the frames; `signal` aborts when the connection closes
    */
-  send(id: string, open: (signal: AbortSignal) => AsyncIterable<StreamFrame>): Promise<void>
+  send(id: string, createFrames: (signal: AbortSignal) => AsyncIterable<StreamFrame>): Promise<void>
   /** Closes all connections. */
   close(): void
 }
@@ -25,7 +27,7 @@ export type StreamDialerOptions = {
   handshakeTimeoutMs?: number
 }
 
-/** The coordinator sends no messages on a stream connection. */
+/** Limit for received messages. The coordinator sends none on a stream connection. */
 const MAX_MESSAGE_BYTES = 1024
 
 export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
@@ -40,20 +42,21 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
     })
     connections.add(ws)
     ws.once('close', () => connections.delete(ws))
+    // Without a listener, an 'error' after this function returned would be an uncaught exception.
     ws.on('error', () => undefined)
-    // Rejects with the first 'error'.
+    // Rejects on 'error'.
     await once(ws, 'open')
     return ws
   }
 
   return {
-    async send(id, open) {
+    async send(id, createFrames) {
       const ws = await connect(id)
       const closed = Promise.withResolvers<void>()
       const closeController = new AbortController()
       let isComplete = false
       let failure = new Error('the coordinator closed the stream connection')
-      // 'close' follows.
+      // ws emits 'close' after 'error'.
       ws.on('error', (error) => {
         failure = error
       })
@@ -62,10 +65,11 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
         if (isComplete && code === 1000) closed.resolve()
         else closed.reject(failure)
       })
-      // The frames may end with an error first.
+      // When `createFrames` fails, `closed` has no other handler for its rejection.
       closed.promise.catch(() => undefined)
       try {
-        for await (const frame of open(closeController.signal)) await sendMessage(ws, encodeFrame(frame))
+        for await (const frame of createFrames(closeController.signal))
+          await sendMessage(ws, encodeFrame(frame))
         isComplete = true
       } finally {
         ws.close(1000)
@@ -78,7 +82,7 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
   }
 }
 
-/** Resolves when the message has been written to the socket: that is the back-pressure. */
+/** Resolves when the message has been written to the socket, which applies back-pressure to the caller. */
 function sendMessage(ws: WebSocket, message: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     ws.send(message, (error) => (error ? reject(error) : resolve()))

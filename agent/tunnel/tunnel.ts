@@ -33,17 +33,20 @@ const MAX_RECONNECT_AFTER_MS = 10 * 60_000
 /** How long close() waits for the coordinator's close frame. */
 const CLOSE_TIMEOUT_MS = 1000
 
-/** Rejections that a retry is unlikely to change. 401: wrong token. 409: another agent is connected. 426: other version. */
-const PERSISTENT_REJECTIONS = new Set([401, 403, 404, 409, 426])
+/**
+ * HTTP statuses of rejections that a retry is unlikely to change. 401: unknown box or wrong token. 409: another agent is
+ * connected. 426: unsupported protocol version. 403 and 404: from a proxy or another server.
+ */
+const PERSISTENT_REJECTION_STATUSES = new Set([401, 403, 404, 409, 426])
 
 /** Connects immediately and reconnects until closed. */
 export function startTunnel(options: AgentTunnelOptions): AgentTunnel {
   const closeController = new AbortController()
-  const running = keepConnected(options, closeController.signal)
+  const stopped = keepConnected(options, closeController.signal)
   return {
     close() {
       closeController.abort()
-      return running
+      return stopped
     },
   }
 }
@@ -73,7 +76,8 @@ export function reconnectDelay(
   random: () => number,
 ): number {
   if (reconnectAfterMs !== undefined) return Math.min(reconnectAfterMs, MAX_RECONNECT_AFTER_MS)
-  if (status !== undefined && PERSISTENT_REJECTIONS.has(status)) return maxBackoffDelay(backoff, random)
+  if (status !== undefined && PERSISTENT_REJECTION_STATUSES.has(status))
+    return maxBackoffDelay(backoff, random)
   return backoffDelay(failures, backoff, random)
 }
 
@@ -89,7 +93,10 @@ async function connectAndServe(
     url = await options.readUrl()
     token = await options.readToken()
   } catch (error) {
-    return { disconnect: { reason: `cannot connect: ${(error as Error).message}` }, connectedMs: 0 }
+    return {
+      disconnect: { reason: `cannot read the coordinator URL or the token: ${(error as Error).message}` },
+      connectedMs: 0,
+    }
   }
   const { boxId, instanceId } = options
   const handshakeTimeoutMs = options.handshakeTimeoutMs ?? 10_000
@@ -115,11 +122,11 @@ async function serve(
   if (signal.aborted) close()
   signal.addEventListener('abort', close, { once: true })
   const livenessState = newLivenessState(liveness, random)
-  let lastCheck = clock.now()
+  let lastCheckAt = clock.now()
   const timer = setInterval(() => {
     const now = clock.now()
-    const observed = { bytes: connection.bytesRead(), elapsedMs: now - lastCheck }
-    lastCheck = now
+    const observed = { bytes: connection.bytesRead(), elapsedMs: now - lastCheckAt }
+    lastCheckAt = now
     const verdict = checkLiveness(livenessState, observed, liveness, random)
     if (verdict === 'ping') connection.ping()
     if (verdict === 'dead') connection.terminate('liveness timeout')

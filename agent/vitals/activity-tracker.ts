@@ -11,7 +11,7 @@ export type ActivityTracker = {
 }
 
 export function createActivityTracker(clock: Clock): ActivityTracker {
-  let running = 0
+  let runningOperations = 0
   let lastActiveAt = clock.now()
   const touch = () => {
     lastActiveAt = clock.now()
@@ -20,15 +20,16 @@ export function createActivityTracker(clock: Clock): ActivityTracker {
     touch,
     startOperation() {
       let finished = false
-      running++
+      runningOperations++
       return () => {
         if (finished) return
         finished = true
-        running--
+        runningOperations--
         touch()
       }
     },
     // Clamped: the difference is negative after the clock was set back.
-    idleSeconds: () => (running > 0 ? 0 : Math.max(0, Math.floor((clock.now() - lastActiveAt) / 1000))),
+    idleSeconds: () =>
+      runningOperations > 0 ? 0 : Math.max(0, Math.floor((clock.now() - lastActiveAt) / 1000)),
   }
 }

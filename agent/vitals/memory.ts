@@ -22,11 +22,11 @@ export function readBoxMemoryFraction(
   limitBytes: number,
   procRoot: string,
 ) {
-  const kilobytes = processes.reduce((sum, { pid }) => sum + readProcessKilobytes(pid, procRoot), 0)
+  const kilobytes = processes.reduce((sum, { pid }) => sum + readProcessMemoryKilobytes(pid, procRoot), 0)
   return (kilobytes * 1024) / limitBytes
 }
 
-function readProcessKilobytes(pid: number, procRoot: string): number {
+function readProcessMemoryKilobytes(pid: number, procRoot: string): number {
   let status: string
   try {
     status = readFileSync(`${procRoot}/${pid}/status`, 'latin1')

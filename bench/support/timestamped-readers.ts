@@ -7,6 +7,7 @@ import { connect, type OnReadOpts, Socket } from 'node:net'
 export type OnText = (text: string, receivedAt: number) => void
 
 const BUFFER_BYTES = 64 * 1024
+/** The size lines of HTTP chunked encoding, each with the line break that ends the previous chunk. */
 const CHUNK_HEADERS = /\r\n[0-9a-f]+\r\n/g
 
 function createReadOptions(onText: OnText): OnReadOpts {

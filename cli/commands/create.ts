@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { Box, CreateBoxRequest } from '../../shared/api/boxes.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
+import { DEFAULT_TIER, REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
 import {
   createIntegerParser,
   createJsonOption,
@@ -36,7 +36,7 @@ export function addCreateCommand(program: Command, runAction: RunAction): void {
     .option('--name <name>', 'name of the box (default: a fruit name)')
     .option(
       '--tier <tier>',
-      `size of the box: ${TIER_NAMES.join(', ')}; 'box show' lists the enforced limits`,
+      `size of the box: ${TIER_NAMES.join(', ')} (default: ${DEFAULT_TIER}); 'box show' lists the enforced limits`,
     )
     .option('--region <region>', `region of the box: ${REGIONS.join(', ')} (stored, has no effect yet)`)
     .option(

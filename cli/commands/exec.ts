@@ -10,10 +10,12 @@ import {
   printJson,
   printMessage,
   printStderr,
+  sanitize,
   shellQuote,
   shellQuoteAlways,
   toCommandLine,
 } from '../output.ts'
+import { replaceNotFoundMessage } from '../process-messages.ts'
 import type { RunAction, Session } from '../session.ts'
 
 type Options = JsonOption & {
@@ -33,7 +35,7 @@ export function addExecCommand(program: Command, runAction: RunAction): void {
         'id is printed.',
     )
     .argument('<name>', "the box's name or id")
-    .argument('<command...>', 'one argument is a command line for sh; several are quoted one by one')
+    .argument('<command...>', 'one argument: a shell command line; several: each is quoted for the shell')
     .usage('[options] <name> -- <command...>')
     .option('-d, --detach', 'run the command in the background')
     .option('--cwd <directory>', 'working directory: absolute, or relative to the home directory (default)')
@@ -55,12 +57,12 @@ Examples:
   box exec fig --json -- date | jq -r .stdout
   ID=$(box exec -d fig -- make world) && box logs -f fig $ID
 
-Only the last 1 MiB of stdout and of stderr is printed; stderr says so if there was more. For a detached command the box
+Only the last 1 MiB of stdout and of stderr is printed; stderr reports if there was more. For a detached command the box
 stores more output, and the command survives a lost connection and a coordinator restart: see box logs, ps and kill.
 
 Exit codes:
   the command's own, or 128 + n if signal n killed it; with -d 0 once it has started
-  124  the command timed out (stderr says so)
+  124  the command timed out (reported on stderr)
   125  box exec itself failed: wrong usage, no such box, coordinator or box unreachable
   126  127  from the shell on the box: not executable, not found
   130  Ctrl-C; it also kills the command on the box, unless detached`,
@@ -79,6 +81,13 @@ const toExecRequest = (args: string[], { cwd, env, timeout }: Options): ExecRequ
   ...(timeout !== undefined && { timeoutSeconds: timeout }),
 })
 
+/** For POST /exec, not_found means that the working directory does not exist on the box. */
+const replaceCwdError = <T>(response: Promise<T>, name: string, { cwd = '~' }: ExecRequest): Promise<T> =>
+  replaceNotFoundMessage(
+    response,
+    `No such directory on ${name}: '${sanitize(cwd)}'. Set another directory with --cwd.`,
+  )
+
 async function startDetached(
   session: Session,
   name: string,
@@ -88,7 +97,11 @@ async function startDetached(
   const edge = await session.client.createEdgeClient(name)
   const uncertainStart = `The command may have started anyway: check with \`box ps ${name}\`.`
   const started = await printIfInterrupted(session, `interrupted. ${uncertainStart}`, () =>
-    edge.requestJson<ExecStarted>('POST', '/exec', { ...request, detached: true }),
+    replaceCwdError(
+      edge.requestJson<ExecStarted>('POST', '/exec', { ...request, detached: true }),
+      name,
+      request,
+    ),
   ).catch((error) => {
     if (!(error instanceof CliError) || error.exitCode !== EXIT.unreachable) throw error
     throw new CliError(error.exitCode, `${error.message} ${uncertainStart}`, { cause: error })
@@ -109,7 +122,7 @@ async function runSync(
 ): Promise<number> {
   const edge = await session.client.createEdgeClient(name)
   const result = await printIfInterrupted(session, formatInterruptedMessage(name, request), () =>
-    edge.requestJson<ExecResult>('POST', '/exec', request),
+    replaceCwdError(edge.requestJson<ExecResult>('POST', '/exec', request), name, request),
   )
   if (json) printJson(result)
   else printOutput(result)

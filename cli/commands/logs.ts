@@ -38,9 +38,9 @@ Examples:
   box logs -f --tail 0 fig $ID               only new output
   box logs fig $ID 2>/dev/null | sha256sum
 
--f reconnects automatically if the connection, the box's tunnel or the coordinator fails; no byte is lost or repeated. stderr
-reports a long outage, and how many bytes are missing if the box has discarded the oldest output. Ctrl-C only stops
-following: the process keeps running.
+-f reconnects automatically if a connection or the coordinator fails; no byte is lost or repeated. stderr reports a long
+outage, and how many bytes are missing if the box has discarded the oldest output. Ctrl-C only stops following: the
+process keeps running.
 
 Exit codes with -f:
   the command's own, or 128 + n if signal n killed it

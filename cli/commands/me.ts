@@ -1,4 +1,4 @@
-// box me: shows the signed-in user and the workspace.
+// box me: shows the user, the workspace and the API key in use.
 import type { Command } from 'commander'
 import type { Account } from '../../shared/api/account.ts'
 import { createJsonOption, type JsonOption } from '../options.ts'
@@ -9,8 +9,11 @@ export function addMeCommand(program: Command, runAction: RunAction): void {
   program
     .command('me')
     .alias('whoami')
-    .summary('show the signed-in user')
-    .description("Shows the user, the workspace and the API key in use, and the edge's URL.")
+    .summary('show the user, the workspace and the API key in use')
+    .description(
+      'Shows the user, the workspace, the id of the API key, the number of boxes, and the URL of the edge: the base URL ' +
+        'of requests that are forwarded to boxes.',
+    )
     .addOption(createJsonOption())
     .addHelpText(
       'after',

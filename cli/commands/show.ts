@@ -9,7 +9,9 @@ export function addShowCommand(program: Command, runAction: RunAction): void {
   program
     .command('show')
     .summary('show the details of a box')
-    .description('Shows a box: its state, vitals, the state change in progress, and its last state changes.')
+    .description(
+      'Shows the state of a box, its CPU, memory and disk usage, the state change in progress, and the last state changes.',
+    )
     .argument('<name>', "the box's name or id")
     .addOption(createJsonOption())
     .addHelpText(
@@ -48,7 +50,7 @@ function formatDetail(detail: BoxDetail, now: number): string {
   if (box.autoPauseMin !== null)
     rows.push(['suspend when', `idle for ${box.autoPauseMin} minutes ${NOT_ENFORCED}`])
   if (box.restricted) rows.push(['restricted', `yes ${NOT_ENFORCED}`])
-  // Only names: the values are often secrets. --json prints them.
+  // Only names: the values are often secrets. --json also prints the values.
   if (detail.envVars.length > 0) rows.push(['variables', detail.envVars.map(({ name }) => name).join(', ')])
   if (vitals)
     rows.push([

@@ -7,6 +7,7 @@ import type { EdgeClient } from '../client.ts'
 import { CONTENT_DIRECTORY, DOWNLOAD_CONTENT_HEADER, DOWNLOAD_PATH_HEADER } from '../download-headers.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { sanitize } from '../output.ts'
+import { replaceNotFoundMessage } from '../process-messages.ts'
 import { extractDirectory } from './extract-directory.ts'
 import { statIfExists, toLocalFileError, withTempPath } from './local-files.ts'
 import { getDownloadName, isContentsPath } from './paths.ts'
@@ -56,7 +57,11 @@ export async function downloadToStdout(edge: EdgeClient, path: string, signal: A
 }
 
 async function openDownload(edge: EdgeClient, path: string) {
-  const body = await edge.send('GET', '/download', { path: path === '' ? '~' : path })
+  const requestedPath = path === '' ? '~' : path
+  const body = await replaceNotFoundMessage(
+    edge.send('GET', '/download', { path: requestedPath }),
+    `${sanitize(requestedPath)}: no such file or directory on ${edge.boxName}.`,
+  )
   const pathHeader = body.headers[DOWNLOAD_PATH_HEADER]
   const isDirectory = body.headers[DOWNLOAD_CONTENT_HEADER] === CONTENT_DIRECTORY
   const length = isDirectory ? null : Number(body.headers['content-length'])

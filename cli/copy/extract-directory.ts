@@ -9,9 +9,9 @@ import { sanitize } from '../output.ts'
 import { assertNoMergeConflicts, mergeDirectory, statIfExists, withTempPath } from './local-files.ts'
 
 /**
- * Extracts to a temporary directory and renames it, so that `target` appears complete or not at all. An existing target
- * directory is merged into: each file in it is replaced atomically.
- * @param existing of `target`; null if it does not exist
+ * Extracts to a temporary directory. A new `target` appears complete or not at all, by a rename. Into an existing
+ * `target` the files are moved one by one, each atomically.
+ * @param existing the stats of `target`; null if `target` does not exist
  */
 export async function extractDirectory(
   archive: AsyncIterable<Buffer>,
@@ -46,7 +46,7 @@ export async function extractDirectory(
 type DirectoryMode = { path: string; mode: number }
 type Link = { path: string; target: string }
 
-/** Sets modes last and deepest first: a read-only directory can be neither filled nor moved. */
+/** Call it last: a read-only directory can be neither filled nor moved. Sets the modes of the deepest directories first. */
 async function setModes(directories: readonly DirectoryMode[]): Promise<void> {
   for (const { path, mode } of directories.toReversed()) await chmod(path, mode)
 }
@@ -66,7 +66,7 @@ async function extractTo(
   const shouldExtract = (entry: ReadEntry): boolean => {
     const path = resolveEntryPath(directory, entry.path)
     if (path === null) {
-      // Not thrown here: the parser's callback would swallow it.
+      // Not thrown here: the parser would swallow the error.
       outsideError ??= createOutsideError(entry.path)
       return false
     }
@@ -126,6 +126,6 @@ async function createLink(directory: string, { path, target }: Link): Promise<vo
   const parent = dirname(path)
   await mkdir(parent, { recursive: true })
   const expected = join(await realpath(directory), parent.slice(directory.length))
-  if ((await realpath(parent)) !== expected) throw createOutsideError(path)
+  if ((await realpath(parent)) !== expected) throw createOutsideError(path.slice(directory.length + 1))
   await symlink(target, path)
 }

@@ -35,12 +35,11 @@ export function toLocalFileError(error: unknown, target?: string): unknown {
 const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
   error instanceof Error && 'syscall' in error
 
-/** `path: reason`, such as `secret: permission denied.` */
-function describeFileError({ code, message }: NodeJS.ErrnoException, path: string | undefined): string {
+/** `path: reason`, such as `secret: permission denied (this machine).` */
+function describeFileError({ message }: NodeJS.ErrnoException, path: string | undefined): string {
   const reason = /^\w+: (.*?)(?:,|$)/.exec(message)?.[1] ?? message
-  // Both sides of a copy have a disk.
-  const where = code === 'ENOSPC' ? ' (this machine)' : ''
-  return `${path === undefined ? '' : `${sanitize(hideTempName(path))}: `}${reason}${where}.`
+  // "this machine": the same error can occur on the box.
+  return `${path === undefined ? '' : `${sanitize(hideTempName(path))}: `}${reason} (this machine).`
 }
 
 /** Passes on the bytes of a source; an error while reading it becomes a CliError that names `path`. */
@@ -88,11 +87,10 @@ export async function assertNoMergeConflicts(from: string, to: string): Promise<
     const existing = await nullIfMissing(lstat(target))
     if (existing === null) continue
     if (entry.isDirectory() !== existing.isDirectory()) {
-      const [there, here] = entry.isDirectory() ? ['is', 'is not'] : ['is not', 'is']
-      throw new CliError(
-        EXIT.failed,
-        `${sanitize(target)} ${there} a directory on the box, but ${here} one on this machine. Nothing was changed.`,
-      )
+      const conflict = entry.isDirectory()
+        ? 'is a directory on the box, but not on this machine'
+        : 'is a directory on this machine, but not on the box'
+      throw new CliError(EXIT.failed, `${sanitize(target)} ${conflict}. Nothing was changed.`)
     }
     if (entry.isDirectory()) await assertNoMergeConflicts(join(from, entry.name), target)
   }

@@ -25,13 +25,13 @@ export const isDirectoryPath = (path: string): boolean => /(^|\/)\.{0,2}$/.test(
 /** The name of a local source inside a destination directory. */
 export const getLocalName = (path: string): string => basename(resolve(path))
 
-/** The local name of a source on a box; `realPath` gives it for a path without a name, such as `fig:` or `fig:~`. */
+/** The local name of a source on a box. A path without a name, such as `fig:` or `fig:~`, gets the name of `realPath`. */
 export function getDownloadName(path: string, realPath: string): string {
   const last = path.replace(/\/+$/, '').split('/').at(-1) ?? ''
   return last === '' || last === '~' || isContentsPath(last) ? basename(realPath) : last
 }
 
-/** A path on a box as an argument of a command there: commands start in the home directory. */
+/** Converts a path on a box to a command argument. Commands start in the home directory; `./` prevents an option. */
 export function toCommandArgument(path: string): string {
   if (path === '' || path === '~') return '.'
   if (path.startsWith('/')) return path

@@ -53,7 +53,8 @@ async function* readExactly(source: string, length: number): AsyncGenerator<Buff
     bytesRead += chunk.length
     yield chunk
   }
-  if (bytesRead < length) throw new CliError(EXIT.failed, `${source} shrank during the upload.`)
+  if (bytesRead < length)
+    throw new CliError(EXIT.failed, `${source} became shorter during the upload. Copy it again.`)
 }
 
 /** Copies stdin, whatever its length, to the file `path` on the box. */

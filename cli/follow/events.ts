@@ -9,13 +9,13 @@ export type StreamEvent = {
   [N in keyof StreamEvents]: { name: N; data: StreamEvents[N] }
 }[keyof StreamEvents]
 
-/** More than twice the largest event, STREAM_EVENT_BYTES of shared/api/processes.ts. */
+/** More than three times the largest event, which has STREAM_EVENT_BYTES of shared/api/processes.ts. */
 const MAX_EVENT_CHARS = 1024 * 1024
 
 /**
- * Ends, or throws the connection's error, where the response does; a partial event at the end is ignored. Reads one
- * event at a time, so that a slow consumer applies backpressure.
- * @throws CliError when the response is not such a stream
+ * Yields the events of `response` until the response ends. Ignores a partial event at the end. Reads one event at a
+ * time, so that a slow consumer applies backpressure.
+ * @throws CliError for an invalid event; the connection's error when the connection is lost
  */
 export async function* readEvents(response: IncomingMessage): AsyncGenerator<StreamEvent, void, undefined> {
   let messages: EventSourceMessage[] = []
@@ -41,7 +41,7 @@ export async function* readEvents(response: IncomingMessage): AsyncGenerator<Str
   }
 }
 
-/** The fields that the reader uses. */
+/** For each event, the fields that `box logs` uses. */
 const FIELD_VALIDATORS: Record<keyof StreamEvents, Record<string, (value: unknown) => boolean>> = {
   attached: { stdoutOffset: isOffset, stderrOffset: isOffset },
   stdout: { data: isString, offset: isOffset, nextOffset: isOffset },
@@ -58,7 +58,7 @@ const FIELD_VALIDATORS: Record<keyof StreamEvents, Record<string, (value: unknow
   error: { code: isString, message: isString },
 }
 
-/** Returns null for an unknown event: a newer coordinator may send more kinds. */
+/** Returns null for an unknown event: a newer coordinator may send additional events. */
 function parseEvent({ event: name = '', data: json }: EventSourceMessage): StreamEvent | null {
   if (!Object.hasOwn(FIELD_VALIDATORS, name)) return null
   const data = parseObject(json)

@@ -13,7 +13,7 @@ export type ResumableStreamOptions = ReconnectOptions & {
   getLastEventId(): string
   /** Returns true to stop reading. The next event is read after the promise resolves. */
   onEvent(event: StreamEvent): Promise<boolean>
-  /** A connection without data for this long is closed. Default: three heartbeats. */
+  /** A connection without data for this long is closed. Default: three heartbeat intervals, 45 s. */
   idleTimeoutMs?: number
 }
 
@@ -124,7 +124,7 @@ function toDisconnect({ code, message }: { code: string; message: string }): Dis
   return { reason: sanitize(message), retryAfter: null }
 }
 
-/** Connection errors have a `code`, or are EXIT.unreachable; bugs in this command are neither. */
+/** Connection errors are system errors, which have a `code`, or CliErrors with EXIT.unreachable. */
 const isConnectionError = (error: unknown): error is Error =>
   error instanceof CliError ? error.exitCode === EXIT.unreachable : error instanceof Error && 'code' in error
 

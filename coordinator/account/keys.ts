@@ -100,7 +100,10 @@ export function createOwnerKey({ db, clock, newApiKey, storeKey }: NewKeyOptions
   return transaction(db, async (trx) => {
     const workspace = await findFirstWorkspace(trx)
     const owner = workspace && (await findOwner(trx, workspace.id))
-    if (!owner) throw new Error('No workspace with an owner exists, so no key can be created.')
+    if (!owner)
+      throw new Error(
+        'The database has no workspace with an owner, so no owner key can be created. Restore the database from a backup.',
+      )
     const apiKey = newApiKey()
     await storeKey(apiKey)
     await addApiKey(trx, {

@@ -11,6 +11,6 @@ export const accountRoutes = ({ account: service }: { account: AccountService })
     description: 'Returns the user, workspace and API key of the caller, and the base URL of the edge.',
     access: null,
     responses: { 200: accountSchema },
-    handle: ({ actor }) => service.load(actor),
+    handler: ({ actor }) => service.load(actor),
   }),
 ]

@@ -15,10 +15,12 @@ export function checkCreateSource(input: CreateBoxRequest): void {
   if (fromSnapshotId !== undefined && fromTemplate !== undefined) throw new ApiError('invalid_template')
   if (fromSnapshotId !== undefined || fromTemplate !== undefined) {
     if (region !== undefined) throw new ApiError('invalid_region')
-    throw new ApiError('not_found', `No such ${fromTemplate === undefined ? 'snapshot' : 'template'}.`)
+    const [field, resource] =
+      fromTemplate === undefined ? ['fromSnapshotId', 'snapshots'] : ['fromTemplate', 'templates']
+    throw new ApiError('not_found', `${field} must be omitted: ${resource} are not implemented`)
   }
   if (environment !== undefined && environment !== null)
-    throw new ApiError('not_found', 'No such environment.')
+    throw new ApiError('not_found', 'environment must be null or omitted: environments are not implemented')
 }
 
 /** A JSON list of the variables. Throws invalid_env above 100 names and environment_too_large above 64 KiB. */

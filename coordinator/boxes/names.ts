@@ -1,14 +1,15 @@
 // Picks a name, a fruit, for a box that is created without one.
 import { LIMITS } from '../../shared/limits.ts'
 
+/** Without fig and plum: the examples in the documentation and in the tests create boxes with these names. */
 export const FRUITS: readonly string[] = [
   ...['acerola', 'ackee', 'apple', 'apricot', 'avocado', 'banana', 'bilberry', 'blackberry', 'blueberry'],
   ...['breadfruit', 'cantaloupe', 'carambola', 'cherimoya', 'cherry', 'clementine', 'cloudberry', 'coconut'],
-  ...['cranberry', 'currant', 'damson', 'date', 'dragonfruit', 'durian', 'elderberry', 'feijoa', 'fig'],
+  ...['cranberry', 'currant', 'damson', 'date', 'dragonfruit', 'durian', 'elderberry', 'feijoa'],
   ...['gooseberry', 'grape', 'grapefruit', 'guava', 'honeydew', 'huckleberry', 'jackfruit', 'jujube', 'kiwi'],
   ...['kumquat', 'lemon', 'lime', 'longan', 'loquat', 'lychee', 'mandarin', 'mango', 'mangosteen', 'medlar'],
   ...['melon', 'mirabelle', 'mulberry', 'nectarine', 'olive', 'orange', 'papaya', 'passionfruit', 'peach'],
-  ...['pear', 'persimmon', 'pineapple', 'plum', 'pomegranate', 'pomelo', 'quince', 'rambutan', 'raspberry'],
+  ...['pear', 'persimmon', 'pineapple', 'pomegranate', 'pomelo', 'quince', 'rambutan', 'raspberry'],
   ...['redcurrant', 'salak', 'satsuma', 'soursop', 'starfruit', 'strawberry', 'tamarillo', 'tangerine'],
   ...['ugli', 'watermelon', 'yuzu'],
 ]

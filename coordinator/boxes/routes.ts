@@ -23,7 +23,7 @@ export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
       description: 'Returns the boxes that the API key may access.',
       request: { query: listBoxesQuerySchema },
       responses: { 200: boxListSchema },
-      handle: async ({ actor, query }) => ({ boxes: await boxes.list(actor, { live: query.live === '1' }) }),
+      handler: async ({ actor, query }) => ({ boxes: await boxes.list(actor, { live: query.live === '1' }) }),
     }),
     route({
       method: 'POST',
@@ -32,12 +32,12 @@ export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
       description:
         'Responds before the box is running: poll GET /boxes/{id} until observedState is running or provision_failed.',
       request: { body: createBoxRequestSchema },
-      codes: CREATE_BOX_ERROR_CODES,
+      fieldErrorCodes: CREATE_BOX_ERROR_CODES,
       idempotent: true,
       workspaceWide: true,
       responses: { 202: boxResponseSchema },
       errors: ['not_found', 'name_taken', 'environment_too_large'],
-      handle: async ({ actor, body, trx }) => ({ box: await boxes.create(actor, body, trx) }),
+      handler: async ({ actor, body, trx }) => ({ box: await boxes.create(actor, body, trx) }),
     }),
     route({
       method: 'GET',
@@ -45,7 +45,7 @@ export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
       summary: 'Get a box with its state, vitals, recent state changes and current job',
       request: { params: boxId },
       responses: { 200: boxDetailSchema },
-      handle: ({ actor, params }) => boxes.get(actor, params.id),
+      handler: ({ actor, params }) => boxes.get(actor, params.id),
     }),
     route({
       method: 'DELETE',
@@ -55,7 +55,7 @@ export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
         'Responds before the box is deleted: poll GET /operations/{id} with the id of the returned operation. Deleting the box again returns the same operation.',
       request: { params: boxId },
       responses: { 202: deleteBoxResponseSchema },
-      handle: ({ actor, params }) => boxes.remove(actor, params.id),
+      handler: ({ actor, params }) => boxes.remove(actor, params.id),
     }),
     route({
       method: 'POST',
@@ -66,7 +66,7 @@ export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
       request: { params: boxId },
       responses: { 202: boxResponseSchema },
       errors: ['box_failed'],
-      handle: async ({ actor, params }) => ({ box: await boxes.wake(actor, params.id) }),
+      handler: async ({ actor, params }) => ({ box: await boxes.wake(actor, params.id) }),
     }),
     route({
       method: 'POST',
@@ -76,7 +76,7 @@ export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
       request: { params: boxId },
       responses: { 202: boxResponseSchema },
       errors: ['box_failed'],
-      handle: async ({ actor, params }) => ({ box: await boxes.suspend(actor, params.id) }),
+      handler: async ({ actor, params }) => ({ box: await boxes.suspend(actor, params.id) }),
     }),
   ]
 }

@@ -100,10 +100,8 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     if (actor.boxIds) {
       throw new ApiError(
         'key_access_denied',
-        'This API key is limited to certain boxes and cannot create one.',
-        {
-          fields: { scope: 'boxes' },
-        },
+        'This API key is limited to some boxes and cannot create boxes. Use an API key without this limit.',
+        { fields: { scope: 'boxes' } },
       )
     }
     checkCreateSource(input)
@@ -129,7 +127,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
   ): Promise<BoxRow> {
     if (name !== undefined) {
       const row = await insertBox(trx, createRow(name))
-      if (!row) throw new ApiError('name_taken', `A box named ${name} already exists.`)
+      if (!row) throw new ApiError('name_taken', `A box named ${name} already exists. Choose another name.`)
       return row
     }
     const taken = await listLiveNames(trx, workspaceId)
@@ -145,7 +143,8 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
   function changeDesiredState(actor: Actor, id: string, state: DesiredState, trx?: Trx): Promise<Box> {
     return transaction(trx ?? db, async (trx, onCommit) => {
       const row = requireVisible(actor, isUuid(id) ? await lockBoxRow(trx, id) : undefined)
-      if (row.desired_state === 'terminated') throw new ApiError('not_found')
+      if (row.desired_state === 'terminated')
+        throw new ApiError('not_found', `Box ${row.hostname} has been deleted. Use another box.`)
       if (row.observed_state === 'provision_failed') throw new ApiError('box_failed')
       onCommit(() => schedule(id))
       if (row.desired_state === state) return presentBox(row)

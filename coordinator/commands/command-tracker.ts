@@ -70,7 +70,11 @@ export function createCommandTracker({ db, clock, claims, pending }: CommandTrac
       const acceptResponse: TrackedCommand['acceptResponse'] = ({ commandId }) => {
         if (commandId === record.commandId) pendingRecord.confirm()
         else if (commandId === undefined) pendingRecord.cancel()
-        else throw new ApiError('exec_failed', 'The box responded for a different command.')
+        else
+          throw new ApiError(
+            'exec_failed',
+            'The agent responded for a different command. If this persists, suspend and wake the box to restart its agent.',
+          )
       }
       try {
         return await send({ record, acceptResponse })

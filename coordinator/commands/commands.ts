@@ -46,7 +46,7 @@ export function createCommands(options: {
     db,
     clock,
     retention,
-    onError: (err) => log.error({ err }, 'failed to prune the command history of a box'),
+    onError: (err, boxId) => log.error({ err, boxId }, 'failed to prune the command history of a box'),
   })
 
   return {

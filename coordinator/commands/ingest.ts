@@ -1,4 +1,5 @@
-// Applies a box's command reports to the history: groups them by command, reduces each group in memory, writes once.
+// Applies a box's command reports to the history: groups them by command, reduces each group in memory and writes the
+// result once.
 import type { Logger } from 'pino'
 import { COMMAND_STREAMS } from '../../shared/api/commands.ts'
 import type { CommandReport } from '../../shared/api/reports.ts'
@@ -8,49 +9,53 @@ import { writeOutput } from './output-chunks.ts'
 import { newCommandRow, type RecordUpdate, reduceReports } from './reduce-reports.ts'
 import { type CommandRow, findCommandById, insertCommand, updateReportedColumns } from './store.ts'
 
-type Started = Extract<CommandReport, { type: 'command.started' }>
+type StartedReport = Extract<CommandReport, { type: 'command.started' }>
 
 export type CommandIngest = {
-  /** Must resolve before `apply` is called: inside the transaction the key cannot be read. */
+  /** Loads the signing key. Must resolve before `apply` is called, which cannot read the key inside its transaction. */
   loadKey(): Promise<void>
   /**
-   * Writes a box's reports, in order. Skips a start whose claims do not verify, with a log line, and reports on a
-   * command that is not in this box's history: one bad report must not block the ones after it.
+   * Writes a box's reports, in order. Skips invalid reports, because they must not block the reports after them: a start
+   * whose claims token is invalid (logged), and reports on a command that is not in the history of this box.
    */
   apply(trx: Trx, boxId: string, reports: readonly CommandReport[]): Promise<IngestResult>
 }
 
 export type IngestResult = {
-  /** Commands whose record now shows at least what the client was sent: a detached command's start, or the exit. */
+  /** Commands whose record contains what the client was sent: the start of a detached command, or the exit. */
   upToDateIds: string[]
+  /** Number of inserted records. */
   newRecords: number
   /** Bytes of output written. */
   outputBytes: number
 }
 
-/** `newRow`: the row to insert when the reports include the start; it may exist already. */
-type CommandReports = { newRow: CommandRow | null; reports: CommandReport[] }
+type CommandReports = {
+  /** The row to insert. null when the reports do not include the start. The row of a repeated start exists already. */
+  newRow: CommandRow | null
+  reports: CommandReport[]
+}
 
 export function createCommandIngest(claims: CommandClaimsSigner, log: Pick<Logger, 'warn'>): CommandIngest {
-  function verifyClaims(boxId: string, report: Started): CommandClaims | null {
+  function verifyClaims(boxId: string, report: StartedReport): CommandClaims | null {
     const { commandId, command, commandTruncated, cwd } = report
-    const claimed = claims.verify(report.claimsToken)
+    const verified = claims.verify(report.claimsToken)
     const reject = (reason: string) => {
       log.warn({ boxId, commandId, reason }, 'rejected a command record')
       return null
     }
-    if (claimed === null) return reject('invalid claims token')
-    if (claimed.boxId !== boxId) return reject('claims token was issued for another box')
-    if (claimed.commandId !== commandId) return reject('claims token was issued for another command')
-    if (!claimed.keepOutput) return claimed
+    if (verified === null) return reject('invalid claims token')
+    if (verified.boxId !== boxId) return reject('claims token was issued for another box')
+    if (verified.commandId !== commandId) return reject('claims token was issued for another command')
+    if (!verified.keepOutput) return verified
     if (
       command === null ||
       cwd === null ||
-      hashStoredCommand(command, commandTruncated, cwd) !== claimed.hash
+      hashStoredCommand(command, commandTruncated, cwd) !== verified.hash
     ) {
       return reject('command text or directory differs from the request')
     }
-    return claimed
+    return verified
   }
 
   function groupByCommand(boxId: string, reports: readonly CommandReport[]): Map<string, CommandReports> {
@@ -62,9 +67,9 @@ export function createCommandIngest(claims: CommandClaimsSigner, log: Pick<Logge
         groups.set(report.commandId, group)
       }
       if (report.type === 'command.started' && group.newRow === null) {
-        const claimed = verifyClaims(boxId, report)
-        if (claimed === null) continue
-        group.newRow = newCommandRow(report, claimed)
+        const verified = verifyClaims(boxId, report)
+        if (verified === null) continue
+        group.newRow = newCommandRow(report, verified)
       }
       group.reports.push(report)
     }

@@ -34,7 +34,7 @@ export function createCommandPruner(options: {
   db: Db
   clock: Clock
   retention: CommandRetention
-  onError(error: unknown): void
+  onError(error: unknown, boxId: string): void
 }): CommandPruner {
   const { db, clock, retention, onError } = options
   const growth = new Map<string, Growth>()
@@ -51,7 +51,7 @@ export function createCommandPruner(options: {
       sum.outputBytes >= retention.outputBytes * GROWTH_FRACTION
     if (!shouldPrune) return
     growth.delete(boxId)
-    work = work.then(() => pruneBox(boxId)).catch(onError)
+    work = work.then(() => pruneBox(boxId)).catch((error: unknown) => onError(error, boxId))
   }
 
   async function runInBatches(ids: readonly string[], change: typeof deleteCommands): Promise<void> {

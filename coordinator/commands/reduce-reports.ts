@@ -11,8 +11,8 @@ import {
 } from './output-chunks.ts'
 import type { CommandRow } from './store.ts'
 
-type Started = Extract<CommandReport, { type: 'command.started' }>
-type Finished = Extract<CommandReport, { type: 'command.finished' }>
+type StartedReport = Extract<CommandReport, { type: 'command.started' }>
+type FinishedReport = Extract<CommandReport, { type: 'command.finished' }>
 
 export type RecordUpdate = {
   row: CommandRow
@@ -62,7 +62,7 @@ export function reduceReports(initial: CommandRow, reports: readonly CommandRepo
 }
 
 /** The last bytes of a stream that a finished report carries. */
-function finalSegment(report: Finished, stream: CommandStream): OutputSegment | null {
+function finalSegment(report: FinishedReport, stream: CommandStream): OutputSegment | null {
   const base64 = report[stream]
   if (base64 === undefined) return null
   const data = Buffer.from(base64, 'base64')
@@ -71,7 +71,7 @@ function finalSegment(report: Finished, stream: CommandStream): OutputSegment | 
 }
 
 /** The row of a new record: from the verified claims, and from the report only what the claims do not contain. */
-export function newCommandRow(report: Started, claims: CommandClaims): CommandRow {
+export function newCommandRow(report: StartedReport, claims: CommandClaims): CommandRow {
   const { keepOutput, actor } = claims
   return {
     id: claims.commandId,

@@ -25,7 +25,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       request: { params: boxParams, query: commandListQuerySchema },
       access,
       responses: { 200: commandListSchema },
-      handle: ({ actor, params, query }) => commands.list(actor, params.id, query),
+      handler: ({ actor, params, query }) => commands.list(actor, params.id, query),
     }),
     route({
       method: 'GET',
@@ -35,7 +35,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       request: { params: commandParams },
       access,
       responses: { 200: commandResponseSchema },
-      handle: async ({ actor, params }) => ({
+      handler: async ({ actor, params }) => ({
         command: await commands.get(actor, params.id, params.commandId),
       }),
     }),
@@ -47,7 +47,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       request: { params: commandParams, query: commandOutputQuerySchema },
       access,
       responses: { 200: commandOutputSchema },
-      handle: ({ actor, params, query }) => commands.getOutput(actor, params.id, params.commandId, query),
+      handler: ({ actor, params, query }) => commands.getOutput(actor, params.id, params.commandId, query),
     }),
     route({
       method: 'DELETE',
@@ -57,7 +57,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       request: { params: commandParams },
       access,
       responses: { 204: null },
-      handle: ({ actor, params }) => commands.remove(actor, params.id, params.commandId),
+      handler: ({ actor, params }) => commands.remove(actor, params.id, params.commandId),
     }),
     route({
       method: 'DELETE',
@@ -67,7 +67,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       request: { params: boxParams },
       access,
       responses: { 200: deleteCommandsResponseSchema },
-      handle: async ({ actor, params }) => ({ deleted: await commands.removeAll(actor, params.id) }),
+      handler: async ({ actor, params }) => ({ deleted: await commands.removeAll(actor, params.id) }),
     }),
   ]
 }

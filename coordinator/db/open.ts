@@ -18,7 +18,7 @@ const LOCK_WAIT_MS = 2_000
 
 /**
  * Opens the database and runs pending migrations. Close it with `destroy()`.
- * When another coordinator uses the file, throws an Error whose message is meant for the operator.
+ * Throws Errors whose messages are meant for the operator.
  */
 export async function openDatabase(config: DatabaseConfig): Promise<Db> {
   const db = new Kysely<Tables>({
@@ -46,11 +46,15 @@ function openFile(file: string): DatabaseSync {
   } catch (error) {
     database.close()
     if (isBusy(error)) {
-      throw new Error(`Another coordinator uses this data directory: ${file} is locked. Stop it first.`, {
-        cause: error,
-      })
+      throw new Error(
+        `Another coordinator uses this data directory: ${file} is locked. Stop that coordinator (coordinator.json in this directory contains its pid and URL), or set another directory in BOXWOOD_DATA.`,
+        { cause: error },
+      )
     }
-    throw error
+    throw new Error(
+      `The database ${file} cannot be opened: ${getMessage(error)}. Restore the file from a backup, or set another directory in BOXWOOD_DATA.`,
+      { cause: error },
+    )
   }
   return database
 }
@@ -73,5 +77,11 @@ const isBusy = (error: unknown): boolean =>
 async function migrate(db: Db): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
   const { error } = await migrator.migrateToLatest()
-  if (error !== undefined) throw new Error('The database migration failed.', { cause: error })
+  if (error === undefined) return
+  throw new Error(
+    `The database migration failed: ${getMessage(error)}. If a newer version of Boxwood has used this database, start that version.`,
+    { cause: error },
+  )
 }
+
+const getMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error))

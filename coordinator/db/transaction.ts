@@ -1,4 +1,4 @@
-// Transactions: a nested one joins the outer one, and onCommit callbacks run after the outermost commit.
+// Transactions. A nested transaction joins the outer transaction. onCommit callbacks run after the outermost commit.
 import type { SelectQueryBuilder, Transaction } from 'kysely'
 import { dialectTraits } from './dialects.ts'
 import type { Db } from './open.ts'
@@ -9,25 +9,26 @@ export type Trx = Transaction<Tables>
 /** Runs `fn` after the outermost transaction commits. Does not run it after a rollback. */
 export type OnCommit = (fn: () => void) => void
 
-const callbacks = new WeakMap<Db, (() => void)[]>()
+/** The onCommit callbacks of each open transaction. */
+const callbacksByTransaction = new WeakMap<Db, (() => void)[]>()
 
 /**
- * Runs `fn` in a transaction, which commits when `fn` returns and rolls back when it throws. When `db` is a transaction,
- * `fn` runs in that one. All queries in `fn` must use `trx`. SQLite has one connection, so `fn` must not wait for
- * anything slow.
+ * Runs `fn` in a transaction, which commits when `fn` resolves and rolls back when `fn` rejects. When `db` is a
+ * transaction already, `fn` runs in `db`. All queries in `fn` must use `trx`. `fn` must be fast: SQLite has one
+ * connection, so all other queries wait until the transaction ends.
  */
 export async function transaction<T>(
   db: Db | Trx,
   fn: (trx: Trx, onCommit: OnCommit) => Promise<T>,
 ): Promise<T> {
-  const outer = callbacks.get(db)
-  if (outer) return fn(db as Trx, (callback) => outer.push(callback))
-  const pending: (() => void)[] = []
+  const outerCallbacks = callbacksByTransaction.get(db)
+  if (outerCallbacks) return fn(db as Trx, (callback) => outerCallbacks.push(callback))
+  const callbacks: (() => void)[] = []
   const result = await db.transaction().execute((trx) => {
-    callbacks.set(trx, pending)
-    return runInsideTransaction(() => fn(trx, (callback) => pending.push(callback)))
+    callbacksByTransaction.set(trx, callbacks)
+    return runInsideTransaction(() => fn(trx, (callback) => callbacks.push(callback)))
   })
-  for (const callback of pending) callback()
+  for (const callback of callbacks) callback()
   return result
 }
 

@@ -78,9 +78,19 @@ async function connectTunnel(
   if (shouldRun && (state === 'running' || state === 'degraded'))
     return context.tunnels.current(box.id) ?? context.tunnels.wait(box.id, RECONNECT_WAIT_MS, signal)
   if (state === 'provision_failed' || (!shouldRun && !wakesBox))
-    throw new ApiError('box_not_running', `The box is ${state}.`, { fields: { state } })
+    throw new ApiError('box_not_running', explainNotRunning(box), { fields: { state } })
   if (!shouldRun) await context.boxes.wake(actor, box.id)
   // Every route waits for a starting box; only a route that wakes boxes waits for a whole start.
   await context.waitUntilRunning(box.id, wakesBox ? WAKE_WAIT_MS : RECONNECT_WAIT_MS, signal)
   return context.tunnels.wait(box.id, RECONNECT_WAIT_MS, signal)
+}
+
+/** Why the box cannot serve the request, and what to do. */
+function explainNotRunning({ hostname, desired_state: desired, observed_state: observed }: BoxRow): string {
+  if (observed === 'provision_failed')
+    return `Box ${hostname} could not be provisioned. Delete it and create another.`
+  if (desired === 'terminated') return `Box ${hostname} has been deleted. Use another box.`
+  const isSuspended = observed === 'suspended' || observed === 'deep_sleep'
+  const problem = isSuspended ? 'is suspended' : 'is being suspended'
+  return `Box ${hostname} ${problem}. Wake it with \`box wake ${hostname}\`.`
 }

@@ -19,6 +19,12 @@ const AGENT_ERROR_CODES: ReadonlySet<string> = new Set<ErrorCode>([
 ])
 const MAX_MESSAGE_CHARS = 4096
 
+/** The error for an agent that violates the protocol. `problem` is a sentence about the agent. */
+export const createAgentProtocolError = (problem: string, cause?: unknown) =>
+  new ApiError('exec_failed', `${problem} If this persists, suspend and wake the box to restart its agent.`, {
+    cause,
+  })
+
 export const isAgentErrorCode = (code: string): code is ErrorCode => AGENT_ERROR_CODES.has(code)
 
 /** Reads the whole body. Above `limit` bytes it throws exec_failed and destroys the stream. */
@@ -29,7 +35,7 @@ export async function readBody(body: Readable, limit: number): Promise<Buffer> {
     size += chunk.length
     if (size > limit) {
       body.destroy()
-      throw new ApiError('exec_failed', `The response of the agent exceeds ${limit} bytes.`)
+      throw createAgentProtocolError(`The response of the agent exceeds ${limit} bytes.`)
     }
     chunks.push(chunk)
   }
@@ -40,14 +46,14 @@ function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch (cause) {
-    throw new ApiError('exec_failed', 'The response of the agent is not JSON.', { cause })
+    throw createAgentProtocolError('The response of the agent is not JSON.', cause)
   }
 }
 
 /** Throws the agent's error response as an ApiError. */
 export async function throwAgentError(response: TunnelResponse): Promise<never> {
   const body = edgeErrorSchema.safeParse(parseJson(await readBody(response.body, TUNNEL_LIMITS.reportBytes)))
-  if (!body.success) throw new ApiError('exec_failed', `The agent responded with status ${response.status}.`)
+  if (!body.success) throw createAgentProtocolError(`The agent responded with status ${response.status}.`)
   const { code, message } = body.data.error
   throw new ApiError(isAgentErrorCode(code) ? code : 'exec_failed', message.slice(0, MAX_MESSAGE_CHARS))
 }
@@ -66,7 +72,7 @@ export async function readAgentResponse<T>(
   const parsed = schema.safeParse(parseJson(bytes), { reportInput: true })
   if (!parsed.success) {
     const problem = validationMessage(parsed.error.issues, 'response')
-    throw new ApiError('exec_failed', `The agent sent an invalid response: ${problem}.`)
+    throw createAgentProtocolError(`The agent sent an invalid response: ${problem}.`)
   }
   check?.(parsed.data)
   return bytes

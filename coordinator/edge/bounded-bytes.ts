@@ -7,7 +7,13 @@ export function boundedBytes(limit: number): Transform {
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       size += chunk.length
-      if (size > limit) done(new ApiError('payload_too_large', `A transfer is limited to ${limit} bytes.`))
+      if (size > limit)
+        done(
+          new ApiError(
+            'payload_too_large',
+            `The body is larger than ${limit} bytes. Split it into several transfers.`,
+          ),
+        )
       else done(null, chunk)
     },
   })

@@ -16,7 +16,7 @@ export async function withDeadline<T>(
   if (signal.aborted) abort()
   else signal.addEventListener('abort', abort, { once: true })
   const timer = setTimeout(
-    () => combined.abort(new ApiError('box_unreachable', 'The box did not respond in time.')),
+    () => combined.abort(new ApiError('box_unreachable', 'The box did not respond in time. Try again.')),
     ms,
   )
   try {

@@ -8,9 +8,9 @@ import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
 import type { Transfers } from '../tunnel/types.ts'
 import type { AcquiredBox } from './acquire-box.ts'
-import { readBody, throwAgentError } from './agent-response.ts'
+import { createAgentProtocolError, readBody, throwAgentError } from './agent-response.ts'
 import { boundedBytes } from './bounded-bytes.ts'
-import { releaseSentChunks } from './release-sent.ts'
+import { releaseSentChunks } from './release-sent-chunks.ts'
 
 type Headers = Record<string, string | string[] | undefined>
 
@@ -19,7 +19,7 @@ function checkHeaders(from: Headers): { length: number | null; headers: Record<s
   const isDirectory = from[DOWNLOAD_CONTENT_HEADER] === 'directory'
   const path = from[DOWNLOAD_PATH_HEADER]
   if (typeof path !== 'string' || !/^[\x20-\x7e]{1,16384}$/.test(path))
-    throw new ApiError('exec_failed', 'The agent sent no valid path.')
+    throw createAgentProtocolError('The agent sent no valid path.')
   const headers: Record<string, string> = {
     'content-type': isDirectory ? 'application/x-tar' : 'application/octet-stream',
     [DOWNLOAD_PATH_HEADER]: path,
@@ -27,9 +27,9 @@ function checkHeaders(from: Headers): { length: number | null; headers: Record<s
   if (isDirectory) return { length: null, headers: { ...headers, [DOWNLOAD_CONTENT_HEADER]: 'directory' } }
   const length = Number(from['content-length'])
   if (!Number.isSafeInteger(length) || length < 0)
-    throw new ApiError('exec_failed', 'The agent sent no valid file size.')
+    throw createAgentProtocolError('The agent sent no valid file size.')
   if (length > LIMITS.transferBytes)
-    throw new ApiError('payload_too_large', 'A download is limited to 1 GiB.')
+    throw new ApiError('payload_too_large', 'The file is larger than 1 GiB. Split it on the box.')
   return { length, headers: { ...headers, 'content-length': String(length) } }
 }
 
@@ -53,7 +53,7 @@ export async function download(
       const { length, headers } = checkHeaders(response.headers)
       const bytes = await readBody(response.body, TUNNEL_LIMITS.inlineBodyBytes)
       if (length === null || bytes.length !== length)
-        throw new ApiError('box_unreachable', 'The agent sent an incomplete file.')
+        throw new ApiError('box_unreachable', 'The agent sent an incomplete file. Try again.')
       return reply.headers(headers).send(bytes)
     }
     response.body.resume()

@@ -24,10 +24,10 @@ export function execRoutes(context: EdgeContext): Route[] {
       description:
         'Wakes a suspended box and waits for it. A synchronous command is terminated when the client disconnects.',
       request: { params: boxParams, body: execRequestSchema },
-      codes: EXEC_ERROR_CODES,
+      fieldErrorCodes: EXEC_ERROR_CODES,
       responses: { 200: z.union([execResultSchema, execStartedSchema]) },
       errors: [...ACQUIRE_ERRORS, 'invalid_request', 'invalid_timeout'],
-      async handle(input) {
+      async handler(input) {
         const { actor, body, request, reply } = input
         const acquired = await acquireBox(context, input, { wakesBox: true })
         const { box, tunnel, signal } = acquired

@@ -40,10 +40,10 @@ export function fileRoutes(context: EdgeContext): Route[] {
       path: '/files',
       summary: 'Read a file of up to 1 MiB',
       request: { params: boxParams, query: pathQuerySchema },
-      codes: { path: 'invalid_path' },
+      fieldErrorCodes: { path: 'invalid_path' },
       responses: { 200: fileReadSchema },
       errors: FILE_ERRORS,
-      async handle(input) {
+      async handler(input) {
         const { tunnel, signal } = await acquireBox(context, input)
         const path = `/files?${encodeQuery(input.query)}`
         const response = await tunnel.request({ method: 'GET', path, signal })
@@ -55,11 +55,11 @@ export function fileRoutes(context: EdgeContext): Route[] {
       path: '/files',
       summary: 'Write a file of up to 1 MiB, atomically',
       request: { params: boxParams, body: writeFileRequestSchema },
-      codes: { path: 'invalid_path' },
+      fieldErrorCodes: { path: 'invalid_path' },
       bodyLimit: WRITE_BODY_BYTES,
       responses: { 200: fileWrittenSchema },
       errors: FILE_ERRORS,
-      async handle(input) {
+      async handler(input) {
         const { tunnel, signal } = await acquireBox(context, input)
         const response = await tunnel.request({
           method: 'PUT',
@@ -76,10 +76,10 @@ export function fileRoutes(context: EdgeContext): Route[] {
       path: '/download',
       summary: 'Download a file of up to 1 GiB, or a directory as a tar stream',
       request: { params: boxParams, query: pathQuerySchema },
-      codes: { path: 'invalid_path' },
+      fieldErrorCodes: { path: 'invalid_path' },
       responses: { 200: null },
       errors: FILE_ERRORS,
-      async handle(input) {
+      async handler(input) {
         const acquired = await acquireBox(context, input)
         return download(context.transfers, acquired, `/download?${encodeQuery(input.query)}`, input.reply)
       },
@@ -89,11 +89,11 @@ export function fileRoutes(context: EdgeContext): Route[] {
       path: '/upload',
       summary: 'Write a file of up to 1 GiB from the raw body, atomically',
       request: { params: boxParams, query: uploadQuerySchema },
-      codes: { path: 'invalid_path' },
+      fieldErrorCodes: { path: 'invalid_path' },
       rawBody: true,
       responses: { 200: fileUploadedSchema },
       errors: FILE_ERRORS,
-      async handle(input) {
+      async handler(input) {
         const acquired = await acquireBox(context, input)
         const path = `/upload?${encodeQuery(input.query)}`
         const response = await upload(context.transfers, acquired, path, input.request.raw)

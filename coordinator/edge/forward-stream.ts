@@ -5,7 +5,7 @@ import type { Offsets, StreamEncoding } from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { decodeFrame, InvalidFrameError, isOutput, type StreamFrame } from '../../shared/stream-frames.ts'
-import { isAgentErrorCode } from './agent-response.ts'
+import { createAgentProtocolError, isAgentErrorCode } from './agent-response.ts'
 import { positionOf, renderEvent, renderFrame } from './server-sent-events.ts'
 
 export type ForwardOptions = {
@@ -103,7 +103,7 @@ export async function forwardStream(
 }
 
 const unreachable = () =>
-  new ApiError('box_unreachable', 'The connection to the box was lost. Reconnect with the last event id.')
+  new ApiError('box_unreachable', 'The connection to the box was lost. Reconnect with Last-Event-ID.')
 
 function renderFailure(error: unknown, position: Offsets): string {
   if (error instanceof Reconnect) {
@@ -169,7 +169,7 @@ function createFrameReader(processId: string, from: Offsets) {
         return { ...frame, code: 'exec_failed' }
       } catch (error) {
         if (!(error instanceof InvalidFrameError)) throw error
-        throw new ApiError('exec_failed', `The agent violated the stream protocol: ${error.message}.`)
+        throw createAgentProtocolError(`The agent violated the stream protocol: ${error.message}.`)
       }
     },
   }

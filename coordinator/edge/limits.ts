@@ -30,9 +30,11 @@ const CONCURRENCY_RETRY_MS = 1000
 /** Added to a stream's lifetime until its slot is released. */
 const STREAM_CLOSE_MS = 1000
 
-function rejectLimited(retryAfterMs: number, message: string): never {
+function rejectLimited(retryAfterMs: number, problem: string, advice = 'Try again'): never {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
-  throw new ApiError('rate_limited', message, { headers: { 'retry-after': String(seconds) } })
+  throw new ApiError('rate_limited', `${problem} ${advice} in ${seconds} s.`, {
+    headers: { 'retry-after': String(seconds) },
+  })
 }
 
 export function createEdgeLimiter(
@@ -48,20 +50,27 @@ export function createEdgeLimiter(
       const token: Slot = { key: `token:${tokenId}`, limit: concurrency }
       const box: Slot = { key: `box:${boxId}`, limit: concurrency }
       const stream: Slot = { key: `streams:${tokenId}`, limit: streams }
-      const scopeOf = (slot: Slot) => (slot === box ? 'for this box' : 'for this API key')
+      const subjectOf = (slot: Slot) => (slot === box ? 'This box' : 'This API key')
       for (const slot of [token, box]) {
         const waitMs = await store.countRequest(slot.key)
         if (waitMs > 0)
-          rejectLimited(waitMs, `The limit is ${requestsPerSecond} requests per second ${scopeOf(slot)}.`)
+          rejectLimited(
+            waitMs,
+            `${subjectOf(slot)} has reached the limit of ${requestsPerSecond} requests per second.`,
+          )
       }
       const acquisition = await store.acquire(isStream ? [stream, token, box] : [token, box])
       if ('release' in acquisition) return acquisition.release
       const { full, since } = acquisition
       if (full === stream)
-        rejectLimited(msUntilExpiry(since), `The limit is ${streams} concurrent streams for this API key.`)
+        rejectLimited(
+          msUntilExpiry(since),
+          `This API key has reached the limit of ${streams} concurrent streams.`,
+          'Close a stream, or try again',
+        )
       return rejectLimited(
         CONCURRENCY_RETRY_MS,
-        `The limit is ${concurrency} concurrent requests ${scopeOf(full)}.`,
+        `${subjectOf(full)} has reached the limit of ${concurrency} concurrent requests.`,
       )
     },
     acquiredCount: store.acquiredCount,

@@ -6,19 +6,18 @@ import {
   execStatusQuerySchema,
   execStatusSchema,
 } from '../../shared/api/processes.ts'
-import { ApiError } from '../../shared/errors.ts'
 import { type Route, type RouteInput, type RouteSchemas, route } from '../http/route.ts'
 import type { TunnelRequest } from '../tunnel/types.ts'
 import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
-import { readAgentResponse } from './agent-response.ts'
+import { createAgentProtocolError, readAgentResponse } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
 import { withDeadline } from './deadline.ts'
 
-/** A malformed id is 404, without a request to the agent. */
+/** A malformed id is answered with 404, without a request to the agent. */
 export const processParams = boxParams.extend({ processId: z.string().regex(/^p_[0-9a-f]{24}$/) })
 
 const RESPONSE_TIMEOUT_MS = 30_000
-/** SIGTERM, the grace period, SIGKILL, and scans of the process table. */
+/** Covers SIGTERM, the grace period, SIGKILL and the scans of the process table. */
 const KILL_TIMEOUT_MS = 60_000
 
 type ProcessRequest<T> = {
@@ -39,7 +38,7 @@ export function processRoutes(context: EdgeContext): Route[] {
     const response = await withDeadline(timeoutMs, signal, async (signal) =>
       readAgentResponse(await tunnel.request({ method, path, signal }), schema, (body) => {
         if ((body as { processId?: string }).processId !== processId)
-          throw new ApiError('exec_failed', 'The agent responded for a different process.')
+          throw createAgentProtocolError('The agent responded for a different process.')
       }),
     )
     return input.reply.type('application/json; charset=utf-8').send(response)
@@ -53,7 +52,7 @@ export function processRoutes(context: EdgeContext): Route[] {
       request: { params: boxParams },
       responses: { 200: execListSchema },
       errors: ACQUIRE_ERRORS,
-      handle: (input) => forward(input, { method: 'GET', path: '/exec', schema: execListSchema }),
+      handler: (input) => forward(input, { method: 'GET', path: '/exec', schema: execListSchema }),
     }),
     route({
       method: 'GET',
@@ -62,7 +61,7 @@ export function processRoutes(context: EdgeContext): Route[] {
       request: { params: processParams, query: execStatusQuerySchema },
       responses: { 200: execStatusSchema },
       errors: [...ACQUIRE_ERRORS, 'invalid_request'],
-      handle(input) {
+      handler(input) {
         const { processId } = input.params
         const { tail } = input.query
         const path = `/exec/${processId}${tail === undefined ? '' : `?tail=${tail}`}`
@@ -74,11 +73,11 @@ export function processRoutes(context: EdgeContext): Route[] {
       path: '/exec/:processId',
       summary: 'Terminate a detached process and its descendants',
       description:
-        'Sends SIGTERM, then SIGKILL. For a process that has exited it terminates the background processes that it left.',
+        'Sends SIGTERM, then SIGKILL. If the process has exited, terminates the background processes that it started.',
       request: { params: processParams },
       responses: { 200: execKilledSchema },
       errors: ACQUIRE_ERRORS,
-      handle(input) {
+      handler(input) {
         const { processId } = input.params
         return forward(input, {
           method: 'DELETE',

@@ -5,7 +5,7 @@ import { type AgentStartRequest, execStartedSchema } from '../../shared/api/proc
 import { ApiError } from '../../shared/errors.ts'
 import type { TrackedCommand } from '../commands/command-tracker.ts'
 import type { AcquiredBox } from './acquire-box.ts'
-import { readAgentResponse } from './agent-response.ts'
+import { createAgentProtocolError, readAgentResponse } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
 import { withDeadline } from './deadline.ts'
 
@@ -36,7 +36,7 @@ export async function startDetached(
     const response = await current.request({ method: 'POST', path: '/exec', headers, body, signal })
     return readAgentResponse(response, execStartedSchema, (started) => {
       if (started.processId !== processId)
-        throw new ApiError('exec_failed', 'The agent responded for a different process.')
+        throw createAgentProtocolError('The agent responded for a different process.')
       acceptResponse(started)
     })
   }

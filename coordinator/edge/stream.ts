@@ -73,7 +73,7 @@ export function streamRoutes(context: EdgeContext): Route[] {
       isEventStream: true,
       responses: { 200: null },
       errors: [...ACQUIRE_ERRORS, 'invalid_request'],
-      async handle(input) {
+      async handler(input) {
         const { params, query, request, reply } = input
         const from = startOffsets(query, String(request.headers['last-event-id'] ?? ''))
         if (closing.aborted) throw new ApiError('control_plane_unavailable')

@@ -9,7 +9,7 @@ import type { TransferConnection, Transfers } from '../tunnel/types.ts'
 import type { AcquiredBox } from './acquire-box.ts'
 import { readAgentResponse } from './agent-response.ts'
 import { boundedBytes } from './bounded-bytes.ts'
-import { releaseSentChunks } from './release-sent.ts'
+import { releaseSentChunks } from './release-sent-chunks.ts'
 
 /** Content-Length in bytes; null for a chunked body. */
 function declaredLength(request: IncomingMessage): number | null {
@@ -30,7 +30,7 @@ export async function upload(
 ): Promise<Buffer> {
   const length = declaredLength(request)
   if (length !== null && length > LIMITS.transferBytes)
-    throw new ApiError('payload_too_large', 'An upload is limited to 1 GiB.')
+    throw new ApiError('payload_too_large', 'The body is larger than 1 GiB. Split it into several uploads.')
   if (length === null || length > TUNNEL_LIMITS.inlineBodyBytes)
     return uploadOverDialBack(transfers, acquired, path, request, length)
   const response = await acquired.tunnel.request({

@@ -17,14 +17,16 @@ export function assertAccess(actor: Actor, route: AccessRequirements): void {
     const { area, level } = required
     const granted = actor.access[area] ?? 'none'
     if (RANK[granted] < RANK[level])
-      throw new ApiError('key_access_denied', `This API key lacks ${level} access to ${area}.`, {
-        fields: { area, level },
-      })
+      throw new ApiError(
+        'key_access_denied',
+        `This API key lacks ${level} access to ${area}. Use an API key with this access.`,
+        { fields: { area, level } },
+      )
   }
   if (route.workspaceWide && actor.boxIds !== null)
     throw new ApiError(
       'key_access_denied',
-      'This API key is limited to some boxes and cannot be used for workspace-wide requests.',
+      'This API key is limited to some boxes and cannot be used for workspace-wide requests. Use an API key without this limit.',
       { fields: { scope: 'boxes' } },
     )
 }

@@ -47,8 +47,8 @@ export function sendError(
 }
 
 const PARSE_FAILURES: Record<string, [status: number, message: string]> = {
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request arrived too slowly.'],
-  HPE_HEADER_OVERFLOW: [431, 'The headers of the request are too large.'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request arrived too slowly. Try again.'],
+  HPE_HEADER_OVERFLOW: [431, 'The request line and headers are too large. Shorten them.'],
 }
 
 /** Responds to bytes that are not valid HTTP. The host is unknown, so the control plane's envelope is used. */
@@ -57,7 +57,10 @@ export function respondToClientError(error: NodeJS.ErrnoException, socket: Socke
     socket.destroy()
     return
   }
-  const [status, message] = PARSE_FAILURES[error.code ?? ''] ?? [400, 'The request is not valid HTTP.']
+  const [status, message] = PARSE_FAILURES[error.code ?? ''] ?? [
+    400,
+    'The request is not valid HTTP. Check the client and any proxy in front of the coordinator.',
+  ]
   const body = JSON.stringify({ error: status === 408 ? 'request_timeout' : 'bad_request', message })
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json; charset=utf-8\r\n` +

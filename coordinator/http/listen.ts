@@ -82,8 +82,9 @@ const LISTEN_ERRORS: Record<string, string> = {
   EACCES: 'this user may not use this port. Set a port of 1024 or above in BOXWOOD_LISTEN.',
 }
 
-const createListenError = (error: NodeJS.ErrnoException, { host, port }: Address) =>
-  new StartError(
-    `The coordinator cannot listen on ${host}:${port}: ${LISTEN_ERRORS[error.code ?? ''] ?? error.message}`,
-    { cause: error },
-  )
+function createListenError(error: NodeJS.ErrnoException, { host, port }: Address): StartError {
+  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  const problem =
+    LISTEN_ERRORS[error.code ?? ''] ?? `${error.message}. Set another address in BOXWOOD_LISTEN.`
+  return new StartError(`The coordinator cannot listen on ${address}: ${problem}`, { cause: error })
+}

@@ -35,7 +35,7 @@ const idempotencyHeader = z.object({
 
 /** Every error code of the route: its own, and those that follow from its definition. */
 export function listErrorCodes(route: Route, host: Host): ErrorCode[] {
-  const { request, codes, idempotent, errors } = route
+  const { request, fieldErrorCodes = {}, idempotent, errors } = route
   const isLimited = getRequiredAccess(route) !== null || route.workspaceWide
   const implied: ErrorCode[] = [
     'unauthorized',
@@ -50,7 +50,7 @@ export function listErrorCodes(route: Route, host: Host): ErrorCode[] {
       ? (['invalid_idempotency_key', 'idempotency_in_progress', 'idempotency_key_reused'] as const)
       : []),
   ]
-  return [...new Set([...implied, ...Object.values(codes ?? {}), ...(errors ?? [])])]
+  return [...new Set([...implied, ...Object.values(fieldErrorCodes), ...(errors ?? [])])]
 }
 
 function createErrorResponses(route: Route, host: Host): ZodOpenApiResponsesObject {

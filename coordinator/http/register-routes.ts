@@ -46,7 +46,7 @@ const IDEMPOTENCY_KEY_HEADER = 'idempotency-key'
 /** Spec §4.1.2: gzip over 1 KiB. */
 export const COMPRESSION = {
   encodings: ['gzip' as const],
-  threshold: LIMITS.gzipFromBytes + 1,
+  threshold: LIMITS.gzipAboveBytes + 1,
   customTypes: /^application\/json(;|$)/,
 }
 
@@ -117,7 +117,7 @@ function createUnknownRouteError(request: FastifyRequest, getMethods: (path: str
   return new ApiError('method_not_allowed', undefined, { headers: { allow: methods.join(', ') } })
 }
 
-export const UNKNOWN_ROUTE = 'Not found. See /openapi.json.'
+export const UNKNOWN_ROUTE = 'This route does not exist. See /openapi.json.'
 
 function createHandler(route: Route, host: Host, runIdempotent: RunIdempotent) {
   const status = getSuccessStatus(route)
@@ -131,13 +131,13 @@ function createHandler(route: Route, host: Host, runIdempotent: RunIdempotent) {
       const routeName = `${route.method} ${route.path}`
       const response = await runIdempotent(
         { header, route: routeName, actor, params, body, status },
-        async (trx) => route.handle({ ...input, trx }),
+        async (trx) => route.handler({ ...input, trx }),
       )
       if (response.replayed) reply.header('idempotent-replayed', 'true')
       return reply.code(response.status).type('application/json; charset=utf-8').send(response.body)
     }
     // Awaiting a sent reply gives undefined, so a handler that returns the reply also ends here.
-    const result = await route.handle(input)
+    const result = await route.handler(input)
     if (result !== undefined) return reply.code(status).send(result)
     if (status === 204 && !reply.sent) return reply.code(204).send()
     return reply

@@ -32,15 +32,15 @@ export type RouteAccess = { area: (typeof ACCESS_AREAS)[number]; level: 'read' |
 
 export type Route<S extends RouteSchemas = RouteSchemas> = {
   method: Method
-  /** Fastify's form, relative to the host's prefix: `/boxes/:id`. */
+  /** In Fastify's syntax, such as `/boxes/:id`. Relative to the prefix and base of the registration. */
   path: string
   /** Imperative, without a full stop. */
   summary: string
-  /** Sentences for the OpenAPI document: what the summary leaves out. */
+  /** Further sentences for the OpenAPI document. */
   description?: string
   request?: S
-  /** Field → error code when its validation fails. Other fields get the host's general code. */
-  codes?: Readonly<Record<string, ErrorCode>>
+  /** Field → error code of a request in which the field is invalid. Default: the general code of the host. */
+  fieldErrorCodes?: Readonly<Record<string, ErrorCode>>
   /** Maximum size of a JSON body in bytes. Default: LIMITS.jsonBodyBytes. */
   bodyLimit?: number
   /** Default: area boxes, level read for GET and write for other methods. null: no access level is needed. */
@@ -53,11 +53,12 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
   rawBody?: boolean
   /** The response is a stream of server-sent events. */
   isEventStream?: boolean
-  /** Status → schema of the response body; null: bytes, events or no body. */
+  /** The success status → schema of the response body; null: bytes, events or no body. Exactly one entry. */
   responses: Record<number, z.ZodType | null>
+  /** Further error codes of the handler, for the OpenAPI document. */
   errors?: readonly ErrorCode[]
-  /** The result is sent with the success status. A handler that uses `reply` itself returns it. */
-  handle(input: RouteInput<S>): Promise<unknown>
+  /** The result is sent with the success status. A handler that sends the response itself returns `reply`. */
+  handler(input: RouteInput<S>): Promise<unknown>
 }
 
 /** Infers the types of the handler's input from the route's schemas. */

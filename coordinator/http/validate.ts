@@ -23,10 +23,10 @@ export type RequestParts = { params: unknown; query: unknown; body: unknown }
 /** Throws not_found for a malformed path, else the error code of the field or the host's general code. */
 export function validate(route: Route, host: Host, parts: RequestParts): RequestParts {
   const { params, query, body } = route.request ?? {}
-  const { codes = {} } = route
+  const { fieldErrorCodes = {} } = route
   const createError = (issues: Issues, root: 'query' | 'body') => {
     const [field = ''] = issues[0]?.path ?? []
-    const code = Object.hasOwn(codes, field) ? codes[String(field)] : undefined
+    const code = Object.hasOwn(fieldErrorCodes, field) ? fieldErrorCodes[String(field)] : undefined
     return new ApiError(code ?? getGeneralCode(host), validationMessage(issues, root))
   }
   return {

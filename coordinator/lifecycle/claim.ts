@@ -136,8 +136,12 @@ async function finishJob(trx: Trx, box: BoxRow, job: JobRow, now: number): Promi
   else await deleteJob(trx, box.id)
 }
 
-/** `retryAt` returns milliseconds since the epoch. */
-export type Failure = { message: string; permanent: boolean; retryAt(attempt: number): number }
+export type Failure = {
+  message: string
+  permanent: boolean
+  /** When to retry after `failedAttempts` failures, in milliseconds since the epoch. */
+  retryAt(failedAttempts: number): number
+}
 
 /** Whether the job fails when this attempt fails. */
 export const isFinalAttempt = ({ op, attempt }: Claim, permanent: boolean): boolean => {

@@ -51,7 +51,7 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
 
   function runOrRetry(boxId: string, work: () => Promise<void>): void {
     work().catch((err: unknown) => {
-      log.error({ err, boxId }, 'failed to update the recovery of a box; will retry')
+      log.error({ err, boxId }, 'failed to create or reschedule the recover job of a box; will retry')
       startGraceTimer(boxId)
     })
   }
@@ -95,7 +95,7 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
     try {
       state = await provider.inspect(boxId)
     } catch (err) {
-      log.warn({ err, boxId }, 'failed to inspect a machine')
+      log.warn({ err, boxId }, 'failed to inspect a machine; will recover the box unless its agent connects')
       state = 'unknown'
     }
     if (tunnels.current(boxId)) return

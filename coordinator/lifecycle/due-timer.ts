@@ -1,12 +1,12 @@
 // A single timer that fires at the earliest of the scheduled times.
 import type { Clock } from '../../shared/clock.ts'
 
-/** setTimeout takes at most 32-bit milliseconds, and the clock may be set while the timer is pending. */
+/** The longest timeout. setTimeout accepts at most 2^31 - 1 ms, and the clock may be set while a timeout is pending. */
 const MAX_TIMEOUT_MS = 60_000
 
 /**
- * Calls `onDue` at the earliest time scheduled since its last call. A call may come early, 60 s after scheduling:
- * `onDue` schedules its next due time in any case.
+ * Calls `onDue` at the earliest time scheduled since the last call. For a time more than 60 s away, the call is early:
+ * `onDue` must then schedule the time again.
  */
 export function createDueTimer(clock: Clock, onDue: () => Promise<void>, onError: (error: unknown) => void) {
   let timeout: NodeJS.Timeout | undefined

@@ -34,12 +34,12 @@ export type ReconcilerOptions = {
   machineLimit: LimitFunction
   /** See StepContext. Default: no waiting. */
   waitForReports?(boxId: string): Promise<void>
-  /** After how long a claim that is not renewed expires. Default: 30 s. */
+  /** How long a lease is valid after its last renewal. Default: 30 s. */
   leaseMs?: number
   /** How long a started agent has to connect. Default: 60 s. */
   connectTimeoutMs?: number
-  /** Milliseconds before an attempt, by its number from 1. Default: backoffDelay. */
-  backoff?: (attempt: number) => number
+  /** Milliseconds to wait after `failedAttempts` failures (1 or more) of a step. Default: backoffDelay. */
+  backoff?: (failedAttempts: number) => number
 }
 
 export type Reconciler = {
@@ -61,8 +61,8 @@ type ActiveReconciliation = {
   abortController: AbortController
 }
 
-/** Abort reason: the box must be planned again. */
-const RESCHEDULED = Symbol('rescheduled')
+/** The abort reason: the connect step must stop waiting for the agent. */
+const STOP_WAITING = Symbol('stop waiting')
 const MAX_ERROR_LENGTH = 500
 const RETRY_AFTER_STORE_ERROR_MS = 1_000
 
@@ -72,7 +72,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { waitForReports = async () => undefined } = options
   const owner = newUuid()
   const changes = new EventEmitter<{ change: [boxId: string] }>().setMaxListeners(0)
-  const active = new Map<string, ActiveReconciliation>()
+  const activeByBox = new Map<string, ActiveReconciliation>()
   let closing = false
 
   const timer = createDueTimer(
@@ -86,18 +86,18 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     (error) => retryAfterStoreError(error, 'failed to list due jobs; will retry'),
   )
 
-  function retryAfterStoreError(err: unknown, message: string): void {
+  function retryAfterStoreError(err: unknown, message: string, fields: { boxId?: string } = {}): void {
     if (closing) return
-    log.error({ err }, message)
+    log.error({ err, ...fields }, message)
     timer.scheduleAt(clock.now() + RETRY_AFTER_STORE_ERROR_MS)
   }
 
   function schedule(boxId: string): void {
     if (closing) return
-    const current = active.get(boxId)
+    const current = activeByBox.get(boxId)
     if (current) {
       current.isRescheduled = true
-      current.abortController.abort(RESCHEDULED)
+      current.abortController.abort(STOP_WAITING)
       return
     }
     const reconciliation: ActiveReconciliation = {
@@ -105,15 +105,15 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       isRescheduled: false,
       abortController: new AbortController(),
     }
-    active.set(boxId, reconciliation)
+    activeByBox.set(boxId, reconciliation)
     reconciliation.done = reconcile(boxId, reconciliation).then(
       () => {
-        active.delete(boxId)
+        activeByBox.delete(boxId)
         if (reconciliation.isRescheduled) schedule(boxId)
       },
       (error: unknown) => {
-        active.delete(boxId)
-        retryAfterStoreError(error, 'failed to reconcile a box; will retry')
+        activeByBox.delete(boxId)
+        retryAfterStoreError(error, 'failed to reconcile a box; will retry', { boxId })
       },
     )
   }
@@ -131,8 +131,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       const { claim } = result
       connectDeadline =
         claim.step === 'connect' ? (connectDeadline ?? clock.now() + connectTimeoutMs) : undefined
-      const remainingMs = Math.max(0, (connectDeadline ?? 0) - clock.now())
-      await runClaimedStep(claim, reconciliation.abortController, remainingMs)
+      const remainingConnectMs = Math.max(0, (connectDeadline ?? 0) - clock.now())
+      await runClaimedStep(claim, reconciliation.abortController, remainingConnectMs)
       changes.emit('change', boxId)
     }
     await releaseLease(db, boxId, owner)
@@ -141,14 +141,14 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   async function runClaimedStep(
     claim: Claim,
     abortController: AbortController,
-    remainingMs: number,
+    remainingConnectMs: number,
   ): Promise<void> {
     const { box, op, step } = claim
     const { signal } = abortController
     const renewal = setInterval(() => {
       renewLease(db, box.id, { owner, now: clock.now(), leaseMs }).then(
-        (isRenewed) => isRenewed || abortController.abort(RESCHEDULED),
-        (err: unknown) => log.error({ err, boxId: box.id }, 'failed to renew a lease'),
+        (isRenewed) => isRenewed || abortController.abort(STOP_WAITING),
+        (err: unknown) => log.error({ err, boxId: box.id }, 'failed to renew a lease; will retry'),
       )
     }, leaseMs / 3)
     renewal.unref()
@@ -159,7 +159,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         tunnels,
         coordinatorUrl,
         signal,
-        connectTimeoutMs: remainingMs,
+        connectTimeoutMs: remainingConnectMs,
         machineLimit,
         waitForReports,
       }
@@ -177,20 +177,24 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     const { box, op, step, attempt } = claim
     const permanent = err instanceof PermanentProviderError
     const message = (err instanceof Error ? err.message : String(err)).slice(0, MAX_ERROR_LENGTH)
-    log.warn({ err, boxId: box.id, op, step, attempt: attempt + 1 }, 'lifecycle step failed')
-    if (isFinalAttempt(claim, permanent)) {
+    const isFinal = isFinalAttempt(claim, permanent)
+    log.warn(
+      { err, boxId: box.id, op, step, attempt: attempt + 1 },
+      isFinal ? 'lifecycle step failed; will not retry' : 'lifecycle step failed; will retry',
+    )
+    if (isFinal) {
       // Do not leave a partly created machine running. Its files are removed when the box is deleted.
       await provider.stop(box.id).catch((err: unknown) => {
         log.warn({ err, boxId: box.id }, 'failed to stop the machine of a failed box')
       })
     }
     const now = clock.now()
-    const retryAt = (nextAttempt: number) => now + backoff(nextAttempt)
+    const retryAt = (failedAttempts: number) => now + backoff(failedAttempts)
     await failStep(db, claim, { message, permanent, retryAt }, { owner, now })
   }
 
   async function start(): Promise<void> {
-    // Without shared data this is the only coordinator: all stored leases belong to a process that has exited.
+    // When coordinators do not share the database, no other coordinator is running: the stored leases are obsolete.
     if (!dialectTraits(db).sharedByCoordinators) await resetJobs(db)
     for (const boxId of await listUnreconciledBoxIds(db)) schedule(boxId)
     timer.scheduleAt(clock.now())
@@ -199,8 +203,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   async function close(): Promise<void> {
     closing = true
     timer.close()
-    for (const { abortController } of active.values()) abortController.abort(RESCHEDULED)
-    await Promise.all([...active.values()].map(({ done }) => done))
+    for (const { abortController } of activeByBox.values()) abortController.abort(STOP_WAITING)
+    await Promise.all([...activeByBox.values()].map(({ done }) => done))
   }
 
   function onChange(listener: (boxId: string) => void) {

@@ -71,11 +71,14 @@ async function startMachine(
 /** Never restarts a running machine, connected or not: user processes may be running on it. */
 async function inspectMachine({ box }: Claim, { provider, tunnels }: StepContext): Promise<StepResult> {
   const state = await provider.inspect(box.id)
-  if (state === 'absent') throw new Error('The machine does not exist.')
+  if (state === 'absent') throw new Error('The machine of the box does not exist. Delete the box.')
   if (state === 'stopped') {
     tunnels.disconnect(box.id, 'the machine has stopped')
     return { skipTo: 'start' }
   }
-  if (!tunnels.current(box.id)) throw new Error('The machine is running, but its agent is not connected.')
+  if (!tunnels.current(box.id))
+    throw new Error(
+      'The machine is running, but its agent is not connected. If this persists, suspend and wake the box.',
+    )
   return { skipTo: 'connect' }
 }

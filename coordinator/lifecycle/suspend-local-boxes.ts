@@ -46,7 +46,10 @@ export async function suspendLocalBoxes(
           return isSuspendable ? [box.hostname] : []
         } catch (err) {
           // The next start finishes the suspend of a box in state suspending, then restores its desired state.
-          log.error({ err, boxId: box.id }, 'failed to suspend a box')
+          log.error(
+            { err, boxId: box.id },
+            'failed to suspend a box; the next start restores its desired state',
+          )
           return []
         }
       }),

@@ -2,8 +2,8 @@
 import type { JobOp, ObservedState } from '../../shared/api/boxes.ts'
 
 /**
- * No operation leads to deep_sleep, resizing or migrating yet. A box put into deep_sleep by hand can be woken or
- * deleted, one in resizing or migrating can be deleted.
+ * No operation leads to deep_sleep, resizing or migrating yet. Their transitions are for boxes whose state was set in the
+ * database directly: a box in deep_sleep can be woken or deleted, a box in resizing or migrating can be deleted.
  */
 export const ALLOWED_TRANSITIONS: Readonly<Record<ObservedState, readonly ObservedState[]>> = {
   requested: ['provisioning', 'terminating'],

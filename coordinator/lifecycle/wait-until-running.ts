@@ -27,12 +27,14 @@ export function createWaitUntilRunning(options: {
         // Subscribe before reading, so a change in between is not missed.
         const change = changes.next()
         const box = await findBox(db, boxId)
-        if (!box || box.desired_state === 'terminated') throw new ApiError('not_found')
+        if (!box || box.desired_state === 'terminated')
+          throw new ApiError('not_found', 'The box has been deleted. Use another box.')
         if (box.observed_state === 'provision_failed') throw new ApiError('box_failed')
         const remainingMs = deadline - performance.now()
         if (box.observed_state === 'running')
           return await tunnels.wait(boxId, Math.max(0, remainingMs), signal)
-        if (remainingMs <= 0) throw new ApiError('box_unreachable', 'The box did not wake in time.')
+        if (remainingMs <= 0)
+          throw new ApiError('box_unreachable', 'The box did not start in time. Try again.')
         await raceWithTimeout(change, remainingMs, signal)
       }
     } finally {

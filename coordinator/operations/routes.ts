@@ -12,6 +12,6 @@ export const operationRoutes = ({ operations }: { operations: OperationService }
     description: 'Available for 30 days after the operation finishes.',
     request: { params: z.object({ id: z.string() }) },
     responses: { 200: operationResponseSchema },
-    handle: async ({ actor, params }) => ({ operation: await operations.get(actor, params.id) }),
+    handler: async ({ actor, params }) => ({ operation: await operations.get(actor, params.id) }),
   }),
 ]

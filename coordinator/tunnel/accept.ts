@@ -11,7 +11,7 @@ import {
   RECONNECT_AFTER_HEADER,
 } from '../../shared/protocol.ts'
 import type { AttemptLimit } from './attempt-limit.ts'
-import { type Authenticate, authenticateBox, headerValue } from './credentials.ts'
+import { type Authenticate, authenticateBox, headerValue, WRONG_CREDENTIALS } from './credentials.ts'
 import type { Registry } from './registry.ts'
 import { type Rejection, rejectUpgrade } from './reject-upgrade.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
@@ -47,7 +47,7 @@ export function createAcceptor(options: AcceptorOptions) {
     socket.on('error', onError)
     const agent = await inspectRequest(request, options)
     if ('status' in agent) {
-      log.warn({ code: agent.code, status: agent.status }, 'agent rejected')
+      log.warn({ code: agent.code, status: agent.status, reason: agent.message }, 'agent rejected')
       return rejectUpgrade(socket, agent)
     }
     if (socket.destroyed) return
@@ -84,7 +84,11 @@ export function createAcceptor(options: AcceptorOptions) {
     handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
       accept(request, socket, head).catch((err: unknown) => {
         log.error({ err }, 'failed to accept a tunnel')
-        rejectUpgrade(socket, { status: 503, code: 'control_plane_unavailable', message: 'Try again.' })
+        rejectUpgrade(socket, {
+          status: 503,
+          code: 'control_plane_unavailable',
+          message: 'The coordinator failed to accept the tunnel. Try again.',
+        })
       })
     },
     close: () => server.close(),
@@ -101,19 +105,24 @@ async function inspectRequest(
     return {
       status: 503,
       code: 'control_plane_unavailable',
-      message: 'The coordinator is stopping.',
+      message: `The coordinator is stopping. Reconnect after ${RECONNECT_AFTER_HEADER} milliseconds.`,
       headers,
     }
   }
   const boxId = await authenticateBox(request, options.authenticate)
-  if (boxId === null) return { status: 401, code: 'unauthorized', message: 'Unknown box id or wrong token.' }
+  if (boxId === null) return { status: 401, code: 'unauthorized', message: WRONG_CREDENTIALS }
   const waitMs = options.attempts.attempt(boxId)
   if (waitMs > 0) {
     const headers = { [RECONNECT_AFTER_HEADER]: String(waitMs) }
-    return { status: 429, code: 'rate_limited', message: 'This box connects too often.', headers }
+    return {
+      status: 429,
+      code: 'rate_limited',
+      message: `This box connects too often. Reconnect after ${RECONNECT_AFTER_HEADER} milliseconds.`,
+      headers,
+    }
   }
   if (headerValue(request, PROTOCOL_HEADER) !== String(PROTOCOL_VERSION)) {
-    const message = `This coordinator requires version ${PROTOCOL_VERSION} of the agent protocol.`
+    const message = `The header ${PROTOCOL_HEADER} must be ${PROTOCOL_VERSION}. Update the agent or the coordinator.`
     return { status: 426, code: 'agent_protocol_unsupported', message }
   }
   const instanceId = headerValue(request, INSTANCE_HEADER) ?? ''
@@ -122,7 +131,7 @@ async function inspectRequest(
     return {
       status: 400,
       code: 'bad_request',
-      message: 'The instance or agent version is missing or not printable.',
+      message: `The headers ${INSTANCE_HEADER} and ${AGENT_VERSION_HEADER} must be 1 to 64 printable ASCII characters without spaces.`,
     }
   }
   const current = options.registry.get(boxId)
@@ -131,7 +140,7 @@ async function inspectRequest(
       return {
         status: 409,
         code: 'box_already_connected',
-        message: 'Another agent with this token is connected.',
+        message: 'Another agent with this token is connected. Stop that agent first.',
       }
     }
     current.destroy('unresponsive while another agent connected')

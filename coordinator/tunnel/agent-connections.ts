@@ -1,4 +1,5 @@
-// Assembles the boxes' connections of this coordinator: tunnels, liveness, reports, dial-back connections, draining.
+// Assembles the modules that serve the agents' connections: tunnels, liveness checks, report streams, dial-back
+// connections and draining.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,6 +22,7 @@ export type AgentConnectionsOptions = {
   clock: Clock
   authenticate: Authenticate
   ingest: Ingest
+  /** 0 or more, less than 1. Default: Math.random. */
   random?: () => number
   liveness?: LivenessSettings
   /** See AcceptorOptions. Default: 3 s. */
@@ -34,7 +36,7 @@ export type AgentConnectionsOptions = {
   reportRetryMs?: ReportStreamOptions['retryMs']
   /** drain(): how long requests in flight may continue. Default: 10 s. */
   drainMs?: number
-  /** Agents reconnect at a random time within this period after a drain. Default: grows with their number. */
+  /** Agents reconnect at a random time within this period after a drain. Default: grows with the number of tunnels. */
   reconnectSpreadMs?: number
 }
 
@@ -53,7 +55,7 @@ export type AgentConnections = Tunnels & {
 
 /** Typical duration of a restart. */
 const MIN_RECONNECT_MS = 500
-/** 200 agents per second, which a coordinator accepts with TLS too. */
+/** Spreads the reconnects to 200 agents per second. A coordinator accepts this rate with TLS too. */
 const SPREAD_PER_AGENT_MS = 5
 const MAX_SPREAD_MS = 60_000
 
@@ -69,7 +71,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
     dialBackTimeoutMs,
     ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
   })
-  const retry = options.reportRetryMs === undefined ? {} : { retryMs: options.reportRetryMs }
+  const retryOptions = options.reportRetryMs === undefined ? {} : { retryMs: options.reportRetryMs }
   let isDraining = false
 
   let spreadMs = options.reconnectSpreadMs ?? 0
@@ -89,7 +91,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
       sessions.add(session)
       void session.closed.then(() => sessions.delete(session))
     },
-    onActive: (session) => void readReportStream(session, { log, ingest, ...retry }),
+    onActive: (session) => void readReportStream(session, { log, ingest, ...retryOptions }),
   })
 
   // One timer for all tunnels.
@@ -98,15 +100,15 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
     const now = clock.now()
     const elapsedMs = now - lastCheck
     lastCheck = now
-    for (const session of sessions) session.check(elapsedMs)
+    for (const session of sessions) session.runLivenessCheck(elapsedMs)
   }, liveness.tickMs)
 
-  async function drainSession(session: Session, until: number): Promise<void> {
+  async function drainSession(session: Session, deadline: number): Promise<void> {
     session.retire()
-    while (session.inFlight() > 0 && clock.now() < until) await sleep(20)
+    while (session.inFlight() > 0 && clock.now() < deadline) await sleep(20)
     session.closeForReconnect(reconnectAfterMs())
-    // For an agent that does not close the connection.
     await Promise.race([session.closed, sleep(1000, undefined, { ref: false })])
+    // The agent may not have closed the connection.
     session.destroy('the coordinator is stopping')
   }
 
@@ -130,8 +132,8 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
     async drain() {
       isDraining = true
       spreadMs = options.reconnectSpreadMs ?? Math.min(MAX_SPREAD_MS, sessions.size * SPREAD_PER_AGENT_MS)
-      const until = clock.now() + drainMs
-      await Promise.all([...sessions].map((session) => drainSession(session, until)))
+      const deadline = clock.now() + drainMs
+      await Promise.all([...sessions].map((session) => drainSession(session, deadline)))
     },
     async close() {
       isDraining = true

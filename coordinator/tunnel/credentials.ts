@@ -10,6 +10,9 @@ import { BOX_HEADER } from '../../shared/protocol.ts'
  */
 export type Authenticate = (boxId: string, tokenHash: string) => Promise<boolean>
 
+/** The message of the 401 response to an agent. */
+export const WRONG_CREDENTIALS = `Unknown box id or wrong token. Check the headers ${BOX_HEADER} and Authorization.`
+
 /** The id of the box whose token the request carries; null when the credentials are missing or wrong. */
 export async function authenticateBox(
   request: IncomingMessage,

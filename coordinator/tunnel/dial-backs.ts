@@ -41,7 +41,13 @@ export function createDialBacks<T>(dialBackTimeoutMs: number): DialBacks<T> {
       // The caller may release the id without awaiting the connection.
       promise.catch(() => undefined)
       const timer = setTimeout(
-        () => entry.reject(new ApiError('box_unreachable', 'The agent did not open the connection in time.')),
+        () =>
+          entry.reject(
+            new ApiError(
+              'box_unreachable',
+              'The agent did not open the dial-back connection in time. Try again.',
+            ),
+          ),
         dialBackTimeoutMs,
       )
       let settled = false
@@ -67,13 +73,22 @@ export function createDialBacks<T>(dialBackTimeoutMs: number): DialBacks<T> {
       return {
         id,
         connection: promise,
-        release: () => entry.reject(new ApiError('box_unreachable', 'The connection is no longer expected.')),
+        release: () =>
+          entry.reject(
+            new ApiError(
+              'box_unreachable',
+              'The request ended before the agent opened the dial-back connection. Try again.',
+            ),
+          ),
       }
     },
     consumeId(boxId, id, socket) {
       const entry = pending.get(id)
       if (entry === undefined || entry.boxId !== boxId)
-        throw new ApiError('not_found', 'No connection with this id is expected.')
+        throw new ApiError(
+          'not_found',
+          'The id of the dial-back connection is unknown, expired or already used.',
+        )
       pending.delete(id)
       track(boxId, socket)
       return entry.resolve

@@ -67,7 +67,7 @@ export function createRegistry(): Registry {
         }
         const timer = setTimeout(() => {
           cleanUp()
-          reject(new ApiError('box_unreachable'))
+          reject(new ApiError('box_unreachable', 'The agent of the box did not connect in time. Try again.'))
         }, ms)
         waiting.add(resume)
         signal?.addEventListener('abort', onAbort, { once: true })

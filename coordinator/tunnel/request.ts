@@ -46,7 +46,7 @@ export function sendRequest(
       if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL)
     }
     const timer = setTimeout(
-      () => fail(new ApiError('box_unreachable', 'The box did not respond in time.')),
+      () => fail(new ApiError('box_unreachable', 'The box did not respond in time. Try again.')),
       request.headTimeoutMs ?? HEAD_TIMEOUT_MS,
     )
     const onAbort = () => fail(signal?.reason)

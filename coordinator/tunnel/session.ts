@@ -46,7 +46,7 @@ export type Session = Tunnel & {
   /** Requests whose response has not been read to its end. */
   inFlight(): number
   /** One step of the liveness check. */
-  check(elapsedMs: number): void
+  runLivenessCheck(elapsedMs: number): void
   /** Rejects further requests. */
   retire(): void
   /** Closes the connection and sends the agent its reconnect delay. */
@@ -118,7 +118,7 @@ export function openSession({ ws, socket, identity, liveness, random }: SessionO
       })
     },
     inFlight: () => inFlight,
-    check(elapsedMs) {
+    runLivenessCheck(elapsedMs) {
       if (ws.bufferedAmount > MAX_UNSENT_BYTES) return destroy('the agent does not read')
       const observed = { bytes: socket.bytesRead, elapsedMs }
       const verdict = checkLiveness(livenessState, observed, liveness, random)

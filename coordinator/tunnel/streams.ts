@@ -7,7 +7,7 @@ import type { WebSocket } from 'ws'
 import { ApiError } from '../../shared/errors.ts'
 import { STREAM_PATH_PREFIX } from '../../shared/protocol.ts'
 import { MAX_FRAME_BYTES } from '../../shared/stream-frames.ts'
-import { type Authenticate, authenticateBox } from './credentials.ts'
+import { type Authenticate, authenticateBox, WRONG_CREDENTIALS } from './credentials.ts'
 import { createDialBacks, type DialBacks } from './dial-backs.ts'
 import { rejectUpgrade } from './reject-upgrade.ts'
 import type { Streams } from './types.ts'
@@ -35,7 +35,7 @@ export function createStreams(options: {
     const onError = (err: Error) => log.debug({ err }, 'agent disconnected before the upgrade')
     socket.on('error', onError)
     const boxId = await authenticateBox(request, authenticate)
-    if (boxId === null) throw new ApiError('unauthorized', 'Unknown box id or wrong token.')
+    if (boxId === null) throw new ApiError('unauthorized', WRONG_CREDENTIALS)
     const deliver = consumeId(boxId, (request.url ?? '').slice(STREAM_PATH_PREFIX.length), socket)
     server.handleUpgrade(request, socket, head, (ws) => {
       socket.off('error', onError)

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
 import { TRANSFER_PATH_PREFIX } from '../../shared/protocol.ts'
-import { type Authenticate, authenticateBox } from './credentials.ts'
+import { type Authenticate, authenticateBox, WRONG_CREDENTIALS } from './credentials.ts'
 import { createDialBacks, type DialBacks } from './dial-backs.ts'
 import type { TransferConnection, Transfers } from './types.ts'
 
@@ -28,7 +28,7 @@ export function createTransfers(options: {
 
   async function accept(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const boxId = await authenticateBox(request, authenticate)
-    if (boxId === null) throw new ApiError('unauthorized', 'Unknown box id or wrong token.')
+    if (boxId === null) throw new ApiError('unauthorized', WRONG_CREDENTIALS)
     if (request.method !== 'GET' && request.method !== 'PUT') {
       throw new ApiError('method_not_allowed', 'A transfer must be a GET or PUT request.')
     }

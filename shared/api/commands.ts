@@ -32,10 +32,13 @@ export const commandSchema = z
       .nullable()
       .meta({ description: `at most the first ${LIMITS.commandChars} characters` }),
     commandTruncated: z.boolean(),
-    cwd: z.string().nullable().meta({ description: 'as requested; default: ~' }),
+    cwd: z.string().nullable().meta({ description: 'as given in the request; ~ when the request has none' }),
     status: z.enum(COMMAND_STATUSES),
     exitCode: z.int().nullable(),
-    signal: z.string().nullable().meta({ description: 'without SIG, such as TERM' }),
+    signal: z
+      .string()
+      .nullable()
+      .meta({ description: 'name without SIG, such as TERM, or a real-time signal number' }),
     pid: z.int().nullable(),
     startedAt: timestampSchema,
     finishedAt: timestampSchema.nullable(),

@@ -1,4 +1,4 @@
-// Schemas of synchronous commands (spec §4.14), used by agent, coordinator and CLI.
+// Schemas of command requests and of the results of synchronous commands (spec §4.14).
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import { ENV_NAME_PATTERN, ENV_NAME_RULE, timestampSchema } from './common.ts'
@@ -53,7 +53,7 @@ export const agentExecRequestSchema = execRequestSchema.omit({ env: true }).exte
       commandId: z.string().regex(/^p_[0-9a-f]{24}$/),
       claimsToken: z.string().max(2048).meta({
         description:
-          'signed by the coordinator: who requested the command; the agent returns it with the reports',
+          'signed by the coordinator; identifies the requester and the command; returned in command.started',
       }),
       keepOutput: z.boolean().meta({ description: 'false under zero data retention' }),
     })
@@ -67,10 +67,10 @@ export const execResultSchema = z
     ok: z.literal(true),
     type: z.literal('exec.result'),
     exitCode: z.int().nullable().meta({ description: 'null when a signal terminated the command' }),
-    signal: z
-      .string()
-      .nullable()
-      .meta({ description: 'the signal that terminated the command, without SIG, such as TERM; else null' }),
+    signal: z.string().nullable().meta({
+      description:
+        'the signal that terminated the command: name without SIG, such as TERM, or a real-time signal number; else null',
+    }),
     stdout: z.string().meta({ description: 'the last 1 MiB as UTF-8; invalid bytes become U+FFFD' }),
     stderr: z.string(),
     stdoutTruncated: z.boolean(),
@@ -78,7 +78,7 @@ export const execResultSchema = z
     timedOut: z.boolean().meta({ description: 'true only when the time limit terminated the command' }),
     startedAt: timestampSchema,
     finishedAt: timestampSchema,
-    cwd: z.string().meta({ description: 'as requested, or ~' }),
+    cwd: z.string().meta({ description: 'as given in the request; ~ when the request has none' }),
     commandId: z.string().optional().meta({ description: 'id of the record in the command history' }),
   })
   .meta({ id: 'ExecResult' })

@@ -18,7 +18,7 @@ export const execStartedSchema = z
     type: z.literal('exec.started'),
     processId: z.string(),
     pid: z.int(),
-    cwd: z.string().meta({ description: 'as requested, or ~' }),
+    cwd: z.string().meta({ description: 'as given in the request; ~ when the request has none' }),
     startedAt: timestampSchema,
     logPath: z.string().meta({ description: 'path of the file with the standard output, for GET /download' }),
     commandId: z
@@ -114,7 +114,10 @@ export const formatEventId = ({ stdout, stderr }: Offsets): string => `${stdout}
 export function parseEventId(text: string): Offsets {
   const [, stdout, stderr] = /^(\d{1,15}):(\d{1,15})$/.exec(text) ?? []
   if (stdout === undefined || stderr === undefined)
-    throw new ApiError('invalid_request', 'Last-Event-ID must be <stdout>:<stderr>, two numbers of bytes.')
+    throw new ApiError(
+      'invalid_request',
+      'Last-Event-ID must be two offsets, <stdout>:<stderr>, such as 1024:0.',
+    )
   return { stdout: Number(stdout), stderr: Number(stderr) }
 }
 
@@ -123,25 +126,28 @@ export const STREAM_CHUNK_BYTES = 48 * 1024
 /** The largest event: each byte of output may need a six-character JSON escape. */
 export const STREAM_EVENT_BYTES = 6 * STREAM_CHUNK_BYTES + 1024
 
-type NamedOffsets = { stdoutOffset: number; stderrOffset: number }
+type PositionFields = { stdoutOffset: number; stderrOffset: number }
 type OutputEventData = {
   data: string
-  /** Of the first byte; counts bytes in both encodings. Larger than requested when the log's head was discarded. */
+  /**
+   * Offset of the first byte of `data` in the stream; counts bytes even when `data` is UTF-8 text. Larger than requested
+   * when the log's head was discarded.
+   */
   offset: number
   nextOffset: number
 }
 
 /** The data of each event of GET /exec/{processId}/stream. */
 export type StreamEvents = {
-  attached: { processId: string } & NamedOffsets
+  attached: { processId: string } & PositionFields
   stdout: OutputEventData
   stderr: OutputEventData
   heartbeat: Record<string, never>
-  reconnect: NamedOffsets
+  reconnect: PositionFields
   exit: {
     status: 'exited' | 'killed' | 'lost'
     exitCode: number | null
     signal: string | null
-  } & NamedOffsets
+  } & PositionFields
   error: { code: string; message: string }
 }

@@ -23,16 +23,19 @@ const byteCountSchema = z.int().min(0)
 
 /** Maximum bytes of one command.output report. */
 export const OUTPUT_CHUNK_BYTES = 128 * 1024
-const base64Schema = (max: number) => z.string().max(Math.ceil(max / 3) * 4)
+const base64Schema = (maxBytes: number) => z.string().max(Math.ceil(maxBytes / 3) * 4)
 
-/** A recorded command was started. May be reported again after the box lost its spool. */
+/**
+ * A recorded command was started, or could not be started (`pid` is null). May be reported again after the box lost its
+ * spool.
+ */
 export const commandStartedSchema = z.object({
   type: z.literal('command.started'),
   commandId: commandIdSchema,
   claimsToken: z
     .string()
     .max(2048)
-    .meta({ description: 'from the request, unchanged; identifies the box, the actor and the request' }),
+    .meta({ description: 'from the request, unchanged; identifies the requester and the command' }),
   command: z
     .string()
     .max(LIMITS.commandChars)
@@ -92,8 +95,8 @@ export type CommandReport = Extract<DurableReport, { commandId: string }>
 
 /**
  * One line of the stream. `epoch` identifies the spool: an agent that lost its spool starts a new epoch at sequence
- * number 1. The store applies each (box, epoch, seq) once. `report` is parsed separately with `durableReportSchema`: a
- * newer agent may send types that the coordinator does not know, and the coordinator skips those.
+ * number 1. The coordinator applies each (box, epoch, seq) once. `report` is parsed separately with
+ * `durableReportSchema`: a newer agent may send types that the coordinator does not know, and the coordinator skips those.
  */
 export const reportLineSchema = z.discriminatedUnion('type', [
   heartbeatSchema,

@@ -1,4 +1,4 @@
-// The agent as a process, as it is started on a box.
+// The agent process: its configuration, a command, exclusive use of the state directory, signals and the Unix socket.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { waitUntil } from '../support/wait-until.ts'
 
 const MAIN = join(import.meta.dirname, '../../agent/main.ts')
 
-type AgentProcess = { child: ChildProcess; output(): string; exit: Promise<unknown[]> }
+type AgentProcess = { child: ChildProcess; stderr(): string; exit: Promise<unknown[]> }
 
 function startAgentProcess(t: Test, env: Record<string, string>): AgentProcess {
   const child = spawn(process.execPath, [MAIN], {
@@ -21,11 +21,11 @@ function startAgentProcess(t: Test, env: Record<string, string>): AgentProcess {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   t.after(() => child.kill('SIGKILL'))
-  let output = ''
+  let stderr = ''
   child.stderr?.on('data', (chunk) => {
-    output += chunk
+    stderr += chunk
   })
-  return { child, output: () => output, exit: once(child, 'exit') }
+  return { child, stderr: () => stderr, exit: once(child, 'exit') }
 }
 
 async function createBoxEnv(
@@ -39,7 +39,7 @@ async function createBoxEnv(
 }
 
 t.test('prints every missing or invalid configuration variable and exits with 1', async (t) => {
-  const { exit, output } = startAgentProcess(t, {
+  const { exit, stderr } = startAgentProcess(t, {
     BOXWOOD_URL: 'ftp://x',
     BOXWOOD_BOX: 'x',
     BOXWOOD_RECONNECT_MAX_MS: '1',
@@ -53,15 +53,15 @@ t.test('prints every missing or invalid configuration variable and exits with 1'
     'BOXWOOD_RECONNECT_MAX_MS',
     'BOXWOOD_LOG_BYTES',
   ])
-    t.match(output(), name)
+    t.match(stderr(), name)
 })
 
 t.test('connects, runs a command, reports its start, and exits on SIGTERM', async (t) => {
-  const kinds: string[] = []
+  const received: string[] = []
   const coordinator = await startTunnelServer({
     ingest: {
-      apply: async (_box, _epoch, reports) => void kinds.push(...reports.map(({ report }) => report.type)),
-      heartbeat: () => void kinds.push('heartbeat'),
+      apply: async (_box, _epoch, reports) => void received.push(...reports.map(({ report }) => report.type)),
+      heartbeat: () => void received.push('heartbeat'),
     },
   })
   t.after(() => coordinator.close())
@@ -77,8 +77,8 @@ t.test('connects, runs a command, reports its start, and exits on SIGTERM', asyn
   t.equal(status, 200)
   t.match(JSON.parse((await readAll(body)).toString()), { exitCode: 0, stdout: 'hello\n' })
   await waitUntil(
-    'both reports have arrived',
-    () => kinds.includes('heartbeat') && kinds.includes('agent.started'),
+    'a report and a heartbeat have arrived',
+    () => received.includes('heartbeat') && received.includes('agent.started'),
   )
 
   const running = tunnel.request({
@@ -98,25 +98,25 @@ t.test(
   async (t) => {
     const env = { ...(await createBoxEnv(t, 'http://127.0.0.1:1')), BOXWOOD_RECONNECT_MAX_MS: '100' }
     const first = startAgentProcess(t, env)
-    await waitUntil('the first agent runs', () => first.output().includes('agent started'))
+    await waitUntil('the first agent runs', () => first.stderr().includes('agent started'))
     const second = startAgentProcess(t, env)
     t.same(await second.exit, [1, null])
-    t.match(second.output(), 'another agent is running')
+    t.match(second.stderr(), 'another agent is running')
     first.child.kill('SIGKILL')
     await first.exit
     const third = startAgentProcess(t, env)
-    await waitUntil('the third agent runs', () => third.output().includes('agent started'))
+    await waitUntil('the third agent runs', () => third.stderr().includes('agent started'))
     third.child.kill('SIGTERM')
     t.same(await third.exit, [0, null])
   },
 )
 
-t.test('serves the app on a unix socket when BOXWOOD_SOCKET is set', async (t) => {
+t.test("serves the agent's routes on a Unix socket when BOXWOOD_SOCKET is set", async (t) => {
   const env = await createBoxEnv(t, 'http://127.0.0.1:1')
-  const socket = join(env.BOXWOOD_STATE, 'app.sock')
-  const { child, output, exit } = startAgentProcess(t, { ...env, BOXWOOD_SOCKET: socket })
-  await waitUntil('the agent runs', () => output().includes('agent started'))
-  const session = connect('http://box', { createConnection: () => createConnection(socket) })
+  const socketPath = join(env.BOXWOOD_STATE, 'app.sock')
+  const { child, stderr, exit } = startAgentProcess(t, { ...env, BOXWOOD_SOCKET: socketPath })
+  await waitUntil('the agent runs', () => stderr().includes('agent started'))
+  const session = connect('http://box', { createConnection: () => createConnection(socketPath) })
   t.after(() => session.destroy())
   const stream = session.request({ ':path': '/nothing' })
   t.match(JSON.parse((await readAll(stream)).toString()), { ok: false, error: { code: 'not_found' } })

@@ -49,7 +49,7 @@ t.test('create reports why provisioning failed', async (t) => {
   await box('rm', 'kiwi')
 })
 
-t.test('ls', async (t) => {
+t.test('ls prints a row for each live box; --all includes terminated boxes', async (t) => {
   const { code, stdout } = await box('ls')
   const [header, row] = stdout.split('\n')
   t.equal(code, 0)
@@ -111,7 +111,7 @@ t.test('rm waits for the operation', async (t) => {
   t.same(await box('rm', '-f', 'fig'), { code: 0, stdout: '', stderr: '' })
 })
 
-t.test('me', async (t) => {
+t.test('me, also as whoami, prints the user', async (t) => {
   t.match(await box('whoami'), { code: 0, stdout: /^user +owner \(owner\)$/m })
   t.match(await boxJson('me'), { edge: { url: fake.url } })
 })

@@ -110,11 +110,20 @@ t.test('an error names the path and the reason', async (t) => {
     code: 5,
     stderr: 'box: missing: no such file or directory on this machine.\n',
   })
-  t.match(await cp('fig:missing', '.'), { code: 5, stderr: /missing: no such file.*\(not_found\)/ })
+  t.match(await cp('fig:missing', '.'), {
+    code: 5,
+    stderr: 'box: missing: no such file or directory on fig.\n',
+  })
+  t.match(await cp('tool', 'fig:no-such-dir/x'), {
+    code: 5,
+    stderr:
+      'box: Cannot create no-such-dir/x on fig: no-such-dir is not a directory. If it does not exist, create it with ' +
+      '`box exec fig -- mkdir -p ./no-such-dir`.\n',
+  })
   t.match(await cp('plum:x', '.'), { code: 5, stderr: /No such box: 'plum'/ })
   t.match(await cp('fig:tool', 'no-such-dir/x'), {
     code: 5,
-    stderr: 'box: no-such-dir/: no such file or directory.\n',
+    stderr: 'box: no-such-dir/: no such file or directory (this machine).\n',
   })
   t.match(await cp('here', 'there'), { code: 2, stderr: /must be on a box: BOX:PATH/ })
   t.match(await cp('fig:a', 'plum:b'), { code: 2, stderr: /between boxes is not supported/ })
@@ -128,8 +137,11 @@ t.test(
     await writeFile(join(localDir, 'private', 'secret'), 'x', { mode: 0o000 })
     t.match(await cp('private/secret', 'fig:'), {
       code: 1,
-      stderr: 'box: private/secret: permission denied.\n',
+      stderr: 'box: private/secret: permission denied (this machine).\n',
     })
-    t.match(await cp('private', 'fig:'), { code: 1, stderr: /private\/secret: permission denied\.\n$/ })
+    t.match(await cp('private', 'fig:'), {
+      code: 1,
+      stderr: /private\/secret: permission denied \(this machine\)\.\n$/,
+    })
   },
 )

@@ -7,7 +7,7 @@ const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const exec = (...args: string[]) => runBox(fake.url, ['exec', ...args])
 
-t.test('passes on the output and the exit code of the command', async (t) => {
+t.test('prints the output of the command and exits with its exit code', async (t) => {
   const command = 'echo grün; echo oops >&2; exit 7'
   t.same(await exec('fig', '--', command), { code: 7, stdout: 'grün\n', stderr: 'oops\n' })
 })
@@ -16,7 +16,7 @@ t.test('a command killed by signal n exits with 128 + n', async (t) => {
   t.match(await exec('fig', '--', 'kill -TERM $$'), { code: 143 })
 })
 
-t.test('quotes several arguments one by one, and passes a single one to the shell', async (t) => {
+t.test('quotes each of several arguments, and passes a single argument to the shell unchanged', async (t) => {
   t.match(await exec('fig', '--', 'printf', '<%s>', "it's $HOME", '-n'), { stdout: "<it's $HOME><-n>" })
   t.match(await exec('fig', '--', 'printf "<%s>" a b | wc -c'), { stdout: '6\n' })
 })
@@ -54,8 +54,11 @@ t.test('reports truncated output on stderr', async (t) => {
   t.match(await exec('fig', '--', 'yes'), { code: 0, stdout: 'tail', stderr: /last 1 MiB of stdout/ })
 })
 
-t.test('its own failures exit with 125, which is not an exit code of the command', async (t) => {
-  t.match(await exec('nowhere', '--', 'true'), { code: 125, stderr: /No such box: 'nowhere'.*box ls/ })
+t.test('exits with 125 when box exec itself fails', async (t) => {
+  t.match(await exec('nonexistent', '--', 'true'), {
+    code: 125,
+    stderr: /No such box: 'nonexistent'.*box ls/,
+  })
   t.match(await exec('fig'), { code: 125, stderr: /^box: missing required argument/ })
   const timeout = 'box: --timeout must be a number between 1 and 600.\n'
   for (const value of ['soon', '0', '601'])

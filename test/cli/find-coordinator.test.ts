@@ -38,7 +38,7 @@ t.test('uses BOXWOOD_URL, with or without the path prefix', async (t) => {
     t.match(await runBox(null, ['me'], { env: { ...env, BOXWOOD_URL: url } }), { code: 0 })
   t.match(await runBox(null, ['me'], { env: { ...env, BOXWOOD_URL: 'fig' } }), {
     code: 2,
-    stderr: 'box: BOXWOOD_URL is not a valid URL: "fig". Example: http://127.0.0.1:7070/api/v1\n',
+    stderr: 'box: BOXWOOD_URL is not a valid URL: "fig". Example: http://127.0.0.1:7070\n',
   })
 })
 
@@ -48,7 +48,7 @@ t.test('does not send the key of a data directory to another coordinator', async
   t.match(result, { code: 4, stderr: /No API key found for .*Set BOXWOOD_API_KEY/ })
 })
 
-t.test('an error says what to change', async (t) => {
+t.test('each connection error names the setting to change', async (t) => {
   const cwd = t.testdir({})
   t.throws(() => findCoordinator({}, cwd, cwd), { message: /npm start.*BOXWOOD_URL/ })
   t.match(
@@ -81,7 +81,7 @@ t.test('an error says what to change', async (t) => {
 })
 
 t.test(
-  'a key file of another user',
+  'reports a key file without read permission',
   { skip: process.getuid?.() === 0 && 'root can read every file' },
   async (t) => {
     const dataDir = await createDataDir(join(t.testdir({}), 'data'))

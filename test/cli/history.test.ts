@@ -11,7 +11,7 @@ const { add, records } = addFakeHistory(fake)
 const box = (...args: string[]) => runBox(fake.url, args)
 const bytes = createRandom(1).bytes(4321)
 
-t.test('an empty history', async (t) => {
+t.test('prints a message on stderr for an empty history', async (t) => {
   t.match(await box('history', 'fig'), { code: 0, stdout: '', stderr: 'No commands recorded on fig.\n' })
 })
 

@@ -48,7 +48,7 @@ t.test('Ctrl-C in exec prints the detached command line without the values of va
   t.notMatch(result.stderr, /secret-value/)
 })
 
-t.test('ps', async (t) => {
+t.test('ps prints a row for each detached process', async (t) => {
   t.match(await box('ps', 'fig'), { code: 0, stdout: '', stderr: /No detached processes.*box exec -d fig/ })
   add({ command: 'a\nb\u001b[2J', exit: { status: 'lost', exitCode: null, signal: null } })
   add({ exit: { status: 'killed', exitCode: null, signal: 'KILL' } })

@@ -27,7 +27,7 @@ const OUTAGE_MESSAGES =
   /box: (disconnected from the process\..*?Ctrl-C to stop\.|reconnected; the output continues where it stopped\.)\n/g
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-t.test('exec -d, logs -f with failures, ps, kill, history, output', async (t) => {
+t.test('exec -d, logs -f, ps, kill, history and output, with connection failures', async (t) => {
   const target = { port: 0 }
   const clientProxy = await startTunnelProxy(() => target.port)
   const agentProxy = await startTunnelProxy(() => target.port)
@@ -60,7 +60,7 @@ t.test('exec -d, logs -f with failures, ps, kill, history, output', async (t) =>
   const processId = started.stdout.trim()
   const expected = expectedOutput(MEBIBYTES, noise)
 
-  await t.test('logs -f passes on every byte and the exit code across failures', async (t) => {
+  await t.test('logs -f prints every byte once and exits with the exit code, despite failures', async (t) => {
     let received = 0
     const waitForOutput = (cause: string) => {
       // On a slow machine the command may have written all but the held blocks before the last failure.

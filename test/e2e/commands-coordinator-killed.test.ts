@@ -10,7 +10,7 @@ t.test('records commands that ran while the coordinator was down', async (t) => 
   const history = `/api/v1/boxes/${box.id}/commands`
   const getCommand = async (id: string) => (await sendJson('GET', `${history}/${id}`)).command
 
-  const short = await exec(box.hostname, 'echo short')
+  const shortCommand = await exec(box.hostname, 'echo short')
   const command =
     'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo "line $i"; done; sleep 1; echo end >&2; exit 9'
   const detached = await exec(box.hostname, command, { detached: true })
@@ -32,16 +32,18 @@ t.test('records commands that ran while the coordinator was down', async (t) => 
   t.ok(done)
   t.equal(data, Array.from({ length: 3000 }, (_, i) => `line ${i + 1}\n`).join(''))
   t.match(
-    await getCommand(short.commandId),
+    await getCommand(shortCommand.commandId),
     { status: 'exited', stdoutBytes: 6 },
-    'the record of a command that was responded to is there',
+    'the record of a command whose response had arrived',
   )
 
   const { commands } = await sendJson('GET', `${history}?limit=200`)
-  const lost = commands.find((row: { command: string }) => row.command === 'touch started; sleep 1000')
+  const terminated = commands.find(
+    ({ command }: { command: string }) => command === 'touch started; sleep 1000',
+  )
   await waitUntil(
-    'the agent killed the command of the closed connection',
-    async () => (await getCommand(lost.id)).status === 'killed',
+    'the agent terminated the command whose client was disconnected',
+    async () => (await getCommand(terminated.id)).status === 'killed',
   )
   const ids = commands.map(({ id }: { id: string }) => id)
   t.equal(new Set(ids).size, ids.length)

@@ -130,7 +130,7 @@ t.test('responds 404 for unknown and malformed ids', async (t) => {
 
 t.test('responds box_failed when waking a box whose provisioning failed', async (t) => {
   const { api, waitForState, infra } = await startTestCoordinator(t)
-  infra.before.create = createFailingFault(1, new PermanentProviderError('no room'))
+  infra.before.create = createFailingFault(1, new PermanentProviderError('the disk is full'))
   const { json } = await api('POST', '/boxes', {})
   await waitForState(json.box.id, 'provision_failed')
   const wake = await api('POST', `/boxes/${json.box.id}/wake`)

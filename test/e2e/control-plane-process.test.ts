@@ -106,10 +106,10 @@ t.test('reports a port in use in one sentence', async (t) => {
   )
 })
 
-t.test('reports an unusable data directory in one sentence', async (t) => {
+t.test('reports an unusable data directory in one line', async (t) => {
   const file = join(createDataDir(t), 'file')
   writeFileSync(file, '')
   const { exited, output } = run(t, join(file, 'data'))
   t.equal(await exited, 1)
-  t.match(output.stderr, /^The data directory .* cannot be used \(ENOTDIR\).*\n$/)
+  t.match(output.stderr, /^The data directory .* cannot be used: ENOTDIR.*\n$/)
 })

@@ -78,7 +78,7 @@ const QUERY_CASES: [path: string, code: ErrorCode, message: string][] = [
   ['/boxes/ID/commands?before=x', 'bad_request', 'before must be the nextBefore value of the previous page'],
   ['/boxes/ID/commands/p_0/output?offset=-1', 'bad_request', 'offset must be a non-negative integer'],
   ['/boxes/apple', 'not_found', 'Not found. Check the id, and that this API key may access it.'],
-  ['/nothing', 'not_found', 'Not found. See /openapi.json.'],
+  ['/nothing', 'not_found', 'This route does not exist. See /openapi.json.'],
 ]
 
 t.test('describes invalid input in plain sentences', async (t) => {

@@ -18,7 +18,7 @@ t.test('writes and reads files of a box', async (t) => {
     return { headers: response.headers, body: Buffer.from(await response.arrayBuffer()) }
   }
 
-  await t.test('small files as JSON', async (t) => {
+  await t.test('writes and reads small files as JSON', async (t) => {
     t.match(await boxRequest('PUT', '/files', { path: 'a.txt', content: 'grüße\n', mode: '0750' }), {
       status: 200,
       json: { ok: true, type: 'file.written', path: `${home}/a.txt`, size: 8 },
@@ -43,7 +43,7 @@ t.test('writes and reads files of a box', async (t) => {
     t.equal((await boxRequest('GET', '/files?path=large')).json.content, large)
   })
 
-  await t.test('files of any size as bytes, through the tunnel or over a dial-back connection', async (t) => {
+  await t.test('uploads and downloads files, through the tunnel or a dial-back connection', async (t) => {
     for (const size of [0, 1, 128 * 1024, 128 * 1024 + 1, 5_000_000]) {
       const content = randomBytes(size)
       t.match(await boxRequest('PUT', '/upload?path=blob&mode=600', content, binary), {
@@ -59,7 +59,7 @@ t.test('writes and reads files of a box', async (t) => {
     t.match(await exec('stat -c %a blob'), { stdout: '600\n' })
   })
 
-  await t.test('an upload without a declared length', async (t) => {
+  await t.test('accepts an upload without a declared length', async (t) => {
     const chunk = randomBytes(300_000)
     const body = new ReadableStream({
       start(controller) {
@@ -77,7 +77,7 @@ t.test('writes and reads files of a box', async (t) => {
     t.ok((await download('chunked')).body.equals(Buffer.concat([chunk, chunk, chunk])))
   })
 
-  await t.test('a directory as an archive that tar can extract', async (t) => {
+  await t.test('downloads a directory as an archive that tar can extract', async (t) => {
     await exec(
       'mkdir -p tree/empty tree/größe && echo one > tree/größe/ünïcode.txt && ln -s größe/ünïcode.txt tree/link && printf "#!/bin/sh\\n" > tree/run && chmod 755 tree/run',
     )

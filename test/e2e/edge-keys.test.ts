@@ -4,7 +4,7 @@ import { newUuid } from '../../shared/ids.ts'
 import { createLimitedKey } from '../support/limited-key.ts'
 import { startCoordinatorWithBox } from './coordinator-with-box.ts'
 
-t.test('access to the command routes', async (t) => {
+t.test('command routes reject invalid keys, and directories that the box user may not enter', async (t) => {
   const coordinator = await startCoordinatorWithBox(t)
   const { boxRequest, exec } = coordinator
   const { json } = await boxRequest('POST', '/exec', { command: 'sleep 60', detached: true })

@@ -25,7 +25,7 @@ t.test('starts, lists, reads and kills detached commands', async (t) => {
   const { boxRequest } = coordinator
   const { start, getStatus, waitForExit, run } = createProcessClient(coordinator)
 
-  await t.test('a process from its start until it is killed', async (t) => {
+  await t.test('reports a process from its start until it is killed', async (t) => {
     const started = await start('echo out; echo err >&2; sleep 61; echo never', { cwd: '/tmp' })
     t.match(started, {
       ok: true,

@@ -173,7 +173,7 @@ t.test('follows a detached command', async (t) => {
     ])
   })
 
-  await t.test('a disconnected box ends the stream with an error, whose id resumes it', async (t) => {
+  await t.test('a disconnected box ends the stream with an error; its id resumes the stream', async (t) => {
     const id = await start('mkfifo resume; echo here; cat resume')
     const reader = await open(id)
     await waitForStdout(reader, 'here\n')

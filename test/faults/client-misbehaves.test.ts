@@ -8,13 +8,13 @@ import { waitUntil } from '../support/wait-until.ts'
 
 const MiB = 1024 * 1024
 
-t.test('clients that misbehave', async (t) => {
+t.test('clients that stop reading or sending do not affect other clients', async (t) => {
   const coordinator = await startCoordinatorProcess(t)
   const { hostname, id } = await coordinator.waitForFirstBox()
   const path = `/v1/box/${hostname}`
   const pids = [coordinator.pid, findAgentPid(id) ?? 0]
 
-  await t.test('clients that do not read their large downloads', async (t) => {
+  await t.test('unread large downloads use little memory, and other requests are served', async (t) => {
     await coordinator.exec(hostname, `head -c ${512 * MiB} /dev/zero > large`)
     const before = pids.map(readResidentMiB)
     const downloads = await Promise.all(
@@ -40,10 +40,10 @@ t.test('clients that misbehave', async (t) => {
 
   for (const [kind, length] of [
     ['with a declared length', 8 * MiB],
-    ['chunked', null],
+    ['with chunked encoding', null],
     ['small enough for the tunnel', 100_000],
   ] as const)
-    await t.test(`an upload that ends early keeps the old file: ${kind}`, async (t) => {
+    await t.test(`an upload that ends early keeps the old file (${kind})`, async (t) => {
       await coordinator.exec(hostname, 'echo old > target')
       const upload = request(`${coordinator.url}${path}/upload?path=target`, {
         method: 'PUT',

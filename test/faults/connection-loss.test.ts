@@ -47,7 +47,7 @@ for (const [kind, interrupt] of [
   ['reset', (proxy: TunnelProxy) => proxy.reset()],
   ['half-open', (proxy: TunnelProxy) => proxy.blackhole()],
 ] as const)
-  t.test(`a connection that is ${kind}`, async (t) => {
+  t.test(`a ${kind} connection fails the requests in flight, and the box reconnects`, async (t) => {
     const { exec, boxRequest, url, key, box, proxy } = await startBoxBehindProxy(t)
     const headers = { authorization: `Bearer ${key}` }
     const route = `${url}/v1/box/${box.hostname}`
@@ -57,7 +57,7 @@ for (const [kind, interrupt] of [
       await waitUntil('the box has reconnected', async () => (await exec('true')).exitCode === 0)
     }
 
-    await t.test('during a command', async (t) => {
+    await t.test('a running command fails with box_unreachable', async (t) => {
       const interrupted = boxRequest('POST', '/exec', { command: 'touch started; sleep 20' })
       await waitUntil('the command started', async () => (await exec('test -e started')).exitCode === 0)
       interrupt(proxy)
@@ -65,7 +65,7 @@ for (const [kind, interrupt] of [
       await waitForReconnect()
     })
 
-    await t.test('during a download', async (t) => {
+    await t.test('a truncated download is an error for the client', async (t) => {
       await exec(`head -c ${64 * MiB} /dev/urandom > large`)
       const response = await fetch(`${route}/download?path=large`, { headers })
       t.equal(response.headers.get('content-length'), String(64 * MiB))
@@ -79,7 +79,7 @@ for (const [kind, interrupt] of [
       await waitForReconnect()
     })
 
-    await t.test('during an upload', async (t) => {
+    await t.test('an upload that is interrupted keeps the old file', async (t) => {
       await exec('echo old > target')
       let sentChunks = 0
       const body = new ReadableStream<Uint8Array>({

@@ -5,7 +5,7 @@ import t from 'tap'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-t.test('a coordinator killed during a create, a command and a delete', async (t) => {
+t.test('recovers after the coordinator is killed during a create, a command and a delete', async (t) => {
   const coordinator = await startCoordinatorProcess(t)
   const { sendJson, exec, waitForState, start, kill } = coordinator
   const first = await coordinator.waitForFirstBox()

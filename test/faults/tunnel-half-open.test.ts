@@ -43,7 +43,7 @@ t.test('both ends detect a half-open connection, and the agent reconnects', asyn
   }
 })
 
-t.test('an idle connection to a living peer stays open', async (t) => {
+t.test('an idle connection to a live peer stays open', async (t) => {
   const coordinator = await startTunnelServer({ liveness })
   t.after(() => coordinator.close())
   const proxy = await startTunnelProxy(coordinator.port)

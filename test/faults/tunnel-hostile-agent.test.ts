@@ -99,14 +99,14 @@ t.test('rejects an agent with a reason before the WebSocket upgrade', async (t) 
   }
 })
 
-t.test('garbage, text and silence close the connection, and no other', async (t) => {
+t.test('an agent that sends random bytes, text or nothing is disconnected, and no other', async (t) => {
   const { coordinator, box, checkOtherBox } = await setUp(t)
   const cases: [string, (ws: WebSocket) => void][] = [
-    ['garbage', (ws) => ws.send(Buffer.alloc(100_000, 0xa5))],
+    ['random bytes', (ws) => ws.send(Buffer.alloc(100_000, 0xa5))],
     ['text', (ws) => ws.send('GET / HTTP/1.1\r\n\r\n')],
     ['a message above the limit', (ws) => ws.send(Buffer.alloc(5 * 1024 * 1024))],
     [
-      'empty messages, then garbage',
+      'empty messages, then random bytes',
       (ws) => {
         for (let i = 0; i < 1000; i++) ws.send(Buffer.alloc(0))
         ws.send(Buffer.alloc(64, 1))

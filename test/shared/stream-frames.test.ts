@@ -28,7 +28,7 @@ t.test('every frame survives encoding and decoding', async (t) => {
   }
 })
 
-t.test('rejects what is not a valid frame', async (t) => {
+t.test('rejects invalid frames', async (t) => {
   const header = (fields: object) => `${JSON.stringify(fields)}\n`
   const heartbeat = { event: 'heartbeat', ...at(1) }
   for (const [name, message] of Object.entries({

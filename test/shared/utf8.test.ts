@@ -3,7 +3,7 @@ import t from 'tap'
 import { incompleteSuffixLength } from '../../shared/utf8.ts'
 import { createSeededRandom, randomMalformedUtf8 } from '../support/random.ts'
 
-t.test('decodes split bytes to the same text as the whole', async (t) => {
+t.test('bytes that are decoded in pieces result in the same text as decoded at once', async (t) => {
   const seed = Number(process.env.TEST_SEED ?? 20_260_801)
   const random = createSeededRandom(seed)
   for (let round = 0; round < 3000; round++) {
@@ -23,7 +23,7 @@ t.test('decodes split bytes to the same text as the whole', async (t) => {
   t.pass()
 })
 
-t.test('counts only bytes that can become a character', async (t) => {
+t.test('an incomplete suffix contains only bytes that can become a character', async (t) => {
   const measure = (...bytes: number[]) => incompleteSuffixLength(Buffer.from(bytes))
   t.equal(measure(), 0)
   t.equal(measure(0x61), 0)

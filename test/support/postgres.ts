@@ -15,17 +15,17 @@ export type Postgres = {
 
 type Account = { uid?: number; gid?: number }
 
-/** Starts a server, or returns the reason why it cannot, as a sentence. */
+/** Starts a server. Returns a reason, as a sentence, when Postgres cannot run on this machine. */
 export async function startPostgres(): Promise<Postgres | { skipReason: string }> {
-  const bin = findBinaries()
-  if (!bin) return { skipReason: 'Postgres is not installed' }
+  const binDir = findBinDir()
+  if (!binDir) return { skipReason: 'Postgres is not installed' }
   const account = findAccount()
   if (!account) return { skipReason: 'Postgres does not run as root, and the user postgres does not exist' }
   const tempDir = mkdtempSync(join(tmpdir(), 'bw-pg-'))
   if (account.uid !== undefined) chownSync(tempDir, account.uid, account.gid ?? account.uid)
   const dataDir = join(tempDir, 'data')
   const options = { ...account, cwd: tempDir, stdio: 'ignore' as const }
-  execFileSync(join(bin, 'initdb'), ['-D', dataDir, '-A', 'trust', '-U', 'boxwood', '--no-sync'], options)
+  execFileSync(join(binDir, 'initdb'), ['-D', dataDir, '-A', 'trust', '-U', 'boxwood', '--no-sync'], options)
   const settings = [
     'listen_addresses=',
     `unix_socket_directories=${tempDir}`,
@@ -35,7 +35,7 @@ export async function startPostgres(): Promise<Postgres | { skipReason: string }
   const flags = settings.flatMap((setting) => ['-c', setting])
   // The shell stops the server when its stdin closes, which also happens when this process is killed.
   const script = '"$0" "$@" & server=$!; read _; kill -INT $server; wait $server'
-  const server = spawn('sh', ['-c', script, join(bin, 'postgres'), '-D', dataDir, ...flags], {
+  const server = spawn('sh', ['-c', script, join(binDir, 'postgres'), '-D', dataDir, ...flags], {
     ...options,
     stdio: ['pipe', 'ignore', 'ignore'],
   })
@@ -48,26 +48,26 @@ export async function startPostgres(): Promise<Postgres | { skipReason: string }
     return pool
   }
 
-  async function stop(): Promise<void> {
+  async function stopServer(): Promise<void> {
     server.stdin?.end()
     await exited
     rmSync(tempDir, { recursive: true, force: true, maxRetries: 5 })
   }
 
-  const admin = connect('postgres')
-  let count = 0
+  const adminPool = connect('postgres')
+  let databaseCount = 0
   async function newDatabase(types: pg.CustomTypesConfig): Promise<pg.Pool> {
-    count += 1
-    await admin.query(`create database test${count}`)
-    return connect(`test${count}`, types)
+    databaseCount += 1
+    await adminPool.query(`create database test${databaseCount}`)
+    return connect(`test${databaseCount}`, types)
   }
 
-  await waitUntilReady(admin, () => server.exitCode !== null)
+  await waitUntilReady(adminPool, () => server.exitCode !== null)
   return {
     newDatabase,
     async stop() {
-      await admin.end()
-      await stop()
+      await adminPool.end()
+      await stopServer()
     },
   }
 }
@@ -84,7 +84,7 @@ async function waitUntilReady(pool: pg.Pool, hasExited: () => boolean): Promise<
   }
 }
 
-function findBinaries(): string | undefined {
+function findBinDir(): string | undefined {
   const dirs = [
     ...globSync('/usr/lib/postgresql/*/bin').sort().reverse(),
     ...(process.env.PATH ?? '').split(delimiter),
@@ -101,7 +101,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** The account to run Postgres as: the current user, or `postgres` for root. undefined when that does not exist. */
+/** The account that Postgres runs as: the current user, or `postgres` for root. undefined when `postgres` is missing. */
 function findAccount(): Account | undefined {
   if (process.getuid?.() !== 0) return {}
   try {

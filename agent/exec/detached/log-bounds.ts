@@ -27,22 +27,23 @@ export const bytesOnDisk = (path: string): number =>
 
 /**
  * For the shell runner, whose command writes to the logs directly: each call frees the blocks before the first retained
- * byte. File size and offsets stay. A log can exceed its bound between two calls. Where the file system cannot punch
- * holes there is no bound; that is logged once per process.
+ * byte. File size and offsets stay unchanged. A log can exceed its bound between two calls. Where the file system
+ * cannot punch holes, logs are not bounded, and the error is logged once per process.
  */
 export function createHeadDiscarder(log: FastifyBaseLogger) {
-  const skipped = new Set<string>()
+  /** Processes with a call in progress or a failed call. Further calls have no effect. */
+  const busyOrFailedIds = new Set<string>()
   return async ({ processId, logs }: DetachedProcess, maxBytes: number): Promise<void> => {
-    if (skipped.has(processId)) return
-    skipped.add(processId)
+    if (busyOrFailedIds.has(processId)) return
+    busyOrFailedIds.add(processId)
     try {
       for (const { path } of [logs.stdout, logs.stderr]) {
         const head = firstRetainedOffset(statSync(path).size, maxBytes)
         if (head > 0 && bytesOnDisk(path) > maxBytes) await punchHole(path, head)
       }
-      skipped.delete(processId)
+      busyOrFailedIds.delete(processId)
     } catch (err) {
-      // The id stays in `skipped`, so that the error is logged once.
+      // The id stays in `busyOrFailedIds`, so that the error is logged once.
       log.error({ err, processId }, 'cannot discard the head of an output log')
     }
   }

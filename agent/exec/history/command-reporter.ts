@@ -1,4 +1,4 @@
-// Writes command reports to the spool, and retries while the disk is full.
+// Writes command reports to the spool, with retries after an error. Splits output into reports.
 import type { Logger } from 'pino'
 import { type CommandReport, OUTPUT_CHUNK_BYTES } from '../../../shared/api/reports.ts'
 import type { Spool } from '../../reports/spool.ts'

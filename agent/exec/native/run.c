@@ -7,15 +7,16 @@
 //
 // The runner is the parent of the command. The runner outlives the agent, and DIR holds the complete state:
 //   started   "PID START RUNNER_PID RUNNER_START": hard-linked into place by the command's own process just before
-//             execve, so that of any number of concurrent runners for one directory at most one starts the command
+//             execve. Of several concurrent runners for one directory, only one succeeds and starts the command
 //   stdout, stderr   the output, written only by the runner. The command has pipes: with the file itself as standard
 //             error, `echo oops >/dev/stderr` would open the file with O_TRUNC and discard the log
-//   exit      "EXITCODE SIGNAL FINISHED_MS STDOUT_BYTES STDERR_BYTES complete|incomplete", - for none; renamed
-//             into place
+//   exit      "EXITCODE SIGNAL FINISHED_MS STDOUT_BYTES STDERR_BYTES complete|incomplete"; renamed into place.
+//             EXITCODE is - for a command that a signal terminated; otherwise SIGNAL is -
 //
-// Readers of a log watch the file (inotify).
+// The runner sends no notification of new output: readers watch the log files (inotify).
 // The command inherits the runner's environment, with one difference: the process id is in BOXWOOD_RUNNER_FOR for the
-// runner and in BOXWOOD_PROCESS_ID for the command. Terminating the command's process tree therefore spares the runner.
+// runner and in BOXWOOD_PROCESS_ID for the command. The agent finds the processes of a command by
+// BOXWOOD_PROCESS_ID, so terminating the command's process tree does not signal the runner.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +36,8 @@
 
 #define RUNNER_VARIABLE "BOXWOOD_RUNNER_FOR"
 #define COMMAND_VARIABLE "BOXWOOD_PROCESS_ID"
-// The default capacity of a pipe. A log exceeds its bound by at most this much.
+// Maximum size of one read from a pipe, equal to the default capacity of a pipe. A log exceeds its bound by at most this
+// much.
 #define CHUNK_BYTES (64 * 1024)
 // Hole punching frees whole file system blocks.
 #define BLOCK_BYTES 4096
@@ -248,7 +250,7 @@ static int exec_command(char **arguments, char **environment, const int output_f
 
 // ---- the exit record -------------------------------------------------------------------------------------------
 
-// Allocates the file at the start, so that recording the exit needs no space on a disk that may be full by then.
+// Allocates the exit record before the command starts: the disk may be full when the command exits.
 // Returns the descriptor, or -1 with errno.
 static int reserve_exit_record(const char *temp_name) {
   char blank[EXIT_RECORD_BYTES];
@@ -299,7 +301,8 @@ static void ignore_signals(void) {
   }
 }
 
-// Reaps exited children, including adopted children. Returns 0 when no child is left.
+// Reaps exited children, including orphaned descendants of the command that were reparented to the runner. Returns 0 when
+// no child is left.
 static int reap(siginfo_t *command_exit) {
   for (;;) {
     siginfo_t info = {0};

@@ -55,7 +55,7 @@ t.test('memory is bounded for 1 GiB of output', async (t) => {
 })
 
 t.test(
-  'a background process that holds the output keeps running and does not delay the response',
+  'a background process that keeps stdout open continues to run and does not delay the response',
   async (t) => {
     const { exec, home } = createExecApp(t)
     const result = await exec(
@@ -95,7 +95,7 @@ t.test('leaks no descriptor, and no output of one command into another', async (
   for (let round = 0; round < 100; round++) {
     t.match(await exec(`echo a${round}; echo b >&2`), { stdout: `a${round}\n`, stderr: 'b\n' })
     await exec('sleep 0.05 & (sleep 0.01; echo late; echo late >&2) & exit 0')
-    await expectError({ command: 'true', cwd: 'nowhere' })
+    await expectError({ command: 'true', cwd: 'nonexistent' })
   }
   await waitUntil('the last background process has exited', () => findPidsByHome(home).length === 0)
   const after = await countDescriptors()

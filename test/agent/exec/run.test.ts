@@ -19,7 +19,7 @@ t.test('returns a signal by name, without an exit code', async (t) => {
   t.match(await exec('kill -SEGV $$'), { exitCode: null, signal: 'SEGV', timedOut: false })
 })
 
-t.test('exit codes and signals typical of a timeout are not reported as one', async (t) => {
+t.test('timedOut is false when a command itself exits with 124, 137 or 143, or by SIGTERM', async (t) => {
   const { exec } = createExecApp(t)
   for (const exitCode of [124, 137, 143]) {
     t.match(await exec(`exit ${exitCode}`), { exitCode, signal: null, timedOut: false })
@@ -80,7 +80,7 @@ t.test('/dev/stdout and /dev/stderr can be opened', async (t) => {
   })
 })
 
-t.test('has an empty stdin, leads its own session and has no terminal', async (t) => {
+t.test('a command has an empty stdin, leads its own session and has no terminal', async (t) => {
   const { exec } = createExecApp(t)
   t.equal((await exec('wc -c')).stdout.trim(), '0')
   t.equal((await exec('readlink /proc/self/fd/0')).stdout, '/dev/null\n')
@@ -143,7 +143,7 @@ t.test('cwd is absolute or relative to the home directory, and returned as reque
 t.test('rejects a cwd that is not a directory', async (t) => {
   const { expectError, home } = createExecApp(t)
   writeFileSync(join(home, 'file'), '')
-  t.match(await expectError({ command: 'pwd', cwd: 'nowhere' }), { status: 404, code: 'not_found' })
+  t.match(await expectError({ command: 'pwd', cwd: 'nonexistent' }), { status: 404, code: 'not_found' })
   t.match(await expectError({ command: 'pwd', cwd: 'file' }), { status: 400, code: 'invalid_path' })
   t.match(await expectError({ command: 'pwd', cwd: 'file/below' }), { status: 404, code: 'not_found' })
   t.match(await expectError({ command: 'pwd', cwd: 'x'.repeat(300) }), { status: 400, code: 'invalid_path' })
@@ -161,7 +161,7 @@ t.test(
   },
 )
 
-t.test("reports a start that fails with the system's message", async (t) => {
+t.test("reports the operating system's error message when a start fails", async (t) => {
   const { expectError, exec } = createExecApp(t)
   const error = await expectError({ command: 'true', env: { A: 'x'.repeat(200_000) } })
   t.match(error, { status: 502, code: 'exec_failed', message: /argument list too long/i })

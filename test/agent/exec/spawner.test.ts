@@ -108,7 +108,7 @@ t.test('runs commands with posix_spawn', { skip: SKIP }, (t) => testBehaviour(t,
 t.test('child_process leaks neither zombies nor descriptors', (t) => testLeaks(t, 'node'))
 t.test('posix_spawn leaks neither zombies nor descriptors', { skip: SKIP }, (t) => testLeaks(t, 'native'))
 
-t.test('both kinds at the same time get the exit codes of their own processes', { skip: SKIP }, async (t) => {
+t.test('two kinds of spawners get the exit codes of their own processes', { skip: SKIP }, async (t) => {
   const native = createSpawner('native')
   const node = createSpawner('node')
   t.teardown(() => Promise.all([native.close(), node.close()]))

@@ -1,4 +1,4 @@
-// Which processes belong to the process tree of a command, with reused pids and processes in the middle of execve.
+// Finds and terminates the process tree of a command, also with reused pids and processes in the middle of execve.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { readProcess } from '../../../agent/exec/process-table.ts'
 import { findTreeMembers, terminateTree } from '../../../agent/exec/terminate-tree.ts'
 import { isAlive } from './support.ts'
 
-/** A pid above the kernel's maximum: the leader of such a tree has exited. */
+/** A pid above the kernel's maximum, for a tree whose leader has exited. */
 const EXITED_PID = 2 ** 22 + 1
 
 async function startSleep(t: Test, env: Record<string, string> = {}) {
@@ -35,8 +35,8 @@ t.test('finds the leader by pid and start time', async (t) => {
 
 t.test('does not signal a process that reuses the pid', async (t) => {
   const { pid, startTime } = await startSleep(t)
-  for (const other of [startTime - 1, startTime + 1]) {
-    t.same(await terminateTree({ pid, startTime: other, processId: 'p_none' }), {
+  for (const otherStartTime of [startTime - 1, startTime + 1]) {
+    t.same(await terminateTree({ pid, startTime: otherStartTime, processId: 'p_none' }), {
       signal: null,
       survivors: [],
     })
@@ -44,13 +44,13 @@ t.test('does not signal a process that reuses the pid', async (t) => {
   t.equal(isAlive(pid), true)
 })
 
-t.test('compares the whole value of the environment variable', async (t) => {
-  const marked = await startSleep(t, { BOXWOOD_PROCESS_ID: 'p_tree1' })
+t.test('compares the whole value of BOXWOOD_PROCESS_ID', async (t) => {
+  const member = await startSleep(t, { BOXWOOD_PROCESS_ID: 'p_tree1' })
   const other = await startSleep(t, { BOXWOOD_PROCESS_ID: 'p_tree12' })
   const tree = { pid: EXITED_PID, startTime: 1, processId: 'p_tree1' }
   t.same(
     findTreeMembers(tree).members.map((entry) => entry.pid),
-    [marked.pid],
+    [member.pid],
   )
   t.same(await terminateTree(tree), { signal: 'TERM', survivors: [] })
   t.equal(isAlive(other.pid), true)
@@ -96,7 +96,7 @@ async function createFakeProc(t: Test, entry: { pid: number; startTime: number }
 t.test('scans again while a process is in the middle of execve', async (t) => {
   const sleep = await startSleep(t)
   const proc = await createFakeProc(t, sleep)
-  const tree = { pid: EXITED_PID, startTime: sleep.startTime, processId: 'p_mark' }
+  const tree = { pid: EXITED_PID, startTime: sleep.startTime, processId: 'p_tree1' }
   const scan = () => findTreeMembers(tree, undefined, proc.root)
   t.same(scan(), { members: [], inconclusive: true })
 
@@ -107,16 +107,16 @@ t.test('scans again while a process is in the middle of execve', async (t) => {
   const termination = terminateTree(tree, 60_000, proc.root)
   // Enough time for many scans.
   await delay(200)
-  await proc.write('environ', 'BOXWOOD_PROCESS_ID=p_mark\x00')
+  await proc.write('environ', 'BOXWOOD_PROCESS_ID=p_tree1\x00')
   t.same(await termination, { signal: 'TERM', survivors: [] })
   t.equal(await exited, 'SIGTERM')
 })
 
-t.test('a scan is conclusive when no unmarked process can belong to the tree', async (t) => {
+t.test('a scan is conclusive when no process without the marker can belong to the tree', async (t) => {
   const sleep = await startSleep(t)
   const proc = await createFakeProc(t, sleep)
   const empty = { members: [], inconclusive: false }
-  const tree = { pid: EXITED_PID, startTime: sleep.startTime, processId: 'p_mark' }
+  const tree = { pid: EXITED_PID, startTime: sleep.startTime, processId: 'p_tree1' }
   const scan = (startTime = tree.startTime) => findTreeMembers({ ...tree, startTime }, undefined, proc.root)
   t.same(scan(sleep.startTime + 1), empty, 'the process is older than the command')
   await proc.write('cmdline', 'sleep\x00')
@@ -129,10 +129,10 @@ t.test('a scan is conclusive when no unmarked process can belong to the tree', a
   t.same(scan(), empty, 'the process is a kernel thread')
 })
 
-t.test('stops waiting at the deadline for a process that stays inconclusive', async (t) => {
+t.test('stops scanning at the deadline while a process stays in the middle of execve', async (t) => {
   const sleep = await startSleep(t)
   const proc = await createFakeProc(t, sleep)
-  const tree = { pid: EXITED_PID, startTime: sleep.startTime, processId: 'p_mark' }
+  const tree = { pid: EXITED_PID, startTime: sleep.startTime, processId: 'p_tree1' }
   t.same(await terminateTree(tree, 50, proc.root), { signal: null, survivors: [] })
   t.equal(isAlive(sleep.pid), true)
 })

@@ -39,7 +39,7 @@ t.test('kills a command that ignores TERM', async (t) => {
   t.equal(isAlive(await waitForPid(home, 'pid')), false)
 })
 
-t.test('terminates a stopped command', async (t) => {
+t.test('terminates a command that is stopped by SIGSTOP', async (t) => {
   const { exec } = createExecApp(t)
   t.match(await exec('kill -STOP $$', { timeoutSeconds: 1 }), { timedOut: true, signal: 'TERM' })
 })

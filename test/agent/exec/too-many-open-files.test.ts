@@ -1,4 +1,4 @@
-// Out of file descriptors: some commands fail with the system's message, later ones work again.
+// Out of file descriptors: some commands fail with the operating system's error message, later ones work again.
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'

@@ -44,7 +44,7 @@ await writeFile(join(dir, 'private'), 'x', { mode: 0o600 })
 await writeFile(join(dir, '.boxwood-write-now'), 'a write in progress')
 await writeFile(notUtf8In(dir), 'latin')
 await symlink('run.sh', join(dir, 'link'))
-await symlink(`nowhere/${long}`, join(dir, 'dangling'))
+await symlink(`nonexistent/${long}`, join(dir, 'dangling'))
 await link(join(dir, 'large'), join(dir, 'large-hardlink'))
 execFileSync('mkfifo', [join(dir, 'fifo')])
 const socket = createServer().listen(join(dir, 'socket'))
@@ -93,7 +93,7 @@ for (const [unpacker, unpack] of Object.entries(unpackers)) {
     t.equal(await modeOf(unpackedPath('empty')), '700')
     t.same(await listNames(unpackedPath('empty')), [])
     t.equal(await readlink(unpackedPath('link')), 'run.sh')
-    t.equal(await readlink(unpackedPath('dangling')), `nowhere/${long}`)
+    t.equal(await readlink(unpackedPath('dangling')), `nonexistent/${long}`)
     t.ok((await readFile(unpackedPath('large'))).equals(await readFile(join(dir, 'large'))))
     t.equal(
       (await lstat(unpackedPath('large-hardlink'))).ino,
@@ -179,7 +179,7 @@ for (const http2 of [false, true]) {
   })
 }
 
-t.test('every entry name is below the downloaded directory', async (t) => {
+t.test('the path of every entry starts with the name of the downloaded directory', async (t) => {
   const tar = await buffer(archiveDirectory(dir, LIMITS.transferBytes))
   const names = execFileSync('tar', ['-t', '--quoting-style=literal'], { input: tar })
     .toString()

@@ -1,4 +1,4 @@
-// An upload to a full disk fails with the system's message, keeps the old file and leaves no temporary file.
+// An upload to a full disk fails with the operating system's error message, keeps the old file and leaves no temporary file.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
@@ -22,28 +22,28 @@ t.test('reports a file size limit that is reached during an upload', async (t) =
     status: 502,
     code: 'exec_failed',
     message: 'file: file too large.',
-    old: 'old',
+    content: 'old',
     names: ['file'],
   })
 })
 
 t.test('continues after a partial write, until the disk reports ENOSPC', async (t) => {
   const writes: number[] = []
-  const full = Object.assign(new Error('ENOSPC: no space left on device, write'), {
+  const diskFullError = Object.assign(new Error('ENOSPC: no space left on device, write'), {
     code: 'ENOSPC',
     errno: -28,
   })
   const disk = {
     write: async (bytes: Buffer) => {
-      if (writes.length === 2) throw full
+      if (writes.length === 2) throw diskFullError
       writes.push(bytes.length)
       return { bytesWritten: MiB / 2 + 1 }
     },
   }
   const body = createBody([Buffer.alloc(MiB), Buffer.alloc(MiB)], async () => undefined)
-  await t.rejects(writeBody(disk, body, LIMITS.transferBytes), full)
+  await t.rejects(writeBody(disk, body, LIMITS.transferBytes), diskFullError)
   t.same(writes, [MiB, MiB / 2 - 1], 'the rest of a partial write is written next')
-  t.match(toFileError(full, 'file'), {
+  t.match(toFileError(diskFullError, 'file'), {
     code: 'exec_failed',
     status: 502,
     message: 'file: no space left on device.',

@@ -77,7 +77,7 @@ t.test('numbers reports, keeps them across restarts and deletes them once acknow
   await spool.close()
 })
 
-t.test('reuses the file for few reports and deletes it only when it is large', async (t) => {
+t.test('keeps using a small file after its reports are acknowledged, and deletes a large one', async (t) => {
   const stateDir = createStateDir(t)
   const files = () => readdir(join(stateDir, 'reports'))
   const spool = await openSpoolIn(stateDir)

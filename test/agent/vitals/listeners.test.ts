@@ -53,7 +53,7 @@ t.test('looks up the owner of a socket only once', async (t) => {
 })
 
 t.test(
-  'ignores processes that it may not read',
+  'ignores processes whose descriptors the agent is not permitted to list',
   { skip: process.getuid?.() === 0 && 'root can read all processes' },
   async (t) => {
     const proc = createFakeProc(t)

@@ -5,7 +5,7 @@ import { accountSchema } from '../../../shared/api/account.ts'
 import { sqliteForTest } from '../../support/db.ts'
 import { addUser, createOwner, createTestBoxService } from '../../support/workspace.ts'
 
-t.test('limits the account to what the key may read', async (t) => {
+t.test('omits boxes and account fields that the key is not permitted to read', async (t) => {
   const db = await sqliteForTest(t)
   const owner = await createOwner(db)
   const boxes = createTestBoxService(db)

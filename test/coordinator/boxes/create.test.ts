@@ -1,4 +1,4 @@
-// Creating boxes: names, limits across fields, ownership and access.
+// Creating boxes: names, transactions, invalid requests and access.
 import t from 'tap'
 import { FRUITS } from '../../../coordinator/boxes/names.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
@@ -100,14 +100,14 @@ onEachDatabase(t, async (t, newDb) => {
     const db = await newDb(t)
     const owner = await createOwner(db)
     const boxes = createTestBoxService(db)
-    const tooMany = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`V${i}`, '']))
+    const tooManyVariables = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`V${i}`, '']))
     const cases = [
       [{ fromSnapshotId: 'snp_1', fromTemplate: 'x', region: 'us-east-1' }, 'invalid_template'],
       [{ fromTemplate: 'x', region: 'us-east-1' }, 'invalid_region'],
       [{ fromSnapshotId: 'snp_1' }, 'not_found'],
       [{ fromTemplate: 'x' }, 'not_found'],
       [{ environment: 'x' }, 'not_found'],
-      [{ env: tooMany }, 'invalid_env'],
+      [{ env: tooManyVariables }, 'invalid_env'],
       [{ env: { A: 'x'.repeat(65_536) } }, 'environment_too_large'],
     ] as const
     for (const [input, code] of cases) await t.rejects(boxes.create(owner, input), { code }, code)

@@ -35,7 +35,7 @@ onEachDatabase(t, async (t, newDb) => {
       await t.rejects(commands.history.list(owner, boxId, { before }), { code: 'bad_request' })
   })
 
-  t.test('a deleted record stays deleted when the box reports on it again', async (t) => {
+  t.test('a deleted record stays deleted when the agent reports the command again', async (t) => {
     const { db, commands, owner, boxId, report, run } = await setUp(await newDb(t))
     const { history } = commands
     const [first, second, third] = [
@@ -59,16 +59,16 @@ onEachDatabase(t, async (t, newDb) => {
     t.equal(await history.removeAll(owner, boxId), 0)
     await report([second.started, third.started, finished(third.id)], 'e3')
     t.same(await history.list(owner, boxId, {}), { commands: [], nextBefore: null })
-    const rows = await db.selectFrom('audit_events').selectAll().orderBy('seq').execute()
-    const row = { kind: 'command_history.delete', origin: 'server', actor_kind: 'user', box_id: boxId }
+    const auditEvents = await db.selectFrom('audit_events').selectAll().orderBy('seq').execute()
+    const expected = { kind: 'command_history.delete', origin: 'server', actor_kind: 'user', box_id: boxId }
     t.match(
-      rows.map(({ detail, ...rest }) => ({ ...rest, ...JSON.parse(detail) })),
+      auditEvents.map(({ detail, ...rest }) => ({ ...rest, ...JSON.parse(detail) })),
       [
-        { ...row, commandId: first.id, actor_user_id: owner.userId, actor_token_id: owner.keyId },
-        { ...row, deleted: 2 },
+        { ...expected, commandId: first.id, actor_user_id: owner.userId, actor_token_id: owner.keyId },
+        { ...expected, deleted: 2 },
       ],
     )
-    t.equal(rows.length, 2)
+    t.equal(auditEvents.length, 2)
   })
 
   t.test('deletes more records than fit in one transaction', async (t) => {

@@ -99,7 +99,7 @@ onEachDatabase(t, async (t, newDb) => {
     },
   )
 
-  t.test('a command without a reported exit is lost, until the box reports on it again', async (t) => {
+  t.test('a command without a reported exit is lost, until the agent reports it again', async (t) => {
     const { db, commands, owner, boxId, report, run } = await setUp(await newDb(t))
     const statusOf = async (id: string) => (await commands.history.get(owner, boxId, id)).status
     const [sync, detached] = [await run(), await run({ mode: 'detached' })]

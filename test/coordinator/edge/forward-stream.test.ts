@@ -1,4 +1,4 @@
-// Forwarding a box's stream to a client: every outcome on one side reaches the other.
+// Forwarding an agent's frames to a client as server-sent events: errors, disconnects, slow clients and time limits.
 import { EventEmitter } from 'node:events'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
@@ -6,28 +6,29 @@ import { forwardStream } from '../../../coordinator/edge/forward-stream.ts'
 import { encodeFrame, type StreamFrame } from '../../../shared/stream-frames.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
-const PROCESS = 'p_0123456789abcdef01234567'
+const PROCESS_ID = 'p_0123456789abcdef01234567'
 const event = (name: string, id: string, data: object) =>
   `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`
 const at = (stdoutOffset: number, stderrOffset = 0) => ({ stdoutOffset, stderrOffset })
 
-const ATTACHED: StreamFrame = { event: 'attached', ...at(0), processId: PROCESS }
+const ATTACHED: StreamFrame = { event: 'attached', ...at(0), processId: PROCESS_ID }
 const output = (text: string, from = 0): StreamFrame => ({
   event: 'stdout',
   ...at(from + text.length),
   bytes: Buffer.from(text),
 })
-/** More than the client's stream buffers. */
+/** More bytes than the client's PassThrough accepts before it signals back-pressure. */
 const LARGE_OUTPUT = [0, 1, 2, 3, 4].map((index) => output('x'.repeat(40_000), index * 40_000))
 const EXIT: StreamFrame = { event: 'exit', ...at(3), status: 'exited', exitCode: 0, signal: null }
 
-const ATTACHED_EVENT = event('attached', '0:0', { processId: PROCESS, ...at(0) })
+const ATTACHED_EVENT = event('attached', '0:0', { processId: PROCESS_ID, ...at(0) })
 const OUTPUT_EVENT = event('stdout', '3:0', { data: 'abc', offset: 0, nextOffset: 3 })
 const EXIT_EVENT = event('exit', '3:0', { status: 'exited', exitCode: 0, signal: null, ...at(3) })
 
+/** Starts forwarding. The test sends the agent's frames with `send`; the client reads everything, or nothing. */
 function forward(
   t: Test,
-  { lifetimeMs = 60_000, lingerMs = 10_000, heartbeatMs = 15_000, reads = true } = {},
+  { lifetimeMs = 60_000, lingerMs = 10_000, heartbeatMs = 15_000, isReading = true } = {},
 ) {
   const messages = new PassThrough({ objectMode: true, highWaterMark: 8 })
   const client = new PassThrough()
@@ -37,12 +38,12 @@ function forward(
     client.destroy()
   })
   let text = ''
-  if (reads)
+  if (isReading)
     client.on('data', (chunk) => {
       text += chunk
     })
   const forwarded = forwardStream(messages, client, {
-    processId: PROCESS,
+    processId: PROCESS_ID,
     from: { stdout: 5, stderr: 6 },
     encoding: 'utf8',
     closing: closing.signal,
@@ -92,21 +93,21 @@ t.test('reports a lost connection as box_unreachable with the last position', as
     send(ATTACHED, output('abc'))
     await waitUntil('the output has arrived', () => received() === ATTACHED_EVENT + OUTPUT_EVENT)
     disconnect(messages)
-    const [, last = ''] = (await finished()).split(ATTACHED_EVENT + OUTPUT_EVENT)
-    t.match(last, /^event: error\nid: 3:0\ndata: \{"code":"box_unreachable","message":".*"\}\n\n$/)
+    const [, errorEvent = ''] = (await finished()).split(ATTACHED_EVENT + OUTPUT_EVENT)
+    t.match(errorEvent, /^event: error\nid: 3:0\ndata: \{"code":"box_unreachable","message":".*"\}\n\n$/)
   }
   const { messages, finished } = forward(t)
   messages.destroy()
   t.match(await finished(), /^event: error\nid: 5:6\n/, "before any frame: the client's own position")
 })
 
-t.test('an agent that sends no heartbeats is unreachable, unless the client is the slow side', async (t) => {
+t.test('reports box_unreachable without heartbeats, but not while the client is slow', async (t) => {
   const silent = forward(t, { heartbeatMs: 20 })
   silent.send(ATTACHED, output('abc'))
-  const [, last = ''] = (await silent.finished()).split(ATTACHED_EVENT + OUTPUT_EVENT)
-  t.match(last, /^event: error\nid: 3:0\ndata: \{"code":"box_unreachable"/)
+  const [, errorEvent = ''] = (await silent.finished()).split(ATTACHED_EVENT + OUTPUT_EVENT)
+  t.match(errorEvent, /^event: error\nid: 3:0\ndata: \{"code":"box_unreachable"/)
 
-  const slow = forward(t, { heartbeatMs: 20, reads: false })
+  const slow = forward(t, { heartbeatMs: 20, isReading: false })
   slow.send(ATTACHED, ...LARGE_OUTPUT)
   await waitUntil('the client is slow', () => slow.client.writableNeedDrain)
   await forward(t, { heartbeatMs: 20 }).finished()
@@ -114,36 +115,39 @@ t.test('an agent that sends no heartbeats is unreachable, unless the client is t
 })
 
 t.test('rejects protocol violations with exec_failed and the last position', async (t) => {
-  const garbage = Buffer.from('garbage')
-  for (const [name, bad] of Object.entries({
-    'no frame': garbage,
-    'a second attached': encodeFrame(ATTACHED),
+  for (const [name, invalid] of Object.entries({
+    'not a frame': Buffer.from('not a frame'),
+    'a second attached frame': encodeFrame(ATTACHED),
     'a decreasing offset': encodeFrame({ event: 'heartbeat', ...at(2) }),
-    'output sent before': encodeFrame({ event: 'stdout', ...at(4), bytes: Buffer.from('xx') }),
+    'output that overlaps earlier output': encodeFrame({
+      event: 'stdout',
+      ...at(4),
+      bytes: Buffer.from('xx'),
+    }),
   })) {
     const { send, messages, finished } = forward(t)
     send(ATTACHED, output('abc'))
-    messages.write(bad)
+    messages.write(invalid)
     send(EXIT)
-    const [, last = ''] = (await finished()).split(OUTPUT_EVENT)
+    const [, errorEvent = ''] = (await finished()).split(OUTPUT_EVENT)
     t.match(
-      last,
+      errorEvent,
       /^event: error\nid: 3:0\ndata: \{"code":"exec_failed","message":"The agent violated .*\."\}\n\n$/,
       name,
     )
   }
-  for (const [name, first] of Object.entries({
+  for (const [name, firstFrame] of Object.entries({
     'output before attached': output('abc'),
     'exit before attached': EXIT,
-    'another process': { ...ATTACHED, processId: 'p_111111111111111111111111' },
+    'the id of another process': { ...ATTACHED, processId: 'p_111111111111111111111111' },
   } satisfies Record<string, StreamFrame>)) {
     const { send, finished } = forward(t)
-    send(first)
+    send(firstFrame)
     t.match(await finished(), /^event: error\nid: 5:6\ndata: \{"code":"exec_failed"/, name)
   }
 })
 
-t.test("forwards the agent's own error, with exec_failed for a code that agents may not use", async (t) => {
+t.test("forwards an agent's error, with exec_failed for a code that agents may not use", async (t) => {
   for (const [code, forwarded] of [
     ['not_found', 'not_found'],
     ['unauthorized', 'exec_failed'],
@@ -154,7 +158,7 @@ t.test("forwards the agent's own error, with exec_failed for a code that agents 
   }
 })
 
-t.test('sends a reconnect event when the coordinator stops, and at the end of the lifetime', async (t) => {
+t.test('sends a reconnect event when the coordinator stops or the stream lifetime ends', async (t) => {
   const stopping = forward(t)
   stopping.send(ATTACHED, output('abc'))
   await waitUntil('the output has arrived', () => stopping.received() === ATTACHED_EVENT + OUTPUT_EVENT)
@@ -173,7 +177,7 @@ t.test("a client that disconnects closes the agent's connection", async (t) => {
 })
 
 t.test('a client that disconnects while it is slow closes the connection too', async (t) => {
-  const { send, messages, client, forwarded } = forward(t, { reads: false })
+  const { send, messages, client, forwarded } = forward(t, { isReading: false })
   send(ATTACHED, ...LARGE_OUTPUT)
   await waitUntil('the client is slow', () => client.writableNeedDrain)
   client.destroy()
@@ -182,9 +186,9 @@ t.test('a client that disconnects while it is slow closes the connection too', a
 })
 
 t.test(
-  'a client that stops reading pauses the agent in bounded memory, and later gets everything',
+  'a client that stops reading pauses the agent in bounded memory, and later gets all output',
   async (t) => {
-    const { messages, client, finished } = forward(t, { reads: false })
+    const { messages, client, finished } = forward(t, { isReading: false })
     messages.write(encodeFrame(ATTACHED))
     const chunk = 'x'.repeat(30_000)
     let sent = 0
@@ -201,9 +205,9 @@ t.test(
     })
     messages.end(encodeFrame({ ...EXIT, ...at(sent * chunk.length) }))
     await finished()
-    const data = [...text.matchAll(/"data":"(x+)"/g)].map(([, part = '']) => part.length)
+    const lengths = [...text.matchAll(/"data":"(x+)"/g)].map(([, part = '']) => part.length)
     t.equal(
-      data.reduce((sum, length) => sum + length, 0),
+      lengths.reduce((sum, length) => sum + length, 0),
       sent * chunk.length,
     )
   },
@@ -214,7 +218,7 @@ t.test('disconnects a client that does not read the final event', async (t) => {
     (messages: PassThrough) => messages.end(encodeFrame(EXIT)),
     (messages: PassThrough) => messages.destroy(),
   ]) {
-    const { send, messages, client } = forward(t, { reads: false, lingerMs: 10 })
+    const { send, messages, client } = forward(t, { isReading: false, lingerMs: 10 })
     send(ATTACHED, output('abc'))
     end(messages)
     await waitUntil('the client is disconnected', () => client.destroyed)

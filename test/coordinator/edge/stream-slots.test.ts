@@ -80,7 +80,7 @@ const last = <T>(items: readonly T[]): T => {
   return item
 }
 
-t.test('streams that end in different ways, one after the other', async (t) => {
+t.test('releases the slot after exit, a disconnect of either side, and an invalid frame', async (t) => {
   const { open, acquiredSlots, waitForReleasedSlots, connections, requests } = await startBox(t)
 
   const complete = open()
@@ -113,15 +113,15 @@ t.test('streams that end in different ways, one after the other', async (t) => {
   t.match(await readText(interruptedResponse), /event: error\nid: 0:0\ndata: \{"code":"box_unreachable"/)
   await waitForReleasedSlots()
 
-  const hostile = open()
-  const hostileResponse = await hostile.response
-  last(connections).write(Buffer.from('garbage'))
-  t.match(await readText(hostileResponse), /event: error\nid: 0:0\ndata: \{"code":"exec_failed"/)
+  const invalid = open()
+  const invalidResponse = await invalid.response
+  last(connections).write(Buffer.from('not a frame'))
+  t.match(await readText(invalidResponse), /event: error\nid: 0:0\ndata: \{"code":"exec_failed"/)
   await waitUntil("the agent's connection is closed", () => last(connections).destroyed)
   await waitForReleasedSlots()
 })
 
-t.test('a client that disconnects before the response', async (t) => {
+t.test('releases the slot of a client that disconnects before the response', async (t) => {
   let wasReset = false
   const { open, acquiredSlots, waitForReleasedSlots, requests } = await startBox(
     t,
@@ -141,7 +141,7 @@ t.test('a client that disconnects before the response', async (t) => {
   await waitUntil("the agent's request is reset", () => wasReset)
 })
 
-t.test("an agent's error response, an invalid one, and an unreachable agent", async (t) => {
+t.test('releases the slot when the response is an error or invalid, or the box unreachable', async (t) => {
   const respond = (status: number, body: string) => async () => {
     const stream = new PassThrough()
     stream.end(body)
@@ -151,7 +151,7 @@ t.test("an agent's error response, an invalid one, and an unreachable agent", as
   const cases: [AgentHandler, number, string][] = [
     [respond(404, errorBody('not_found')), 404, 'not_found'],
     [respond(500, errorBody('unauthorized')), 502, 'exec_failed'],
-    [respond(500, 'oops'), 502, 'exec_failed'],
+    [respond(500, 'not JSON'), 502, 'exec_failed'],
     [() => Promise.reject(new ApiError('box_unreachable')), 502, 'box_unreachable'],
   ]
   const remaining = [...cases]

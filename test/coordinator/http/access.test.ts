@@ -10,7 +10,7 @@ const createRoute = (path: string, overrides: Partial<Route>) =>
     path,
     summary: '',
     responses: { 200: z.object({}) },
-    handle: async () => ({}),
+    handler: async () => ({}),
     ...overrides,
   })
 const control = [

@@ -14,9 +14,9 @@ const echo = route({
     query: z.object({ live: z.enum(['1', '0']).optional() }),
     body: z.object({ name: z.string().max(3).optional(), env: z.record(z.string(), z.string()).optional() }),
   },
-  codes: { name: 'invalid_name' },
+  fieldErrorCodes: { name: 'invalid_name' },
   responses: { 200: z.object({}) },
-  handle: async ({ body }) => ({ received: body }),
+  handler: async ({ body }) => ({ received: body }),
 })
 const large = route({ ...echo, path: '/large', bodyLimit: 200_000 })
 const noBody = route({
@@ -24,7 +24,7 @@ const noBody = route({
   path: '/no-body',
   summary: 'Accept no body',
   responses: { 204: null },
-  handle: async () => undefined,
+  handler: async () => undefined,
 })
 const raw = route({
   method: 'PUT',
@@ -32,7 +32,7 @@ const raw = route({
   summary: 'Accept bytes',
   rawBody: true,
   responses: { 200: z.object({}) },
-  handle: async ({ request }) => {
+  handler: async ({ request }) => {
     let size = 0
     for await (const chunk of request.raw) size += chunk.length
     return { size }
@@ -55,7 +55,7 @@ for (const { host, prefix, invalidBodyCode, getErrorCode } of [
     getErrorCode: (body: { error: { code: unknown } }) => body.error.code,
   },
 ]) {
-  t.test(host, async (t) => {
+  t.test(`${host}: validates request bodies and limits their size`, async (t) => {
     const { send, url } = await startTestServer(t, { control: routes, edge: routes })
     const post = (body: unknown, headers?: Record<string, string>, path = '/echo') =>
       send('POST', prefix + path, { body, ...(headers && { headers }) })

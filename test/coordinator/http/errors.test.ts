@@ -12,14 +12,14 @@ const createThingRoute = (method: 'GET' | 'DELETE') =>
     summary: 'Use a thing',
     request: { params: z.object({ box: z.string().optional(), id: z.uuid() }) },
     responses: { 200: z.object({}) },
-    handle: async () => ({}),
+    handler: async () => ({}),
   })
 const broken = route({
   method: 'GET',
   path: '/broken',
   summary: 'Fail with an unexpected error',
   responses: { 200: z.object({}) },
-  handle: async () => {
+  handler: async () => {
     throw new Error('secret internal detail')
   },
 })
@@ -28,7 +28,7 @@ const rejecting = route({
   path: '/rejecting',
   summary: 'Fail with an API error',
   responses: { 200: z.object({}) },
-  handle: async () => {
+  handler: async () => {
     throw new ApiError('rate_limited', undefined, { headers: { 'retry-after': '3' }, fields: { extra: 1 } })
   },
 })
@@ -44,7 +44,7 @@ for (const { name, prefix, getErrorCode } of [
   { name: 'control plane', prefix: '/api/v1', getErrorCode: getControlCode },
   { name: 'edge', prefix: '/v1/box/apple', getErrorCode: getEdgeCode },
 ]) {
-  t.test(name, async (t) => {
+  t.test(`${name}: responds with the status and the error envelope`, async (t) => {
     const server = await startTestServer(t, {
       control: routes,
       edge: routes,

@@ -25,7 +25,7 @@ function createInsertRoutes() {
       },
       idempotent: true,
       responses: { 202: z.object({}) },
-      async handle({ trx, body }) {
+      async handler({ trx, body }) {
         control.runs += 1
         const id = `ws_inserted_${control.runs}`
         await trx

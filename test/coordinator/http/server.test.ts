@@ -12,7 +12,7 @@ const createSizedRoute = (size: number, type?: string) =>
     path: `/sized/${size}${type ? '/typed' : ''}`,
     summary: 'Get a body of a fixed size',
     responses: { 200: type ? null : z.string() },
-    async handle({ reply }) {
+    async handler({ reply }) {
       const text = `"${'a'.repeat(size - 2)}"`
       return reply.type(type ?? 'application/json; charset=utf-8').send(text)
     },

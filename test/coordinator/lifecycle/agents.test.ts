@@ -1,4 +1,4 @@
-// Agent tokens, reports and heartbeats, and the retention of state events.
+// Authentication of agents, their reports and heartbeats, and the retention of state events.
 import t from 'tap'
 import { hashSecret } from '../../../coordinator/account/keys.ts'
 import type { CommandReportHandler } from '../../../coordinator/commands/commands.ts'
@@ -78,7 +78,7 @@ onEachDatabase(t, async (t, newDb) => {
     await apply(db, newUuid(), 'e1', [{ seq: 1, report: agentStarted('a') }])
   })
 
-  t.test("writes the boxes' latest heartbeats together", async (t) => {
+  t.test('a box shows its latest vitals before and after they are written to the database', async (t) => {
     const { db, owner, boxes } = await createRestartableLifecycle(t, await newDb(t))
     const clock = createTestClock()
     const log = { error: () => t.fail('an error was logged') }

@@ -42,13 +42,13 @@ onEachDatabase(t, async (t, newDb) => {
     async (t) => {
       const lifecycle = await createRestartableLifecycle(t, await newDb(t))
       const { infra, owner, boxes, restart, waitForState, getDetail, waitFor } = lifecycle
-      infra.before.create = createFailingFault(1, new Error('no room'))
+      infra.before.create = createFailingFault(1, new Error('the disk is full'))
       await restart({ backoff: () => 100_000 })
       const { id } = await boxes.create(owner, {})
       await waitFor('a failure', async () => (await getDetail(id)).job?.attempt === 1)
       t.match(await getDetail(id), {
         box: { observedState: 'provisioning' },
-        job: { op: 'create', step: 'provision', lastError: 'no room', nextRetryAt: /^2/ },
+        job: { op: 'create', step: 'provision', lastError: 'the disk is full', nextRetryAt: /^2/ },
       })
       await restart()
       await boxes.wake(owner, id)
@@ -59,7 +59,7 @@ onEachDatabase(t, async (t, newDb) => {
     },
   )
 
-  t.test('ends a create that keeps failing in provision_failed with its machine stopped', async (t) => {
+  t.test('a create that fails five times ends in provision_failed, with its machine stopped', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
     const { infra, owner, boxes, restart, waitForState } = lifecycle
     infra.agentsConnect = false

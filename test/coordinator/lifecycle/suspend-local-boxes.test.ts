@@ -35,7 +35,7 @@ t.test('Ctrl-C suspends every box and the next start wakes them', async (t) => {
   t.match(await getDetail(suspended.id), { box: { observedState: 'suspended' } })
 })
 
-t.test('the next start finishes suspending a box whose machine failed to stop', async (t) => {
+t.test('the next start completes a failed suspend of a box, and wakes the box', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
   const { infra, owner, boxes, restart, waitForState, getDetail } = lifecycle
   const coordinator = await restart()
@@ -48,7 +48,7 @@ t.test('the next start finishes suspending a box whose machine failed to stop', 
   await waitForState(id, 'running')
 })
 
-t.test('closing leaves running boxes alone', async (t) => {
+t.test('closing the coordinator does not stop running boxes', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
   const { infra, owner, boxes, restart, waitForState } = lifecycle
   const coordinator = await restart()

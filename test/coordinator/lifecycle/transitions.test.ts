@@ -21,7 +21,7 @@ const situations: Situation[] = DESIRED_STATES.flatMap((desired) =>
 const describeSituation = ({ desired, observed, job }: Situation) =>
   `${observed} → ${desired}, ${job ? `job ${job.op} ${job.step}` : 'no job'}`
 
-t.test('the states of each operation are allowed transitions', async (t) => {
+t.test('each operation passes only through allowed transitions', async (t) => {
   for (const [op, { stages, finalState, failureState }] of Object.entries(OP_DEFINITIONS)) {
     const states = [...stages.map(({ state }) => state), finalState]
     for (const [i, state] of states.slice(1).entries()) {
@@ -57,7 +57,7 @@ t.test('the planned step runs in a state that the box may enter', async (t) => {
   }
 })
 
-t.test('following the plan leads to the desired state from every reachable situation', async (t) => {
+t.test('the planned steps lead to the desired state from every reachable situation', async (t) => {
   for (const situation of situations) {
     if (!isReachable(situation)) continue
     let { observed, job } = situation

@@ -30,13 +30,13 @@ onEachDatabase(t, async (t, newDb) => {
   const [completed, failed, pending] = [await create(), await create(), await create()]
   clock.advance(1000)
   await transaction(db, (trx) => completeOperation(trx, completed.id, clock.now()))
-  await transaction(db, (trx) => failOperation(trx, failed.id, 'it broke', clock.now()))
+  await transaction(db, (trx) => failOperation(trx, failed.id, 'simulated failure', clock.now()))
   t.match(await operations.get(owner, completed.id), {
     status: 'completed',
     completedAt: '2030-01-01T00:00:01.000Z',
     error: null,
   })
-  t.match(await operations.get(owner, failed.id), { status: 'failed', error: 'it broke' })
+  t.match(await operations.get(owner, failed.id), { status: 'failed', error: 'simulated failure' })
 
   clock.advance(30 * DAY)
   t.equal(await operations.prune(), 0)

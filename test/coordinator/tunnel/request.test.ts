@@ -42,7 +42,7 @@ t.test('sends a request to the agent and returns its response', async (t) => {
   t.same(JSON.parse((await readAll(response.body)).toString()), { hello: 'box' })
 })
 
-t.test('a response without a body ends', async (t) => {
+t.test('the body stream of a response without a body ends', async (t) => {
   const { tunnel } = await openTunnel(t, (app) => {
     app.post('/nothing', async (_request, reply) => reply.status(204).send())
   })

@@ -101,7 +101,7 @@ t.test('a reader that starts after the connection has closed still gets every fr
   t.equal((await readTexts(await pending.connection)).join('').length, 50_000)
 })
 
-t.test('an id is valid for one box and one use', async (t) => {
+t.test('a dial-back id is valid for one box and one connection', async (t) => {
   const { coordinator, streams, box, dialer, createDialer } = await setUp(t)
   const pending = streams.expect(box.boxId)
   const rejects = async (from: typeof dialer, id: string, message: RegExp, name: string) => {
@@ -128,7 +128,7 @@ t.test('an agent that does not connect in time is unreachable', async (t) => {
   await t.rejects(streams.expect(box.boxId).connection, { code: 'box_unreachable' })
 })
 
-t.test('an id that is released during the authentication is rejected', async (t) => {
+t.test('a dial-back id that is released during the authentication is rejected', async (t) => {
   const authenticating = Promise.withResolvers<void>()
   const result = Promise.withResolvers<boolean>()
   const { streams, box, dialer } = await setUp(t, {
@@ -145,7 +145,7 @@ t.test('an id that is released during the authentication is rejected', async (t)
   await t.rejects(sending, { message: /404/ })
 })
 
-t.test('a disconnect on either side closes the other', async (t) => {
+t.test('a disconnect on either side closes the other side', async (t) => {
   const { streams, box, dialer } = await setUp(t)
   for (const [name, disconnect] of Object.entries({
     'the agent stops': (_: Readable) => dialer.close(),

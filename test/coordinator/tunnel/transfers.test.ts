@@ -96,7 +96,7 @@ t.test('download: an abort by the coordinator is an error on the agent', async (
   t.ok(isDestroyed, 'the file is closed')
 })
 
-t.test('an id is valid for one box and one use', async (t) => {
+t.test('a dial-back id is valid for one box and one connection', async (t) => {
   const { coordinator, transfers, box, dialer, createDialer } = await setUp(t)
   const transfer = transfers.expect(box.boxId)
   const fetchBody = async (from: typeof dialer, id = transfer.id, length: number | null = 1) =>

@@ -74,7 +74,10 @@ export async function removeCgroups(dirs: string[]): Promise<void> {
         removeCgroupTree(dir)
       } catch (error) {
         if (attempt === REMOVE_ATTEMPTS)
-          throw new Error(`Failed to remove the cgroup ${dir}.`, { cause: error })
+          throw new Error(
+            `Failed to remove the cgroup ${dir}: ${(error as Error).message}. Terminate the processes in ${dir}/cgroup.procs.`,
+            { cause: error },
+          )
         await sleep(REMOVE_RETRY_MS)
       }
     }

@@ -28,11 +28,11 @@ export function describeIsolation(choice: LevelChoice, limits: Controller[], isR
   return advice === null ? summary : `${summary}\n${advice}`
 }
 
-/** Why no level works. */
+/** Why no level works, and what to do. */
 export const describeFailure = (choice: LevelChoice): string =>
   choice.unavailable.length === 1
-    ? `Isolation level ${listReasons(choice)}`
-    : `No isolation level works on this machine: ${listReasons(choice)}`
+    ? `Isolation level ${listReasons(choice)}. Choose another level with BOXWOOD_LOCAL_ISOLATION.`
+    : `No isolation level works on this machine: ${listReasons(choice)}. Fix one of these problems and restart the coordinator.`
 
 const listReasons = (choice: LevelChoice): string =>
   choice.unavailable.map(({ level, reason }) => `${level} is not available: ${reason}`).join('; ')

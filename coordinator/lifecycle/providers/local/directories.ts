@@ -1,4 +1,4 @@
-// A box's directories on the host: created for the box's user, removed whatever file modes the box has set.
+// Creates a box's directories on the host, owned by the box's user, and removes them whatever file modes the box has set.
 import { execFile } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { chmod, chown, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises'
@@ -23,12 +23,12 @@ export function chooseUid(usedUids: ReadonlySet<number>): number {
 
 /**
  * Creates the missing directories of the box and changes their owner to the box's user.
- * @param isTraversed the box user accesses the directories by their host paths (a plain process) instead of by mounts.
+ * @param usesHostPaths the box has no mounts (level process): the box user accesses the directories by their host paths.
  */
 export async function createBoxDirectories(
   paths: BoxPaths,
   uid: number | null,
-  isTraversed: boolean,
+  usesHostPaths: boolean,
 ): Promise<void> {
   for (const dir of [paths.dir, paths.root, paths.etc]) await mkdir(dir, { recursive: true })
   const ownedByBox: [string, number][] = [
@@ -43,10 +43,10 @@ export async function createBoxDirectories(
     const owner = (await lstat(dir)).uid
     if (uid === null || owner === uid) continue
     if (created !== undefined) await chown(dir, uid, uid)
-    // Created by a coordinator that ran as another user. -h and -P: change symlinks themselves, not their targets.
+    // The directory was created by a coordinator that ran as another user. -h and -P: change symlinks, not their targets.
     else await execFileAsync('chown', ['-hRP', `${uid}:${uid}`, dir])
   }
-  await chmod(paths.dir, isTraversed && uid !== null ? 0o711 : 0o700)
+  await chmod(paths.dir, usesHostPaths && uid !== null ? 0o711 : 0o700)
   await chmod(paths.etc, 0o755)
 }
 
@@ -70,6 +70,7 @@ export async function removeLeftovers(boxesDir: string): Promise<void> {
   }
 }
 
+/** Removes a directory with all entries. Does nothing when the directory does not exist. */
 export async function removeTree(dir: string): Promise<void> {
   try {
     await makeTreeWritable(dir)

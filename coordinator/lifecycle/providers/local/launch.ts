@@ -75,7 +75,9 @@ export async function launchBox({
       const output = readFileSync(paths.log).subarray(logOffset).toString('utf8').trim()
       const lastLines = output.split('\n').slice(-3).join(' ')
       const problem = exited ? 'exited immediately' : `was not ready after ${START_TIMEOUT_MS / 1000} s`
-      throw new Error(`The init of the box ${problem}: ${lastLines || 'no output'}`)
+      throw new Error(
+        `The init of the box ${problem}. See ${paths.log}. Final output: ${lastLines || 'none'}`,
+      )
     }
     await sleep(POLL_MS)
   }

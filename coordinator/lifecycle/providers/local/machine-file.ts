@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { ISOLATION_LEVELS, isolationSchema } from '../../../../shared/api/boxes.ts'
 import { isUuid } from '../../../../shared/ids.ts'
+import { validationMessage } from '../../../../shared/validation-message.ts'
 
 /** The uids of boxes of a root coordinator: a range that systemd documents as unused. */
 export const FIRST_BOX_UID = 1_900_000_000
@@ -58,7 +59,11 @@ export async function readMachine(paths: BoxPaths): Promise<Machine | null> {
     return machine.parse(JSON.parse(await readFile(paths.machine, 'utf8')))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw new Error(`Failed to read ${paths.machine}.`, { cause: error })
+    const problem =
+      error instanceof z.ZodError ? validationMessage(error.issues, 'machine') : (error as Error).message
+    throw new Error(`Failed to read ${paths.machine}: ${problem}. Restore the file from a backup.`, {
+      cause: error,
+    })
   }
 }
 

@@ -1,4 +1,4 @@
-// The local provider: each box is an agent in an isolated environment on the coordinator's machine.
+// The local provider: runs each box as a group of isolated processes on the coordinator's machine.
 import { mkdir, readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { ISOLATION_LEVELS, type Isolation } from '../../../../shared/api/boxes.ts'
@@ -55,19 +55,18 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   const candidates = isolation === 'auto' ? ISOLATION_LEVELS : [isolation]
   const choice = await chooseLevel(candidates, { boxesDir, dataDir, projectRoot, runtimeDir, nodePath })
   if (choice.level === null && isolation !== 'auto') {
-    throw new PermanentProviderError(
-      `${describeFailure(choice)}. Choose another level with BOXWOOD_LOCAL_ISOLATION.`,
-    )
+    throw new PermanentProviderError(describeFailure(choice))
   }
   const cgroups = await probeCgroups()
   log.info(
-    { level: choice.level, limits: cgroups.controllers, unavailable: choice.unavailable },
+    { isolationLevel: choice.level, limits: cgroups.controllers, unavailable: choice.unavailable },
     'local provider ready',
   )
 
   await writeCoordinatorUrls()
 
   const { runExclusive, waitUntilIdle } = createBoxQueue()
+  /** The path of the init script as the box sees it. */
   const initScriptOf = (level: Level) =>
     level === 'process' ? join(projectRoot, 'agent/init/init.sh') : VIEW_PATHS.init
 
@@ -89,13 +88,13 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     const existing = await loadMachine(paths)
     if (!isRoot && existing?.uid != null) {
       throw new PermanentProviderError(
-        'The box was created by a coordinator running as root. Run the coordinator as root, or delete the box.',
+        'The box was created by a coordinator that ran as root. Run the coordinator as root.',
       )
     }
     const machine = existing ?? { boxId, uid: null, level: null, isolation: null, init: null, cgroups: [] }
     const uid = isRoot ? (machine.uid ?? chooseUid(await listUsedUids())) : null
     await mkdir(paths.dir, { recursive: true })
-    // Record the uid before files are created for it, so it is never chosen for another box.
+    // Record the uid before files with this uid are created, so that no other box gets the same uid.
     await writeMachine(paths, { ...machine, uid })
     const currentLevel = machine.init === null ? level : machine.level
     await createBoxDirectories(paths, uid, currentLevel === 'process')
@@ -111,7 +110,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   const listUsedUids = async (): Promise<Set<number>> =>
     new Set((await listMachines()).flatMap(({ uid }) => uid ?? []))
 
-  /** Boxes keep running while the coordinator is restarted, possibly with another URL. Agents re-read this file. */
+  /** Updates the url file of each box, which running agents re-read: a restarted coordinator may have another URL. */
   async function writeCoordinatorUrls(): Promise<void> {
     for (const { boxId, uid } of await listMachines()) {
       const { state } = boxPaths(boxesDir, boxId)
@@ -121,8 +120,8 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     }
   }
 
-  async function stopMachine(paths: BoxPaths, machine: Machine, grace: number): Promise<void> {
-    await terminateProcesses(paths, machine, grace)
+  async function stopMachine(paths: BoxPaths, machine: Machine, gracePeriodMs: number): Promise<void> {
+    await terminateProcesses(paths, machine, gracePeriodMs)
     await removeCgroups(machine.cgroups)
     await writeMachine(paths, { ...machine, init: null, cgroups: [] })
   }
@@ -134,6 +133,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     if (existing === null)
       throw new PermanentProviderError('The machine of the box does not exist. Delete the box.')
     if (existing.init !== null && existing.isolation !== null) {
+      // The machine is running. Record its init: loadMachine may have found an unrecorded one.
       await writeMachine(paths, existing)
       return { isolation: existing.isolation }
     }
@@ -155,7 +155,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     await writeMachine(paths, machine)
     const initScript = initScriptOf(level)
     const isNamespaced = level !== 'process'
-    const agent = isNamespaced
+    const defaultAgentCommand = isNamespaced
       ? [VIEW_PATHS.node, ...NODE_FLAGS, VIEW_PATHS.agent]
       : [nodePath, ...NODE_FLAGS, join(runtimeDir, RUNTIME_FILES.agent)]
     const command = levelCommands[level]({
@@ -163,7 +163,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
       hostname,
       mounts: isNamespaced ? buildMountList({ paths, projectRoot, runtimeDir, nodePath, dataDir }) : [],
       rootDir: paths.root,
-      shellArgs: [initScript, ...(options.agentCommand ?? agent)],
+      shellArgs: [initScript, ...(options.agentCommand ?? defaultAgentCommand)],
     })
     try {
       const init = await launchBox({
@@ -174,7 +174,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
         initScript,
       })
       await writeMachine(paths, { ...machine, init })
-      log.info({ boxId, pid: init.pid, level }, 'box started')
+      log.info({ boxId, initPid: init.pid, isolationLevel: level }, 'box started')
     } catch (error) {
       await stopMachine(paths, machine, 0)
       throw error

@@ -36,7 +36,9 @@ export async function terminateProcesses(paths: BoxPaths, machine: Machine, grac
   for (let remaining = listRemaining(); remaining.length > 0; remaining = listRemaining()) {
     if (performance.now() > killDeadline) {
       const pids = remaining.map(({ pid }) => pid).join(', ')
-      throw new Error(`Processes of the box survived SIGKILL: ${pids}.`)
+      throw new Error(
+        `Processes of the box survived SIGKILL: ${pids}. Check the disks and network file systems that they use.`,
+      )
     }
     // When the init of a PID namespace exits, the kernel kills all of its processes, including ones not listed here.
     for (const process of remaining) sendSignal(process, 'SIGKILL')

@@ -40,7 +40,7 @@ t.test('reports the exit of a process that exited while no agent ran', async (t)
   t.same(third.getProcess(processId).exit, second.getProcess(processId).exit)
 })
 
-t.test('a killed process keeps its status', async (t) => {
+t.test('a killed process keeps the status killed', async (t) => {
   const first = await createAgent(t)
   const { processId } = await first.start('exec sleep 600')
   await first.kill(processId)
@@ -169,7 +169,7 @@ t.test('an interrupted start runs the command at most once', async (t) => {
   t.equal(readFileSync(join(home, 'starts'), 'utf8'), `${pid}\n`)
 })
 
-t.test('further runners for the same id do not start the command', { skip: !isNativeRunner }, async (t) => {
+t.test('more runners of one process do not start the command again', { skip: !isNativeRunner }, async (t) => {
   const { createRunner } = await import('../../../../agent/exec/detached/runner.ts')
   const first = await createAgent(t)
   const { processId } = await first.start('echo $$ >>starts; exec sleep 600')

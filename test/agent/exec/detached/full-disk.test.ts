@@ -39,7 +39,7 @@ async function createAgentOnSmallDisk(t: Test) {
 
 const SKIP = 'mounting a file system is not permitted'
 
-t.test("a start fails with the system's message and leaves no files behind", async (t) => {
+t.test("a start fails with the operating system's error message and leaves no files behind", async (t) => {
   const agent = await createAgentOnSmallDisk(t)
   if (agent === undefined) return t.pass(SKIP, { skip: SKIP })
   const { expectStartError, start, list, dir, fillDisk, freeDisk } = agent
@@ -80,7 +80,7 @@ t.test('a running command waits for space and loses no output', { skip: !isNativ
   t.equal(createHash('sha256').update(bytes).digest('hex'), createHash('sha256').update(all).digest('hex'))
 })
 
-t.test('a process can be terminated, and its exit is recorded', { skip: !isNativeRunner }, async (t) => {
+t.test('terminates a process on a full disk and records its exit', { skip: !isNativeRunner }, async (t) => {
   const agent = await createAgentOnSmallDisk(t)
   if (agent === undefined) return t.pass(SKIP, { skip: SKIP })
   const { start, kill, getProcess, fillDisk, dir } = agent

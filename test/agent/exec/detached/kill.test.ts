@@ -28,7 +28,7 @@ t.test('terminates a process with TERM', async (t) => {
   })
 })
 
-t.test('concurrent and repeated requests are idempotent', async (t) => {
+t.test('concurrent and repeated DELETE requests are idempotent', async (t) => {
   const { start, kill } = await createAgent(t)
   const { processId } = await start('exec sleep 600')
   const both = await Promise.all([kill(processId), kill(processId)])

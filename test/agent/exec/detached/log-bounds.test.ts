@@ -27,7 +27,7 @@ const CAN_PUNCH_HOLES = (() => {
   }
 })()
 
-t.test('the first retained offset is a function of the size', async (t) => {
+t.test('discards the head of a log in steps of an eighth of the maximum size', async (t) => {
   t.equal(firstRetainedOffset(0, MAX_BYTES), 0)
   t.equal(firstRetainedOffset(MAX_BYTES, MAX_BYTES), 0)
   t.equal(firstRetainedOffset(MAX_BYTES + 1, MAX_BYTES), MAX_BYTES / 8)

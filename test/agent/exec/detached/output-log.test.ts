@@ -60,7 +60,7 @@ t.test('never returns discarded bytes', async (t) => {
   }
 })
 
-t.test('a head that is discarded during the read is left out', async (t) => {
+t.test('a read does not return bytes that are discarded while it runs', async (t) => {
   // Far enough from the end for an asynchronous read.
   const { log, append } = createLog(t, MiB)
   append(Buffer.alloc(MiB, 'a'))

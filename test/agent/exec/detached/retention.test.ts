@@ -1,4 +1,4 @@
-// Records of exited processes are deleted beyond the retention limits, oldest first; running processes never are.
+// Records of exited processes are deleted beyond the retention limits, oldest first. Running processes are kept.
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { expiredProcessIds } from '../../../../agent/exec/detached/retention.ts'
@@ -9,13 +9,18 @@ const RETENTION = { count: 3, ageMs: 1000, totalLogBytes: 100 }
 const exited = (processId: string, exitedAt: number, logBytes = 10) => ({ processId, exitedAt, logBytes })
 
 t.test('selects processes beyond the maximum count, age and size', async (t) => {
-  t.same(expiredProcessIds([], 0, RETENTION), [])
-  t.same(expiredProcessIds([exited('b', 2), exited('a', 1), exited('c', 3)], 10, RETENTION), [])
-  t.same(expiredProcessIds([exited('b', 2), exited('a', 1), exited('c', 3), exited('d', 4)], 10, RETENTION), [
-    'a',
-  ])
-  t.same(expiredProcessIds([exited('a', 0), exited('b', 2)], 1001, RETENTION), ['a'])
-  t.same(expiredProcessIds([exited('a', 1), exited('b', 2, 95), exited('c', 3)], 10, RETENTION), ['b', 'a'])
+  const select = (processes: ReturnType<typeof exited>[], now: number) =>
+    expiredProcessIds(processes, now, RETENTION)
+  const three = [exited('b', 2), exited('a', 1), exited('c', 3)]
+  t.same(select([], 0), [], 'no processes')
+  t.same(select(three, 10), [], 'within all limits')
+  t.same(select([...three, exited('d', 4)], 10), ['a'], 'beyond the count')
+  t.same(select([exited('a', 0), exited('b', 2)], 1001), ['a'], 'beyond the age')
+  t.same(
+    select([exited('a', 1), exited('b', 2, 95), exited('c', 3)], 10),
+    ['b', 'a'],
+    'beyond the total size',
+  )
 })
 
 t.test('deletes the oldest process with its directory', async (t) => {

@@ -16,7 +16,7 @@ t.test('responds when the command has started, and reports output and exit on re
   t.notOk('commandId' in started, 'the command is not recorded')
   const { processId, pid } = started
   await waitUntil('the output is in the log', () => readFileSync(started.logPath, 'utf8') === 'out\n')
-  const running = {
+  const runningStatus = {
     processId,
     pid,
     running: true,
@@ -25,11 +25,11 @@ t.test('responds when the command has started, and reports output and exit on re
     signal: null,
     finishedAt: null,
   }
-  t.match(await getStatus(processId), { ...running, stdout: 'out\n', cwd: '~' })
+  t.match(await getStatus(processId), { ...runningStatus, stdout: 'out\n', cwd: '~' })
   writeFileSync(join(home, 'go'), '')
   await waitForExit(processId)
-  const after = await getStatus(processId)
-  t.match(after, {
+  const exitedStatus = await getStatus(processId)
+  t.match(exitedStatus, {
     running: false,
     lost: false,
     exitCode: 7,
@@ -37,7 +37,7 @@ t.test('responds when the command has started, and reports output and exit on re
     stdout: 'out\nend\n',
     stderr: 'err\n',
   })
-  t.ok(after.finishedAt !== null && after.finishedAt >= after.startedAt)
+  t.ok(exitedStatus.finishedAt !== null && exitedStatus.finishedAt >= exitedStatus.startedAt)
 })
 
 t.test("the pid is that of the command's shell, which leads its own session", async (t) => {
@@ -45,7 +45,7 @@ t.test("the pid is that of the command's shell, which leads its own session", as
   const { pid } = await start('echo $$ >pid; exec sleep 600')
   t.equal(await waitForPid(home, 'pid'), pid)
   const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []
-  t.same([fields[2], fields[3]], [String(pid), String(pid)], 'group and session')
+  t.same([fields[2], fields[3]], [String(pid), String(pid)], 'the process group and the session')
 })
 
 t.test('reports the exact exit code or signal', async (t) => {
@@ -76,10 +76,10 @@ t.test('lists processes newest first, with truncated commands', async (t) => {
     ids,
   )
   t.match((await list())[0], { command: 'echo 4' })
-  const long = `: ${'x'.repeat(60_000)}`
-  const { processId } = await start(long)
-  t.equal((await list())[0]?.command, long.slice(0, 2048), 'the list has the first 2048 characters')
-  t.equal((await getStatus(processId)).command, long, 'the status has the complete command')
+  const longCommand = `: ${'x'.repeat(60_000)}`
+  const { processId } = await start(longCommand)
+  t.equal((await list())[0]?.command, longCommand.slice(0, 2048), 'the list has the first 2048 characters')
+  t.equal((await getStatus(processId)).command, longCommand, 'the status has the complete command')
 })
 
 t.test('behaves like sh -c, with the requested environment and cwd', async (t) => {
@@ -121,7 +121,7 @@ t.test('the command inherits no descriptor of the agent', async (t) => {
 })
 
 t.test(
-  '/dev/stdout and /dev/stderr can be opened, which does not truncate the logs',
+  'a command that opens /dev/stdout or /dev/stderr does not truncate its logs',
   { skip: !isNativeRunner },
   async (t) => {
     const { start, getStatus, waitForExit } = await createAgent(t)
@@ -135,7 +135,7 @@ t.test(
 
 t.test('rejects a start that cannot succeed, and leaves no files behind', async (t) => {
   const { expectStartError, list, dir } = await createAgent(t)
-  t.match(await expectStartError('true', { cwd: 'nowhere' }), { status: 404, code: 'not_found' })
+  t.match(await expectStartError('true', { cwd: 'nonexistent' }), { status: 404, code: 'not_found' })
   t.match(await expectStartError('true', { cwd: '/dev/null' }), { status: 400, code: 'invalid_path' })
   t.match(await expectStartError('true', { boxEnv: { A: 'x'.repeat(200_000) } }), {
     code: 'exec_failed',

@@ -87,7 +87,7 @@ t.test('truncates a long command between characters, and omits it with zero data
   t.notMatch(JSON.stringify(reports), /secret|c2VjcmV0/)
 })
 
-t.test('returns no recording when none is requested or the start cannot be stored', async (t) => {
+t.test('returns null when no record is requested or the start report cannot be stored', async (t) => {
   const spool = await openTestSpool(t, createDir(t))
   const recorder = createSyncRecorder(spool, silentLog)
   t.equal(recorder.start({ command: 'true' }, 7, 1), null)

@@ -14,7 +14,7 @@ import {
 
 const at = (stdoutOffset: number, stderrOffset = 0) => ({ stdoutOffset, stderrOffset })
 
-t.test('an exited process: attached, all output, exit', async (t) => {
+t.test('sends attached, all output and exit for an exited process', async (t) => {
   const { process, stdout, stderr, exit } = createMemoryProcess()
   stdout.append('out\n')
   stderr.append('err €\n')
@@ -27,7 +27,7 @@ t.test('an exited process: attached, all output, exit', async (t) => {
   ])
 })
 
-t.test('the exit frame has the statuses of the spec', async (t) => {
+t.test('the exit frame has status killed, also after the time limit, or lost', async (t) => {
   for (const [status, expected] of [
     ['killed', 'killed'],
     ['timed_out', 'killed'],
@@ -39,7 +39,7 @@ t.test('the exit frame has the statuses of the spec', async (t) => {
   }
 })
 
-t.test('later output follows, and exit comes after the last of it', async (t) => {
+t.test('sends new output when it is written, and the exit frame after all output', async (t) => {
   const { process, stdout, exit } = createMemoryProcess()
   const { next } = openFrames(process)
   t.match(await next(), { event: 'attached' })
@@ -54,7 +54,7 @@ t.test('later output follows, and exit comes after the last of it', async (t) =>
   t.equal(await next(), undefined)
 })
 
-t.test('under utf8 a frame never splits a character, however slowly it is written', async (t) => {
+t.test('with encoding utf8 no frame splits a character, however slowly its bytes are written', async (t) => {
   const { process, stdout, exit } = createMemoryProcess()
   const { next } = openFrames(process)
   await next()
@@ -138,7 +138,7 @@ t.test('with one stream requested, the offset of the other stays unchanged', asy
   ])
 })
 
-t.test('an offset beyond the end is moved to the end, and attached says so', async (t) => {
+t.test('an offset beyond the end is moved to the end, as the attached frame reports', async (t) => {
   const { process, stdout, exit } = createMemoryProcess()
   stdout.append('abc')
   const { next } = openFrames(process, { offsets: { stdout: 50, stderr: 0 } })
@@ -159,7 +159,7 @@ t.test('output continues after a discarded head', async (t) => {
   t.match(last, { event: 'exit', ...at(10) })
 })
 
-t.test('a read that the discarded head cut inside a character continues from there', async (t) => {
+t.test('after the head is discarded during a read, a frame starts with a whole character', async (t) => {
   for (const hasExited of [true, false]) {
     const { process, stdout, exit } = createMemoryProcess()
     const text = `${'a'.repeat(10)}€uro`
@@ -176,7 +176,7 @@ t.test('a read that the discarded head cut inside a character continues from the
   }
 })
 
-t.test('a heartbeat after 15 seconds without a frame, reconnect after 10 minutes', async (t) => {
+t.test('sends a heartbeat after 15 seconds without a frame, and reconnect after 10 minutes', async (t) => {
   const { process, stdout } = createMemoryProcess()
   const { time, advance, timers } = createFakeTime()
   const { next } = openFrames(process, { time })
@@ -211,7 +211,7 @@ t.test('a heartbeat after 15 seconds without a frame, reconnect after 10 minutes
   t.equal(timers(), 0)
 })
 
-t.test('for a stalled reader nothing is read or watched', async (t) => {
+t.test('neither reads nor watches the logs while the reader is stalled', async (t) => {
   const { process, stdout, stderr, exit } = createMemoryProcess()
   const reader = openFrames(process)
   await reader.next()
@@ -255,7 +255,7 @@ t.test('a log that cannot be read ends the stream with an error frame', async (t
   t.match(reported, { message: 'no such file' })
 })
 
-t.test('a thousand disconnected readers leave nothing behind', async (t) => {
+t.test('a thousand disconnected readers leave no watcher, listener or timer behind', async (t) => {
   const { process, stdout, stderr, exitListeners } = createMemoryProcess()
   const { time, timers } = createFakeTime()
   for (let i = 0; i < 1000; i++) {

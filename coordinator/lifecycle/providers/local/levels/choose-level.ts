@@ -131,7 +131,7 @@ async function runProbe([program = '', ...args]: string[]): Promise<string | nul
       child.on('error', reject).on('close', resolve)
     })
     if (code === 0) return null
-    return output.trim().split('\n').at(-1) || `${program} exited with ${code}`
+    return output.trim().split('\n').at(-1) || `${program} exited with code ${code}`
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     return code === 'ENOENT' ? `${program} is not installed` : message

@@ -1,4 +1,4 @@
-// Test boxes of the local provider, at one isolation level at a time, with a shell script instead of the agent.
+// Helpers for tests of the local provider: boxes at a given isolation level, with a shell script as their agent.
 import { existsSync } from 'node:fs'
 import { chmod, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ export const isRoot = process.getuid?.() === 0
 
 export async function createDataDir(test: Test): Promise<string> {
   const dir = createTempDir(test, 'local')
-  // The box users of level process access their directories through this one.
+  // At level process a box user needs search permission here, to access the directories of its box.
   await chmod(dir, 0o711)
   return dir
 }
@@ -48,14 +48,17 @@ export function testEachLevel(
   }
 }
 
-export type Options = Partial<LocalProviderOptions> & { level: Level; script?: string }
+/** Nothing listens at this URL. */
+const UNREACHABLE_URL = 'http://127.0.0.1:9'
 
-export function openProvider(dataDir: string, { level, script = '', ...rest }: Options) {
+export type TestProviderOptions = Partial<LocalProviderOptions> & { level: Level; script?: string }
+
+export function openProvider(dataDir: string, { level, script = '', ...rest }: TestProviderOptions) {
   return createLocalProvider({
     dataDir,
     isolation: level,
     projectRoot,
-    coordinatorUrl: 'http://127.0.0.1:9',
+    coordinatorUrl: UNREACHABLE_URL,
     graceMs: 500,
     log: { info: () => {}, warn: () => {} },
     agentCommand: ['sh', '-c', `${script}\nexec sleep 600`],
@@ -67,11 +70,11 @@ export const createMachineSpec = (): MachineSpec => ({
   boxId: newUuid(),
   hostname: 'mango',
   tier: 'nano',
-  coordinatorUrl: 'http://127.0.0.1:9',
+  coordinatorUrl: UNREACHABLE_URL,
 })
 
 /** Starts a box whose agent is `script`. The box is destroyed when the test ends. */
-export async function startBox(test: Test, options: Options & { dataDir?: string }) {
+export async function startBox(test: Test, options: TestProviderOptions & { dataDir?: string }) {
   const { dataDir = await createDataDir(test), ...rest } = options
   const provider = await openProvider(dataDir, rest)
   const spec = createMachineSpec()
@@ -85,7 +88,7 @@ export async function startBox(test: Test, options: Options & { dataDir?: string
   return { provider, spec, dataDir, paths, isolation, inHome: (name: string) => join(paths.home, name) }
 }
 
-/** Waits until the file exists and returns its text. Scripts write it elsewhere and `mv` it, so it is complete. */
+/** Waits until the file exists and returns its text. Scripts create the file with `mv`, so that its text is complete. */
 export async function waitForFileText(path: string): Promise<string> {
   await waitUntil(`${path} exists`, () => existsSync(path))
   return await readFile(path, 'utf8')

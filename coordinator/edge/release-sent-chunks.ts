@@ -1,10 +1,10 @@
 // Frees forwarded chunks as soon as they are sent, instead of at the next garbage collection.
 import type { Readable, Writable } from 'node:stream'
-import { freeBytes } from '../../shared/free-bytes.ts'
+import { freeBuffer } from '../../shared/free-buffer.ts'
 
 /**
- * To be called before a source is piped into the sink. The source's chunks must have no other user. At full speed the
- * garbage collector would run only after every 64 MiB, and uploads would be about a fifth slower.
+ * Call before a source is piped into the sink. No other code may use the chunks of the source. Without this, the garbage
+ * collector would free chunks only after every 64 MiB, and uploads would be about a fifth slower.
  */
 export function releaseSentChunks(sink: Writable): void {
   sink.once('pipe', (source: Readable) => {
@@ -12,7 +12,7 @@ export function releaseSentChunks(sink: Writable): void {
     const release = () => {
       const sent = unsent
       unsent = []
-      for (const chunk of sent) freeBytes(chunk)
+      for (const chunk of sent) freeBuffer(chunk)
     }
     source.on('data', (chunk: Buffer) => {
       if (sink.writableLength === 0) release()

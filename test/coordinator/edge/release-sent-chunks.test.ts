@@ -5,7 +5,7 @@ import { createServer, get, type IncomingMessage, type ServerResponse } from 'no
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { releaseSentChunks } from '../../../coordinator/edge/release-sent.ts'
+import { releaseSentChunks } from '../../../coordinator/edge/release-sent-chunks.ts'
 
 /** Small enough that the response buffers several chunks before it pauses its source. */
 const CHUNK_BYTES = 20 * 1024
@@ -31,7 +31,7 @@ function createSource(count: number, { isShared = false } = {}) {
   return { stream, chunks, countInMemory, digest: () => hash.digest('hex') }
 }
 
-/** Requests the response that `respond` sends. */
+/** Starts a server whose responses `respond` sends, and returns the response to one request. */
 async function openResponse(t: Test, respond: (response: ServerResponse) => void): Promise<IncomingMessage> {
   const server = createServer((_request, response) => respond(response)).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -40,7 +40,7 @@ async function openResponse(t: Test, respond: (response: ServerResponse) => void
     server.close()
   })
   const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
+  if (address === null || typeof address === 'string') throw new Error('the server has no port')
   const [response] = await once(get({ port: address.port, host: '127.0.0.1' }), 'response')
   return response
 }
@@ -59,20 +59,20 @@ const readDigestSlowly = async (body: IncomingMessage) => {
 
 t.test('a slow client gets every byte, and chunks are freed when they are sent', async (t) => {
   const { stream, chunks, countInMemory, digest } = createSource(512)
-  let maximum = 0
+  let peakCount = 0
   const body = await openResponse(t, (response) => {
     releaseSentChunks(response)
     stream.on('data', () => {
-      maximum = Math.max(maximum, countInMemory())
+      peakCount = Math.max(peakCount, countInMemory())
     })
     stream.pause()
     stream.pipe(response)
   })
   t.equal(await readDigestSlowly(body), digest())
-  t.ok(maximum < 64, `${maximum} of 512 chunks were in memory`)
+  t.ok(peakCount < 64, `${peakCount} of 512 chunks were in memory`)
   t.ok(
     chunks.every(({ length }) => length === 0),
-    'all are freed in the end',
+    'every chunk is freed in the end',
   )
 })
 
