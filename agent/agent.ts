@@ -1,4 +1,5 @@
-// Starts and stops the agent's parts in order: lock, state file, spool, detached processes, app, tunnel.
+// Starts the agent's parts in order: lock, state file, spool, detached processes, HTTP app, tunnel. close() stops them in
+// the reverse order.
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'

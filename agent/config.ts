@@ -60,9 +60,9 @@ const environmentSchema = z.object({
   BOXWOOD_SPAWNER: z.enum(SPAWNER_KINDS, `must be one of ${SPAWNER_KINDS.join(', ')}`).optional(),
   BOXWOOD_RUNNER: z.enum(RUNNER_KINDS, `must be one of ${RUNNER_KINDS.join(', ')}`).optional(),
   BOXWOOD_LOG_BYTES: integerBetween(LOG_LIMITS.stream.min, TiB).default(LOG_LIMITS.stream.default),
-  BOXWOOD_ENDED_PROCESSES: integerBetween(1, 100_000).default(DEFAULT_RETENTION.count),
-  BOXWOOD_ENDED_DAYS: integerBetween(1, 3650).default(DEFAULT_RETENTION.ageMs / DAY_MS),
-  BOXWOOD_ENDED_LOG_BYTES: integerBetween(0, TiB).default(DEFAULT_RETENTION.totalLogBytes),
+  BOXWOOD_EXITED_PROCESSES: integerBetween(1, 100_000).default(DEFAULT_RETENTION.count),
+  BOXWOOD_EXITED_DAYS: integerBetween(1, 3650).default(DEFAULT_RETENTION.ageMs / DAY_MS),
+  BOXWOOD_EXITED_LOG_BYTES: integerBetween(0, TiB).default(DEFAULT_RETENTION.totalLogBytes),
   BOXWOOD_LOG: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 })
 
@@ -84,9 +84,9 @@ export function readConfig(env: Record<string, string | undefined>): AgentConfig
     runnerKind: values.BOXWOOD_RUNNER ?? null,
     maxLogBytes: values.BOXWOOD_LOG_BYTES,
     retention: {
-      count: values.BOXWOOD_ENDED_PROCESSES,
-      ageMs: values.BOXWOOD_ENDED_DAYS * DAY_MS,
-      totalLogBytes: values.BOXWOOD_ENDED_LOG_BYTES,
+      count: values.BOXWOOD_EXITED_PROCESSES,
+      ageMs: values.BOXWOOD_EXITED_DAYS * DAY_MS,
+      totalLogBytes: values.BOXWOOD_EXITED_LOG_BYTES,
     },
     logLevel: values.BOXWOOD_LOG,
   }

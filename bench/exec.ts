@@ -47,8 +47,8 @@ export async function benchExec(boxwood: Boxwood, ssh: SshBaseline | null): Prom
       sequentialMs.push(...(await measureRuns(SEQUENTIAL_RUNS, 1, run)))
       concurrentMs.push(...(await measureRuns(CONCURRENT_RUNS, CONCURRENCY, run)))
     }
-  const [baseline] = results
-  if (!baseline) throw new Error('no candidates to compare')
+  const [boxwoodResult] = results
+  if (!boxwoodResult) throw new Error('no candidates to compare')
   return {
     title: 'Exec of `sh -c true`',
     columns: [
@@ -64,8 +64,8 @@ export async function benchExec(boxwood: Boxwood, ssh: SshBaseline | null): Prom
       formatNumber(median(sequentialMs)),
       formatNumber(quantile(sequentialMs, 0.99)),
       formatNumber(median(concurrentMs)),
-      formatNumber(median(sequentialMs) / median(baseline.sequentialMs)),
-      formatNumber(median(concurrentMs) / median(baseline.concurrentMs)),
+      formatNumber(median(sequentialMs) / median(boxwoodResult.sequentialMs)),
+      formatNumber(median(concurrentMs) / median(boxwoodResult.concurrentMs)),
     ]),
   }
 }

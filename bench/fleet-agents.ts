@@ -18,7 +18,7 @@ process.once('message', async ({ url, boxes }: Fleet) => {
   const stateDir = await mkdtemp(join(tmpdir(), 'boxwood-fleet-agents-'))
   const state = await openState(stateDir, log)
   const spool = await openSpool({ dir: join(stateDir, 'reports'), stateFile: state, log })
-  const vitals = async () => ({
+  const sampleVitals = async () => ({
     cpu_pct: 1,
     mem_pct: 2,
     disk_pct: 3,
@@ -28,7 +28,7 @@ process.once('message', async ({ url, boxes }: Fleet) => {
   })
   const app = buildAgentApp({
     log,
-    routes: [(scope) => reportRoutes(scope, { spool, sampleVitals: vitals, log, clock: systemClock })],
+    routes: [(scope) => reportRoutes(scope, { spool, sampleVitals, log, clock: systemClock })],
   })
   await app.ready()
   const startedAt = performance.now()

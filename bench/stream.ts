@@ -202,8 +202,8 @@ export async function benchStream(boxwood: Boxwood, ssh: SshBaseline | null): Pr
     }
   await rm(dir, { recursive: true, force: true })
 
-  const [baseline] = candidates
-  if (!baseline) throw new Error('no candidates to compare')
+  const [boxwoodCandidate] = candidates
+  if (!boxwoodCandidate) throw new Error('no candidates to compare')
   return [
     {
       title: 'Latency from a line written on the box to its arrival at the client',
@@ -212,8 +212,8 @@ export async function benchStream(boxwood: Boxwood, ssh: SshBaseline | null): Pr
         name,
         formatNumber(median(p50Ms)),
         formatNumber(median(p99Ms)),
-        formatNumber(median(p50Ms) / median(baseline.p50Ms)),
-        formatNumber(median(p99Ms) / median(baseline.p99Ms)),
+        formatNumber(median(p50Ms) / median(boxwoodCandidate.p50Ms)),
+        formatNumber(median(p99Ms) / median(boxwoodCandidate.p99Ms)),
       ]),
     },
     {
@@ -229,8 +229,8 @@ export async function benchStream(boxwood: Boxwood, ssh: SshBaseline | null): Pr
         name,
         formatNumber(median(singleStreamRates)),
         formatNumber(median(concurrentStreamRates)),
-        formatNumber(median(baseline.singleStreamRates) / median(singleStreamRates)),
-        formatNumber(median(baseline.concurrentStreamRates) / median(concurrentStreamRates)),
+        formatNumber(median(boxwoodCandidate.singleStreamRates) / median(singleStreamRates)),
+        formatNumber(median(boxwoodCandidate.concurrentStreamRates) / median(concurrentStreamRates)),
       ]),
     },
   ]

@@ -1,6 +1,6 @@
 // Prints results on stdout and messages on stderr. Formats tables, ages and durations; quotes arguments for the shell.
 
-/** Replaces newlines and control characters, so that text from a box or a server cannot control the terminal. */
+/** Replaces newlines, control and format characters: text from a box or a server must not control the terminal. */
 export function sanitize(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => (character === '\n' ? ' ' : '\uFFFD'))
 }

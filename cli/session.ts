@@ -13,7 +13,7 @@ export function openSession(signal: AbortSignal): Session {
 }
 
 /**
- * Runs a command's action with a new session. The session is opened here, so that --help needs no coordinator. The
- * action returns the exit code, or undefined for 0.
+ * Opens a session and runs a command's action with it. --help opens no session, so it needs no coordinator. The action
+ * returns the exit code, or undefined for 0.
  */
 export type RunAction = (action: (session: Session) => Promise<number | undefined>) => Promise<void>

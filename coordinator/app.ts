@@ -178,7 +178,7 @@ const openLocalProvider = (config: Config, log: Logger, coordinatorUrl: string):
     isolation: config.isolation,
     agentSettings: {
       BOXWOOD_LOG_BYTES: String(config.logBytes),
-      BOXWOOD_ENDED_LOG_BYTES: String(config.endedLogBytes),
+      BOXWOOD_EXITED_LOG_BYTES: String(config.exitedLogBytes),
     },
     projectRoot: join(import.meta.dirname, '..'),
     coordinatorUrl,

@@ -29,7 +29,7 @@ export type Config = {
   commandOutputMiB: number
   /** Bytes on a box's disk: per stream of a detached process, and for all exited processes together. */
   logBytes: number
-  endedLogBytes: number
+  exitedLogBytes: number
 }
 
 /** host:port, with an IPv6 address in brackets. */
@@ -106,7 +106,7 @@ export const VARIABLES = {
     schema: positiveInteger,
   },
   BOXWOOD_EDGE_STREAMS: {
-    default: String(LIMITS.streamsPerToken),
+    default: String(LIMITS.streamsPerKey),
     description: 'concurrent event streams, per key',
     schema: positiveInteger,
   },
@@ -134,7 +134,7 @@ export const VARIABLES = {
       `must be at least ${LOG_LIMITS.stream.min}`,
     ),
   },
-  BOXWOOD_ENDED_LOG_BYTES: {
+  BOXWOOD_EXITED_LOG_BYTES: {
     default: String(LOG_LIMITS.exitedProcesses.default),
     description:
       'bytes on the disk of a box for the output of all exited detached processes; the oldest are deleted first',
@@ -175,7 +175,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     commandRecords: read('BOXWOOD_COMMAND_RECORDS'),
     commandOutputMiB: read('BOXWOOD_COMMAND_OUTPUT_MIB'),
     logBytes: read('BOXWOOD_LOG_BYTES'),
-    endedLogBytes: read('BOXWOOD_ENDED_LOG_BYTES'),
+    exitedLogBytes: read('BOXWOOD_EXITED_LOG_BYTES'),
   }
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   return config as Config

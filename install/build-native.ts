@@ -9,7 +9,7 @@ const projectDir = join(import.meta.dirname, '..')
 const nativeDir = join(projectDir, 'agent/exec/native')
 const headersDir = join(projectDir, 'node_modules/node-api-headers/include')
 const COMPILERS = ['cc', 'gcc', 'clang']
-const RETRY_HINT = 'To compile it, fix this and run `npx node install/build-native.ts`.'
+const RETRY_HINT = 'To compile the native part, fix the error and run `npx node install/build-native.ts`.'
 
 type NativePart = {
   name: string
@@ -50,7 +50,7 @@ function buildPart({ name, source, getFileName, optionSets, purpose, fallback }:
   const target = join(nativeDir, fileName)
   if (existsSync(target)) return `${name} is already compiled (${purpose})`
   const tempPath = `${target}.${process.pid}`
-  let failure = `no C compiler found (${COMPILERS.join(', ')})`
+  let failure = `no C compiler is installed (${COMPILERS.join(', ')})`
   for (const compiler of COMPILERS) {
     for (const options of optionSets) {
       const args = ['-O2', '-Wall', ...options, sourcePath, '-o', tempPath]

@@ -2,6 +2,7 @@
 
 const KiB = 1024
 const MiB = 1024 * KiB
+const GiB = 1024 * MiB
 
 export const LIMITS = {
   jsonBodyBytes: 64 * KiB,
@@ -14,15 +15,13 @@ export const LIMITS = {
   execEnvEntries: 32,
   syncOutputBytes: MiB,
   detachedTailBytes: { default: 16_384, max: MiB },
-  streamsPerToken: 4,
+  streamsPerKey: 4,
   streamHeartbeatMs: 15_000,
   streamReconnectMs: 10 * 60_000,
   inlineFileBytes: MiB,
-  transferBytes: KiB * MiB,
+  transferBytes: GiB,
   ttlMinutes: { min: 5, max: 43_200 },
   autoPauseMin: { min: 30, max: 10_080 },
-  autoSnapshotHours: { min: 1, max: 168 },
-  autoSnapshotKeep: { min: 1, max: 10 },
   boxEnvNames: 100,
   boxEnvBytes: 64 * KiB,
   boxNameLength: 32,
@@ -38,7 +37,7 @@ export const LOG_LIMITS = {
   /** Per stream. The minimum is eight 4 KiB blocks, because the head of a full log is discarded in steps of an eighth. */
   stream: { default: 64 * MiB, min: 32 * KiB },
   /** For all exited processes together. */
-  exitedProcesses: { default: KiB * MiB },
+  exitedProcesses: { default: GiB },
 } as const
 
 /** Not in the spec: limits of the tunnel, and of the memory that one box can occupy in the coordinator. */

@@ -8,7 +8,7 @@ export type OutputReader = {
   close(): void
 }
 
-/** The kernel's default pipe-max-size: the pipe holds no more at the exit. */
+/** Bounds drain(), because background processes may keep writing. The kernel's default pipe-max-size. */
 const MAX_PIPE_BYTES = 1024 * 1024
 
 /** Shared by all readers: each chunk is consumed synchronously. */

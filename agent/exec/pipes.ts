@@ -12,23 +12,26 @@ import { ApiError } from '../../shared/errors.ts'
 
 export type Pipe = {
   /** Non-blocking. */
-  read: number
+  readFd: number
   /** Blocking, as programs expect of their output. */
-  write: number
+  writeFd: number
   /** Call once, after closing both ends. The kernel then discards the content. */
   release(): void
 }
 
 export type PipePool = {
   /**
-   * Acquires two pipes together, so that commands that hold one each cannot deadlock.
+   * Acquires the pipes for stdout and stderr of one command. Creates pipes when too few are idle.
    * @throws the system error, or ApiError exec_failed with the message of mkfifo
    */
   acquirePair(): Promise<[Pipe, Pipe]>
   close(): Promise<void>
 }
 
-/** Twice what the edge's eight concurrent commands need. An idle pipe costs one descriptor and no buffer. */
+/**
+ * FIFOs that one mkfifo creates, and the most that stay idle. Twice what eight concurrent commands need, the edge's
+ * default limit. An idle FIFO costs one descriptor and no buffer.
+ */
 const BATCH_SIZE = 32
 /** A descriptor that refers to the file without opening it. Node does not export the constant. */
 const O_PATH = 0o10000000
@@ -64,10 +67,10 @@ export function createPipePool(): PipePool {
   }
 }
 
-/** Closes both ends of a pipe that no command got. */
+/** Closes both ends and releases the pipe. For a command that did not start. */
 export function discardPipe(pipe: Pipe) {
-  closeSync(pipe.read)
-  closeSync(pipe.write)
+  closeSync(pipe.readFd)
+  closeSync(pipe.writeFd)
   pipe.release()
 }
 
@@ -75,11 +78,11 @@ function openPair(first: number, second: number, release: (fifo: number) => void
   const opened: number[] = []
   const open = (fifo: number): Pipe => {
     const path = `/proc/self/fd/${fifo}`
-    const read = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-    opened.push(read)
-    const write = openSync(path, constants.O_WRONLY)
-    opened.push(write)
-    return { read, write, release: () => release(fifo) }
+    const readFd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    opened.push(readFd)
+    const writeFd = openSync(path, constants.O_WRONLY)
+    opened.push(writeFd)
+    return { readFd, writeFd, release: () => release(fifo) }
   }
   try {
     return [open(first), open(second)]

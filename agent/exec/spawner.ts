@@ -51,7 +51,7 @@ export function createSpawner(kind: SpawnerKind | null = null): Spawner {
   const readers = new Set<OutputReader>()
 
   const read = (pipe: Pipe, onChunk: (chunk: Buffer) => void) => {
-    const reader = readOutput(pipe.read, onChunk, () => {
+    const reader = readOutput(pipe.readFd, onChunk, () => {
       readers.delete(reader)
       pipe.release()
     })
@@ -63,14 +63,14 @@ export function createSpawner(kind: SpawnerKind | null = null): Spawner {
     kind: native === null ? 'node' : 'native',
     async start(command, { cwd, env, onStdout, onStderr }) {
       const [out, err] = await pool.acquirePair()
-      const shell = await startShell(command, cwd, env, out.write, err.write).catch((error) => {
+      const shell = await startShell(command, cwd, env, out.writeFd, err.writeFd).catch((error) => {
         discardPipe(out)
         discardPipe(err)
         throw error
       })
       // The child process has its own copies of the write ends.
-      closeSync(out.write)
-      closeSync(err.write)
+      closeSync(out.writeFd)
+      closeSync(err.writeFd)
       const stdout = read(out, onStdout)
       const stderr = read(err, onStderr)
       const exit = shell.exit.finally(() => {

@@ -10,6 +10,7 @@ import { PATH_ERROR_CODES, resolvePath } from './paths.ts'
 import type { TransferBody, TransferDialer } from './transfer-dialer.ts'
 import { type WriteDeps, writeFile } from './write.ts'
 
+/** `length` is in bytes, null when not declared. `release` closes a dial-back connection, but drains a raw request body. */
 type UploadBody = TransferBody & { length: number | null }
 
 /** Writes the body to the path. A body over 1 GiB, of the wrong length or interrupted leaves the file unchanged. */
@@ -24,7 +25,7 @@ export async function upload(
   try {
     const limit = LIMITS.transferBytes
     if (length !== null && length > limit)
-      throw new ApiError('payload_too_large', 'The file is larger than 1 GiB.')
+      throw new ApiError('payload_too_large', 'The body is larger than 1 GiB. Split it into several uploads.')
     const written = await writeFile({ path, body: chunks, length, limit, mode }, deps)
     return { ok: true, type: 'file.uploaded', ...written }
   } finally {
@@ -55,7 +56,10 @@ function getDeclaredLength({ headers, raw }: FastifyRequest): number | null {
   if (declared !== undefined) return Number(declared)
   if (raw.httpVersionMajor < 2) return null
   if ((raw as unknown as Http2ServerRequest).stream.endAfterHeaders) return 0
-  throw new ApiError('invalid_request', 'Content-Length is required.')
+  throw new ApiError(
+    'invalid_request',
+    'An upload over HTTP/2 needs a Content-Length header. Send the header.',
+  )
 }
 
 const parseTransferLength = (header: string | string[] | undefined): number | null =>
@@ -72,5 +76,5 @@ async function* withInterruptedError(chunks: AsyncIterable<Buffer>): AsyncGenera
 function throwInterrupted(error: unknown): never {
   if (error instanceof ApiError) throw error
   const reason = error instanceof Error ? error.message : String(error)
-  throw new ApiError('box_unreachable', `The upload was interrupted: ${reason}.`, { cause: error })
+  throw new ApiError('box_unreachable', `The upload was interrupted: ${reason}. Try again.`, { cause: error })
 }

@@ -3,6 +3,7 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { freeBuffer } from '../../shared/free-buffer.ts'
 import { BOX_HEADER, TRANSFER_PATH_PREFIX } from '../../shared/protocol.ts'
 import { CHUNK_BYTES } from '../files/read.ts'
 import type { TransferDialer } from '../files/transfer-dialer.ts'
@@ -38,6 +39,8 @@ export function createTransferDialer(options: TransferDialerOptions): TransferDi
   return {
     async fetch(id, length) {
       const request = await openRequest('GET', id, {})
+      // The HTTP parser's listener, attached before this event, has copied the body out of each chunk of the socket.
+      request.once('socket', (socket) => socket.on('data', freeBuffer))
       request.end()
       const response = await waitForResponse(request)
       if (response.statusCode !== 200) throw toRejection(response)

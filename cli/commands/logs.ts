@@ -68,7 +68,7 @@ async function printLogs(session: Session, name: string, id: string, options: Op
     onReconnect: () => printMessage('reconnected; the output continues where it stopped.'),
   }
   const size = !follow || tail !== undefined ? await getOutputSize(connection) : null
-  const missingOutput = createMissingOutputReporter(name, printMessage)
+  const missingOutputReporter = createMissingOutputReporter(name, printMessage)
   const onAbort = () =>
     printMessage(`detached; the process is still running. Reattach with: box logs -f ${name} ${id}`)
   try {
@@ -78,13 +78,13 @@ async function printLogs(session: Session, name: string, id: string, options: Op
       ...(!follow && size !== null && { until: size }),
       onAttached: () => signal.addEventListener('abort', onAbort),
       onChunk: (chunk) => printChunk(chunk, json, signal),
-      onMissing: missingOutput.report,
+      onMissing: missingOutputReporter.report,
     })
     if (json && exit !== null)
       await writeWithBackpressure(process.stdout, `${JSON.stringify({ event: 'exit', ...exit })}\n`, signal)
     return follow && exit !== null ? getExitCode(exit) : EXIT.ok
   } finally {
-    missingOutput.flush()
+    missingOutputReporter.flush()
     signal.removeEventListener('abort', onAbort)
   }
 }

@@ -1,4 +1,5 @@
-// Downloads a file or a directory from a box. The target appears, or is replaced, only once it is complete.
+// Downloads a file or a directory from a box. Local files change only after the download is complete. Stdout, a device
+// and a pipe get the bytes as they arrive.
 import { createWriteStream, type Stats } from 'node:fs'
 import { chmod, realpath, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -16,17 +17,17 @@ import { withProgressBar } from './progress-bar.ts'
 /** `from` is the real path on the box, `to` the local path, `size` the number of bytes received. */
 export type DownloadResult = { from: string; to: string; size: number }
 
-/** Copies `path` on the box to the local `target`, or into it if it is a directory. */
+/** Copies `path` on the box to the local `target`, or into `target` if that is a directory. */
 export async function download(
   edge: EdgeClient,
   path: string,
   target: string,
   signal: AbortSignal,
 ): Promise<DownloadResult> {
-  const { body, from, isDirectory, length } = await openDownload(edge, path)
+  const { response, from, isDirectory, length } = await openDownload(edge, path)
   let size = 0
   const countBytes = async function* (): AsyncGenerator<Buffer, void, undefined> {
-    for await (const chunk of body) {
+    for await (const chunk of response) {
       size += chunk.length
       yield chunk
     }
@@ -44,29 +45,29 @@ export async function download(
   } catch (error) {
     throw signal.aborted ? signal.reason : toLocalFileError(toTransferError(error), to)
   } finally {
-    body.destroy()
+    response.destroy()
   }
 }
 
 /** Writes to stdout; a directory as a tar archive. */
 export async function downloadToStdout(edge: EdgeClient, path: string, signal: AbortSignal): Promise<void> {
-  const { body } = await openDownload(edge, path)
-  await pipeline(body, process.stdout, { signal, end: false }).catch((error) => {
+  const { response } = await openDownload(edge, path)
+  await pipeline(response, process.stdout, { signal, end: false }).catch((error) => {
     throw signal.aborted ? signal.reason : toTransferError(error)
   })
 }
 
 async function openDownload(edge: EdgeClient, path: string) {
   const requestedPath = path === '' ? '~' : path
-  const body = await replaceNotFoundMessage(
+  const response = await replaceNotFoundMessage(
     edge.send('GET', '/download', { path: requestedPath }),
     `${sanitize(requestedPath)}: no such file or directory on ${edge.boxName}.`,
   )
-  const pathHeader = body.headers[DOWNLOAD_PATH_HEADER]
-  const isDirectory = body.headers[DOWNLOAD_CONTENT_HEADER] === CONTENT_DIRECTORY
-  const length = isDirectory ? null : Number(body.headers['content-length'])
+  const pathHeader = response.headers[DOWNLOAD_PATH_HEADER]
+  const isDirectory = response.headers[DOWNLOAD_CONTENT_HEADER] === CONTENT_DIRECTORY
+  const length = isDirectory ? null : Number(response.headers['content-length'])
   const from = decodePath(typeof pathHeader === 'string' ? pathHeader : path)
-  return { body, from, isDirectory, length }
+  return { response, from, isDirectory, length }
 }
 
 /** Non-ASCII paths are percent-encoded. */
@@ -80,7 +81,10 @@ function decodePath(header: string): string {
 
 async function saveFile(bytes: AsyncIterable<Buffer>, path: string, existing: Stats | null): Promise<void> {
   if (existing?.isDirectory())
-    throw new CliError(EXIT.failed, `${sanitize(path)} is a directory on this machine.`)
+    throw new CliError(
+      EXIT.failed,
+      `Cannot replace ${sanitize(path)} by a file: it is a directory on this machine. Choose another destination.`,
+    )
   if (existing === null && path.endsWith('/'))
     throw new CliError(EXIT.notFound, `${sanitize(path)}: no such directory on this machine.`)
   // Write to a device or a pipe; do not replace it by a file.
@@ -93,15 +97,11 @@ async function saveFile(bytes: AsyncIterable<Buffer>, path: string, existing: St
   })
 }
 
-/** A lost connection has an error code but no path; a failed write to a local pipe or file has a path. */
+/** Replaces the error of a lost connection. Errors of local files have other codes, or a path. */
 function toTransferError(error: unknown): unknown {
   if (!(error instanceof Error) || !('code' in error) || 'path' in error) return error
   if (error.code !== 'ECONNRESET' && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') return error
-  return new CliError(
-    EXIT.unreachable,
-    'The transfer was interrupted. Nothing was changed on this machine.',
-    {
-      cause: error,
-    },
-  )
+  return new CliError(EXIT.unreachable, 'The transfer was interrupted. Run the command again.', {
+    cause: error,
+  })
 }

@@ -25,7 +25,7 @@ if [ -d "$dst" ] && [ -n "$name" ]; then dst=\${dst%/}/$name; fi
 if [ ! -d "$dst" ]; then
   if [ -e "$dst" ] || [ -L "$dst" ]; then echo "\${dst#./} exists and is not a directory" >&2; exit 1; fi
   parent=$(dirname "$dst")
-  if [ ! -d "$parent" ]; then echo "no such directory: \${parent#./}" >&2; exit 1; fi
+  if [ ! -d "$parent" ]; then echo "\${parent#./} is not a directory. If it does not exist, create it with mkdir -p" >&2; exit 1; fi
   new=$(mktemp -d "$parent/.box-cp-XXXXXX")
   tar -xpof "$tar" -C "$new"
   chmod "$mode" "$new"

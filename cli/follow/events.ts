@@ -90,5 +90,5 @@ function isOffset(value: unknown): boolean {
 export const invalidStreamError = (problem: string): CliError =>
   new CliError(
     EXIT.failed,
-    `The coordinator sent ${problem}. It may be a different version, or a proxy changed the response.`,
+    `The coordinator sent ${problem}. Check that box and the coordinator have the same version, and that no proxy changes the response.`,
   )

@@ -1,10 +1,10 @@
-// Reports output that the box has already discarded. At most one report a second: more are added up.
+// Reports output that the box has discarded. Prints at most once a second, with the sum of the gaps in between.
 const INTERVAL_MS = 1000
 
-export type MissingOutput = {
+export type MissingOutputReporter = {
   /** Prints immediately, or adds to the next report if the last one is less than a second old. */
   report(stream: string, bytes: number): void
-  /** Prints what has not been printed yet. */
+  /** Prints the pending reports. */
   flush(): void
 }
 
@@ -13,7 +13,7 @@ export function createMissingOutputReporter(
   boxName: string,
   print: (text: string) => void,
   now: () => number = () => performance.now(),
-): MissingOutput {
+): MissingOutputReporter {
   const pending = new Map<string, { bytes: number; gaps: number }>()
   let nextReportAt = Number.NEGATIVE_INFINITY
 

@@ -176,7 +176,7 @@ export type CommandOutputRow = {
 }
 
 /** A key for signing tokens, shared by all replicas. */
-export type SealingKeyRow = {
+export type SigningKeyRow = {
   name: string
   /** 256 random bits, hex. */
   key: string
@@ -209,6 +209,6 @@ export type Tables = {
   idempotency_keys: IdempotencyKeyRow
   commands: CommandRow
   command_output: CommandOutputRow
-  sealing_keys: SealingKeyRow
+  sealing_keys: SigningKeyRow
   audit_events: AuditEventRow
 }

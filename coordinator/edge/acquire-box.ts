@@ -35,7 +35,7 @@ export type AcquiredBox = {
 export type AcquireOptions = {
   /** Wake a suspended box. Default: false. */
   wakesBox?: boolean
-  /** Counts against the token's stream limit too. Default: false. */
+  /** Counts against the API key's stream limit too. Default: false. */
   isStream?: boolean
 }
 

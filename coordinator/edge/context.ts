@@ -1,4 +1,4 @@
-// What the edge uses of the rest of the coordinator.
+// The dependencies of the edge routes.
 import type { CommandTracker } from '../commands/command-tracker.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'

@@ -1,27 +1,27 @@
-// The edge's limits (spec §8): requests per second and concurrent requests, per token and per box; streams per token.
+// The edge's limits (spec §8): requests per second and concurrent requests, per API key and per box; streams per API key.
 import { type Clock, systemClock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { createMemoryStore, type LimitStore, type Slot } from './limit-store.ts'
 
 export type EdgeLimits = {
-  /** Per token and per box. */
+  /** Per API key and per box. */
   requestsPerSecond: number
-  /** Concurrent requests per token and per box. */
+  /** Concurrent requests per API key and per box. */
   concurrency: number
-  /** Concurrent streams per token. Each also counts as a concurrent request. */
+  /** Concurrent streams per API key. Each also counts as a concurrent request. */
   streams: number
 }
 
 export type EdgeLimiter = {
   /**
-   * Acquires a slot of the token and of the box. Returns the release function, to be called when the response is closed.
+   * Acquires a slot of the API key and of the box. Returns the release function, to be called when the response is closed.
    * Rejects with rate_limited and Retry-After in seconds; then nothing is acquired.
    *
    * Retry-After: over the rate, when the next request is allowed. Over the streams, when the oldest one expires; it may
    * end earlier. Over the concurrent requests, 1 second: their end is unknown.
    */
-  acquire(tokenId: string, boxId: string, options?: { isStream?: boolean }): Promise<() => void>
+  acquire(keyId: string, boxId: string, options?: { isStream?: boolean }): Promise<() => void>
   /** Acquired slots, for tests and metrics. */
   acquiredCount(): number
 }
@@ -46,12 +46,12 @@ export function createEdgeLimiter(
   const msUntilExpiry = (since: number) => since + LIMITS.streamReconnectMs + STREAM_CLOSE_MS - clock.now()
 
   return {
-    async acquire(tokenId, boxId, { isStream = false } = {}) {
-      const token: Slot = { key: `token:${tokenId}`, limit: concurrency }
+    async acquire(keyId, boxId, { isStream = false } = {}) {
+      const key: Slot = { key: `key:${keyId}`, limit: concurrency }
       const box: Slot = { key: `box:${boxId}`, limit: concurrency }
-      const stream: Slot = { key: `streams:${tokenId}`, limit: streams }
+      const stream: Slot = { key: `streams:${keyId}`, limit: streams }
       const subjectOf = (slot: Slot) => (slot === box ? 'This box' : 'This API key')
-      for (const slot of [token, box]) {
+      for (const slot of [key, box]) {
         const waitMs = await store.countRequest(slot.key)
         if (waitMs > 0)
           rejectLimited(
@@ -59,7 +59,7 @@ export function createEdgeLimiter(
             `${subjectOf(slot)} has reached the limit of ${requestsPerSecond} requests per second.`,
           )
       }
-      const acquisition = await store.acquire(isStream ? [stream, token, box] : [token, box])
+      const acquisition = await store.acquire(isStream ? [stream, key, box] : [key, box])
       if ('release' in acquisition) return acquisition.release
       const { full, since } = acquisition
       if (full === stream)

@@ -38,7 +38,7 @@ export function renderFrame(frame: StreamFrame, encoding: StreamEncoding): strin
   }
 }
 
-/** Where a reader stands after the frame. */
+/** The reader's position after the frame. */
 export const positionOf = ({ stdoutOffset, stderrOffset }: StreamFrame): Offsets => ({
   stdout: stdoutOffset,
   stderr: stderrOffset,

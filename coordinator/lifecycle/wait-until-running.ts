@@ -1,4 +1,4 @@
-// Waits until a box is running and connected, for requests that wake a box.
+// Waits until a box is running and connected, for edge requests to a box that is still starting.
 import { ApiError } from '../../shared/errors.ts'
 import type { Db } from '../db/open.ts'
 import type { Tunnel, Tunnels } from '../tunnel/types.ts'

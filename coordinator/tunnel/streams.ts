@@ -1,5 +1,5 @@
-// Accepts dial-back connections for output streams: one WebSocket per stream. Not an HTTP request like a transfer, because
-// a proxy in front of the coordinator may buffer a request body until it is complete.
+// Accepts dial-back connections for output streams: one WebSocket per stream. An HTTP request, which a transfer uses, is
+// not suitable: a proxy in front of the coordinator may buffer the request body until it is complete.
 import type { IncomingMessage } from 'node:http'
 import { type Duplex, Readable } from 'node:stream'
 import type { Logger } from 'pino'

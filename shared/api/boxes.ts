@@ -34,11 +34,12 @@ export const isolationSchema = z
   .object({
     level: z.enum(ISOLATION_LEVELS).meta({
       description:
-        'bubblewrap, namespaces: separate file system view, processes and hostname; process: separate home directory only',
+        'bubblewrap, namespaces: separate file-system view, processes and hostname; process: separate home directory. Under a root coordinator each box also has its own uid.',
     }),
-    limits: z
-      .array(z.enum(['cpu', 'memory', 'pids']))
-      .meta({ description: 'the limits of the tier that a cgroup enforces' }),
+    limits: z.array(z.enum(['cpu', 'memory', 'pids'])).meta({
+      description:
+        'the limits that cgroups enforce: cpu and memory of the tier; pids: 4096 processes and threads',
+    }),
   })
   .meta({ id: 'Isolation', description: 'How the box is isolated from its host and from other boxes' })
 export type Isolation = z.infer<typeof isolationSchema>

@@ -43,7 +43,7 @@ async function readTree(dir: string, prefix = ''): Promise<Record<string, string
   return tree
 }
 
-// Before the directories are removed: an ordinary user cannot empty a read-only one.
+// tap removes the directories after the test, and an ordinary user cannot delete the content of a read-only directory.
 t.after(() => execFileSync('chmod', ['-R', 'u+w', localDir, homeDir]))
 await createTree(join(localDir, 'tree'))
 const expected = await readTree(join(localDir, 'tree'))
@@ -92,7 +92,8 @@ t.test('a failed upload removes its archive from the box', async (t) => {
   const before = await readdir(homeDir)
   t.match(await cp('tree', 'fig:no/such/parent'), {
     code: 1,
-    stderr: 'box: Cannot copy the directory to fig: no such directory: no/such.\n',
+    stderr:
+      'box: Cannot copy the directory to fig: no/such is not a directory. If it does not exist, create it with mkdir -p.\n',
   })
   fake.handleNext('PUT /v1/box/fig/upload', (response, request) => {
     request.resume()
@@ -101,7 +102,11 @@ t.test('a failed upload removes its archive from the box', async (t) => {
   t.match(await cp('tree', 'fig:broken'), { code: 3 })
   t.same(await readdir(homeDir), before)
   const lastRequest = fake.requests.at(-1)?.line
-  t.equal(lastRequest, 'POST /v1/box/fig/exec', 'also when the response to the upload was lost')
+  t.equal(
+    lastRequest,
+    'POST /v1/box/fig/exec',
+    'the archive is also removed when the response to the upload was lost',
+  )
 })
 
 t.test('a download that ends early leaves nothing on this machine', async (t) => {

@@ -56,7 +56,7 @@ t.test('a download that ends early keeps the old file and leaves no temporary fi
   })
   t.match(await cp('fig:file', 'truncated/file'), {
     code: 3,
-    stderr: 'box: The transfer was interrupted. Nothing was changed on this machine.\n',
+    stderr: 'box: The transfer was interrupted. Run the command again.\n',
   })
   t.same(await readdir(dir), ['file'])
   t.equal(await readFile(join(dir, 'file'), 'utf8'), 'old')

@@ -19,7 +19,7 @@ t.test('uses defaults for unset variables', async (t) => {
     commandRecords: 10_000,
     commandOutputMiB: 256,
     logBytes: 64 * 1024 * 1024,
-    endedLogBytes: 1024 * 1024 * 1024,
+    exitedLogBytes: 1024 * 1024 * 1024,
   })
   t.same(loadConfig({ BOXWOOD_LISTEN: '' }), loadConfig({}), 'an empty variable counts as unset')
 })

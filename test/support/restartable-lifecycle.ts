@@ -21,7 +21,7 @@ export type RestartableLifecycle = {
   owner: Actor
   boxes: BoxService
   /** Starts a new lifecycle service. The previous one is not closed, as after kill -9. */
-  restart(options?: Partial<LifecycleOptions>): Promise<Lifecycle>
+  startLifecycle(options?: Partial<LifecycleOptions>): Promise<Lifecycle>
   getDetail(id: string): Promise<BoxDetail>
   waitForState(id: string, observed: ObservedState): Promise<BoxDetail>
   /** Waits up to 15 s for the condition. `description` completes "waiting for …". */
@@ -39,7 +39,7 @@ export async function createRestartableLifecycle(t: Test, db: Db): Promise<Resta
     isConnected: (id) => !!infra.tunnels.current(id),
   })
 
-  async function restart(options: Partial<LifecycleOptions> = {}): Promise<Lifecycle> {
+  async function startLifecycle(options: Partial<LifecycleOptions> = {}): Promise<Lifecycle> {
     current = createLifecycle({
       db,
       clock: systemClock,
@@ -78,5 +78,5 @@ export async function createRestartableLifecycle(t: Test, db: Db): Promise<Resta
   const listStates = async (id: string) =>
     (await getDetail(id)).events.map((event) => event.toState).reverse()
   t.teardown(() => current?.close())
-  return { db, infra, owner, boxes, restart, getDetail, waitForState, waitFor, listStates }
+  return { db, infra, owner, boxes, startLifecycle, getDetail, waitForState, waitFor, listStates }
 }

@@ -8,24 +8,28 @@ export const LOST_EXIT: ProcessExit = { status: 'lost', exitCode: null, signal: 
 /** When each termination was requested, in milliseconds since the epoch. */
 export type TerminationTimes = Partial<Record<TerminationCause, number>>
 
-/** KILL and TERM. The shell runner reports death by signal n as 128 + n; only these two are ours and unambiguous. */
+/**
+ * KILL and TERM, which the agent sends. The shell runner reports death by signal n as exit code 128 + n. A command can
+ * also exit with that code by itself, so the code counts as a signal only after a termination request.
+ */
 const OWN_SIGNALS = [9, 15]
 
 export function resolveExit(record: ExitRecord, requested: TerminationTimes): ProcessExit {
-  const cause = terminationStatus(record.finishedAt, requested)
+  const terminationStatus = getTerminationStatus(record.finishedAt, requested)
   const shellSignal = (record.exitCode ?? 0) - 128
-  const isShellSignal = record.sizes === null && cause !== undefined && OWN_SIGNALS.includes(shellSignal)
+  const isShellSignal =
+    record.sizes === null && terminationStatus !== undefined && OWN_SIGNALS.includes(shellSignal)
   const signal = isShellSignal ? shellSignal : record.signal
   return {
-    status: cause ?? (signal === null ? 'exited' : 'killed'),
+    status: terminationStatus ?? (signal === null ? 'exited' : 'killed'),
     exitCode: signal === null ? record.exitCode : null,
     signal: signal === null ? null : signalName(signal),
     finishedAt: record.finishedAt,
   }
 }
 
-/** undefined when nothing terminated the process, or the request came after its exit. */
-function terminationStatus(
+/** The status by the earliest termination request. undefined when there was no request before the exit. */
+function getTerminationStatus(
   finishedAt: number,
   { kill, timeout }: TerminationTimes,
 ): 'killed' | 'timed_out' | undefined {

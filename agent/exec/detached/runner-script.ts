@@ -1,6 +1,6 @@
 // The runner as a shell script, for machines without a C compiler. Behaves like native/run.c, with these limits:
 //
-// - Exit code 143 is indistinguishable from SIGTERM; the exit code is reported.
+// - A termination by signal n that Boxwood did not request is reported as exit code 128 + n.
 // - The command writes to the log file directly, so a command that opens /dev/stderr truncates the log.
 // - Output of background processes after the command's exit is included.
 // - Logs are bounded only while an agent runs.

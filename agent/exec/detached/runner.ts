@@ -53,10 +53,12 @@ export function createRunner(kind: RunnerKind | null, spawner: SpawnerKind | nul
       'The native runner was not compiled, or does not run on this system. Unset BOXWOOD_RUNNER to use the shell runner.',
     )
   if (native === undefined) return { kind: 'sh', launch: launchWithShell }
-  const runToExit = createProgramStarter(spawner)
+  const runToExit = createRunToExit(spawner)
   return {
     kind: 'native',
     async launch({ dir, cwd, command, env, maxLogBytes, processId }) {
+      // The launcher in native/run.c forks the runner and exits: with 0 once the command runs, else with the errno of the
+      // failed call.
       const args = [dir, cwd, String(maxLogBytes), SHELL, 'sh', ...shellArguments(command)]
       const status = await runToExit(native, args, { ...env, [RUNNER_VARIABLE]: processId })
       if (status === 0 || existsSync(join(dir, 'started'))) return
@@ -78,10 +80,10 @@ function findNativeRunner(): string | undefined {
   return spawnSync(file, [], { env: {} }).status === 0 ? file : undefined
 }
 
-/** Runs a program in its own session. Resolves with its exit code, null for a signal. */
-type ProgramStarter = (file: string, args: string[], env: Record<string, string>) => Promise<number | null>
+/** Runs a program in its own session until its exit. Resolves with the exit code; null when a signal terminated it. */
+type RunToExit = (file: string, args: string[], env: Record<string, string>) => Promise<number | null>
 
-function createProgramStarter(kind: SpawnerKind | null): ProgramStarter {
+function createRunToExit(kind: SpawnerKind | null): RunToExit {
   const nativeSpawn = kind === 'node' ? null : loadNativeSpawn()
   if (nativeSpawn !== null) {
     return async (file, args, env) => {

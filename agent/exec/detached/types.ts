@@ -37,7 +37,7 @@ export type OutputLog = {
    * current end of the log. Never returns bytes that were discarded during the read.
    */
   read(from: number, max: number): Promise<LogChunk>
-  /** Calls back soon after each write. Returns the unsubscribe function. */
+  /** Calls back soon after a write, and sometimes without one. Returns the unsubscribe function. */
   watch(onChange: () => void): () => void
 }
 
@@ -53,8 +53,8 @@ export type DetachedProcess = {
   /** How to record the command in the history: `record` of the start request. null: not recorded. */
   readonly record: AgentStartRequest['record'] | null
   /**
-   * The process directory. Deleted with all its files beyond the retention limits. Other modules may store small files in
-   * the directory.
+   * The process directory. Deleted with all its files when the process exceeds the retention limits. Other modules may
+   * store small files in the directory.
    */
   readonly dir: string
   readonly logs: Readonly<Record<StreamName, OutputLog>>

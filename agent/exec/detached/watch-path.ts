@@ -4,7 +4,8 @@ import { type FSWatcher, watch } from 'node:fs'
 const POLL_MS = 200
 
 /**
- * Calls back on each change. @param onChange `name` is the changed directory entry; null when polling
+ * Calls back after a change. While polling, calls back every 200 ms, also without a change.
+ * @param onChange `name` is the changed directory entry; null while polling
  * @returns stops watching
  */
 export function watchPath(path: string, onChange: (name: string | null) => void): () => void {
@@ -16,9 +17,9 @@ export function watchPath(path: string, onChange: (name: string | null) => void)
   }
   try {
     watcher = watch(path, { persistent: false }, (_event, name) => onChange(name))
-    // The limit of inotify watches is reached (fs.inotify.max_user_watches), or the path was deleted.
     watcher.on('error', poll)
   } catch {
+    // The limit of inotify watches is reached (fs.inotify.max_user_watches), or the path does not exist.
     poll()
   }
   return () => {

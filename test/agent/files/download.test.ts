@@ -110,7 +110,7 @@ t.test('downloads over a dial-back connection', async (t) => {
   const sent: { id: string; headers: Record<string, string>; bytes: Promise<Buffer> }[] = []
   const mayRead = Promise.withResolvers<void>()
   const server = await serveFiles(t, {
-    transfers: {
+    transferDialer: {
       fetch: async () => t.fail() as never,
       send: async (id, headers, body) => {
         const bytes = mayRead.promise.then(() => collect(body))
@@ -162,7 +162,7 @@ t.test('downloads over a dial-back connection', async (t) => {
 
 t.test('closes the file when the transfer fails', async (t) => {
   const server = await serveFiles(t, {
-    transfers: {
+    transferDialer: {
       fetch: async () => t.fail() as never,
       send: () => Promise.reject(new Error('refused')),
     },

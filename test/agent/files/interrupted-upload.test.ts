@@ -101,7 +101,7 @@ t.test('rejects an upload that declares more than 1 GiB before reading it', asyn
 
 async function serveTransfer(t: Test, body: () => Readable, length: number | null) {
   const server: FileServer = await serveFiles(t, {
-    transfers: {
+    transferDialer: {
       fetch: async (id) => ({ chunks: id === 'one' ? body() : Readable.from([]), release: () => {} }),
       send: async () => {},
     },
@@ -150,7 +150,7 @@ t.test('rejects a transfer of undeclared length that exceeds 1 GiB', async (t) =
 
 t.test('writes a complete transfer', async (t) => {
   const { home, url } = await serveFiles(t, {
-    transfers: {
+    transferDialer: {
       fetch: async () => ({ chunks: Readable.from([chunk, chunk]), release: () => {} }),
       send: async () => {},
     },

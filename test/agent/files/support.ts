@@ -20,7 +20,7 @@ const noTransfers: TransferDialer = {
 }
 
 export type FileServer = { app: FastifyInstance; home: string; url: string; port: number }
-type Options = { transfers?: TransferDialer; clock?: Clock; http2?: boolean }
+type Options = { transferDialer?: TransferDialer; clock?: Clock; http2?: boolean }
 
 export async function serveFiles(t: Test, options: Options = {}): Promise<FileServer> {
   const home = createTempDir(t, 'files')
@@ -31,11 +31,11 @@ export async function serveFiles(t: Test, options: Options = {}): Promise<FileSe
     if (error instanceof ApiError) return reply.code(error.status).send(edgeErrorBody(error))
     return reply.code(500).send({ ok: false, error: { code: 'internal_error', message: String(error) } })
   })
-  const transfers = options.transfers ?? noTransfers
+  const transferDialer = options.transferDialer ?? noTransfers
   await fileRoutes(app, {
     home,
     log: app.log,
-    transferDialer: transfers,
+    transferDialer,
     ...(options.clock && { clock: options.clock }),
   })
   await app.listen({ port: 0, host: '127.0.0.1' })
@@ -44,7 +44,7 @@ export async function serveFiles(t: Test, options: Options = {}): Promise<FileSe
   return { app, home, port, url: `http://127.0.0.1:${port}` }
 }
 
-/** The same for a process that is not a tap test. `close` stops the server and removes the home directory. */
+/** serveFiles for a process that is not a tap test. `close` stops the server and removes the home directory. */
 export async function serveFilesStandalone(): Promise<FileServer & { close(): Promise<void> }> {
   const cleanup = new AsyncDisposableStack()
   const server = await serveFiles({ teardown: (fn) => cleanup.defer(async () => void (await fn())) })

@@ -9,7 +9,7 @@ import { actor, startTestServer } from './test-server.ts'
 
 /** Routes that insert a row each time they run. The row only exists when the transaction committed. */
 function createInsertRoutes() {
-  const control = {
+  const insertHandler = {
     runs: 0,
     /** Awaited by each run before it responds. */
     beforeResponse: async () => {},
@@ -26,18 +26,18 @@ function createInsertRoutes() {
       idempotent: true,
       responses: { 202: z.object({}) },
       async handler({ trx, body }) {
-        control.runs += 1
-        const id = `ws_inserted_${control.runs}`
+        insertHandler.runs += 1
+        const id = `ws_inserted_${insertHandler.runs}`
         await trx
           ?.insertInto('workspaces')
           .values({ id, name: String(body.name), zero_data_retention: 0, created_at: 1 })
           .execute()
-        await control.beforeResponse()
+        await insertHandler.beforeResponse()
         return { id, body }
       },
     })
   return {
-    control,
+    insertHandler,
     routes: [
       createInsertRoute('/things'),
       createInsertRoute('/things/:id/copy', z.object({ id: z.string() })),
@@ -46,7 +46,7 @@ function createInsertRoutes() {
 }
 
 async function setUp(t: Parameters<typeof startTestServer>[0]) {
-  const { control, routes } = createInsertRoutes()
+  const { insertHandler, routes } = createInsertRoutes()
   let now = Date.UTC(2030, 0, 1)
   const server = await startTestServer(t, {
     control: routes,
@@ -57,7 +57,7 @@ async function setUp(t: Parameters<typeof startTestServer>[0]) {
       dcp_demoted: { actor: { ...actor, role: 'member' } },
       dcp_scope_ab: { actor: { ...actor, boxIds: ['a', 'b'] } },
       dcp_scope_ba: { actor: { ...actor, boxIds: ['b', 'a'] } },
-      dcp_elsewhere: { actor: { ...actor, workspaceId: 'ws_2' } },
+      dcp_other_workspace: { actor: { ...actor, workspaceId: 'ws_2' } },
     },
   })
   const post = (
@@ -71,11 +71,11 @@ async function setUp(t: Parameters<typeof startTestServer>[0]) {
   const countRows = async () =>
     (await server.db.selectFrom('workspaces').where('id', 'like', 'ws_inserted_%').select('id').execute())
       .length
-  return { ...server, control, post, countRows, advance }
+  return { ...server, insertHandler, post, countRows, advance }
 }
 
 t.test('replays the response of the same request without running it again', async (t) => {
-  const { post, countRows, control } = await setUp(t)
+  const { post, countRows, insertHandler } = await setUp(t)
   const first = await post({ name: 'a', size: 1 }, 'k')
   t.equal(first.status, 202)
   t.equal(first.headers.get('idempotent-replayed'), null)
@@ -86,7 +86,7 @@ t.test('replays the response of the same request without running it again', asyn
   t.equal(replay.text, first.text)
   t.equal(replay.headers.get('idempotent-replayed'), 'true')
   t.equal((await post({ name: 'a', size: 1 }, 'k', { key: 'dcp_second_key' })).text, first.text)
-  t.equal(control.runs, 1)
+  t.equal(insertHandler.runs, 1)
   t.equal(await countRows(), 1)
 })
 
@@ -112,17 +112,17 @@ t.test('scopes a key to its route and workspace, and ignores the order of box id
   const { post, countRows } = await setUp(t)
   await post({}, 'k')
   t.equal((await post({}, 'k', { path: '/things/1/copy' })).headers.get('idempotent-replayed'), null)
-  t.equal((await post({}, 'k', { key: 'dcp_elsewhere' })).headers.get('idempotent-replayed'), null)
+  t.equal((await post({}, 'k', { key: 'dcp_other_workspace' })).headers.get('idempotent-replayed'), null)
   await post({}, 'scoped', { key: 'dcp_scope_ab' })
   t.equal((await post({}, 'scoped', { key: 'dcp_scope_ba' })).headers.get('idempotent-replayed'), 'true')
   t.equal(await countRows(), 4)
 })
 
 t.test('rejects a repeated request with Retry-After while the first one is running', async (t) => {
-  const { post, control } = await setUp(t)
+  const { post, insertHandler } = await setUp(t)
   const started = Promise.withResolvers<void>()
   const finish = Promise.withResolvers<void>()
-  control.beforeResponse = () => {
+  insertHandler.beforeResponse = () => {
     started.resolve()
     return finish.promise
   }
@@ -137,11 +137,11 @@ t.test('rejects a repeated request with Retry-After while the first one is runni
   const response = await first
   t.equal(response.status, 202)
   t.equal((await post({ name: 'a' }, 'k')).text, response.text)
-  t.equal(control.runs, 1)
+  t.equal(insertHandler.runs, 1)
 })
 
 t.test('responds 409 to the key of a crashed process until the next start releases it', async (t) => {
-  const { post, db, control } = await setUp(t)
+  const { post, db, insertHandler } = await setUp(t)
   await post({ name: 'a' }, 'k')
   await db.updateTable('idempotency_keys').set({ status: null, body: null }).execute()
   const response = await post({ name: 'a' }, 'k')
@@ -150,21 +150,21 @@ t.test('responds 409 to the key of a crashed process until the next start releas
   t.match(response.headers.get('retry-after'), /^\d+$/)
   await releaseUnfinishedKeys(db)
   t.equal((await post({ name: 'a' }, 'k')).status, 202)
-  t.equal(control.runs, 2)
+  t.equal(insertHandler.runs, 2)
 })
 
 t.test('an error response stores neither the key nor the writes', async (t) => {
-  const { post, countRows, control } = await setUp(t)
-  control.beforeResponse = async () => {
+  const { post, countRows, insertHandler } = await setUp(t)
+  insertHandler.beforeResponse = async () => {
     throw new ApiError('name_taken')
   }
   t.equal((await post({ name: 'a' }, 'k')).status, 409)
-  control.beforeResponse = async () => {
+  insertHandler.beforeResponse = async () => {
     throw new Error('simulated failure')
   }
   t.equal((await post({ name: 'a' }, 'k')).status, 500)
   t.equal(await countRows(), 0)
-  control.beforeResponse = async () => {}
+  insertHandler.beforeResponse = async () => {}
   t.equal((await post({ size: 'x' }, 'k')).status, 400)
   const response = await post({ name: 'other' }, 'k')
   t.equal(response.status, 202)
@@ -172,13 +172,13 @@ t.test('an error response stores neither the key nor the writes', async (t) => {
 })
 
 t.test('treats a key as new after 24 hours', async (t) => {
-  const { post, advance, control } = await setUp(t)
+  const { post, advance, insertHandler } = await setUp(t)
   await post({}, 'k')
   advance(LIMITS.idempotencyWindowMs - 1)
   t.equal((await post({}, 'k')).headers.get('idempotent-replayed'), 'true')
   advance(1)
   t.equal((await post({ name: 'different' }, 'k')).status, 202)
-  t.equal(control.runs, 2)
+  t.equal(insertHandler.runs, 2)
 })
 
 t.test('rejects a malformed key', async (t) => {

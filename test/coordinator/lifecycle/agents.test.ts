@@ -33,11 +33,11 @@ const apply = (db: Db, boxId: string, epoch: string, reports: BoxReports['report
 onEachDatabase(t, async (t, newDb) => {
   t.test('accepts a token only for its own box, from provisioning until deletion', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
-    const { db, infra, owner, boxes, restart, waitForState } = lifecycle
+    const { db, infra, owner, boxes, startLifecycle, waitForState } = lifecycle
     const authenticate = createAgentAuthenticator(db)
     const [box, otherBox] = [await boxes.create(owner, {}), await boxes.create(owner, {})]
     t.equal(await authenticate(box.id, ''), false)
-    await restart()
+    await startLifecycle()
     await waitForState(box.id, 'running')
     await waitForState(otherBox.id, 'running')
     const tokenHash = hashSecret(infra.machines.get(box.id)?.token ?? '')
@@ -108,8 +108,8 @@ onEachDatabase(t, async (t, newDb) => {
 
   t.test('retains the last 50 state events', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
-    const { db, owner, boxes, restart, waitForState, getDetail } = lifecycle
-    await restart()
+    const { db, owner, boxes, startLifecycle, waitForState, getDetail } = lifecycle
+    await startLifecycle()
     const { id } = await boxes.create(owner, {})
     await waitForState(id, 'running')
     for (let i = 0; i < 13; i++) {

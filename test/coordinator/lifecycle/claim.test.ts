@@ -67,9 +67,9 @@ onEachDatabase(t, async (t, newDb) => {
 
   t.test('three coordinators create, start and stop each machine once', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
-    const { infra, owner, boxes, restart, waitForState } = lifecycle
+    const { infra, owner, boxes, startLifecycle, waitForState } = lifecycle
     const created = await Promise.all(Array.from({ length: 12 }, () => boxes.create(owner, {})))
-    const coordinators = await Promise.all([restart(), restart(), restart()])
+    const coordinators = await Promise.all([startLifecycle(), startLifecycle(), startLifecycle()])
     const scheduleOnAll = (id: string) => {
       for (const coordinator of coordinators) coordinator.schedule(id)
     }

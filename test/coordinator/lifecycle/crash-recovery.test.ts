@@ -47,8 +47,8 @@ for (const [op, calls] of Object.entries(PROVIDER_CALLS) as [
     for (const moment of ['before', 'after'] as const) {
       t.test(`completes a ${op} after a kill ${moment} the provider's ${call}`, async (t) => {
         const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-        const { infra, restart, waitForState, getDetail } = lifecycle
-        await restart()
+        const { infra, startLifecycle, waitForState, getDetail } = lifecycle
+        await startLifecycle()
         const { fault, triggered } = createHangingFault()
         const { id, finalState } = await requestOperation(op, lifecycle, () => {
           infra[moment][call] = fault
@@ -56,7 +56,7 @@ for (const [op, calls] of Object.entries(PROVIDER_CALLS) as [
         await triggered
         delete infra[moment][call]
         t.equal((await getDetail(id)).job?.op, op)
-        await restart()
+        await startLifecycle()
         await waitForState(id, finalState)
         t.match(
           infra.machines.get(id)?.state,
@@ -69,15 +69,15 @@ for (const [op, calls] of Object.entries(PROVIDER_CALLS) as [
 
 t.test('continues to wait for an agent after a restart', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-  const { infra, owner, boxes, restart, waitForState, getDetail, waitFor } = lifecycle
+  const { infra, owner, boxes, startLifecycle, waitForState, getDetail, waitFor } = lifecycle
   infra.agentsConnect = false
-  const firstLifecycle = await restart()
+  const firstLifecycle = await startLifecycle()
   const { id } = await boxes.create(owner, {})
   await waitFor('the connect step', async () => (await getDetail(id)).job?.step === 'connect')
   await firstLifecycle.close()
   t.equal((await getDetail(id)).job?.step, 'connect', 'closing leaves the job unchanged')
   infra.powerOff(id)
-  await restart()
+  await startLifecycle()
   await waitFor('a second start', () => infra.countCalls('start') === 2)
   infra.connectAgent(id)
   await waitForState(id, 'running')
@@ -86,11 +86,11 @@ t.test('continues to wait for an agent after a restart', async (t) => {
 
 t.test('runs operations that were accepted before the coordinator was killed', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-  const { db, infra, owner, boxes, restart, waitForState } = lifecycle
+  const { db, infra, owner, boxes, startLifecycle, waitForState } = lifecycle
   const { id } = await boxes.create(owner, {})
   const deletedBox = await boxes.create(owner, {})
   const { operation } = await boxes.remove(owner, deletedBox.id)
-  await restart()
+  await startLifecycle()
   await waitForState(id, 'running')
   await waitForState(deletedBox.id, 'terminated')
   t.match(await createOperationService({ db, clock }).get(owner, operation.id), { status: 'completed' })

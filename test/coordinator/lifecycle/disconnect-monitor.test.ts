@@ -5,8 +5,8 @@ import { createRestartableLifecycle } from '../../support/restartable-lifecycle.
 
 t.test('restarts a machine that has stopped by itself', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-  const { infra, owner, boxes, restart, waitForState, listStates, waitFor } = lifecycle
-  await restart()
+  const { infra, owner, boxes, startLifecycle, waitForState, listStates, waitFor } = lifecycle
+  await startLifecycle()
   const { id } = await boxes.create(owner, {})
   await waitForState(id, 'running')
   infra.powerOff(id)
@@ -17,8 +17,8 @@ t.test('restarts a machine that has stopped by itself', async (t) => {
 
 t.test('reports a running machine without a connection as degraded and never restarts it', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-  const { infra, owner, boxes, restart, waitForState, getDetail, waitFor } = lifecycle
-  await restart()
+  const { infra, owner, boxes, startLifecycle, waitForState, getDetail, waitFor } = lifecycle
+  await startLifecycle()
   const { id } = await boxes.create(owner, {})
   await waitForState(id, 'running')
   infra.dropTunnel(id)
@@ -39,8 +39,8 @@ t.test('reports a running machine without a connection as degraded and never res
 
 t.test('recovers a degraded box as soon as its agent reconnects', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-  const { infra, owner, boxes, restart, waitForState, getDetail, waitFor } = lifecycle
-  await restart({ backoff: () => 1_000_000 })
+  const { infra, owner, boxes, startLifecycle, waitForState, getDetail, waitFor } = lifecycle
+  await startLifecycle({ backoff: () => 1_000_000 })
   const { id } = await boxes.create(owner, {})
   await waitForState(id, 'running')
   infra.dropTunnel(id)
@@ -51,8 +51,8 @@ t.test('recovers a degraded box as soon as its agent reconnects', async (t) => {
 
 t.test('ignores a short disconnection', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-  const { infra, owner, boxes, restart, waitForState, listStates } = lifecycle
-  const coordinator = await restart({ disconnectGraceMs: 60_000 })
+  const { infra, owner, boxes, startLifecycle, waitForState, listStates } = lifecycle
+  const coordinator = await startLifecycle({ disconnectGraceMs: 60_000 })
   const { id } = await boxes.create(owner, {})
   await waitForState(id, 'running')
   infra.dropTunnel(id)
@@ -64,15 +64,15 @@ t.test('ignores a short disconnection', async (t) => {
 
 t.test('starts machines that stopped while the coordinator was down', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-  const { infra, owner, boxes, restart, waitForState, waitFor } = lifecycle
-  const first = await restart()
+  const { infra, owner, boxes, startLifecycle, waitForState, waitFor } = lifecycle
+  const first = await startLifecycle()
   const [stopped, running] = [await boxes.create(owner, {}), await boxes.create(owner, {})]
   await waitForState(stopped.id, 'running')
   await waitForState(running.id, 'running')
   await first.close()
   infra.powerOff(stopped.id)
   infra.dropTunnel(running.id)
-  await restart({ disconnectGraceMs: 60_000 })
+  await startLifecycle({ disconnectGraceMs: 60_000 })
   await waitFor('a second start', () => infra.countCalls('start', stopped.id) === 2)
   await waitForState(stopped.id, 'running')
   t.equal(infra.countCalls('start', running.id), 1, 'a running machine has time to reconnect')
@@ -80,8 +80,8 @@ t.test('starts machines that stopped while the coordinator was down', async (t) 
 
 t.test('suspends and deletes a disconnected box', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-  const { infra, owner, boxes, restart, waitForState, getDetail, waitFor } = lifecycle
-  await restart()
+  const { infra, owner, boxes, startLifecycle, waitForState, getDetail, waitFor } = lifecycle
+  await startLifecycle()
   const { id } = await boxes.create(owner, {})
   await waitForState(id, 'running')
   infra.dropTunnel(id)

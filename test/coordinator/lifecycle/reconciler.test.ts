@@ -10,8 +10,8 @@ import { createRestartableLifecycle } from '../../support/restartable-lifecycle.
 onEachDatabase(t, async (t, newDb) => {
   t.test('creates, suspends, wakes and deletes a box', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
-    const { db, infra, owner, boxes, restart, waitForState, listStates } = lifecycle
-    await restart()
+    const { db, infra, owner, boxes, startLifecycle, waitForState, listStates } = lifecycle
+    await startLifecycle()
     const { id } = await boxes.create(owner, {})
     t.match(await waitForState(id, 'running'), {
       job: null,
@@ -41,16 +41,16 @@ onEachDatabase(t, async (t, newDb) => {
     'retries a failed step, reports the failure, and retries immediately on a new request',
     async (t) => {
       const lifecycle = await createRestartableLifecycle(t, await newDb(t))
-      const { infra, owner, boxes, restart, waitForState, getDetail, waitFor } = lifecycle
+      const { infra, owner, boxes, startLifecycle, waitForState, getDetail, waitFor } = lifecycle
       infra.before.create = createFailingFault(1, new Error('the disk is full'))
-      await restart({ backoff: () => 100_000 })
+      await startLifecycle({ backoff: () => 100_000 })
       const { id } = await boxes.create(owner, {})
       await waitFor('a failure', async () => (await getDetail(id)).job?.attempt === 1)
       t.match(await getDetail(id), {
         box: { observedState: 'provisioning' },
         job: { op: 'create', step: 'provision', lastError: 'the disk is full', nextRetryAt: /^2/ },
       })
-      await restart()
+      await startLifecycle()
       await boxes.wake(owner, id)
       t.equal(infra.countCalls('create'), 1, 'an unchanged desired state does not trigger a retry')
       await boxes.suspend(owner, id)
@@ -61,9 +61,9 @@ onEachDatabase(t, async (t, newDb) => {
 
   t.test('a create that fails five times ends in provision_failed, with its machine stopped', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
-    const { infra, owner, boxes, restart, waitForState } = lifecycle
+    const { infra, owner, boxes, startLifecycle, waitForState } = lifecycle
     infra.agentsConnect = false
-    await restart({ connectTimeoutMs: 1 })
+    await startLifecycle({ connectTimeoutMs: 1 })
     const { id } = await boxes.create(owner, {})
     t.match(await waitForState(id, 'provision_failed'), { box: { desiredState: 'running' } })
     t.equal(infra.countCalls('start'), 5)
@@ -75,9 +75,9 @@ onEachDatabase(t, async (t, newDb) => {
 
   t.test('does not retry a permanent failure', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
-    const { infra, owner, boxes, restart, waitForState } = lifecycle
+    const { infra, owner, boxes, startLifecycle, waitForState } = lifecycle
     infra.before.create = createFailingFault(1, new PermanentProviderError('no such kernel'))
-    await restart()
+    await startLifecycle()
     const { id } = await boxes.create(owner, {})
     t.match(await waitForState(id, 'provision_failed'), { events: [{ reason: 'no such kernel' }] })
     t.equal(infra.countCalls('create'), 1)
@@ -85,14 +85,14 @@ onEachDatabase(t, async (t, newDb) => {
 
   t.test('runs a delete after the current step of a create', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
-    const { infra, owner, boxes, restart, waitForState, listStates } = lifecycle
+    const { infra, owner, boxes, startLifecycle, waitForState, listStates } = lifecycle
     const started = Promise.withResolvers<void>()
     const finish = Promise.withResolvers<void>()
     infra.before.create = () => {
       started.resolve()
       return finish.promise
     }
-    await restart()
+    await startLifecycle()
     const { id } = await boxes.create(owner, {})
     await started.promise
     await boxes.remove(owner, id)
@@ -106,9 +106,9 @@ onEachDatabase(t, async (t, newDb) => {
 
   t.test('a delete interrupts waiting for the agent', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
-    const { infra, owner, boxes, restart, waitForState, getDetail, waitFor } = lifecycle
+    const { infra, owner, boxes, startLifecycle, waitForState, getDetail, waitFor } = lifecycle
     infra.agentsConnect = false
-    await restart({ connectTimeoutMs: 60_000 })
+    await startLifecycle({ connectTimeoutMs: 60_000 })
     const { id } = await boxes.create(owner, {})
     await waitFor('the connect step', async () => (await getDetail(id)).job?.step === 'connect')
     await boxes.remove(owner, id)
@@ -117,8 +117,8 @@ onEachDatabase(t, async (t, newDb) => {
 
   t.test('quickly alternating requests end in the last desired state', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
-    const { infra, owner, boxes, restart, waitForState } = lifecycle
-    await restart()
+    const { infra, owner, boxes, startLifecycle, waitForState } = lifecycle
+    await startLifecycle()
     const { id } = await boxes.create(owner, {})
     for (let i = 0; i < 10; i++) {
       await boxes.suspend(owner, id)
@@ -134,19 +134,19 @@ onEachDatabase(t, async (t, newDb) => {
 
   t.test('a hanging provider call does not block other boxes', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
-    const { infra, owner, boxes, restart, waitForState } = lifecycle
+    const { infra, owner, boxes, startLifecycle, waitForState } = lifecycle
     const { fault } = createHangingFault()
     const hanging = await boxes.create(owner, { name: 'hanging' })
     infra.before.create = (id) => (id === hanging.id ? fault(id) : undefined)
     infra.agentsConnect = false
-    await restart({ maxConcurrentMachines: 2 })
+    await startLifecycle({ maxConcurrentMachines: 2 })
     const connecting = await boxes.create(owner, { name: 'connecting' })
     const deleted = await boxes.create(owner, { name: 'deleted' })
     await boxes.remove(owner, deleted.id)
     await waitForState(deleted.id, 'terminated')
     infra.connectAgent(connecting.id)
     await waitForState(connecting.id, 'running')
-    await restart()
+    await startLifecycle()
     infra.before.create = () => undefined
     infra.agentsConnect = true
   })

@@ -6,8 +6,8 @@ import { createRestartableLifecycle } from '../../support/restartable-lifecycle.
 
 t.test('Ctrl-C suspends every box and the next start wakes them', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-  const { infra, owner, boxes, restart, waitForState, getDetail, waitFor } = lifecycle
-  const coordinator = await restart()
+  const { infra, owner, boxes, startLifecycle, waitForState, getDetail, waitFor } = lifecycle
+  const coordinator = await startLifecycle()
   const running = await boxes.create(owner, { name: 'running' })
   const suspended = await boxes.create(owner, { name: 'suspended' })
   await waitForState(running.id, 'running')
@@ -29,7 +29,7 @@ t.test('Ctrl-C suspends every box and the next start wakes them', async (t) => {
     events: [{ toState: 'suspended', reason: 'the coordinator was stopped', actor: 'system' }],
   })
   infra.agentsConnect = true
-  await restart()
+  await startLifecycle()
   t.match(await waitForState(running.id, 'running'), { pausesSurvived: 1 })
   await waitForState(starting.id, 'running')
   t.match(await getDetail(suspended.id), { box: { observedState: 'suspended' } })
@@ -37,26 +37,26 @@ t.test('Ctrl-C suspends every box and the next start wakes them', async (t) => {
 
 t.test('the next start completes a failed suspend of a box, and wakes the box', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-  const { infra, owner, boxes, restart, waitForState, getDetail } = lifecycle
-  const coordinator = await restart()
+  const { infra, owner, boxes, startLifecycle, waitForState, getDetail } = lifecycle
+  const coordinator = await startLifecycle()
   const { id } = await boxes.create(owner, {})
   await waitForState(id, 'running')
   infra.before.stop = createFailingFault(1)
   t.same(await coordinator.suspendLocalBoxes('stopped'), [])
   t.match(await getDetail(id), { box: { observedState: 'suspending' } })
-  await restart()
+  await startLifecycle()
   await waitForState(id, 'running')
 })
 
 t.test('closing the coordinator does not stop running boxes', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-  const { infra, owner, boxes, restart, waitForState } = lifecycle
-  const coordinator = await restart()
+  const { infra, owner, boxes, startLifecycle, waitForState } = lifecycle
+  const coordinator = await startLifecycle()
   const { id } = await boxes.create(owner, {})
   await waitForState(id, 'running')
   await coordinator.close()
   t.equal(infra.countCalls('stop'), 0)
-  await restart()
+  await startLifecycle()
   await waitForState(id, 'running')
   t.equal(infra.countCalls('start'), 1)
 })

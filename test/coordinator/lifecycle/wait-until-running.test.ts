@@ -6,8 +6,8 @@ import { createRestartableLifecycle } from '../../support/restartable-lifecycle.
 
 t.test('waits until a box is running, times out, aborts, and rejects failed or deleted boxes', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-  const { infra, owner, boxes, restart, waitForState, waitFor } = lifecycle
-  const { waitUntilRunning } = await restart({ connectTimeoutMs: 10 })
+  const { infra, owner, boxes, startLifecycle, waitForState, waitFor } = lifecycle
+  const { waitUntilRunning } = await startLifecycle({ connectTimeoutMs: 10 })
   const { id } = await boxes.create(owner, {})
   t.match(await waitUntilRunning(id, 10_000), { boxId: id }, 'resolves for a new box')
   t.match(await waitUntilRunning(id, 10_000), { boxId: id }, 'resolves for a running box')

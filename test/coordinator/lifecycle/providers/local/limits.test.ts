@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startBox, testEachLevel, waitForFileText } from './support.ts'
 
-/** `tail` buffers 1.3 GB, more than the memory of a nano box, and writes to every page so that it counts. */
+/** `tail` buffers 1.3 GB, more than the memory of a nano box. `tail` writes to every page, so the cgroup counts all. */
 const EXCEED_MEMORY = `head -c 1300000000 /dev/zero | tail -c 1300000000 >/dev/null; echo $? >"$HOME/out"; mv "$HOME/out" "$HOME/status"`
 
 testEachLevel('kills the process that exceeds the memory limit and nothing else', async (test, level) => {
@@ -17,7 +17,7 @@ testEachLevel('kills the process that exceeds the memory limit and nothing else'
 })
 
 testEachLevel(
-  'writes the limits of the tier into the cgroups',
+  'writes the limits into the cgroups',
   async (test, level) => {
     const { isolation, paths } = await startBox(test, { level })
     const { cgroups } = JSON.parse(readFileSync(paths.machine, 'utf8')) as { cgroups: string[] }

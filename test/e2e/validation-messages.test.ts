@@ -119,6 +119,7 @@ t.test('never sends a text of the schema library, whatever the type of a field',
   const { api, edge } = await startTestCoordinator(t, { env: NO_RATE_LIMIT })
   const [{ id, hostname }] = (await api('GET', '/boxes')).json.boxes
   const values = [null, true, -1, 1.5, 1e300, '', ' ', '\0', 'x'.repeat(300), [], [1], {}, { a: {} }]
+  // Each body has another invalid field, so that a valid value of the tested field does not create a box or run a command.
   for (const value of values) {
     for (const field of ['name', 'tier', 'region', 'ttlMinutes', 'autoPauseMin', 'env', 'restricted']) {
       const { status, text } = await api('POST', '/boxes', { fromTemplate: 1, [field]: value })
