@@ -18,6 +18,8 @@ export function baseEnvironment(home: string, agentEnv: Environment): Record<str
     SHELL: shell,
     PATH: agentEnv.PATH ?? DEFAULT_PATH,
     LANG: agentEnv.LANG ?? 'C.UTF-8',
+    // Set for a box that shares /tmp with other boxes.
+    ...(agentEnv.TMPDIR === undefined ? {} : { TMPDIR: agentEnv.TMPDIR }),
   }
 }
 

@@ -98,7 +98,7 @@ const IGNORED_VARIABLES = new Set(['', 'PWD', 'OLDPWD', 'SHLVL', '_', 'NODE_OPTI
 t.test(
   "the box's variables override a small base environment, and the request's override both",
   async (t) => {
-    const { exec, home } = createExecApp(t)
+    const { exec, home } = createExecApp(t, { ...process.env, TMPDIR: undefined })
     const names = (stdout: string) =>
       stdout
         .split('\0')
@@ -122,6 +122,11 @@ t.test(
     t.match(stdout, /^box request ré\nquest\|box\|p_[0-9a-f]+\n$/)
   },
 )
+
+t.test('commands use the temporary directory of the agent', async (t) => {
+  const { exec } = createExecApp(t, { ...process.env, TMPDIR: '/var/box/tmp' })
+  t.equal((await exec('echo "$TMPDIR"')).stdout, '/var/box/tmp\n')
+})
 
 t.test('cwd is absolute or relative to the home directory, and returned as requested', async (t) => {
   const { exec, home } = createExecApp(t)

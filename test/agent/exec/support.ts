@@ -29,8 +29,11 @@ export const noStreams: StreamDialer = {
   close: () => undefined,
 }
 
-/** BOXWOOD_SPAWNER selects the spawner. Default: native where available. */
-export function createExecApp(t: Test) {
+/**
+ * BOXWOOD_SPAWNER selects the spawner. Default: native where available.
+ * @param env the environment of the agent.
+ */
+export function createExecApp(t: Test, env: Record<string, string | undefined> = process.env) {
   const home = createTempDir(t, 'exec')
   const activity = createActivityTracker(systemClock)
   const app = fastify({ bodyLimit: 16 * 1024 * 1024 })
@@ -41,6 +44,7 @@ export function createExecApp(t: Test) {
     log: app.log,
     clock: systemClock,
     activity,
+    env,
     spawnerKind,
     processes,
     streamDialer: noStreams,

@@ -31,15 +31,10 @@ export async function createBoxDirectories(
   usesHostPaths: boolean,
 ): Promise<void> {
   for (const dir of [paths.dir, paths.root, paths.etc]) await mkdir(dir, { recursive: true })
-  const ownedByBox: [string, number][] = [
-    [paths.home, 0o700],
-    [paths.state, 0o700],
-    [paths.tmp, 0o1777],
-    [paths.varTmp, 0o1777],
-  ]
-  for (const [dir, mode] of ownedByBox) {
-    const created = await mkdir(dir, { recursive: true, mode })
-    if (created !== undefined) await chmod(dir, mode)
+  for (const dir of [paths.home, paths.state, paths.tmp, paths.varTmp]) {
+    const created = await mkdir(dir, { recursive: true, mode: 0o700 })
+    // At level process other boxes can enter `paths.dir`, so also the temporary directories are private.
+    await chmod(dir, 0o700)
     const owner = (await lstat(dir)).uid
     if (uid === null || owner === uid) continue
     if (created !== undefined) await chown(dir, uid, uid)

@@ -1,5 +1,5 @@
 // The local provider: runs each box as a group of isolated processes on the coordinator's machine.
-import { mkdir, readdir } from 'node:fs/promises'
+import { chmod, mkdir, readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { ISOLATION_LEVELS, type Isolation } from '../../../../shared/api/boxes.ts'
 import { isUuid } from '../../../../shared/ids.ts'
@@ -50,6 +50,8 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   const boxesDir = join(dataDir, 'boxes')
   const isRoot = process.getuid?.() === 0
   await mkdir(boxesDir, { recursive: true })
+  // A box at level process can enter its own directory, but cannot list the other boxes.
+  await chmod(boxesDir, 0o711)
   await removeLeftovers(boxesDir)
   const runtimeDir = await buildRuntime(projectRoot, dataDir)
   const candidates = isolation === 'auto' ? ISOLATION_LEVELS : [isolation]

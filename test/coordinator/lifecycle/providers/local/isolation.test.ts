@@ -93,14 +93,16 @@ t.test(
     const otherBox = await startBox(test, { level: 'process', dataDir })
     const script = `check() { if "$@" >/dev/null 2>&1; then echo yes; else echo no; fi; }
     { id -u; check ls ${otherBox.paths.home}; check cat ${dataDir}/owner.key; check cat "$BOXWOOD_STATE/token"
-    check kill -0 ${process.pid}; } >"$HOME/out"; mv "$HOME/out" "$HOME/results"`
+    check kill -0 ${process.pid}
+    check touch ${otherBox.paths.tmp}/x; check touch ${otherBox.paths.varTmp}/x; check ls ${join(dataDir, 'boxes')}
+    check touch "$TMPDIR/x"; } >"$HOME/out"; mv "$HOME/out" "$HOME/results"`
     const box = await startBox(test, { level: 'process', dataDir, script })
     const [uid, ...results] = (await waitForFileText(box.inHome('results'))).trim().split('\n')
     test.ok(Number(uid) >= 1_900_000_000, 'the box has its own uid')
     test.same(
       results,
-      ['no', 'no', 'yes', 'no'],
-      "other box's home, owner key, own token, signal to the coordinator",
+      ['no', 'no', 'yes', 'no', 'no', 'no', 'no', 'yes'],
+      "other box's home, owner key, own token, signal to the coordinator, other box's temporary directories, list of boxes, own temporary directory",
     )
     test.ok(existsSync(box.inHome('results')))
   },
