@@ -3,6 +3,7 @@
 // A frame is a JSON header, a newline (JSON text contains none), and for output the raw bytes. Agents are untrusted:
 // decodeFrame checks every frame.
 import { z } from 'zod'
+import { exitCodeSchema } from './api/common.ts'
 import { MAX_STREAM_OFFSET, STREAM_CHUNK_BYTES } from './api/processes.ts'
 
 /** The header of an `error` frame includes its message. */
@@ -16,7 +17,8 @@ const offsetSchema = z.int().min(0).max(MAX_STREAM_OFFSET)
 /** The reader's position after the frame, in bytes. */
 const positionFields = { stdoutOffset: offsetSchema, stderrOffset: offsetSchema }
 
-const headerSchema = z.discriminatedUnion('event', [
+/** Exported for tests. */
+export const frameHeaderSchema = z.discriminatedUnion('event', [
   z.object({ event: z.literal('attached'), ...positionFields, processId: z.string() }),
   z.object({ event: z.literal('stdout'), ...positionFields }),
   z.object({ event: z.literal('stderr'), ...positionFields }),
@@ -26,12 +28,12 @@ const headerSchema = z.discriminatedUnion('event', [
     event: z.literal('exit'),
     ...positionFields,
     status: z.enum(['exited', 'killed', 'lost']),
-    exitCode: z.int().min(0).max(255).nullable(),
+    exitCode: exitCodeSchema.nullable(),
     signal: z.string().max(32).nullable(),
   }),
   z.object({ event: z.literal('error'), ...positionFields, code: z.string(), message: z.string() }),
 ])
-type Header = z.infer<typeof headerSchema>
+type Header = z.infer<typeof frameHeaderSchema>
 
 export type OutputFrame = Extract<Header, { event: 'stdout' | 'stderr' }> & {
   /** The output before the position, at most STREAM_CHUNK_BYTES. */
@@ -76,7 +78,7 @@ function parseHeader(text: string): Header {
   } catch {
     throw new InvalidFrameError('a frame header that is not JSON')
   }
-  const parsed = headerSchema.safeParse(json)
+  const parsed = frameHeaderSchema.safeParse(json)
   if (!parsed.success) throw new InvalidFrameError('a frame header of the wrong form')
   return parsed.data
 }

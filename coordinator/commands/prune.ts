@@ -16,7 +16,10 @@ export type CommandRetention = {
 export type CommandPruner = {
   /** Adds to the box's growth since it was last pruned. */
   recordGrowth(boxId: string, records: number, outputBytes: number): void
-  /** Deletes expired records of all boxes, and prunes the boxes that grew. Returns the number of deleted records. */
+  /**
+   * Prunes the boxes that grew, each on its own, and deletes expired records of all boxes. Returns the number of deleted
+   * records.
+   */
   prune(): Promise<number>
   /** Resolves when the current work has finished. */
   close(): Promise<void>
@@ -51,7 +54,7 @@ export function createCommandPruner(options: {
       sum.outputBytes >= retention.outputBytes * GROWTH_FRACTION
     if (!shouldPrune) return
     growth.delete(boxId)
-    work = work.then(() => pruneBox(boxId)).catch((error: unknown) => onError(error, boxId))
+    work = work.then(() => tryPruneBox(boxId))
   }
 
   async function runInBatches(ids: readonly string[], change: typeof deleteCommands): Promise<void> {
@@ -81,6 +84,17 @@ export function createCommandPruner(options: {
     return toDelete.length
   }
 
+  /** A failure does not affect other boxes. The next prune() retries. */
+  async function tryPruneBox(boxId: string): Promise<number> {
+    try {
+      return await pruneBox(boxId)
+    } catch (error) {
+      onError(error, boxId)
+      if (!growth.has(boxId)) growth.set(boxId, { records: 0, outputBytes: 0 })
+      return 0
+    }
+  }
+
   async function deleteExpired(): Promise<number> {
     const before = clock.now() - retention.days * DAY_MS
     for (let deleted = 0; ; ) {
@@ -97,9 +111,9 @@ export function createCommandPruner(options: {
       const boxIds = [...growth.keys()]
       growth.clear()
       const pruned = work.then(async () => {
-        let deleted = await deleteExpired()
-        for (const boxId of boxIds) deleted += await pruneBox(boxId)
-        return deleted
+        let deleted = 0
+        for (const boxId of boxIds) deleted += await tryPruneBox(boxId)
+        return deleted + (await deleteExpired())
       })
       work = pruned.catch(() => undefined)
       return pruned

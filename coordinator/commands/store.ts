@@ -12,12 +12,12 @@ export type { CommandRow }
 /** Returns the stored key with this name. Stores `key` first when there is none. */
 export async function getOrCreateSigningKey(db: Db, name: string, key: string, now: number): Promise<string> {
   await db
-    .insertInto('sealing_keys')
+    .insertInto('signing_keys')
     .values({ name, key, created_at: now })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
   const row = await db
-    .selectFrom('sealing_keys')
+    .selectFrom('signing_keys')
     .select('key')
     .where('name', '=', name)
     .executeTakeFirstOrThrow()

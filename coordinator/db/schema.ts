@@ -209,6 +209,6 @@ export type Tables = {
   idempotency_keys: IdempotencyKeyRow
   commands: CommandRow
   command_output: CommandOutputRow
-  sealing_keys: SigningKeyRow
+  signing_keys: SigningKeyRow
   audit_events: AuditEventRow
 }

@@ -2,7 +2,13 @@
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import { REGIONS, TIER_NAMES } from '../tiers.ts'
-import { ENV_NAME_PATTERN, ENV_NAME_RULE, integerBetween, timestampSchema } from './common.ts'
+import {
+  ENV_NAME_PATTERN,
+  ENV_NAME_RULE,
+  integerBetween,
+  reportedIntegerSchema,
+  timestampSchema,
+} from './common.ts'
 import { operationSchema } from './operations.ts'
 
 export const OBSERVED_STATES = [
@@ -102,7 +108,7 @@ export const vitalsSchema = z
     cpu_pct: z.number().min(0).max(100),
     mem_pct: z.number().min(0).max(100),
     disk_pct: z.number().min(0).max(100),
-    idle_for_sec: z.int().min(0),
+    idle_for_sec: reportedIntegerSchema,
     listeners_count: z.int().min(0).max(1_000_000),
     agent_version: z.string().max(64),
   })

@@ -12,6 +12,16 @@ export const edgeErrorSchema = z
   .object({ ok: z.literal(false), error: z.looseObject({ code: z.string(), message: z.string() }) })
   .meta({ id: 'EdgeError', description: 'Error response of the edge. Codes are stable.' })
 
+/** The maximum of an integer that a box reports. Sums of such integers stay exact JavaScript numbers. */
+export const MAX_REPORTED_INTEGER = 2 ** 50
+/** A length, an offset or a sequence number that a box reports. */
+export const reportedIntegerSchema = z.int().min(0).max(MAX_REPORTED_INTEGER)
+export const pidSchema = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1)
+export const exitCodeSchema = z.int().min(0).max(255)
+
 /** Names of environment variables. */
 export const ENV_NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/
 export const ENV_NAME_RULE =

@@ -1,7 +1,7 @@
 // Schemas of command requests and of the results of synchronous commands (spec §4.14).
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
-import { ENV_NAME_PATTERN, ENV_NAME_RULE, timestampSchema } from './common.ts'
+import { ENV_NAME_PATTERN, ENV_NAME_RULE, exitCodeSchema, timestampSchema } from './common.ts'
 
 const noNul = (text: string) => !text.includes('\0')
 const NO_NUL_RULE = 'must not contain a NUL byte'
@@ -66,7 +66,7 @@ export const execResultSchema = z
   .object({
     ok: z.literal(true),
     type: z.literal('exec.result'),
-    exitCode: z.int().nullable().meta({ description: 'null when a signal terminated the command' }),
+    exitCode: exitCodeSchema.nullable().meta({ description: 'null when a signal terminated the command' }),
     signal: z.string().nullable().meta({
       description:
         'the signal that terminated the command: name without SIG, such as TERM, or a real-time signal number; else null',

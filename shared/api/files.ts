@@ -1,5 +1,6 @@
 // Schemas of the file routes (spec §4.15), of edge and agent: the edge forwards the responses of the agent.
 import { z } from 'zod'
+import { reportedIntegerSchema } from './common.ts'
 
 /** Accepts any string: the agent validates the path and chooses the error code. */
 export const pathQuerySchema = z.object({
@@ -29,7 +30,7 @@ export const fileReadSchema = z
     type: z.literal('file.read'),
     path: z.string().meta({ description: 'the real path, symbolic links resolved' }),
     encoding: z.enum(['utf8', 'base64']).meta({ description: 'base64 when the bytes are not valid UTF-8' }),
-    size: z.int(),
+    size: reportedIntegerSchema,
     mode: z.string().meta({ description: 'octal, such as 0644' }),
     content: z.string(),
   })
@@ -37,10 +38,20 @@ export const fileReadSchema = z
 export type FileRead = z.infer<typeof fileReadSchema>
 
 export const fileWrittenSchema = z
-  .object({ ok: z.literal(true), type: z.literal('file.written'), path: z.string(), size: z.int() })
+  .object({
+    ok: z.literal(true),
+    type: z.literal('file.written'),
+    path: z.string(),
+    size: reportedIntegerSchema,
+  })
   .meta({ id: 'FileWritten' })
 export const fileUploadedSchema = z
-  .object({ ok: z.literal(true), type: z.literal('file.uploaded'), path: z.string(), size: z.int() })
+  .object({
+    ok: z.literal(true),
+    type: z.literal('file.uploaded'),
+    path: z.string(),
+    size: reportedIntegerSchema,
+  })
   .meta({ id: 'FileUploaded' })
 export type FileWritten = z.infer<typeof fileWrittenSchema>
 export type FileUploaded = z.infer<typeof fileUploadedSchema>

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { LIMITS } from '../limits.ts'
-import { queryIntegerBetween, timestampSchema } from './common.ts'
+import { exitCodeSchema, pidSchema, queryIntegerBetween, timestampSchema } from './common.ts'
 import { agentExecRequestSchema } from './exec.ts'
 
 /** Start request to the agent. The coordinator chooses the id, so that a start whose response was lost can be repeated. */
@@ -17,7 +17,7 @@ export const execStartedSchema = z
     ok: z.literal(true),
     type: z.literal('exec.started'),
     processId: z.string(),
-    pid: z.int(),
+    pid: pidSchema,
     cwd: z.string().meta({ description: 'as given in the request; ~ when the request has none' }),
     startedAt: timestampSchema,
     logPath: z.string().meta({ description: 'path of the file with the standard output, for GET /download' }),
@@ -31,12 +31,12 @@ export type ExecStarted = z.infer<typeof execStartedSchema>
 
 const processFieldsSchema = z.object({
   processId: z.string(),
-  pid: z.int(),
+  pid: pidSchema,
   running: z.boolean(),
   lost: z.boolean().meta({
     description: 'true when the box or the runner stopped: the exit status is unknown',
   }),
-  exitCode: z.int().nullable(),
+  exitCode: exitCodeSchema.nullable(),
   signal: z.string().nullable(),
   startedAt: timestampSchema,
   command: z.string(),

@@ -3,23 +3,28 @@ import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import { vitalsSchema } from './boxes.ts'
 import { COMMAND_ID_PATTERN, COMMAND_STREAMS, FINAL_COMMAND_STATUSES } from './commands.ts'
+import { exitCodeSchema, pidSchema, reportedIntegerSchema } from './common.ts'
+
+/** Milliseconds since the epoch, by the clock of the box. The maximum is the end of 9999, the last year of RFC 3339. */
+const epochMsSchema = z.int().min(0).max(253_402_300_799_999)
 
 /** A heartbeat has no sequence number and is not stored: only the latest heartbeat matters. */
-export const heartbeatSchema = z.object({ type: z.literal('heartbeat'), at: z.int(), vitals: vitalsSchema })
+export const heartbeatSchema = z.object({
+  type: z.literal('heartbeat'),
+  at: epochMsSchema,
+  vitals: vitalsSchema,
+})
 
 /** Reported at each start of the agent's process. The boot id shows whether the box rebooted. */
 export const agentStartedSchema = z.object({
   type: z.literal('agent.started'),
-  at: z.int().meta({ description: 'milliseconds since the epoch, by the clock of the box' }),
+  at: epochMsSchema,
   instanceId: z.string().max(64),
   bootId: z.string().max(64),
   agentVersion: z.string().max(64),
 })
 
 const commandIdSchema = z.string().regex(COMMAND_ID_PATTERN)
-/** Milliseconds since the epoch, by the clock of the box. The maximum is the end of 9999, the last year of RFC 3339. */
-const epochMsSchema = z.int().min(0).max(253_402_300_799_999)
-const byteCountSchema = z.int().min(0)
 
 /** Maximum bytes of one command.output report. */
 export const OUTPUT_CHUNK_BYTES = 128 * 1024
@@ -46,12 +51,7 @@ export const commandStartedSchema = z.object({
     .string()
     .max(64 * 1024)
     .nullable(),
-  pid: z
-    .int()
-    .min(0)
-    .max(2 ** 31 - 1)
-    .nullable()
-    .meta({ description: 'null: the command could not be started' }),
+  pid: pidSchema.nullable().meta({ description: 'null: the command could not be started' }),
   startedAt: epochMsSchema,
 })
 
@@ -60,7 +60,7 @@ export const commandOutputReportSchema = z.object({
   type: z.literal('command.output'),
   commandId: commandIdSchema,
   stream: z.enum(COMMAND_STREAMS),
-  offset: byteCountSchema,
+  offset: reportedIntegerSchema,
   data: base64Schema(OUTPUT_CHUNK_BYTES),
 })
 
@@ -69,14 +69,14 @@ export const commandFinishedSchema = z.object({
   type: z.literal('command.finished'),
   commandId: commandIdSchema,
   status: z.enum(FINAL_COMMAND_STATUSES),
-  exitCode: z.int().min(0).max(255).nullable(),
+  exitCode: exitCodeSchema.nullable(),
   signal: z
     .string()
     .regex(/^[A-Z0-9+-]{1,32}$/)
     .nullable(),
   finishedAt: epochMsSchema.nullable(),
-  stdoutBytes: byteCountSchema.meta({ description: 'length of the stream' }),
-  stderrBytes: byteCountSchema,
+  stdoutBytes: reportedIntegerSchema.meta({ description: 'length of the stream' }),
+  stderrBytes: reportedIntegerSchema,
   stdout: base64Schema(OUTPUT_CHUNK_BYTES / 2)
     .optional()
     .meta({ description: 'the last bytes of the stream' }),
@@ -103,7 +103,7 @@ export const reportLineSchema = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('report'),
     epoch: z.string().max(64),
-    seq: z.int().min(1),
+    seq: reportedIntegerSchema.min(1),
     report: z.looseObject({ type: z.string() }),
   }),
 ])
@@ -111,5 +111,5 @@ export type Heartbeat = z.infer<typeof heartbeatSchema>
 export type ReportLine = z.infer<typeof reportLineSchema>
 
 /** POST /reports/ack: every report up to and including `seq` is committed. */
-export const reportAckSchema = z.object({ epoch: z.string(), seq: z.int().min(0) })
+export const reportAckSchema = z.object({ epoch: z.string(), seq: reportedIntegerSchema })
 export type ReportAck = z.infer<typeof reportAckSchema>

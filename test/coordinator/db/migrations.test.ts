@@ -1,0 +1,53 @@
+// Migrations that change existing rows.
+import { sql } from 'kysely'
+import t from 'tap'
+import { boundReportedNumbers } from '../../../coordinator/db/migrations/0003-bound-reported-numbers.ts'
+import { onEachDatabase } from '../../support/db.ts'
+import { finished, output, setUp } from '../commands/support.ts'
+
+onEachDatabase(t, async (t, newDb) => {
+  t.test('0003 makes a history with a number beyond 2^53 readable again', async (t) => {
+    const { db, commands, owner, boxId, report, run } = await setUp(await newDb(t))
+    const [poisoned, intact] = [await run(), await run()]
+    for (const { id } of [poisoned, intact])
+      await report([
+        output(id, 0, 'out'),
+        output(id, 0, 'err', 'stderr'),
+        finished(id, { stdoutBytes: 3, stderrBytes: 3 }),
+      ])
+    // The state that an earlier version stored for an output report with offset 2^53 - 1.
+    await db
+      .updateTable('commands')
+      .set({ stdout_bytes: 2 ** 53, stdout_start: 2 ** 53 - 1 })
+      .where('id', '=', poisoned.id)
+      .execute()
+    await db
+      .updateTable('command_output')
+      .set({ start_offset: 2 ** 53 })
+      .where('command_id', '=', poisoned.id)
+      .where('stream', '=', 'stdout')
+      .execute()
+    await db
+      .updateTable('boxes')
+      .set({ report_epoch: 'e', report_seq: 2 ** 53 - 1 })
+      .execute()
+    await sql`alter table signing_keys rename to sealing_keys`.execute(db)
+
+    await boundReportedNumbers.up(db)
+
+    const { history } = commands
+    t.equal((await history.list(owner, boxId, {})).commands.length, 2)
+    t.match(await history.get(owner, boxId, poisoned.id), { status: 'exited', stdoutTruncated: true })
+    t.match(await history.getOutput(owner, boxId, poisoned.id, {}), { data: '', done: true })
+    for (const [id, stream] of [
+      [poisoned.id, 'stderr'],
+      [intact.id, 'stdout'],
+      [intact.id, 'stderr'],
+    ] as const)
+      t.match(await history.getOutput(owner, boxId, id, { stream }), { data: stream.slice(3), size: 3 })
+    t.match(await db.selectFrom('boxes').selectAll().execute(), [{ report_epoch: null, report_seq: 0 }])
+    t.equal((await db.selectFrom('signing_keys').selectAll().execute()).length, 1, 'the signing key is kept')
+    await history.remove(owner, boxId, poisoned.id)
+    await t.rejects(history.get(owner, boxId, poisoned.id), { code: 'not_found' })
+  })
+})
