@@ -1,10 +1,15 @@
 // Entry point of the agent, the daemon on a box. Configuration: see config.ts.
+import { writeSync } from 'node:fs'
 import { pino } from 'pino'
+import { createLogDestination } from '../shared/log-destination.ts'
 import { startAgent } from './agent.ts'
 import { readConfig } from './config.ts'
 
 /** Longer than the grace period between SIGTERM and SIGKILL of a running command. */
 const STOP_TIMEOUT_MS = 8000
+
+/** fail() must exit also when its message cannot be written. */
+process.stderr.on('error', () => undefined)
 
 function fail(error: unknown): never {
   process.stderr.write(`boxwood agent: ${error instanceof Error ? error.message : String(error)}\n`)
@@ -15,7 +20,7 @@ async function main(): Promise<void> {
   const config = readConfig(process.env)
   const log = pino(
     { level: config.logLevel, base: { box: config.boxId } },
-    pino.destination({ fd: 2, sync: true }),
+    createLogDestination((bytes) => writeSync(2, bytes)),
   )
   const agent = await startAgent(config, log, process.env)
   let stopping = false

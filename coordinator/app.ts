@@ -1,9 +1,11 @@
 // Starts, drains and stops a coordinator. This file defines the order.
+import { writeSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Logger, pino } from 'pino'
 import { type Clock, systemClock } from '../shared/clock.ts'
+import { createLogDestination } from '../shared/log-destination.ts'
 import { accountRoutes } from './account/routes.ts'
 import { boxRoutes } from './boxes/routes.ts'
 import { commandRoutes } from './commands/routes.ts'
@@ -76,7 +78,7 @@ export async function startCoordinator(config: Config, overrides: Overrides = {}
 }
 
 async function start(config: Config, overrides: Overrides, cleanup: ReturnType<typeof createCleanupStack>) {
-  const log = overrides.log ?? pino({ level: config.logLevel }, pino.destination(2))
+  const log = overrides.log ?? createLogger(config.logLevel)
   const clock = overrides.clock ?? systemClock
   const dataDirectory = await openDataDirectory(config.dataDir)
   const db = await openDatabase({ kind: 'sqlite', file: dataDirectory.databaseFile }).catch(throwStartError)
@@ -137,6 +139,12 @@ async function start(config: Config, overrides: Overrides, cleanup: ReturnType<t
   }
   return coordinator
 }
+
+const createLogger = (level: Config['logLevel']): Logger =>
+  pino(
+    { level },
+    createLogDestination((bytes) => writeSync(2, bytes)),
+  )
 
 async function startHttpServer(
   context: Context,

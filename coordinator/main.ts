@@ -13,8 +13,9 @@ const DRAIN_MS = 10_000
  */
 const FORWARDED_SIGNAL_MS = 500
 
-/** A closed terminal or pipe must not stop the coordinator. */
+/** A closed terminal or pipe, or a full disk, must not stop the coordinator. */
 process.stdout.on('error', () => undefined)
+process.stderr.on('error', () => undefined)
 const print = (text: string) => void process.stdout.write(`${text}\n`)
 
 function fail(error: unknown): never {

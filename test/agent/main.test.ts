@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { openSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:http2'
 import { createConnection } from 'node:net'
@@ -90,6 +91,32 @@ t.test('connects, runs a command, reports its start, and exits on SIGTERM', asyn
   const rejected = t.rejects(running, { code: 'box_unreachable' })
   child.kill('SIGTERM')
   await rejected
+  t.same(await exit, [0, null])
+})
+
+t.test('runs while its log cannot be written', async (t) => {
+  const coordinator = await startTunnelServer()
+  t.after(() => coordinator.close())
+  const box = coordinator.addBox()
+  const child = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env.PATH ?? '', ...(await createBoxEnv(t, coordinator.url, box)) },
+    // Every write to /dev/full fails with ENOSPC.
+    stdio: ['ignore', 'ignore', openSync('/dev/full', 'w')],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  const exit = once(child, 'exit')
+  const tunnel = await Promise.race([
+    coordinator.tunnels.wait(box.boxId, 10_000),
+    exit.then((status) => Promise.reject(new Error(`the agent exited: ${status}`))),
+  ])
+  const { status } = await tunnel.request({
+    method: 'POST',
+    path: '/exec',
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from('{"command":"true"}'),
+  })
+  t.equal(status, 200)
+  child.kill('SIGTERM')
   t.same(await exit, [0, null])
 })
 

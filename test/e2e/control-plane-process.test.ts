@@ -1,7 +1,7 @@
 // The coordinator process: its output, files, signal handling and start-up errors.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -12,10 +12,10 @@ const MAIN = join(import.meta.dirname, '../../coordinator/main.ts')
 const createDataDir = (t: Test): string => createTempDir(t, 'main')
 
 /** Runs main.ts. Suspends its boxes after the test. */
-function run(t: Test, dir: string, env: Record<string, string> = {}) {
+function run(t: Test, dir: string, env: Record<string, string> = {}, stderr: 'pipe' | number = 'pipe') {
   const child: ChildProcess = spawn(process.execPath, [MAIN], {
     env: { ...process.env, BOXWOOD_DATA: dir, BOXWOOD_LISTEN: '127.0.0.1:0', BOXWOOD_LOG: 'warn', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', stderr],
   })
   const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)
@@ -85,6 +85,16 @@ t.test('prints a startup banner, and keeps the boxes running on SIGTERM', async 
   restarted.child.kill('SIGINT')
   t.equal(await restarted.exited, 0, 'a signal forwarded by npm does not count as a second Ctrl-C')
   t.match(restarted.output.stdout, 'Suspending the boxes')
+})
+
+t.test('serves requests and stops while its log cannot be written', async (t) => {
+  const dir = createDataDir(t)
+  // Every write to /dev/full fails with ENOSPC.
+  const { child, exited, waitForOutput } = run(t, dir, { BOXWOOD_LOG: 'trace' }, openSync('/dev/full', 'w'))
+  const url = await waitForOutput(/listens on (http:\S+)\.\n/)
+  t.match(await get(url, dir, '/api/v1/boxes'), { boxes: [{}] })
+  child.kill('SIGINT')
+  t.equal(await exited, 0)
 })
 
 t.test('reports all invalid variables and exits with 2', async (t) => {

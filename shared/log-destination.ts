@@ -1,0 +1,38 @@
+// The destination of a pino log. A log that cannot be written, for example on a full disk, must not stop the program.
+
+/**
+ * Drops the lines that cannot be written. The first line after them contains their number.
+ * @param write writes synchronously and returns the number of written bytes, which may be fewer than all
+ */
+export function createLogDestination(write: (bytes: Uint8Array) => number): { write(line: string): void } {
+  let droppedLines = 0
+  let isLineIncomplete = false
+
+  function writeAll(text: string): boolean {
+    let bytes: Uint8Array = Buffer.from(text)
+    const { length } = bytes
+    try {
+      while (bytes.length > 0) bytes = bytes.subarray(write(bytes))
+      return true
+    } catch {
+      isLineIncomplete ||= bytes.length < length
+      return false
+    }
+  }
+
+  return {
+    write(line) {
+      const separator = isLineIncomplete ? '\n' : ''
+      const notice =
+        droppedLines === 0
+          ? ''
+          : `${JSON.stringify({ level: 50, droppedLines, msg: 'lines of the log were dropped' })}\n`
+      if (writeAll(separator + notice + line)) {
+        droppedLines = 0
+        isLineIncomplete = false
+      } else {
+        droppedLines += 1
+      }
+    },
+  }
+}
