@@ -16,11 +16,11 @@ const tokens = new Map<string, string>()
 const provider: Provider = {
   name: 'simulated',
   describe: () => 'simulated machines',
-  async create({ boxId, agentToken }) {
+  create: async () => ({ isolation: null }),
+  async start({ boxId, agentToken }) {
     tokens.set(boxId, agentToken)
     return { isolation: null }
   },
-  start: async () => ({ isolation: null }),
   stop: async () => undefined,
   destroy: async () => undefined,
   inspect: async () => 'running',

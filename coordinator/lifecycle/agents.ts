@@ -11,7 +11,7 @@ import { lockBox, updateBox } from './store.ts'
 
 /**
  * The returned function resolves to true when the SHA-256 (hex) of the box's current token is `tokenHash`.
- * A box has a token from its first provision step until it is deleted.
+ * A box has a token from its first start until it is deleted. Each start of its machine replaces the token.
  */
 export function createAgentAuthenticator(db: Db): (boxId: string, tokenHash: string) => Promise<boolean> {
   const findTokenHash = prepareQuery<{ agent_token_hash: string | null }, [id: string]>(db, (database) =>

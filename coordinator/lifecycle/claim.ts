@@ -29,7 +29,7 @@ export type Claim = {
   step: Step
   /** Failed attempts so far. */
   attempt: number
-  /** Set for the provision step: a new token for each attempt. The database stores its hash. */
+  /** Set for the start step: a new token for each attempt, which replaces the previous one. The database stores its hash. */
   agentToken: string | null
 }
 
@@ -60,7 +60,7 @@ export function claimNextStep(db: Db, boxId: string, { owner, now, leaseMs }: Le
     const { state } = findStage(next.op, next.step)
     const updatedBox = await setObservedState(trx, box, state, eventReason(row), row.actor, now)
     if (row.operation_id !== null) await startOperation(trx, row.operation_id)
-    const agentToken = next.step === 'provision' ? await replaceAgentToken(trx, boxId) : null
+    const agentToken = next.step === 'start' ? await replaceAgentToken(trx, boxId) : null
     return { claim: { box: updatedBox, op: next.op, step: next.step, attempt: row.attempt, agentToken } }
   })
 }

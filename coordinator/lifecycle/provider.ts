@@ -17,10 +17,13 @@ export interface Provider {
   readonly name: string
   /** The isolation between boxes, for the startup banner. */
   describe(): string
-  /** Creates a stopped machine with this agent token. Replaces the token of an existing machine. */
-  create(spec: MachineSpec & { agentToken: string }): Promise<{ isolation: Isolation | null }>
-  /** Starts the machine and its agent. No-op when it is running. */
-  start(spec: MachineSpec): Promise<{ isolation: Isolation | null }>
+  /** Creates a stopped machine. No-op when it exists. */
+  create(spec: MachineSpec): Promise<{ isolation: Isolation | null }>
+  /**
+   * Starts the machine and its agent, which connects with this token. A running machine continues to run: its agent uses
+   * the token at its next connection.
+   */
+  start(spec: MachineSpec & { agentToken: string }): Promise<{ isolation: Isolation | null }>
   /** Terminates every process of the machine (SIGTERM, grace period, SIGKILL). Keeps its files. No-op when stopped. */
   stop(boxId: string): Promise<void>
   /** Terminates every process and removes all files. No-op when absent. */

@@ -52,19 +52,21 @@ const createMachineSpec = (box: BoxRow, coordinatorUrl: string): MachineSpec => 
   coordinatorUrl,
 })
 
-async function provisionMachine({ box, agentToken }: Claim, { provider, coordinatorUrl }: StepContext) {
-  if (agentToken === null) throw new Error('The provision step was claimed without a token.')
-  const { isolation } = await provider.create({ ...createMachineSpec(box, coordinatorUrl), agentToken })
+async function provisionMachine({ box }: Claim, { provider, coordinatorUrl }: StepContext) {
+  const { isolation } = await provider.create(createMachineSpec(box, coordinatorUrl))
   return { isolation: isolation && JSON.stringify(isolation) }
 }
 
 async function startMachine(
-  { box, attempt }: Claim,
-  { provider, coordinatorUrl }: StepContext,
+  { box, attempt, agentToken }: Claim,
+  { provider, tunnels, coordinatorUrl }: StepContext,
 ): Promise<StepResult> {
+  if (agentToken === null) throw new Error('The start step was claimed without a token.')
+  // A connection that used the previous token must not become the tunnel of the started machine.
+  tunnels.disconnect(box.id, 'the machine is started with a new token')
   // The agent of the previous attempt did not connect: restart the machine. No user process runs on it yet.
   if (attempt > 0) await provider.stop(box.id)
-  const { isolation } = await provider.start(createMachineSpec(box, coordinatorUrl))
+  const { isolation } = await provider.start({ ...createMachineSpec(box, coordinatorUrl), agentToken })
   return { isolation: isolation && JSON.stringify(isolation) }
 }
 

@@ -144,6 +144,9 @@ async function inspectRequest(
       }
     }
     current.destroy('unresponsive while another agent connected')
+    // The token may have been replaced during the probe.
+    if ((await authenticateBox(request, options.authenticate)) === null)
+      return { status: 401, code: 'unauthorized', message: WRONG_CREDENTIALS }
   }
   return { boxId, instanceId, agentVersion }
 }

@@ -27,16 +27,17 @@ export class FakeInfrastructure {
   readonly provider: Provider = {
     name: 'fake',
     describe: () => 'machines in memory',
-    create: async ({ boxId, agentToken }) => {
+    create: async ({ boxId }) => {
       await this.#callWithFaults('create', boxId, () => {
-        const state = this.machines.get(boxId)?.state ?? 'stopped'
-        this.machines.set(boxId, { state, token: agentToken })
+        if (!this.machines.has(boxId)) this.machines.set(boxId, { state: 'stopped', token: '' })
       })
       return { isolation: { level: 'process', limits: [] } }
     },
-    start: async ({ boxId }) => {
+    start: async ({ boxId, agentToken }) => {
       await this.#callWithFaults('start', boxId, () => {
-        this.#getMachine(boxId).state = 'running'
+        const machine = this.#getMachine(boxId)
+        machine.state = 'running'
+        machine.token = agentToken
         if (this.agentsConnect) this.connectAgent(boxId)
       })
       return { isolation: { level: 'process', limits: [] } }

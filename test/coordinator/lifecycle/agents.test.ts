@@ -31,7 +31,7 @@ const apply = (db: Db, boxId: string, epoch: string, reports: BoxReports['report
   applyReports(db, noCommands, [{ boxId, epoch, reports }])
 
 onEachDatabase(t, async (t, newDb) => {
-  t.test('accepts a token only for its own box, from provisioning until deletion', async (t) => {
+  t.test('accepts a token only for its own box, from its first start until deletion', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
     const { db, infra, owner, boxes, startLifecycle, waitForState } = lifecycle
     const authenticate = createAgentAuthenticator(db)
@@ -49,6 +49,27 @@ onEachDatabase(t, async (t, newDb) => {
     await waitForState(box.id, 'terminated')
     t.equal(await authenticate(box.id, tokenHash), false)
     t.equal(infra.tunnels.current(box.id), undefined)
+  })
+
+  t.test('each start of a machine replaces the token and closes older connections', async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+    const { db, infra, owner, boxes, startLifecycle, waitForState } = lifecycle
+    const authenticate = createAgentAuthenticator(db)
+    const { id } = await boxes.create(owner, {})
+    const readTokenHash = () => hashSecret(infra.machines.get(id)?.token ?? '')
+    await startLifecycle()
+    await waitForState(id, 'running')
+    const oldHash = readTokenHash()
+    await boxes.suspend(owner, id)
+    await waitForState(id, 'suspended')
+    // A copy of the token is used on another machine.
+    infra.connectAgent(id)
+    const foreign = infra.tunnels.current(id)
+    await boxes.wake(owner, id)
+    await waitForState(id, 'running')
+    t.equal(await authenticate(id, oldHash), false)
+    t.equal(await authenticate(id, readTokenHash()), true)
+    t.not(infra.tunnels.current(id), foreign)
   })
 
   t.test('applies each report once, even when it is sent again', async (t) => {

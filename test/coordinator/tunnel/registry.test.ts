@@ -1,8 +1,12 @@
 // The registry of sessions, and how a new connection replaces an old one.
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import t from 'tap'
+import { WebSocket } from 'ws'
 import { createRegistry } from '../../../coordinator/tunnel/registry.ts'
 import type { Session } from '../../../coordinator/tunnel/session.ts'
+import { PROTOCOL_VERSION, TUNNEL_PATH } from '../../../shared/protocol.ts'
 import { startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -81,6 +85,37 @@ t.test('rejects a second agent with the same token while the first one is connec
     () => coordinator.tunnels.current(box.boxId)?.instanceId === second.instanceId,
   )
   t.ok(next.generation > tunnel.generation)
+})
+
+t.test('rejects a token that is replaced while the current connection is probed', async (t) => {
+  const coordinator = await startTunnelServer({ probeTimeoutMs: 50 })
+  t.after(() => coordinator.close())
+  const box = coordinator.addBox()
+  const open = (instanceId: string) =>
+    new WebSocket(coordinator.url + TUNNEL_PATH, {
+      headers: {
+        authorization: `Bearer ${box.token}`,
+        'boxwood-box': box.boxId,
+        'boxwood-protocol': String(PROTOCOL_VERSION),
+        'boxwood-agent-version': '1',
+        'boxwood-instance': instanceId,
+      },
+      autoPong: false,
+    }).on('error', () => undefined)
+  const unresponsive = open('first')
+  t.after(() => unresponsive.terminate())
+  await once(unresponsive, 'open')
+  const emptySettingsFrame = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])
+  unresponsive.send(emptySettingsFrame)
+  await coordinator.tunnels.wait(box.boxId, 5000)
+  unresponsive.once('ping', () => coordinator.tokens.set(box.boxId, 'replaced'))
+  const second = open('second')
+  t.after(() => second.terminate())
+  const status = await new Promise((resolve) => {
+    second.once('open', () => resolve(101))
+    second.once('unexpected-response', (_request, response: IncomingMessage) => resolve(response.statusCode))
+  })
+  t.equal(status, 401)
 })
 
 t.test('a reconnect of the same agent replaces its older connection immediately', async (t) => {

@@ -122,13 +122,23 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     }
   }
 
+  /** The agent reads both files before each connection. */
+  async function writeConnectionFiles(
+    paths: BoxPaths,
+    spec: MachineSpec & { agentToken: string },
+    uid: number | null,
+  ): Promise<void> {
+    await writeAtomically(join(paths.state, 'token'), spec.agentToken, uid)
+    await writeAtomically(join(paths.state, 'url'), spec.coordinatorUrl, uid)
+  }
+
   async function stopMachine(paths: BoxPaths, machine: Machine, gracePeriodMs: number): Promise<void> {
     await terminateProcesses(paths, machine, gracePeriodMs)
     await removeCgroups(machine.cgroups)
     await writeMachine(paths, { ...machine, init: null, cgroups: [] })
   }
 
-  async function startMachine(spec: MachineSpec): Promise<{ isolation: Isolation }> {
+  async function startMachine(spec: MachineSpec & { agentToken: string }): Promise<{ isolation: Isolation }> {
     const { boxId, hostname, tier } = spec
     const paths = boxPaths(boxesDir, boxId)
     const existing = await loadMachine(paths)
@@ -137,6 +147,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     if (existing.init !== null && existing.isolation !== null) {
       // The machine is running. Record its init: loadMachine may have found an unrecorded one.
       await writeMachine(paths, existing)
+      await writeConnectionFiles(paths, spec, existing.uid)
       return { isolation: existing.isolation }
     }
     const level = requireLevel()
@@ -145,7 +156,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     const prepared = await prepareMachine(paths, boxId, level)
     const { uid } = prepared
     await writeEtcFiles(paths, hostname, uid ?? MAPPED_UID)
-    await writeAtomically(join(paths.state, 'url'), spec.coordinatorUrl, uid)
+    await writeConnectionFiles(paths, spec, uid)
     const newIsolation: Isolation = { level, limits: cgroups.controllers }
     const machine: Machine = {
       ...prepared,
@@ -193,8 +204,6 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
         const paths = boxPaths(boxesDir, spec.boxId)
         const level = requireLevel()
         const machine = await prepareMachine(paths, spec.boxId, level)
-        await writeAtomically(join(paths.state, 'token'), spec.agentToken, machine.uid)
-        await writeAtomically(join(paths.state, 'url'), spec.coordinatorUrl, machine.uid)
         return { isolation: machine.isolation ?? { level, limits: cgroups.controllers } }
       }),
 

@@ -1,32 +1,46 @@
-// Creating a local box: its token file, a repeated create, and the uid of each box.
+// Creating and starting a local box: its state, its token file, and the uid of each box.
 import { readFile, rename, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { boxPaths } from '../../../../../coordinator/lifecycle/providers/local/machine-file.ts'
-import { createDataDir, createMachineSpec, isRoot, openProvider, testEachLevel } from './support.ts'
+import { createDataDir, createMachineSpec, isRoot, openProvider, startBox, testEachLevel } from './support.ts'
 
-testEachLevel('replaces the token on a second create, without following a symlink', async (test, level) => {
+testEachLevel('creates a stopped box with its own uid', async (test, level) => {
   const dataDir = await createDataDir(test)
   const provider = await openProvider(dataDir, { level })
   const [spec, secondSpec] = [createMachineSpec(), createMachineSpec()]
   test.teardown(() => Promise.all([provider.destroy(spec.boxId), provider.destroy(secondSpec.boxId)]))
+  const readHomeUid = async (boxId: string) => (await stat(boxPaths(join(dataDir, 'boxes'), boxId).home)).uid
   test.equal(await provider.inspect(spec.boxId), 'absent')
-  await provider.create({ ...spec, agentToken: 'bxt_first' })
+  await provider.create(spec)
   test.equal(await provider.inspect(spec.boxId), 'stopped')
-  const paths = boxPaths(join(dataDir, 'boxes'), spec.boxId)
+  const uid = await readHomeUid(spec.boxId)
+  await provider.create(spec)
+  test.equal(await readHomeUid(spec.boxId), uid)
+
+  await provider.create(secondSpec)
+  const secondUid = await readHomeUid(secondSpec.boxId)
+  if (isRoot) test.not(secondUid, uid, 'each box has its own uid')
+  else test.equal(secondUid, process.getuid?.())
+})
+
+testEachLevel('replaces the token at each start, without following a symlink', async (test, level) => {
+  const { provider, spec, paths, dataDir } = await startBox(test, { level })
   const tokenPath = join(paths.state, 'token')
-  const tokenUid = (await stat(tokenPath)).uid
+  test.equal(await readFile(tokenPath, 'utf8'), spec.agentToken)
+  const { uid } = await stat(paths.state)
   const targetPath = join(dataDir, 'target')
   await writeFile(targetPath, 'unchanged')
   await symlink(targetPath, `${tokenPath}.symlink`)
   await rename(`${tokenPath}.symlink`, tokenPath)
+  const expectToken = async (token: string) => {
+    test.equal(await readFile(tokenPath, 'utf8'), token)
+    test.match(await stat(tokenPath), { uid, mode: 0o100600 })
+  }
 
-  await provider.create({ ...spec, agentToken: 'bxt_second' })
-  test.equal(await readFile(tokenPath, 'utf8'), 'bxt_second')
+  await provider.start({ ...spec, agentToken: 'bxt_running' })
+  await expectToken('bxt_running')
   test.equal(await readFile(targetPath, 'utf8'), 'unchanged')
-  test.match(await stat(tokenPath), { uid: tokenUid, mode: 0o100600 })
-
-  await provider.create({ ...secondSpec, agentToken: 'bxt_other' })
-  const secondHome = await stat(boxPaths(join(dataDir, 'boxes'), secondSpec.boxId).home)
-  if (isRoot) test.not(secondHome.uid, tokenUid, 'each box has its own uid')
-  else test.equal(secondHome.uid, process.getuid?.())
+  await provider.stop(spec.boxId)
+  await provider.start({ ...spec, agentToken: 'bxt_second' })
+  await expectToken('bxt_second')
 })

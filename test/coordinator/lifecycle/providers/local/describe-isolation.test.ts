@@ -23,7 +23,7 @@ t.test('fails every create permanently when no level works', async (test) => {
     provider.describe(),
     /^Local boxes cannot be created\. No isolation level works on this machine: /,
   )
-  const creating = provider.create({ ...createMachineSpec(), agentToken: 'bxt_test' })
+  const creating = provider.create(createMachineSpec())
   await test.rejects(creating, {
     name: 'PermanentProviderError',
     message: /^No isolation level works on this machine: /,

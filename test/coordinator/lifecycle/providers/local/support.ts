@@ -66,11 +66,12 @@ export function openProvider(dataDir: string, { level, script = '', ...rest }: T
   })
 }
 
-export const createMachineSpec = (): MachineSpec => ({
+export const createMachineSpec = (): MachineSpec & { agentToken: string } => ({
   boxId: newUuid(),
   hostname: 'mango',
   tier: 'nano',
   coordinatorUrl: UNREACHABLE_URL,
+  agentToken: 'bxt_test',
 })
 
 /** Starts a box whose agent is `script`. The box is destroyed when the test ends. */
@@ -82,7 +83,7 @@ export async function startBox(test: Test, options: TestProviderOptions & { data
     await provider.destroy(spec.boxId)
     await provider.close()
   })
-  await provider.create({ ...spec, agentToken: 'bxt_test' })
+  await provider.create(spec)
   const { isolation } = await provider.start(spec)
   const paths = boxPaths(join(dataDir, 'boxes'), spec.boxId)
   return { provider, spec, dataDir, paths, isolation, inHome: (name: string) => join(paths.home, name) }
