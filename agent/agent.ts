@@ -1,7 +1,7 @@
 // Starts the agent's parts in order: lock, state file, spool, detached processes, HTTP app, tunnel. close() stops them in
 // the reverse order.
 import { randomUUID } from 'node:crypto'
-import { chmod, mkdir, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdir, readFile, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { systemClock } from '../shared/clock.ts'
@@ -38,6 +38,7 @@ export async function startAgent(
   const clock = systemClock
   const instanceId = randomUUID()
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
+  const realStateDir = await realpath(stateDir)
   const lock = await lockDirectory(stateDir)
   const stateFile = await openState(stateDir, log)
   const bootId = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
@@ -68,7 +69,7 @@ export async function startAgent(
       (scope) => execRoutes(scope, execDeps),
       (scope) => {
         scope.addHook('onRequest', async () => activity.touch())
-        return fileRoutes(scope, { home, log, clock, transferDialer })
+        return fileRoutes(scope, { home, stateDir: realStateDir, log, clock, transferDialer })
       },
       (scope) => reportRoutes(scope, { spool, clock, log, sampleVitals: () => vitalsSampler.sample() }),
     ],

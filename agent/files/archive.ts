@@ -18,8 +18,9 @@ type ArchiveEntry = { path: Buffer; name: Buffer }
  * Walks the directory before the response starts, so that a directory that is too large (`payload_too_large`) or has an
  * unreadable entry (`permission_denied`) gets an error response instead of an aborted transfer.
  * `limit` is the size of the archive in bytes.
+ * @param stateDir the real path of the agent's state directory, which is omitted.
  */
-export async function checkArchivable(dir: string, limit: number): Promise<void> {
+export async function checkArchivable(dir: string, limit: number, stateDir: string): Promise<void> {
   let bytes = END_OF_ARCHIVE.length
   const checkEntry = async ({ path, name }: ArchiveEntry): Promise<ArchiveEntry[]> => {
     const stat = await nullIfMissing(lstat(path))
@@ -27,7 +28,7 @@ export async function checkArchivable(dir: string, limit: number): Promise<void>
     bytes += 512 + (name.length > 100 ? 1024 : 0) + (stat.isFile() ? Math.ceil(stat.size / 512) * 512 : 0)
     if (bytes > limit)
       throw new ApiError('payload_too_large', `${dir} is larger than ${limit} bytes as a tar archive.`)
-    if (stat.isDirectory()) return listChildren({ path, name })
+    if (stat.isDirectory()) return listChildren({ path, name }, stateDir)
     if (stat.isFile()) await nullIfMissing(access(path, constants.R_OK))
     return []
   }
@@ -45,10 +46,15 @@ export async function checkArchivable(dir: string, limit: number): Promise<void>
  * Yields the archive of a directory. The top entry is the last component of the directory's real path (`.` for `/`).
  * Symbolic links are stored as links. FIFOs, sockets, devices and entries deleted during the walk are skipped. A file
  * that grows is truncated to the size in its header. A file that shrinks or cannot be read is an error.
+ * @param stateDir the real path of the agent's state directory, which is omitted.
  */
-export async function* archiveDirectory(dir: string, limit: number): AsyncGenerator<Buffer, void, undefined> {
+export async function* archiveDirectory(
+  dir: string,
+  limit: number,
+  stateDir: string,
+): AsyncGenerator<Buffer, void, undefined> {
   let bytes = 0
-  for await (const chunk of walkEntries(dir)) {
+  for await (const chunk of walkEntries(dir, stateDir)) {
     bytes += chunk.length
     if (bytes > limit) throw new ApiError('payload_too_large', `${dir} has grown beyond ${limit} bytes.`)
     yield chunk
@@ -56,7 +62,7 @@ export async function* archiveDirectory(dir: string, limit: number): AsyncGenera
   yield END_OF_ARCHIVE
 }
 
-async function* walkEntries(dir: string): AsyncGenerator<Buffer, void, undefined> {
+async function* walkEntries(dir: string, stateDir: string): AsyncGenerator<Buffer, void, undefined> {
   /** `device:inode` → entry name under which a hard-linked file was first archived. */
   const archivedInodes = new Map<string, Buffer>()
   const pending = [createRootEntry(dir)]
@@ -70,7 +76,7 @@ async function* walkEntries(dir: string): AsyncGenerator<Buffer, void, undefined
         const target = await nullIfMissing(readlink(entry.path, { encoding: 'buffer' }))
         if (target !== null) yield encodeTarHeader({ ...commonFields(entry, stat), type: 'symlink', target })
       } else {
-        for (const child of await listChildren(entry)) pending.push(child)
+        for (const child of await listChildren(entry, stateDir)) pending.push(child)
         yield encodeTarHeader({ ...commonFields(entry, stat), type: 'directory' })
       }
     } catch (error) {
@@ -126,14 +132,17 @@ const createRootEntry = (dir: string): ArchiveEntry => ({
 })
 
 /** Names are bytes: decoding a name that is not UTF-8 would change it, and the entry would be skipped as missing. */
-async function listChildren({ path, name }: ArchiveEntry): Promise<ArchiveEntry[]> {
+async function listChildren({ path, name }: ArchiveEntry, stateDir: string): Promise<ArchiveEntry[]> {
+  const omitted = Buffer.from(stateDir)
   const children = (await nullIfMissing(readdir(path, { encoding: 'buffer' }))) ?? []
   return children
     .filter((child) => !isTempFileName(child.toString('latin1')))
     .map((child) => ({ path: joinPath(path, child), name: joinPath(name, child) }))
+    .filter((child) => !child.path.equals(omitted))
 }
 
-const joinPath = (dir: Buffer, child: Buffer): Buffer => Buffer.concat([dir, Buffer.from('/'), child])
+const joinPath = (dir: Buffer, child: Buffer): Buffer =>
+  Buffer.concat([dir, Buffer.from(dir.toString() === '/' ? '' : '/'), child])
 
 const isArchivable = (stat: Stats): boolean => stat.isFile() || stat.isDirectory() || stat.isSymbolicLink()
 

@@ -6,6 +6,8 @@ import type { TransferDialer } from './transfer-dialer.ts'
 export type FileDeps = {
   /** Absolute path of the base directory of relative paths. */
   home: string
+  /** Real path of the agent's state directory, which requests cannot access. */
+  stateDir: string
   log: FastifyBaseLogger
   transferDialer: TransferDialer
   clock?: Clock

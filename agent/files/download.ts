@@ -35,8 +35,9 @@ export async function download(request: FastifyRequest, reply: FastifyReply, dep
       deps.home,
       validateRequest(pathQuerySchema, request.query, { root: 'query', codes: PATH_ERROR_CODES }).path,
     ),
+    deps.stateDir,
   )
-  const { headers, body } = await readContent(file).catch(async (error) => {
+  const { headers, body } = await readContent(file, deps.stateDir).catch(async (error) => {
     await file.handle.close()
     throw error
   })
@@ -54,11 +55,11 @@ export async function download(request: FastifyRequest, reply: FastifyReply, dep
   return reply.header(DIAL_BACK_HEADER, transferId).send('')
 }
 
-async function readContent({ path, handle, stat }: OpenFile): Promise<Content> {
+async function readContent({ path, handle, stat }: OpenFile, stateDir: string): Promise<Content> {
   if (stat.isDirectory()) {
-    await checkArchivable(path, LIMITS.transferBytes)
+    await checkArchivable(path, LIMITS.transferBytes, stateDir)
     await handle.close()
-    const chunks = () => archiveDirectory(path, LIMITS.transferBytes)
+    const chunks = () => archiveDirectory(path, LIMITS.transferBytes, stateDir)
     const body = {
       createStream: () => Readable.from(chunks(), { objectMode: false, highWaterMark: CHUNK_BYTES }),
       chunks,

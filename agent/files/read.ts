@@ -3,6 +3,7 @@ import { constants, type Stats } from 'node:fs'
 import { type FileHandle, open, realpath, stat as statPath } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { ApiError } from '../../shared/errors.ts'
+import { checkReadable } from './state-access.ts'
 
 /**
  * Size of one read or write. Measured with 1 GiB over HTTP: 256 KiB reaches 700 to 1000 MiB/s and 1 MiB a third of that,
@@ -13,12 +14,13 @@ export const CHUNK_BYTES = 256 * 1024
 export type OpenFile = { path: string; handle: FileHandle; stat: Stats }
 
 /**
- * Opens a file or a directory by its real path. Anything else (a FIFO, socket or device) is `invalid_path`. The type is
+ * Opens a file or a directory by its real path. A file of the agent's state is `permission_denied`. Anything else (a FIFO, socket or device) is `invalid_path`. The type is
  * checked before opening, because opening a device can have side effects, and again on the descriptor, because the path
  * may have been replaced in between. With O_NONBLOCK, opening a FIFO created in between does not block.
  */
-export async function openForReading(path: string): Promise<OpenFile> {
+export async function openForReading(path: string, stateDir: string): Promise<OpenFile> {
   const real = await realpath(path)
+  checkReadable(real, stateDir)
   checkFileType(real, await statPath(real))
   const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW, O_NOCTTY } = constants
   const handle = await open(real, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY)

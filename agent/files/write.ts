@@ -2,17 +2,16 @@
 import { constants, createReadStream, type Stats } from 'node:fs'
 import { access, chmod, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { FastifyBaseLogger } from 'fastify'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import type { FileDeps } from './deps.ts'
 import { getSystemErrorCode } from './errors.ts'
 import { nullIfMissing, resolveWriteTarget } from './paths.ts'
 import { CHUNK_BYTES } from './read.ts'
+import { checkWritable } from './state-access.ts'
 import { createTempFile, type TempFile, writeBody } from './temp-file.ts'
 
-export type WriteDeps = {
-  home: string
-  log: FastifyBaseLogger
+export type WriteDeps = Pick<FileDeps, 'home' | 'stateDir' | 'log'> & {
   sweepTempFiles: (dir: string) => Promise<void>
 }
 
@@ -38,6 +37,7 @@ export async function writeFile(
   deps: WriteDeps,
 ): Promise<{ path: string; size: number }> {
   const path = await resolveWriteTarget(options.path)
+  checkWritable(path, deps.stateDir)
   const old = await nullIfMissing(stat(path))
   if (old !== null) await checkReplaceable(path, old)
   const dir = dirname(path)

@@ -125,7 +125,7 @@ t.test('handles files that grow, shrink or disappear during the download', async
     await rm(path, { recursive: true, force: true })
     await mkdir(path)
     await writeFile(join(path, 'file'), Buffer.alloc(4_000_000, 'x'))
-    const chunks = archiveDirectory(path, LIMITS.transferBytes)
+    const chunks = archiveDirectory(path, LIMITS.transferBytes, '/nonexistent')
     const head = [await chunks.next(), await chunks.next()].map(({ value }) => value as Buffer)
     return { head, rest: chunks }
   }
@@ -146,7 +146,7 @@ t.test('handles files that grow, shrink or disappear during the download', async
   await rm(path, { recursive: true })
   await mkdir(path)
   await writeFile(join(path, 'deleted'), 'x')
-  const chunks = archiveDirectory(path, LIMITS.transferBytes)
+  const chunks = archiveDirectory(path, LIMITS.transferBytes, '/nonexistent')
   const first = (await chunks.next()).value as Buffer
   await rm(join(path, 'deleted'))
   t.match(
@@ -180,7 +180,7 @@ for (const http2 of [false, true]) {
 }
 
 t.test('the path of every entry starts with the name of the downloaded directory', async (t) => {
-  const tar = await buffer(archiveDirectory(dir, LIMITS.transferBytes))
+  const tar = await buffer(archiveDirectory(dir, LIMITS.transferBytes, '/nonexistent'))
   const names = execFileSync('tar', ['-t', '--quoting-style=literal'], { input: tar })
     .toString()
     .trim()

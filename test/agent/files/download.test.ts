@@ -62,7 +62,7 @@ t.test('truncates a file that grows, and fails on a file that shrinks', async (t
   const size = 8 * CHUNK_BYTES
   const openStream = async (t: Test) => {
     await writeFile(path, pattern(size))
-    const stream = createFixedLengthStream((await openForReading(path)).handle, size, path)
+    const stream = createFixedLengthStream((await openForReading(path, '/nonexistent')).handle, size, path)
     t.teardown(() => stream.destroy())
     return stream
   }

@@ -1,6 +1,7 @@
 // Serves only the file routes over HTTP, with a temporary home directory.
 import { readdir } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import fastify, { type FastifyInstance } from 'fastify'
 import { fileRoutes } from '../../../agent/files/routes.ts'
 import type { TransferDialer } from '../../../agent/files/transfer-dialer.ts'
@@ -19,11 +20,12 @@ const noTransfers: TransferDialer = {
   },
 }
 
-export type FileServer = { app: FastifyInstance; home: string; url: string; port: number }
+export type FileServer = { app: FastifyInstance; home: string; stateDir: string; url: string; port: number }
 type Options = { transferDialer?: TransferDialer; clock?: Clock; http2?: boolean }
 
 export async function serveFiles(t: Test, options: Options = {}): Promise<FileServer> {
   const home = createTempDir(t, 'files')
+  const stateDir = join(home, '.state')
   const app = (options.http2
     ? fastify({ http2: true })
     : fastify({ forceCloseConnections: true })) as unknown as FastifyInstance
@@ -34,6 +36,7 @@ export async function serveFiles(t: Test, options: Options = {}): Promise<FileSe
   const transferDialer = options.transferDialer ?? noTransfers
   await fileRoutes(app, {
     home,
+    stateDir,
     log: app.log,
     transferDialer,
     ...(options.clock && { clock: options.clock }),
@@ -41,7 +44,7 @@ export async function serveFiles(t: Test, options: Options = {}): Promise<FileSe
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
   t.teardown(() => app.close())
-  return { app, home, port, url: `http://127.0.0.1:${port}` }
+  return { app, home, stateDir, port, url: `http://127.0.0.1:${port}` }
 }
 
 /** serveFiles for a process that is not a tap test. `close` stops the server and removes the home directory. */
