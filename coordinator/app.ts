@@ -13,6 +13,7 @@ import type { Config } from './config.ts'
 import { type BaseContext, type Context, type ContextOverrides, createContext } from './context.ts'
 import { type DataDirectory, openDataDirectory, writePrivateFile } from './data-directory.ts'
 import { dialectTraits } from './db/dialects.ts'
+import { openDiskReserve } from './db/disk-reserve.ts'
 import { openDatabase } from './db/open.ts'
 import { edgeRoutes } from './edge/routes.ts'
 import { ensureOwnerKey } from './first-start.ts'
@@ -81,7 +82,15 @@ async function start(config: Config, overrides: Overrides, cleanup: ReturnType<t
   const log = overrides.log ?? createLogger(config.logLevel)
   const clock = overrides.clock ?? systemClock
   const dataDirectory = await openDataDirectory(config.dataDir)
-  const db = await openDatabase({ kind: 'sqlite', file: dataDirectory.databaseFile }).catch(throwStartError)
+  const diskReserve = openDiskReserve(dataDirectory.reserveFile, {
+    onRelease: () =>
+      log.error('the disk is full; released the reserved space, and stopped recording commands'),
+  })
+  const db = await openDatabase({
+    kind: 'sqlite',
+    file: dataDirectory.databaseFile,
+    diskReserve,
+  }).catch(throwStartError)
   cleanup.add(() => db.destroy())
   const listening = await listen(config.listen)
   cleanup.add(() => listening.server.close())
@@ -92,7 +101,7 @@ async function start(config: Config, overrides: Overrides, cleanup: ReturnType<t
   const provider =
     overrides.provider ?? (await openLocalProvider(config, log, urls.agents).catch(throwStartError))
   cleanup.add(() => provider.close())
-  const base: BaseContext = { config, log, clock, db, provider, urls }
+  const base: BaseContext = { config, log, clock, db, diskReserve, provider, urls }
   const context = createContext(base, overrides)
   cleanup.add(() => context.commands.close())
   cleanup.add(() => context.reports.close())

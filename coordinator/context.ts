@@ -6,6 +6,7 @@ import { type AccountService, createAccountService } from './account/service.ts'
 import { type BoxService, createBoxService } from './boxes/service.ts'
 import { type Commands, createCommands } from './commands/commands.ts'
 import type { Config } from './config.ts'
+import type { DiskReserve } from './db/disk-reserve.ts'
 import type { Db } from './db/open.ts'
 import type { EdgeContext } from './edge/context.ts'
 import { createEdgeLimiter } from './edge/limits.ts'
@@ -35,6 +36,7 @@ export type BaseContext = {
   log: Logger
   clock: Clock
   db: Db
+  diskReserve: DiskReserve
   provider: Provider
   urls: Urls
 }
@@ -73,7 +75,7 @@ export type ContextOverrides = {
 const TUNNEL_DRAIN_MS = 500
 
 export function createContext(base: BaseContext, overrides: ContextOverrides = {}): Context {
-  const { config, log, clock, db, provider, urls } = base
+  const { config, log, clock, db, diskReserve, provider, urls } = base
   const closing = new AbortController()
   const heartbeats = createHeartbeats({ db, clock, log })
   const commands = createCommands({
@@ -94,7 +96,11 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     clock,
     authenticate: createAgentAuthenticator(db),
     ingest: {
-      apply: (boxId, epoch, batch) => reports.apply({ boxId, epoch, reports: batch }),
+      async apply(boxId, epoch, batch) {
+        // The last space is for suspending and deleting boxes. The agents keep their reports and send them again.
+        if (diskReserve.isReleased) throw new Error('the disk is full')
+        await reports.apply({ boxId, epoch, reports: batch })
+      },
       heartbeat: (boxId, vitals) => heartbeats.record(boxId, vitals),
     },
     drainMs: TUNNEL_DRAIN_MS,

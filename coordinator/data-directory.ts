@@ -8,6 +8,8 @@ import { StartError } from './start-error.ts'
 export type DataDirectory = {
   dir: string
   databaseFile: string
+  /** See DiskReserve. */
+  reserveFile: string
   /** The owner's API key, mode 0600. */
   ownerKeyFile: string
   /** JSON {url, pid} while a coordinator runs: the box command reads it to find a coordinator on this machine. */
@@ -28,6 +30,7 @@ export async function openDataDirectory(dir: string): Promise<DataDirectory> {
     return {
       dir,
       databaseFile,
+      reserveFile: join(dir, 'disk-reserve'),
       ownerKeyFile: join(dir, 'owner.key'),
       coordinatorFile: join(dir, 'coordinator.json'),
     }

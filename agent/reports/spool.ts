@@ -75,7 +75,10 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   let lastSeq = Math.max(stateFile.data.ackedSeq, segments.at(-1)?.lastSeq ?? 0)
   if (bootId !== undefined && bootId !== stateFile.data.bootId) {
     if (stateFile.data.bootId !== undefined) lastSeq += SKIPPED_AFTER_REBOOT
-    await stateFile.update({ bootId })
+    await stateFile
+      .update({ bootId })
+      // The agent must start on a full disk. The next start skips numbers again.
+      .catch((err: unknown) => log.error({ err }, 'failed to record the boot id'))
   }
   const highWaterMark = maxBytes / 2
   let pendingBytes = segments.reduce((sum, segment) => sum + segment.bytes, 0)

@@ -1,16 +1,24 @@
 // Opens the database and runs its migrations. A SQLite file is opened exclusively.
 import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { Kysely, type PostgresPool } from 'kysely'
+import { type Dialect, Kysely, type PostgresPool } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { postgresDialect, sqliteDialect } from './dialects.ts'
+import type { DiskReserve } from './disk-reserve.ts'
 import { migrations } from './migrations/list.ts'
 import type { Tables } from './schema.ts'
 
 export type Db = Kysely<Tables>
 
 /** The pool's `types` must be `postgresTypes(…)`, or instants are returned as strings. */
-export type DatabaseConfig = { kind: 'sqlite'; file: string } | { kind: 'postgres'; pool: PostgresPool }
+export type DatabaseConfig =
+  | {
+      kind: 'sqlite'
+      file: string
+      /** Released when the disk is full. */
+      diskReserve?: DiskReserve
+    }
+  | { kind: 'postgres'; pool: PostgresPool }
 
 const SQLITE_BUSY = 5
 /** How long to wait for a previous coordinator that is still stopping. */
@@ -21,9 +29,7 @@ const LOCK_WAIT_MS = 2_000
  * Throws Errors whose messages are meant for the operator.
  */
 export async function openDatabase(config: DatabaseConfig): Promise<Db> {
-  const db = new Kysely<Tables>({
-    dialect: config.kind === 'sqlite' ? sqliteDialect(openFile(config.file)) : postgresDialect(config.pool),
-  })
+  const db = new Kysely<Tables>({ dialect: createDialect(config) })
   try {
     await migrate(db)
   } catch (error) {
@@ -32,6 +38,11 @@ export async function openDatabase(config: DatabaseConfig): Promise<Db> {
   }
   return db
 }
+
+const createDialect = (config: DatabaseConfig): Dialect =>
+  config.kind === 'sqlite'
+    ? sqliteDialect(openFile(config.file), () => config.diskReserve?.release() ?? false)
+    : postgresDialect(config.pool)
 
 function openFile(file: string): DatabaseSync {
   createPrivateFile(file)

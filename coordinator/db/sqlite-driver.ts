@@ -15,6 +15,13 @@ type Statement = { prepared: StatementSync; returnsRows: boolean }
  */
 const transactionScope = new AsyncLocalStorage<{ open: boolean }>()
 
+const SQLITE_FULL = 13
+
+/** Thrown when the disk was full, which has rolled the transaction back, and space has become free since. */
+export class RetryTransactionError extends Error {
+  override name = 'RetryTransactionError'
+}
+
 /** Runs `fn` with the scope above. */
 export async function runInsideTransaction<T>(fn: () => Promise<T>): Promise<T> {
   const scope = { open: true }
@@ -27,13 +34,26 @@ export async function runInsideTransaction<T>(fn: () => Promise<T>): Promise<T> 
 
 class Connection implements DatabaseConnection {
   readonly #database: DatabaseSync
+  readonly #freeDiskSpace: () => boolean
   readonly #statements = new Map<string, Statement>()
 
-  constructor(database: DatabaseSync) {
+  constructor(database: DatabaseSync, freeDiskSpace: () => boolean) {
     this.#database = database
+    this.#freeDiskSpace = freeDiskSpace
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const wasInTransaction = this.#database.isTransaction
+    try {
+      return this.#execute(query)
+    } catch (error) {
+      if (!isDiskFull(error) || !this.#freeDiskSpace()) throw error
+      if (wasInTransaction) throw new RetryTransactionError('the disk was full', { cause: error })
+      return this.#execute(query)
+    }
+  }
+
+  #execute<R>(query: CompiledQuery): QueryResult<R> {
     const { prepared, returnsRows } = this.#statement(query.sql)
     const parameters = query.parameters.map(toSqlite)
     if (returnsRows) return { rows: prepared.all(...parameters) as R[] }
@@ -61,6 +81,9 @@ class Connection implements DatabaseConnection {
   }
 }
 
+const isDiskFull = (error: unknown): boolean =>
+  error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === SQLITE_FULL
+
 function toSqlite(value: unknown): SQLInputValue {
   if (typeof value === 'boolean') return value ? 1 : 0
   return value as SQLInputValue
@@ -72,9 +95,10 @@ export class NodeSqliteDriver implements Driver {
   readonly #waiting: (() => void)[] = []
   #acquired = false
 
-  constructor(database: DatabaseSync) {
+  /** @param freeDiskSpace called when the disk is full; true: space has become free, so the query is repeated */
+  constructor(database: DatabaseSync, freeDiskSpace: () => boolean) {
     this.#database = database
-    this.#connection = new Connection(database)
+    this.#connection = new Connection(database, freeDiskSpace)
   }
 
   async init(): Promise<void> {}

@@ -266,3 +266,20 @@ t.test('waitForSpace resolves below the high-water mark, or after enough acknowl
   await t.rejects(aborted, /aborted/)
   await spool.close()
 })
+
+t.test('opens after a reboot while the state file cannot be written', async (t) => {
+  const stateDir = createStateDir(t)
+  await (await openSpoolIn(stateDir, { bootId: 'first' })).close()
+  const state = await openState(stateDir, silentLog)
+  const stateFile = { ...state, update: () => Promise.reject(new Error('no space left on device')) }
+  const spool = await openSpool({
+    dir: join(stateDir, 'reports'),
+    stateFile,
+    log: silentLog,
+    bootId: 'second',
+  })
+  await spool.append(createReport(1))
+  const [line] = await readStored(spool)
+  t.ok(line && line.seq > 1000, 'it skips numbers as after any reboot')
+  await spool.close()
+})

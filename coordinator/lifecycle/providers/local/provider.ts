@@ -132,10 +132,13 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     await writeAtomically(join(paths.state, 'url'), spec.coordinatorUrl, uid)
   }
 
+  /**
+   * Writes nothing, because a box must also stop on a full disk. The machine file keeps the identity of the exited init
+   * and the names of the removed cgroups.
+   */
   async function stopMachine(paths: BoxPaths, machine: Machine, gracePeriodMs: number): Promise<void> {
     await terminateProcesses(paths, machine, gracePeriodMs)
     await removeCgroups(machine.cgroups)
-    await writeMachine(paths, { ...machine, init: null, cgroups: [] })
   }
 
   async function startMachine(spec: MachineSpec & { agentToken: string }): Promise<{ isolation: Isolation }> {

@@ -1,0 +1,36 @@
+// A full disk: commands run, and boxes can be suspended and deleted over the API.
+import { existsSync, statfsSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { startTestCoordinator } from '../support/coordinator.ts'
+import { mountSmallDisk, SKIP_MOUNT } from '../support/small-disk.ts'
+
+t.test('runs commands, and suspends and deletes boxes, on a full disk', async (t) => {
+  const disk = mountSmallDisk(t, 128)
+  if (disk === undefined) return t.pass(SKIP_MOUNT, { skip: SKIP_MOUNT })
+  const { api, edge, waitForState } = await startTestCoordinator(t, {
+    machines: 'local',
+    dataDir: disk.dir,
+  })
+  const createBox = async (name: string) => {
+    const { json } = await api('POST', '/boxes', { name })
+    await waitForState(json.box.id, 'running')
+    return json.box.id as string
+  }
+  const [fig, plum] = [await createBox('fig'), await createBox('plum')]
+  disk.fill()
+  t.equal(statfsSync(disk.dir).bavail, 0)
+
+  for (let n = 1; n <= 20; n++) {
+    const { status, json } = await edge('fig', 'POST', '/exec', { command: `echo ${n}` })
+    t.match({ status, json }, { status: 200, json: { exitCode: 0, stdout: `${n}\n` } })
+  }
+  t.match(await api('POST', `/boxes/${fig}/suspend`), { status: 202 })
+  await waitForState(fig, 'suspended')
+  for (const id of [fig, plum]) {
+    t.match(await api('DELETE', `/boxes/${id}`), { status: 202 })
+    await waitForState(id, 'terminated')
+    t.notOk(existsSync(join(disk.dir, 'boxes', id)))
+  }
+  t.ok(existsSync(join(disk.dir, 'fill')), 'the disk was full all the time')
+})
