@@ -34,7 +34,7 @@ export function buildAgentApp({ log, routes }: AgentAppOptions): FastifyInstance
   const app = fastify({
     http2: true,
     logger: false,
-    bodyLimit: TUNNEL_LIMITS.responseBytes,
+    bodyLimit: TUNNEL_LIMITS.requestBytes,
     // The coordinator sets a deadline for each request.
     requestTimeout: 0,
     serverFactory: (handler) => createHttp2Server(handler, sessions, log),

@@ -105,6 +105,7 @@ async function start(config: Config, overrides: Overrides, cleanup: ReturnType<t
   const context = createContext(base, overrides)
   cleanup.add(() => context.commands.close())
   cleanup.add(() => context.reports.close())
+  cleanup.add(() => context.edge.responseParser.close())
   cleanup.add(() => context.agentConnections.close())
   cleanup.add(() => context.heartbeats.close())
   cleanup.add(() => context.lifecycle.close())

@@ -10,6 +10,7 @@ import type { DiskReserve } from './db/disk-reserve.ts'
 import type { Db } from './db/open.ts'
 import type { EdgeContext } from './edge/context.ts'
 import { createEdgeLimiter } from './edge/limits.ts'
+import { createResponseParser } from './edge/response-parser.ts'
 import type { FindKey } from './http/auth.ts'
 import { createAgentAuthenticator } from './lifecycle/agents.ts'
 import { createHeartbeats, type Heartbeats } from './lifecycle/heartbeats.ts'
@@ -149,6 +150,7 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
       tunnels,
       transfers: agentConnections.transfers,
       streams: overrides.streams ?? agentConnections.streams,
+      responseParser: createResponseParser(),
       boxes,
       commandTracker: commands.tracker,
       async waitUntilRunning(boxId, ms, signal) {

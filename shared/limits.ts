@@ -14,6 +14,8 @@ export const LIMITS = {
   execTimeoutSeconds: { min: 1, max: 600, default: 30 },
   execEnvEntries: 32,
   syncOutputBytes: MiB,
+  /** Not in the spec: the processes of GET /exec. */
+  listedProcesses: 1000,
   detachedTailBytes: { default: 16_384, max: MiB },
   streamsPerKey: 4,
   streamHeartbeatMs: 15_000,
@@ -42,8 +44,8 @@ export const LOG_LIMITS = {
 
 /** Not in the spec: limits of the tunnel, and of the memory that one box can occupy in the coordinator. */
 export const TUNNEL_LIMITS = {
-  /** The largest JSON response of an agent: two streams of 1 MiB, every byte a six-byte escape, plus other fields. */
-  responseBytes: 14 * MiB,
+  /** The largest JSON body of a request to an agent: a file of 1 MiB, every byte a six-byte escape, plus other fields. */
+  requestBytes: 8 * MiB,
   /** The largest file body that is sent through the tunnel. Larger bodies use a dial-back connection. */
   inlineBodyBytes: 128 * KiB,
   /** Concurrent HTTP/2 streams per tunnel. Far above `edgeConcurrency`, so that reports never wait. */

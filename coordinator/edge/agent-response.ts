@@ -1,11 +1,12 @@
-// Validates agent responses. Agents are untrusted: size, JSON and schema are checked before anything is forwarded.
+// Reads agent responses. Agents are untrusted: size, JSON and schema are checked, and only the validated fields are
+// forwarded.
 import type { Readable } from 'node:stream'
-import type { z } from 'zod'
 import { edgeErrorSchema } from '../../shared/api/common.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
-import { TUNNEL_LIMITS } from '../../shared/limits.ts'
-import { validationMessage } from '../../shared/validation-message.ts'
 import type { TunnelResponse } from '../tunnel/types.ts'
+import { AGENT_RESPONSES, type AgentResponseType } from './agent-response-types.ts'
+import { InvalidResponseError, parseJson } from './parse-response.ts'
+import type { AgentResponse, ResponseParser } from './response-parser.ts'
 
 /** The codes that an agent may respond with. Any other becomes exec_failed. */
 const AGENT_ERROR_CODES: ReadonlySet<string> = new Set<ErrorCode>([
@@ -18,6 +19,9 @@ const AGENT_ERROR_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'exec_failed',
 ])
 const MAX_MESSAGE_CHARS = 4096
+/** An error may name the path of the request. */
+const MAX_ERROR_BYTES = 256 * 1024
+const MAX_ERROR_TOKENS = 64
 
 /** The error for an agent that violates the protocol. `problem` is a sentence about the agent. */
 export const createAgentProtocolError = (problem: string, cause?: unknown) =>
@@ -28,8 +32,8 @@ export const createAgentProtocolError = (problem: string, cause?: unknown) =>
 export const isAgentErrorCode = (code: string): code is ErrorCode => AGENT_ERROR_CODES.has(code)
 
 /** Reads the whole body. Above `limit` bytes it throws exec_failed and destroys the stream. */
-export async function readBody(body: Readable, limit: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
+export async function readBody(body: Readable, limit: number): Promise<Buffer<ArrayBuffer>> {
+  const chunks: Buffer<ArrayBuffer>[] = []
   let size = 0
   for await (const chunk of body) {
     size += chunk.length
@@ -42,38 +46,35 @@ export async function readBody(body: Readable, limit: number): Promise<Buffer> {
   return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)
 }
 
-function parseJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'))
-  } catch (cause) {
-    throw createAgentProtocolError('The response of the agent is not JSON.', cause)
-  }
-}
-
 /** Throws the agent's error response as an ApiError. */
 export async function throwAgentError(response: TunnelResponse): Promise<never> {
-  const body = edgeErrorSchema.safeParse(parseJson(await readBody(response.body, TUNNEL_LIMITS.reportBytes)))
+  const bytes = await readBody(response.body, MAX_ERROR_BYTES)
+  const body = edgeErrorSchema.safeParse(parseErrorBody(bytes))
   if (!body.success) throw createAgentProtocolError(`The agent responded with status ${response.status}.`)
   const { code, message } = body.data.error
   throw new ApiError(isAgentErrorCode(code) ? code : 'exec_failed', message.slice(0, MAX_MESSAGE_CHARS))
 }
 
-/**
- * The bytes of a JSON response that matches the schema. Throws an error response.
- * @param check may reject a valid response by throwing
- */
-export async function readAgentResponse<T>(
+/** Reads a response of this type. Throws an error response, and exec_failed for an invalid one. */
+export async function readAgentResponse(
+  parser: ResponseParser,
   response: TunnelResponse,
-  schema: z.ZodType<T>,
-  check?: (body: T) => void,
-): Promise<Buffer> {
+  type: AgentResponseType,
+): Promise<AgentResponse> {
   if (response.status !== 200) return throwAgentError(response)
-  const bytes = await readBody(response.body, TUNNEL_LIMITS.responseBytes)
-  const parsed = schema.safeParse(parseJson(bytes), { reportInput: true })
-  if (!parsed.success) {
-    const problem = validationMessage(parsed.error.issues, 'response')
-    throw createAgentProtocolError(`The agent sent an invalid response: ${problem}.`)
+  const bytes = await readBody(response.body, AGENT_RESPONSES[type].maxBytes)
+  return parser.parse(type, bytes).catch(throwProtocolError)
+}
+
+function parseErrorBody(bytes: Buffer): unknown {
+  try {
+    return parseJson(bytes.toString('utf8'), MAX_ERROR_TOKENS)
+  } catch (error) {
+    return throwProtocolError(error)
   }
-  check?.(parsed.data)
-  return bytes
+}
+
+/** Throws exec_failed for an invalid response, and any other error unchanged. */
+function throwProtocolError(error: unknown): never {
+  throw error instanceof InvalidResponseError ? createAgentProtocolError(error.message, error) : error
 }

@@ -4,12 +4,14 @@ import type { BoxRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
 import type { Streams, Transfers, Tunnels } from '../tunnel/types.ts'
 import type { EdgeLimiter } from './limits.ts'
+import type { ResponseParser } from './response-parser.ts'
 
 export type EdgeContext = {
   limiter: EdgeLimiter
   tunnels: Tunnels
   transfers: Transfers
   streams: Streams
+  responseParser: ResponseParser
   boxes: {
     /** Finds a live box that the actor can see, by name or id. Rejects with not_found. */
     resolve(actor: Actor, nameOrId: string): Promise<BoxRow>

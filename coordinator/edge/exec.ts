@@ -53,7 +53,9 @@ export function execRoutes(context: EdgeContext): Route[] {
               body: Buffer.from(JSON.stringify(agentRequest)),
               signal,
             })
-            return readAgentResponse(response, execResultSchema, tracked.acceptResponse)
+            const result = await readAgentResponse(context.responseParser, response, 'exec.result')
+            tracked.acceptResponse(result)
+            return result.json
           })
         })
         return reply.type('application/json; charset=utf-8').send(response)

@@ -1,4 +1,5 @@
 // The edge's file routes (spec §4.15). Small bodies use the tunnel, large ones a dial-back connection.
+import type { FastifyReply } from 'fastify'
 import {
   fileReadSchema,
   fileUploadedSchema,
@@ -9,10 +10,14 @@ import {
 } from '../../shared/api/files.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { type Route, route } from '../http/route.ts'
-import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
+import type { TunnelRequest } from '../tunnel/types.ts'
+import { ACQUIRE_ERRORS, type AcquiredBox, acquireBox, boxParams } from './acquire-box.ts'
 import { readAgentResponse } from './agent-response.ts'
+import type { AgentResponseType } from './agent-response-types.ts'
 import type { EdgeContext } from './context.ts'
+import { withDeadline } from './deadline.ts'
 import { download } from './download.ts'
+import type { AgentResponse } from './response-parser.ts'
 import { upload } from './upload.ts'
 
 const FILE_ERRORS = [
@@ -26,7 +31,12 @@ const FILE_ERRORS = [
 /** 1 MiB of content, with room for JSON escapes. */
 const WRITE_BODY_BYTES = 8 * LIMITS.inlineFileBytes
 
+/** For a file of 1 MiB. */
+const RESPONSE_TIMEOUT_MS = 60_000
+
 const JSON_TYPE = 'application/json; charset=utf-8'
+
+const sendResponse = (reply: FastifyReply, { json }: AgentResponse) => reply.type(JSON_TYPE).send(json)
 
 const encodeQuery = (values: Record<string, string | undefined>) =>
   new URLSearchParams(
@@ -34,6 +44,11 @@ const encodeQuery = (values: Record<string, string | undefined>) =>
   )
 
 export function fileRoutes(context: EdgeContext): Route[] {
+  const forward = ({ tunnel, signal }: AcquiredBox, request: TunnelRequest, type: AgentResponseType) =>
+    withDeadline(RESPONSE_TIMEOUT_MS, signal, async (signal) =>
+      readAgentResponse(context.responseParser, await tunnel.request({ ...request, signal }), type),
+    )
+
   return [
     route({
       method: 'GET',
@@ -44,10 +59,9 @@ export function fileRoutes(context: EdgeContext): Route[] {
       responses: { 200: fileReadSchema },
       errors: FILE_ERRORS,
       async handler(input) {
-        const { tunnel, signal } = await acquireBox(context, input)
+        const acquired = await acquireBox(context, input)
         const path = `/files?${encodeQuery(input.query)}`
-        const response = await tunnel.request({ method: 'GET', path, signal })
-        return input.reply.type(JSON_TYPE).send(await readAgentResponse(response, fileReadSchema))
+        return sendResponse(input.reply, await forward(acquired, { method: 'GET', path }, 'file.read'))
       },
     }),
     route({
@@ -60,15 +74,14 @@ export function fileRoutes(context: EdgeContext): Route[] {
       responses: { 200: fileWrittenSchema },
       errors: FILE_ERRORS,
       async handler(input) {
-        const { tunnel, signal } = await acquireBox(context, input)
-        const response = await tunnel.request({
+        const acquired = await acquireBox(context, input)
+        const request = {
           method: 'PUT',
           path: '/files',
           headers: { 'content-type': 'application/json' },
           body: Buffer.from(JSON.stringify(input.body)),
-          signal,
-        })
-        return input.reply.type(JSON_TYPE).send(await readAgentResponse(response, fileWrittenSchema))
+        } as const
+        return sendResponse(input.reply, await forward(acquired, request, 'file.written'))
       },
     }),
     route({
@@ -96,7 +109,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
       async handler(input) {
         const acquired = await acquireBox(context, input)
         const path = `/upload?${encodeQuery(input.query)}`
-        const response = await upload(context.transfers, acquired, path, input.request.raw)
+        const response = await upload(context, acquired, path, input.request.raw)
         return input.reply.type(JSON_TYPE).send(response)
       },
     }),

@@ -10,6 +10,7 @@ import { type Route, type RouteInput, type RouteSchemas, route } from '../http/r
 import type { TunnelRequest } from '../tunnel/types.ts'
 import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
 import { createAgentProtocolError, readAgentResponse } from './agent-response.ts'
+import type { AgentResponseType } from './agent-response-types.ts'
 import type { EdgeContext } from './context.ts'
 import { withDeadline } from './deadline.ts'
 
@@ -20,28 +21,27 @@ const RESPONSE_TIMEOUT_MS = 30_000
 /** Covers SIGTERM, the grace period, SIGKILL and the scans of the process table. */
 const KILL_TIMEOUT_MS = 60_000
 
-type ProcessRequest<T> = {
+type ProcessRequest = {
   method: TunnelRequest['method']
   path: string
-  schema: z.ZodType<T>
+  type: AgentResponseType
   /** The response must be for this process. */
   processId?: string
   timeoutMs?: number
 }
 
 export function processRoutes(context: EdgeContext): Route[] {
-  async function forward<T>(
+  async function forward(
     input: Omit<RouteInput<RouteSchemas>, 'params'> & { params: { box: string } },
-    { method, path, schema, processId, timeoutMs = RESPONSE_TIMEOUT_MS }: ProcessRequest<T>,
+    { method, path, type, processId, timeoutMs = RESPONSE_TIMEOUT_MS }: ProcessRequest,
   ) {
     const { tunnel, signal } = await acquireBox(context, input)
     const response = await withDeadline(timeoutMs, signal, async (signal) =>
-      readAgentResponse(await tunnel.request({ method, path, signal }), schema, (body) => {
-        if ((body as { processId?: string }).processId !== processId)
-          throw createAgentProtocolError('The agent responded for a different process.')
-      }),
+      readAgentResponse(context.responseParser, await tunnel.request({ method, path, signal }), type),
     )
-    return input.reply.type('application/json; charset=utf-8').send(response)
+    if (response.processId !== processId)
+      throw createAgentProtocolError('The agent responded for a different process.')
+    return input.reply.type('application/json; charset=utf-8').send(response.json)
   }
 
   return [
@@ -52,7 +52,7 @@ export function processRoutes(context: EdgeContext): Route[] {
       request: { params: boxParams },
       responses: { 200: execListSchema },
       errors: ACQUIRE_ERRORS,
-      handler: (input) => forward(input, { method: 'GET', path: '/exec', schema: execListSchema }),
+      handler: (input) => forward(input, { method: 'GET', path: '/exec', type: 'exec.list' }),
     }),
     route({
       method: 'GET',
@@ -65,7 +65,7 @@ export function processRoutes(context: EdgeContext): Route[] {
         const { processId } = input.params
         const { tail } = input.query
         const path = `/exec/${processId}${tail === undefined ? '' : `?tail=${tail}`}`
-        return forward(input, { method: 'GET', path, schema: execStatusSchema, processId })
+        return forward(input, { method: 'GET', path, type: 'exec.status', processId })
       },
     }),
     route({
@@ -82,7 +82,7 @@ export function processRoutes(context: EdgeContext): Route[] {
         return forward(input, {
           method: 'DELETE',
           path: `/exec/${processId}`,
-          schema: execKilledSchema,
+          type: 'exec.killed',
           processId,
           timeoutMs: KILL_TIMEOUT_MS,
         })

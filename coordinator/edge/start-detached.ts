@@ -1,7 +1,7 @@
 // Starts a detached command (spec §4.14). A lost connection neither loses the start nor repeats it.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AgentExecRequest } from '../../shared/api/exec.ts'
-import { type AgentStartRequest, execStartedSchema } from '../../shared/api/processes.ts'
+import type { AgentStartRequest } from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { TrackedCommand } from '../commands/command-tracker.ts'
 import type { AcquiredBox } from './acquire-box.ts'
@@ -18,10 +18,10 @@ const RETRY_DELAY_MS = 100
  * Sends the start request, and repeats it with the same id when the tunnel closed before the response: agents start an id
  * once.
  * @param timeoutMs for all attempts together
- * @returns the bytes of exec.started. Rejects with box_unreachable, naming the id: the command may have been started.
+ * @returns exec.started as JSON. Rejects with box_unreachable, naming the id: the command may have been started.
  */
 export async function startDetached(
-  { tunnels }: Pick<EdgeContext, 'tunnels'>,
+  { tunnels, responseParser }: Pick<EdgeContext, 'tunnels' | 'responseParser'>,
   { box, tunnel, signal }: AcquiredBox,
   request: AgentExecRequest,
   { record, acceptResponse }: TrackedCommand,
@@ -34,11 +34,11 @@ export async function startDetached(
 
   async function attempt(current: AcquiredBox['tunnel'], signal: AbortSignal): Promise<Buffer> {
     const response = await current.request({ method: 'POST', path: '/exec', headers, body, signal })
-    return readAgentResponse(response, execStartedSchema, (started) => {
-      if (started.processId !== processId)
-        throw createAgentProtocolError('The agent responded for a different process.')
-      acceptResponse(started)
-    })
+    const started = await readAgentResponse(responseParser, response, 'exec.started')
+    if (started.processId !== processId)
+      throw createAgentProtocolError('The agent responded for a different process.')
+    acceptResponse(started)
+    return started.json
   }
 
   const isUnreachable = (error: unknown) => error instanceof ApiError && error.code === 'box_unreachable'

@@ -1,15 +1,20 @@
 // Forwards a request body from a client to a box: small ones through the tunnel, others over a dial-back connection.
 import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { fileUploadedSchema } from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER, TRANSFER_LENGTH_HEADER } from '../../shared/protocol.ts'
-import type { TransferConnection, Transfers } from '../tunnel/types.ts'
+import type { TransferConnection, TunnelResponse } from '../tunnel/types.ts'
 import type { AcquiredBox } from './acquire-box.ts'
 import { readAgentResponse } from './agent-response.ts'
 import { boundedBytes } from './bounded-bytes.ts'
+import type { EdgeContext } from './context.ts'
 import { releaseSentChunks } from './release-sent-chunks.ts'
+
+type UploadContext = Pick<EdgeContext, 'transfers' | 'responseParser'>
+
+const readUploaded = async ({ responseParser }: UploadContext, response: TunnelResponse): Promise<Buffer> =>
+  (await readAgentResponse(responseParser, response, 'file.uploaded')).json
 
 /** Content-Length in bytes; null for a chunked body. */
 function declaredLength(request: IncomingMessage): number | null {
@@ -23,7 +28,7 @@ function declaredLength(request: IncomingMessage): number | null {
  * client that disconnects, a lost box or a body over 1 GiB leaves the old file unchanged.
  */
 export async function upload(
-  transfers: Transfers,
+  context: UploadContext,
   acquired: AcquiredBox,
   path: string,
   request: IncomingMessage,
@@ -32,7 +37,7 @@ export async function upload(
   if (length !== null && length > LIMITS.transferBytes)
     throw new ApiError('payload_too_large', 'The body is larger than 1 GiB. Split it into several uploads.')
   if (length === null || length > TUNNEL_LIMITS.inlineBodyBytes)
-    return uploadOverDialBack(transfers, acquired, path, request, length)
+    return uploadOverDialBack(context, acquired, path, request, length)
   const response = await acquired.tunnel.request({
     method: 'PUT',
     path,
@@ -40,17 +45,17 @@ export async function upload(
     body: request,
     signal: acquired.signal,
   })
-  return readAgentResponse(response, fileUploadedSchema)
+  return readUploaded(context, response)
 }
 
 async function uploadOverDialBack(
-  transfers: Transfers,
+  context: UploadContext,
   { box, tunnel, signal }: AcquiredBox,
   path: string,
   request: IncomingMessage,
   length: number | null,
 ): Promise<Buffer> {
-  const pending = transfers.expect(box.id)
+  const pending = context.transfers.expect(box.id)
   const finished = new AbortController()
   try {
     const responded = tunnel
@@ -64,7 +69,7 @@ async function uploadOverDialBack(
         },
         signal: AbortSignal.any([signal, finished.signal]),
       })
-      .then((response) => readAgentResponse(response, fileUploadedSchema))
+      .then((response) => readUploaded(context, response))
     // An agent that rejects the path responds without a dial-back connection.
     const transfer = await Promise.race([pending.connection, responded.then(() => null)])
     if (transfer === null) return await responded

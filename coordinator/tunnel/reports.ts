@@ -10,6 +10,7 @@ import {
   type ReportLine,
   reportLineSchema,
 } from '../../shared/api/reports.ts'
+import { BoundedJsonError, parseBoundedJson } from '../../shared/bounded-json.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { validationMessage } from '../../shared/validation-message.ts'
 import { createLineSplitter } from './line-splitter.ts'
@@ -119,15 +120,18 @@ async function handleLines(
 }
 
 function parseLine(text: string): ReportLine {
-  let json: unknown
-  try {
-    json = JSON.parse(text)
-  } catch {
-    throw new InvalidReportError('a report is not JSON')
-  }
-  const parsed = reportLineSchema.safeParse(json, { reportInput: true })
+  const parsed = reportLineSchema.safeParse(parseJson(text), { reportInput: true })
   if (!parsed.success) throw new InvalidReportError(validationMessage(parsed.error.issues, 'report'))
   return parsed.data
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return parseBoundedJson(text, MAX_LINE_TOKENS)
+  } catch (error) {
+    if (!(error instanceof BoundedJsonError)) throw error
+    throw new InvalidReportError(`a report ${error.message}`)
+  }
 }
 
 /**
@@ -152,6 +156,8 @@ function createReportParser({ boxId }: Session, log: Logger): ReportParser {
 }
 
 const MAX_LOGGED_TYPES = 16
+/** A report has fewer than 20 fields. Leaves room for reports of a newer agent. */
+const MAX_LINE_TOKENS = 256
 
 async function acknowledge(session: Session, ack: ReportAck): Promise<void> {
   const { status, body } = await session.request({

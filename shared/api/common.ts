@@ -29,6 +29,10 @@ export const ENV_NAME_RULE =
 
 const formatRangeRule = (min: number, max: number) => `must be an integer between ${min} and ${max}`
 
+/** Checks the length before the items: the check of each item takes time and may add an issue. */
+export const boundedArray = <T extends z.ZodType>(item: T, max: number) =>
+  z.array(z.unknown()).max(max).pipe(z.array(item).max(max))
+
 /** A JSON integer. */
 export function integerBetween(min: number, max: number) {
   const rule = formatRangeRule(min, max)

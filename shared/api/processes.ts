@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { LIMITS } from '../limits.ts'
-import { exitCodeSchema, pidSchema, queryIntegerBetween, timestampSchema } from './common.ts'
+import { boundedArray, exitCodeSchema, pidSchema, queryIntegerBetween, timestampSchema } from './common.ts'
 import { agentExecRequestSchema } from './exec.ts'
 
 /** Start request to the agent. The coordinator chooses the id, so that a start whose response was lost can be repeated. */
@@ -43,11 +43,15 @@ const processFieldsSchema = z.object({
 })
 
 export const execListSchema = z
-  .object({ ok: z.literal(true), type: z.literal('exec.list'), processes: z.array(processFieldsSchema) })
+  .object({
+    ok: z.literal(true),
+    type: z.literal('exec.list'),
+    processes: boundedArray(processFieldsSchema, LIMITS.listedProcesses),
+  })
   .meta({
     id: 'ExecList',
     description:
-      'Newest first, at most 1000. Each command is truncated to 2048 characters; GET /exec/{processId} returns the whole command.',
+      'Newest first. Each command is truncated to 2048 characters; GET /exec/{processId} returns the whole command.',
   })
 export type ExecList = z.infer<typeof execListSchema>
 export type ProcessFields = z.infer<typeof processFieldsSchema>

@@ -62,16 +62,19 @@ async function connectHttp2Server(
   onStream: (stream: ServerHttp2Stream) => void,
 ) {
   const ws = connect(coordinator, box)
-  await once(ws, 'open')
-  const server = createServer({ maxSendHeaderBlockLength: 10_000_000 })
+  const server = createServer({ maxSendHeaderBlockLength: 1_000_000 })
   server.on('stream', (stream: ServerHttp2Stream) => {
     stream.on('error', () => undefined)
     onStream(stream)
   })
   server.on('sessionError', () => undefined)
-  const duplex = websocketDuplex(ws)
-  duplex.on('error', () => undefined)
-  server.emit('connection', duplex)
+  // In the listener: the coordinator's first message may arrive together with the upgrade.
+  ws.once('open', () => {
+    const duplex = websocketDuplex(ws)
+    duplex.on('error', () => undefined)
+    server.emit('connection', duplex)
+  })
+  await once(ws, 'open')
   return ws
 }
 
@@ -173,21 +176,26 @@ t.test('pongs do not accumulate for an agent that floods pings and does not read
 t.test('invalid report lines close the connection', async (t) => {
   const { coordinator, box, checkOtherBox } = await setUp(t)
   const started = { type: 'agent.started', at: 1, instanceId: 'i', bootId: 'b', agentVersion: 'v' }
-  const cases: [string, string][] = [
-    ['not JSON', 'hello\n'],
-    ['an oversized line', 'x'.repeat(300_000)],
-    [
-      'a sequence number of 0',
-      `${JSON.stringify({ type: 'report', epoch: 'e', seq: 0, report: started })}\n`,
-    ],
-    ['a report that is a number', `${JSON.stringify({ type: 'report', epoch: 'e', seq: 1, report: 7 })}\n`],
+  const line = (seq: number, report: unknown) =>
+    `${JSON.stringify({ type: 'report', epoch: 'e', seq, report })}\n`
+  const cases: [string, string, RegExp][] = [
+    ['not JSON', 'hello\n', /not JSON/],
+    ['an oversized line', 'x'.repeat(300_000), /longer than/],
+    ['a sequence number of 0', line(0, started), /seq must be/],
+    ['thousands of values', line(1, { ...started, extra: Array(20_000).fill(0) }), /JSON tokens/],
+    ['a report that is a number', line(1, 7), /must be a JSON object/],
   ]
-  for (const [name, text] of cases) {
+  for (const [name, text, reason] of cases) {
+    const disconnected = new Promise<string>((resolve) =>
+      coordinator.tunnels.on('disconnected', (_boxId, reason) => resolve(reason)),
+    )
     const ws = await connectHttp2Server(coordinator, box, (stream) => {
       stream.respond({ ':status': 200 })
       stream.write(text)
     })
-    await once(ws, 'close')
+    const closed = once(ws, 'close')
+    t.match(await disconnected, reason, name)
+    await closed
     t.equal(coordinator.tunnels.current(box.boxId), undefined, name)
     await checkOtherBox()
   }

@@ -1,6 +1,7 @@
 // Response bodies for detached processes.
 import type { ExecList, ExecStarted, ExecStatus, ProcessFields } from '../../../shared/api/processes.ts'
 import { toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
+import { LIMITS } from '../../../shared/limits.ts'
 import { createOutputTail, LOOKBEHIND } from '../output-tail.ts'
 import type { DetachedProcess, OutputLog } from './types.ts'
 
@@ -18,13 +19,12 @@ export function startedResponse(detachedProcess: DetachedProcess): ExecStarted {
   }
 }
 
-/** With 1000 entries whose every character needs a six-byte JSON escape, the list still fits one agent response. */
+/** The coordinator bounds the size of the list by this number. */
 const LISTED_COMMAND_CHARS = 2048
-const MAX_LISTED = 1000
 
 /** @param processes newest first */
 export function listResponse(processes: readonly DetachedProcess[]): ExecList {
-  const listed = processes.slice(0, MAX_LISTED).map(processFields)
+  const listed = processes.slice(0, LIMITS.listedProcesses).map(processFields)
   const shortened = listed.map((fields) => ({
     ...fields,
     command: fields.command.slice(0, LISTED_COMMAND_CHARS),

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import t from 'tap'
 import type { BoxRow } from '../../../coordinator/db/schema.ts'
+import { createResponseParser } from '../../../coordinator/edge/response-parser.ts'
 import { startDetached } from '../../../coordinator/edge/start-detached.ts'
 import type { Tunnel, TunnelRequest, TunnelResponse, Tunnels } from '../../../coordinator/tunnel/types.ts'
 import { ApiError } from '../../../shared/errors.ts'
@@ -65,7 +66,7 @@ function start(
   } as Tunnels
   const record = { commandId: ID, claimsToken: 'signed', keepOutput: true }
   const response = startDetached(
-    { tunnels },
+    { tunnels, responseParser: createResponseParser() },
     { box: { id: 'box' } as BoxRow, tunnel, signal },
     { command: 'true', boxEnv: { A: '1' }, record },
     { record, acceptResponse: (response: unknown) => void accepted.push(response) },

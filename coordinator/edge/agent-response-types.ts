@@ -1,0 +1,52 @@
+// The responses of agents by their `type`: the schema, and bounds that no response of a correct agent exceeds.
+import type { z } from 'zod'
+import { execResultSchema } from '../../shared/api/exec.ts'
+import { fileReadSchema, fileUploadedSchema, fileWrittenSchema } from '../../shared/api/files.ts'
+import {
+  execKilledSchema,
+  execListSchema,
+  execStartedSchema,
+  execStatusSchema,
+} from '../../shared/api/processes.ts'
+import { LIMITS } from '../../shared/limits.ts'
+
+const KiB = 1024
+
+/** JSON may need a six-byte escape for each byte. */
+const ESCAPED = 6
+/** Two paths or a command of 64 KiB, and the other fields. */
+const FIELDS_BYTES = 256 * KiB
+/** Leaves room for fields that a newer agent adds. */
+const FIELDS_TOKENS = 256
+
+type Bounds = { schema: z.ZodType; maxBytes: number; maxTokens: number }
+
+export const AGENT_RESPONSES = {
+  'exec.result': {
+    schema: execResultSchema,
+    maxBytes: 2 * ESCAPED * LIMITS.syncOutputBytes + FIELDS_BYTES,
+    maxTokens: FIELDS_TOKENS,
+  },
+  'exec.started': { schema: execStartedSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
+  'exec.list': {
+    schema: execListSchema,
+    // A command of 2048 characters and the other fields of each process.
+    maxBytes: LIMITS.listedProcesses * (ESCAPED * 2 * KiB + KiB),
+    maxTokens: LIMITS.listedProcesses * 32,
+  },
+  'exec.status': {
+    schema: execStatusSchema,
+    maxBytes: 2 * ESCAPED * LIMITS.detachedTailBytes.max + FIELDS_BYTES,
+    maxTokens: FIELDS_TOKENS,
+  },
+  'exec.killed': { schema: execKilledSchema, maxBytes: 4 * KiB, maxTokens: FIELDS_TOKENS },
+  'file.read': {
+    schema: fileReadSchema,
+    maxBytes: ESCAPED * LIMITS.inlineFileBytes + FIELDS_BYTES,
+    maxTokens: FIELDS_TOKENS,
+  },
+  'file.written': { schema: fileWrittenSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
+  'file.uploaded': { schema: fileUploadedSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
+} as const satisfies Record<string, Bounds>
+
+export type AgentResponseType = keyof typeof AGENT_RESPONSES

@@ -1,0 +1,45 @@
+// Parses and validates a response of an agent, and serialises the validated value: fields that the schema does not have
+// are dropped. Runs on the main thread for small responses, in parse-worker.ts for others.
+import { BoundedJsonError, parseBoundedJson } from '../../shared/bounded-json.ts'
+import { validationMessage } from '../../shared/validation-message.ts'
+import { AGENT_RESPONSES, type AgentResponseType } from './agent-response-types.ts'
+
+export type ParsedResponse = {
+  json: string
+  /** These fields of the response, where it has them. */
+  processId?: string
+  commandId?: string
+}
+
+/** A violation of the protocol. The message is a sentence about the agent. */
+export class InvalidResponseError extends Error {
+  override name = 'InvalidResponseError'
+}
+
+type ResponseIds = { processId?: string; commandId?: string | undefined }
+
+/** @throws InvalidResponseError */
+export function parseResponse(type: AgentResponseType, text: string): ParsedResponse {
+  const { schema, maxTokens } = AGENT_RESPONSES[type]
+  const parsed = schema.safeParse(parseJson(text, maxTokens), { reportInput: true })
+  if (!parsed.success) {
+    const problem = validationMessage(parsed.error.issues, 'response')
+    throw new InvalidResponseError(`The agent sent an invalid response: ${problem}.`)
+  }
+  const { processId, commandId } = parsed.data as ResponseIds
+  return {
+    json: JSON.stringify(parsed.data),
+    ...(processId !== undefined && { processId }),
+    ...(commandId !== undefined && { commandId }),
+  }
+}
+
+/** @throws InvalidResponseError */
+export function parseJson(text: string, maxTokens: number): unknown {
+  try {
+    return parseBoundedJson(text, maxTokens)
+  } catch (error) {
+    if (!(error instanceof BoundedJsonError)) throw error
+    throw new InvalidResponseError(`The response of the agent ${error.message}.`)
+  }
+}
