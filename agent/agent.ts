@@ -42,7 +42,7 @@ export async function startAgent(
   const lock = await lockDirectory(stateDir)
   const stateFile = await openState(stateDir, log)
   const bootId = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
-  const spool = await openSpool({ dir: join(stateDir, 'reports'), stateFile, log, bootId })
+  const spool = await openSpool({ dir: join(stateDir, 'reports'), stateFile, log })
 
   const activity = createActivityTracker(clock)
   const processes = await openDetachedProcesses({

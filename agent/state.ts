@@ -7,16 +7,16 @@ import { z } from 'zod'
 import { newUuid } from '../shared/ids.ts'
 
 const schema = z.object({
-  /** Identifies the report spool. A new epoch starts when this file was lost or damaged. */
+  /** Identifies the report spool. A new epoch starts when reports or this file were lost or damaged. */
   epoch: z.string().min(1).max(64),
   /** At least the reports up to this number are acknowledged. Sequence numbers never fall below it. */
   ackedSeq: z.int().min(0),
-  /** Boot id of the machine when the spool was last opened. */
-  bootId: z.string().max(64).optional(),
 })
 export type AgentState = z.infer<typeof schema>
 
 export type StateFile = {
+  /** Whether there was no valid file. */
+  readonly isNew: boolean
   readonly data: Readonly<AgentState>
   update(change: Partial<AgentState>): Promise<void>
 }
@@ -39,6 +39,7 @@ export async function openState(stateDir: string, log: Logger): Promise<StateFil
   }
   if (!parsed.success) await write()
   return {
+    isNew: !parsed.success,
     get data() {
       return data
     },

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 
 export type Segment = {
   readonly path: string
+  /** The epoch of all its reports. */
+  readonly epoch: string
   readonly firstSeq: number
   /** firstSeq - 1 while empty. */
   lastSeq: number
@@ -16,9 +18,9 @@ export type Segment = {
 const NAME = /^([0-9]{16})\.ndjson$/
 const NEWLINE = 10
 
-export function createSegment(dir: string, firstSeq: number): Segment {
+export function createSegment(dir: string, epoch: string, firstSeq: number): Segment {
   const path = join(dir, `${String(firstSeq).padStart(16, '0')}.ndjson`)
-  return { path, firstSeq, lastSeq: firstSeq - 1, bytes: 0, acked: 0 }
+  return { path, epoch, firstSeq, lastSeq: firstSeq - 1, bytes: 0, acked: 0 }
 }
 
 /** Returns the first sequence number of a segment file, or null for the name of another file. */
@@ -28,30 +30,37 @@ export function parseSegmentName(name: string): number | null {
 }
 
 /**
- * Reads a segment file and truncates it before the first line that is incomplete, not JSON, or not the next number of this
- * epoch. Such lines are left by a kill or a power failure during a write.
+ * Reads a segment file and truncates it before the first line that is incomplete, not JSON, or not the next number of the
+ * first line's epoch. Such lines are left by a kill or a power failure during a write, or by damage to the file.
+ * @returns the segment, which is empty when no line is valid, and whether the file was truncated
  */
-export async function recoverSegment(dir: string, firstSeq: number, epoch: string): Promise<Segment> {
-  const segment = createSegment(dir, firstSeq)
+export async function recoverSegment(
+  dir: string,
+  firstSeq: number,
+): Promise<{ segment: Segment; truncated: boolean }> {
+  let segment = createSegment(dir, '', firstSeq)
   const content = await readFile(segment.path)
   for (;;) {
     const newline = content.indexOf(NEWLINE, segment.bytes)
     if (newline === -1) break
-    const line = content.toString('utf8', segment.bytes, newline)
-    if (!isExpectedLine(line, epoch, segment.lastSeq + 1)) break
-    segment.lastSeq += 1
+    const line = parseLine(content.toString('utf8', segment.bytes, newline))
+    if (line === null || line.seq !== segment.lastSeq + 1) break
+    if (segment.bytes === 0) segment = createSegment(dir, line.epoch, firstSeq)
+    else if (line.epoch !== segment.epoch) break
+    segment.lastSeq = line.seq
     segment.bytes = newline + 1
   }
-  if (segment.bytes < content.length) await truncate(segment.path, segment.bytes)
-  return segment
+  const truncated = segment.bytes < content.length
+  if (truncated) await truncate(segment.path, segment.bytes)
+  return { segment, truncated }
 }
 
-function isExpectedLine(line: string, epoch: string, seq: number): boolean {
+function parseLine(text: string): { epoch: string; seq: number } | null {
   try {
-    const parsed = JSON.parse(line) as { epoch?: unknown; seq?: unknown } | null
-    return parsed?.epoch === epoch && parsed.seq === seq
+    const { epoch, seq } = JSON.parse(text) ?? {}
+    return typeof epoch === 'string' && typeof seq === 'number' ? { epoch, seq } : null
   } catch {
-    return false
+    return null
   }
 }
 

@@ -2,8 +2,9 @@
 import { mkdir, readdir, unlink } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import type { DurableReport, ReportAck } from '../../shared/api/reports.ts'
+import { newUuid } from '../../shared/ids.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
-import type { StateFile } from '../state.ts'
+import type { AgentState, StateFile } from '../state.ts'
 import { createSegment, parseSegmentName, readLines, recoverSegment, type Segment } from './segment.ts'
 import { createSpoolFile, type SpoolFile } from './spool-file.ts'
 import { createSpoolNotifier } from './spool-notifier.ts'
@@ -12,11 +13,6 @@ export type SpoolOptions = {
   dir: string
   stateFile: StateFile
   log: Logger
-  /**
-   * The machine's boot id. After a reboot the spool skips sequence numbers, because the reports with the last numbers may
-   * have been sent and then lost in a power failure.
-   */
-  bootId?: string
   /** Maximum size of the spool; beyond it the oldest segment is evicted. Default: 64 MiB. */
   maxBytes?: number
   /** A new segment is started after this size. Default: 1 MiB. */
@@ -28,6 +24,7 @@ export type Cursor = { firstSeq: number; offset: number }
 export const START_CURSOR: Cursor = { firstSeq: 0, offset: 0 }
 
 export type Spool = {
+  /** The epoch of new reports. Reports of earlier epochs may still be stored; numbers increase across epochs. */
   readonly epoch: string
   /** Resolves when the report is on disk. Rejects when it cannot be stored (disk full, report too long, spool closed). */
   append(report: DurableReport): Promise<void>
@@ -60,26 +57,25 @@ const READ_BYTES = 256 * 1024
  * acknowledged reports are sent again; the coordinator ignores duplicates.
  */
 const MIN_DELETE_BYTES = 64 * 1024
-/** More reports than the agent can write in the last seconds before a power failure. */
-const SKIPPED_AFTER_REBOOT = 1_000_000
+/**
+ * Sequence numbers that the spool skips when it is opened again: more than the number of reports that can be missing from
+ * its end without a trace. The coordinator would ignore a new report with the number of a report that it has received.
+ */
+const SKIPPED_NUMBERS = 1_000_000
 
 /** Twice the size of eight concurrent commands with 1 MiB of each stream, base64-encoded. */
 const MAX_BYTES = 64 * MiB
 
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
-  const { dir, stateFile, log, bootId, maxBytes = MAX_BYTES, segmentBytes = MiB } = options
-  const { epoch } = stateFile.data
+  const { dir, stateFile, log, maxBytes = MAX_BYTES, segmentBytes = MiB } = options
   await mkdir(dir, { recursive: true, mode: 0o700 })
-  const segments = await recoverSegments(dir, epoch, log)
+  const { segments, damaged } = await recoverSegments(dir, stateFile.data.ackedSeq, log)
+  // A new epoch makes the recorders report again what the damaged part may have contained.
+  if (damaged) await updateState({ epoch: newUuid() })
+  const { epoch } = stateFile.data
   const notifier = createSpoolNotifier()
-  let lastSeq = Math.max(stateFile.data.ackedSeq, segments.at(-1)?.lastSeq ?? 0)
-  if (bootId !== undefined && bootId !== stateFile.data.bootId) {
-    if (stateFile.data.bootId !== undefined) lastSeq += SKIPPED_AFTER_REBOOT
-    await stateFile
-      .update({ bootId })
-      // The agent must start on a full disk. The next start skips numbers again.
-      .catch((err: unknown) => log.error({ err }, 'failed to record the boot id'))
-  }
+  const lastStoredSeq = Math.max(stateFile.data.ackedSeq, segments.at(-1)?.lastSeq ?? 0)
+  let lastSeq = stateFile.isNew ? lastStoredSeq : lastStoredSeq + SKIPPED_NUMBERS
   const highWaterMark = maxBytes / 2
   let pendingBytes = segments.reduce((sum, segment) => sum + segment.bytes, 0)
   let ackedSeq = stateFile.data.ackedSeq
@@ -92,6 +88,13 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     const result = lastTask.then(task)
     lastTask = result.catch(() => undefined)
     return result
+  }
+
+  /** Logs an error: reports can be sent and acknowledged on a full disk. */
+  async function updateState(change: Partial<AgentState>): Promise<void> {
+    await stateFile
+      .update(change)
+      .catch((err: unknown) => log.error({ err }, 'failed to write the state file; continuing without'))
   }
 
   function closeFile(): void {
@@ -107,7 +110,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     // A later report must not reach the disk before an earlier one.
     file?.sync().catch((err: unknown) => log.error({ err }, 'failed to sync a spool segment'))
     closeFile()
-    const segment = createSegment(dir, lastSeq + 1)
+    const segment = createSegment(dir, epoch, lastSeq + 1)
     file = createSpoolFile(segment.path)
     segments.push(segment)
     return { segment, openFile: file }
@@ -130,7 +133,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     }
     if (acknowledged.length === 0) return
     // Store the number before deleting the files: a crash in between must not cause numbers to be assigned twice.
-    await stateFile.update({ ackedSeq })
+    await updateState({ ackedSeq })
     for (const segment of acknowledged) {
       if (segment === segments.at(-1)) closeFile()
       await removeSegment(segment)
@@ -200,7 +203,8 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     waitForReport: notifier.waitForReport,
     acknowledge: (ack) =>
       runExclusive(async () => {
-        if (ack.epoch !== epoch || ack.seq > lastSeq) return false
+        const isKnownEpoch = ack.epoch === epoch || segments.some((segment) => segment.epoch === ack.epoch)
+        if (!isKnownEpoch || ack.seq > lastSeq) return false
         if (ack.seq <= ackedSeq) return true
         ackedSeq = ack.seq
         await deleteAcknowledged(MIN_DELETE_BYTES)
@@ -219,17 +223,23 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   }
 }
 
-async function recoverSegments(dir: string, epoch: string, log: Logger): Promise<Segment[]> {
+async function recoverSegments(
+  dir: string,
+  ackedSeq: number,
+  log: Logger,
+): Promise<{ segments: Segment[]; damaged: boolean }> {
   const segments: Segment[] = []
+  let damaged = false
   const numbers = (await readdir(dir)).map(parseSegmentName).filter((number) => number !== null)
   for (const number of numbers.sort((a, b) => a - b)) {
-    const segment = await recoverSegment(dir, number, epoch)
-    if (segment.bytes > 0) {
-      segments.push(segment)
-      continue
+    const { segment, truncated } = await recoverSegment(dir, number)
+    if (truncated || segment.bytes === 0) {
+      log.error({ path: segment.path }, 'a spool segment is damaged; starting a new epoch')
+      damaged = true
     }
-    log.warn({ path: segment.path }, 'deleting a spool segment that has no report of this epoch')
-    await unlink(segment.path)
+    // The agent may have been killed before it deleted an acknowledged segment.
+    if (segment.bytes > 0 && segment.lastSeq > ackedSeq) segments.push(segment)
+    else await unlink(segment.path)
   }
-  return segments
+  return { segments, damaged }
 }

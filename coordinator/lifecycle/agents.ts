@@ -27,7 +27,7 @@ export function createAgentAuthenticator(db: Db): (boxId: string, tokenHash: str
 
 export type BoxReports = {
   boxId: string
-  /** Identifies the agent's report spool; a new spool has a new epoch and restarts its sequence at 1. */
+  /** Identifies the agent's report spool; an agent that lost reports starts a new epoch. */
   epoch: string
   reports: readonly { seq: number; report: DurableReport }[]
 }

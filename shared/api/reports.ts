@@ -94,8 +94,8 @@ export type DurableReport = z.infer<typeof durableReportSchema>
 export type CommandReport = Extract<DurableReport, { commandId: string }>
 
 /**
- * One line of the stream. `epoch` identifies the spool: an agent that lost its spool starts a new epoch at sequence
- * number 1. The coordinator applies each (box, epoch, seq) once. `report` is parsed separately with
+ * One line of the stream. `epoch` identifies the spool: an agent that lost reports starts a new epoch. Sequence numbers
+ * increase, with gaps. The coordinator applies each (box, epoch, seq) once. `report` is parsed separately with
  * `durableReportSchema`: a newer agent may send types that the coordinator does not know, and the coordinator skips those.
  */
 export const reportLineSchema = z.discriminatedUnion('type', [

@@ -1,7 +1,7 @@
 // The report spool: numbering, recovery after crashes, acknowledgement, eviction.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, readFile, rm, rmdir, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openSpool, type Spool, START_CURSOR } from '../../../agent/reports/spool.ts'
@@ -23,7 +23,7 @@ const createStateDir = (t: Test): string => createTempDir(t, 'spool')
 
 async function openSpoolIn(
   stateDir: string,
-  options: { maxBytes?: number; segmentBytes?: number; bootId?: string } = {},
+  options: { maxBytes?: number; segmentBytes?: number } = {},
 ): Promise<Spool> {
   const state = await openState(stateDir, silentLog)
   return openSpool({ dir: join(stateDir, 'reports'), stateFile: state, log: silentLog, ...options })
@@ -41,6 +41,7 @@ async function readStored(spool: Spool): Promise<Line[]> {
   }
 }
 const readNumbers = async (spool: Spool) => (await readStored(spool)).map(({ seq }) => seq)
+const readTimes = async (spool: Spool) => (await readStored(spool)).map(({ report }) => report.at)
 
 t.test('numbers reports, keeps them across restarts and deletes them once acknowledged', async (t) => {
   const stateDir = createStateDir(t)
@@ -53,27 +54,23 @@ t.test('numbers reports, keeps them across restarts and deletes them once acknow
   spool = await openSpoolIn(stateDir)
   t.equal(spool.epoch, epoch)
   await spool.append(createReport(4))
-  t.same(
-    (await readStored(spool)).map(({ report, seq }) => [seq, report.at]),
-    [
-      [1, 1],
-      [2, 2],
-      [3, 3],
-      [4, 4],
-    ],
+  t.same(await readTimes(spool), [1, 2, 3, 4])
+  const afterRestart = (await readNumbers(spool)).at(-1) ?? 0
+  t.ok(afterRestart > 1_000_000, 'skips the numbers of reports that may be missing')
+  t.ok(
+    await spool.acknowledge({ epoch, seq: 5 }),
+    'the coordinator may have received reports that are missing',
   )
-  t.ok(await spool.acknowledge({ epoch, seq: 4 }))
+  t.same(await readTimes(spool), [4])
+  t.ok(await spool.acknowledge({ epoch, seq: afterRestart }))
   t.same(await readNumbers(spool), [])
   await spool.close()
   t.same(await readdir(join(stateDir, 'reports')), [], 'no file is left')
 
   spool = await openSpoolIn(stateDir)
   await spool.append(createReport(5))
-  t.same(
-    await readNumbers(spool),
-    [5],
-    'numbering continues after all reports were deleted and the agent restarted',
-  )
+  const [afterDeletion = 0] = await readNumbers(spool)
+  t.ok(afterDeletion > afterRestart, 'numbering continues after all reports were deleted')
   await spool.close()
 })
 
@@ -96,13 +93,14 @@ t.test('keeps using a small file after its reports are acknowledged, and deletes
   t.same(await readNumbers(next), [1, 2, 3], 'acknowledged reports are read again with the same numbers')
   t.ok(await next.acknowledge({ epoch, seq: 2 }))
   t.same(await readNumbers(next), [1, 2, 3])
-  for (let seq = 4; seq <= 403; seq++) next.appendUnsynced(createReport(seq, 200))
-  t.ok(await next.acknowledge({ epoch, seq: 402 }))
-  t.equal((await readNumbers(next)).at(-1), 403)
-  t.ok(await next.acknowledge({ epoch, seq: 403 }))
+  for (let at = 4; at <= 403; at++) next.appendUnsynced(createReport(at, 200))
+  const last = (await readNumbers(next)).at(-1) ?? 0
+  t.ok(await next.acknowledge({ epoch, seq: last - 1 }))
+  t.equal((await readNumbers(next)).at(-1), last)
+  t.ok(await next.acknowledge({ epoch, seq: last }))
   t.same([next.pendingBytes(), await files()], [0, []])
   next.appendUnsynced(createReport(404))
-  t.same(await readNumbers(next), [404])
+  t.same(await readNumbers(next), [last + 1])
   await next.close()
 })
 
@@ -115,25 +113,45 @@ t.test('ignores an acknowledgement for another epoch or for a number not yet ass
   await spool.close()
 })
 
-t.test('truncates a partial last line and reuses its number', async (t) => {
-  for (const torn of ['{"type":"report","epo', '\0\0\0\0\0\0\n', '{"epoch":"other","seq":3}\n']) {
+t.test('starts a new epoch when a segment is damaged, and keeps its valid reports', async (t) => {
+  const damages: [name: string, change: (file: string) => Promise<void>, kept: number[]][] = [
+    ['a partial line', (file) => appendFile(file, '{"type":"report","epo'), [1, 2]],
+    ['zeros', (file) => appendFile(file, '\0\0\0\0\0\0\n'), [1, 2]],
+    ['a line of another epoch', (file) => appendFile(file, '{"epoch":"other","seq":3}\n'), [1, 2]],
+    ['a lost end', async (file) => truncate(file, (await stat(file)).size - 20), [1]],
+    ['an empty file', (file) => truncate(file), []],
+    ['a file without a valid line', (file) => writeFile(file, 'x\n'), []],
+  ]
+  for (const [name, change, kept] of damages) {
     const stateDir = createStateDir(t)
-    let spool = await openSpoolIn(stateDir)
-    await spool.append(createReport(1))
-    await spool.append(createReport(2))
-    await spool.close()
-    await appendFile(join(stateDir, 'reports', '0000000000000001.ndjson'), torn)
-    spool = await openSpoolIn(stateDir)
-    await spool.append(createReport(3))
+    const first = await openSpoolIn(stateDir)
+    const { epoch } = first
+    await first.append(createReport(1))
+    await first.append(createReport(2))
+    await first.close()
+    await change(join(stateDir, 'reports', '0000000000000001.ndjson'))
+
+    const second = await openSpoolIn(stateDir)
+    t.not(second.epoch, epoch, `${name}: a new epoch`)
+    await second.append(createReport(3))
+    const stored = await readStored(second)
     t.same(
-      (await readStored(spool)).map(({ report, seq }) => [seq, report.at]),
-      [
-        [1, 1],
-        [2, 2],
-        [3, 3],
-      ],
+      stored.map(({ epoch, report }) => [epoch, report.at]),
+      [...kept.map((at) => [epoch, at]), [second.epoch, 3]],
+      name,
     )
-    await spool.close()
+    const number = stored.at(-1)?.seq ?? 0
+    if (kept.length > 0) {
+      t.ok(number > 2, 'no number is used twice')
+      t.ok(await second.acknowledge({ epoch, seq: kept.length }), 'the old epoch is acknowledged on its own')
+      t.same(await readTimes(second), [3])
+    }
+    await second.close()
+
+    const third = await openSpoolIn(stateDir)
+    t.equal(third.epoch, second.epoch, 'the next start continues the new epoch')
+    t.same(await readTimes(third), [3])
+    await third.close()
   }
 })
 
@@ -161,8 +179,12 @@ t.test('starts a new epoch when the state file is damaged', async (t) => {
   t.not(second.epoch, first.epoch)
   await second.append(createReport(2))
   t.same(
-    (await readStored(second)).map(({ epoch, seq }) => [epoch, seq]),
-    [[second.epoch, 1]],
+    (await readStored(second)).map(({ epoch, report }) => [epoch, report.at]),
+    [
+      [first.epoch, 1],
+      [second.epoch, 2],
+    ],
+    'reports of the previous epoch are kept',
   )
   await second.close()
 })
@@ -217,28 +239,36 @@ t.test(
   },
 )
 
-t.test('after a reboot, skips numbers that a power failure may have lost', async (t) => {
+t.test('never uses a number twice, even when the whole spool was deleted', async (t) => {
   const stateDir = createStateDir(t)
-  const before = await openSpoolIn(stateDir, { bootId: 'one' })
-  before.appendUnsynced(createReport(1))
-  await before.close()
-  const same = await openSpoolIn(stateDir, { bootId: 'one' })
-  same.appendUnsynced(createReport(2))
-  t.same(await readNumbers(same), [1, 2])
-  await same.close()
-  const after = await openSpoolIn(stateDir, { bootId: 'two' })
-  after.appendUnsynced(createReport(3))
-  const [, , last] = await readNumbers(after)
-  t.ok(last !== undefined && last > 1_000_000)
-  t.ok(
-    await after.acknowledge({ epoch: after.epoch, seq: 5 }),
-    'the coordinator may have received reports that were lost',
-  )
-  t.same(
-    (await readStored(after)).map(({ report }) => report.at),
-    [3],
-  )
-  await after.close()
+  const first = await openSpoolIn(stateDir)
+  for (const at of [1, 2, 3]) await first.append(createReport(at))
+  // Like after a kill: the first spool is not closed.
+  await rm(join(stateDir, 'reports'), { recursive: true })
+  const second = await openSpoolIn(stateDir)
+  await second.append(createReport(4))
+  const [number = 0] = await readNumbers(second)
+  t.ok(number > 3 || second.epoch !== first.epoch)
+  await second.close()
+})
+
+t.test('acknowledges and deletes reports while the state file cannot be written', async (t) => {
+  const stateDir = createStateDir(t)
+  const spool = await openSpoolIn(stateDir)
+  await spool.append(createReport(1, 60_000))
+  await spool.append(createReport(2, 60_000))
+  // The temporary file of the atomic write.
+  await mkdir(join(stateDir, '.state.json.tmp'))
+  t.ok(await spool.acknowledge({ epoch: spool.epoch, seq: 2 }))
+  t.same([spool.pendingBytes(), await readdir(join(stateDir, 'reports'))], [0, []])
+  await spool.append(createReport(3))
+  await spool.close()
+
+  await rmdir(join(stateDir, '.state.json.tmp'))
+  const next = await openSpoolIn(stateDir)
+  await next.append(createReport(4))
+  t.ok(((await readNumbers(next)).at(-1) ?? 0) > 3)
+  await next.close()
 })
 
 t.test('waitForSpace resolves below the high-water mark, or after enough acknowledgements', async (t) => {
@@ -267,19 +297,16 @@ t.test('waitForSpace resolves below the high-water mark, or after enough acknowl
   await spool.close()
 })
 
-t.test('opens after a reboot while the state file cannot be written', async (t) => {
+t.test('opens after damage while the state file cannot be written', async (t) => {
   const stateDir = createStateDir(t)
-  await (await openSpoolIn(stateDir, { bootId: 'first' })).close()
+  const first = await openSpoolIn(stateDir)
+  await first.append(createReport(1))
+  await first.close()
+  await appendFile(join(stateDir, 'reports', '0000000000000001.ndjson'), 'x')
   const state = await openState(stateDir, silentLog)
   const stateFile = { ...state, update: () => Promise.reject(new Error('no space left on device')) }
-  const spool = await openSpool({
-    dir: join(stateDir, 'reports'),
-    stateFile,
-    log: silentLog,
-    bootId: 'second',
-  })
-  await spool.append(createReport(1))
-  const [line] = await readStored(spool)
-  t.ok(line && line.seq > 1000, 'it skips numbers as after any reboot')
+  const spool = await openSpool({ dir: join(stateDir, 'reports'), stateFile, log: silentLog })
+  await spool.append(createReport(2))
+  t.ok(((await readNumbers(spool)).at(-1) ?? 0) > 1000, 'it skips numbers as at any start')
   await spool.close()
 })
