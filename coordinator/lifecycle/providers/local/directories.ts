@@ -1,15 +1,14 @@
 // Creates a box's directories on the host, owned by the box's user, and removes them whatever file modes the box has set.
-import { execFile } from 'node:child_process'
-import { randomBytes, randomInt } from 'node:crypto'
-import { chmod, chown, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
-import { promisify } from 'node:util'
+import { randomInt } from 'node:crypto'
+import { chmod, chown, lstat, mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type BoxPaths, FIRST_BOX_UID, LAST_BOX_UID } from './machine-file.ts'
 import { listPids, readUid } from './proc.ts'
+import { runCommand } from './run-command.ts'
 
-const execFileAsync = promisify(execFile)
+const isRoot = process.getuid?.() === 0
 
-/** Entries of the boxes directory with this prefix are not boxes: probes, and boxes that are being removed. */
+/** Entries of the boxes directory with this prefix are not boxes: probes, and what earlier versions did not remove. */
 export const HIDDEN_PREFIX = '.'
 
 /** A random uid of the box range that neither a box of this coordinator nor a running process has. */
@@ -39,46 +38,59 @@ export async function createBoxDirectories(
     if (uid === null || owner === uid) continue
     if (created !== undefined) await chown(dir, uid, uid)
     // The directory was created by a coordinator that ran as another user. -h and -P: change symlinks, not their targets.
-    else await execFileAsync('chown', ['-hRP', `${uid}:${uid}`, dir])
+    else await runCommand(['chown', '-hRP', '--', `${uid}:${uid}`, dir])
   }
   await chmod(paths.dir, usesHostPaths && uid !== null ? 0o711 : 0o700)
   await chmod(paths.etc, 0o755)
 }
 
-/** Renames the directory to a hidden name, then removes it: `removeLeftovers` finishes an interrupted removal. */
-export async function removeBoxDirectory(dir: string): Promise<void> {
-  const hidden = `${HIDDEN_PREFIX}removed-${basename(dir)}-${randomBytes(4).toString('hex')}`
-  const hiddenDir = join(dirname(dir), hidden)
+/** The probes that an earlier coordinator did not remove. */
+export async function listLeftovers(boxesDir: string): Promise<string[]> {
+  const names = await readdir(boxesDir)
+  return names.filter((name) => name.startsWith(HIDDEN_PREFIX)).map((name) => join(boxesDir, name))
+}
+
+/** `find -delete` opens each directory relative to its parent, so the length of a path is not limited. */
+const EMPTY_DIRECTORY = `find . -xdev -mindepth 1 -delete 2>/dev/null && exit
+chmod -R u+rwX .
+exec find . -xdev -mindepth 1 -delete`
+
+/**
+ * Removes a directory with all entries, whatever their modes and the lengths of their paths. Does nothing when the
+ * directory does not exist. Throws when anything is left. No box may be able to change the parent directory.
+ */
+export async function removeTree(dir: string, signal?: AbortSignal): Promise<void> {
+  const options = signal === undefined ? {} : { signal }
+  await emptyBoxDirectories(dir, options)
   try {
-    await rename(dir, hiddenDir)
+    await runCommand(['rm', '-rf', '--one-file-system', '--', dir], options)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw new Error(`Failed to remove ${dir}: ${(error as Error).message}. Remove the directory by hand.`, {
+      cause: error,
+    })
+  }
+}
+
+/**
+ * Empties each directory that belongs to a box, as the box's user: what a box does to its directories meanwhile, such as
+ * replacing them by symlinks, can only remove files that the box itself can remove. Root enters only its own directories.
+ */
+async function emptyBoxDirectories(dir: string, options: { signal?: AbortSignal }): Promise<void> {
+  const stats = await lstat(dir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
     throw error
+  })
+  if (!stats?.isDirectory()) return
+  if (isRoot && stats.uid === 0) {
+    for (const entry of await readdir(dir, { withFileTypes: true })) {
+      if (entry.isDirectory()) await emptyBoxDirectories(join(dir, entry.name), options)
+    }
+    return
   }
-  await removeTree(hiddenDir)
-}
-
-/** Removes probes and partly removed boxes of earlier coordinators. */
-export async function removeLeftovers(boxesDir: string): Promise<void> {
-  for (const name of await readdir(boxesDir)) {
-    if (name.startsWith(HIDDEN_PREFIX)) await removeTree(join(boxesDir, name))
-  }
-}
-
-/** Removes a directory with all entries. Does nothing when the directory does not exist. */
-export async function removeTree(dir: string): Promise<void> {
-  try {
-    await makeTreeWritable(dir)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-  }
-  await rm(dir, { recursive: true, force: true, maxRetries: 3 })
-}
-
-/** An unprivileged user cannot remove the entries of a directory that the box made unreadable or read-only. */
-async function makeTreeWritable(dir: string): Promise<void> {
+  // A box can make its directory inaccessible, also to itself.
   await chmod(dir, 0o700)
-  for (const entry of await readdir(dir, { withFileTypes: true })) {
-    if (entry.isDirectory()) await makeTreeWritable(join(dir, entry.name))
-  }
+  const user = isRoot ? { user: { uid: stats.uid, gid: stats.gid } } : {}
+  await runCommand(['/bin/sh', '-c', EMPTY_DIRECTORY], { ...options, ...user, cwd: dir }).catch(() => {
+    // Entries of other users are left, or the machine cannot run the command. `rm` removes them or reports why not.
+  })
 }

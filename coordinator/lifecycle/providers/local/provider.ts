@@ -7,7 +7,7 @@ import { TIERS } from '../../../../shared/tiers.ts'
 import { type MachineSpec, type MachineState, PermanentProviderError, type Provider } from '../../provider.ts'
 import { createCgroups, listBoxCgroupDirs, probeCgroups, removeCgroups } from './cgroups.ts'
 import { describeFailure, describeIsolation } from './describe-isolation.ts'
-import { chooseUid, createBoxDirectories, removeBoxDirectory, removeLeftovers } from './directories.ts'
+import { chooseUid, createBoxDirectories, listLeftovers, removeTree } from './directories.ts'
 import { createBoxEnvironment } from './environment.ts'
 import { buildMountList, MAPPED_UID, VIEW_PATHS, writeEtcFiles } from './filesystem-view.ts'
 import { findInit, launchBox } from './launch.ts'
@@ -52,7 +52,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   await mkdir(boxesDir, { recursive: true })
   // A box at level process can enter its own directory, but cannot list the other boxes.
   await chmod(boxesDir, 0o711)
-  await removeLeftovers(boxesDir)
+  const leftovers = await listLeftovers(boxesDir)
   const runtimeDir = await buildRuntime(projectRoot, dataDir)
   const candidates = isolation === 'auto' ? ISOLATION_LEVELS : [isolation]
   const choice = await chooseLevel(candidates, { boxesDir, dataDir, projectRoot, runtimeDir, nodePath })
@@ -66,6 +66,8 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   )
 
   await writeCoordinatorUrls()
+  const closing = new AbortController()
+  const cleanup = removeLeftovers()
 
   const { runExclusive, waitUntilIdle } = createBoxQueue()
   /** The path of the init script as the box sees it. */
@@ -130,6 +132,15 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   ): Promise<void> {
     await writeAtomically(join(paths.state, 'token'), spec.agentToken, uid)
     await writeAtomically(join(paths.state, 'url'), spec.coordinatorUrl, uid)
+  }
+
+  /** Runs in the background: a large directory does not delay the start, and a failure is only logged. */
+  async function removeLeftovers(): Promise<void> {
+    for (const dir of leftovers) {
+      await removeTree(dir, closing.signal).catch((err: unknown) => {
+        if (!closing.signal.aborted) log.warn({ err }, 'failed to remove the directory of a deleted box')
+      })
+    }
   }
 
   /**
@@ -226,7 +237,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
         const paths = boxPaths(boxesDir, boxId)
         const machine = await loadMachine(paths)
         if (machine !== null) await stopMachine(paths, machine, graceMs)
-        await removeBoxDirectory(paths.dir)
+        await removeTree(paths.dir)
         if (machine !== null) log.info({ boxId }, 'box removed')
       }),
 
@@ -237,7 +248,11 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
         return machine.init === null ? 'stopped' : 'running'
       }),
 
-    close: waitUntilIdle,
+    async close() {
+      closing.abort()
+      await cleanup
+      await waitUntilIdle()
+    },
   }
 }
 

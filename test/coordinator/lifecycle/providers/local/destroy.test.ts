@@ -6,12 +6,17 @@ import { waitUntil } from '../../../../support/wait-until.ts'
 import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
 import { createMachineSpec, startBox, testEachLevel, waitForFileText } from './support.ts'
 
+/** 60 nested directories with names of 200 characters: the path is longer than PATH_MAX. */
+const CREATE_DEEP_TREE = `(cd "$HOME"; name=$(printf %0200d 0); i=0
+while [ $i -lt 60 ]; do mkdir $name && cd -P $name || exit 1; i=$((i + 1)); done)`
+
 testEachLevel('removes every process, file and cgroup of a destroyed box', async (test, level) => {
   const seconds = uniqueSleepSeconds()
-  const script = `mkdir -p "$HOME/dir/inner"; echo x >"$HOME/dir/inner/file"; ln -s / "$HOME/dir/link"
+  const script = `${CREATE_DEEP_TREE}
+mkdir -p "$HOME/dir/inner"; echo x >"$HOME/dir/inner/file"; ln -s / "$HOME/dir/link"
 chmod 000 "$HOME/dir/inner/file" "$HOME/dir/inner"; chmod 500 "$HOME/dir"
 setsid sleep ${seconds} &
-echo yes >"$HOME/ready"`
+echo yes >"$HOME/ready"; chmod 000 "\${TMPDIR:-/tmp}"`
   const { provider, spec, dataDir, paths, inHome } = await startBox(test, { level, script })
   await waitForFileText(inHome('ready'))
   await waitUntil('the sleep process runs', () => findPidsByArgument(seconds).length === 1)
