@@ -25,6 +25,9 @@ export const VIEW_PATHS = {
   agent: `/run/boxwood/agent/${RUNTIME_FILES.agent}`,
 } as const
 
+/** The `rw` mounts of the view. */
+export const WRITABLE_PATHS = ['/tmp', '/var/tmp', VIEW_PATHS.home, VIEW_PATHS.state]
+
 /** The uid of the box user in a user namespace. */
 export const MAPPED_UID = 1000
 
@@ -90,12 +93,12 @@ export function buildMountList({
 
 const isInside = (path: string, dir: string): boolean => path === dir || path.startsWith(dir + sep)
 
-/** Covers each directory that is inside a system directory, such as /opt, with a tmpfs. Otherwise a box could see it. */
+/** Covers each directory that is a system directory, such as /opt, or inside one with a tmpfs. Otherwise a box could see it. */
 function hideDirectories(dirs: string[]): Mount[] {
   const realDirs = [...new Set(dirs.map((dir) => realpathSync(dir)))]
   return (
     realDirs
-      .filter((dir) => SYSTEM_DIRS.some((systemDir) => dir !== systemDir && isInside(dir, systemDir)))
+      .filter((dir) => SYSTEM_DIRS.some((systemDir) => isInside(dir, systemDir)))
       // The tmpfs of a parent directory also hides its subdirectories.
       .filter((dir) => !realDirs.some((other) => other !== dir && isInside(dir, other)))
       .map((path) => ({ kind: 'tmpfs', path }))

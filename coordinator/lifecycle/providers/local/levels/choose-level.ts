@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import type { Isolation } from '../../../../../shared/api/boxes.ts'
 import { chooseUid, createBoxDirectories, HIDDEN_PREFIX, removeTree } from '../directories.ts'
 import { SYSTEM_PATH } from '../environment.ts'
-import { buildMountList, MAPPED_UID, VIEW_PATHS, writeEtcFiles } from '../filesystem-view.ts'
+import { buildMountList, MAPPED_UID, VIEW_PATHS, WRITABLE_PATHS, writeEtcFiles } from '../filesystem-view.ts'
 import { boxPathsIn } from '../machine-file.ts'
 import { buildBubblewrapCommand } from './bubblewrap.ts'
 import type { LevelInput } from './level-input.ts'
@@ -31,11 +31,25 @@ export const levelCommands = {
   process: buildProcessCommand,
 } as const satisfies Record<Level, (input: LevelInput) => string[]>
 
+export const DEFINE_FAIL = 'fail() { echo "$*" >&2; exit 1; }'
+/** Fails when a mount that the box can access is writable, except WRITABLE_PATHS, or is mounted without nosuid or nodev. */
+export const CHECK_MOUNTS = `while read -r _ _ _ _ path flags _; do
+  path=$(printf '%b' "$path")
+  [ -e "$path" ] || continue
+  required='ro nosuid nodev'
+  case $path in
+    /proc | /proc/* | /dev | /dev/*) continue ;;
+    ${WRITABLE_PATHS.flatMap((path) => [path, `${path}/*`]).join(' | ')}) required='nosuid nodev' ;;
+  esac
+  for flag in $required; do
+    case ,$flags, in *,$flag,*) ;; *) fail "$path is not mounted with $flag" ;; esac
+  done
+done </proc/self/mountinfo`
 /**
  * Shell checks of the properties that a box relies on. A failed check prints the reason.
  * Arguments: $1 node, $2 init, $3 home, $4 a directory that must be hidden, $5 the box's own uid or ''.
  */
-const CHECK_USER = `fail() { echo "$*" >&2; exit 1; }
+const CHECK_USER = `${DEFINE_FAIL}
 [ "$(id -u)" != 0 ] || [ -z "$5" ] || fail 'the box would run as uid 0'
 [ -r "$2" ] || fail "the box user cannot read $2"
 echo >"$3/probe" || fail 'the home directory is not writable'
@@ -45,7 +59,8 @@ const CHECK_VIEW = `[ $$ = 1 ] || fail 'the box does not have its own process id
 [ "$(id -u)" != 0 ] || fail 'the box would run as uid 0'
 [ ! -e "$4" ] || fail 'the data directory is visible'
 [ ! -w /proc/sys/kernel/printk ] || fail '/proc/sys is writable'
-echo >/dev/shm/probe && echo >/tmp/probe && : </dev/ptmx || fail '/dev or /tmp does not work'`
+echo >/dev/shm/probe && echo >/tmp/probe && : </dev/ptmx || fail '/dev or /tmp does not work'
+${CHECK_MOUNTS}`
 
 export type ProbeInput = {
   boxesDir: string

@@ -8,13 +8,6 @@ root=$1
 hostname "$2"
 shift 2
 
-# In a user namespace a remount must repeat the flags that the host has set (nosuid, ...), else it fails.
-remount_read_only() {
-  mount -o remount,bind,ro "$1" 2>/dev/null && return
-  flags=$(findmnt -n -o VFS-OPTIONS -T "$1")
-  mount -o "remount,bind,ro,${flags#r[ow],}" "$1"
-}
-
 bind_mount() {
   if [ -d "$1" ]; then
     mkdir -p "$2"
@@ -22,7 +15,31 @@ bind_mount() {
     mkdir -p "${2%/*}"
     : >"$2"
   fi
+  # Includes the mounts below the source.
   mount --rbind "$1" "$2"
+}
+
+# Remounts every mount of the view, except /proc and /dev: nosuid, nodev, and read-only outside the writable paths, which
+# are the arguments.
+restrict_mounts() {
+  while read -r _ _ _ _ path flags _; do
+    # mountinfo escapes spaces and other characters as octal numbers.
+    case $path in
+      *\\*) path=$(printf '%b' "$path") ;;
+    esac
+    case $path in
+      /proc | /proc/* | /dev | /dev/*) continue ;;
+    esac
+    mode=ro
+    for writable_path in "$@"; do
+      case $path in
+        "$writable_path" | "$writable_path"/*) mode=${flags%%,*} ;;
+      esac
+    done
+    # In a user namespace a remount must repeat the flags that the host has set (noexec, ...), else it fails.
+    # A mount that cannot be accessed is covered by another mount.
+    mount -o "remount,bind,$flags,$mode,nosuid,nodev" "$path" || [ ! -e "$path" ] || exit 1
+  done </proc/self/mountinfo
 }
 
 mount -t tmpfs -o mode=755 boxwood "$root"
@@ -48,19 +65,20 @@ ln -s fd/0 "$root/dev/stdin"
 ln -s fd/1 "$root/dev/stdout"
 ln -s fd/2 "$root/dev/stderr"
 
+writable=
 while [ "$1" != -- ]; do
   path=$root$3
   case $1 in
-    ro)
+    ro) bind_mount "$2" "$path" ;;
+    rw)
       bind_mount "$2" "$path"
-      remount_read_only "$path"
+      writable="$writable $3"
       ;;
-    rw) bind_mount "$2" "$path" ;;
     symlink)
       mkdir -p "${path%/*}"
       ln -s "$2" "$path"
       ;;
-    tmpfs) mount -t tmpfs -o mode=755,ro boxwood "$path" ;;
+    tmpfs) mount -t tmpfs -o mode=755 boxwood "$path" ;;
   esac
   shift 3
 done
@@ -71,6 +89,7 @@ mkdir .host
 pivot_root . .host
 umount -l /.host
 rmdir /.host
-mount -o remount,bind,ro /
+# shellcheck disable=SC2086 # a list of paths
+restrict_mounts $writable
 cd /
 exec "$@"

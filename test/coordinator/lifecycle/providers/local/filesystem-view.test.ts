@@ -25,3 +25,7 @@ t.test('hides a project in /usr and the data directory inside it with one mount'
 t.test('hides a data directory in /usr', async (test) => {
   test.same(await listHiddenPaths(test, { projectRoot, dataDir: '/usr/share' }), ['/usr/share'])
 })
+
+t.test('hides a data directory that is a system directory', async (test) => {
+  test.same(await listHiddenPaths(test, { projectRoot, dataDir: '/usr' }), ['/usr'])
+})
