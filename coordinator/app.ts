@@ -92,7 +92,7 @@ async function start(config: Config, overrides: Overrides, cleanup: ReturnType<t
     diskReserve,
   }).catch(throwStartError)
   cleanup.add(() => db.destroy())
-  const listening = await listen(config.listen)
+  const listening = await listen(config.listen, config)
   cleanup.add(() => listening.server.close())
   const urls = {
     agents: config.agentUrl ?? listening.url,

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { ISOLATION_LEVELS } from '../shared/api/boxes.ts'
-import { LIMITS, LOG_LIMITS } from '../shared/limits.ts'
+import { HTTP_LIMITS, LIMITS, LOG_LIMITS } from '../shared/limits.ts'
 import { validationMessage } from '../shared/validation-message.ts'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -18,6 +18,10 @@ export type Config = {
   agentUrl: string | null
   logLevel: (typeof LOG_LEVELS)[number]
   isolation: (typeof ISOLATION_CHOICES)[number]
+  /** Connections of clients and agents. */
+  maxConnections: number
+  headersTimeoutSeconds: number
+  idleTimeoutSeconds: number
   /** Edge requests per second and concurrent edge requests, per key and per box. */
   edgeRate: number
   edgeConcurrency: number
@@ -58,6 +62,8 @@ const positiveInteger = z
   .regex(/^[1-9]\d{0,11}$/, 'must be an integer between 1 and 999999999999')
   .transform(Number)
 
+const timeoutSeconds = positiveInteger.refine((seconds) => seconds <= 3600, 'must be at most 3600')
+
 type Variable = { default: string | null; shownDefault?: string; description: string; schema: z.ZodType }
 
 /** Name → default, description and schema. The README has the same table. */
@@ -94,6 +100,21 @@ export const VARIABLES = {
     default: 'auto',
     description: 'bubblewrap, namespaces or process; auto picks the strongest level that works',
     schema: oneOf(ISOLATION_CHOICES),
+  },
+  BOXWOOD_MAX_CONNECTIONS: {
+    default: String(HTTP_LIMITS.connections.default),
+    description: 'open connections of clients and agents; further connections are closed immediately',
+    schema: positiveInteger,
+  },
+  BOXWOOD_HEADERS_TIMEOUT: {
+    default: String(HTTP_LIMITS.headersSeconds.default),
+    description: 'seconds in which the request line and headers must arrive',
+    schema: timeoutSeconds,
+  },
+  BOXWOOD_IDLE_TIMEOUT: {
+    default: String(HTTP_LIMITS.idleSeconds.default),
+    description: 'seconds after which a connection without a request is closed',
+    schema: timeoutSeconds,
   },
   BOXWOOD_EDGE_RATE: {
     default: String(LIMITS.edgeRequestsPerSecond),
@@ -168,6 +189,9 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     agentUrl: read('BOXWOOD_AGENT_URL'),
     logLevel: read('BOXWOOD_LOG'),
     isolation: read('BOXWOOD_LOCAL_ISOLATION'),
+    maxConnections: read('BOXWOOD_MAX_CONNECTIONS'),
+    headersTimeoutSeconds: read('BOXWOOD_HEADERS_TIMEOUT'),
+    idleTimeoutSeconds: read('BOXWOOD_IDLE_TIMEOUT'),
     edgeRate: read('BOXWOOD_EDGE_RATE'),
     edgeConcurrency: read('BOXWOOD_EDGE_CONCURRENCY'),
     edgeStreams: read('BOXWOOD_EDGE_STREAMS'),

@@ -42,6 +42,17 @@ export const LOG_LIMITS = {
   exitedProcesses: { default: GiB },
 } as const
 
+/** Not in the spec: limits of the connections of clients and agents. */
+export const HTTP_LIMITS = {
+  connections: { default: 4096 },
+  /** Time for the request line and headers. Bodies have their own limits. */
+  headersSeconds: { default: 20 },
+  /** A connection without a request is closed after this time. */
+  idleSeconds: { default: 75 },
+  /** After a response that is sent before the request body is complete. Enough for every body that a route accepts. */
+  linger: { bytes: GiB, idleMs: 5_000, totalMs: 30_000 },
+} as const
+
 /** Not in the spec: limits of the tunnel, and of the memory that one box can occupy in the coordinator. */
 export const TUNNEL_LIMITS = {
   /** The largest JSON body of a request to an agent: a file of 1 MiB, every byte a six-byte escape, plus other fields. */

@@ -14,11 +14,16 @@ export function releaseSentChunks(sink: Writable): void {
       unsent = []
       for (const chunk of sent) freeBuffer(chunk)
     }
+    let isClosed = false
     source.on('data', (chunk: Buffer) => {
-      if (sink.writableLength === 0) release()
+      // After the sink has closed, another reader may discard the rest of the source.
+      if (isClosed || sink.writableLength === 0) release()
       unsent.push(chunk)
     })
     sink.on('drain', release)
-    sink.once('close', release)
+    sink.once('close', () => {
+      isClosed = true
+      release()
+    })
   })
 }

@@ -1,6 +1,7 @@
 // Forwards a request body from a client to a box: small ones through the tunnel, others over a dial-back connection.
 import type { IncomingMessage } from 'node:http'
-import { pipeline } from 'node:stream/promises'
+import { finished } from 'node:stream'
+import { pipeline, finished as whenFinished } from 'node:stream/promises'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER, TRANSFER_LENGTH_HEADER } from '../../shared/protocol.ts'
@@ -88,12 +89,23 @@ async function uploadOverDialBack(
   }
 }
 
+/** Not pipeline(request, …): that destroys the request, and the rest of the body could not be discarded. */
 async function sendBody(request: IncomingMessage, { response }: TransferConnection, length: number | null) {
   response.writeHead(200, {
     'content-type': 'application/octet-stream',
     ...(length === null ? {} : { 'content-length': String(length) }),
   })
   releaseSentChunks(response)
-  if (length === null) await pipeline(request, boundedBytes(LIMITS.transferBytes), response)
-  else await pipeline(request, response)
+  const bounded = length === null ? boundedBytes(LIMITS.transferBytes) : null
+  const sink = bounded ?? response
+  const sent = bounded === null ? whenFinished(response) : pipeline(bounded, response)
+  finished(request, { writable: false }, (error) => {
+    if (error) sink.destroy(error)
+  })
+  request.pipe(sink)
+  try {
+    await sent
+  } finally {
+    request.unpipe(sink)
+  }
 }

@@ -8,18 +8,13 @@ import { getGeneralCode, type Host } from './errors.ts'
 
 /** Time limit for receiving a whole JSON body. */
 const JSON_BODY_TIMEOUT_MS = 60_000
-/**
- * Bytes past the size limit that are read and discarded. A client whose connection closes while it still sends never
- * reads the error response.
- */
-const DISCARD_BYTES = 16 * 1024 * 1024
 /** Raw bodies: the connection is closed after this long without a byte. */
 const RAW_BODY_IDLE_MS = 120_000
 
-/** Throws the error of `tooLarge` after the body's end or DISCARD_BYTES, and request_timeout after `ms`. */
+/** Throws the error of `tooLarge` above `limit` bytes, and request_timeout after `ms`. */
 function readBody(body: Readable, limit: number, ms: number, tooLarge: () => ApiError): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    let chunks: Buffer[] = []
+    const chunks: Buffer[] = []
     let size = 0
     const settle = (error: unknown) => {
       clearTimeout(timer)
@@ -29,11 +24,10 @@ function readBody(body: Readable, limit: number, ms: number, tooLarge: () => Api
     }
     const onData = (chunk: Buffer) => {
       size += chunk.length
-      if (size <= limit) chunks.push(chunk)
-      else chunks = []
-      if (size > limit + DISCARD_BYTES) settle(tooLarge())
+      if (size > limit) settle(tooLarge())
+      else chunks.push(chunk)
     }
-    const onEnd = () => settle(size > limit ? tooLarge() : null)
+    const onEnd = () => settle(null)
     const timer = setTimeout(() => settle(new ApiError('request_timeout')), ms)
     body.on('data', onData).once('end', onEnd).once('error', settle)
   })

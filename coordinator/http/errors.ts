@@ -4,6 +4,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, controlErrorBody, type ErrorCode, edgeErrorBody } from '../../shared/errors.ts'
+import { closeLingering } from './lingering-close.ts'
 
 /** The two hosts of the spec (§1). They differ in their error envelope and their general error code. */
 export type Host = 'control' | 'edge'
@@ -62,9 +63,11 @@ export function respondToClientError(error: NodeJS.ErrnoException, socket: Socke
     'The request is not valid HTTP. Check the client and any proxy in front of the coordinator.',
   ]
   const body = JSON.stringify({ error: status === 408 ? 'request_timeout' : 'bad_request', message })
-  socket.end(
+  socket.write(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json; charset=utf-8\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-    () => socket.destroy(),
   )
+  // Only the parser's listeners: this detaches the parser, which would report each further chunk as an error.
+  socket.removeAllListeners('data')
+  closeLingering(socket, socket)
 }

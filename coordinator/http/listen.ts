@@ -2,16 +2,29 @@
 // requests get 503.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { HTTP_LIMITS } from '../../shared/limits.ts'
 import { STREAM_PATH_PREFIX, TUNNEL_PATH } from '../../shared/protocol.ts'
 import { StartError } from '../start-error.ts'
 
-/** Time limit for the request line and headers. Bodies have their own limits. */
-const HEADERS_TIMEOUT_MS = 20_000
-const KEEP_ALIVE_MS = 75_000
 /** Fits a path of 4096 percent-encoded bytes and the headers. */
 const MAX_HEADER_BYTES = 32 * 1024
 
 export type Address = { host: string; port: number }
+
+export type ConnectionLimits = {
+  /** Further connections are closed immediately. */
+  maxConnections: number
+  headersTimeoutSeconds: number
+  idleTimeoutSeconds: number
+}
+
+const DEFAULT_LIMITS: ConnectionLimits = {
+  maxConnections: HTTP_LIMITS.connections.default,
+  headersTimeoutSeconds: HTTP_LIMITS.headersSeconds.default,
+  idleTimeoutSeconds: HTTP_LIMITS.idleSeconds.default,
+}
+/** How often Node checks for connections whose headers are late. */
+const MAX_CHECK_INTERVAL_MS = 5_000
 
 export type Listening = {
   server: Server
@@ -22,18 +35,23 @@ export type Listening = {
 }
 
 /** Throws StartError when the address cannot be used. */
-export async function listen({ host, port }: Address): Promise<Listening> {
+export async function listen(
+  { host, port }: Address,
+  limits: ConnectionLimits = DEFAULT_LIMITS,
+): Promise<Listening> {
+  const headersTimeoutMs = limits.headersTimeoutSeconds * 1000
   const server: Server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: HEADERS_TIMEOUT_MS,
+    headersTimeout: headersTimeoutMs,
     requestTimeout: 0,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    connectionsCheckingInterval: 5_000,
+    keepAliveTimeout: limits.idleTimeoutSeconds * 1000,
+    connectionsCheckingInterval: Math.min(MAX_CHECK_INTERVAL_MS, headersTimeoutMs),
     noDelay: true,
     // Other upgrade offers, such as curl's h2c, are ignored: the request is served as plain HTTP/1.1.
     shouldUpgradeCallback: (request) =>
       server.listenerCount('upgrade') > 0 && isAgentWebSocketPath(getRequestPath(request)),
   })
+  server.maxConnections = limits.maxConnections
   server.on('request', respondStarting)
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(createListenError(error, { host, port })))

@@ -10,6 +10,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { TRANSFER_PATH_PREFIX } from '../../shared/protocol.ts'
 import { type Host, respondToClientError, sendError } from './errors.ts'
 import { type Health, registerHealthRoutes } from './health.ts'
+import { closeAfterEarlyResponse, isEarlyResponse, type LingerLimits } from './lingering-close.ts'
 import type { Listening } from './listen.ts'
 import { createOpenApiDocument } from './openapi.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
@@ -37,6 +38,8 @@ export type HttpServerOptions = {
   health: Health
   /** The origin at which clients reach this server. */
   publicUrl: string
+  /** Default: HTTP_LIMITS.linger. */
+  linger?: LingerLimits
 }
 
 export type HttpServer = {
@@ -48,9 +51,11 @@ export type HttpServer = {
   close(): Promise<void>
 }
 
+const DROP_LOG_INTERVAL_MS = 60_000
+
 /** Serves requests on a socket that is already listening. */
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { listening, log, context, control, edge, agents, health, publicUrl } = options
+  const { listening, log, context, control, edge, agents, health, publicUrl, linger } = options
   let inFlight = 0
   let isRejecting = false
   let fastifyListener: RequestListener = () => undefined
@@ -94,6 +99,9 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     )
     return reply
   })
+  app.addHook('onSend', async (request, reply) => {
+    if (await isEarlyResponse(request.raw)) reply.header('connection', 'close')
+  })
   await app.register(compress, { ...COMPRESSION, globalDecompression: false })
   registerHealthRoutes(app, health)
   registerRoutes(app, { prefix: CONTROL_PREFIX, host: 'control', routes: control, context })
@@ -104,7 +112,11 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     return reply.type('application/json; charset=utf-8').send(openApiJson)
   })
   await app.ready()
+  server.on('drop', createDropLogger(log, server))
   listening.setRequestListener((request, response) => {
+    // A request that the client sent after the body of a request with an early response.
+    if (request.socket.writableEnded) return
+    closeAfterEarlyResponse(request, response, linger)
     inFlight += 1
     response.once('close', () => {
       inFlight -= 1
@@ -126,6 +138,16 @@ function getHost(url: string): Host | null {
   const isUnder = (prefix: string) => /^(?:$|[/?])/.test(url.slice(prefix.length)) && url.startsWith(prefix)
   if (isUnder(CONTROL_PREFIX)) return 'control'
   return isUnder(EDGE_PREFIX) ? 'edge' : null
+}
+
+/** Logs rejected connections at most once a minute. */
+function createDropLogger(log: Logger, server: Server): () => void {
+  let loggedAt = Number.NEGATIVE_INFINITY
+  return () => {
+    if (performance.now() - loggedAt < DROP_LOG_INTERVAL_MS) return
+    loggedAt = performance.now()
+    log.warn({ maxConnections: server.maxConnections }, 'too many connections, closing new ones')
+  }
 }
 
 async function closeServer(app: FastifyInstance, server: Server): Promise<void> {

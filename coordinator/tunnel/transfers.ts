@@ -46,7 +46,6 @@ export function createTransfers(options: {
         const isRejection = err instanceof ApiError
         if (!isRejection) log.error({ err }, 'failed to accept a transfer')
         const rejection = isRejection ? err : new ApiError('control_plane_unavailable')
-        // `connection: close`, because the request body is not read.
         response.writeHead(rejection.status, { 'content-type': 'application/json', connection: 'close' })
         response.end(JSON.stringify(edgeErrorBody(rejection)))
       })

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
+import { Agent, request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
 import { createTempDir } from '../support/temp-dir.ts'
@@ -93,6 +94,44 @@ t.test('writes and reads files of a box', async (t) => {
     t.equal(readlinkSync(join(dir, 'tree/link')), 'größe/ünïcode.txt')
     t.equal(statSync(join(dir, 'tree/run')).mode & 0o777, 0o755)
   })
+
+  await t.test(
+    'a large upload that is rejected receives the response, and the next request too',
+    async (t) => {
+      await exec('touch read-only; chmod 400 read-only; echo old > target')
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+      t.teardown(() => agent.destroy())
+      const send = (method: string, path: string, chunks: Buffer[] = [], headers = {}) =>
+        new Promise<number | undefined>((resolve, reject) => {
+          const request = httpRequest(url + path, {
+            method,
+            agent,
+            headers: { authorization: `Bearer ${key}`, ...headers },
+          })
+          request.setTimeout(20_000, () => request.destroy(new Error(`no response: ${method} ${path}`)))
+          request.once('error', reject)
+          request.once('response', (response) => {
+            response.resume()
+            response.once('end', () => resolve(response.statusCode))
+          })
+          for (const chunk of chunks) request.write(chunk)
+          request.end()
+        })
+      const chunks = Array.from({ length: 4 }, () => Buffer.alloc(1_000_000))
+      const length = { 'content-length': 4_000_000 }
+      for (const [target, status] of [
+        ['no-such-box/upload?path=target', 404],
+        [`${box.hostname}/upload?path=a%00b`, 400],
+        [`${box.hostname}/upload?path=/tmp`, 400],
+        [`${box.hostname}/upload?path=no/such/parent`, 404],
+        [`${box.hostname}/upload?path=read-only`, 403],
+      ] as const)
+        for (let i = 0; i < 6; i++) {
+          t.equal(await send('PUT', `/v1/box/${target}`, chunks, i % 2 === 0 ? length : {}), status, target)
+          t.equal(await send('GET', `/v1/box/${box.hostname}/files?path=target`), 200)
+        }
+    },
+  )
 
   await t.test('rejects each kind of invalid request with its code', async (t) => {
     const expectError = async (method: string, path: string, body: unknown, status: number, code: string) =>

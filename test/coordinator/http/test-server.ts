@@ -5,7 +5,8 @@ import type { Test } from 'tap'
 import { hashSecret, type KeyLookupResult } from '../../../coordinator/account/keys.ts'
 import { openDatabase } from '../../../coordinator/db/open.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
-import { listen } from '../../../coordinator/http/listen.ts'
+import type { LingerLimits } from '../../../coordinator/http/lingering-close.ts'
+import { type ConnectionLimits, listen } from '../../../coordinator/http/listen.ts'
 import type { Route } from '../../../coordinator/http/route.ts'
 import { createHttpServer } from '../../../coordinator/http/server.ts'
 import type { Clock } from '../../../shared/clock.ts'
@@ -28,11 +29,13 @@ export type TestServerOptions = {
   /** Key → lookup result. The key dcp_owner always exists. */
   keys?: Record<string, KeyLookupResult>
   clock?: Clock
+  limits?: ConnectionLimits
+  linger?: LingerLimits
 }
 
 /** Listens on a free port and closes after the test. `send` uses the key dcp_owner by default. */
 export async function startTestServer(t: Test, options: TestServerOptions = {}) {
-  const { control = [], edge = [], keys = {}, clock = { now: () => Date.now() } } = options
+  const { control = [], edge = [], keys = {}, clock = { now: () => Date.now() }, limits, linger } = options
   const dir = createTempDir(t, 'http')
   const db = await openDatabase({ kind: 'sqlite', file: join(dir, 'test.db') })
   for (const id of ['ws_1', 'ws_2'])
@@ -44,7 +47,7 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
     Object.entries({ dcp_owner: { actor }, ...keys }).map(([key, result]) => [hashSecret(key), result]),
   )
   const logLines: string[] = []
-  const listening = await listen({ host: '127.0.0.1', port: 0 })
+  const listening = await listen({ host: '127.0.0.1', port: 0 }, limits)
   const http = await createHttpServer({
     listening,
     log: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
@@ -57,6 +60,7 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
     },
     health: { getUnreadyReason: async () => null },
     publicUrl: 'http://boxes.test',
+    ...(linger && { linger }),
   })
   t.teardown(async () => {
     await http.close()
@@ -78,7 +82,11 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
     const text = await response.text()
     return { status: response.status, headers: response.headers, text, json: parseJson(text) }
   }
-  return { url: listening.url, http, db, logLines, send }
+  const countConnections = () =>
+    new Promise<number>((resolve, reject) =>
+      listening.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+    )
+  return { url: listening.url, countConnections, http, db, logLines, send }
 }
 
 type SendOptions = { body?: unknown; headers?: Record<string, string>; key?: string | null }

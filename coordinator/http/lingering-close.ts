@@ -1,0 +1,79 @@
+// Lingering close: a response that is sent before the request body is complete closes its connection, but only after the
+// rest of the body was discarded. Closing a socket with unread bytes resets the connection, and the client may then lose
+// the response.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
+import { HTTP_LIMITS } from '../../shared/limits.ts'
+
+export type LingerLimits = {
+  /** Bytes that are discarded at most. */
+  bytes: number
+  /** Time without a byte. */
+  idleMs: number
+  totalMs: number
+}
+
+/** Not just `complete`: Node sets it only after the handlers of a request without a body have run. */
+function isBodyPending({ complete, headers }: IncomingMessage): boolean {
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+  return hasBody && !complete
+}
+
+/** Whether a response that is sent now is early. Gives the parser time to read bytes that have arrived. */
+export async function isEarlyResponse(request: IncomingMessage): Promise<boolean> {
+  if (!isBodyPending(request)) return false
+  await setImmediate()
+  return isBodyPending(request)
+}
+
+/** Call for every request before it is handled. */
+export function closeAfterEarlyResponse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  limits: LingerLimits = HTTP_LIMITS.linger,
+): void {
+  const { socket } = request
+  let isLingering = false
+  // Before Node's own listener, which would make the counted bytes invisible.
+  response.prependOnceListener('finish', () => {
+    if (!isBodyPending(request)) return
+    isLingering = true
+    closeLingering(socket, request, limits)
+  })
+  // Node calls this after a response with `Connection: close`.
+  socket.destroySoon = () => {
+    if (!isLingering) Socket.prototype.destroySoon.call(socket)
+  }
+}
+
+/**
+ * Sends FIN after the pending writes and discards what the client sends. Destroys the socket at the end of `source` or at
+ * one of the limits.
+ */
+export function closeLingering(
+  socket: Socket,
+  source: Readable,
+  { bytes, idleMs, totalMs }: LingerLimits = HTTP_LIMITS.linger,
+): void {
+  const destroy = () => void socket.destroy()
+  const idle = setTimeout(destroy, idleMs)
+  const total = setTimeout(destroy, totalMs)
+  socket.once('close', () => {
+    clearTimeout(idle)
+    clearTimeout(total)
+  })
+  socket.on('error', destroy)
+  let discarded = 0
+  source.on('data', (chunk: Buffer) => {
+    idle.refresh()
+    discarded += chunk.length
+    if (discarded > bytes) destroy()
+  })
+  const flushed = new Promise<void>((resolve) => void socket.end(resolve))
+  const destroyWhenFlushed = () => void flushed.then(destroy)
+  // A destroyed source emits no more data.
+  if (source.destroyed || source.readableEnded) destroyWhenFlushed()
+  else source.once('close', destroyWhenFlushed).once('end', destroyWhenFlushed).resume()
+}
