@@ -49,6 +49,7 @@ export type Coordinator = {
 }
 
 const PRUNE_INTERVAL_MS = 60 * 60 * 1000
+const RESTORE_INTERVAL_MS = 10_000
 const DRAIN_POLL_MS = 20
 
 /** Runs cleanup steps in reverse order, once. */
@@ -116,6 +117,8 @@ async function start(config: Config, overrides: Overrides, cleanup: ReturnType<t
   cleanup.add(() => http.close())
   await context.lifecycle.start()
   cleanup.add(schedulePruning(context))
+  const restoreTimer = setInterval(diskReserve.restore, RESTORE_INTERVAL_MS)
+  cleanup.add(() => clearInterval(restoreTimer.unref()))
   await writePrivateFile(
     dataDirectory.coordinatorFile,
     `${JSON.stringify({ url: listening.url, pid: process.pid })}\n`,

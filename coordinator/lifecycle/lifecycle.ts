@@ -1,6 +1,7 @@
 // Assembles the lifecycle of this coordinator's boxes: reconciler, disconnect monitor, waiting and suspending.
 import pLimit from 'p-limit'
 import { createDisconnectMonitor } from './disconnect-monitor.ts'
+import { createDiskMonitor } from './disk-monitor.ts'
 import { createReconciler, type ReconcilerOptions } from './reconciler.ts'
 import { suspendLocalBoxes } from './suspend-local-boxes.ts'
 import { createWaitUntilRunning, type WaitUntilRunning } from './wait-until-running.ts'
@@ -39,8 +40,12 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     disconnectGraceMs,
   })
 
+  const { sharedDisk } = options.provider
+  const diskMonitor = sharedDisk && createDiskMonitor({ ...options, schedule, disk: sharedDisk })
+
   async function close(): Promise<void> {
     disconnectMonitor.close()
+    await diskMonitor?.close()
     await reconciler.close()
   }
 
@@ -50,6 +55,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     async start() {
       await reconciler.start()
       await disconnectMonitor.start()
+      diskMonitor?.start()
     },
     async suspendLocalBoxes(reason) {
       await close()

@@ -13,8 +13,17 @@ export type MachineSpec = {
 
 export type MachineState = 'absent' | 'stopped' | 'running'
 
+/** The disk of a provider whose machines share one file system. */
+export type SharedDisk = {
+  /** The bytes that the files of the box occupy. */
+  measure(boxId: string): Promise<number>
+  readSpace(): Promise<{ freeBytes: number; totalBytes: number }>
+}
+
 export interface Provider {
   readonly name: string
+  /** Absent: each machine has a disk of its tier's size. */
+  readonly sharedDisk?: SharedDisk
   /** The isolation between boxes, for the startup banner. */
   describe(): string
   /** Creates a stopped machine. No-op when it exists. */

@@ -19,6 +19,8 @@ export type DesiredStateChange = {
   now: number
   /** The operation that a delete completes. */
   operationId?: string
+  /** The reason of the box's state events. Default: the operation's. */
+  reason?: string
 }
 
 /** Records the initial state of a newly inserted box and its create job. */
@@ -36,7 +38,7 @@ export async function enqueueCreateJob(
 export async function setDesiredState(
   trx: Trx,
   box: BoxRow,
-  { state, actor, now, operationId }: DesiredStateChange,
+  { state, actor, now, operationId, reason }: DesiredStateChange,
 ): Promise<BoxRow> {
   const updatedBox = await updateBox(trx, box.id, { desired_state: state, updated_at: now })
   const job = (await findJob(trx, box.id)) ?? null
@@ -46,11 +48,12 @@ export async function setDesiredState(
     // the lease early.
     if (job && job.lease_owner === null) await deleteJob(trx, box.id)
   } else if (job && job.op === next.op) {
-    await updateJob(trx, box.id, { actor, reason: null, next_retry_at: null })
+    await updateJob(trx, box.id, { actor, reason: reason ?? null, next_retry_at: null })
   } else {
     await upsertJob(trx, {
       ...createJobRow(box.id, next.op, next.step, actor, now),
       operation_id: operationId ?? null,
+      reason: reason ?? null,
     })
   }
   return updatedBox

@@ -34,3 +34,23 @@ t.test('runs commands, and suspends and deletes boxes, on a full disk', async (t
   }
   t.ok(existsSync(join(disk.dir, 'fill')), 'the disk was full all the time')
 })
+
+t.test('suspends a box that fills the disk, and its files can be deleted after a wake', async (t) => {
+  // The reserve of the database is less than 5 % of this disk.
+  const disk = mountSmallDisk(t, 400)
+  if (disk === undefined) return t.pass(SKIP_MOUNT, { skip: SKIP_MOUNT })
+  const { api, edge, waitForState } = await startTestCoordinator(t, { machines: 'local', dataDir: disk.dir })
+  const { boxes } = (await api('GET', '/boxes')).json
+  const { id, hostname } = await waitForState(boxes[0].id, 'running')
+  await edge(hostname, 'POST', '/exec', { command: 'cat /dev/zero >file', detached: true })
+  await waitForState(id, 'suspended')
+  t.match((await api('GET', `/boxes/${id}`)).json, {
+    box: { desiredState: 'suspended' },
+    events: [{ reason: /^the disk of the machine has only 0\.0 GB free, and this box grew by 0\.\d GB/ }],
+  })
+  t.match(await edge(hostname, 'POST', '/exec', { command: 'rm file; ls' }), {
+    status: 200,
+    json: { exitCode: 0, stdout: '' },
+  })
+  t.ok(statfsSync(disk.dir).bavail > 0)
+})

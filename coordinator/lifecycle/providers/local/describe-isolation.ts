@@ -11,6 +11,8 @@ const LEVEL_DESCRIPTIONS = {
 
 const LIMIT_NAMES = { cpu: 'CPU', memory: 'memory', pids: 'number of processes' } as const
 
+const DISK_LIMIT = 'A box that uses more disk space than its tier allows is suspended.'
+
 /** For the startup banner. */
 export function describeIsolation(choice: LevelChoice, limits: Controller[], isRoot: boolean): string {
   if (choice.level === null) return `Local boxes cannot be created. ${describeFailure(choice)}`
@@ -23,7 +25,7 @@ export function describeIsolation(choice: LevelChoice, limits: Controller[], isR
     limits.length === 0
       ? 'Tier limits are not enforced: cgroups are not available.'
       : `Limits enforced by cgroup: ${limits.map((name) => LIMIT_NAMES[name]).join(', ')}.`
-  const summary = `Local boxes use isolation level ${choice.level}: ${LEVEL_DESCRIPTIONS[choice.level]}${ownUser}${warning}. ${limited} Boxes share the network of this machine, including localhost.`
+  const summary = `Local boxes use isolation level ${choice.level}: ${LEVEL_DESCRIPTIONS[choice.level]}${ownUser}${warning}. ${limited} ${DISK_LIMIT} Boxes share the network of this machine, including localhost.`
   const advice = adviseStrongerLevel(choice)
   return advice === null ? summary : `${summary}\n${advice}`
 }

@@ -8,6 +8,7 @@ import { type MachineSpec, type MachineState, PermanentProviderError, type Provi
 import { createCgroups, listBoxCgroupDirs, probeCgroups, removeCgroups } from './cgroups.ts'
 import { describeFailure, describeIsolation } from './describe-isolation.ts'
 import { chooseUid, createBoxDirectories, listLeftovers, removeTree } from './directories.ts'
+import { createSharedDisk } from './disk-usage.ts'
 import { createBoxEnvironment } from './environment.ts'
 import { buildMountList, MAPPED_UID, VIEW_PATHS, writeEtcFiles } from './filesystem-view.ts'
 import { findInit, launchBox } from './launch.ts'
@@ -211,6 +212,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
 
   return {
     name: 'local',
+    sharedDisk: createSharedDisk(boxesDir, (boxId) => boxPaths(boxesDir, boxId).dir),
     describe: () => describeIsolation(choice, cgroups.controllers, isRoot),
 
     create: (spec) =>
