@@ -9,6 +9,9 @@ import type { BoxPaths } from './machine-file.ts'
  */
 export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
+/** An entry in the environment of every process of the box, unless the box removed it. */
+export const environmentMarker = (boxId: string): string => `BOXWOOD_BOX=${boxId}`
+
 type EnvironmentInput = {
   spec: MachineSpec
   paths: BoxPaths

@@ -11,12 +11,14 @@ import { validationMessage } from '../../../../shared/validation-message.ts'
 export const FIRST_BOX_UID = 1_900_000_000
 export const LAST_BOX_UID = 2_147_000_000
 
+export const isBoxUid = (uid: number): boolean => uid >= FIRST_BOX_UID && uid <= LAST_BOX_UID
+
 const processIdentity = z.object({ pid: z.int().positive(), startTicks: z.int(), bootId: z.string() })
 
 const machine = z.object({
   boxId: z.string().refine(isUuid),
   /** null when the coordinator is not root: the box runs as the coordinator's user. */
-  uid: z.int().min(FIRST_BOX_UID).max(LAST_BOX_UID).nullable(),
+  uid: z.int().refine(isBoxUid).nullable(),
   /** Of the last start; null before the first. */
   level: z.enum(ISOLATION_LEVELS).nullable(),
   isolation: isolationSchema.nullable(),
@@ -53,17 +55,23 @@ export function boxPathsIn(dir: string) {
   }
 }
 
-/** Returns null when the machine does not exist. */
+/** Returns null when the machine does not exist. Throws DamagedMachineError when the file is not valid. */
 export async function readMachine(paths: BoxPaths): Promise<Machine | null> {
   try {
     return machine.parse(JSON.parse(await readFile(paths.machine, 'utf8')))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    const problem =
-      error instanceof z.ZodError ? validationMessage(error.issues, 'machine') : (error as Error).message
-    throw new Error(`Failed to read ${paths.machine}: ${problem}. Restore the file from a backup.`, {
-      cause: error,
-    })
+    if (error instanceof SyntaxError || error instanceof z.ZodError)
+      throw new DamagedMachineError(paths.machine, error)
+    throw error
+  }
+}
+
+export class DamagedMachineError extends Error {
+  override name = 'DamagedMachineError'
+  constructor(path: string, cause: SyntaxError | z.ZodError) {
+    const problem = cause instanceof z.ZodError ? validationMessage(cause.issues, 'machine') : cause.message
+    super(`${path} is damaged: ${problem}`, { cause })
   }
 }
 

@@ -16,12 +16,14 @@ import { chooseLevel, type Level, levelCommands } from './levels/choose-level.ts
 import {
   type BoxPaths,
   boxPaths,
+  DamagedMachineError,
   type Machine,
   readMachine,
   writeAtomically,
   writeMachine,
 } from './machine-file.ts'
 import { isAlive } from './proc.ts'
+import { recoverMachine } from './recover-machine.ts'
 import { buildRuntime, NODE_FLAGS, RUNTIME_FILES } from './runtime.ts'
 import { terminateProcesses } from './terminate-processes.ts'
 
@@ -75,10 +77,26 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   const initScriptOf = (level: Level) =>
     level === 'process' ? join(projectRoot, 'agent/init/init.sh') : VIEW_PATHS.init
 
+  /** Returns null when the machine does not exist. */
+  async function readOrRecoverMachine(boxId: string): Promise<Machine | null> {
+    try {
+      return await readMachine(boxPaths(boxesDir, boxId))
+    } catch (err) {
+      if (!(err instanceof DamagedMachineError)) throw err
+      log.warn({ boxId, err }, 'the file of a machine is damaged; the next start of the box replaces it')
+      return await recoverMissingMachine(boxId)
+    }
+  }
+
+  function recoverMissingMachine(boxId: string): Promise<Machine> {
+    return recoverMachine(boxPaths(boxesDir, boxId), boxId, listBoxCgroupDirs(cgroups, boxId))
+  }
+
   /** Reads the machine and its current init, which an earlier coordinator may have launched without recording it. */
-  async function loadMachine(paths: BoxPaths): Promise<Machine | null> {
-    const machine = await readMachine(paths)
+  async function loadMachine(boxId: string): Promise<Machine | null> {
+    const machine = await readOrRecoverMachine(boxId)
     if (machine?.level == null) return machine
+    const paths = boxPaths(boxesDir, boxId)
     const recordedInit = machine.init !== null && isAlive(machine.init) ? machine.init : null
     const init = recordedInit ?? findInit(paths, initScriptOf(machine.level))
     return { ...machine, init }
@@ -90,7 +108,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   }
 
   async function prepareMachine(paths: BoxPaths, boxId: string, level: Level): Promise<Machine> {
-    const existing = await loadMachine(paths)
+    const existing = await loadMachine(boxId)
     if (!isRoot && existing?.uid != null) {
       throw new PermanentProviderError(
         'The box was created by a coordinator that ran as root. Run the coordinator as root.',
@@ -108,7 +126,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
 
   async function listMachines(): Promise<Machine[]> {
     const ids = (await readdir(boxesDir)).filter(isUuid)
-    const machines = await Promise.all(ids.map((id) => readMachine(boxPaths(boxesDir, id))))
+    const machines = await Promise.all(ids.map(readOrRecoverMachine))
     return machines.filter((machine) => machine !== null)
   }
 
@@ -153,10 +171,17 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     await removeCgroups(machine.cgroups)
   }
 
+  /** Also terminates the processes of a box whose directory was removed. Returns whether the machine exists. */
+  async function stopExistingMachine(boxId: string): Promise<boolean> {
+    const machine = await loadMachine(boxId)
+    await stopMachine(boxPaths(boxesDir, boxId), machine ?? (await recoverMissingMachine(boxId)), graceMs)
+    return machine !== null
+  }
+
   async function startMachine(spec: MachineSpec & { agentToken: string }): Promise<{ isolation: Isolation }> {
     const { boxId, hostname, tier } = spec
     const paths = boxPaths(boxesDir, boxId)
-    const existing = await loadMachine(paths)
+    const existing = await loadMachine(boxId)
     if (existing === null)
       throw new PermanentProviderError('The machine of the box does not exist. Delete the box.')
     if (existing.init !== null && existing.isolation !== null) {
@@ -227,25 +252,19 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
 
     stop: (boxId) =>
       runExclusive(boxId, async () => {
-        const paths = boxPaths(boxesDir, boxId)
-        const machine = await loadMachine(paths)
-        if (machine === null) return
-        await stopMachine(paths, machine, graceMs)
-        log.info({ boxId }, 'box stopped')
+        if (await stopExistingMachine(boxId)) log.info({ boxId }, 'box stopped')
       }),
 
     destroy: (boxId) =>
       runExclusive(boxId, async () => {
-        const paths = boxPaths(boxesDir, boxId)
-        const machine = await loadMachine(paths)
-        if (machine !== null) await stopMachine(paths, machine, graceMs)
-        await removeTree(paths.dir)
-        if (machine !== null) log.info({ boxId }, 'box removed')
+        const existed = await stopExistingMachine(boxId)
+        await removeTree(boxPaths(boxesDir, boxId).dir)
+        if (existed) log.info({ boxId }, 'box removed')
       }),
 
     inspect: (boxId) =>
       runExclusive(boxId, async (): Promise<MachineState> => {
-        const machine = await loadMachine(boxPaths(boxesDir, boxId))
+        const machine = await loadMachine(boxId)
         if (machine === null) return 'absent'
         return machine.init === null ? 'stopped' : 'running'
       }),

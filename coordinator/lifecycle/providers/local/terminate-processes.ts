@@ -1,8 +1,9 @@
 // Terminates every process of a box: SIGTERM, a grace period, then SIGKILL until none is left.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { listCgroupPids } from './cgroups.ts'
+import { environmentMarker } from './environment.ts'
 import { findLauncher } from './launch.ts'
-import type { BoxPaths, Machine } from './machine-file.ts'
+import { type BoxPaths, isBoxUid, type Machine } from './machine-file.ts'
 import {
   hasEnvironmentEntry,
   isAlive,
@@ -18,9 +19,6 @@ import {
 const POLL_MS = 25
 /** After SIGKILL only the kernel can delay a process's exit. */
 const KILL_TIMEOUT_MS = 10_000
-
-/** An entry in the environment of every process of the box (see createBoxEnvironment). */
-const environmentMarker = (boxId: string): string => `BOXWOOD_BOX=${boxId}`
 
 /** Throws when processes survive SIGKILL (in uninterruptible sleep). */
 export async function terminateProcesses(paths: BoxPaths, machine: Machine, graceMs: number): Promise<void> {
@@ -63,9 +61,8 @@ function sendTerm(machine: Machine, processes: ProcessIdentity[]): void {
 const isInitSleep = (pid: number): boolean => readArgv(pid)[0] === 'sleep'
 
 /**
- * Finds the box's processes by several criteria: the init and its launcher; membership in the box's cgroups; the
- * box's uid, or the environment marker where boxes have no uid of their own; and at level process, descent from any
- * of these.
+ * Finds the box's processes by several criteria: the init and its launcher; membership in the box's cgroups; the box's
+ * uid; the environment marker; and descent from any of these.
  */
 function listProcesses(paths: BoxPaths, machine: Machine): ProcessIdentity[] {
   const pids = new Set(listCgroupPids(machine.cgroups))
@@ -77,14 +74,19 @@ function listProcesses(paths: BoxPaths, machine: Machine): ProcessIdentity[] {
     const stat = readStat(pid)
     if (stat === null) continue
     parents.set(pid, stat.ppid)
-    const { uid, boxId } = machine
-    const belongsToBox =
-      uid === null ? hasEnvironmentEntry(pid, environmentMarker(boxId)) : readUid(pid) === uid
-    if (belongsToBox) pids.add(pid)
+    if (belongsToBox(pid, machine)) pids.add(pid)
   }
-  if (machine.level === 'process') addDescendants(pids, parents)
+  addDescendants(pids, parents)
   pids.delete(process.pid)
   return [...pids].map(readIdentity).filter((identity) => identity !== null)
+}
+
+/** Where the box has its own uid, the environment marker finds only its launcher, which runs as root. */
+function belongsToBox(pid: number, { uid, boxId }: Machine): boolean {
+  const owner = readUid(pid)
+  if (owner === null) return false
+  if (uid !== null && isBoxUid(owner)) return owner === uid
+  return hasEnvironmentEntry(pid, environmentMarker(boxId))
 }
 
 function addDescendants(pids: Set<number>, parents: Map<number, number>): void {
