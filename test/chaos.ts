@@ -2,6 +2,8 @@
 import { parseArgs } from 'node:util'
 import t from 'tap'
 import { runChaosRound, startChaosSetup } from './support/chaos/chaos-round.ts'
+import { runDeletionRound } from './support/chaos/deletion-round.ts'
+import { checkRefusedUploads } from './support/chaos/refused-uploads.ts'
 
 const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '10' }, seed: { type: 'string' } },
@@ -23,5 +25,7 @@ t.test(`chaos for ${minutes} minutes from seed ${firstSeed}`, async (t) => {
   for (let seed = firstSeed; seed === firstSeed || performance.now() < deadline; seed++) {
     // --seed with the seed of a failed round repeats that round.
     t.comment(JSON.stringify(await runChaosRound(t, setup, { seed, mebibytes: 200, faults: 20 })))
+    await runDeletionRound(t, setup, { seed })
+    await checkRefusedUploads(t, setup)
   }
 })

@@ -1,6 +1,8 @@
 // One round of the chaos test. `npm run chaos -- --minutes N` runs it for longer.
 import t from 'tap'
 import { runChaosRound, startChaosSetup } from '../support/chaos/chaos-round.ts'
+import { runDeletionRound } from '../support/chaos/deletion-round.ts'
+import { checkRefusedUploads } from '../support/chaos/refused-uploads.ts'
 
 t.setTimeout(300_000)
 
@@ -8,4 +10,12 @@ t.test('a client receives the exact output of a detached command despite 20 rand
   const setup = await startChaosSetup(t)
   const result = await runChaosRound(t, setup, { seed: 20_261_121, mebibytes: 200, faults: 20 })
   t.comment(JSON.stringify(result))
+})
+
+t.test('a deleted box leaves nothing, although it resists and the coordinator is killed', async (t) => {
+  await runDeletionRound(t, await startChaosSetup(t), { seed: 20_261_121 })
+})
+
+t.test('every refused upload gets its response', async (t) => {
+  await checkRefusedUploads(t, await startChaosSetup(t))
 })

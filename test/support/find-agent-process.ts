@@ -1,4 +1,4 @@
-// Finds a box's agent among the processes of this machine, to kill it or to measure its memory.
+// Finds a box's processes and its agent among the processes of this machine.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /** Returns '' when the file is missing or not readable. */
@@ -10,7 +10,7 @@ function readFileOrEmpty(path: string): string {
   }
 }
 
-function readExecutablePath(pid: string): string {
+function readExecutablePath(pid: number): string {
   try {
     return readlinkSync(`/proc/${pid}/exe`)
   } catch {
@@ -18,16 +18,18 @@ function readExecutablePath(pid: string): string {
   }
 }
 
-/** The pid of the Node process that has the box's id in its environment. */
-export function findAgentPid(boxId: string): number | undefined {
-  const pid = readdirSync('/proc').find(
-    (name) =>
-      /^\d+$/.test(name) &&
-      /\/node$/.test(readExecutablePath(name)) &&
-      readFileOrEmpty(`/proc/${name}/environ`).includes(`BOXWOOD_BOX=${boxId}\0`),
-  )
-  return pid === undefined ? undefined : Number(pid)
-}
+/** The pids of the processes that have the box's id in their environment. */
+export const listBoxPids = (boxId: string): number[] =>
+  readdirSync('/proc')
+    .filter(
+      (name) =>
+        /^\d+$/.test(name) && readFileOrEmpty(`/proc/${name}/environ`).includes(`BOXWOOD_BOX=${boxId}\0`),
+    )
+    .map(Number)
+
+/** The pid of the Node process of the box. */
+export const findAgentPid = (boxId: string): number | undefined =>
+  listBoxPids(boxId).find((pid) => /\/node$/.test(readExecutablePath(pid)))
 
 /** The process's resident set size in MiB; NaN when the process does not exist. */
 export function readResidentMiB(pid: number): number {
