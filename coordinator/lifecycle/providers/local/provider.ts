@@ -24,7 +24,7 @@ import {
 } from './machine-file.ts'
 import { isAlive } from './proc.ts'
 import { recoverMachine } from './recover-machine.ts'
-import { buildRuntime, NODE_FLAGS, RUNTIME_FILES } from './runtime.ts'
+import { createRuntime, listUnusedRuntimes, NODE_FLAGS, RUNTIME_FILES } from './runtime.ts'
 import { terminateProcesses } from './terminate-processes.ts'
 
 export type LocalProviderOptions = {
@@ -55,8 +55,9 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   await mkdir(boxesDir, { recursive: true })
   // A box at level process can enter its own directory, but cannot list the other boxes.
   await chmod(boxesDir, 0o711)
-  const leftovers = await listLeftovers(boxesDir)
-  const runtimeDir = await buildRuntime(projectRoot, dataDir)
+  const getRuntimeDir = await createRuntime(projectRoot, dataDir)
+  const runtimeDir = await getRuntimeDir()
+  const leftovers = [...(await listLeftovers(boxesDir)), ...(await listUnusedRuntimes(runtimeDir))]
   const candidates = isolation === 'auto' ? ISOLATION_LEVELS : [isolation]
   const choice = await chooseLevel(candidates, { boxesDir, dataDir, projectRoot, runtimeDir, nodePath })
   if (choice.level === null && isolation !== 'auto') {
@@ -157,7 +158,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   async function removeLeftovers(): Promise<void> {
     for (const dir of leftovers) {
       await removeTree(dir, closing.signal).catch((err: unknown) => {
-        if (!closing.signal.aborted) log.warn({ err }, 'failed to remove the directory of a deleted box')
+        if (!closing.signal.aborted) log.warn({ err }, 'failed to remove a directory that is no longer used')
       })
     }
   }
@@ -207,6 +208,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     // Record the level and cgroups before they are in use, so that after a crash the next call can find the processes.
     await writeMachine(paths, machine)
     const initScript = initScriptOf(level)
+    const runtimeDir = await getRuntimeDir()
     const isNamespaced = level !== 'process'
     const defaultAgentCommand = isNamespaced
       ? [VIEW_PATHS.node, ...NODE_FLAGS, VIEW_PATHS.agent]

@@ -2,13 +2,14 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import {
   BUNDLED_RUNNER_FILE_NAME,
   BUNDLED_SPAWN_ADDON_FILE_NAME,
   getRunnerFileName,
   getSpawnAddonFileName,
 } from '../../../../shared/native-file-names.ts'
+import { listPids, readArgv } from './proc.ts'
 
 /** bufferutil is a native addon, which cannot be bundled. It loads its binary with node-gyp-build. */
 const COPIED_PACKAGES = ['bufferutil', 'node-gyp-build']
@@ -31,9 +32,23 @@ export const NODE_FLAGS = [
 
 type RuntimeFile = { name: string; bytes: Uint8Array }
 
+/** Builds the runtime directory. The returned function returns its path, and rebuilds a directory that was removed. */
+export async function createRuntime(projectRoot: string, dataDir: string): Promise<() => Promise<string>> {
+  let runtimeDir = await buildRuntime(projectRoot, dataDir)
+  let rebuild: Promise<string> | undefined
+  return async () => {
+    if (Object.values(RUNTIME_FILES).every((name) => existsSync(join(runtimeDir, name)))) return runtimeDir
+    rebuild ??= buildRuntime(projectRoot, dataDir).finally(() => {
+      rebuild = undefined
+    })
+    runtimeDir = await rebuild
+    return runtimeDir
+  }
+}
+
 /**
- * Bundles the agent of this project into `<dataDir>/runtime/<hash of the content>` and returns that directory. An
- * existing directory is never changed, so a running box keeps the version that it was started with.
+ * Bundles the agent of this project into `<dataDir>/runtime/<hash of the content>` and returns that directory. A complete
+ * directory is never changed, so a running box keeps the version that it was started with.
  */
 export async function buildRuntime(projectRoot: string, dataDir: string): Promise<string> {
   const files = await bundleAgent(projectRoot)
@@ -42,7 +57,11 @@ export async function buildRuntime(projectRoot: string, dataDir: string): Promis
   const parentDir = join(dataDir, 'runtime')
   const runtimeDir = join(parentDir, hash.digest('hex').slice(0, 16))
   await mkdir(parentDir, { recursive: true })
-  if ((await readdir(parentDir)).includes(basename(runtimeDir))) return runtimeDir
+  const names = [
+    ...files.map(({ name }) => name),
+    ...COPIED_PACKAGES.map((name) => join('node_modules', name)),
+  ]
+  if (names.every((name) => existsSync(join(runtimeDir, name)))) return runtimeDir
 
   const stagingDir = `${runtimeDir}.${process.pid}`
   await rm(stagingDir, { recursive: true, force: true })
@@ -53,9 +72,23 @@ export async function buildRuntime(projectRoot: string, dataDir: string): Promis
       recursive: true,
     })
   await makeWorldReadable([parentDir, stagingDir])
-  // Atomic: a directory with the final name is complete.
+  await rm(runtimeDir, { recursive: true, force: true })
   await rename(stagingDir, runtimeDir)
   return runtimeDir
+}
+
+/**
+ * Lists the directories of other versions that no running box uses. The command line of each box has the path: as the
+ * agent's program at level process, else as the source of a mount.
+ */
+export async function listUnusedRuntimes(runtimeDir: string): Promise<string[]> {
+  const parentDir = dirname(runtimeDir)
+  const commandLines = listPids().map((pid) => readArgv(pid).join(' '))
+  // The data directory may have another path than in the coordinator that started a box.
+  const isUsed = (name: string) =>
+    commandLines.some((line) => line.includes(`/${basename(parentDir)}/${name}`))
+  const names = (await readdir(parentDir)).filter((name) => name !== basename(runtimeDir) && !isUsed(name))
+  return names.map((name) => join(parentDir, name))
 }
 
 async function bundleAgent(projectRoot: string): Promise<RuntimeFile[]> {

@@ -102,7 +102,7 @@ t.test('starts with leftovers that cannot be removed, and removes them later', {
   const log = { info: () => {}, warn: (_fields: object, message: string) => void warnings.push(message) }
   const first = await openProvider(dataDir, { level: 'process', log })
   await waitUntil('the failure is logged', () => warnings.length > 0)
-  test.same(warnings, ['failed to remove the directory of a deleted box'])
+  test.same(warnings, ['failed to remove a directory that is no longer used'])
   await first.close()
   unblock()
   const second = await openProvider(dataDir, { level: 'process', log })

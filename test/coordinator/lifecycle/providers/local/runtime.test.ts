@@ -1,0 +1,70 @@
+// The runtime directory, which contains the agent: rebuilt when it was removed, and removed when no box uses it.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import {
+  buildRuntime,
+  listUnusedRuntimes,
+} from '../../../../../coordinator/lifecycle/providers/local/runtime.ts'
+import { waitUntil } from '../../../../support/wait-until.ts'
+import {
+  createDataDir,
+  createMachineSpec,
+  openProvider,
+  projectRoot,
+  startBox,
+  testEachLevel,
+} from './support.ts'
+
+testEachLevel('starts boxes after the runtime directory was removed', async (test, level) => {
+  const { provider, dataDir } = await startBox(test, { level })
+  const runtimeDir = await buildRuntime(projectRoot, dataDir)
+  await rm(join(dataDir, 'runtime'), { recursive: true })
+  const specs = [createMachineSpec(), createMachineSpec()]
+  test.teardown(() => Promise.all(specs.map(({ boxId }) => provider.destroy(boxId))))
+  for (const spec of specs) await provider.create(spec)
+  await Promise.all(specs.map((spec) => provider.start({ ...spec, agentToken: 'bxt_test' })))
+  for (const { boxId } of specs) test.equal(await provider.inspect(boxId), 'running')
+  test.ok(existsSync(join(runtimeDir, 'agent.mjs')))
+})
+
+t.test('completes a runtime directory with missing files', async (test) => {
+  const dataDir = await createDataDir(test)
+  const runtimeDir = await buildRuntime(projectRoot, dataDir)
+  const names = ['init.sh', 'node_modules']
+  for (const name of names) await rm(join(runtimeDir, name), { recursive: true })
+  test.equal(await buildRuntime(projectRoot, dataDir), runtimeDir)
+  for (const name of names) test.ok(existsSync(join(runtimeDir, name)), name)
+})
+
+testEachLevel(
+  "keeps a running box's runtime directory",
+  async (test, level) => {
+    const { provider, spec, dataDir } = await startBox(test, { level })
+    const runtimeDir = await buildRuntime(projectRoot, dataDir)
+    const nextRuntimeDir = join(dirname(runtimeDir), 'next')
+    test.same(await listUnusedRuntimes(nextRuntimeDir), [])
+    await provider.stop(spec.boxId)
+    test.same(await listUnusedRuntimes(nextRuntimeDir), [runtimeDir])
+  },
+  ['bubblewrap', 'namespaces'],
+)
+
+t.test('removes the runtime directories of other versions that no process uses', async (test) => {
+  const dataDir = await createDataDir(test)
+  const [used, unused, staging] = ['1'.repeat(16), '2'.repeat(16), `${'3'.repeat(16)}.99`].map((name) =>
+    join(dataDir, 'runtime', name),
+  ) as [string, string, string]
+  for (const dir of [used, unused, staging]) mkdirSync(dir, { recursive: true })
+  // At level process the program of the init and of a detached command's runner is in the runtime directory.
+  const child = spawn('sleep', ['600'], { argv0: join(used, 'run') })
+  test.teardown(() => child.kill('SIGKILL'))
+  await once(child, 'spawn')
+  const provider = await openProvider(dataDir, { level: 'process' })
+  await waitUntil('unused directories are removed', () => !existsSync(unused) && !existsSync(staging))
+  await provider.close()
+  test.ok(existsSync(used))
+})
