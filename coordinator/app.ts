@@ -8,6 +8,7 @@ import { type Clock, systemClock } from '../shared/clock.ts'
 import { createLogDestination } from '../shared/log-destination.ts'
 import { accountRoutes } from './account/routes.ts'
 import { boxRoutes } from './boxes/routes.ts'
+import { type CleanupStack, createCleanupStack } from './cleanup-stack.ts'
 import { commandRoutes } from './commands/routes.ts'
 import type { Config } from './config.ts'
 import { type BaseContext, type Context, type ContextOverrides, createContext } from './context.ts'
@@ -50,37 +51,23 @@ export type Coordinator = {
 
 const PRUNE_INTERVAL_MS = 60 * 60 * 1000
 const RESTORE_INTERVAL_MS = 10_000
+/** More than the lifecycle's own limit. */
+const LIFECYCLE_CLOSE_MS = 30_000
 const DRAIN_POLL_MS = 20
-
-/** Runs cleanup steps in reverse order, once. */
-function createCleanupStack() {
-  const steps: (() => unknown)[] = []
-  let closed: Promise<void> | undefined
-  async function runSteps(): Promise<void> {
-    for (const step of steps.reverse()) await step()
-  }
-  return {
-    add: (step: () => unknown) => void steps.push(step),
-    close: () => {
-      closed ??= runSteps()
-      return closed
-    },
-  }
-}
 
 /** Resolves when the coordinator is ready for requests. Throws StartError for problems that the operator can fix. */
 export async function startCoordinator(config: Config, overrides: Overrides = {}): Promise<Coordinator> {
-  const cleanup = createCleanupStack()
+  const log = overrides.log ?? createLogger(config.logLevel)
+  const cleanup = createCleanupStack(log)
   try {
-    return await start(config, overrides, cleanup)
+    return await start(config, log, overrides, cleanup)
   } catch (error) {
     await cleanup.close()
     throw error
   }
 }
 
-async function start(config: Config, overrides: Overrides, cleanup: ReturnType<typeof createCleanupStack>) {
-  const log = overrides.log ?? createLogger(config.logLevel)
+async function start(config: Config, log: Logger, overrides: Overrides, cleanup: CleanupStack) {
   const clock = overrides.clock ?? systemClock
   const dataDirectory = await openDataDirectory(config.dataDir)
   const diskReserve = openDiskReserve(dataDirectory.reserveFile, {
@@ -92,38 +79,38 @@ async function start(config: Config, overrides: Overrides, cleanup: ReturnType<t
     file: dataDirectory.databaseFile,
     diskReserve,
   }).catch(throwStartError)
-  cleanup.add(() => db.destroy())
+  cleanup.add('close the database', () => db.destroy())
   const listening = await listen(config.listen, config)
-  cleanup.add(() => listening.server.close())
+  cleanup.add('close the listening socket', () => listening.server.close())
   const urls = {
     agents: config.agentUrl ?? listening.url,
     public: config.publicUrl ?? listening.url,
   }
   const provider =
     overrides.provider ?? (await openLocalProvider(config, log, urls.agents).catch(throwStartError))
-  cleanup.add(() => provider.close())
+  cleanup.add('close the provider', () => provider.close())
   const base: BaseContext = { config, log, clock, db, diskReserve, provider, urls }
   const context = createContext(base, overrides)
-  cleanup.add(() => context.commands.close())
-  cleanup.add(() => context.reports.close())
-  cleanup.add(() => context.edge.responseParser.close())
-  cleanup.add(() => context.agentConnections.close())
-  cleanup.add(() => context.heartbeats.close())
-  cleanup.add(() => context.lifecycle.close())
+  cleanup.add('stop pruning commands', () => context.commands.close())
+  cleanup.add('stop storing reports', () => context.reports.close())
+  cleanup.add('close the response parser', () => context.edge.responseParser.close())
+  cleanup.add('close the tunnels', () => context.agentConnections.close())
+  cleanup.add('store the heartbeats', () => context.heartbeats.close())
+  cleanup.add('finish lifecycle steps', () => context.lifecycle.close(), LIFECYCLE_CLOSE_MS)
 
   if (!dialectTraits(db).sharedByCoordinators) await releaseUnfinishedKeys(db)
   const owner = await ensureOwnerKey(context, dataDirectory)
   const { http, health } = await startHttpServer(context, listening)
-  cleanup.add(() => http.close())
+  cleanup.add('close the HTTP server', () => http.close())
   await context.lifecycle.start()
-  cleanup.add(schedulePruning(context))
+  cleanup.add('stop pruning', schedulePruning(context))
   const restoreTimer = setInterval(diskReserve.restore, RESTORE_INTERVAL_MS)
-  cleanup.add(() => clearInterval(restoreTimer.unref()))
+  cleanup.add('stop restoring the disk reserve', () => clearInterval(restoreTimer.unref()))
   await writePrivateFile(
     dataDirectory.coordinatorFile,
     `${JSON.stringify({ url: listening.url, pid: process.pid })}\n`,
   )
-  cleanup.add(() => rm(dataDirectory.coordinatorFile, { force: true }))
+  cleanup.add('remove coordinator.json', () => rm(dataDirectory.coordinatorFile, { force: true }))
   health.phase = 'ready'
 
   async function drain(ms: number): Promise<void> {

@@ -33,7 +33,7 @@ function readConfig(): Config {
 }
 
 async function terminate(coordinator: Coordinator): Promise<void> {
-  print('Stopping. The boxes keep running.')
+  print('Stopping. The boxes keep running. A second signal exits immediately.')
   await coordinator.drain(DRAIN_MS)
 }
 
@@ -45,24 +45,29 @@ async function interrupt(coordinator: Coordinator): Promise<void> {
   print(names.length === 0 ? 'No box was suspended.' : `Suspended: ${names.sort().join(', ')}.`)
 }
 
-/** A signal during the start takes effect when the start is complete. */
+/**
+ * The first signal stops the coordinator, a second one exits immediately. A signal during the start takes effect when the
+ * start is complete.
+ */
 function stopOnSignals(starting: Promise<Coordinator>): void {
   let stoppingSince: number | undefined
   async function stop(prepare: (coordinator: Coordinator) => Promise<void>): Promise<void> {
-    stoppingSince = performance.now()
     const coordinator = await starting
-    await prepare(coordinator)
-    await coordinator.close()
+    try {
+      await prepare(coordinator)
+    } finally {
+      await coordinator.close()
+    }
     process.exit(0)
   }
-  process.on('SIGINT', () => {
-    if (stoppingSince === undefined) stop(interrupt).catch(fail)
-    else if (performance.now() - stoppingSince > FORWARDED_SIGNAL_MS) process.exit(EXIT.failed)
-  })
-  for (const signal of ['SIGTERM', 'SIGHUP'] as const)
-    process.on(signal, () => {
-      if (stoppingSince === undefined) stop(terminate).catch(fail)
-    })
+  const onSignal = (prepare: (coordinator: Coordinator) => Promise<void>) => () => {
+    if (stoppingSince === undefined) {
+      stoppingSince = performance.now()
+      stop(prepare).catch(fail)
+    } else if (performance.now() - stoppingSince > FORWARDED_SIGNAL_MS) process.exit(EXIT.failed)
+  }
+  process.on('SIGINT', onSignal(interrupt))
+  for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal(terminate))
 }
 
 const config = readConfig()

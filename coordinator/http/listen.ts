@@ -1,7 +1,7 @@
 // Opens the listening socket first, so that a port in use fails the start early. Until the request listener is set,
 // requests get 503.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { HTTP_LIMITS } from '../../shared/limits.ts'
 import { STREAM_PATH_PREFIX, TUNNEL_PATH } from '../../shared/protocol.ts'
 import { StartError } from '../start-error.ts'
@@ -32,6 +32,8 @@ export type Listening = {
   url: string
   /** All further requests go to `listener`. */
   setRequestListener(listener: (request: IncomingMessage, response: ServerResponse) => void): void
+  /** Destroys every connection, including the agents' WebSockets, which the server does not close itself. */
+  destroyConnections(): void
 }
 
 /** Throws StartError when the address cannot be used. */
@@ -52,6 +54,11 @@ export async function listen(
       server.listenerCount('upgrade') > 0 && isAgentWebSocketPath(getRequestPath(request)),
   })
   server.maxConnections = limits.maxConnections
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   server.on('request', respondStarting)
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(createListenError(error, { host, port })))
@@ -64,6 +71,9 @@ export async function listen(
     setRequestListener(listener) {
       server.off('request', respondStarting)
       server.on('request', listener)
+    },
+    destroyConnections() {
+      for (const socket of sockets) socket.destroy()
     },
   }
 }

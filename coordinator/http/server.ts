@@ -130,7 +130,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     rejectNewRequests: () => {
       isRejecting = true
     },
-    close: () => closeServer(app, server),
+    close: () => closeServer(app, listening),
   }
 }
 
@@ -150,11 +150,11 @@ function createDropLogger(log: Logger, server: Server): () => void {
   }
 }
 
-async function closeServer(app: FastifyInstance, server: Server): Promise<void> {
+async function closeServer(app: FastifyInstance, { server, destroyConnections }: Listening): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve())
   })
-  server.closeAllConnections()
+  destroyConnections()
   await app.close()
   await closed
 }

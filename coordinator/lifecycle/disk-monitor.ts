@@ -21,7 +21,7 @@ export type DiskMonitor = {
   start(): void
   /** One check: reads the free space and, if needed, measures the running boxes. Runs at intervals after `start`. */
   check(): Promise<void>
-  /** Resolves when the running check has finished. */
+  /** Aborts the running check. */
   close(): Promise<void>
 }
 
@@ -56,7 +56,7 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
   let measuredFreeBytes = 0
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()
-  let closed = false
+  const closing = new AbortController()
 
   async function check(): Promise<void> {
     const { freeBytes, totalBytes } = await disk.readSpace()
@@ -67,7 +67,6 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
     measuredAt = clock.now()
     measuredFreeBytes = freeBytes
     const boxes = await measureRunningBoxes()
-    if (closed) return
     for (const { box, size } of boxes)
       if (isTooLarge(box, size, growthLimit)) await suspend(box, size, describeTooLarge(box, size))
     // While the free space is low, growth counts from the last measurement before.
@@ -86,8 +85,7 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
   async function measureRunningBoxes(): Promise<MeasuredBox[]> {
     const boxes: MeasuredBox[] = []
     for (const box of await listBoxesByObservedState(db, ['running'])) {
-      if (closed) break
-      boxes.push({ box, size: await disk.measure(box.id) })
+      boxes.push({ box, size: await disk.measure(box.id, closing.signal) })
     }
     return boxes
   }
@@ -122,9 +120,12 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
 
   function runCheck(): void {
     running = check()
-      .catch((err: unknown) => log.error({ err }, 'failed to check the disk usage of the boxes; will retry'))
+      .catch((err: unknown) => {
+        if (!closing.signal.aborted)
+          log.error({ err }, 'failed to check the disk usage of the boxes; will retry')
+      })
       .then(() => {
-        if (!closed) timer = setTimeout(runCheck, CHECK_INTERVAL_MS).unref()
+        if (!closing.signal.aborted) timer = setTimeout(runCheck, CHECK_INTERVAL_MS).unref()
       })
   }
 
@@ -132,7 +133,7 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
     start: runCheck,
     check,
     async close() {
-      closed = true
+      closing.abort()
       clearTimeout(timer)
       await running
     },

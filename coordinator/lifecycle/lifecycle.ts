@@ -1,5 +1,6 @@
 // Assembles the lifecycle of this coordinator's boxes: reconciler, disconnect monitor, waiting and suspending.
 import pLimit from 'p-limit'
+import { withTimeout } from '../timeout.ts'
 import { createDisconnectMonitor } from './disconnect-monitor.ts'
 import { createDiskMonitor } from './disk-monitor.ts'
 import { createReconciler, type ReconcilerOptions } from './reconciler.ts'
@@ -11,6 +12,10 @@ export type LifecycleOptions = Omit<ReconcilerOptions, 'machineLimit'> & {
   maxConcurrentMachines?: number
   /** How long the agent of a running box may be disconnected before the box is recovered. Default: 60 s. */
   disconnectGraceMs?: number
+  /** How long a stop waits for the running steps. Default: 20 s. */
+  closeTimeoutMs?: number
+  /** See SuspendLocalBoxesOptions. */
+  stopTimeoutMs?: number
 }
 
 export type Lifecycle = {
@@ -24,12 +29,13 @@ export type Lifecycle = {
    * @returns the names of the suspended boxes.
    */
   suspendLocalBoxes(reason: string): Promise<string[]>
-  /** Resolves when the running steps have finished. Leaves machines and jobs unchanged. */
+  /** Resolves when the running steps have finished, or after `closeTimeoutMs`. Leaves machines and jobs unchanged. */
   close(): Promise<void>
 }
 
 export function createLifecycle(options: LifecycleOptions): Lifecycle {
-  const { db, tunnels, maxConcurrentMachines = 8, disconnectGraceMs = 60_000 } = options
+  const { db, log, tunnels, maxConcurrentMachines = 8, disconnectGraceMs = 60_000 } = options
+  const { closeTimeoutMs = 20_000 } = options
   const machineLimit = pLimit(maxConcurrentMachines)
   const reconciler = createReconciler({ ...options, machineLimit })
   const { schedule, onChange } = reconciler
@@ -43,10 +49,17 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
   const { sharedDisk } = options.provider
   const diskMonitor = sharedDisk && createDiskMonitor({ ...options, schedule, disk: sharedDisk })
 
-  async function close(): Promise<void> {
+  let closed: Promise<void> | undefined
+  async function closeOnce(): Promise<void> {
     disconnectMonitor.close()
-    await diskMonitor?.close()
-    await reconciler.close()
+    const steps = Promise.all([diskMonitor?.close(), reconciler.close()])
+    await withTimeout(steps, closeTimeoutMs, `lifecycle steps run for more than ${closeTimeoutMs} ms`).catch(
+      (err: unknown) => log.error({ err }, 'stopping without waiting for lifecycle steps'),
+    )
+  }
+  function close(): Promise<void> {
+    closed ??= closeOnce()
+    return closed
   }
 
   return {
@@ -59,7 +72,9 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     },
     async suspendLocalBoxes(reason) {
       await close()
-      return suspendLocalBoxes({ ...options, machineLimit }, reason)
+      // A limit of its own: a provider call that does not return keeps its slot.
+      const stopLimit = pLimit(maxConcurrentMachines)
+      return suspendLocalBoxes({ ...options, machineLimit: stopLimit }, reason)
     },
     close,
   }

@@ -16,7 +16,7 @@ export type MachineState = 'absent' | 'stopped' | 'running'
 /** The disk of a provider whose machines share one file system. */
 export type SharedDisk = {
   /** The bytes that the files of the box occupy. */
-  measure(boxId: string): Promise<number>
+  measure(boxId: string, signal: AbortSignal): Promise<number>
   readSpace(): Promise<{ freeBytes: number; totalBytes: number }>
 }
 

@@ -5,6 +5,7 @@ import type { ObservedState } from '../../shared/api/boxes.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
+import { withTimeout } from '../timeout.ts'
 import type { Provider } from './provider.ts'
 import { setObservedState } from './set-observed-state.ts'
 import { deleteJob, listBoxesByObservedState, lockBox } from './store.ts'
@@ -16,6 +17,8 @@ export type SuspendLocalBoxesOptions = {
   provider: Provider
   /** Limits concurrent provider calls. */
   machineLimit: LimitFunction
+  /** How long stopping one machine may take. Default: 30 s, more than the provider's grace period and kill timeout. */
+  stopTimeoutMs?: number
 }
 
 /** Boxes in these states become suspended. */
@@ -33,7 +36,7 @@ export async function suspendLocalBoxes(
   options: SuspendLocalBoxesOptions,
   reason: string,
 ): Promise<string[]> {
-  const { db, log, provider, machineLimit } = options
+  const { db, log, provider, machineLimit, stopTimeoutMs = 30_000 } = options
   const boxes = await listBoxesByObservedState(db, [...SUSPENDABLE_STATES, ...UNCHANGED_STATES])
   const names = await Promise.all(
     boxes.map((box) =>
@@ -41,7 +44,11 @@ export async function suspendLocalBoxes(
         const isSuspendable = SUSPENDABLE_STATES.includes(box.observed_state)
         try {
           if (isSuspendable) await recordObservedState(options, box.id, 'suspending', reason)
-          await provider.stop(box.id)
+          await withTimeout(
+            provider.stop(box.id),
+            stopTimeoutMs,
+            `the machine did not stop within ${stopTimeoutMs} ms`,
+          )
           if (isSuspendable) await recordObservedState(options, box.id, 'suspended', reason)
           return isSuspendable ? [box.hostname] : []
         } catch (err) {

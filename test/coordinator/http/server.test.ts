@@ -1,4 +1,5 @@
 // Compression, health routes, draining, malformed requests and WebSocket upgrades.
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
@@ -90,4 +91,18 @@ t.test('upgrades only the paths of agent connections', async (t) => {
   t.match(await upgrade('/api/v1/sized/1024'), /^HTTP\/1\.1 200 /)
   t.equal((await send('GET', '/agent/transfers/abc', { key: null })).status, 418)
   t.equal((await send('GET', '/agent/other', { key: null })).status, 404)
+})
+
+t.test('closes while the WebSocket of an agent is open', async (t) => {
+  const { url, http } = await startTestServer(t, {
+    handleUpgrade: (_request, socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n'),
+  })
+  const { port } = new URL(url)
+  const socket = connect(Number(port), '127.0.0.1')
+  socket.on('error', () => undefined)
+  socket.write('GET /agent/tunnel HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n')
+  await once(socket, 'data')
+  const closed = once(socket, 'close')
+  await http.close()
+  await closed
 })

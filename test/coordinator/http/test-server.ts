@@ -8,7 +8,7 @@ import type { Actor } from '../../../coordinator/http/actor.ts'
 import type { LingerLimits } from '../../../coordinator/http/lingering-close.ts'
 import { type ConnectionLimits, listen } from '../../../coordinator/http/listen.ts'
 import type { Route } from '../../../coordinator/http/route.ts'
-import { createHttpServer } from '../../../coordinator/http/server.ts'
+import { type AgentConnectionHandlers, createHttpServer } from '../../../coordinator/http/server.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 
@@ -31,11 +31,14 @@ export type TestServerOptions = {
   clock?: Clock
   limits?: ConnectionLimits
   linger?: LingerLimits
+  /** Default: responds with status 418. */
+  handleUpgrade?: AgentConnectionHandlers['handleUpgrade']
 }
 
 /** Listens on a free port and closes after the test. `send` uses the key dcp_owner by default. */
 export async function startTestServer(t: Test, options: TestServerOptions = {}) {
   const { control = [], edge = [], keys = {}, clock = { now: () => Date.now() }, limits, linger } = options
+  const { handleUpgrade = (_request, socket) => socket.end('HTTP/1.1 418 Tunnel\r\n\r\n') } = options
   const dir = createTempDir(t, 'http')
   const db = await openDatabase({ kind: 'sqlite', file: join(dir, 'test.db') })
   for (const id of ['ws_1', 'ws_2'])
@@ -55,7 +58,7 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
     control,
     edge,
     agents: {
-      handleUpgrade: (_request, socket) => socket.end('HTTP/1.1 418 Tunnel\r\n\r\n'),
+      handleUpgrade,
       handleTransfer: (_request, response) => response.writeHead(418).end(),
     },
     health: { getUnreadyReason: async () => null },

@@ -1,7 +1,7 @@
 // Stopping the coordinator, with its boxes (Ctrl-C) and without them.
 import t from 'tap'
 import { sqliteForTest } from '../../support/db.ts'
-import { createFailingFault } from '../../support/fake-infrastructure.ts'
+import { createFailingFault, createHangingFault } from '../../support/fake-infrastructure.ts'
 import { createRestartableLifecycle } from '../../support/restartable-lifecycle.ts'
 
 t.test('Ctrl-C suspends every box and the next start wakes them', async (t) => {
@@ -59,4 +59,29 @@ t.test('closing the coordinator does not stop running boxes', async (t) => {
   await startLifecycle()
   await waitForState(id, 'running')
   t.equal(infra.countCalls('start'), 1)
+})
+
+t.test('Ctrl-C ends when a machine does not stop, and while a step does not return', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, startLifecycle, waitForState, getDetail } = lifecycle
+  const coordinator = await startLifecycle({
+    closeTimeoutMs: 50,
+    stopTimeoutMs: 50,
+    maxConcurrentMachines: 1,
+  })
+  const stuck = await boxes.create(owner, { name: 'stuck' })
+  const healthy = await boxes.create(owner, { name: 'healthy' })
+  const deleted = await boxes.create(owner, { name: 'deleted' })
+  for (const { id } of [stuck, healthy, deleted]) await waitForState(id, 'running')
+  const { fault, triggered } = createHangingFault()
+  infra.before.destroy = fault
+  await boxes.remove(owner, deleted.id)
+  await triggered
+  infra.before.stop = (boxId) => (boxId === stuck.id ? new Promise(() => undefined) : undefined)
+  t.same(await coordinator.suspendLocalBoxes('stopped'), ['healthy'])
+  t.match(await getDetail(stuck.id), { box: { observedState: 'suspending' } })
+  infra.before.stop = () => undefined
+  infra.before.destroy = () => undefined
+  await startLifecycle()
+  await waitForState(stuck.id, 'running')
 })

@@ -12,10 +12,11 @@ truncate -s 1G "$HOME/hole"
 mkdir "$HOME/dir"; head -c ${4 * MiB} /dev/zero >"$HOME/dir/file"; echo yes >"$HOME/ready"`
     const { provider, spec, dataDir, inHome } = await startBox(test, { level, script })
     await waitForFileText(inHome('ready'))
-    const bytes = (await provider.sharedDisk?.measure(spec.boxId)) ?? 0
+    const { signal } = new AbortController()
+    const bytes = (await provider.sharedDisk?.measure(spec.boxId, signal)) ?? 0
     test.ok(bytes >= 12 * MiB && bytes < 14 * MiB, `${bytes} bytes`)
     const space = await provider.sharedDisk?.readSpace()
     test.equal(space?.totalBytes, statfsSync(dataDir).blocks * statfsSync(dataDir).bsize)
-    test.equal(await provider.sharedDisk?.measure(createMachineSpec().boxId), 0)
+    test.equal(await provider.sharedDisk?.measure(createMachineSpec().boxId, signal), 0)
   },
 )
