@@ -83,7 +83,7 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     db,
     clock,
     log,
-    boxes: { resolve: (actor, boxId) => boxes.resolve(actor, boxId) },
+    boxes: { find: (actor, boxId) => boxes.find(actor, boxId) },
     retention: {
       days: config.commandDays,
       records: config.commandRecords,
@@ -139,14 +139,11 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     closeStreams: () => closing.abort(),
     edge: {
       closing: closing.signal,
-      limiter: createEdgeLimiter(
-        {
-          requestsPerSecond: config.edgeRate,
-          concurrency: config.edgeConcurrency,
-          streams: config.edgeStreams,
-        },
-        clock,
-      ),
+      limiter: createEdgeLimiter({
+        requestsPerSecond: config.edgeRate,
+        concurrency: config.edgeConcurrency,
+        streams: config.edgeStreams,
+      }),
       tunnels,
       transfers: agentConnections.transfers,
       streams: overrides.streams ?? agentConnections.streams,

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import {
   boxDetailSchema,
+  boxIdParamSchema,
   boxListSchema,
   boxResponseSchema,
   CREATE_BOX_ERROR_CODES,
@@ -12,7 +13,7 @@ import {
 import { type Route, route } from '../http/route.ts'
 import type { BoxService } from './service.ts'
 
-const boxId = z.object({ id: z.uuid() })
+const boxId = z.object({ id: boxIdParamSchema })
 
 export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
   return [

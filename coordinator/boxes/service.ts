@@ -50,7 +50,9 @@ export type BoxService = {
   suspend(actor: Actor, id: string, trx?: Trx): Promise<Box>
   /** Idempotent: deleting again returns the operation of the first delete. */
   remove(actor: Actor, id: string, trx?: Trx): Promise<{ box: Box; operation: Operation }>
-  /** Finds a box by id, or a live box by name. Runs for every edge request. */
+  /** Finds a box by id, also a deleted one. */
+  find(actor: Actor, id: string): Promise<BoxRow>
+  /** Finds a box that is not deleted, by name or id. Runs for every edge request. */
   resolve(actor: Actor, nameOrId: string): Promise<BoxRow>
 }
 
@@ -61,23 +63,39 @@ function canSeeBox(actor: Actor, row: BoxRow): boolean {
   return actor.role !== 'contractor' || row.owner_user_id === actor.userId
 }
 
+/** Rejects a box that is deleted or being deleted. */
+function requireNotDeleted(row: BoxRow): BoxRow {
+  if (row.desired_state !== 'terminated') return row
+  throw new ApiError('not_found', `Box ${row.hostname} has been deleted. Use another box.`)
+}
+
+/** Names the box as the client did, unless the text is long or has spaces or control characters. */
+function createNoSuchBoxError(nameOrId: string): ApiError {
+  if (!/^[^\p{C}\p{Z}]{1,64}$/u.test(nameOrId)) return new ApiError('not_found')
+  return new ApiError(
+    'not_found',
+    `No such box: ${nameOrId}. Check the name or id, and that this API key may access the box.`,
+  )
+}
+
 export function createBoxService(options: BoxServiceOptions): BoxService {
   const { db, clock, schedule, isConnected, latestHeartbeat, random = Math.random } = options
   const queries = prepareBoxQueries(db)
 
-  const requireVisible = (actor: Actor, row: BoxRow | undefined): BoxRow => {
-    if (!row || !canSeeBox(actor, row)) throw new ApiError('not_found')
+  const requireVisible = (actor: Actor, row: BoxRow | undefined, nameOrId: string): BoxRow => {
+    if (!row || !canSeeBox(actor, row)) throw createNoSuchBoxError(nameOrId)
     return row
   }
 
-  async function findVisible(actor: Actor, id: string): Promise<BoxRow> {
-    return requireVisible(actor, isUuid(id) ? (await queries.byId(id))[0] : undefined)
+  async function find(actor: Actor, id: string): Promise<BoxRow> {
+    return requireVisible(actor, isUuid(id) ? (await queries.byId(id))[0] : undefined, id)
   }
 
   async function resolve(actor: Actor, nameOrId: string): Promise<BoxRow> {
     // No name is a UUID: a UUID has 36 characters, a name at most 32.
-    if (isUuid(nameOrId)) return findVisible(actor, nameOrId)
-    return requireVisible(actor, (await queries.byName(actor.workspaceId, nameOrId))[0])
+    const id = nameOrId.toLowerCase()
+    const [row] = isUuid(id) ? await queries.byId(id) : await queries.byName(actor.workspaceId, nameOrId)
+    return requireNotDeleted(requireVisible(actor, row, nameOrId))
   }
 
   async function list(actor: Actor, { live = false } = {}): Promise<Box[]> {
@@ -91,7 +109,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
   }
 
   async function get(actor: Actor, id: string): Promise<BoxDetail> {
-    const box = await findVisible(actor, id)
+    const box = await find(actor, id)
     const [events, job] = await Promise.all([listBoxEvents(db, id), findJob(db, id)])
     return presentDetail({ box, events, job, connected: isConnected(id), heartbeat: latestHeartbeat(id) })
   }
@@ -142,9 +160,9 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
   /** Throws not_found for a box that is being deleted, which is still readable. */
   function changeDesiredState(actor: Actor, id: string, state: DesiredState, trx?: Trx): Promise<Box> {
     return transaction(trx ?? db, async (trx, onCommit) => {
-      const row = requireVisible(actor, isUuid(id) ? await lockBoxRow(trx, id) : undefined)
-      if (row.desired_state === 'terminated')
-        throw new ApiError('not_found', `Box ${row.hostname} has been deleted. Use another box.`)
+      const row = requireNotDeleted(
+        requireVisible(actor, isUuid(id) ? await lockBoxRow(trx, id) : undefined, id),
+      )
       if (row.observed_state === 'provision_failed') throw new ApiError('box_failed')
       onCommit(() => schedule(id))
       if (row.desired_state === state) return presentBox(row)
@@ -156,7 +174,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
 
   function remove(actor: Actor, id: string, trx?: Trx) {
     return transaction(trx ?? db, async (trx, onCommit) => {
-      const row = requireVisible(actor, isUuid(id) ? await lockBoxRow(trx, id) : undefined)
+      const row = requireVisible(actor, isUuid(id) ? await lockBoxRow(trx, id) : undefined, id)
       const now = clock.now()
       const earlier = await findLatestOperation(trx, 'box_delete', id)
       if (row.desired_state === 'terminated' && earlier) {
@@ -182,6 +200,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     wake: (actor, id, trx) => changeDesiredState(actor, id, 'running', trx),
     suspend: (actor, id, trx) => changeDesiredState(actor, id, 'suspended', trx),
     remove,
+    find,
     resolve,
   }
 }

@@ -35,7 +35,7 @@ export function createCommands(options: {
   db: Db
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
-  boxes: Pick<BoxService, 'resolve'>
+  boxes: Pick<BoxService, 'find'>
   retention: CommandRetention
 }): Commands {
   const { db, clock, log, boxes, retention } = options

@@ -1,5 +1,6 @@
 // Routes of the command history (spec §4.4). A limited key needs Boxes: Write for each of them, including reads.
 import { z } from 'zod'
+import { boxIdParamSchema } from '../../shared/api/boxes.ts'
 import {
   commandListQuerySchema,
   commandListSchema,
@@ -12,7 +13,7 @@ import { type Route, route } from '../http/route.ts'
 import type { CommandHistory } from './service.ts'
 
 const access = { area: 'boxes', level: 'write' } as const
-const boxParams = z.object({ id: z.uuid() })
+const boxParams = z.object({ id: boxIdParamSchema })
 const commandParams = boxParams.extend({ commandId: z.string() })
 
 export function commandRoutes({ commands }: { commands: CommandHistory }): Route[] {

@@ -38,7 +38,7 @@ export type CommandHistory = {
 export type CommandHistoryOptions = {
   db: Db
   clock: Clock
-  boxes: Pick<BoxService, 'resolve'>
+  boxes: Pick<BoxService, 'find'>
   pending: PendingRecords
 }
 
@@ -55,7 +55,7 @@ export function createCommandHistory({ db, clock, boxes, pending }: CommandHisto
     boxId: string,
     commandId?: string,
   ): Promise<void> {
-    await boxes.resolve(actor, boxId)
+    await boxes.find(actor, boxId)
     const waitMs = commandId === undefined ? BOX_RECORDS_WAIT_MS : COMMAND_RECORD_WAIT_MS
     await pending.waitForCommit(boxId, waitMs, commandId)
   }

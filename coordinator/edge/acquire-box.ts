@@ -86,10 +86,9 @@ async function connectTunnel(
 }
 
 /** Why the box cannot serve the request, and what to do. */
-function explainNotRunning({ hostname, desired_state: desired, observed_state: observed }: BoxRow): string {
+function explainNotRunning({ hostname, observed_state: observed }: BoxRow): string {
   if (observed === 'provision_failed')
     return `Box ${hostname} could not be provisioned. Delete it and create another.`
-  if (desired === 'terminated') return `Box ${hostname} has been deleted. Use another box.`
   const isSuspended = observed === 'suspended' || observed === 'deep_sleep'
   const problem = isSuspended ? 'is suspended' : 'is being suspended'
   return `Box ${hostname} ${problem}. Wake it with \`box wake ${hostname}\`.`

@@ -1,6 +1,5 @@
 // Counts requests per second and acquired slots per key, in memory.
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
-import type { Clock } from '../../shared/clock.ts'
 
 /** One of `limit` concurrent uses of a key. */
 export type Slot = { key: string; limit: number }
@@ -13,8 +12,6 @@ export type SlotAcquisition =
   | {
       /** The slot whose limit is reached. */
       full: Slot
-      /** When its oldest holder acquired it, in milliseconds since the epoch. */
-      since: number
     }
 
 /** Storage of the limits. Replicas will need a shared one. */
@@ -28,10 +25,9 @@ export type LimitStore = {
 }
 
 /** A key without acquired slots uses no memory. */
-export function createMemoryStore(requestsPerSecond: number, clock: Clock): LimitStore {
+export function createMemoryStore(requestsPerSecond: number): LimitStore {
   const rate = new RateLimiterMemory({ points: requestsPerSecond, duration: 1 })
-  /** Per key, oldest first. */
-  const holders = new Map<string, Set<{ since: number }>>()
+  const acquired = new Map<string, number>()
   let acquiredCount = 0
 
   return {
@@ -45,15 +41,9 @@ export function createMemoryStore(requestsPerSecond: number, clock: Clock): Limi
       }
     },
     async acquire(slots) {
-      for (const slot of slots) {
-        const [oldest, ...others] = holders.get(slot.key) ?? []
-        if (oldest && others.length + 1 >= slot.limit) return { full: slot, since: oldest.since }
-      }
-      const holder = { since: clock.now() }
-      for (const { key } of slots) {
-        const keyHolders = holders.get(key) ?? new Set()
-        holders.set(key, keyHolders.add(holder))
-      }
+      const full = slots.find(({ key, limit }) => (acquired.get(key) ?? 0) >= limit)
+      if (full) return { full }
+      for (const { key } of slots) acquired.set(key, (acquired.get(key) ?? 0) + 1)
       acquiredCount += 1
       let isReleased = false
       return {
@@ -62,9 +52,9 @@ export function createMemoryStore(requestsPerSecond: number, clock: Clock): Limi
           isReleased = true
           acquiredCount -= 1
           for (const { key } of slots) {
-            const keyHolders = holders.get(key)
-            keyHolders?.delete(holder)
-            if (keyHolders?.size === 0) holders.delete(key)
+            const count = (acquired.get(key) ?? 0) - 1
+            if (count > 0) acquired.set(key, count)
+            else acquired.delete(key)
           }
         },
       }

@@ -1,7 +1,5 @@
 // The edge's limits (spec §8): requests per second and concurrent requests, per API key and per box; streams per API key.
-import { type Clock, systemClock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { LIMITS } from '../../shared/limits.ts'
 import { createMemoryStore, type LimitStore, type Slot } from './limit-store.ts'
 
 export type EdgeLimits = {
@@ -13,22 +11,21 @@ export type EdgeLimits = {
   streams: number
 }
 
+/** Both functions reject with rate_limited and Retry-After in seconds. */
 export type EdgeLimiter = {
+  /** Counts a request of the API key, before anything else is checked. */
+  countRequest(keyId: string): Promise<void>
   /**
-   * Acquires a slot of the API key and of the box. Returns the release function, to be called when the response is closed.
-   * Rejects with rate_limited and Retry-After in seconds; then nothing is acquired.
-   *
-   * Retry-After: over the rate, when the next request is allowed. Over the streams, when the oldest one expires; it may
-   * end earlier. Over the concurrent requests, 1 second: their end is unknown.
+   * Counts a request to the box, and acquires a slot of the API key and of the box. Returns the release function, to be
+   * called when the response is closed. When it rejects, nothing is acquired.
    */
   acquire(keyId: string, boxId: string, options?: { isStream?: boolean }): Promise<() => void>
   /** Acquired slots, for tests and metrics. */
   acquiredCount(): number
 }
 
-const CONCURRENCY_RETRY_MS = 1000
-/** Added to a stream's lifetime until its slot is released. */
-const STREAM_CLOSE_MS = 1000
+/** Retry-After when no slot is free. When a request or stream ends is unknown. */
+const SLOT_RETRY_MS = 1000
 
 function rejectLimited(retryAfterMs: number, problem: string, advice = 'Try again'): never {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
@@ -39,38 +36,36 @@ function rejectLimited(retryAfterMs: number, problem: string, advice = 'Try agai
 
 export function createEdgeLimiter(
   limits: EdgeLimits,
-  clock: Clock = systemClock,
-  store: LimitStore = createMemoryStore(limits.requestsPerSecond, clock),
+  store: LimitStore = createMemoryStore(limits.requestsPerSecond),
 ): EdgeLimiter {
   const { requestsPerSecond, concurrency, streams } = limits
-  const msUntilExpiry = (since: number) => since + LIMITS.streamReconnectMs + STREAM_CLOSE_MS - clock.now()
+  const keyOf = (keyId: string) => `key:${keyId}`
+
+  async function count(key: string, subject: string): Promise<void> {
+    const waitMs = await store.countRequest(key)
+    if (waitMs > 0)
+      rejectLimited(waitMs, `${subject} has reached the limit of ${requestsPerSecond} requests per second.`)
+  }
 
   return {
+    countRequest: (keyId) => count(keyOf(keyId), 'This API key'),
     async acquire(keyId, boxId, { isStream = false } = {}) {
-      const key: Slot = { key: `key:${keyId}`, limit: concurrency }
+      const key: Slot = { key: keyOf(keyId), limit: concurrency }
       const box: Slot = { key: `box:${boxId}`, limit: concurrency }
       const stream: Slot = { key: `streams:${keyId}`, limit: streams }
-      const subjectOf = (slot: Slot) => (slot === box ? 'This box' : 'This API key')
-      for (const slot of [key, box]) {
-        const waitMs = await store.countRequest(slot.key)
-        if (waitMs > 0)
-          rejectLimited(
-            waitMs,
-            `${subjectOf(slot)} has reached the limit of ${requestsPerSecond} requests per second.`,
-          )
-      }
+      await count(box.key, 'This box')
       const acquisition = await store.acquire(isStream ? [stream, key, box] : [key, box])
       if ('release' in acquisition) return acquisition.release
-      const { full, since } = acquisition
+      const { full } = acquisition
       if (full === stream)
         rejectLimited(
-          msUntilExpiry(since),
+          SLOT_RETRY_MS,
           `This API key has reached the limit of ${streams} concurrent streams.`,
           'Close a stream, or try again',
         )
       return rejectLimited(
-        CONCURRENCY_RETRY_MS,
-        `${subjectOf(full)} has reached the limit of ${concurrency} concurrent requests.`,
+        SLOT_RETRY_MS,
+        `${full === box ? 'This box' : 'This API key'} has reached the limit of ${concurrency} concurrent requests.`,
       )
     },
     acquiredCount: store.acquiredCount,

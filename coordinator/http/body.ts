@@ -56,8 +56,15 @@ export function registerBodyParsers(scope: FastifyInstance, host: Host): void {
     })
   }
 
+  function assertNotEncoded({ headers }: FastifyRequest): void {
+    const encoding = headers['content-encoding'] ?? 'identity'
+    if (encoding.toLowerCase() !== 'identity')
+      throw invalidBody('body must be sent without Content-Encoding: compressed bodies are not supported')
+  }
+
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => {
+    assertNotEncoded(request)
     const { rawBody, bodyLimit, hasBody } = request.routeOptions.config
     if (rawBody) {
       limitRawBodyIdleTime(request)

@@ -29,7 +29,17 @@ declare module 'fastify' {
   }
 }
 
-export type HttpContext = { findKey: FindKey; db: Db; clock: Clock }
+export type HttpContext = {
+  findKey: FindKey
+  db: Db
+  clock: Clock
+  edge: {
+    limiter: {
+      /** Rejects with rate_limited. */
+      countRequest(keyId: string): Promise<void>
+    }
+  }
+}
 
 export type RouteRegistration = {
   /** Unknown paths under the prefix get the host's error envelope too. */
@@ -58,13 +68,15 @@ export function getSuccessStatus({ method, path, responses }: Route): number {
   return status
 }
 
-/** Runs before the body is read. */
+/** Runs before the body is read. A request counts against the rate of its key, also when it is rejected later. */
 export async function authenticateRequest(
   request: FastifyRequest,
   host: Host,
   context: HttpContext,
 ): Promise<void> {
-  request.actor = await authenticate(request.headers.authorization, context.findKey)
+  const actor = await authenticate(request.headers.authorization, context.findKey)
+  request.actor = actor
+  if (host === 'edge') await context.edge.limiter.countRequest(actor.keyId)
   if (host === 'control') assertCliVersion(request.headers[CLI_VERSION_HEADER])
 }
 

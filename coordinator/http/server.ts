@@ -8,7 +8,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
 import { TRANSFER_PATH_PREFIX } from '../../shared/protocol.ts'
-import { type Host, respondToClientError, sendError } from './errors.ts'
+import { getGeneralCode, type Host, respondToClientError, sendError } from './errors.ts'
 import { type Health, registerHealthRoutes } from './health.ts'
 import { closeAfterEarlyResponse, isEarlyResponse, type LingerLimits } from './lingering-close.ts'
 import type { Listening } from './listen.ts'
@@ -86,6 +86,13 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   app.setNotFoundHandler(() => {
     throw new ApiError('not_found', UNKNOWN_ROUTE)
   })
+  app.addHook('onRequest', async ({ raw, url }) => {
+    if (countHostHeaders(raw) > 1)
+      throw new ApiError(
+        getGeneralCode(getHost(url) ?? 'control'),
+        'The request has several Host headers. Check the client and any proxy in front of the coordinator.',
+      )
+  })
   app.addHook('onRequest', async (request, reply) => {
     if (!isRejecting || request.routeOptions.config.health) return
     reply.header('connection', 'close')
@@ -133,6 +140,10 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     close: () => closeServer(app, listening),
   }
 }
+
+/** Node's `headers` has only the first one. */
+const countHostHeaders = ({ rawHeaders }: IncomingMessage): number =>
+  rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length
 
 function getHost(url: string): Host | null {
   const isUnder = (prefix: string) => /^(?:$|[/?])/.test(url.slice(prefix.length)) && url.startsWith(prefix)

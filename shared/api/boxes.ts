@@ -31,6 +31,9 @@ export const DESIRED_STATES = ['running', 'suspended', 'terminated'] as const
 export type ObservedState = (typeof OBSERVED_STATES)[number]
 export type DesiredState = (typeof DESIRED_STATES)[number]
 
+/** A box id in a path. Any other text is not rejected here: the response then names it. */
+export const boxIdParamSchema = z.string().toLowerCase().meta({ format: 'uuid' })
+
 export const BOX_NAME_PATTERN = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/
 const BOX_NAME_RULE =
   'must be 1 to 32 lowercase letters, digits and hyphens, and start and end with a letter or digit'

@@ -77,7 +77,11 @@ const QUERY_CASES: [path: string, code: ErrorCode, message: string][] = [
   ['/boxes/ID/commands?before=', 'bad_request', 'before must not be empty'],
   ['/boxes/ID/commands?before=x', 'bad_request', 'before must be the nextBefore value of the previous page'],
   ['/boxes/ID/commands/p_0/output?offset=-1', 'bad_request', 'offset must be a non-negative integer'],
-  ['/boxes/apple', 'not_found', 'Not found. Check the id, and that this API key may access it.'],
+  [
+    '/boxes/apple',
+    'not_found',
+    'No such box: apple. Check the name or id, and that this API key may access the box.',
+  ],
   ['/nothing', 'not_found', 'This route does not exist. See /openapi.json.'],
 ]
 

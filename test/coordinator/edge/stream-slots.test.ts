@@ -186,8 +186,7 @@ t.test('the fifth stream is rejected until another one ends', async (t) => {
   const fifth = await open().response
   t.equal(fifth.statusCode, 429)
   t.match(JSON.parse(await readText(fifth)), { ok: false, error: { code: 'rate_limited' } })
-  const seconds = Number(fifth.headers['retry-after'])
-  t.ok(seconds > 590 && seconds <= 601, `Retry-After is when the oldest stream expires: ${seconds}`)
+  t.equal(fifth.headers['retry-after'], '1', 'a stream may end at any time')
   t.equal((await edge(box.hostname, 'GET', '/exec')).status, 502, 'another request still reaches the box')
   four[0]?.request.destroy()
   await waitUntil('its slot is released', () => acquiredSlots() === 3)

@@ -76,6 +76,7 @@ for (const { host, prefix, invalidBodyCode, getErrorCode } of [
       ['null', 'null', jsonHeaders],
       ['not UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), jsonHeaders],
       ['a __proto__ key', '{"env":{"__proto__":"x"}}', jsonHeaders],
+      ['an unknown Content-Encoding', '{}', { ...jsonHeaders, 'content-encoding': 'x-unknown' }],
       ['gzip', new Uint8Array([0x1f, 0x8b]), { ...jsonHeaders, 'content-encoding': 'gzip' }],
       ['over the size limit', JSON.stringify({ name: 'a'.repeat(LIMITS.jsonBodyBytes) }), jsonHeaders],
     ] as const) {
@@ -117,6 +118,15 @@ for (const { host, prefix, invalidBodyCode, getErrorCode } of [
     t.same((await send('PUT', `${prefix}/raw`, { body: bytes, headers: jsonHeaders })).json, {
       size: 300_000,
     })
+
+    const encoded = await send('PUT', `${prefix}/raw`, {
+      body: bytes,
+      headers: { 'content-encoding': 'x-unknown' },
+    })
+    t.equal(encoded.status, 400)
+    t.match(encoded.text, 'without Content-Encoding')
+    const identity = { 'content-encoding': 'identity' }
+    t.equal((await send('PUT', `${prefix}/raw`, { body: bytes, headers: identity })).status, 200)
 
     t.equal(await sendHeadersOnly(`${url}${prefix}/echo`), 401, 'the key is checked before the body arrives')
   })

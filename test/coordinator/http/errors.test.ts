@@ -51,6 +51,7 @@ for (const { name, prefix, getErrorCode } of [
       keys: {
         dcp_expired: { rejected: 'expired', expiresAt: Date.UTC(2020, 0, 1) },
         dcp_revoked: { rejected: 'revoked' },
+        dcp_unavailable: new Error('the database is not available'),
       },
     })
     const { send } = server
@@ -68,6 +69,12 @@ for (const { name, prefix, getErrorCode } of [
     t.equal(expired.status, 401)
     t.equal(getErrorCode(expired.json), 'token_expired')
     t.match(expired.text, '"expiresAt":"2020-01-01T00:00:00.000Z"')
+
+    const unavailable = await send('GET', `${prefix}/rejecting`, { key: 'dcp_unavailable' })
+    t.equal(unavailable.status, 503, 'the key cannot be looked up')
+    t.equal(getErrorCode(unavailable.json), 'control_plane_unavailable')
+    t.equal(unavailable.headers.get('retry-after'), '1')
+    t.ok(server.logLines.some((line) => line.includes('the database is not available')))
 
     for (const path of ['/nothing', '/things/not-a-uuid', '/%zz', `/things/${'a'.repeat(600)}`, '/things/']) {
       const response = await send('GET', prefix + path)
@@ -107,4 +114,29 @@ t.test('responds 404 without a key outside the prefixes of both hosts', async (t
     t.equal(response.status, 404, path)
     t.equal(response.json.error, 'not_found')
   }
+})
+
+t.test('counts every edge request with a valid key against the rate, also a rejected one', async (t) => {
+  const counted: string[] = []
+  const countRequest = async (keyId: string) => {
+    counted.push(keyId)
+    if (counted.length > 6) throw new ApiError('rate_limited', undefined, { headers: { 'retry-after': '1' } })
+  }
+  const { send } = await startTestServer(t, { control: routes, edge: routes, countRequest })
+  const prefix = '/v1/box/apple'
+  await send('GET', `${prefix}/rejecting`, { key: null })
+  await send('GET', '/api/v1/rejecting')
+  t.same(counted, [], 'requests without a valid key and to the control plane are not counted')
+  for (const [method, path, status] of [
+    ['GET', `/things/${ID}`, 200],
+    ['GET', '/things/not-a-uuid', 404],
+    ['GET', '/nothing', 404],
+    ['GET', '/%zz', 404],
+    ['POST', `/things/${ID}`, 405],
+    ['GET', '/broken', 500],
+    ['GET', `/things/${ID}`, 429],
+    ['GET', '/nothing', 429],
+  ] as const)
+    t.equal((await send(method, prefix + path)).status, status, `${method} ${path}`)
+  t.same(new Set(counted), new Set(['key_1']))
 })

@@ -80,6 +80,19 @@ t.test('responds to malformed HTTP requests and keeps serving', async (t) => {
   t.equal((await send('GET', '/healthz')).status, 200, 'the server still responds')
 })
 
+t.test('rejects a request with two Host headers', async (t) => {
+  const { url } = await startTestServer(t, { control, edge: control })
+  for (const [path, code] of [
+    ['/healthz', '"error":"bad_request"'],
+    ['/api/v1/sized/1024', '"error":"bad_request"'],
+    ['/v1/box/apple/sized/1024', '"code":"invalid_request"'],
+  ] as const) {
+    const head = `GET ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer dcp_owner\r\nconnection: close\r\n`
+    t.match(await sendRaw(url, `${head}Host: b\r\n\r\n`), new RegExp(`^HTTP/1.1 400 [\\s\\S]*${code}`), path)
+    t.match(await sendRaw(url, `${head}\r\n`), /^HTTP\/1\.1 200 /)
+  }
+})
+
 t.test('upgrades only the paths of agent connections', async (t) => {
   const { url, send } = await startTestServer(t, { control })
   const upgrade = (path: string) =>

@@ -26,19 +26,22 @@ export const actor: Actor = {
 export type TestServerOptions = {
   control?: Route[]
   edge?: Route[]
-  /** Key → lookup result. The key dcp_owner always exists. */
-  keys?: Record<string, KeyLookupResult>
+  /** Key → lookup result, or the error of the lookup. The key dcp_owner always exists. */
+  keys?: Record<string, KeyLookupResult | Error>
   clock?: Clock
   limits?: ConnectionLimits
   linger?: LingerLimits
   /** Default: responds with status 418. */
   handleUpgrade?: AgentConnectionHandlers['handleUpgrade']
+  /** Default: no limit. */
+  countRequest?: (keyId: string) => Promise<void>
 }
 
 /** Listens on a free port and closes after the test. `send` uses the key dcp_owner by default. */
 export async function startTestServer(t: Test, options: TestServerOptions = {}) {
   const { control = [], edge = [], keys = {}, clock = { now: () => Date.now() }, limits, linger } = options
   const { handleUpgrade = (_request, socket) => socket.end('HTTP/1.1 418 Tunnel\r\n\r\n') } = options
+  const { countRequest = async () => undefined } = options
   const dir = createTempDir(t, 'http')
   const db = await openDatabase({ kind: 'sqlite', file: join(dir, 'test.db') })
   for (const id of ['ws_1', 'ws_2'])
@@ -46,7 +49,7 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
       .insertInto('workspaces')
       .values({ id, name: id, zero_data_retention: 0, created_at: 0 })
       .execute()
-  const keyLookup = new Map<string, KeyLookupResult>(
+  const keyLookup = new Map<string, KeyLookupResult | Error>(
     Object.entries({ dcp_owner: { actor }, ...keys }).map(([key, result]) => [hashSecret(key), result]),
   )
   const logLines: string[] = []
@@ -54,7 +57,16 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
   const http = await createHttpServer({
     listening,
     log: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
-    context: { db, clock, findKey: async (hash) => keyLookup.get(hash) ?? { rejected: 'unknown' } },
+    context: {
+      db,
+      clock,
+      edge: { limiter: { countRequest } },
+      findKey: async (hash) => {
+        const result = keyLookup.get(hash) ?? { rejected: 'unknown' }
+        if (result instanceof Error) throw result
+        return result
+      },
+    },
     control,
     edge,
     agents: {
