@@ -30,6 +30,9 @@ const CLOSE_TIMEOUT_MS = 1_000
 /** An agent that misses this many heartbeats is unreachable. */
 const MISSED_HEARTBEATS = 3
 
+/** An agent sends one attached frame, and heartbeats for 10 minutes. */
+const MAX_CONTROL_FRAMES = 100
+
 const FINAL_EVENTS: ReadonlySet<StreamFrame['event']> = new Set(['reconnect', 'exit', 'error'])
 
 /** Why a stream ends without a final frame from the agent. */
@@ -141,8 +144,11 @@ function closeSource(messages: Readable): void {
 function createFrameReader(processId: string, from: Offsets) {
   let position = from
   let isAttached = false
+  let controlFrames = 0
 
   function check(frame: StreamFrame): void {
+    if (!isOutput(frame) && ++controlFrames > MAX_CONTROL_FRAMES)
+      throw new InvalidFrameError(`more than ${MAX_CONTROL_FRAMES} frames without output`)
     const next = positionOf(frame)
     if (frame.event === 'attached') {
       if (isAttached) throw new InvalidFrameError('a second attached frame')

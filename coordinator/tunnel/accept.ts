@@ -10,7 +10,7 @@ import {
   PROTOCOL_VERSION,
   RECONNECT_AFTER_HEADER,
 } from '../../shared/protocol.ts'
-import type { AttemptLimit } from './attempt-limit.ts'
+import type { BoxLimits } from './box-limits.ts'
 import { type Authenticate, authenticateBox, headerValue, WRONG_CREDENTIALS } from './credentials.ts'
 import type { Registry } from './registry.ts'
 import { type Rejection, rejectUpgrade } from './reject-upgrade.ts'
@@ -21,7 +21,7 @@ export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random'> & {
   log: Logger
   authenticate: Authenticate
   registry: Registry
-  attempts: AttemptLimit
+  limits: BoxLimits
   /** How long the current session may take to show activity before another agent replaces it. */
   probeTimeoutMs: number
   /** How long a new connection may take to send its HTTP/2 settings. */
@@ -53,9 +53,9 @@ export function createAcceptor(options: AcceptorOptions) {
     if (socket.destroyed) return
     server.handleUpgrade(request, socket, head, (ws) => {
       socket.off('error', onError)
-      const { liveness, random } = options
+      const { liveness, random, limits } = options
       const identity = { ...agent, generation: registry.nextGeneration() }
-      const session = openSession({ ws, socket: socket as Socket, identity, liveness, random })
+      const session = openSession({ ws, socket: socket as Socket, identity, liveness, random, limits })
       options.onOpen(session)
       activateWhenReady(session)
     })
@@ -111,7 +111,7 @@ async function inspectRequest(
   }
   const boxId = await authenticateBox(request, options.authenticate)
   if (boxId === null) return { status: 401, code: 'unauthorized', message: WRONG_CREDENTIALS }
-  const waitMs = options.attempts.attempt(boxId)
+  const waitMs = options.limits.attempt(boxId)
   if (waitMs > 0) {
     const headers = { [RECONNECT_AFTER_HEADER]: String(waitMs) }
     return {

@@ -8,7 +8,7 @@ import type { Clock } from '../../shared/clock.ts'
 import { LIVENESS, type LivenessSettings } from '../../shared/liveness.ts'
 import { STREAM_PATH_PREFIX } from '../../shared/protocol.ts'
 import { createAcceptor } from './accept.ts'
-import { createAttemptLimit } from './attempt-limit.ts'
+import { createBoxLimits } from './box-limits.ts'
 import type { Authenticate } from './credentials.ts'
 import { createRegistry } from './registry.ts'
 import { type Ingest, type ReportStreamOptions, readReportStream } from './reports.ts'
@@ -63,8 +63,9 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
   const { log, clock, authenticate, ingest, random = Math.random, liveness = LIVENESS } = options
   const { drainMs = 10_000, dialBackTimeoutMs = 10_000, transferIdleTimeoutMs: idleTimeoutMs } = options
   const registry = createRegistry()
+  const limits = createBoxLimits(clock)
   const sessions = new Set<Session>()
-  const streams = createStreams({ log, authenticate, dialBackTimeoutMs })
+  const streams = createStreams({ log, authenticate, dialBackTimeoutMs, limits })
   const transfers = createTransfers({
     log,
     authenticate,
@@ -80,7 +81,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
     log,
     authenticate,
     registry,
-    attempts: createAttemptLimit(clock),
+    limits,
     liveness,
     random,
     probeTimeoutMs: options.probeTimeoutMs ?? 3000,
@@ -91,7 +92,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
       sessions.add(session)
       void session.closed.then(() => sessions.delete(session))
     },
-    onActive: (session) => void readReportStream(session, { log, ingest, ...retryOptions }),
+    onActive: (session) => void readReportStream(session, { log, ingest, limits, ...retryOptions }),
   })
 
   // One timer for all tunnels.

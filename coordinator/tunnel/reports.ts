@@ -1,5 +1,5 @@
 // Reads the agents' report streams: one long response per tunnel, parsed line by line and acknowledged after the commit.
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Vitals } from '../../shared/api/boxes.ts'
 import {
@@ -13,6 +13,7 @@ import {
 import { BoundedJsonError, parseBoundedJson } from '../../shared/bounded-json.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { validationMessage } from '../../shared/validation-message.ts'
+import type { BoxLimits } from './box-limits.ts'
 import { createLineSplitter } from './line-splitter.ts'
 import type { Session } from './session.ts'
 
@@ -31,9 +32,13 @@ export type Ingest = {
 export type ReportStreamOptions = {
   log: Logger
   ingest: Ingest
+  limits: Pick<BoxLimits, 'countLines'>
   /** Delay before the stream is reopened on the same tunnel: doubles from `first` to `max`. */
   retryMs?: { first: number; max: number }
 }
+
+/** Parsing these takes about a millisecond. */
+const MAX_BATCH_LINES = 128
 
 /** A protocol violation: the connection is closed. */
 class InvalidReportError extends Error {}
@@ -59,8 +64,8 @@ export async function readReportStream(session: Session, options: ReportStreamOp
 }
 
 /** Reads one report stream to its end. Returns the number of lines. */
-async function readReports(session: Session, { ingest, log }: ReportStreamOptions): Promise<number> {
-  const { status, body } = await session.request({
+async function readReports(session: Session, { ingest, log, limits }: ReportStreamOptions): Promise<number> {
+  const { status, body } = await session.requestReports({
     method: 'GET',
     path: '/reports',
     signal: session.retiring,
@@ -71,7 +76,6 @@ async function readReports(session: Session, { ingest, log }: ReportStreamOption
     throw new Error(`GET /reports returned status ${status}`)
   }
   const splitter = createLineSplitter(TUNNEL_LIMITS.reportBytes)
-  const throttle = createThrottle()
   const parseReport = createReportParser(session, log)
   let count = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -79,8 +83,13 @@ async function readReports(session: Session, { ingest, log }: ReportStreamOption
     if (lines === null)
       throw new InvalidReportError(`a report is longer than ${TUNNEL_LIMITS.reportBytes} bytes`)
     count += lines.length
-    await handleLines(session, ingest, lines, parseReport)
-    await throttle(chunk.length)
+    const delayMs = limits.countLines(session.boxId, lines.length, chunk.length)
+    for (let i = 0; i < lines.length; i += MAX_BATCH_LINES) {
+      await handleLines(session, ingest, lines.slice(i, i + MAX_BATCH_LINES), parseReport)
+      // Other boxes come first: without a report to commit, the loop would not wait for anything.
+      await setImmediate()
+    }
+    if (delayMs > 0) await sleep(delayMs, undefined, { signal: session.retiring, ref: false })
   }
   return count
 }
@@ -160,7 +169,7 @@ const MAX_LOGGED_TYPES = 16
 const MAX_LINE_TOKENS = 256
 
 async function acknowledge(session: Session, ack: ReportAck): Promise<void> {
-  const { status, body } = await session.request({
+  const { status, body } = await session.requestReports({
     method: 'POST',
     path: '/reports/ack',
     headers: { 'content-type': 'application/json' },
@@ -170,21 +179,4 @@ async function acknowledge(session: Session, ack: ReportAck): Promise<void> {
   })
   body.destroy()
   if (status >= 300) throw new Error(`POST /reports/ack returned status ${status}`)
-}
-
-/** Sustained read rate per box, in bytes per second, so that one box cannot monopolise the coordinator. */
-const SUSTAINED_BYTES = 8 * 1024 * 1024
-/** Twice the output of eight concurrent commands with 2 MiB each, as base64. */
-const BURST_BYTES = 48 * 1024 * 1024
-
-/** Token bucket. */
-function createThrottle(): (bytes: number) => Promise<void> {
-  let budget = BURST_BYTES
-  let last = performance.now()
-  return async (bytes) => {
-    const now = performance.now()
-    budget = Math.min(BURST_BYTES, budget + ((now - last) / 1000) * SUSTAINED_BYTES) - bytes
-    last = now
-    if (budget < 0) await sleep((-budget / SUSTAINED_BYTES) * 1000, undefined, { ref: false })
-  }
 }

@@ -7,8 +7,10 @@ import { ApiError } from '../../shared/errors.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { checkLiveness, type LivenessSettings, newLivenessState } from '../../shared/liveness.ts'
 import { websocketDuplex } from '../../shared/websocket-duplex.ts'
+import type { BoxLimits } from './box-limits.ts'
+import { createHttp2FrameCounter } from './http2-frame-counter.ts'
 import { sendRequest } from './request.ts'
-import type { Tunnel } from './types.ts'
+import type { Tunnel, TunnelRequest, TunnelResponse } from './types.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -32,6 +34,7 @@ export type SessionOptions = {
   identity: Identity
   liveness: LivenessSettings
   random: () => number
+  limits: Pick<BoxLimits, 'allowMessages' | 'allowControlFrame' | 'expectResponse' | 'backOff'>
 }
 
 export type Session = Tunnel & {
@@ -39,6 +42,8 @@ export type Session = Tunnel & {
   readonly ready: Promise<void>
   /** Resolves with the reason when the session has closed. */
   readonly closed: Promise<string>
+  /** Like request(), for requests that no client made: they do not raise the limit of the box's messages. */
+  requestReports: Tunnel['request']
   /** Whether the agent sends anything within `ms` after a ping. */
   isResponsive(ms: number): Promise<boolean>
   /** Aborts when the session accepts no more requests: retired or closed. */
@@ -54,7 +59,13 @@ export type Session = Tunnel & {
   destroy(reason: string): void
 }
 
-export function openSession({ ws, socket, identity, liveness, random }: SessionOptions): Session {
+export function openSession({ ws, socket, identity, liveness, random, limits }: SessionOptions): Session {
+  const { boxId } = identity
+  const countFrames = createHttp2FrameCounter()
+  // Before the listener of the duplex: frames are counted before they are parsed.
+  ws.on('message', (data: Buffer) => {
+    if (!limits.allowMessages(boxId, 1 + countFrames(data))) disconnectFlood('messages')
+  })
   const duplex = websocketDuplex(ws)
   const h2 = openHttp2(() => duplex)
   const livenessState = newLivenessState(liveness, random)
@@ -71,15 +82,24 @@ export function openSession({ ws, socket, identity, liveness, random }: SessionO
     ws.terminate()
     resolveClosed(reason)
   }
+  function disconnectFlood(what: string): void {
+    if (closeReason !== undefined) return
+    destroy(`the agent sent too many ${what}`)
+    limits.backOff(boxId)
+  }
   h2.on('error', (error) => destroy(`HTTP/2: ${error.message}`))
   h2.once('goaway', (code) => destroy(`the agent sent GOAWAY (code ${code})`))
   h2.once('close', () => destroy('the connection closed'))
   ws.on('error', (error) => destroy(`WebSocket: ${error.message}`))
   ws.once('close', (code) => destroy(`the connection closed (code ${code})`))
   duplex.on('error', (error) => destroy(error.message))
-  // With autoPong, ws would queue pongs without bound for a peer that sends pings and never reads.
+  // Not autoPong, which would answer the pings of a flood.
   ws.on('ping', (data) => {
-    if (ws.bufferedAmount < MiB) ws.pong(data)
+    if (limits.allowControlFrame(boxId)) ws.pong(data)
+    else disconnectFlood('pings')
+  })
+  ws.on('pong', () => {
+    if (!limits.allowControlFrame(boxId)) disconnectFlood('pongs')
   })
 
   const ready = new Promise<void>((resolve, reject) => {
@@ -90,18 +110,24 @@ export function openSession({ ws, socket, identity, liveness, random }: SessionO
   })
   ready.catch(() => undefined)
 
+  function send(request: TunnelRequest): Promise<TunnelResponse> {
+    if (retirement.signal.aborted) return Promise.reject(new ApiError('box_unreachable'))
+    inFlight += 1
+    return sendRequest(h2, request, () => {
+      inFlight -= 1
+    })
+  }
+
   return {
     ...identity,
     ready,
     closed,
     retiring: retirement.signal,
     request(request) {
-      if (retirement.signal.aborted) return Promise.reject(new ApiError('box_unreachable'))
-      inFlight += 1
-      return sendRequest(h2, request, () => {
-        inFlight -= 1
-      })
+      limits.expectResponse(boxId)
+      return send(request)
     },
+    requestReports: send,
     isResponsive(ms) {
       const bytesBefore = socket.bytesRead
       return new Promise((resolve) => {

@@ -8,6 +8,8 @@ export const createWebSocketServer = (maxMessageBytes: number): WebSocketServer 
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: maxMessageBytes,
+    // Agents do not fragment messages; a proxy may.
+    maxFragments: 64,
     autoPong: false,
     // Applies to text messages only, which agents never send.
     skipUTF8Validation: true,

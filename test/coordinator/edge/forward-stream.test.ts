@@ -147,6 +147,13 @@ t.test('rejects protocol violations with exec_failed and the last position', asy
   }
 })
 
+t.test('ends a stream of endless heartbeats', async (t) => {
+  const { send, finished } = forward(t)
+  send(ATTACHED)
+  for (let i = 0; i < 200; i++) send({ event: 'heartbeat', ...at(0) })
+  t.match(await finished(), /"code":"exec_failed".*more than 100 frames without output/)
+})
+
 t.test("forwards an agent's error, with exec_failed for a code that agents may not use", async (t) => {
   for (const [code, forwarded] of [
     ['not_found', 'not_found'],

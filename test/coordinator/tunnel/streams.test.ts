@@ -76,6 +76,17 @@ const textOf = (message: unknown): string => {
 const nextText = async (stream: Readable): Promise<string> => textOf((await once(stream, 'data'))[0])
 const readTexts = async (stream: Readable): Promise<string[]> => (await stream.toArray()).map(textOf)
 
+t.test('a flood of pings closes the stream', async (t) => {
+  const { streams, box, connect } = await setUp(t)
+  const pending = streams.expect(box.boxId)
+  const ws = connect(pending.id)
+  t.after(() => ws.terminate())
+  const [messages] = await Promise.all([pending.connection, once(ws, 'open')])
+  const failed = once(messages, 'error')
+  for (let i = 0; i < 1000 && ws.readyState === ws.OPEN; i++) ws.ping()
+  t.match(await failed, [{ message: 'the agent sent too many pings' }])
+})
+
 t.test('each frame arrives as one message when it is sent, up to the end', async (t) => {
   const { streams, box, dialer } = await setUp(t)
   const pending = streams.expect(box.boxId)
