@@ -7,6 +7,7 @@ import { type Logger, pino } from 'pino'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { createLogDestination } from '../shared/log-destination.ts'
 import { accountRoutes } from './account/routes.ts'
+import { pruneBoxes } from './boxes/prune.ts'
 import { boxRoutes } from './boxes/routes.ts'
 import { type CleanupStack, createCleanupStack } from './cleanup-stack.ts'
 import { commandRoutes } from './commands/routes.ts'
@@ -197,8 +198,12 @@ function throwStartError(error: Error): never {
   throw new StartError(error.message, { cause: error })
 }
 
-function schedulePruning({ operations, commands, log }: Context): () => void {
+function schedulePruning({ db, clock, config, operations, commands, log }: Context): () => void {
+  const stopping = new AbortController()
   const prune = () => {
+    pruneBoxes({ db, clock, retentionDays: config.deletedBoxDays }, stopping.signal).catch((err: unknown) =>
+      log.error({ err }, 'failed to remove deleted boxes; will retry'),
+    )
     operations
       .prune()
       .catch((err: unknown) => log.error({ err }, 'failed to delete expired operations; will retry'))
@@ -209,5 +214,8 @@ function schedulePruning({ operations, commands, log }: Context): () => void {
   prune()
   const timer = setInterval(prune, PRUNE_INTERVAL_MS)
   timer.unref()
-  return () => clearInterval(timer)
+  return () => {
+    stopping.abort()
+    clearInterval(timer)
+  }
 }

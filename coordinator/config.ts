@@ -31,6 +31,8 @@ export type Config = {
   commandDays: number
   commandRecords: number
   commandOutputMiB: number
+  /** Days that a deleted box and its history stay readable. */
+  deletedBoxDays: number
   /** Bytes on a box's disk: per stream of a detached process, and for all exited processes together. */
   logBytes: number
   exitedLogBytes: number
@@ -131,6 +133,11 @@ export const VARIABLES = {
     description: 'concurrent event streams, per key',
     schema: positiveInteger,
   },
+  BOXWOOD_DELETED_BOX_DAYS: {
+    default: '30',
+    description: 'days that a deleted box and its history stay readable',
+    schema: positiveInteger,
+  },
   BOXWOOD_COMMAND_RETENTION_DAYS: {
     default: '30',
     description: 'days that a command stays in the history',
@@ -195,6 +202,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     edgeRate: read('BOXWOOD_EDGE_RATE'),
     edgeConcurrency: read('BOXWOOD_EDGE_CONCURRENCY'),
     edgeStreams: read('BOXWOOD_EDGE_STREAMS'),
+    deletedBoxDays: read('BOXWOOD_DELETED_BOX_DAYS'),
     commandDays: read('BOXWOOD_COMMAND_RETENTION_DAYS'),
     commandRecords: read('BOXWOOD_COMMAND_RECORDS'),
     commandOutputMiB: read('BOXWOOD_COMMAND_OUTPUT_MIB'),

@@ -28,6 +28,8 @@ export const LIMITS = {
   boxEnvBytes: 64 * KiB,
   boxNameLength: 32,
   boxEvents: 50,
+  /** Not in the spec, which has no pages of boxes. */
+  boxPage: { min: 1, max: 200 },
   commandPage: { min: 1, max: 200, default: 50 },
   commandChars: 8192,
   /** Retained bytes per stream in the command history, and the largest page of them. */

@@ -10,6 +10,7 @@ import {
   deleteBoxResponseSchema,
   listBoxesQuerySchema,
 } from '../../shared/api/boxes.ts'
+import { LIMITS } from '../../shared/limits.ts'
 import { type Route, route } from '../http/route.ts'
 import type { BoxService } from './service.ts'
 
@@ -21,10 +22,14 @@ export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
       method: 'GET',
       path: '/boxes',
       summary: 'List boxes, newest first',
-      description: 'Returns the boxes that the API key may access.',
+      description:
+        'Returns the boxes that the API key may access: all of them, or one page with limit. Terminated boxes are included for a time that the operator configures.',
       request: { query: listBoxesQuerySchema },
       responses: { 200: boxListSchema },
-      handler: async ({ actor, query }) => ({ boxes: await boxes.list(actor, { live: query.live === '1' }) }),
+      handler: async ({ actor, query: { limit, ...query } }) =>
+        limit === undefined && query.before === undefined
+          ? { boxes: await boxes.list(actor, { live: query.live === '1' }) }
+          : boxes.listPage(actor, { ...query, limit: limit ?? LIMITS.boxPage.max }),
     }),
     route({
       method: 'POST',

@@ -1,5 +1,13 @@
 // The box operations (spec §4.3): access checks, list, create, wake, suspend and delete.
-import type { Box, BoxDetail, CreateBoxRequest, DesiredState, Vitals } from '../../shared/api/boxes.ts'
+import type {
+  Box,
+  BoxDetail,
+  BoxList,
+  CreateBoxRequest,
+  DesiredState,
+  ListBoxesQuery,
+  Vitals,
+} from '../../shared/api/boxes.ts'
 import type { Operation } from '../../shared/api/operations.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -8,6 +16,7 @@ import type { Db } from '../db/open.ts'
 import type { BoxRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
+import { encodeCursor, parseCursor } from '../http/page-cursor.ts'
 import { enqueueCreateJob, setDesiredState } from '../lifecycle/set-desired-state.ts'
 import { createOperation, findLatestOperation, presentOperation } from '../operations/service.ts'
 import { checkCreateSource, newBoxRow } from './create.ts'
@@ -44,6 +53,8 @@ export type BoxServiceOptions = {
 export type BoxService = {
   /** Newest first. */
   list(actor: Actor, options?: { live?: boolean }): Promise<Box[]>
+  /** One page, newest first. Throws bad_request for an invalid `before`. */
+  listPage(actor: Actor, query: ListBoxesQuery & { limit: number }): Promise<BoxList>
   create(actor: Actor, input: CreateBoxRequest, trx?: Trx): Promise<Box>
   get(actor: Actor, id: string): Promise<BoxDetail>
   wake(actor: Actor, id: string, trx?: Trx): Promise<Box>
@@ -98,14 +109,28 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     return requireNotDeleted(requireVisible(actor, row, nameOrId))
   }
 
+  const visibleTo = (actor: Actor) => ({
+    workspaceId: actor.workspaceId,
+    ownerUserId: actor.role === 'contractor' ? (actor.userId ?? '') : undefined,
+    ids: actor.boxIds ?? undefined,
+  })
+
   async function list(actor: Actor, { live = false } = {}): Promise<Box[]> {
-    const rows = await listBoxes(db, {
-      workspaceId: actor.workspaceId,
-      live,
-      ownerUserId: actor.role === 'contractor' ? (actor.userId ?? '') : undefined,
-      ids: actor.boxIds ?? undefined,
-    })
-    return rows.map(presentBox)
+    return (await listBoxes(db, { ...visibleTo(actor), live })).map(presentBox)
+  }
+
+  async function listPage(
+    actor: Actor,
+    { live, limit, before: cursor }: ListBoxesQuery & { limit: number },
+  ): Promise<BoxList> {
+    const before = cursor === undefined ? undefined : parseCursor(cursor, isUuid)
+    const rows = await listBoxes(db, { ...visibleTo(actor), live: live === '1', before, limit: limit + 1 })
+    const page = rows.slice(0, limit)
+    const last = page.at(-1)
+    return {
+      boxes: page.map(presentBox),
+      nextBefore: rows.length > limit && last ? encodeCursor({ at: last.created_at, id: last.id }) : null,
+    }
   }
 
   async function get(actor: Actor, id: string): Promise<BoxDetail> {
@@ -195,6 +220,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
 
   return {
     list,
+    listPage,
     create,
     get,
     wake: (actor, id, trx) => changeDesiredState(actor, id, 'running', trx),

@@ -5,12 +5,15 @@ import type { Db } from '../db/open.ts'
 import { prepareQuery } from '../db/prepared-queries.ts'
 import type { BoxEventRow, BoxRow, JobRow } from '../db/schema.ts'
 import { forUpdate, type Trx } from '../db/transaction.ts'
+import type { PageCursor } from '../http/page-cursor.ts'
 
 export type BoxFilter = {
   workspaceId: string
   live: boolean
   ownerUserId?: string | undefined
   ids?: readonly string[] | undefined
+  before?: PageCursor | undefined
+  limit?: number | undefined
 }
 
 /** Newest first. */
@@ -19,6 +22,13 @@ export function listBoxes(db: Db | Trx, filter: BoxFilter): Promise<BoxRow[]> {
   if (filter.live) query = query.where('terminated_at', 'is', null)
   if (filter.ownerUserId !== undefined) query = query.where('owner_user_id', '=', filter.ownerUserId)
   if (filter.ids) query = query.where('id', 'in', [...filter.ids])
+  if (filter.before) {
+    const { at, id } = filter.before
+    query = query
+      .where('created_at', '<=', at)
+      .where((eb) => eb.or([eb('created_at', '<', at), eb('id', '<', id)]))
+  }
+  if (filter.limit !== undefined) query = query.limit(filter.limit)
   return query.orderBy('created_at', 'desc').orderBy('id', 'desc').execute()
 }
 
@@ -53,6 +63,25 @@ export const listBoxEvents = (db: Db | Trx, boxId: string): Promise<Selectable<B
     .orderBy('seq', 'desc')
     .limit(LIMITS.boxEvents)
     .execute()
+
+/** Boxes terminated before the instant, oldest first. */
+export async function listExpiredBoxIds(db: Db, terminatedBefore: number, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('boxes')
+    .select('id')
+    .where('terminated_at', 'is not', null)
+    .where('terminated_at', '<', terminatedBefore)
+    .orderBy('terminated_at')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Deletes the box with its events. Its commands must be deleted before. */
+export async function deleteBox(trx: Trx, id: string): Promise<void> {
+  await trx.deleteFrom('box_events').where('box_id', '=', id).execute()
+  await trx.deleteFrom('boxes').where('id', '=', id).execute()
+}
 
 export const findJob = (db: Db | Trx, boxId: string): Promise<JobRow | undefined> =>
   db.selectFrom('jobs').selectAll().where('box_id', '=', boxId).executeTakeFirst()

@@ -1,8 +1,7 @@
-// Converts rows of the command history to API objects (spec §2.6), and pages to cursors.
+// Converts rows of the command history to API objects (spec §2.6).
 import type { Command } from '../../shared/api/commands.ts'
 import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
-import { ApiError } from '../../shared/errors.ts'
-import type { CommandRow, HistoryCursor } from './store.ts'
+import type { CommandRow } from './store.ts'
 
 export const presentCommand = (row: CommandRow): Command => ({
   id: row.id,
@@ -28,17 +27,3 @@ export const presentCommand = (row: CommandRow): Command => ({
 
 const isTruncated = (row: CommandRow, stream: 'stdout' | 'stderr'): boolean =>
   row.output_kept === 1 ? row[`${stream}_start`] > 0 : row[`${stream}_bytes`] > 0
-
-/** The cursor of the page after this row. */
-export const encodeCursor = (row: CommandRow): string =>
-  Buffer.from(`${row.requested_at}.${row.id}`).toString('base64url')
-
-/** Throws bad_request for a text that encodeCursor did not create. */
-export function parseCursor(text: string): HistoryCursor {
-  const [, requestedAt, id] =
-    /^(\d{1,15})\.(p_[0-9a-f]{24})$/.exec(Buffer.from(text, 'base64url').toString()) ?? []
-  if (requestedAt === undefined || id === undefined) {
-    throw new ApiError('bad_request', 'before must be the nextBefore value of the previous page')
-  }
-  return { requestedAt: Number(requestedAt), id }
-}

@@ -44,3 +44,10 @@ export async function discardOutput(trx: Trx, ids: readonly string[]): Promise<v
     .where('id', 'in', [...ids])
     .execute()
 }
+
+/** Also deletes running commands, which a terminated box does not have. */
+export async function deleteCommandsOfBox(trx: Trx, boxId: string): Promise<void> {
+  const ids = trx.selectFrom('commands').select('id').where('box_id', '=', boxId)
+  await trx.deleteFrom('command_output').where('command_id', 'in', ids).execute()
+  await trx.deleteFrom('commands').where('box_id', '=', boxId).execute()
+}

@@ -15,9 +15,10 @@ import type { BoxService } from '../boxes/service.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
+import { encodeCursor, parseCursor } from '../http/page-cursor.ts'
 import { readOutputPage } from './output-page.ts'
 import type { PendingRecords } from './pending-records.ts'
-import { encodeCursor, parseCursor, presentCommand } from './present.ts'
+import { presentCommand } from './present.ts'
 import { type CommandRow, eraseCommands, findCommandById, listCommands } from './store.ts'
 
 /**
@@ -75,14 +76,14 @@ export function createCommandHistory({ db, clock, boxes, pending }: CommandHisto
 
   async function list(actor: Actor, boxId: string, query: CommandListQuery): Promise<CommandList> {
     const { limit = LIMITS.commandPage.default, before, mode, status } = query
-    const cursor = before === undefined ? undefined : parseCursor(before)
+    const cursor = before === undefined ? undefined : parseCursor(before, (id) => COMMAND_ID_PATTERN.test(id))
     await checkAccessAndWaitForRecords(actor, boxId)
     const rows = await listCommands(db, { boxId, mode, status, before: cursor }, limit + 1)
     const page = rows.slice(0, limit)
     const last = page.at(-1)
     return {
       commands: page.map(presentCommand),
-      nextBefore: rows.length > limit && last ? encodeCursor(last) : null,
+      nextBefore: rows.length > limit && last ? encodeCursor({ at: last.requested_at, id: last.id }) : null,
     }
   }
 

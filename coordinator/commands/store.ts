@@ -5,6 +5,7 @@ import type { Db } from '../db/open.ts'
 import { prepareQuery, prepareWrite } from '../db/prepared-queries.ts'
 import type { CommandRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
+import type { PageCursor } from '../http/page-cursor.ts'
 import { deleteOutput } from './output-chunks.ts'
 
 export type { CommandRow }
@@ -84,12 +85,11 @@ export const markRunningLost = (trx: Trx, boxId: string, mode?: Command['mode'])
     .$if(mode !== undefined, (query) => query.where('mode', '=', mode ?? 'sync'))
     .execute()
 
-export type HistoryCursor = { requestedAt: number; id: string }
 export type CommandFilter = {
   boxId: string
   mode?: Command['mode'] | undefined
   status?: Command['status'] | undefined
-  before?: HistoryCursor | undefined
+  before?: PageCursor | undefined
 }
 
 /** Newest first. */
@@ -103,10 +103,10 @@ export function listCommands(db: Db, filter: CommandFilter, limit: number): Prom
   if (mode !== undefined) query = query.where('mode', '=', mode)
   if (status !== undefined) query = query.where('status', '=', status)
   if (before !== undefined) {
-    const { requestedAt, id } = before
+    const { at, id } = before
     query = query
-      .where('requested_at', '<=', requestedAt)
-      .where((eb) => eb.or([eb('requested_at', '<', requestedAt), eb('id', '<', id)]))
+      .where('requested_at', '<=', at)
+      .where((eb) => eb.or([eb('requested_at', '<', at), eb('id', '<', id)]))
   }
   return query.orderBy('requested_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
 }

@@ -121,13 +121,14 @@ export async function listUnreconciledBoxIds(db: Db): Promise<string[]> {
   return rows.map((row) => row.id)
 }
 
-/** Boxes in one of these states, with the operation of their job. `job_op` is null when the box has no job. */
+/** Live boxes in one of these states, with the operation of their job. `job_op` is null when the box has no job. */
 export function listBoxesByObservedState(db: Db, states: readonly ObservedState[]) {
   return db
     .selectFrom('boxes')
     .leftJoin('jobs', 'jobs.box_id', 'boxes.id')
     .selectAll('boxes')
     .select('jobs.op as job_op')
+    .where('boxes.terminated_at', 'is', null)
     .where('boxes.observed_state', 'in', [...states])
     .execute()
 }

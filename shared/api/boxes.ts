@@ -6,6 +6,7 @@ import {
   ENV_NAME_PATTERN,
   ENV_NAME_RULE,
   integerBetween,
+  queryIntegerBetween,
   reportedIntegerSchema,
   timestampSchema,
 } from './common.ts'
@@ -147,7 +148,13 @@ export const boxDetailSchema = z
 export type BoxDetail = z.infer<typeof boxDetailSchema>
 
 export const boxResponseSchema = z.object({ box: boxSchema })
-export const boxListSchema = z.object({ boxes: z.array(boxSchema) })
+export const boxListSchema = z.object({
+  boxes: z.array(boxSchema),
+  nextBefore: z.string().nullable().optional().meta({
+    description: 'with limit or before: value of `before` for the next page; null on the last page',
+  }),
+})
+export type BoxList = z.infer<typeof boxListSchema>
 export const deleteBoxResponseSchema = z.object({ box: boxSchema, operation: operationSchema })
 
 const { ttlMinutes, autoPauseMin } = LIMITS
@@ -196,4 +203,9 @@ export const CREATE_BOX_ERROR_CODES = {
 
 export const listBoxesQuerySchema = z.object({
   live: z.enum(['1', '0']).optional().meta({ description: '1: omit terminated boxes' }),
+  limit: queryIntegerBetween(LIMITS.boxPage.min, LIMITS.boxPage.max)
+    .optional()
+    .meta({ description: `default: all boxes; with before: ${LIMITS.boxPage.max}` }),
+  before: z.string().min(1).max(200).optional().meta({ description: 'nextBefore of the previous page' }),
 })
+export type ListBoxesQuery = z.infer<typeof listBoxesQuerySchema>

@@ -18,6 +18,7 @@ t.test('uses defaults for unset variables', async (t) => {
     edgeRate: 20,
     edgeConcurrency: 8,
     edgeStreams: 4,
+    deletedBoxDays: 30,
     commandDays: 30,
     commandRecords: 10_000,
     commandOutputMiB: 256,

@@ -173,3 +173,20 @@ t.test('a restarted coordinator keeps every box and creates no additional first 
   t.equal(boxes.length, 2)
   t.match(boxes[0], { hostname: 'lasting', observedState: 'running' })
 })
+
+t.test('lists boxes by page', async (t) => {
+  const { api } = await startTestCoordinator(t)
+  for (const name of ['plum', 'fig']) await api('POST', '/boxes', { name })
+  const all = boxListSchema.parse((await api('GET', '/boxes')).json)
+  t.notOk('nextBefore' in all, 'without limit the response has the form of the spec')
+  const first = boxListSchema.parse((await api('GET', '/boxes?limit=2')).json)
+  const second = boxListSchema.parse((await api('GET', `/boxes?limit=2&before=${first.nextBefore}`)).json)
+  t.same(
+    [...first.boxes, ...second.boxes].map(({ id }) => id),
+    all.boxes.map(({ id }) => id),
+  )
+  t.equal(second.nextBefore, null)
+  t.same((await api('GET', `/boxes?before=${first.nextBefore}`)).json, second)
+  for (const query of ['limit=0', 'limit=201', 'before=x'])
+    t.match(await api('GET', `/boxes?${query}`), { status: 400, json: { error: 'bad_request' } })
+})

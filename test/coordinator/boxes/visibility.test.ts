@@ -37,6 +37,35 @@ onEachDatabase(t, async (t, newDb) => {
     },
   )
 
+  t.test('lists boxes by page', async (t) => {
+    const db = await newDb(t)
+    const clock = createTestClock()
+    const owner = await createOwner(db, clock)
+    const boxes = createTestBoxService(db, { clock })
+    // All are created in the same millisecond.
+    for (const name of ['fig', 'kiwi', 'plum', 'lime', 'date']) await boxes.create(owner, { name })
+    await db.updateTable('boxes').set({ terminated_at: 1 }).where('hostname', '=', 'kiwi').execute()
+    const all = (await boxes.list(owner)).map(({ id }) => id)
+    const listPages = async (query: { live?: '1' }) => {
+      const pages: string[][] = []
+      for (let before: string | undefined; ; ) {
+        const page = await boxes.listPage(owner, { ...query, limit: 2, ...(before && { before }) })
+        pages.push(page.boxes.map(({ id }) => id))
+        if (!page.nextBefore) return pages
+        before = page.nextBefore
+      }
+    }
+    t.same(await listPages({}), [all.slice(0, 2), all.slice(2, 4), all.slice(4)])
+    t.same(
+      (await listPages({ live: '1' })).map((page) => page.length),
+      [2, 2],
+    )
+    for (const before of ['x', Buffer.from('1.p_1').toString('base64url')])
+      await t.rejects(boxes.listPage(owner, { limit: 2, before }), { code: 'bad_request' })
+    const limited = await addUser(db, owner, { role: 'member', boxIds: all.slice(0, 1) })
+    t.match(await boxes.listPage(limited, { limit: 2 }), { boxes: [{ id: all[0] }], nextBefore: null })
+  })
+
   t.test('throws not_found for unknown and malformed ids, and for boxes the actor may not see', async (t) => {
     const db = await newDb(t)
     const owner = await createOwner(db)

@@ -1,0 +1,63 @@
+// Requests whose duration must not grow with old rows: their queries read only index entries of matching rows.
+import t from 'tap'
+import { createCommandHistory } from '../../../coordinator/commands/service.ts'
+import { listBoxesByObservedState } from '../../../coordinator/lifecycle/store.ts'
+import { systemClock } from '../../../shared/clock.ts'
+import { sqliteForTest } from '../../support/db.ts'
+import { capturePlans } from '../../support/query-plan.ts'
+import { createOwner, createTestBoxService } from '../../support/workspace.ts'
+
+const LIVE = /^SEARCH boxes USING (COVERING )?INDEX boxes_live/
+
+t.test('listing live boxes, and naming a new box, read no terminated boxes', async (t) => {
+  const { db, readPlans } = capturePlans(await sqliteForTest(t))
+  const owner = await createOwner(db)
+  const boxes = createTestBoxService(db)
+  await readPlans()
+  await boxes.list(owner, { live: true })
+  t.match(await readPlans(), [LIVE])
+  await boxes.listPage(owner, { live: '1', limit: 10 })
+  t.match(await readPlans(), [LIVE])
+  await boxes.create(owner, {})
+  const plans = await readPlans()
+  t.match(
+    plans.find((plan) => plan.includes('boxes')),
+    LIVE,
+  )
+  t.notOk(plans.some((plan) => plan.startsWith('SCAN boxes')))
+  await listBoxesByObservedState(db, ['running'])
+  t.match((await readPlans())[0], /^(SCAN|SEARCH) boxes USING INDEX boxes_live/)
+})
+
+t.test('listing all boxes by page reads only the boxes of the page', async (t) => {
+  const { db, readPlans } = capturePlans(await sqliteForTest(t))
+  const owner = await createOwner(db)
+  const boxes = createTestBoxService(db)
+  const before = Buffer.from(`1000.${crypto.randomUUID()}`).toString('base64url')
+  await readPlans()
+  await boxes.listPage(owner, { limit: 10, before })
+  t.match(await readPlans(), [/^SEARCH boxes USING INDEX boxes_by_age \(workspace_id=\? AND created_at<\?\)/])
+})
+
+t.test('listing commands by status reads only commands with this status', async (t) => {
+  const { db, readPlans } = capturePlans(await sqliteForTest(t))
+  const owner = await createOwner(db)
+  const boxes = createTestBoxService(db)
+  const { id } = await boxes.create(owner, {})
+  const history = createCommandHistory({
+    db,
+    clock: systemClock,
+    boxes,
+    pending: { waitForCommit: async () => undefined } as unknown as Parameters<
+      typeof createCommandHistory
+    >[0]['pending'],
+  })
+  await readPlans()
+  await history.list(owner, id, { status: 'failed' })
+  const plans = await readPlans()
+  t.match(
+    plans.filter((plan) => plan.includes('commands')),
+    [/^SEARCH commands USING INDEX commands_by_status \(box_id=\? AND status=\?\)/],
+  )
+  t.notOk(plans.some((plan) => plan.includes('TEMP B-TREE')))
+})
