@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, readFile, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { systemClock } from '../shared/clock.ts'
 import { AGENT_VERSION } from '../shared/protocol.ts'
@@ -14,7 +15,7 @@ import { createSyncRecorder } from './exec/history/sync-recorder.ts'
 import { execRoutes } from './exec/routes.ts'
 import { fileRoutes } from './files/routes.ts'
 import { lockDirectory } from './lock.ts'
-import { reportRoutes } from './reports/routes.ts'
+import { deliverReports, reportRoutes } from './reports/routes.ts'
 import { openSpool } from './reports/spool.ts'
 import { openState } from './state.ts'
 import { createStreamDialer } from './tunnel/stream-dialer.ts'
@@ -23,8 +24,16 @@ import { startTunnel } from './tunnel/tunnel.ts'
 import { createActivityTracker } from './vitals/activity-tracker.ts'
 import { createVitalsSampler } from './vitals/sample.ts'
 
+/** How long close() waits for the exits of detached commands. Longer than TERMINATE_GRACE_MS of synchronous ones. */
+const EXITS_TIMEOUT_MS = 2_500
+/** How long close() waits for the final reports to be acknowledged. Shorter than the provider's grace period. */
+const FINAL_REPORTS_TIMEOUT_MS = 4_000
+
 export type Agent = {
-  /** Disconnects from the coordinator, terminates synchronous commands, and resolves when all resources are released. */
+  /**
+   * Terminates synchronous commands, delivers the final reports, disconnects from the coordinator, and resolves when all
+   * resources are released.
+   */
   close(): Promise<void>
 }
 
@@ -59,9 +68,15 @@ export async function startAgent(
   }
   const transferDialer = createTransferDialer(coordinatorAccess)
   const streamDialer = createStreamDialer(coordinatorAccess)
+  const stopController = new AbortController()
   const execDeps = {
     ...{ home, log, clock, activity, env, spawnerKind, processes, streamDialer },
     recorder: syncRecorder,
+    stopping: stopController.signal,
+  }
+  const reportDeps = {
+    ...{ spool, clock, log, sampleVitals: () => vitalsSampler.sample() },
+    flushRecorders: () => detachedRecorder.flush(),
   }
   const app = buildAgentApp({
     log,
@@ -71,7 +86,7 @@ export async function startAgent(
         scope.addHook('onRequest', async () => activity.touch())
         return fileRoutes(scope, { home, stateDir: realStateDir, log, clock, transferDialer })
       },
-      (scope) => reportRoutes(scope, { spool, clock, log, sampleVitals: () => vitalsSampler.sample() }),
+      (scope) => reportRoutes(scope, reportDeps),
     ],
   })
   await app.ready()
@@ -96,8 +111,20 @@ export async function startAgent(
   })
   log.info({ boxId, instanceId, url: coordinatorUrl, agentVersion: AGENT_VERSION }, 'agent started')
 
+  /** The machine may be stopping: its processes then exit now, and the next agent may never start. */
+  async function deliverFinalReports(): Promise<void> {
+    const signal = AbortSignal.timeout(FINAL_REPORTS_TIMEOUT_MS)
+    const exits = Promise.all([syncRecorder.waitUntilIdle(), detachedRecorder.waitUntilIdle()])
+    await Promise.race([exits, sleep(EXITS_TIMEOUT_MS, undefined, { ref: false })])
+    await deliverReports(reportDeps, signal).catch((err: unknown) =>
+      log.warn({ err }, 'the coordinator did not acknowledge the final reports; the next agent sends them'),
+    )
+  }
+
   return {
     async close() {
+      stopController.abort()
+      if (tunnel.isConnected()) await deliverFinalReports()
       await tunnel.close()
       streamDialer.close()
       await app.close()

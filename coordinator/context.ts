@@ -114,7 +114,6 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     log,
     provider,
     tunnels,
-    waitForReports: commands.waitForRecords,
     // Not the public URL: that may be a proxy that has not started yet.
     coordinatorUrl: urls.agents,
   })

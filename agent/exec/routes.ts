@@ -36,6 +36,8 @@ export type ExecDeps = {
   /** Closed by the caller after the app. Absent: synchronous commands are not recorded in the history. */
   recorder?: SyncRecorder
   streamDialer: StreamDialer
+  /** When it aborts, synchronous commands are terminated and new commands are refused. Default: never. */
+  stopping?: AbortSignal
 }
 
 /**
@@ -46,14 +48,19 @@ export type ExecDeps = {
  */
 export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<void> {
   const { home, log, clock, activity, processes, recorder, streamDialer } = deps
+  const { stopping = new AbortController().signal } = deps
   const spawner = createSpawner(deps.spawnerKind)
   log.info({ spawner: spawner.kind }, 'exec routes ready')
   const baseEnv = baseEnvironment(home, deps.env ?? process.env)
   const runDeps = { home, log, clock, spawner, recorder, baseEnv }
   const running = new Map<AbortController, Promise<unknown>>()
 
-  app.addHook('preClose', (done) => {
+  const terminateRunning = () => {
     for (const controller of running.keys()) controller.abort()
+  }
+  stopping.addEventListener('abort', terminateRunning, { once: true })
+  app.addHook('preClose', (done) => {
+    terminateRunning()
     done()
   })
   app.addHook('onClose', async () => {
@@ -70,6 +77,8 @@ export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<
   streamRoutes(app, { processes, log, streamDialer })
 
   app.post('/exec', async (request, reply) => {
+    // A reset, as if the tunnel had closed already: the coordinator repeats a detached start on the next tunnel.
+    if (stopping.aborted) return reply.hijack().raw.destroy()
     const body = parseExecRequest(request.body)
     if ('processId' in body) return startDetached(body)
     const controller = new AbortController()

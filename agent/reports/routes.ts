@@ -1,4 +1,5 @@
-// GET /reports streams heartbeats and spooled reports to the coordinator; POST /reports/ack acknowledges reports.
+// GET /reports streams heartbeats and spooled reports to the coordinator; POST /reports/ack acknowledges reports;
+// POST /reports/flush waits for their acknowledgement.
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
@@ -11,6 +12,8 @@ import { type Cursor, type Spool, START_CURSOR } from './spool.ts'
 export type ReportDeps = {
   spool: Spool
   sampleVitals(): Promise<Vitals>
+  /** Writes what the recorders have not reported yet to the spool. */
+  flushRecorders(): Promise<void>
   log: Logger
   clock: Clock
   heartbeatIntervalMs?: number
@@ -33,6 +36,28 @@ export function reportRoutes(app: FastifyInstance, deps: ReportDeps): void {
     }
     return reply.status(204).send()
   })
+
+  app.post('/reports/flush', async (_request, reply) => {
+    const closeController = new AbortController()
+    reply.raw.once('close', () => closeController.abort())
+    await deliverReports(deps, closeController.signal)
+    return reply.status(204).send()
+  })
+}
+
+/**
+ * Resolves when the coordinator has acknowledged the reports on everything that has happened so far. Rejects when the
+ * signal aborts.
+ */
+export async function deliverReports(
+  { spool, flushRecorders }: Pick<ReportDeps, 'spool' | 'flushRecorders'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  aborted.catch(() => undefined)
+  signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  await Promise.race([flushRecorders(), aborted])
+  await spool.waitForAcknowledgement(signal)
 }
 
 /** Buffers about one chunk. Later reports stay on disk until the coordinator reads further. */

@@ -1,4 +1,4 @@
-// Notifies the readers and writers of the spool: readers wait for a new report, writers for free space.
+// Notifies the readers and writers of the spool: readers wait for a new report, writers for free space or for an acknowledgement.
 import { EventEmitter } from 'node:events'
 
 export type SpoolNotifier = {

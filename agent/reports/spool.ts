@@ -39,6 +39,8 @@ export type Spool = {
   readonly highWaterMark: number
   /** Resolves when pendingBytes() is at most `highWaterMark`. Rejects when the signal aborts. */
   waitForSpace(signal: AbortSignal): Promise<void>
+  /** Resolves when all reports appended so far are acknowledged. Rejects when the signal aborts. */
+  waitForAcknowledgement(signal: AbortSignal): Promise<void>
   /** Lines (see reportLineSchema) after the cursor, and the cursor after them. Null when there are none yet. */
   read(cursor: Cursor): Promise<{ lines: Buffer; next: Cursor } | null>
   /** Resolves after the next append, with a short delay for an unsynced one. Rejects when the signal aborts. */
@@ -188,6 +190,10 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     },
     pendingBytes: () => pendingBytes,
     waitForSpace: (signal) => notifier.waitForSpace(signal, () => pendingBytes <= highWaterMark),
+    waitForAcknowledgement(signal) {
+      const appendedSeq = lastSeq
+      return notifier.waitForSpace(signal, () => ackedSeq >= appendedSeq || pendingBytes === 0)
+    },
     async read(cursor) {
       for (const segment of [...segments]) {
         if (segment.firstSeq < cursor.firstSeq) continue
@@ -208,7 +214,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
         if (ack.seq <= ackedSeq) return true
         ackedSeq = ack.seq
         await deleteAcknowledged(MIN_DELETE_BYTES)
-        if (pendingBytes <= highWaterMark) notifier.notifySpace()
+        notifier.notifySpace()
         return true
       }),
     close: () =>

@@ -12,9 +12,6 @@ import { createPendingRecords } from './pending-records.ts'
 import { type CommandPruner, type CommandRetention, createCommandPruner } from './prune.ts'
 import { type CommandHistory, createCommandHistory } from './service.ts'
 
-/** How long stopping a box's machine waits for its final reports. They usually take a tenth of it. */
-const FINAL_REPORTS_WAIT_MS = 1_000
-
 export type CommandReportHandler = {
   /** Must resolve before the transaction that contains `apply` is started. */
   loadKey(): Promise<void>
@@ -26,8 +23,6 @@ export type Commands = {
   tracker: CommandTracker
   reportHandler: CommandReportHandler
   prune: CommandPruner['prune']
-  /** Resolves when the records of all confirmed commands are committed, or after one second. */
-  waitForRecords(boxId: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -63,7 +58,6 @@ export function createCommands(options: {
       },
     },
     prune: pruner.prune,
-    waitForRecords: (boxId) => pending.waitForCommit(boxId, FINAL_REPORTS_WAIT_MS),
     close: pruner.close,
   }
 }

@@ -32,8 +32,6 @@ export type ReconcilerOptions = {
   coordinatorUrl: string
   /** Limits concurrent provider calls. */
   machineLimit: LimitFunction
-  /** See StepContext. Default: no waiting. */
-  waitForReports?(boxId: string): Promise<void>
   /** How long a lease is valid after its last renewal. Default: 30 s. */
   leaseMs?: number
   /** How long a started agent has to connect. Default: 60 s. */
@@ -69,7 +67,6 @@ const RETRY_AFTER_STORE_ERROR_MS = 1_000
 export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { db, clock, log, provider, tunnels, coordinatorUrl, machineLimit } = options
   const { leaseMs = 30_000, connectTimeoutMs = 60_000, backoff = backoffDelay } = options
-  const { waitForReports = async () => undefined } = options
   const owner = newUuid()
   const changes = new EventEmitter<{ change: [boxId: string] }>().setMaxListeners(0)
   const activeByBox = new Map<string, ActiveReconciliation>()
@@ -161,7 +158,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         signal,
         connectTimeoutMs: remainingConnectMs,
         machineLimit,
-        waitForReports,
+        log,
       }
       const result = await runStep(claim, context)
       await completeStep(db, claim, result, { owner, now: clock.now() })

@@ -1,7 +1,9 @@
 // Runs the steps of lifecycle jobs against the provider. Every step is idempotent: it may run again after a crash.
 import type { LimitFunction } from 'p-limit'
+import type { Logger } from 'pino'
 import type { Tunnels } from '../tunnel/types.ts'
 import type { Claim, StepResult } from './claim.ts'
+import { collectReports } from './collect-reports.ts'
 import type { MachineSpec, Provider } from './provider.ts'
 import type { BoxRow } from './store.ts'
 
@@ -15,12 +17,11 @@ export type StepContext = {
   connectTimeoutMs: number
   /** Limits concurrent provider calls. Waiting for an agent does not count. */
   machineLimit: LimitFunction
-  /** Waits, for a limited time, until the agent's pending reports are stored. Called before its machine stops. */
-  waitForReports(boxId: string): Promise<void>
+  log: Pick<Logger, 'warn'>
 }
 
 export async function runStep(claim: Claim, context: StepContext): Promise<StepResult> {
-  const { provider, tunnels, signal, connectTimeoutMs, machineLimit, waitForReports } = context
+  const { provider, tunnels, signal, connectTimeoutMs, machineLimit } = context
   const { id } = claim.box
   switch (claim.step) {
     case 'provision':
@@ -33,12 +34,12 @@ export async function runStep(claim: Claim, context: StepContext): Promise<StepR
       await tunnels.wait(id, connectTimeoutMs, signal)
       return {}
     case 'stop':
-      await waitForReports(id)
+      await collectReports(id, context)
       await machineLimit(() => provider.stop(id))
       tunnels.disconnect(id, 'the box is suspended')
       return {}
     case 'destroy':
-      await waitForReports(id)
+      await collectReports(id, context)
       await machineLimit(() => provider.destroy(id))
       tunnels.disconnect(id, 'the box is deleted')
       return {}

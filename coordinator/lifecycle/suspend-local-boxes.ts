@@ -6,6 +6,8 @@ import type { Clock } from '../../shared/clock.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import { withTimeout } from '../timeout.ts'
+import type { Tunnels } from '../tunnel/types.ts'
+import { collectReports } from './collect-reports.ts'
 import type { Provider } from './provider.ts'
 import { setObservedState } from './set-observed-state.ts'
 import { deleteJob, listBoxesByObservedState, lockBox } from './store.ts'
@@ -13,8 +15,9 @@ import { deleteJob, listBoxesByObservedState, lockBox } from './store.ts'
 export type SuspendLocalBoxesOptions = {
   db: Db
   clock: Clock
-  log: Pick<Logger, 'error'>
+  log: Pick<Logger, 'warn' | 'error'>
   provider: Provider
+  tunnels: Tunnels
   /** Limits concurrent provider calls. */
   machineLimit: LimitFunction
   /** How long stopping one machine may take. Default: 30 s, more than the provider's grace period and kill timeout. */
@@ -44,8 +47,12 @@ export async function suspendLocalBoxes(
         const isSuspendable = SUSPENDABLE_STATES.includes(box.observed_state)
         try {
           if (isSuspendable) await recordObservedState(options, box.id, 'suspending', reason)
+          const stopMachine = async () => {
+            if (isSuspendable) await collectReports(box.id, options)
+            await provider.stop(box.id)
+          }
           await withTimeout(
-            provider.stop(box.id),
+            stopMachine(),
             stopTimeoutMs,
             `the machine did not stop within ${stopTimeoutMs} ms`,
           )

@@ -11,7 +11,7 @@ import { createAcceptor } from './accept.ts'
 import { createBoxLimits } from './box-limits.ts'
 import type { Authenticate } from './credentials.ts'
 import { createRegistry } from './registry.ts'
-import { type Ingest, type ReportStreamOptions, readReportStream } from './reports.ts'
+import { type Ingest, type ReportReader, type ReportStreamOptions, startReportReader } from './reports.ts'
 import type { Session } from './session.ts'
 import { createStreams } from './streams.ts'
 import { createTransfers } from './transfers.ts'
@@ -65,6 +65,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
   const registry = createRegistry()
   const limits = createBoxLimits(clock)
   const sessions = new Set<Session>()
+  const reportReaders = new WeakMap<Session, ReportReader>()
   const streams = createStreams({ log, authenticate, dialBackTimeoutMs, limits })
   const transfers = createTransfers({
     log,
@@ -92,7 +93,9 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
       sessions.add(session)
       void session.closed.then(() => sessions.delete(session))
     },
-    onActive: (session) => void readReportStream(session, { log, ingest, limits, ...retryOptions }),
+    onActive(session) {
+      reportReaders.set(session, startReportReader(session, { log, ingest, limits, ...retryOptions }))
+    },
   })
 
   // One timer for all tunnels.
@@ -118,6 +121,11 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
     wait: registry.wait,
     on: (event, listener) => void registry.events.on(event, listener as never),
     off: (event, listener) => void registry.events.off(event, listener as never),
+    async flushReports(boxId, ms) {
+      const deadline = performance.now() + ms
+      const session = await registry.wait(boxId, ms)
+      await reportReaders.get(session)?.flush(deadline - performance.now())
+    },
     disconnect(boxId, reason) {
       registry.get(boxId)?.destroy(reason)
       transfers.disconnect(boxId)

@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events'
 import { ApiError } from '../../shared/errors.ts'
 import type { Session } from './session.ts'
-import type { Tunnel, TunnelEvents } from './types.ts'
+import type { TunnelEvents } from './types.ts'
 
 export type Registry = {
   nextGeneration(): number
@@ -12,13 +12,13 @@ export type Registry = {
   activate(session: Session): boolean
   /** Removes the session if it is its box's tunnel. */
   remove(session: Session, reason: string): void
-  wait(boxId: string, ms: number, signal?: AbortSignal): Promise<Tunnel>
+  wait(boxId: string, ms: number, signal?: AbortSignal): Promise<Session>
   readonly events: EventEmitter<TunnelEvents>
 }
 
 export function createRegistry(): Registry {
   const sessions = new Map<string, Session>()
-  const waiters = new Map<string, Set<(tunnel: Tunnel) => void>>()
+  const waiters = new Map<string, Set<(session: Session) => void>>()
   const events = new EventEmitter<TunnelEvents>()
   events.setMaxListeners(0)
   let generation = 0
@@ -57,9 +57,9 @@ export function createRegistry(): Registry {
           waiting.delete(resume)
           if (waiting.size === 0 && waiters.get(boxId) === waiting) waiters.delete(boxId)
         }
-        const resume = (tunnel: Tunnel) => {
+        const resume = (session: Session) => {
           cleanUp()
-          resolve(tunnel)
+          resolve(session)
         }
         const onAbort = () => {
           cleanUp()

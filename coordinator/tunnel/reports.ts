@@ -43,23 +43,50 @@ const MAX_BATCH_LINES = 128
 /** A protocol violation: the connection is closed. */
 class InvalidReportError extends Error {}
 
-/** Reads reports until the session retires. Never rejects. */
-export async function readReportStream(session: Session, options: ReportStreamOptions): Promise<void> {
+export type ReportReader = {
+  /**
+   * Reads until the agent says that its reports are acknowledged, without the delay before a retry. Rejects with
+   * box_unreachable after `ms`.
+   */
+  flush(ms: number): Promise<void>
+}
+
+/** Reads reports until the session retires. */
+export function startReportReader(session: Session, options: ReportStreamOptions): ReportReader {
   const { log } = options
   const { boxId, generation, retiring } = session
   const { first, max } = options.retryMs ?? { first: 500, max: 30_000 }
   let waitMs = first
-  while (!retiring.aborted) {
-    try {
-      const lines = await readReports(session, options)
-      if (lines > 0) waitMs = first
-    } catch (error) {
-      if (retiring.aborted) return
-      if (error instanceof InvalidReportError) return session.destroy(error.message)
-      log.warn({ err: error, boxId, generation }, 'report stream failed; will reopen it')
+  /** Aborts the delay before the next retry. */
+  let retryNow = new AbortController()
+
+  async function readUntilRetired(): Promise<void> {
+    while (!retiring.aborted) {
+      try {
+        const lines = await readReports(session, options)
+        if (lines > 0) waitMs = first
+      } catch (error) {
+        if (retiring.aborted) return
+        if (error instanceof InvalidReportError) return session.destroy(error.message)
+        log.warn({ err: error, boxId, generation }, 'report stream failed; will reopen it')
+      }
+      retryNow = new AbortController()
+      const signal = AbortSignal.any([retiring, retryNow.signal])
+      await sleep(waitMs, undefined, { signal, ref: false }).catch(() => undefined)
+      waitMs = Math.min(max, waitMs * 2)
     }
-    await sleep(waitMs, undefined, { signal: retiring, ref: false }).catch(() => undefined)
-    waitMs = Math.min(max, waitMs * 2)
+  }
+  void readUntilRetired()
+
+  return {
+    async flush(ms) {
+      waitMs = first
+      retryNow.abort()
+      const request = { method: 'POST', path: '/reports/flush', signal: retiring, headTimeoutMs: ms } as const
+      const { status, body } = await session.request(request)
+      body.destroy()
+      if (status >= 300) throw new Error(`POST /reports/flush returned status ${status}`)
+    },
   }
 }
 

@@ -45,6 +45,11 @@ export interface Tunnels {
   wait(boxId: string, ms: number, signal?: AbortSignal): Promise<Tunnel>
   on<E extends keyof TunnelEvents>(event: E, listener: (...args: TunnelEvents[E]) => void): void
   off<E extends keyof TunnelEvents>(event: E, listener: (...args: TunnelEvents[E]) => void): void
+  /**
+   * Waits for the agent to connect, and until all its reports are stored. Rejects with box_unreachable after `ms`, and with
+   * another error when the agent does not support it.
+   */
+  flushReports(boxId: string, ms: number): Promise<void>
   /** Closes the box's tunnel and its dial-back connections, for example because its token is no longer valid. */
   disconnect(boxId: string, reason: string): void
 }

@@ -8,6 +8,8 @@ import { connect } from 'node:http2'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { DurableReport } from '../../shared/api/reports.ts'
+import { newId } from '../../shared/ids.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { readAll, startTunnelServer } from '../support/tunnel.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -82,16 +84,58 @@ t.test('connects, runs a command, reports its start, and exits on SIGTERM', asyn
     () => received.includes('heartbeat') && received.includes('agent.started'),
   )
 
-  const running = tunnel.request({
-    method: 'POST',
-    path: '/exec',
-    headers: { 'content-type': 'application/json' },
-    body: Buffer.from('{"command":"sleep 300"}'),
-  })
-  const rejected = t.rejects(running, { code: 'box_unreachable' })
   child.kill('SIGTERM')
-  await rejected
   t.same(await exit, [0, null])
+})
+
+t.test('on SIGTERM, delivers the exits of its commands before it disconnects', async (t) => {
+  const received: DurableReport[] = []
+  const coordinator = await startTunnelServer({
+    ingest: {
+      apply: async (_box, _epoch, reports) => void received.push(...reports.map(({ report }) => report)),
+      heartbeat: () => undefined,
+    },
+  })
+  t.after(() => coordinator.close())
+  const box = coordinator.addBox()
+  const { child, exit } = startAgentProcess(t, await createBoxEnv(t, coordinator.url, box))
+  const tunnel = await coordinator.tunnels.wait(box.boxId, 10_000)
+  const exec = async (commandId: string, request: object) => {
+    const record = { commandId, claimsToken: 'signed', keepOutput: true }
+    const body = Buffer.from(JSON.stringify({ ...request, record }))
+    const headers = { 'content-type': 'application/json' }
+    const response = await tunnel.request({ method: 'POST', path: '/exec', headers, body })
+    return JSON.parse((await readAll(response.body)).toString())
+  }
+  const [syncId, detachedId, otherId] = [newId('process'), newId('process'), newId('process')]
+  const started = await exec(detachedId, {
+    ...{ command: 'echo output; exec sleep 300', detached: true, processId: detachedId },
+  })
+  const other = await exec(otherId, { command: 'exec sleep 300', detached: true, processId: otherId })
+  t.after(() => process.kill(other.pid, 'SIGKILL'))
+  const result = exec(syncId, { command: 'exec sleep 300' })
+  await waitUntil('all commands run', () => {
+    const startedIds = received.flatMap((report) =>
+      report.type === 'command.started' ? report.commandId : [],
+    )
+    return startedIds.length === 3
+  })
+
+  // As when the machine stops: its processes get SIGTERM too.
+  process.kill(started.pid, 'SIGTERM')
+  child.kill('SIGTERM')
+  t.match(await result, { signal: 'TERM', timedOut: false }, 'the client gets the result')
+  t.same(await exit, [0, null])
+  const exits = received.filter((report) => report.type === 'command.finished')
+  t.same(new Set(exits.map(({ commandId }) => commandId)), new Set([syncId, detachedId]))
+  t.match(exits, [
+    { status: 'killed', signal: 'TERM' },
+    { status: 'killed', signal: 'TERM' },
+  ])
+  t.match(
+    received.filter((report) => report.type === 'command.output'),
+    [{ commandId: detachedId, data: Buffer.from('output\n').toString('base64') }],
+  )
 })
 
 t.test('runs while its log cannot be written', async (t) => {

@@ -1,4 +1,5 @@
 // Reports from an agent's spool to the coordinator's store: delivered at least once, despite resets and failed commits.
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { reportRoutes } from '../../agent/reports/routes.ts'
@@ -51,14 +52,18 @@ function createStore() {
   return { ingest, rows, failures, deliveries: () => deliveries, heartbeats: () => heartbeats }
 }
 
-async function setUp(t: Test, store: ReturnType<typeof createStore>, heartbeatMs = 10_000) {
+async function setUp(
+  t: Test,
+  store: ReturnType<typeof createStore>,
+  { heartbeatMs = 10_000, retryMs = 5 } = {},
+) {
   const dir = createTempDir(t, 'reports')
   const state = await openState(dir, silentLog)
   const spool = await openSpool({ dir: join(dir, 'reports'), stateFile: state, log: silentLog })
   t.after(() => spool.close())
   const coordinator = await startTunnelServer({
     ingest: store.ingest,
-    reportRetryMs: { first: 5, max: 50 },
+    reportRetryMs: { first: retryMs, max: 10 * retryMs },
   })
   t.after(() => coordinator.close())
   const proxy = await startTunnelProxy(coordinator.port)
@@ -70,6 +75,7 @@ async function setUp(t: Test, store: ReturnType<typeof createStore>, heartbeatMs
       log: silentLog,
       clock: systemClock,
       sampleVitals: async () => vitals,
+      flushRecorders: async () => undefined,
       heartbeatIntervalMs: heartbeatMs,
     }),
   )
@@ -112,15 +118,39 @@ t.test('a report is sent again when its commit fails', async (t) => {
   t.same([...store.rows.values()], [1])
 })
 
+t.test(
+  'flushReports waits for the agent, and reads the reports without the delay before a retry',
+  async (t) => {
+    const store = createStore()
+    store.failures.push(new Error('database is locked'))
+    const { spool, coordinator, box } = await setUp(t, store, { retryMs: 1_000_000 })
+    await spool.append(createReport(1))
+    await waitUntil('the commit has failed', () => store.failures.length === 0)
+    await coordinator.tunnels.flushReports(box.boxId, 10_000)
+    t.same([...store.rows.values()], [1])
+    t.equal(await isEmpty(spool)(), true)
+  },
+)
+
+t.test('flushReports is bounded when the reports cannot be stored', async (t) => {
+  const store = createStore()
+  for (let i = 0; i < 1000; i++) store.failures.push(new Error('database is locked'))
+  const { spool, coordinator, box } = await setUp(t, store)
+  await spool.append(createReport(1))
+  await t.rejects(coordinator.tunnels.flushReports(box.boxId, 100), { code: 'box_unreachable' })
+  await t.rejects(coordinator.tunnels.flushReports(randomUUID(), 10), { code: 'box_unreachable' })
+  t.equal(store.rows.size, 0)
+})
+
 t.test('the agent sends a heartbeat when it connects, then periodically', async (t) => {
   const store = createStore()
-  await setUp(t, store, 20)
+  await setUp(t, store, { heartbeatMs: 20 })
   await waitUntil('three heartbeats have arrived', () => store.heartbeats() >= 3)
 })
 
 t.test('a report is sent immediately while the agent is connected', async (t) => {
   const store = createStore()
-  const { spool } = await setUp(t, store, 1_000_000)
+  const { spool } = await setUp(t, store, { heartbeatMs: 1_000_000 })
   await waitUntil('the agent is connected', () => store.heartbeats() > 0)
   for (let at = 1; at <= 3; at++) {
     await spool.append(createReport(at))

@@ -20,6 +20,7 @@ export class FakeInfrastructure {
   readonly after: Partial<Record<ProviderMethod, Fault>> = {}
   /** Whether the agent of a started machine connects. */
   agentsConnect = true
+  flushFails = false
   readonly #tunnels = new Map<string, Tunnel>()
   readonly #events = new EventEmitter<TunnelEvents>().setMaxListeners(0)
   #generation = 0
@@ -60,6 +61,11 @@ export class FakeInfrastructure {
     wait: (boxId, ms, signal) => this.#waitForTunnel(boxId, ms, signal),
     on: (event, listener) => void this.#events.on(event, listener as never),
     off: (event, listener) => void this.#events.off(event, listener as never),
+    flushReports: async (boxId, ms) => {
+      await this.#waitForTunnel(boxId, ms)
+      this.calls.push(`flushReports ${boxId}`)
+      if (this.flushFails) throw new ApiError('box_unreachable')
+    },
     disconnect: (boxId, reason) => this.dropTunnel(boxId, reason),
   }
 

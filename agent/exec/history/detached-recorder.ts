@@ -1,5 +1,6 @@
 // Reports detached processes to the command history. The logs are the buffer while the coordinator is unreachable.
 import { setMaxListeners } from 'node:events'
+import pLimit from 'p-limit'
 import type { Logger } from 'pino'
 import { OUTPUT_CHUNK_BYTES } from '../../../shared/api/reports.ts'
 import { LIMITS } from '../../../shared/limits.ts'
@@ -21,6 +22,10 @@ export type DetachedRecorderOptions = {
 }
 
 export type DetachedRecorder = {
+  /** Reports what is not reported yet, without the throttle. Resolves when the spool has these reports. */
+  flush(): Promise<void>
+  /** Resolves when the spool has the exits of all processes started so far, or after close(). */
+  waitUntilIdle(): Promise<void>
   /** The next agent continues from the stored cursors. */
   close(): Promise<void>
 }
@@ -40,22 +45,29 @@ export function createDetachedRecorder(options: DetachedRecorderOptions): Detach
   const closeController = new AbortController()
   const { signal } = closeController
   setMaxListeners(0, signal)
-  const active = new Set<Promise<void>>()
+  const active = new Set<{ reportChanges: () => Promise<unknown>; done: Promise<void> }>()
 
   const unsubscribe = processes.subscribe((detachedProcess) => {
     if (!detachedProcess.record || signal.aborted) return
-    const done = record(detachedProcess).catch((err: unknown) => {
-      if (!signal.aborted)
-        log.error({ err, processId: detachedProcess.processId }, 'failed to record a detached process')
-    })
-    active.add(done)
-    void done.then(() => active.delete(done))
+    const opening = readCursor(detachedProcess.dir, session).then((cursor) => ({
+      ...{ detachedProcess, cursor, spool, reporter, signal },
+    }))
+    const limit = pLimit(1)
+    const reportChanges = () => limit(async () => reportNewChanges(await opening))
+    const done = opening
+      .then((recording) => record(recording, reportChanges))
+      .catch((err: unknown) => {
+        if (!signal.aborted)
+          log.error({ err, processId: detachedProcess.processId }, 'failed to record a detached process')
+      })
+    const entry = { reportChanges, done }
+    active.add(entry)
+    void done.then(() => active.delete(entry))
   })
 
-  async function record(detachedProcess: DetachedProcess): Promise<void> {
-    const cursor = await readCursor(detachedProcess.dir, session)
+  async function record(recording: Recording, reportChanges: () => Promise<number>): Promise<void> {
+    const { detachedProcess, cursor } = recording
     if (cursor.finished) return
-    const recording = { detachedProcess, cursor, spool, reporter, signal }
     const watcher = createOutputWatcher(
       detachedProcess,
       detachedProcess.record?.keepOutput ? OUTPUT_STREAMS : [],
@@ -64,12 +76,9 @@ export function createDetachedRecorder(options: DetachedRecorderOptions): Detach
     signal.addEventListener('abort', close, { once: true })
     const throttle = createReportThrottle(intervalMs)
     try {
-      if (!(await reportStart(recording))) return
       while (!signal.aborted) {
-        // Read the exit before the logs: the logs of an exited process are complete.
-        const { exit } = detachedProcess
-        const sentBytes = await reportOutput(recording)
-        if (exit !== null) return await reportExit(recording)
+        const sentBytes = await reportChanges()
+        if (cursor.finished) return
         const nextReportAt = performance.now() + throttle.delayMs(sentBytes)
         do await watcher.waitForChange()
         while (detachedProcess.exit === null && !signal.aborted && !(await hasUnreportedOutput(recording)))
@@ -83,11 +92,20 @@ export function createDetachedRecorder(options: DetachedRecorderOptions): Detach
     }
   }
 
+  const waitUntilIdle = async () => {
+    await Promise.all([...active].map(({ done }) => done))
+  }
+
   return {
+    async flush() {
+      // A failure is logged by record().
+      await Promise.allSettled([...active].map(({ reportChanges }) => reportChanges()))
+    },
+    waitUntilIdle,
     async close() {
       unsubscribe()
       closeController.abort()
-      await Promise.all(active)
+      await waitUntilIdle()
     },
   }
 }
@@ -110,6 +128,17 @@ async function hasUnreportedOutput({ detachedProcess, cursor }: Recording): Prom
   if (!detachedProcess.record?.keepOutput) return false
   const sizes = await Promise.all(OUTPUT_STREAMS.map((stream) => detachedProcess.logs[stream].size()))
   return OUTPUT_STREAMS.some((stream, index) => (sizes[index] ?? 0) > cursor[stream])
+}
+
+/** Not concurrently for one recording. Returns the number of reported bytes of output. */
+async function reportNewChanges(recording: Recording): Promise<number> {
+  const { detachedProcess, cursor, signal } = recording
+  if (cursor.finished || signal.aborted || !(await reportStart(recording))) return 0
+  // Read the exit before the logs: the logs of an exited process are complete.
+  const { exit } = detachedProcess
+  const sentBytes = await reportOutput(recording)
+  if (exit !== null) await reportExit(recording)
+  return sentBytes
 }
 
 async function reportStart({ detachedProcess, cursor, reporter, signal }: Recording): Promise<boolean> {

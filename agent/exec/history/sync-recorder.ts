@@ -22,6 +22,8 @@ export type SyncRecorder = {
    * @param pid null: the command could not be started
    */
   start(request: AgentExecRequest, pid: number | null, startedAt: number): SyncRecording | null
+  /** Resolves when the spool has the exits of all commands recorded so far, or after close(). */
+  waitUntilIdle(): Promise<void>
   close(): void
 }
 
@@ -31,6 +33,7 @@ const INLINE_BYTES = OUTPUT_CHUNK_BYTES / 2
 export function createSyncRecorder(spool: Spool, log: Logger): SyncRecorder {
   const reporter = createCommandReporter(spool, log)
   const closeController = new AbortController()
+  const active = new Set<Promise<unknown>>()
 
   /**
    * Returns the output as base64 for the command.finished report. Longer output is sent before that report, in reports of
@@ -57,6 +60,9 @@ export function createSyncRecorder(spool: Spool, log: Logger): SyncRecorder {
       const { commandId, keepOutput } = record
       if (!reporter.tryReport(startedReport({ record, command, cwd: cwd || '~', pid, startedAt })))
         return null
+      const { promise: reported, resolve: setReported } = Promise.withResolvers<unknown>()
+      active.add(reported)
+      void reported.then(() => active.delete(reported))
       return {
         commandId,
         finish(exit, { stdout, stderr }) {
@@ -76,9 +82,12 @@ export function createSyncRecorder(spool: Spool, log: Logger): SyncRecorder {
             ...(err !== undefined && { stderr: err }),
           }
           // On a full disk only the exit is retried, without the output.
-          if (!reporter.tryReport(report)) void reporter.report(finished, closeController.signal)
+          setReported(reporter.tryReport(report) || reporter.report(finished, closeController.signal))
         },
       }
+    },
+    async waitUntilIdle() {
+      await Promise.all(active)
     },
     close: () => closeController.abort(),
   }

@@ -19,7 +19,7 @@ import {
 
 const MiB = 1024 * 1024
 
-function startRecorder(t: Test, spool: Spool, processes: DetachedProcess[], bootId = 'boot') {
+function startRecorder(t: Test, spool: Spool, processes: DetachedProcess[], bootId = 'boot', intervalMs = 1) {
   const subscribe = (callback: (process: DetachedProcess) => void) => {
     for (const process of processes) callback(process)
     return () => undefined
@@ -29,7 +29,7 @@ function startRecorder(t: Test, spool: Spool, processes: DetachedProcess[], boot
     spool,
     log: silentLog,
     bootId,
-    intervalMs: 1,
+    intervalMs,
   })
   t.teardown(() => recorder.close())
   return recorder
@@ -70,6 +70,25 @@ t.test('reports the start, the output during the run, and last the exit', async 
   t.equal(joinOutput(reports, 'stdout').toString(), 'one two')
   t.equal(joinOutput(reports, 'stderr').toString(), 'problem')
   await waitUntil('the logs are no longer watched', () => stdout.watchers.size + stderr.watchers.size === 0)
+})
+
+t.test('flush reports everything immediately, and waitUntilIdle waits for the exits', async (t) => {
+  const spool = await openTestSpool(t, createDir(t))
+  const { process, stdout, exit } = createFakeProcess(createDir(t), 1)
+  const recorder = startRecorder(t, spool, [process], 'boot', 1_000_000)
+  const readOutput = async () => joinOutput(await readReports(spool), 'stdout').toString()
+  await recorder.flush()
+  t.match(await readReports(spool), [{ type: 'command.started' }])
+  for (const text of ['one ', 'two ', 'three']) {
+    stdout.write(text)
+    await recorder.flush()
+  }
+  t.equal(await readOutput(), 'one two three')
+  exit()
+  await Promise.all([recorder.flush(), recorder.waitUntilIdle()])
+  const types = (await readReports(spool)).map(({ type }) => type)
+  t.same(types.slice(-2), ['command.output', 'command.finished'])
+  t.equal(types.filter((type) => type === 'command.finished').length, 1)
 })
 
 t.test('the next agent continues where the previous one stopped, without duplicates', async (t) => {
