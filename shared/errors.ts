@@ -13,7 +13,10 @@ export const ERRORS = {
     400,
     'region must be one of us-west-2, us-west-1, us-east-1, us-east-2, eu-central-1, and must not be given together with a snapshot or template',
   ],
-  invalid_env: [400, 'env must be a JSON object of at most 100 variables with string values'],
+  invalid_env: [
+    400,
+    'env must be a JSON object of at most 100 variables with string values. A name must start with a letter or underscore and contain only letters, digits and underscores',
+  ],
   invalid_auto_pause: [400, 'autoPauseMin must be an integer between 30 and 10080, or null'],
   invalid_pause_at: [400, 'ttlMinutes must be an integer between 5 and 43200'],
   environment_too_large: [

@@ -29,7 +29,7 @@ export function validationMessage(issues: readonly Issue[], root = 'body'): stri
 }
 
 /** In JavaScript notation: `env.PATH`, `hosts[0]`, `env["a-b"]`. */
-const formatField = (path: readonly PropertyKey[], root: string): string =>
+export const formatField = (path: readonly PropertyKey[], root: string): string =>
   path.length === 0 ? root : z.core.toDotPath(path.map(truncateKey))
 
 function truncateKey<T extends PropertyKey>(key: T): T | string {

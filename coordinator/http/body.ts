@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { getGeneralCode, type Host } from './errors.ts'
+import { findJsonProblem } from './json-problem.ts'
 
 /** Time limit for receiving a whole JSON body. */
 const JSON_BODY_TIMEOUT_MS = 60_000
@@ -43,17 +44,22 @@ function limitRawBodyIdleTime({ raw }: FastifyRequest): void {
 
 /** Replaces Fastify's body parsers in `scope`. The route's config says how its body is read. */
 export function registerBodyParsers(scope: FastifyInstance, host: Host): void {
-  const parseJson = scope.getDefaultJsonParser('error', 'error')
   const invalidBody = (message: string) => new ApiError(getGeneralCode(host), message)
 
-  async function parseText(request: FastifyRequest, body: Buffer): Promise<unknown> {
+  function parseText(body: Buffer): unknown {
     if (!isUtf8(body)) throw invalidBody('body must be valid JSON in UTF-8')
-    return new Promise((resolve, reject) => {
-      parseJson(request, body.toString('utf8'), (error, value) => {
-        if (error) reject(invalidBody('body must be valid JSON'))
-        else resolve(value)
-      })
-    })
+    const value = parseJson(body.toString('utf8').replace(/^\uFEFF/, ''))
+    const problem = findJsonProblem(value)
+    if (problem !== null) throw invalidBody(problem)
+    return value
+  }
+
+  function parseJson(text: string): unknown {
+    try {
+      return JSON.parse(text)
+    } catch {
+      throw invalidBody('body must be valid JSON')
+    }
   }
 
   function assertNotEncoded({ headers }: FastifyRequest): void {
@@ -76,6 +82,6 @@ export function registerBodyParsers(scope: FastifyInstance, host: Host): void {
     const body = await readBody(payload, limit, JSON_BODY_TIMEOUT_MS, tooLarge)
     if (body.length === 0 && !hasBody) return undefined
     if (!isJson(request)) throw invalidBody('body must be JSON, sent with Content-Type: application/json')
-    return parseText(request, body)
+    return parseText(body)
   })
 }

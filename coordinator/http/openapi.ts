@@ -45,7 +45,8 @@ export function listErrorCodes(route: Route, host: Host): ErrorCode[] {
     ...(host === 'control' ? (['cli_update_required'] as const) : []),
     ...(isLimited ? (['key_access_denied'] as const) : []),
     ...(request?.params ? (['not_found'] as const) : []),
-    ...(request?.body || request?.query ? [getGeneralCode(host)] : []),
+    getGeneralCode(host),
+    ...(host === 'edge' ? (['invalid_path'] as const) : []),
     ...(idempotent
       ? (['invalid_idempotency_key', 'idempotency_in_progress', 'idempotency_key_reused'] as const)
       : []),

@@ -14,6 +14,7 @@ import { type Host, sendError } from './errors.ts'
 import { createIdempotentRunner, type RunIdempotent } from './idempotency.ts'
 import { createMethodLookup } from './method-lookup.ts'
 import type { Route, RouteInput } from './route.ts'
+import { assertQueryIsUtf8 } from './url-encoding.ts'
 import { validate } from './validate.ts'
 
 declare module 'fastify' {
@@ -95,6 +96,7 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
       scope.addHook('onRequest', async (request) => {
         await authenticateRequest(request, host, context)
         if (request.is404) throw createUnknownRouteError(request, getMethods)
+        assertQueryIsUtf8(request.url, host)
         const { route } = request.routeOptions.config
         if (route && request.actor) assertAccess(request.actor, route)
       })
@@ -136,20 +138,23 @@ function createHandler(route: Route, host: Host, runIdempotent: RunIdempotent) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { params, query, body, actor } = request
     if (actor === null) throw new Error('the request reached its route without authentication')
-    const validated = validate(route, host, { params, query, body })
-    const input = { ...validated, actor, request, reply } as RouteInput<NonNullable<Route['request']>>
+    const createInput = () =>
+      ({ ...validate(route, host, { params, query, body }), actor, request, reply }) as RouteInput<
+        NonNullable<Route['request']>
+      >
     const header = request.headers[IDEMPOTENCY_KEY_HEADER]
     if (route.idempotent && header !== undefined) {
       const routeName = `${route.method} ${route.path}`
       const response = await runIdempotent(
         { header, route: routeName, actor, params, body, status },
-        async (trx) => route.handler({ ...input, trx }),
+        // An invalid body must not hide that the key was used for another request.
+        async (trx) => route.handler({ ...createInput(), trx }),
       )
       if (response.replayed) reply.header('idempotent-replayed', 'true')
       return reply.code(response.status).type('application/json; charset=utf-8').send(response.body)
     }
     // Awaiting a sent reply gives undefined, so a handler that returns the reply also ends here.
-    const result = await route.handler(input)
+    const result = await route.handler(createInput())
     if (result !== undefined) return reply.code(status).send(result)
     if (status === 204 && !reply.sent) return reply.code(204).send()
     return reply

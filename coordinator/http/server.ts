@@ -22,6 +22,7 @@ import {
   UNKNOWN_ROUTE,
 } from './register-routes.ts'
 import type { Route } from './route.ts'
+import { createEncodingError } from './url-encoding.ts'
 
 export type AgentConnectionHandlers = {
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
@@ -72,12 +73,15 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: 512 },
     clientErrorHandler: (error, socket) => respondToClientError(error, socket as Socket),
-    frameworkErrors: (_error, request, reply) => {
-      // A path that cannot be decoded is not found. As for any other path, the key is checked first.
+    frameworkErrors: (error, request, reply) => {
+      // As for any other path, the key is checked first. On the control plane a malformed id is not found (spec §4.1.3).
       const host = getHost(request.url)
       const authenticated = host === null ? Promise.resolve() : authenticateRequest(request, host, context)
       authenticated
-        .then(() => Promise.reject(new ApiError('not_found', UNKNOWN_ROUTE)))
+        .then(() => {
+          if (host === 'edge' && error.code === 'FST_ERR_BAD_URL') throw createEncodingError(host, 'path')
+          throw new ApiError('not_found', UNKNOWN_ROUTE)
+        })
         .catch((error: unknown) => sendError(error, request, reply, host ?? 'control'))
     },
   })

@@ -39,14 +39,16 @@ export function integerBetween(min: number, max: number) {
   return z.int(rule).min(min, rule).max(max, rule)
 }
 
+/** Decimal digits only: Number() also accepts forms such as 0x10, 1e2 and the empty string. */
+const fromDigits = (text: unknown): unknown =>
+  typeof text === 'string' && /^\d+$/.test(text) ? Number(text) : text
+
 /** An integer in a query string, where every value is text. */
-export function queryIntegerBetween(min: number, max: number) {
-  const rule = formatRangeRule(min, max)
-  return z.coerce.number(rule).int(rule).min(min, rule).max(max, rule)
-}
+export const queryIntegerBetween = (min: number, max: number) =>
+  z.preprocess(fromDigits, integerBetween(min, max))
 
 /** A non-negative integer in a query string, such as a byte offset. */
 export function queryOffset() {
   const rule = 'must be a non-negative integer'
-  return z.coerce.number(rule).int(rule).min(0, rule).max(Number.MAX_SAFE_INTEGER, rule)
+  return z.preprocess(fromDigits, z.int(rule).min(0, rule).max(Number.MAX_SAFE_INTEGER, rule))
 }

@@ -10,6 +10,7 @@ const FORBIDDEN =
 const NAME_RULE =
   'must be 1 to 32 lowercase letters, digits and hyphens, and start and end with a letter or digit'
 const ENV_KEY_RULE = 'must start with a letter or underscore and contain only letters, digits and underscores'
+const SURROGATE_RULE = 'must not contain an unpaired surrogate, which UTF-8 cannot encode'
 const TTL_RULE = 'must be an integer between 5 and 43200'
 const LIMIT_RULE = 'must be an integer between 1 and 200'
 const NO_RATE_LIMIT = { BOXWOOD_EDGE_RATE: '10000', BOXWOOD_EDGE_CONCURRENCY: '1000' }
@@ -40,6 +41,14 @@ const CREATE_CASES: Case[] = [
   [{ env: { A: 1 } }, 'invalid_env', 'env.A must be a string'],
   [{ env: { A: '\0' } }, 'invalid_env', 'env.A must not contain a NUL byte'],
   [{ env: { '1A': '' } }, 'invalid_env', `env key "1A" ${ENV_KEY_RULE}`],
+  ['{"env":{"__proto__":""}}', 'bad_request', 'env must not have a field named __proto__'],
+  [{ env: { A: '\ud800' } }, 'bad_request', `env.A ${SURROGATE_RULE}`],
+  [{ env: { '\udc00': '' } }, 'bad_request', `a field name in env ${SURROGATE_RULE}`],
+  [
+    { env: Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`A${i}`, ''])) },
+    'invalid_env',
+    `env must be a JSON object of at most 100 variables with string values. A name ${ENV_KEY_RULE}`,
+  ],
 ]
 
 /** POST /exec */
@@ -53,6 +62,9 @@ const EXEC_CASES: Case[] = [
     'timeoutSeconds must be a number between 1 and 600',
   ],
   [{ command: 'ls', env: { A: null } }, 'invalid_request', 'env.A must be a string'],
+  [{ command: 'ls \udc00' }, 'invalid_request', `command ${SURROGATE_RULE}`],
+  [{ command: 'ls', cwd: '\ud800' }, 'invalid_request', `cwd ${SURROGATE_RULE}`],
+  [{ command: 'ls', env: { A: '\ud800' } }, 'invalid_request', `env.A ${SURROGATE_RULE}`],
   [{ command: 'ls', env: { '1A': '' } }, 'invalid_request', `env key "1A" ${ENV_KEY_RULE}`],
 ]
 
@@ -60,12 +72,14 @@ const EXEC_CASES: Case[] = [
 const WRITE_CASES: Case[] = [
   [{ content: '' }, 'invalid_path', 'path is required'],
   [{ path: 'a' }, 'invalid_request', 'content is required'],
+  [{ path: '\ud800', content: '' }, 'invalid_request', `path ${SURROGATE_RULE}`],
+  [{ path: 'a', content: '\ud800' }, 'invalid_request', `content ${SURROGATE_RULE}`],
   [{ path: 'a', content: '', mode: 'rw' }, 'invalid_request', 'mode must be an octal string such as 0644'],
   [{ path: 'a', content: '', encoding: 'hex' }, 'invalid_request', 'encoding must be one of utf8, base64'],
 ]
 
 /** GET requests: path → error. */
-const QUERY_CASES: [path: string, code: ErrorCode, message: string][] = [
+const QUERY_CASES: (readonly [path: string, code: ErrorCode, message: string])[] = [
   ['/boxes?live=yes', 'bad_request', 'live must be one of 0, 1'],
   ['/boxes?live=1&live=0', 'bad_request', 'live must be given only once'],
   ['/boxes/ID/commands?limit=0', 'bad_request', `limit ${LIMIT_RULE}`],
@@ -73,9 +87,20 @@ const QUERY_CASES: [path: string, code: ErrorCode, message: string][] = [
   ['/boxes/ID/commands?limit=1.5', 'bad_request', `limit ${LIMIT_RULE}`],
   ['/boxes/ID/commands?limit=abc', 'bad_request', `limit ${LIMIT_RULE}`],
   ['/boxes/ID/commands?limit=', 'bad_request', `limit ${LIMIT_RULE}`],
+  ...['0x10', '1e2', '5.0', '%2B5', '%205'].map(
+    (limit) => [`/boxes/ID/commands?limit=${limit}`, 'bad_request', `limit ${LIMIT_RULE}`] as const,
+  ),
   ['/boxes/ID/commands?mode=x', 'bad_request', 'mode must be one of sync, detached'],
   ['/boxes/ID/commands?before=', 'bad_request', 'before must not be empty'],
   ['/boxes/ID/commands?before=x', 'bad_request', 'before must be the nextBefore value of the previous page'],
+  ['/boxes/ID/commands/p_0/output?offset=', 'bad_request', 'offset must be a non-negative integer'],
+  ['/boxes/ID/commands/p_0/output?offset=0x10', 'bad_request', 'offset must be a non-negative integer'],
+  ['/boxes/ID/commands/p_0/output?offset=1e3', 'bad_request', 'offset must be a non-negative integer'],
+  [
+    '/boxes/ID/commands/p_0/output?offset=9007199254740993',
+    'bad_request',
+    'offset must be a non-negative integer',
+  ],
   ['/boxes/ID/commands/p_0/output?offset=-1', 'bad_request', 'offset must be a non-negative integer'],
   [
     '/boxes/apple',
@@ -95,6 +120,16 @@ t.test('describes invalid input in plain sentences', async (t) => {
     ...WRITE_CASES.map(([body, ...error]) => ['PUT', `${edge}/files`, body, ...error] as const),
     ...QUERY_CASES.map(
       ([path, ...error]) => ['GET', `/api/v1${path.replace('ID', id)}`, undefined, ...error] as const,
+    ),
+    ...['', '0x10', '1e2'].map(
+      (tail) =>
+        [
+          'GET',
+          `${edge}/exec/p_${'0'.repeat(24)}?tail=${tail}`,
+          undefined,
+          'invalid_request',
+          'tail must be an integer between 0 and 1048576',
+        ] as const,
     ),
     ['GET', `${edge}/files`, undefined, 'invalid_path', 'path is required'] as const,
     [

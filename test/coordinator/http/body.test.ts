@@ -76,6 +76,8 @@ for (const { host, prefix, invalidBodyCode, getErrorCode } of [
       ['null', 'null', jsonHeaders],
       ['not UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), jsonHeaders],
       ['a __proto__ key', '{"env":{"__proto__":"x"}}', jsonHeaders],
+      ['an unpaired surrogate', '{"unknown":["\\ud800"]}', jsonHeaders],
+      ['too deeply nested', `{"unknown":${'['.repeat(20_000)}${']'.repeat(20_000)}}`, jsonHeaders],
       ['an unknown Content-Encoding', '{}', { ...jsonHeaders, 'content-encoding': 'x-unknown' }],
       ['gzip', new Uint8Array([0x1f, 0x8b]), { ...jsonHeaders, 'content-encoding': 'gzip' }],
       ['over the size limit', JSON.stringify({ name: 'a'.repeat(LIMITS.jsonBodyBytes) }), jsonHeaders],
@@ -84,6 +86,17 @@ for (const { host, prefix, invalidBodyCode, getErrorCode } of [
       t.equal(response.status, 400, description)
       t.equal(getErrorCode(response.json), invalidBodyCode, description)
     }
+
+    t.match(
+      (await post('{"env":{"__proto__":"x"}}', jsonHeaders)).text,
+      '"env must not have a field named __proto__"',
+    )
+    const text = '{"env":{"A":"\\ud83d\\ude00","constructor":"x"},"unknown":[[["a"]]]}'
+    t.same(
+      (await post(`\uFEFF${text}`, jsonHeaders)).json,
+      { received: { env: { A: '😀', constructor: 'x' } } },
+      'a surrogate pair, any other field name and a byte order mark are accepted',
+    )
 
     const formResponse = await post('{"name":"a"}', { 'content-type': 'application/x-www-form-urlencoded' })
     t.equal(formResponse.status, 400)

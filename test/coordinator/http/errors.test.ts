@@ -76,7 +76,7 @@ for (const { name, prefix, getErrorCode } of [
     t.equal(unavailable.headers.get('retry-after'), '1')
     t.ok(server.logLines.some((line) => line.includes('the database is not available')))
 
-    for (const path of ['/nothing', '/things/not-a-uuid', '/%zz', `/things/${'a'.repeat(600)}`, '/things/']) {
+    for (const path of ['/nothing', '/things/not-a-uuid', `/things/${'a'.repeat(600)}`, '/things/']) {
       const response = await send('GET', prefix + path)
       t.equal(response.status, 404, `unknown: ${path.slice(0, 30)}`)
       t.equal(getErrorCode(response.json), 'not_found')
@@ -131,7 +131,7 @@ t.test('counts every edge request with a valid key against the rate, also a reje
     ['GET', `/things/${ID}`, 200],
     ['GET', '/things/not-a-uuid', 404],
     ['GET', '/nothing', 404],
-    ['GET', '/%zz', 404],
+    ['GET', '/%zz', 400],
     ['POST', `/things/${ID}`, 405],
     ['GET', '/broken', 500],
     ['GET', `/things/${ID}`, 429],

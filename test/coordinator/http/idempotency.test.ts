@@ -95,6 +95,7 @@ t.test('rejects a key that was used for a different request', async (t) => {
   await post({ name: 'a' }, 'k')
   for (const [description, body, options] of [
     ['another body', { name: 'b' }, {}],
+    ['another, invalid body', { name: 1 }, {}],
     ['another member', { name: 'a' }, { key: 'dcp_other_member' }],
     ['another role', { name: 'a' }, { key: 'dcp_demoted' }],
     ['another scope', { name: 'a' }, { key: 'dcp_scope_ab' }],
