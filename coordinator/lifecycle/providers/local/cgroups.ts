@@ -66,6 +66,22 @@ export function listCgroupPids(dirs: string[]): number[] {
   })
 }
 
+/**
+ * Stops the processes of the cgroups from forking, and sends SIGKILL to all of them at once where the kernel supports it
+ * (cgroup v2, Linux 5.14). The caller sends SIGKILL to the remaining processes, and checks the result.
+ */
+export function killCgroups(dirs: string[]): void {
+  for (const dir of dirs) {
+    for (const [name, value] of [
+      ['pids.max', '0'],
+      ['cgroup.kill', '1'],
+    ] as const) {
+      const file = join(dir, name)
+      if (existsSync(file)) writeFileSync(file, value)
+    }
+  }
+}
+
 /** Removes cgroups whose processes have exited. Retries, since the kernel may need a moment to notice the exits. */
 export async function removeCgroups(dirs: string[]): Promise<void> {
   for (const dir of dirs) {

@@ -8,7 +8,7 @@ export type ProcessIdentity = {
   bootId: string
 }
 
-type Stat = { state: string; ppid: number; startTicks: number }
+type Stat = { state: string; ppid: number; threads: number; startTicks: number }
 
 function readProcFile(path: string): string | null {
   try {
@@ -25,14 +25,17 @@ export function parseStat(line: string): Stat | null {
   const [state, ppid] = fields
   const startTicks = Number(fields[19])
   if (state === undefined || !Number.isInteger(startTicks)) return null
-  return { state, ppid: Number(ppid), startTicks }
+  return { state, ppid: Number(ppid), threads: Number(fields[17]), startTicks }
 }
 
 /** Returns null for a missing process and for a zombie. */
 export function readStat(pid: number): Stat | null {
   const line = readProcFile(`/proc/${pid}/stat`)
   const stat = line === null ? null : parseStat(line)
-  return stat === null || stat.state === 'Z' || stat.state === 'X' ? null : stat
+  if (stat === null) return null
+  // A process whose main thread has exited is shown as a zombie while its other threads run.
+  const hasExited = stat.state === 'X' || (stat.state === 'Z' && stat.threads <= 1)
+  return hasExited ? null : stat
 }
 
 const readBootId = (): string => (readProcFile('/proc/sys/kernel/random/boot_id') ?? '').trim()

@@ -10,7 +10,7 @@ export type RunCommandOptions = {
   user?: { uid: number; gid: number }
   /** The coordinator enters it before it changes the user. Default: `/`. */
   cwd?: string
-  /** Terminates the command. */
+  /** Kills the command. */
   signal?: AbortSignal
 }
 
@@ -22,7 +22,7 @@ export async function runCommand(
   const child = spawn(program, args, {
     ...user,
     cwd,
-    ...(signal === undefined ? {} : { signal }),
+    ...(signal === undefined ? {} : { signal, killSignal: 'SIGKILL' }),
     env: { PATH: SYSTEM_PATH, LC_ALL: 'C' },
     stdio: ['ignore', 'ignore', 'pipe'],
   })

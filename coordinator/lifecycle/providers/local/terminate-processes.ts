@@ -1,6 +1,6 @@
 // Terminates every process of a box: SIGTERM, a grace period, then SIGKILL until none is left.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { listCgroupPids } from './cgroups.ts'
+import { killCgroups, listCgroupPids } from './cgroups.ts'
 import { environmentMarker } from './environment.ts'
 import { findLauncher } from './launch.ts'
 import { type BoxPaths, isBoxUid, type Machine } from './machine-file.ts'
@@ -15,24 +15,36 @@ import {
   readUid,
   sendSignal,
 } from './proc.ts'
+import { runCommand } from './run-command.ts'
 
 const POLL_MS = 25
 /** After SIGKILL only the kernel can delay a process's exit. */
 const KILL_TIMEOUT_MS = 10_000
+const KILL_USER_TIMEOUT_MS = 1_000
 
 /** Throws when processes survive SIGKILL (in uninterruptible sleep). */
 export async function terminateProcesses(paths: BoxPaths, machine: Machine, graceMs: number): Promise<void> {
   const listRemaining = () => listProcesses(paths, machine)
-  if (listRemaining().length === 0) return
-  sendTerm(machine, listRemaining())
+  const processes = listRemaining()
+  if (processes.length > 0) sendTerm(machine, processes)
   const graceDeadline = performance.now() + graceMs
-  while (performance.now() < graceDeadline) {
-    if (listRemaining().length === 0) return
-    await sleep(POLL_MS)
-  }
-  const killDeadline = performance.now() + KILL_TIMEOUT_MS
-  for (let remaining = listRemaining(); remaining.length > 0; remaining = listRemaining()) {
-    if (performance.now() > killDeadline) {
+  while (listRemaining().length > 0 && performance.now() < graceDeadline) await sleep(POLL_MS)
+  await killProcesses(machine, listRemaining)
+}
+
+/**
+ * Kills until two scans find nothing. A scan can miss a process that exits after it has forked its successor, so the
+ * kernel first kills all processes at once, by cgroup and by uid, also when a scan has found none.
+ */
+async function killProcesses(machine: Machine, listRemaining: () => ProcessIdentity[]): Promise<void> {
+  const deadline = performance.now() + KILL_TIMEOUT_MS
+  for (let emptyScans = 0; emptyScans < 2; ) {
+    killCgroups(machine.cgroups)
+    if (machine.uid !== null && process.getuid?.() === 0) await killUser(machine.uid)
+    const remaining = listRemaining()
+    emptyScans = remaining.length === 0 ? emptyScans + 1 : 0
+    if (emptyScans > 0) continue
+    if (performance.now() > deadline) {
       const pids = remaining.map(({ pid }) => pid).join(', ')
       throw new Error(
         `Processes of the box survived SIGKILL: ${pids}. Check the disks and network file systems that they use.`,
@@ -42,6 +54,14 @@ export async function terminateProcesses(paths: BoxPaths, machine: Machine, grac
     for (const process of remaining) sendSignal(process, 'SIGKILL')
     await sleep(POLL_MS)
   }
+}
+
+/** Kills all processes of the box's user at once. Only root can change to this user. */
+async function killUser(uid: number): Promise<void> {
+  const signal = AbortSignal.timeout(KILL_USER_TIMEOUT_MS)
+  await runCommand(['/bin/sh', '-c', 'kill -s KILL -- -1'], { user: { uid, gid: uid }, signal }).catch(() => {
+    // The user has no process, or a process of the box has stopped or killed this command: the next scan finds it.
+  })
 }
 
 function sendTerm(machine: Machine, processes: ProcessIdentity[]): void {
