@@ -1,6 +1,6 @@
 // Replaces or creates a file atomically: temporary file, fsync, rename. Overwrites in place where rename is impossible.
 import { constants, createReadStream, type Stats } from 'node:fs'
-import { access, chmod, open, rename, rm, stat } from 'node:fs/promises'
+import { access, chmod, type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
@@ -23,7 +23,7 @@ export type WriteOptions = {
   length: number | null
   /** Maximum size in bytes. */
   limit: number
-  /** Permission bits. Default: those of the replaced file; for a new file 0644 with the umask applied. */
+  /** Permission bits. Default: those of the replaced file without its set-user-ID and set-group-ID bits; for a new file 0644 with the umask applied. */
   mode: number | undefined
 }
 
@@ -67,6 +67,9 @@ export async function writeFile(
     await rm(temp.path, { force: true })
   }
 }
+
+/** New content must not get the privileges that the old content had. */
+const SET_ID_BITS = 0o6000
 
 type Target = { path: string; old: Stats | null; mode: number | undefined }
 
@@ -114,8 +117,8 @@ async function replace({ path, handle }: TempFile, target: Target): Promise<void
   const tempStats = await handle.stat()
   if (old !== null && (old.uid !== tempStats.uid || old.gid !== tempStats.gid))
     await handle.chown(old.uid, old.gid)
-  // chmod after chown: chown clears the set-user-ID and set-group-ID bits.
-  const mode = target.mode ?? (old === null ? undefined : old.mode & 0o7777)
+  // chmod after chown: chown clears the set-user-ID and set-group-ID bits that the request has set.
+  const mode = target.mode ?? (old === null ? undefined : old.mode & ~SET_ID_BITS & 0o7777)
   if (mode !== undefined) await handle.chmod(mode)
   await handle.close()
   await rename(path, target.path)
@@ -137,6 +140,7 @@ function overwrite(source: string, target: Target): Promise<void> {
 async function copyInto(source: string, { path, mode }: Target): Promise<void> {
   const handle = await open(path, constants.O_WRONLY | constants.O_NOFOLLOW)
   try {
+    await clearSetIdBits(handle)
     const size = await writeBody(
       handle,
       createReadStream(source, { highWaterMark: CHUNK_BYTES }),
@@ -148,6 +152,15 @@ async function copyInto(source: string, { path, mode }: Target): Promise<void> {
     await handle.close()
   }
   if (mode !== undefined) await chmod(path, mode)
+}
+
+/** As the kernel does when an unprivileged process writes, which also covers a file of another owner. */
+async function clearSetIdBits(handle: FileHandle): Promise<void> {
+  const { mode } = await handle.stat()
+  if ((mode & SET_ID_BITS) === 0) return
+  await handle.chmod(mode & ~SET_ID_BITS & 0o7777).catch((error) => {
+    if (getSystemErrorCode(error) !== 'EPERM') throw error
+  })
 }
 
 /** Makes the rename durable across a power failure. */

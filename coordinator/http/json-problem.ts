@@ -9,21 +9,21 @@ const SURROGATE_RULE = 'must not contain an unpaired surrogate, which UTF-8 cann
 export function findJsonProblem(body: unknown): string | null {
   const path: PropertyKey[] = []
 
-  function visitEntry(key: PropertyKey, value: unknown): string | null {
+  function checkEntry(key: PropertyKey, value: unknown): string | null {
     path.push(key)
-    const problem = visit(value)
+    const problem = check(value)
     path.pop()
     return problem
   }
 
-  function visit(value: unknown): string | null {
+  function check(value: unknown): string | null {
     if (typeof value === 'string')
       return value.isWellFormed() ? null : `${formatField(path, 'body')} ${SURROGATE_RULE}`
     if (typeof value !== 'object' || value === null) return null
     if (path.length === MAX_DEPTH) return `body must not be nested deeper than ${MAX_DEPTH} levels`
     if (Array.isArray(value)) {
       for (let index = 0; index < value.length; index++) {
-        const problem = visitEntry(index, value[index])
+        const problem = checkEntry(index, value[index])
         if (problem !== null) return problem
       }
       return null
@@ -31,11 +31,11 @@ export function findJsonProblem(body: unknown): string | null {
     for (const [key, item] of Object.entries(value)) {
       if (key === '__proto__') return `${formatField(path, 'body')} must not have a field named __proto__`
       if (!key.isWellFormed()) return `a field name in ${formatField(path, 'body')} ${SURROGATE_RULE}`
-      const problem = visitEntry(key, item)
+      const problem = checkEntry(key, item)
       if (problem !== null) return problem
     }
     return null
   }
 
-  return visit(body)
+  return check(body)
 }

@@ -37,6 +37,21 @@ t.test('keeps the mode of an existing file unless the request sets one', async (
   t.equal(await readFile(inHome('group'), 'utf8'), 'z')
 })
 
+t.test('clears the set-user-ID and set-group-ID bits unless the request sets them', async (t) => {
+  await writeFile(inHome('set-id'), 'old')
+  await chmod(inHome('set-id'), 0o6755)
+  await upload('set-id', 'new')
+  t.equal(await modeOf(inHome('set-id')), '755', 'replaced by rename')
+  await chmod(inHome('set-id'), 0o6755)
+  await link(inHome('set-id'), inHome('set-id-link'))
+  await upload('set-id', 'newer')
+  t.equal(await modeOf(inHome('set-id')), '755', 'overwritten in place')
+  await upload('set-id', 'x', '4711')
+  t.equal(await modeOf(inHome('set-id')), '4711', 'the mode of the request is set')
+  await upload('set-id-new', 'x', '2755')
+  t.equal(await modeOf(inHome('set-id-new')), '2755')
+})
+
 t.test('writes the target of a symbolic link and keeps the link', async (t) => {
   await mkdir(inHome('sub'))
   await writeFile(inHome('sub/target'), 'old')
@@ -74,7 +89,7 @@ t.test(
     await chmod(inHome('other-owner'), 0o4755)
     await upload('other-owner', 'new')
     t.match(await stat(inHome('other-owner')), { uid: 1234, gid: 2345 })
-    t.equal(await modeOf(inHome('other-owner')), '4755')
+    t.equal(await modeOf(inHome('other-owner')), '755')
   },
 )
 
