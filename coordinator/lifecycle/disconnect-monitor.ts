@@ -1,4 +1,5 @@
 // Watches running boxes for lost agent connections and creates recover jobs for them.
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { LimitFunction } from 'p-limit'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
@@ -19,41 +20,73 @@ export type DisconnectMonitorOptions = {
   machineLimit: LimitFunction
   /** Triggers a reconciliation of the box. */
   schedule(boxId: string): void
-  /** How long an agent may be disconnected before its box is recovered. */
+  /** How long the agent of a running machine may be disconnected before its box is recovered. */
   disconnectGraceMs: number
 }
 
 export type DisconnectMonitor = {
-  /** Inspects every machine that should be running: some may have stopped while no coordinator was running. */
+  /**
+   * Watches every box that should be running and is not connected: its machine may have stopped while no coordinator was
+   * running.
+   */
   start(): Promise<void>
   close(): void
 }
 
+/** The interval between inspections of a machine whose agent is disconnected doubles from this. */
+const MIN_INSPECT_INTERVAL_MS = 250
+
 export function createDisconnectMonitor(options: DisconnectMonitorOptions): DisconnectMonitor {
   const { db, clock, log, provider, tunnels, machineLimit, schedule, disconnectGraceMs } = options
-  const graceTimers = new Map<string, NodeJS.Timeout>()
+  /** The boxes whose agent is disconnected. Aborting ends the watch. */
+  const watches = new Map<string, AbortController>()
   let closed = false
 
-  function startGraceTimer(boxId: string): void {
+  function startWatch(boxId: string): void {
     if (closed) return
-    clearGraceTimer(boxId)
-    const timer = setTimeout(() => {
-      graceTimers.delete(boxId)
-      if (!tunnels.current(boxId)) runOrRetry(boxId, () => recoverBox(boxId))
-    }, disconnectGraceMs)
-    graceTimers.set(boxId, timer.unref())
-  }
-
-  function clearGraceTimer(boxId: string): void {
-    clearTimeout(graceTimers.get(boxId))
-    graceTimers.delete(boxId)
-  }
-
-  function runOrRetry(boxId: string, work: () => Promise<void>): void {
-    work().catch((err: unknown) => {
-      log.error({ err, boxId }, 'failed to create or reschedule the recover job of a box; will retry')
-      startGraceTimer(boxId)
+    stopWatch(boxId)
+    const watch = new AbortController()
+    watches.set(boxId, watch)
+    void recoverUnlessConnected(boxId, watch.signal).then(() => {
+      if (watches.get(boxId) === watch) watches.delete(boxId)
     })
+  }
+
+  function stopWatch(boxId: string): void {
+    watches.get(boxId)?.abort()
+    watches.delete(boxId)
+  }
+
+  /**
+   * Recovers the box when its machine has stopped, or when the grace period has passed. Inspects the machine repeatedly:
+   * the init process exits after the agent, so the first inspection may find it running. Never rejects.
+   */
+  async function recoverUnlessConnected(boxId: string, signal: AbortSignal): Promise<void> {
+    const graceEndsAt = performance.now() + disconnectGraceMs
+    for (let intervalMs = MIN_INSPECT_INTERVAL_MS; !signal.aborted; intervalMs *= 2) {
+      const hasStopped = await machineLimit(() => hasMachineStopped(boxId, signal))
+      if (signal.aborted || tunnels.current(boxId)) return
+      const remainingMs = graceEndsAt - performance.now()
+      if (hasStopped || remainingMs <= 0) {
+        try {
+          return await recoverBox(boxId)
+        } catch (err) {
+          log.error({ err, boxId }, 'failed to create the recover job of a box; will retry')
+        }
+      }
+      const delayMs = remainingMs > 0 ? Math.min(intervalMs, remainingMs) : intervalMs
+      await sleep(delayMs, undefined, { signal, ref: false }).catch(() => undefined)
+    }
+  }
+
+  async function hasMachineStopped(boxId: string, signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return false
+    try {
+      return (await provider.inspect(boxId)) !== 'running'
+    } catch (err) {
+      log.warn({ err, boxId }, 'failed to inspect a machine; will recover the box unless its agent connects')
+      return false
+    }
   }
 
   async function recoverBox(boxId: string): Promise<void> {
@@ -79,39 +112,26 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
   }
 
   const onConnected = ({ boxId }: { boxId: string }) => {
-    clearGraceTimer(boxId)
-    runOrRetry(boxId, () => retryRecoveryNow(boxId))
+    stopWatch(boxId)
+    retryRecoveryNow(boxId).catch((err: unknown) =>
+      log.error({ err, boxId }, 'failed to reschedule the recover job of a box; it runs at its next retry'),
+    )
   }
 
   async function start(): Promise<void> {
     const boxes = await listBoxesByObservedState(db, ['running'])
-    const settledBoxes = boxes.filter((box) => box.desired_state === 'running' && box.job_op === null)
-    await Promise.all(settledBoxes.map(({ id }) => machineLimit(() => inspectMachine(id))))
-  }
-
-  async function inspectMachine(boxId: string): Promise<void> {
-    if (closed) return
-    let state: string
-    try {
-      state = await provider.inspect(boxId)
-    } catch (err) {
-      log.warn({ err, boxId }, 'failed to inspect a machine; will recover the box unless its agent connects')
-      state = 'unknown'
-    }
-    if (tunnels.current(boxId)) return
-    if (state === 'stopped' || state === 'absent') runOrRetry(boxId, () => recoverBox(boxId))
-    else startGraceTimer(boxId)
+    for (const { id, desired_state, job_op } of boxes)
+      if (desired_state === 'running' && job_op === null && !tunnels.current(id)) startWatch(id)
   }
 
   tunnels.on('connected', onConnected)
-  tunnels.on('disconnected', startGraceTimer)
+  tunnels.on('disconnected', startWatch)
 
   function close(): void {
     closed = true
     tunnels.off('connected', onConnected)
-    tunnels.off('disconnected', startGraceTimer)
-    for (const timer of graceTimers.values()) clearTimeout(timer)
-    graceTimers.clear()
+    tunnels.off('disconnected', startWatch)
+    for (const boxId of [...watches.keys()]) stopWatch(boxId)
   }
 
   return { start, close }

@@ -1,18 +1,46 @@
 // Boxes whose agent is disconnected: left alone while their machine runs, restarted when it has stopped.
 import t from 'tap'
 import { sqliteForTest } from '../../support/db.ts'
+import { createFailingFault } from '../../support/fake-infrastructure.ts'
 import { createRestartableLifecycle } from '../../support/restartable-lifecycle.ts'
 
 t.test('restarts a machine that has stopped by itself', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
   const { infra, owner, boxes, startLifecycle, waitForState, listStates, waitFor } = lifecycle
-  await startLifecycle()
+  // The time limit of the test is shorter: the stopped machine is noticed without the grace period.
+  await startLifecycle({ disconnectGraceMs: 60_000 })
   const { id } = await boxes.create(owner, {})
   await waitForState(id, 'running')
   infra.powerOff(id)
   await waitFor('a second start', () => infra.countCalls('start') === 2)
   t.match(await waitForState(id, 'running'), { pausesSurvived: 0 })
   t.same((await listStates(id)).slice(-3), ['running', 'degraded', 'running'])
+})
+
+t.test('restarts a machine that stops after its agent has disconnected', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, startLifecycle, waitForState, waitFor } = lifecycle
+  await startLifecycle({ disconnectGraceMs: 60_000 })
+  const { id } = await boxes.create(owner, {})
+  await waitForState(id, 'running')
+  infra.dropTunnel(id)
+  await waitFor('the first inspection', () => infra.countCalls('inspect') === 1)
+  t.equal(infra.countCalls('start'), 1)
+  infra.powerOff(id)
+  await waitFor('a second start', () => infra.countCalls('start') === 2)
+  await waitForState(id, 'running')
+})
+
+t.test('retries when a machine cannot be inspected', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, startLifecycle, waitForState, waitFor } = lifecycle
+  await startLifecycle({ disconnectGraceMs: 60_000 })
+  const { id } = await boxes.create(owner, {})
+  await waitForState(id, 'running')
+  infra.before.inspect = createFailingFault(1)
+  infra.powerOff(id)
+  await waitFor('a second start', () => infra.countCalls('start') === 2)
+  await waitForState(id, 'running')
 })
 
 t.test('reports a running machine without a connection as degraded and never restarts it', async (t) => {
@@ -51,14 +79,15 @@ t.test('recovers a degraded box as soon as its agent reconnects', async (t) => {
 
 t.test('ignores a short disconnection', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-  const { infra, owner, boxes, startLifecycle, waitForState, listStates } = lifecycle
+  const { infra, owner, boxes, startLifecycle, waitForState, listStates, waitFor } = lifecycle
   const coordinator = await startLifecycle({ disconnectGraceMs: 60_000 })
   const { id } = await boxes.create(owner, {})
   await waitForState(id, 'running')
   infra.dropTunnel(id)
+  await waitFor('the inspection', () => infra.countCalls('inspect') === 1)
   infra.connectAgent(id)
   await coordinator.close()
-  t.equal(infra.countCalls('inspect'), 0)
+  t.equal(infra.countCalls('start'), 1)
   t.same((await listStates(id)).at(-1), 'running')
 })
 
