@@ -11,7 +11,7 @@ import { openSpool } from '../agent/reports/spool.ts'
 import { openState } from '../agent/state.ts'
 import { startTunnel } from '../agent/tunnel/tunnel.ts'
 import { systemClock } from '../shared/clock.ts'
-import type { Fleet } from './fleet.ts'
+import type { Fleet } from '../test/support/fleet.ts'
 
 process.once('message', async ({ url, boxes }: Fleet) => {
   const log = pino({ level: 'error' }, pino.destination(2))

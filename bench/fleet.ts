@@ -1,8 +1,8 @@
 // Measures the coordinator's memory and CPU usage with many idle agents connected.
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
+import { fork } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { receiveMessage, startFleet } from '../test/support/fleet.ts'
 import { readCpuSeconds, readResidentBytes, terminate } from './support/processes.ts'
 import { formatNumber, toMiB } from './support/stats.ts'
 import type { Table } from './support/table.ts'
@@ -12,29 +12,13 @@ const AGENT_COUNT = 1000
 const SETTLE_MS = 2000
 const MEASURED_SECONDS = 20
 
-export type FleetBox = { boxId: string; token: string }
-/** The coordinator's URL and the agent token of each box. */
-export type Fleet = { url: string; boxes: FleetBox[] }
-
-const scriptPath = (name: string) => fileURLToPath(new URL(name, import.meta.url))
-
-/** Resolves with the next message of the child process. Rejects when the child exits before it sends one. */
-async function receiveMessage<T>(child: ChildProcess): Promise<T> {
-  const exited = once(child, 'exit').then(([code]) => {
-    throw new Error(`${child.spawnargs.join(' ')} exited with ${code} before it sent a message`)
-  })
-  const [message] = await Promise.race([once(child, 'message'), exited])
-  return message
-}
-
 export async function benchFleet(): Promise<Table> {
   await using children = new AsyncDisposableStack()
-  const coordinator = fork(scriptPath('fleet-coordinator.ts'), [String(AGENT_COUNT)])
-  children.defer(() => terminate(coordinator))
-  const fleet = await receiveMessage<Fleet>(coordinator)
+  const { fleet, coordinator, stop } = await startFleet(AGENT_COUNT)
+  children.defer(stop)
   const coordinatorPid = coordinator.pid ?? 0
   const bytesBefore = await readResidentBytes(coordinatorPid)
-  const agents = fork(scriptPath('fleet-agents.ts'))
+  const agents = fork(fileURLToPath(new URL('fleet-agents.ts', import.meta.url)))
   children.defer(() => terminate(agents))
   agents.send(fleet)
   const connectMs = await receiveMessage<number>(agents)

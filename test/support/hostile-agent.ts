@@ -1,7 +1,7 @@
 // An agent that connects with the token of a box and violates the protocol. Any program on a box can be one.
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type ServerHttp2Stream } from 'node:http2'
+import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import { WebSocket } from 'ws'
 import { PROTOCOL_VERSION } from '../../shared/protocol.ts'
 import { websocketDuplex } from '../../shared/websocket-duplex.ts'
@@ -36,17 +36,17 @@ export async function readRejection(ws: WebSocket) {
   return { status: response.statusCode as number, code: error.code as string, headers: response.headers }
 }
 
-/** Connects an HTTP/2 server whose responses the test defines. */
+/** Connects an HTTP/2 server whose responses the test defines. Resolves after the first request, which is for reports. */
 export async function connectHostileAgent(
   url: string,
   box: BoxIdentity,
-  onStream: (stream: ServerHttp2Stream, path: string) => void,
+  onStream: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void,
 ): Promise<WebSocket> {
   const ws = openTunnelSocket(url, box)
   const server = createServer({ maxSendHeaderBlockLength: 1_000_000 })
   server.on('stream', (stream: ServerHttp2Stream, headers) => {
     stream.on('error', () => undefined)
-    onStream(stream, String(headers[':path']))
+    onStream(stream, headers)
   })
   server.on('sessionError', () => undefined)
   // In the listener: the coordinator's first message may arrive together with the upgrade.
@@ -55,7 +55,7 @@ export async function connectHostileAgent(
     duplex.on('error', () => undefined)
     server.emit('connection', duplex)
   })
-  await once(ws, 'open')
+  await Promise.race([once(server, 'stream'), once(ws, 'close')])
   return ws
 }
 

@@ -1,14 +1,15 @@
 // Child process of fleet.ts: runs a coordinator whose provider starts no machines. Sends the parent a Fleet message.
-// Argument: the number of boxes.
-import { mkdtemp, rm } from 'node:fs/promises'
+// Arguments: the number of boxes, and the settings of the coordinator as JSON.
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startCoordinator } from '../coordinator/app.ts'
-import { loadConfig } from '../coordinator/config.ts'
-import type { Provider } from '../coordinator/lifecycle/provider.ts'
+import { startCoordinator } from '../../coordinator/app.ts'
+import { loadConfig } from '../../coordinator/config.ts'
+import type { Provider } from '../../coordinator/lifecycle/provider.ts'
 import type { Fleet } from './fleet.ts'
 
 const boxCount = Number(process.argv[2])
+const settings: Record<string, string> = JSON.parse(process.argv[3] ?? '{}')
 const dataDir = await mkdtemp(join(tmpdir(), 'boxwood-fleet-'))
 const tokens = new Map<string, string>()
 
@@ -27,7 +28,12 @@ const provider: Provider = {
   close: async () => undefined,
 }
 
-const config = loadConfig({ BOXWOOD_DATA: dataDir, BOXWOOD_LISTEN: '127.0.0.1:0', BOXWOOD_LOG: 'error' })
+const config = loadConfig({
+  BOXWOOD_DATA: dataDir,
+  BOXWOOD_LISTEN: '127.0.0.1:0',
+  BOXWOOD_LOG: 'fatal',
+  ...settings,
+})
 const coordinator = await startCoordinator(config, { provider })
 const { owner, context } = coordinator
 if (!owner) throw new Error('the coordinator has no owner')
@@ -42,6 +48,7 @@ process.on('SIGTERM', async () => {
 })
 const fleet: Fleet = {
   url: coordinator.url,
+  key: (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim(),
   boxes: [...tokens].map(([boxId, token]) => ({ boxId, token })),
 }
 process.send?.(fleet)

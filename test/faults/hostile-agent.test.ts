@@ -1,0 +1,189 @@
+// A hostile agent runs against every edge route and every kind of report. The coordinator has a heap of fixed size, and the
+// other box's requests are answered all the time.
+import { once } from 'node:events'
+import type { ServerHttp2Stream } from 'node:http2'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
+import { type FleetBox, startFleet } from '../support/fleet.ts'
+import {
+  connectHostileAgent,
+  FLOODS,
+  flood,
+  openTunnelSocket,
+  readRejection,
+} from '../support/hostile-agent.ts'
+import {
+  CLOSING_LINES,
+  createHostileReports,
+  HOSTILE_RESPONSES,
+  type HostileContext,
+} from '../support/hostile-responses.ts'
+import { startTestAgent } from '../support/tunnel.ts'
+import { waitUntil } from '../support/wait-until.ts'
+
+/** The coordinator ends when its heap exceeds this. */
+const HEAP_MIB = 96
+const SETTINGS = {
+  BOXWOOD_EDGE_RATE: '100000',
+  BOXWOOD_EDGE_CONCURRENCY: '1000',
+  BOXWOOD_EDGE_STREAMS: '1000',
+}
+const ID = 'p_0123456789abcdef01234567'
+/** The client gives up: some responses never end. */
+const REQUEST_TIMEOUT_MS = 250
+
+const ROUTES: [method: string, path: string, body?: string][] = [
+  ['POST', '/exec', '{"command":"true"}'],
+  ['POST', '/exec', '{"command":"true","detached":true}'],
+  ['GET', '/exec'],
+  ['GET', `/exec/${ID}`],
+  ['DELETE', `/exec/${ID}`],
+  ['GET', `/exec/${ID}/stream`],
+  ['GET', '/files?path=a'],
+  ['PUT', '/files', '{"path":"a","content":"x"}'],
+  ['GET', '/download?path=a'],
+  ['PUT', '/upload?path=a', 'x'],
+  ['PUT', '/upload?path=a', 'x'.repeat(200_000)],
+]
+
+/** A coordinator with hostile boxes, and one box with a correct agent that requests are sent to until `stop()`. */
+async function setUp(t: Test, hostileBoxes: number) {
+  const { fleet, coordinator, stop } = await startFleet(hostileBoxes + 1, {
+    execArgv: [`--max-old-space-size=${HEAP_MIB}`, '--max-semi-space-size=1'],
+    settings: SETTINGS,
+  })
+  t.after(stop)
+  const { url, key } = fleet
+  const [otherBox, ...boxes] = fleet.boxes
+  if (otherBox === undefined) throw new Error('the coordinator has no box')
+  const agent = await startTestAgent(otherBox, url, (app) => {
+    app.get('/exec', async () => ({ ok: true, type: 'exec.list', processes: [] }))
+  })
+  t.after(() => agent.close())
+
+  const send = async ({ boxId }: FleetBox, [method, path, body]: (typeof ROUTES)[number]) => {
+    const response = await fetch(`${url}/v1/box/${boxId}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body?.startsWith('{') ? { 'content-type': 'application/json' } : {}),
+      },
+      ...(body === undefined ? {} : { body }),
+      signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+    })
+    return { status: response.status, text: await response.text() }
+  }
+
+  const isRunning = () => coordinator.exitCode === null && coordinator.signalCode === null
+  const stopped = new AbortController()
+  const statuses = new Map<number, number>()
+  const requestOtherBox = async () => {
+    while (!stopped.signal.aborted) {
+      const response = await fetch(`${url}/v1/box/${otherBox.boxId}/exec`, {
+        headers: { authorization: `Bearer ${key}` },
+      })
+      await response.arrayBuffer()
+      statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1)
+    }
+  }
+  await waitUntil(
+    'the other box answers',
+    async () => (await send(otherBox, ['GET', '/exec'])).status === 200,
+  )
+  const requests = requestOtherBox()
+  requests.catch(() => undefined)
+  return {
+    url,
+    key,
+    boxes,
+    send,
+    async checkOtherBox() {
+      stopped.abort()
+      await requests
+      t.same([...statuses.keys()], [200], 'the other box answered every request')
+      t.ok((statuses.get(200) ?? 0) > 10, `${statuses.get(200)} requests`)
+      t.ok(isRunning(), 'the coordinator runs')
+    },
+  }
+}
+
+t.test('invalid responses on every edge route', { timeout: 120_000 }, async (t) => {
+  const { url, boxes, send, checkOtherBox } = await setUp(t, 1)
+  const [box] = boxes
+  if (box === undefined) throw new Error('there is no hostile box')
+  let respond: (stream: ServerHttp2Stream, context: HostileContext) => void = () => undefined
+  let ws: WebSocket | undefined
+  t.after(() => ws?.terminate())
+  for (const [name, response] of Object.entries(HOSTILE_RESPONSES)) {
+    respond = response
+    if (ws?.readyState !== WebSocket.OPEN)
+      ws = await connectHostileAgent(url, box, (stream, headers) => {
+        if (headers[':path'] === '/reports') stream.respond({ ':status': 200 })
+        else respond(stream, { url, box, headers })
+      })
+    await Promise.all(
+      ROUTES.map(async (route) => {
+        const result = await send(box, route).catch((error: Error) => error)
+        const outcome = 'status' in result ? result.status : result.name
+        const isExpected =
+          outcome === 'TimeoutError' || outcome === 'TypeError' || isError(outcome) || isValid(result)
+        t.ok(isExpected, `${name}: ${route.slice(0, 2).join(' ')} → ${outcome}`)
+      }),
+    )
+  }
+  await checkOtherBox()
+})
+
+const isError = (status: unknown) => typeof status === 'number' && status >= 400 && status !== 500
+/** A response that happens to be valid, or the final event of a stream. */
+const isValid = (result: object) =>
+  'text' in result && /^event: |^\{"ok":true|^x?$|^abc$/.test(String(result.text))
+
+t.test('invalid reports of every type', { timeout: 120_000 }, async (t) => {
+  const { url, key, boxes, checkOtherBox } = await setUp(t, 1)
+  const [box] = boxes
+  if (box === undefined) throw new Error('there is no hostile box')
+  const lines = createHostileReports()
+  let acknowledged = 0
+  const connect = (text: string) =>
+    connectHostileAgent(url, box, (stream, headers) => {
+      stream.respond({ ':status': 200 })
+      if (headers[':path'] === '/reports') stream.write(text)
+      else
+        stream.on('data', (data) => {
+          acknowledged = JSON.parse(String(data)).seq
+        })
+    })
+  const ws = await connect(lines.join(''))
+  t.after(() => ws.terminate())
+  await waitUntil('every report is acknowledged', () => acknowledged === lines.length)
+  t.equal(ws.readyState, ws.OPEN, 'the connection stays open')
+  const closed = once(ws, 'close')
+  ws.terminate()
+  await closed
+  for (const line of CLOSING_LINES) {
+    const ws = await connect(line)
+    await once(ws, 'close')
+  }
+  for (const path of ['', '/commands', '/commands?limit=200']) {
+    const response = await fetch(`${url}/api/v1/boxes/${box.boxId}${path}`, {
+      headers: { authorization: `Bearer ${key}` },
+    })
+    t.equal(response.status, 200, `GET ${path} works`)
+  }
+  await checkOtherBox()
+})
+
+t.test('floods', { timeout: 120_000 }, async (t) => {
+  const floods = Object.entries(FLOODS)
+  const { url, boxes, checkOtherBox } = await setUp(t, floods.length)
+  for (const [index, [name, send]] of floods.entries()) {
+    const box = boxes[index]
+    if (box === undefined) throw new Error('there are too few hostile boxes')
+    const ws = await connectHostileAgent(url, box, (stream) => stream.respond({ ':status': 200 }))
+    t.after(() => ws.terminate())
+    await flood(ws, send)
+    t.match(await readRejection(openTunnelSocket(url, box)), { status: 429, code: 'rate_limited' }, name)
+  }
+  await checkOtherBox()
+})

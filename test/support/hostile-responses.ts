@@ -1,0 +1,221 @@
+// Invalid responses of a hostile agent to the requests of the edge, and invalid reports.
+import { randomBytes } from 'node:crypto'
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import type { ServerHttp2Stream } from 'node:http2'
+import { WebSocket } from 'ws'
+import {
+  BOX_HEADER,
+  DIAL_BACK_HEADER,
+  STREAM_PATH_PREFIX,
+  TRANSFER_PATH_PREFIX,
+} from '../../shared/protocol.ts'
+import type { BoxIdentity } from './hostile-agent.ts'
+
+const MiB = 1024 * 1024
+const OTHER_ID = 'p_111111111111111111111111'
+const VALUES: unknown[] = [
+  null,
+  true,
+  -1,
+  1.5,
+  2 ** 53,
+  1e308,
+  '',
+  'x'.repeat(MiB),
+  '\0\ud800',
+  '../../etc/passwd',
+  [],
+  Array(1000).fill({}),
+  { __proto__: null, constructor: {} },
+]
+/** Fields of all responses, so that one value is wrong for one field or another in each of them. */
+const FIELDS = [
+  ...['processId', 'commandId', 'pid', 'exitCode', 'signal', 'stdout', 'stderr', 'running', 'processes'],
+  ...['startedAt', 'finishedAt', 'path', 'size', 'content', 'encoding', 'mode', 'cwd', 'logPath', 'command'],
+]
+const createBody = (type: string, value: unknown) =>
+  JSON.stringify({ ok: true, type, ...Object.fromEntries(FIELDS.map((field) => [field, value])) })
+
+const TYPES = [
+  ...['exec.result', 'exec.started', 'exec.list', 'exec.status', 'exec.killed'],
+  ...['file.read', 'file.written', 'file.uploaded'],
+]
+
+const respond = (stream: ServerHttp2Stream, body: string | Buffer, headers: object = {}) => {
+  stream.respond({ ':status': 200, 'content-type': 'application/json', ...headers })
+  stream.end(body)
+}
+
+export type HostileContext = { url: string; box: BoxIdentity; headers: IncomingHttpHeaders }
+type HostileResponse = (stream: ServerHttp2Stream, context: HostileContext) => void
+
+/** Opens the connection that the coordinator expects, or one with another id, and sends `body`. */
+function sendTransfer({ url, box, headers }: HostileContext, extra: Record<string, string>, body: Buffer) {
+  const id = String(headers[DIAL_BACK_HEADER] ?? 'unknown')
+  for (const [path, method] of [
+    [id, 'PUT'],
+    [id, 'GET'],
+    ['unknown', 'PUT'],
+    ['../tunnel', 'GET'],
+  ]) {
+    const request = httpRequest(url + TRANSFER_PATH_PREFIX + path, {
+      method,
+      headers: { authorization: `Bearer ${box.token}`, [BOX_HEADER]: box.boxId, ...extra },
+    })
+    request.on('error', () => undefined)
+    request.on('response', (response) => response.on('error', () => undefined).resume())
+    request.end(method === 'PUT' ? body : undefined)
+  }
+}
+
+function sendStream({ url, box, headers }: HostileContext, send: (ws: WebSocket) => void) {
+  const id = String(headers[DIAL_BACK_HEADER] ?? 'unknown')
+  const ws = new WebSocket(url.replace('http', 'ws') + STREAM_PATH_PREFIX + id, {
+    headers: { authorization: `Bearer ${box.token}`, [BOX_HEADER]: box.boxId },
+  })
+  ws.on('error', () => undefined)
+  ws.once('open', () => send(ws))
+}
+
+const acceptDialBack = (stream: ServerHttp2Stream, { headers }: HostileContext) =>
+  respond(stream, '', { [DIAL_BACK_HEADER]: headers[DIAL_BACK_HEADER] ?? 'unknown' })
+
+/** Accepts the dial-back connection of a stream, and sends messages on it. */
+const streamOf =
+  (send: (ws: WebSocket) => void): HostileResponse =>
+  (stream, context) => {
+    acceptDialBack(stream, context)
+    sendStream(context, send)
+  }
+
+export const HOSTILE_RESPONSES: Record<string, HostileResponse> = {
+  ...Object.fromEntries(
+    VALUES.map((value, index): [string, HostileResponse] => [
+      `value ${index} in every field`,
+      (stream, { headers }) => {
+        const type = headers[':method'] === 'DELETE' ? 'exec.killed' : TYPES[index % TYPES.length]
+        respond(stream, createBody(type ?? '', value))
+      },
+    ]),
+  ),
+  'another process': (stream) =>
+    respond(
+      stream,
+      JSON.stringify({ ok: true, type: 'exec.killed', processId: OTHER_ID, wasRunning: true, signal: null }),
+    ),
+  'not JSON': (stream) => respond(stream, 'hello'),
+  'random bytes': (stream) => respond(stream, randomBytes(100_000)),
+  'no body': (stream) => respond(stream, ''),
+  'deep nesting': (stream) => respond(stream, '['.repeat(10 * MiB)),
+  'millions of values': (stream) =>
+    respond(stream, `{"ok":true,"type":"exec.list","processes":[${'0,'.repeat(5 * MiB)}0]}`),
+  'too many bytes': (stream) => respond(stream, Buffer.alloc(20 * MiB, 'x')),
+  'a large error': (stream) =>
+    respond(stream, JSON.stringify({ ok: false, error: { code: 'not_found', message: 'x'.repeat(MiB) } }), {
+      ':status': 404,
+    }),
+  'an error with an unknown code': (stream) =>
+    respond(stream, JSON.stringify({ ok: false, error: { code: 'internal_error', message: '\0' } }), {
+      ':status': 500,
+    }),
+  'an unknown status': (stream) => respond(stream, '{}', { ':status': 599 }),
+  'huge headers': (stream) => respond(stream, '{}', { 'x-huge': 'x'.repeat(200_000) }),
+  'many headers': (stream) =>
+    respond(stream, '{}', Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`x-${i}`, 'y']))),
+  'many informational headers': (stream) => {
+    for (let i = 0; i < 100; i++) stream.additionalHeaders({ ':status': 103 })
+    respond(stream, '{}')
+  },
+  'headers of a download': (stream) =>
+    respond(stream, 'x', {
+      'x-service-path': `/a${'b'.repeat(5000)}`,
+      'x-service-content': 'file',
+      'content-type': 'text/html',
+      'set-cookie': 'a=b',
+    }),
+  'the wrong length': (stream) => respond(stream, 'x', { 'x-service-path': '/a', 'content-length': '9' }),
+  'a body that never ends': (stream) => {
+    stream.respond({ ':status': 200 })
+    stream.write('{"ok":')
+  },
+  'no response': () => undefined,
+  'a reset': (stream) => stream.close(2),
+  'a transfer that no route expects': (stream, context) => {
+    acceptDialBack(stream, context)
+    sendTransfer(context, { 'x-service-path': '/a\u00e9', 'content-length': '3' }, Buffer.from('abc'))
+  },
+  'an incomplete transfer': (stream, context) => {
+    acceptDialBack(stream, context)
+    sendTransfer(context, { 'x-service-path': '/a', 'content-length': '1000' }, Buffer.from('abc'))
+  },
+  'a stream of random bytes': streamOf((ws) => {
+    for (let i = 0; i < 100; i++) ws.send(randomBytes(1000))
+  }),
+  'a stream of heartbeats': streamOf((ws) => {
+    ws.send(
+      '{"event":"attached","processId":"p_0123456789abcdef01234567","stdoutOffset":0,"stderrOffset":0}\n',
+      {
+        binary: true,
+      },
+    )
+    for (let i = 0; i < 10_000; i++)
+      ws.send('{"event":"heartbeat","stdoutOffset":0,"stderrOffset":0}\n', { binary: true })
+  }),
+  'a stream of pings': streamOf((ws) => {
+    for (let i = 0; i < 10_000; i++) ws.ping()
+  }),
+  'a stream with a large message': streamOf((ws) => ws.send(Buffer.alloc(MiB))),
+  'a stream of text': streamOf((ws) => ws.send('hello')),
+}
+
+const ID = 'p_0123456789abcdef01234567'
+const REPORTS: object[] = [
+  { type: 'agent.started', at: 1, instanceId: 'i', bootId: 'b', agentVersion: 'v' },
+  {
+    type: 'command.started',
+    commandId: ID,
+    claimsToken: 'forged',
+    command: 'true',
+    commandTruncated: false,
+    cwd: '~',
+    pid: 1,
+    startedAt: 1_700_000_000_000,
+  },
+  { type: 'command.output', commandId: ID, stream: 'stdout', offset: 0, data: 'eA==' },
+  {
+    type: 'command.finished',
+    commandId: ID,
+    status: 'exited',
+    exitCode: 0,
+    signal: null,
+    finishedAt: 1_700_000_000_000,
+    stdoutBytes: 0,
+    stderrBytes: 0,
+  },
+]
+
+/** The lines of reports of every type with a wrong value in each field, which the coordinator skips. */
+export function createHostileReports(): string[] {
+  const values = VALUES.map((value) => (value === VALUES[7] ? 'x'.repeat(200_000) : value)).filter(
+    (value) => !(Array.isArray(value) && value.length > 0),
+  )
+  const reports = REPORTS.flatMap((report) => [
+    report,
+    ...Object.keys(report).flatMap((field) => values.map((value) => ({ ...report, [field]: value }))),
+  ])
+  return reports
+    .filter((report) => typeof (report as { type: unknown }).type === 'string')
+    .map((report, index) => `${JSON.stringify({ type: 'report', epoch: 'e', seq: index + 1, report })}\n`)
+}
+
+/** Lines that close the connection. */
+export const CLOSING_LINES: string[] = [
+  'hello\n',
+  'null\n',
+  '[]\n',
+  `${'x'.repeat(300_000)}\n`,
+  `{"type":"heartbeat","vitals":${'['.repeat(1000)}\n`,
+  '{"type":"heartbeat","at":1,"vitals":{"cpu_pct":1e308}}\n',
+  '{"type":"report","epoch":"e","seq":9007199254740993,"report":{"type":"x"}}\n',
+  `{"type":"report","epoch":"${'e'.repeat(1000)}","seq":1,"report":{"type":"x"}}\n`,
+]
