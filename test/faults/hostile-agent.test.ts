@@ -1,7 +1,6 @@
 // A hostile agent runs against every edge route and every kind of report. The coordinator has a heap of fixed size, and the
 // other box's requests are answered all the time.
 import { once } from 'node:events'
-import type { ServerHttp2Stream } from 'node:http2'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { type FleetBox, startFleet } from '../support/fleet.ts'
@@ -16,7 +15,8 @@ import {
   CLOSING_LINES,
   createHostileReports,
   HOSTILE_RESPONSES,
-  type HostileContext,
+  type HostileResponse,
+  LARGE_RESPONSES,
 } from '../support/hostile-responses.ts'
 import { startTestAgent } from '../support/tunnel.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -29,20 +29,26 @@ const SETTINGS = {
   BOXWOOD_EDGE_STREAMS: '1000',
 }
 const ID = 'p_0123456789abcdef01234567'
-/** The client gives up: some responses never end. */
-const REQUEST_TIMEOUT_MS = 250
+/** For responses that never end. */
+const REQUEST_TIMEOUT_MS = 150
 
-const ROUTES: [method: string, path: string, body?: string][] = [
+type RouteRequest = [method: string, path: string, body?: string]
+/** Routes whose response is the agent's response. */
+const JSON_ROUTES: RouteRequest[] = [
   ['POST', '/exec', '{"command":"true"}'],
   ['POST', '/exec', '{"command":"true","detached":true}'],
   ['GET', '/exec'],
   ['GET', `/exec/${ID}`],
   ['DELETE', `/exec/${ID}`],
-  ['GET', `/exec/${ID}/stream`],
   ['GET', '/files?path=a'],
   ['PUT', '/files', '{"path":"a","content":"x"}'],
-  ['GET', '/download?path=a'],
   ['PUT', '/upload?path=a', 'x'],
+]
+/** Routes that may wait for a dial-back connection too. */
+const ROUTES: RouteRequest[] = [
+  ...JSON_ROUTES,
+  ['GET', `/exec/${ID}/stream`],
+  ['GET', '/download?path=a'],
   ['PUT', '/upload?path=a', 'x'.repeat(200_000)],
 ]
 
@@ -61,7 +67,7 @@ async function setUp(t: Test, hostileBoxes: number) {
   })
   t.after(() => agent.close())
 
-  const send = async ({ boxId }: FleetBox, [method, path, body]: (typeof ROUTES)[number]) => {
+  const send = async ({ boxId }: FleetBox, [method, path, body]: RouteRequest, timeoutMs = 30_000) => {
     const response = await fetch(`${url}/v1/box/${boxId}${path}`, {
       method,
       headers: {
@@ -69,7 +75,7 @@ async function setUp(t: Test, hostileBoxes: number) {
         ...(body?.startsWith('{') ? { 'content-type': 'application/json' } : {}),
       },
       ...(body === undefined ? {} : { body }),
-      signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeoutMs),
     })
     return { status: response.status, text: await response.text() }
   }
@@ -111,25 +117,32 @@ t.test('invalid responses on every edge route', { timeout: 120_000 }, async (t) 
   const { url, boxes, send, checkOtherBox } = await setUp(t, 1)
   const [box] = boxes
   if (box === undefined) throw new Error('there is no hostile box')
-  let respond: (stream: ServerHttp2Stream, context: HostileContext) => void = () => undefined
   let ws: WebSocket | undefined
   t.after(() => ws?.terminate())
+  let respond: HostileResponse = () => undefined
+  const request = async (name: string, route: RouteRequest, timeoutMs?: number) => {
+    const result = await send(box, route, timeoutMs).catch((error: Error) => error)
+    const outcome = 'status' in result ? result.status : result.name
+    const isExpected =
+      outcome === 'TimeoutError' || outcome === 'TypeError' || isError(outcome) || isValid(result)
+    t.ok(isExpected, `${name}: ${route.slice(0, 2).join(' ')} → ${outcome}`)
+  }
+  const connect = async () => {
+    if (ws?.readyState === WebSocket.OPEN) return
+    ws = await connectHostileAgent(url, box, (stream, headers) => {
+      if (headers[':path'] === '/reports') stream.respond({ ':status': 200 })
+      else respond(stream, { url, box, headers })
+    })
+  }
   for (const [name, response] of Object.entries(HOSTILE_RESPONSES)) {
     respond = response
-    if (ws?.readyState !== WebSocket.OPEN)
-      ws = await connectHostileAgent(url, box, (stream, headers) => {
-        if (headers[':path'] === '/reports') stream.respond({ ':status': 200 })
-        else respond(stream, { url, box, headers })
-      })
-    await Promise.all(
-      ROUTES.map(async (route) => {
-        const result = await send(box, route).catch((error: Error) => error)
-        const outcome = 'status' in result ? result.status : result.name
-        const isExpected =
-          outcome === 'TimeoutError' || outcome === 'TypeError' || isError(outcome) || isValid(result)
-        t.ok(isExpected, `${name}: ${route.slice(0, 2).join(' ')} → ${outcome}`)
-      }),
-    )
+    await connect()
+    await Promise.all(ROUTES.map((route) => request(name, route, REQUEST_TIMEOUT_MS)))
+  }
+  for (const [name, response] of Object.entries(LARGE_RESPONSES)) {
+    respond = response
+    await connect()
+    for (const route of JSON_ROUTES) await request(name, route)
   }
   await checkOtherBox()
 })

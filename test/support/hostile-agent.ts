@@ -43,10 +43,10 @@ export async function connectHostileAgent(
   onStream: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void,
 ): Promise<WebSocket> {
   const ws = openTunnelSocket(url, box)
-  const server = createServer({ maxSendHeaderBlockLength: 1_000_000 })
+  const server = createServer({ maxSendHeaderBlockLength: 1_000_000, maxSessionMemory: 1000 })
   server.on('stream', (stream: ServerHttp2Stream, headers) => {
     stream.on('error', () => undefined)
-    onStream(stream, headers)
+    if (!stream.destroyed) onStream(stream, headers)
   })
   server.on('sessionError', () => undefined)
   // In the listener: the coordinator's first message may arrive together with the upgrade.

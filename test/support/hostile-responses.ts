@@ -47,7 +47,7 @@ const respond = (stream: ServerHttp2Stream, body: string | Buffer, headers: obje
 }
 
 export type HostileContext = { url: string; box: BoxIdentity; headers: IncomingHttpHeaders }
-type HostileResponse = (stream: ServerHttp2Stream, context: HostileContext) => void
+export type HostileResponse = (stream: ServerHttp2Stream, context: HostileContext) => void
 
 /** Opens the connection that the coordinator expects, or one with another id, and sends `body`. */
 function sendTransfer({ url, box, headers }: HostileContext, extra: Record<string, string>, body: Buffer) {
@@ -106,10 +106,6 @@ export const HOSTILE_RESPONSES: Record<string, HostileResponse> = {
   'not JSON': (stream) => respond(stream, 'hello'),
   'random bytes': (stream) => respond(stream, randomBytes(100_000)),
   'no body': (stream) => respond(stream, ''),
-  'deep nesting': (stream) => respond(stream, '['.repeat(10 * MiB)),
-  'millions of values': (stream) =>
-    respond(stream, `{"ok":true,"type":"exec.list","processes":[${'0,'.repeat(5 * MiB)}0]}`),
-  'too many bytes': (stream) => respond(stream, Buffer.alloc(20 * MiB, 'x')),
   'a large error': (stream) =>
     respond(stream, JSON.stringify({ ok: false, error: { code: 'not_found', message: 'x'.repeat(MiB) } }), {
       ':status': 404,
@@ -166,6 +162,14 @@ export const HOSTILE_RESPONSES: Record<string, HostileResponse> = {
   }),
   'a stream with a large message': streamOf((ws) => ws.send(Buffer.alloc(MiB))),
   'a stream of text': streamOf((ws) => ws.send('hello')),
+}
+
+/** Responses of many MiB, which are complete only after some time. */
+export const LARGE_RESPONSES: Record<string, HostileResponse> = {
+  'deep nesting': (stream) => respond(stream, '['.repeat(10 * MiB)),
+  'millions of values': (stream) =>
+    respond(stream, `{"ok":true,"type":"exec.list","processes":[${'0,'.repeat(5 * MiB)}0]}`),
+  'too many bytes': (stream) => respond(stream, Buffer.alloc(20 * MiB, 'x')),
 }
 
 const ID = 'p_0123456789abcdef01234567'
