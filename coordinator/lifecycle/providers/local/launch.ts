@@ -1,14 +1,17 @@
 // Launches a box's init in its own session, independent of the coordinator, and finds the init of a launched box.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { closeSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SYSTEM_PATH } from './environment.ts'
 import type { BoxPaths } from './machine-file.ts'
 import { isAlive, listChildren, type ProcessIdentity, parseStat, readArgv, readIdentity } from './proc.ts'
+import { NotRegularFileError, readEnd, readStart } from './read-bounded.ts'
 
 /** At a start, a larger log of the init is rotated; one old log is retained. */
 const MAX_LOG_BYTES = 1024 * 1024
+const MAX_FINAL_OUTPUT_BYTES = 4 * 1024
+const MAX_LAUNCH_RECORD_BYTES = 4 * 1024
 const START_TIMEOUT_MS = 10_000
 const POLL_MS = 5
 
@@ -50,7 +53,7 @@ export async function launchBox({
   initScript,
 }: LaunchInput): Promise<ProcessIdentity> {
   rotateLog(paths.log)
-  rmSync(paths.launchRecord, { force: true })
+  rmSync(paths.launchRecord, { recursive: true, force: true })
   const log = openSync(paths.log, 'a', 0o600)
   const logOffset = statSync(paths.log).size
   // env -i: tools that instrument this process may add variables such as NODE_OPTIONS to the processes it spawns.
@@ -72,7 +75,8 @@ export async function launchBox({
     if (init !== null) return init
     const exited = child.exitCode !== null || child.signalCode !== null
     if (exited || performance.now() > deadline) {
-      const output = readFileSync(paths.log).subarray(logOffset).toString('utf8').trim()
+      // The box can write to its log.
+      const output = readEnd(paths.log, MAX_FINAL_OUTPUT_BYTES, logOffset).toString('utf8').trim()
       const lastLines = output.split('\n').slice(-3).join(' ')
       const problem = exited ? 'exited immediately' : `was not ready after ${START_TIMEOUT_MS / 1000} s`
       throw new Error(
@@ -87,9 +91,10 @@ export async function launchBox({
 export function findLauncher(paths: BoxPaths): ProcessIdentity | null {
   let record: string
   try {
-    record = readFileSync(paths.launchRecord, 'utf8')
+    record = readStart(paths.launchRecord, MAX_LAUNCH_RECORD_BYTES).toString('utf8')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof NotRegularFileError)
+      return null
     throw error
   }
   const [bootId = '', statLine = ''] = record.split('\n')

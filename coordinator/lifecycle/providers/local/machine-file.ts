@@ -1,17 +1,20 @@
 // The paths of a box's files on the host, and the file that stores the state of its machine.
 import { randomBytes } from 'node:crypto'
-import { open, readFile, rename } from 'node:fs/promises'
+import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { ISOLATION_LEVELS, isolationSchema } from '../../../../shared/api/boxes.ts'
 import { isUuid } from '../../../../shared/ids.ts'
 import { validationMessage } from '../../../../shared/validation-message.ts'
+import { NotRegularFileError, readStart } from './read-bounded.ts'
 
 /** The uids of boxes of a root coordinator: a range that systemd documents as unused. */
 export const FIRST_BOX_UID = 1_900_000_000
 export const LAST_BOX_UID = 2_147_000_000
 
 export const isBoxUid = (uid: number): boolean => uid >= FIRST_BOX_UID && uid <= LAST_BOX_UID
+
+const MAX_MACHINE_FILE_BYTES = 64 * 1024
 
 const processIdentity = z.object({ pid: z.int().positive(), startTicks: z.int(), bootId: z.string() })
 
@@ -58,10 +61,10 @@ export function boxPathsIn(dir: string) {
 /** Returns null when the machine does not exist. Throws DamagedMachineError when the file is not valid. */
 export async function readMachine(paths: BoxPaths): Promise<Machine | null> {
   try {
-    return machine.parse(JSON.parse(await readFile(paths.machine, 'utf8')))
+    return machine.parse(JSON.parse(readStart(paths.machine, MAX_MACHINE_FILE_BYTES).toString('utf8')))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    if (error instanceof SyntaxError || error instanceof z.ZodError)
+    if (error instanceof SyntaxError || error instanceof z.ZodError || error instanceof NotRegularFileError)
       throw new DamagedMachineError(paths.machine, error)
     throw error
   }
@@ -69,7 +72,7 @@ export async function readMachine(paths: BoxPaths): Promise<Machine | null> {
 
 export class DamagedMachineError extends Error {
   override name = 'DamagedMachineError'
-  constructor(path: string, cause: SyntaxError | z.ZodError) {
+  constructor(path: string, cause: Error) {
     const problem = cause instanceof z.ZodError ? validationMessage(cause.issues, 'machine') : cause.message
     super(`${path} is damaged: ${problem}`, { cause })
   }
@@ -81,7 +84,8 @@ export async function writeMachine(paths: BoxPaths, value: Machine): Promise<voi
 
 /**
  * Replaces a file atomically, with mode 0600. Safe in a directory that a box can write: the temporary file has a random
- * name and is created exclusively, so symlinks planted by the box are not followed.
+ * name and is created exclusively, so symlinks planted by the box are not followed. A directory with the name of the file
+ * is renamed.
  */
 export async function writeAtomically(
   path: string,
@@ -89,13 +93,22 @@ export async function writeAtomically(
   owner: number | null = null,
 ): Promise<void> {
   const tempPath = `${path}.${randomBytes(6).toString('hex')}`
-  const file = await open(tempPath, 'wx', 0o600)
   try {
-    await file.writeFile(text)
-    if (owner !== null) await file.chown(owner, owner)
-    await file.sync()
-  } finally {
-    await file.close()
+    const file = await open(tempPath, 'wx', 0o600)
+    try {
+      await file.writeFile(text)
+      if (owner !== null) await file.chown(owner, owner)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(tempPath, path).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EISDIR') throw error
+      await rename(path, `${tempPath}.replaced`)
+      await rename(tempPath, path)
+    })
+  } catch (error) {
+    await rm(tempPath, { force: true })
+    throw error
   }
-  await rename(tempPath, path)
 }

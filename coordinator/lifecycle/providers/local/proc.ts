@@ -1,5 +1,9 @@
 // Reads processes from /proc. Pids are reused, so a process is identified by its pid, start time and boot id.
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
+import { readStart } from './read-bounded.ts'
+
+/** A process can have megabytes of arguments and environment. */
+export const MAX_PROC_FILE_BYTES = 128 * 1024
 
 export type ProcessIdentity = {
   pid: number
@@ -12,7 +16,7 @@ type Stat = { state: string; ppid: number; threads: number; startTicks: number }
 
 function readProcFile(path: string): string | null {
   try {
-    return readFileSync(path, 'latin1')
+    return readStart(path, MAX_PROC_FILE_BYTES).toString('latin1')
   } catch {
     // The process exited after it was listed, or this user may not read the file.
     return null
