@@ -54,6 +54,7 @@ export const ERRORS = {
     'The first request with this Idempotency-Key is still running. Try again after Retry-After seconds.',
   ],
   payload_too_large: [413, 'The body is too large.'],
+  range_not_satisfiable: [416, 'The range is outside the file. Content-Range has the size of the file.'],
   idempotency_key_reused: [422, 'This Idempotency-Key was used for a different request. Use a new key.'],
   cli_update_required: [426, 'This version of the box command is too old for the coordinator. Update it.'],
   rate_limited: [429, 'Too many requests. Try again after Retry-After seconds.'],

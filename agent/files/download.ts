@@ -7,6 +7,7 @@ import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
 import { validateRequest } from '../validate-request.ts'
 import { archiveDirectory, checkArchivable } from './archive.ts'
+import { createEntityTag, selectContent } from './conditional.ts'
 import type { FileDeps } from './deps.ts'
 import { encodePathHeader, PATH_ERROR_CODES, resolvePath } from './paths.ts'
 import {
@@ -19,15 +20,16 @@ import {
 } from './read.ts'
 
 type Content = {
+  status: 200 | 206 | 304
   headers: Record<string, string>
   /** A Buffer is small enough for the response. Larger content is streamed: as a response, or as transfer chunks. */
   body: Buffer | { createStream(): Readable; chunks(): AsyncIterable<Buffer> }
 }
 
 /**
- * Responds with the content. When the request has DIAL_BACK_HEADER, the coordinator accepts a dial-back connection:
- * only a small file is then sent in the response. Anything else gets an empty response that repeats the header, and the
- * body is sent over the dial-back connection.
+ * Responds with the content, or with its headers for HEAD. When the request has DIAL_BACK_HEADER, the coordinator accepts
+ * a dial-back connection: only a small file is then sent in the response. Anything else gets an empty response that
+ * repeats the header, and the body is sent over the dial-back connection.
  */
 export async function download(request: FastifyRequest, reply: FastifyReply, deps: FileDeps) {
   const file = await openForReading(
@@ -37,16 +39,20 @@ export async function download(request: FastifyRequest, reply: FastifyReply, dep
     ),
     deps.stateDir,
   )
-  const { headers, body } = await readContent(file, deps.stateDir).catch(async (error) => {
+  const { status, headers, body } = await readContent(file, deps.stateDir, request).catch(async (error) => {
     await file.handle.close()
     throw error
   })
   const transferId = request.headers[DIAL_BACK_HEADER]
-  if (Buffer.isBuffer(body)) return reply.headers(headers).send(body)
+  if (request.method === 'HEAD') {
+    await file.handle.close()
+    return reply.code(status).headers(headers).send()
+  }
+  if (Buffer.isBuffer(body)) return reply.code(status).headers(headers).send(body)
   if (typeof transferId !== 'string') {
     const stream = body.createStream()
     resetOnError(stream, request)
-    return reply.headers(headers).send(stream)
+    return reply.code(status).headers(headers).send(stream)
   }
   deps.transferDialer
     .send(transferId, headers, body.chunks())
@@ -55,37 +61,92 @@ export async function download(request: FastifyRequest, reply: FastifyReply, dep
   return reply.header(DIAL_BACK_HEADER, transferId).send('')
 }
 
-async function readContent({ path, handle, stat }: OpenFile, stateDir: string): Promise<Content> {
-  if (stat.isDirectory()) {
-    await checkArchivable(path, LIMITS.transferBytes, stateDir)
-    await handle.close()
-    const chunks = () => archiveDirectory(path, LIMITS.transferBytes, stateDir)
-    const body = {
-      createStream: () => Readable.from(chunks(), { objectMode: false, highWaterMark: CHUNK_BYTES }),
-      chunks,
-    }
-    const headers = { 'content-type': 'application/x-tar', [DOWNLOAD_CONTENT_HEADER]: 'directory' }
-    return { headers: { ...headers, [DOWNLOAD_PATH_HEADER]: encodePathHeader(path) }, body }
-  }
+async function readContent(file: OpenFile, stateDir: string, request: FastifyRequest): Promise<Content> {
+  if (file.stat.isDirectory()) return readDirectory(file, stateDir)
+  const { path, stat } = file
   if (stat.size > LIMITS.transferBytes)
     throw new ApiError('payload_too_large', `${path} is larger than 1 GiB.`)
-  const headers = (length: number) => ({
-    'content-type': 'application/octet-stream',
-    'content-length': String(length),
-    [DOWNLOAD_PATH_HEADER]: encodePathHeader(path),
-  })
-  if (stat.size > TUNNEL_LIMITS.inlineBodyBytes) {
-    const body = {
-      createStream: () => createFixedLengthStream(handle, stat.size, path),
-      chunks: () => readChunks(handle, stat.size, path),
-    }
-    return { headers: headers(stat.size), body }
+  return stat.size > TUNNEL_LIMITS.inlineBodyBytes
+    ? readLargeFile(file, request)
+    : readSmallFile(file, request)
+}
+
+async function readDirectory({ path, handle }: OpenFile, stateDir: string): Promise<Content> {
+  await checkArchivable(path, LIMITS.transferBytes, stateDir)
+  await handle.close()
+  const chunks = () => archiveDirectory(path, LIMITS.transferBytes, stateDir)
+  const body = {
+    createStream: () => Readable.from(chunks(), { objectMode: false, highWaterMark: CHUNK_BYTES }),
+    chunks,
   }
+  const headers = { 'content-type': 'application/x-tar', [DOWNLOAD_CONTENT_HEADER]: 'directory' }
+  return { status: 200, headers: { ...headers, [DOWNLOAD_PATH_HEADER]: encodePathHeader(path) }, body }
+}
+
+async function readLargeFile({ path, handle, stat }: OpenFile, request: FastifyRequest): Promise<Content> {
+  const { status, headers, start, length } = selectFileContent(
+    request,
+    path,
+    createEntityTag(stat),
+    stat.size,
+  )
+  if (status === 304) {
+    await handle.close()
+    return { status, headers, body: Buffer.alloc(0) }
+  }
+  const body = {
+    createStream: () => createFixedLengthStream(handle, length, path, start),
+    chunks: () => readChunks(handle, length, path, start),
+  }
+  return { status, headers, body }
+}
+
+async function readSmallFile({ path, handle, stat }: OpenFile, request: FastifyRequest): Promise<Content> {
   const bytes = await readEntireFile(handle, stat.size, LIMITS.inlineFileBytes)
   if (bytes === null) throw new ApiError('exec_failed', `${path} grows faster than it can be read.`)
   await handle.close()
-  return { headers: headers(bytes.length), body: bytes }
+  // The reported size of a file in /proc is wrong, and its content changes without its ctime.
+  const entityTag = bytes.length === stat.size && stat.size > 0 ? createEntityTag(stat) : null
+  const { status, headers, start, length } = selectFileContent(request, path, entityTag, bytes.length)
+  return { status, headers, body: bytes.subarray(start, start + length) }
 }
+
+type FileContent = Pick<Content, 'status' | 'headers'> & { start: number; length: number }
+
+/** Throws range_not_satisfiable. */
+function selectFileContent(
+  { headers: requestHeaders }: FastifyRequest,
+  path: string,
+  entityTag: string | null,
+  size: number,
+): FileContent {
+  const { range, 'if-range': ifRange, 'if-none-match': ifNoneMatch } = requestHeaders
+  const selection = selectContent({ range, ifRange: toText(ifRange), ifNoneMatch }, entityTag, size)
+  const headers = {
+    'content-type': 'application/octet-stream',
+    'accept-ranges': 'bytes',
+    [DOWNLOAD_PATH_HEADER]: encodePathHeader(path),
+    ...(entityTag === null ? {} : { etag: entityTag }),
+  }
+  switch (selection.kind) {
+    case 'not modified':
+      return { status: 304, headers, start: 0, length: 0 }
+    case 'not satisfiable':
+      throw new ApiError('range_not_satisfiable', `${path} has only ${size} bytes.`, {
+        headers: { 'content-range': `bytes */${size}` },
+      })
+    case 'complete':
+      return { status: 200, headers: { ...headers, 'content-length': String(size) }, start: 0, length: size }
+    case 'part': {
+      const { start, length } = selection
+      const contentRange = `bytes ${start}-${start + length - 1}/${size}`
+      const partHeaders = { 'content-length': String(length), 'content-range': contentRange }
+      return { status: 206, headers: { ...headers, ...partHeaders }, start, length }
+    }
+  }
+}
+
+const toText = (header: string | string[] | undefined): string | undefined => header?.toString()
 
 /**
  * Node resets a destroyed HTTP/2 response with NO_ERROR, which clients treat as a normal end: an archive, which has no

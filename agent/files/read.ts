@@ -59,13 +59,13 @@ export async function readEntireFile(
   }
 }
 
-/** Streams the first `size` bytes of the file. Fails when the file is shorter. Closes the handle. */
-export function createFixedLengthStream(handle: FileHandle, size: number, path: string): Readable {
+/** Streams `size` bytes of the file, from `start`. Fails when the file is shorter. Closes the handle. */
+export function createFixedLengthStream(handle: FileHandle, size: number, path: string, start = 0): Readable {
   let position = 0
   return new Readable({
     highWaterMark: CHUNK_BYTES,
     read() {
-      readAt(handle, position, Math.min(CHUNK_BYTES, size - position), path).then(
+      readAt(handle, start + position, Math.min(CHUNK_BYTES, size - position), path).then(
         (chunk) => {
           position += chunk.length
           this.push(chunk)
@@ -84,18 +84,20 @@ export function createFixedLengthStream(handle: FileHandle, size: number, path: 
 }
 
 /**
- * Yields the first `size` bytes of the file through two alternating buffers, so that one is filled while the other is
+ * Yields `size` bytes of the file, from `start`, through two alternating buffers, so that one is filled while the other is
  * sent. Each chunk is valid only until the next one is requested. Fails when the file is shorter. Leaves the handle open.
  */
 export async function* readChunks(
   handle: FileHandle,
   size: number,
   path: string,
+  start = 0,
 ): AsyncGenerator<Buffer, void, undefined> {
   const buffers = [Buffer.allocUnsafeSlow(CHUNK_BYTES), Buffer.allocUnsafeSlow(CHUNK_BYTES)] as const
   const startRead = (position: number): Promise<Buffer> => {
     const buffer = buffers[(position / CHUNK_BYTES) % 2 === 0 ? 0 : 1]
-    const next = readInto(buffer.subarray(0, Math.min(CHUNK_BYTES, size - position)), handle, position, path)
+    const chunk = buffer.subarray(0, Math.min(CHUNK_BYTES, size - position))
+    const next = readInto(chunk, handle, start + position, path)
     // Awaited only in the next iteration: a rejection before that must not count as unhandled.
     next.catch(() => undefined)
     return next

@@ -23,9 +23,11 @@ export async function fileRoutes(app: FastifyInstance, deps: FileDeps): Promise<
   app.put('/files', { bodyLimit: WRITE_BODY_BYTES }, (request) =>
     withRequestPath(request.body, () => writeInlineFile(request.body, writeDeps)),
   )
-  app.get('/download', noHead, (request, reply) =>
-    withRequestPath(request.query, () => download(request, reply, deps)),
-  )
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/download',
+    handler: (request, reply) => withRequestPath(request.query, () => download(request, reply, deps)),
+  })
   await app.register(async (scope) => {
     // Accept every content type unparsed: the handler reads the body from the raw request.
     scope.removeAllContentTypeParsers()

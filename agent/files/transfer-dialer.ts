@@ -15,7 +15,7 @@ export interface TransferDialer {
   fetch(id: string, length: number | null): Promise<TransferBody>
   /**
    * Connects to the coordinator and sends the body of a download with these headers (content-type, content-length if
-   * known, x-service-path, x-service-content). Resolves when the whole body is written to the connection. When `body`
+   * known, content-range, etag, x-service-path, x-service-content). Resolves when the whole body is written to the connection. When `body`
    * throws, the connection must be reset, never closed normally: without a content-length the coordinator could not
    * detect the truncation. The caller may reuse the memory of a chunk of 64 KiB or more once the next chunk is requested.
    */

@@ -16,6 +16,7 @@ const AGENT_ERROR_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'permission_denied',
   'not_found',
   'payload_too_large',
+  'range_not_satisfiable',
   'exec_failed',
 ])
 const MAX_MESSAGE_CHARS = 4096

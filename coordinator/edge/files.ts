@@ -88,13 +88,16 @@ export function fileRoutes(context: EdgeContext): Route[] {
       method: 'GET',
       path: '/download',
       summary: 'Download a file of up to 1 GiB, or a directory as a tar stream',
+      description: 'For a file, supports ETag with If-None-Match, and Range with one range and If-Range.',
       request: { params: boxParams, query: pathQuerySchema },
       fieldErrorCodes: { path: 'invalid_path' },
       responses: { 200: null },
-      errors: FILE_ERRORS,
+      otherStatuses: { 206: 'The requested range', 304: 'Not modified' },
+      errors: [...FILE_ERRORS, 'range_not_satisfiable'],
       async handler(input) {
+        const { query, request, reply } = input
         const acquired = await acquireBox(context, input)
-        return download(context.transfers, acquired, `/download?${encodeQuery(input.query)}`, input.reply)
+        return download(context.transfers, acquired, `/download?${encodeQuery(query)}`, request, reply)
       },
     }),
     route({

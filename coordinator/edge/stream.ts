@@ -12,7 +12,7 @@ import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
 import { type Route, route } from '../http/route.ts'
 import type { Streams } from '../tunnel/types.ts'
 import { ACQUIRE_ERRORS, type AcquiredBox, acquireBox } from './acquire-box.ts'
-import { throwAgentError } from './agent-response.ts'
+import { readAgentResponse, throwAgentError } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
 import { withDeadline } from './deadline.ts'
 import { forwardStream } from './forward-stream.ts'
@@ -62,6 +62,14 @@ async function openStream(
   }
 }
 
+/** Throws the agent's error response when the process does not exist. */
+async function checkProcess({ responseParser }: EdgeContext, { tunnel, signal }: AcquiredBox, id: string) {
+  await withDeadline(OPEN_TIMEOUT_MS, signal, async (signal) => {
+    const response = await tunnel.request({ method: 'GET', path: `/exec/${id}?tail=0`, signal })
+    await readAgentResponse(responseParser, response, 'exec.status')
+  })
+}
+
 export function streamRoutes(context: EdgeContext): Route[] {
   const { closing } = context
   return [
@@ -78,6 +86,10 @@ export function streamRoutes(context: EdgeContext): Route[] {
         const from = startOffsets(query, String(request.headers['last-event-id'] ?? ''))
         if (closing.aborted) throw new ApiError('control_plane_unavailable')
         const { processId } = params
+        if (request.method === 'HEAD') {
+          await checkProcess(context, await acquireBox(context, input), processId)
+          return reply.headers(HEADERS).send()
+        }
         const acquired = await acquireBox(context, input, { isStream: true })
         const { encoding = 'utf8', streams = 'both' } = query
         const path = `/exec/${processId}/stream?${new URLSearchParams({ encoding, streams })}`

@@ -15,6 +15,8 @@ const DESCRIPTION = `Manages boxes, and runs commands and transfers files on the
 
 Fields and routes are added without notice: ignore unknown fields. Error codes are stable.
 
+Every GET route also supports HEAD.
+
 Deliberately not provided:
 - Sandboxes: their routes respond with 404.
 - \`githubLogin\` and the \`onboarding*\` fields of the account are always null.`
@@ -70,17 +72,23 @@ function createErrorResponses(route: Route, host: Host): ZodOpenApiResponsesObje
   )
 }
 
-function createSuccessResponses({ responses, isEventStream }: Route): ZodOpenApiResponsesObject {
+function createSuccessResponses({
+  responses,
+  otherStatuses = {},
+  isEventStream,
+}: Route): ZodOpenApiResponsesObject {
   const createContent = (status: string, schema: z.ZodType | null) => {
     if (schema !== null) return { content: { 'application/json': { schema } } }
     return status === '204' ? {} : { content: isEventStream ? EVENTS : BYTES }
   }
-  return Object.fromEntries(
-    Object.entries(responses).map(([status, schema]) => [
-      status,
-      { description: 'Success', ...createContent(status, schema) },
-    ]),
+  const successes = Object.entries(responses).map(
+    ([status, schema]) => [status, { description: 'Success', ...createContent(status, schema) }] as const,
   )
+  const others = Object.entries(otherStatuses).map(
+    ([status, description]) =>
+      [status, { description, ...(status === '304' ? {} : createContent(status, null)) }] as const,
+  )
+  return Object.fromEntries([...successes, ...others])
 }
 
 function createRequestBody(route: Route): Pick<ZodOpenApiOperationObject, 'requestBody'> {

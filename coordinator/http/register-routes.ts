@@ -13,7 +13,7 @@ import { assertCliVersion } from './cli-version.ts'
 import { type Host, sendError } from './errors.ts'
 import { createIdempotentRunner, type RunIdempotent } from './idempotency.ts'
 import { createMethodLookup } from './method-lookup.ts'
-import type { Route, RouteInput } from './route.ts'
+import type { Method, Route, RouteInput } from './route.ts'
 import { assertQueryIsUtf8 } from './url-encoding.ts'
 import { validate } from './validate.ts'
 
@@ -61,6 +61,8 @@ export const COMPRESSION = {
   customTypes: /^application\/json(;|$)/,
 }
 
+const toHttpMethods = (method: Method): string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method])
+
 /** Throws when the route does not have exactly one success status. */
 export function getSuccessStatus({ method, path, responses }: Route): number {
   const [status, ...others] = Object.keys(responses).map(Number)
@@ -86,7 +88,9 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
   const { prefix, base = '', host, routes, context } = registration
   const runIdempotent = createIdempotentRunner(context)
   const getMethods = createMethodLookup(
-    routes.map(({ method, path }) => ({ method, path: prefix + base + path })),
+    routes.flatMap(({ method, path }) =>
+      toHttpMethods(method).map((httpMethod) => ({ method: httpMethod, path: prefix + base + path })),
+    ),
   )
 
   app.register(
@@ -106,7 +110,7 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
       })
       for (const route of routes) {
         scope.route({
-          method: route.method,
+          method: toHttpMethods(route.method),
           url: base + route.path,
           // Bytes and streams are not compressed. The plugin's default list of types would include them.
           ...(route.responses[getSuccessStatus(route)] === null && { compress: false as const }),

@@ -31,6 +31,7 @@ export type RouteInput<S extends RouteSchemas> = {
 export type RouteAccess = { area: (typeof ACCESS_AREAS)[number]; level: 'read' | 'write' }
 
 export type Route<S extends RouteSchemas = RouteSchemas> = {
+  /** GET also serves HEAD, whose body is not sent. A handler that streams its body checks `request.method`. */
   method: Method
   /** In Fastify's syntax, such as `/boxes/:id`. Relative to the prefix and base of the registration. */
   path: string
@@ -55,6 +56,8 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
   isEventStream?: boolean
   /** The success status → schema of the response body; null: bytes, events or no body. Exactly one entry. */
   responses: Record<number, z.ZodType | null>
+  /** Status → description of the other responses that are not errors, for the OpenAPI document. The handler sets them. */
+  otherStatuses?: Readonly<Record<number, string>>
   /** Further error codes of the handler, for the OpenAPI document. */
   errors?: readonly ErrorCode[]
   /** The result is sent with the success status. A handler that sends the response itself returns `reply`. */

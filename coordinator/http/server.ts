@@ -118,9 +118,13 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   registerRoutes(app, { prefix: CONTROL_PREFIX, host: 'control', routes: control, context })
   registerRoutes(app, { prefix: EDGE_PREFIX, base: EDGE_BASE, host: 'edge', routes: edge, context })
   let openApiJson: string | undefined
-  app.get('/openapi.json', (_request, reply) => {
-    openApiJson ??= JSON.stringify(createOpenApiDocument({ control, edge, publicUrl }))
-    return reply.type('application/json; charset=utf-8').send(openApiJson)
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/openapi.json',
+    handler(_request, reply) {
+      openApiJson ??= JSON.stringify(createOpenApiDocument({ control, edge, publicUrl }))
+      return reply.type('application/json; charset=utf-8').send(openApiJson)
+    },
   })
   await app.ready()
   server.on('drop', createDropLogger(log, server))

@@ -60,6 +60,67 @@ t.test('writes and reads files of a box', async (t) => {
     t.match(await exec('stat -c %a blob'), { stdout: '600\n' })
   })
 
+  await t.test('supports HEAD, Range and ETag on a download', async (t) => {
+    const request = (method: string, path: string, headers: Record<string, string> = {}) =>
+      fetch(`${url}/v1/box/${box.hostname}/download?path=${path}`, {
+        method,
+        headers: { authorization: `Bearer ${key}`, ...headers },
+      })
+    for (const size of [1000, 500_000]) {
+      const content = randomBytes(size)
+      await boxRequest('PUT', '/upload?path=ranged', content, binary)
+      const head = await request('HEAD', 'ranged')
+      t.equal(head.status, 200)
+      t.equal(head.headers.get('content-length'), String(size))
+      t.equal(await head.text(), '')
+      const etag = head.headers.get('etag') ?? ''
+      const part = await request('GET', 'ranged', { range: `bytes=${size - 300}-`, 'if-range': etag })
+      t.equal(part.status, 206)
+      t.equal(part.headers.get('content-range'), `bytes ${size - 300}-${size - 1}/${size}`)
+      t.equal(part.headers.get('etag'), etag)
+      t.ok(content.subarray(size - 300).equals(Buffer.from(await part.arrayBuffer())))
+      t.equal((await request('GET', 'ranged', { 'if-none-match': etag })).status, 304)
+      const outside = await request('GET', 'ranged', { range: `bytes=${size}-` })
+      t.match(await outside.json(), { ok: false, error: { code: 'range_not_satisfiable' } })
+      t.equal(outside.headers.get('content-range'), `bytes */${size}`)
+      t.equal((await request('HEAD', 'ranged', { range: `bytes=${size}-` })).status, 416)
+    }
+    await exec('touch unreadable; chmod 000 unreadable')
+    for (const [path, status] of [
+      ['no-such-file', 404],
+      ['a%00b', 400],
+      ['unreadable', 403],
+    ] as const)
+      t.equal((await request('HEAD', path)).status, status, path)
+    t.equal((await request('HEAD', '/tmp')).headers.get('x-service-content'), 'directory')
+  })
+
+  await t.test('serves HEAD where it serves GET', async (t) => {
+    const started = await boxRequest('POST', '/exec', { command: 'true', detached: true })
+    const { processId } = started.json
+    for (const path of ['/exec', `/exec/${processId}`, `/exec/${processId}/stream`, '/files?path=blob2']) {
+      await boxRequest('PUT', '/files', { path: 'blob2', content: 'x' })
+      const head = await boxRequest('HEAD', path)
+      t.match(head, { status: 200, text: '' }, path)
+      t.equal(head.headers.get('content-type'), (await boxRequest('GET', path)).headers.get('content-type'))
+    }
+    const unknown = `p_${'0'.repeat(24)}`
+    t.equal((await boxRequest('HEAD', `/exec/${unknown}/stream`)).status, 404)
+    t.equal((await boxRequest('HEAD', '/upload?path=x')).status, 405)
+    for (const path of [
+      '/healthz',
+      '/readyz',
+      '/openapi.json',
+      '/api/v1/me',
+      '/api/v1/boxes',
+      `/api/v1/boxes/${box.id}/commands`,
+    ]) {
+      const head = await fetch(url + path, { method: 'HEAD', headers: { authorization: `Bearer ${key}` } })
+      t.equal(head.status, 200, path)
+      t.match(head.headers.get('content-type'), 'application/json', path)
+    }
+  })
+
   await t.test('accepts an upload without a declared length', async (t) => {
     const chunk = randomBytes(300_000)
     const body = new ReadableStream({
@@ -164,6 +225,6 @@ t.test('writes and reads files of a box', async (t) => {
     await expectError('PUT', '/upload?path=no/such/parent', 'x', 404, 'not_found')
     const wrongMethod = await boxRequest('POST', '/files')
     t.match(wrongMethod, { status: 405, json: { error: { code: 'method_not_allowed' } } })
-    t.equal(wrongMethod.headers.get('allow'), 'GET, PUT')
+    t.equal(wrongMethod.headers.get('allow'), 'GET, HEAD, PUT')
   })
 })

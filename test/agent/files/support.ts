@@ -30,7 +30,8 @@ export async function serveFiles(t: Test, options: Options = {}): Promise<FileSe
     ? fastify({ http2: true })
     : fastify({ forceCloseConnections: true })) as unknown as FastifyInstance
   app.setErrorHandler((error, _request, reply) => {
-    if (error instanceof ApiError) return reply.code(error.status).send(edgeErrorBody(error))
+    if (error instanceof ApiError)
+      return reply.code(error.status).headers(error.headers).send(edgeErrorBody(error))
     return reply.code(500).send({ ok: false, error: { code: 'internal_error', message: String(error) } })
   })
   const transferDialer = options.transferDialer ?? noTransfers

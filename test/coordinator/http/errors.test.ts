@@ -81,12 +81,15 @@ for (const { name, prefix, getErrorCode } of [
       t.equal(response.status, 404, `unknown: ${path.slice(0, 30)}`)
       t.equal(getErrorCode(response.json), 'not_found')
     }
-    for (const method of ['POST', 'PUT', 'PATCH', 'HEAD', 'OPTIONS', 'PROPFIND']) {
+    for (const method of ['POST', 'PUT', 'PATCH', 'OPTIONS', 'PROPFIND']) {
       const response = await send(method, `${prefix}/things/${ID}`)
       t.equal(response.status, 405, method)
-      t.equal(response.headers.get('allow'), 'DELETE, GET')
-      if (method !== 'HEAD') t.equal(getErrorCode(response.json), 'method_not_allowed')
+      t.equal(response.headers.get('allow'), 'DELETE, GET, HEAD')
+      t.equal(getErrorCode(response.json), 'method_not_allowed')
     }
+
+    t.match(await send('HEAD', `${prefix}/things/${ID}`), { status: 200, text: '' }, 'GET serves HEAD')
+    t.match(await send('HEAD', `${prefix}/rejecting`), { status: 429, text: '' })
 
     const rejected = await send('GET', `${prefix}/rejecting`)
     t.equal(rejected.status, 429)

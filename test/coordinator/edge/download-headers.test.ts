@@ -1,0 +1,61 @@
+// Downloads of a box whose agent sends headers that the client's request does not allow.
+import { Readable } from 'node:stream'
+import t from 'tap'
+import { startBoxWithFakeAgent } from '../../support/box-with-fake-agent.ts'
+
+const FILE = { 'x-service-path': '/home/a', 'content-length': '3', etag: '"1"' }
+const PART = { ...FILE, 'content-range': 'bytes 0-2/10' }
+
+async function startBox(t: Parameters<typeof startBoxWithFakeAgent>[0]) {
+  const response = { status: 200, headers: {} as Record<string, string>, text: 'abc' }
+  const received: Record<string, string>[] = []
+  const { edge, box } = await startBoxWithFakeAgent(t, async ({ headers = {} }) => {
+    received.push(headers)
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: Readable.from([Buffer.from(response.text)]),
+    }
+  })
+  const download = (headers: Record<string, string> = {}, method = 'GET') =>
+    edge(box.hostname, method, '/download?path=a', undefined, { headers })
+  return { response, received, download }
+}
+
+t.test('forwards the conditions of the client, and the headers of a valid response', async (t) => {
+  const { response, received, download } = await startBox(t)
+  Object.assign(response, { status: 206, headers: { ...PART, 'set-cookie': 'a=b' } })
+  const conditions = { range: 'bytes=0-2', 'if-range': '"1"', 'if-none-match': '"0"' }
+  const { status, text, headers } = await download({ ...conditions, 'if-match': '"1"' })
+  t.equal(status, 206)
+  t.equal(text, 'abc')
+  t.match(Object.fromEntries(headers), {
+    etag: '"1"',
+    'content-range': 'bytes 0-2/10',
+    'content-length': '3',
+  })
+  t.equal(headers.get('set-cookie'), null)
+  t.match(received[0], conditions)
+  t.notOk(received[0]?.['if-match'])
+  await download({ range: `bytes=${'0'.repeat(2000)}-` })
+  t.notOk(received[1]?.range, 'a long header is not forwarded')
+})
+
+t.test('rejects headers that do not fit the request', async (t) => {
+  const { response, download } = await startBox(t)
+  const range = { range: 'bytes=0-2' }
+  for (const [name, status, headers, conditions] of [
+    ['a range that was not requested', 206, PART, {}],
+    ['a range of another length', 206, { ...PART, 'content-range': 'bytes 0-3/10' }, range],
+    ['a range outside the file', 206, { ...PART, 'content-range': 'bytes 8-10/10' }, range],
+    ['a malformed range', 206, { ...PART, 'content-range': 'bytes 0-2/*' }, range],
+    ['a malformed entity tag', 200, { ...FILE, etag: 'a b' }, {}],
+    ['no length', 200, { 'x-service-path': '/home/a' }, {}],
+    ['not modified without a condition', 304, FILE, {}],
+    ['an unknown status', 299, FILE, {}],
+  ] as const) {
+    Object.assign(response, { status, headers })
+    for (const method of ['GET', 'HEAD'])
+      t.equal((await download(conditions, method)).status, 502, `${method}: ${name}`)
+  }
+})
