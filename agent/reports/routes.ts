@@ -60,6 +60,9 @@ export async function deliverReports(
   await spool.waitForAcknowledgement(signal)
 }
 
+/** The first sample may fail while the box starts: its processes and mounts still change. */
+const HEARTBEAT_RETRY_MS = 500
+
 /** Buffers about one chunk. Later reports stay on disk until the coordinator reads further. */
 const STREAM_OPTIONS = { objectMode: false, highWaterMark: 64 * 1024 }
 
@@ -77,6 +80,7 @@ async function* streamReports(deps: ReportDeps, signal: AbortSignal): AsyncGener
       nextHeartbeat = performance.now() + heartbeatIntervalMs
       const line = await createHeartbeatLine(deps, clock)
       if (line !== null) yield line
+      else nextHeartbeat = performance.now() + Math.min(HEARTBEAT_RETRY_MS, heartbeatIntervalMs)
     }
     // Subscribe before reading, so that a report appended in between is not missed.
     const waitController = new AbortController()
@@ -104,7 +108,7 @@ async function createHeartbeatLine({ sampleVitals, log }: ReportDeps, clock: Clo
     const heartbeat: Heartbeat = { type: 'heartbeat', at: clock.now(), vitals: await sampleVitals() }
     return Buffer.from(`${JSON.stringify(heartbeat)}\n`)
   } catch (error) {
-    log.warn({ err: error }, 'failed to sample vitals; heartbeat skipped')
+    log.warn({ err: error }, 'failed to sample vitals; will retry')
     return null
   }
 }

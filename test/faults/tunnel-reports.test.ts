@@ -55,7 +55,7 @@ function createStore() {
 async function setUp(
   t: Test,
   store: ReturnType<typeof createStore>,
-  { heartbeatMs = 10_000, retryMs = 5 } = {},
+  { heartbeatMs = 10_000, retryMs = 5, sampleVitals = async () => vitals } = {},
 ) {
   const dir = createTempDir(t, 'reports')
   const state = await openState(dir, silentLog)
@@ -74,7 +74,7 @@ async function setUp(
       spool,
       log: silentLog,
       clock: systemClock,
-      sampleVitals: async () => vitals,
+      sampleVitals,
       flushRecorders: async () => undefined,
       heartbeatIntervalMs: heartbeatMs,
     }),
@@ -146,6 +146,19 @@ t.test('the agent sends a heartbeat when it connects, then periodically', async 
   const store = createStore()
   await setUp(t, store, { heartbeatMs: 20 })
   await waitUntil('three heartbeats have arrived', () => store.heartbeats() >= 3)
+})
+
+t.test('the first heartbeat does not wait for the interval when its sample fails', async (t) => {
+  const store = createStore()
+  let samples = 0
+  const sampleVitals = async () => {
+    samples += 1
+    if (samples === 1) throw new Error('no such file or directory')
+    return vitals
+  }
+  await setUp(t, store, { heartbeatMs: 1_000_000, sampleVitals })
+  await waitUntil('a heartbeat has arrived', () => store.heartbeats() === 1)
+  t.equal(samples, 2)
 })
 
 t.test('a report is sent immediately while the agent is connected', async (t) => {
