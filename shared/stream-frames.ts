@@ -4,7 +4,7 @@
 // decodeFrame checks every frame.
 import { z } from 'zod'
 import { exitCodeSchema } from './api/common.ts'
-import { MAX_STREAM_OFFSET, STREAM_CHUNK_BYTES } from './api/processes.ts'
+import { MAX_STREAM_OFFSET, STREAM_CHUNK_BYTES, timedOutSchema } from './api/processes.ts'
 
 /** The header of an `error` frame includes its message. */
 const MAX_HEADER_BYTES = 8 * 1024
@@ -30,6 +30,7 @@ export const frameHeaderSchema = z.discriminatedUnion('event', [
     status: z.enum(['exited', 'killed', 'lost']),
     exitCode: exitCodeSchema.nullable(),
     signal: z.string().max(32).nullable(),
+    timedOut: timedOutSchema,
   }),
   z.object({ event: z.literal('error'), ...positionFields, code: z.string(), message: z.string() }),
 ])

@@ -53,8 +53,9 @@ const formatProcesses = (processes: readonly ProcessFields[], now: number): stri
     getTerminalWidth(),
   )
 
-function formatState({ running, lost, exitCode, signal }: ProcessFields): string {
+function formatState({ running, lost, exitCode, signal, timedOut }: ProcessFields): string {
   if (running) return 'running'
   if (lost) return 'lost'
-  return formatExit(signal === null ? 'exited' : 'killed', { exitCode, signal })
+  const status = timedOut ? 'timed_out' : signal === null ? 'exited' : 'killed'
+  return formatExit(status, { exitCode, signal })
 }

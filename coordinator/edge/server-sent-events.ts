@@ -30,8 +30,9 @@ export function renderFrame(frame: StreamFrame, encoding: StreamEncoding): strin
     case 'reconnect':
       return renderEvent(event, position, { stdoutOffset, stderrOffset })
     case 'exit': {
-      const { status, exitCode, signal } = frame
-      return renderEvent(event, position, { status, exitCode, signal, stdoutOffset, stderrOffset })
+      const { status, exitCode, signal, timedOut } = frame
+      const exit = { status, exitCode, signal, timedOut }
+      return renderEvent(event, position, { ...exit, stdoutOffset, stderrOffset })
     }
     case 'error':
       return renderEvent(event, position, { code: frame.code, message: frame.message })

@@ -29,6 +29,12 @@ export const execStartedSchema = z
   .meta({ id: 'ExecStarted' })
 export type ExecStarted = z.infer<typeof execStartedSchema>
 
+/** The default is for agents of boxes that were started by an earlier version. */
+export const timedOutSchema = z
+  .boolean()
+  .default(false)
+  .meta({ description: 'true only when the time limit terminated the command' })
+
 const processFieldsSchema = z.object({
   processId: z.string(),
   pid: pidSchema,
@@ -38,6 +44,7 @@ const processFieldsSchema = z.object({
   }),
   exitCode: exitCodeSchema.nullable(),
   signal: z.string().nullable(),
+  timedOut: timedOutSchema,
   startedAt: timestampSchema,
   command: z.string(),
 })
@@ -152,6 +159,7 @@ export type StreamEvents = {
     status: 'exited' | 'killed' | 'lost'
     exitCode: number | null
     signal: string | null
+    timedOut: boolean
   } & PositionFields
   error: { code: string; message: string }
 }

@@ -37,7 +37,7 @@ export type FakeProcess = {
   /** The offset of the first byte that is not discarded. */
   firstStoredByte: Offsets
   /** null while it is running. */
-  exit: Pick<StreamEvents['exit'], 'status' | 'exitCode' | 'signal'> | null
+  exit: (Pick<StreamEvents['exit'], 'status' | 'exitCode' | 'signal'> & { timedOut?: boolean }) | null
   /** Called for each connection; the first one is 0. */
   getFault(connection: number): Fault | null
   connections: number
@@ -132,6 +132,7 @@ const toProcessFields = ({ id, command, exit }: FakeProcess) => ({
   lost: exit?.status === 'lost',
   exitCode: exit?.exitCode ?? null,
   signal: exit?.signal ?? null,
+  timedOut: exit?.timedOut ?? false,
   startedAt: STARTED_AT,
   command,
 })

@@ -53,6 +53,7 @@ t.test('ps prints a row for each detached process', async (t) => {
   add({ command: 'a\nb\u001b[2J', exit: { status: 'lost', exitCode: null, signal: null } })
   add({ exit: { status: 'killed', exitCode: null, signal: 'KILL' } })
   add({ exit: { status: 'exited', exitCode: 3, signal: null } })
+  add({ exit: { status: 'killed', exitCode: null, signal: 'TERM', timedOut: true } })
   add({ exit: null })
   const { code, stdout } = await box('ps', 'fig')
   const [header = '', ...rows] = stdout.trimEnd().split('\n')
@@ -62,13 +63,14 @@ t.test('ps prints a row for each detached process', async (t) => {
     rows.map((row) => row.split(/ {2,}/).slice(1)),
     [
       ['7', 'running', '0s ago', 'make world'],
+      ['7', 'timed_out TERM', '0s ago', 'make world'],
       ['7', 'exited 3', '0s ago', 'make world'],
       ['7', 'killed KILL', '0s ago', 'make world'],
       ['7', 'lost', '0s ago', 'a b\uFFFD[2J'],
     ],
   )
   const { processes } = JSON.parse((await box('ps', 'fig', '--json')).stdout)
-  t.equal(processes.length, 4)
+  t.equal(processes.length, 5)
   t.match(await box('ps', 'plum'), { code: 5, stderr: /No such box: 'plum'/ })
 })
 

@@ -94,10 +94,15 @@ t.test('starts, lists, reads and kills detached commands', async (t) => {
 
   await t.test('the status has the exit code or the signal', async (t) => {
     t.match(await run('exit 7'), { exitCode: 7, signal: null, lost: false, finishedAt: TIME, cwd: '~' })
-    t.match(await run('kill -9 $$'), { exitCode: null, signal: 'KILL', lost: false })
+    t.match(await run('kill -9 $$'), { exitCode: null, signal: 'KILL', lost: false, timedOut: false })
     t.match(await run('exit 124'), { exitCode: 124, signal: null })
     const { processId } = await start('sleep 63', { timeoutSeconds: 1 })
-    t.match(await waitForExit(processId), { exitCode: null, lost: false })
+    t.match(await waitForExit(processId), { exitCode: null, lost: false, timedOut: true })
+    const list = (await boxRequest('GET', '/exec')).json.processes
+    t.match(
+      list.find((process: { processId: string }) => process.processId === processId),
+      { running: false, timedOut: true },
+    )
   })
 
   await t.test('tail limits the bytes of each stream', async (t) => {

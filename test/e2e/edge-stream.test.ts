@@ -45,7 +45,14 @@ t.test('follows a detached command', async (t) => {
     t.same(events.at(-1), {
       event: 'exit',
       id: '8:4',
-      data: { status: 'exited', exitCode: 3, signal: null, stdoutOffset: 8, stderrOffset: 4 },
+      data: {
+        status: 'exited',
+        exitCode: 3,
+        signal: null,
+        timedOut: false,
+        stdoutOffset: 8,
+        stderrOffset: 4,
+      },
     })
     for (const event of events) {
       const [stdout, stderr] = parseOffsets(event)

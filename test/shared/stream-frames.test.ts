@@ -11,8 +11,8 @@ t.test('every frame survives encoding and decoding', async (t) => {
     { event: 'attached', ...at(3, 4), processId: 'p_0123456789abcdef01234567' },
     { event: 'heartbeat', ...at(LARGEST, LARGEST) },
     { event: 'reconnect', ...at(0) },
-    { event: 'exit', ...at(5), status: 'killed', exitCode: null, signal: 'TERM' },
-    { event: 'exit', ...at(5), status: 'exited', exitCode: 255, signal: null },
+    { event: 'exit', ...at(5), status: 'killed', exitCode: null, signal: 'TERM', timedOut: true },
+    { event: 'exit', ...at(5), status: 'exited', exitCode: 255, signal: null, timedOut: false },
     { event: 'error', ...at(5), code: 'not_found', message: 'deleted\nearlier' },
     ...[
       Buffer.from('\n{"event":"exit"}\n'),
@@ -26,6 +26,11 @@ t.test('every frame survives encoding and decoding', async (t) => {
     t.ok(message.length <= MAX_FRAME_BYTES)
     t.same(decodeFrame(message), frame, frame.event)
   }
+})
+
+t.test('an exit frame of an earlier agent has not timed out', async (t) => {
+  const exit = { event: 'exit', ...at(1), status: 'killed', exitCode: null, signal: 'TERM' }
+  t.same(decodeFrame(Buffer.from(`${JSON.stringify(exit)}\n`)), { ...exit, timedOut: false })
 })
 
 t.test('rejects invalid frames', async (t) => {

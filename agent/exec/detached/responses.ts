@@ -40,6 +40,7 @@ function processFields({ processId, pid, exit, startedAt, command }: DetachedPro
     lost: exit?.status === 'lost',
     exitCode: exit?.exitCode ?? null,
     signal: exit?.signal ?? null,
+    timedOut: exit?.status === 'timed_out',
     startedAt: toTimestamp(startedAt),
     command,
   }

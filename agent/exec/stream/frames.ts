@@ -97,8 +97,9 @@ export async function* streamFrames(
 }
 
 function exitFields({ status, exitCode, signal }: ProcessExit) {
-  // The stream has no timed_out (spec §4.14): the time limit killed the command.
-  return { status: status === 'timed_out' ? ('killed' as const) : status, exitCode, signal }
+  // The stream has no status timed_out (spec §4.14): the time limit killed the command.
+  const timedOut = status === 'timed_out'
+  return { status: timedOut ? ('killed' as const) : status, exitCode, signal, timedOut }
 }
 
 function readFailure(error: unknown): StreamEvents['error'] {

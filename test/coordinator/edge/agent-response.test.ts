@@ -120,6 +120,7 @@ t.test('the largest response of a correct agent arrives complete', async (t) => 
     lost: false,
     exitCode: null,
     signal: null,
+    timedOut: false,
     startedAt: RESULT.startedAt,
     command: '\u0001'.repeat(2048),
   }

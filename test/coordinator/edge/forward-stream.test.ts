@@ -19,11 +19,24 @@ const output = (text: string, from = 0): StreamFrame => ({
 })
 /** More bytes than the client's PassThrough accepts before it signals back-pressure. */
 const LARGE_OUTPUT = [0, 1, 2, 3, 4].map((index) => output('x'.repeat(40_000), index * 40_000))
-const EXIT: StreamFrame = { event: 'exit', ...at(3), status: 'exited', exitCode: 0, signal: null }
+const EXIT: StreamFrame = {
+  event: 'exit',
+  ...at(3),
+  status: 'exited',
+  exitCode: 0,
+  signal: null,
+  timedOut: false,
+}
 
 const ATTACHED_EVENT = event('attached', '0:0', { processId: PROCESS_ID, ...at(0) })
 const OUTPUT_EVENT = event('stdout', '3:0', { data: 'abc', offset: 0, nextOffset: 3 })
-const EXIT_EVENT = event('exit', '3:0', { status: 'exited', exitCode: 0, signal: null, ...at(3) })
+const EXIT_EVENT = event('exit', '3:0', {
+  status: 'exited',
+  exitCode: 0,
+  signal: null,
+  timedOut: false,
+  ...at(3),
+})
 
 /** Starts forwarding. The test sends the agent's frames with `send`; the client reads everything, or nothing. */
 function forward(

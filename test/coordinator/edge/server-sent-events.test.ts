@@ -38,7 +38,7 @@ t.test('output is rendered exactly, in both encodings', async (t) => {
 t.test('control events have the fields of the spec and no others', async (t) => {
   const render = (frame: Parameters<typeof renderFrame>[0]) =>
     parseEvent(t, renderFrame(frame, 'utf8'), frame.event)
-  const exit = { status: 'exited', exitCode: 3, signal: null } as const
+  const exit = { status: 'killed', exitCode: null, signal: 'TERM', timedOut: true } as const
   const processId = 'p_0123456789abcdef01234567'
   t.same(render({ event: 'attached', ...position, processId }), { processId, ...position })
   t.same(render({ event: 'heartbeat', ...position }), {})

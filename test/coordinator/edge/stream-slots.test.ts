@@ -13,10 +13,17 @@ import { waitUntil } from '../../support/wait-until.ts'
 const ID = 'p_0123456789abcdef01234567'
 const START = { stdoutOffset: 0, stderrOffset: 0 }
 const ATTACHED: StreamFrame = { event: 'attached', ...START, processId: ID }
-const EXIT: StreamFrame = { event: 'exit', ...START, status: 'exited', exitCode: 0, signal: null }
+const EXIT: StreamFrame = {
+  event: 'exit',
+  ...START,
+  status: 'exited',
+  exitCode: 0,
+  signal: null,
+  timedOut: false,
+}
 const ATTACHED_EVENT = `event: attached\nid: 0:0\ndata: {"processId":"${ID}","stdoutOffset":0,"stderrOffset":0}\n\n`
 const EXIT_EVENT =
-  'event: exit\nid: 0:0\ndata: {"status":"exited","exitCode":0,"signal":null,"stdoutOffset":0,"stderrOffset":0}\n\n'
+  'event: exit\nid: 0:0\ndata: {"status":"exited","exitCode":0,"signal":null,"timedOut":false,"stdoutOffset":0,"stderrOffset":0}\n\n'
 
 /** Dial-back connections that are open immediately and start with an attached frame. */
 function createFakeStreams() {

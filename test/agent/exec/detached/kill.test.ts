@@ -120,7 +120,7 @@ t.test('terminates a process at its time limit', async (t) => {
   const { start, waitForExit, getStatus } = await createAgent(t)
   const { processId } = await start('exec sleep 600', { timeoutSeconds: 1 })
   t.match(await waitForExit(processId), { status: 'timed_out', exitCode: null, signal: 'TERM' })
-  t.match(await getStatus(processId), { running: false, signal: 'TERM' })
+  t.match(await getStatus(processId), { running: false, signal: 'TERM', timedOut: true })
 })
 
 t.test('a process that exits before its time limit has status exited', async (t) => {

@@ -23,7 +23,7 @@ t.test('sends attached, all output and exit for an exited process', async (t) =>
     { event: 'attached', ...at(0, 0), processId: process.processId },
     { event: 'stdout', ...at(4, 0), bytes: Buffer.from('out\n') },
     { event: 'stderr', ...at(4, 8), bytes: Buffer.from('err €\n') },
-    { event: 'exit', ...at(4, 8), status: 'exited', exitCode: 3, signal: null },
+    { event: 'exit', ...at(4, 8), status: 'exited', exitCode: 3, signal: null, timedOut: false },
   ])
 })
 
@@ -35,7 +35,8 @@ t.test('the exit frame has status killed, also after the time limit, or lost', a
   ] as const) {
     const { process, exit } = createMemoryProcess()
     exit({ status, exitCode: null, signal: status === 'lost' ? null : 'TERM' })
-    t.match((await readAllFrames(process)).at(-1), { event: 'exit', status: expected, exitCode: null })
+    const timedOut = status === 'timed_out'
+    t.match((await readAllFrames(process)).at(-1), { event: 'exit', status: expected, timedOut })
   }
 })
 
