@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { benchExec } from './exec.ts'
 import { benchFleet } from './fleet.ts'
+import { benchHostile } from './hostile.ts'
 import { benchIdle } from './idle.ts'
 import { benchStream } from './stream.ts'
 import { startBoxwood } from './support/boxwood.ts'
@@ -24,6 +25,7 @@ async function runBenchmarks(): Promise<Table[]> {
         ...(await benchTransfer(boxwood, ssh)),
         ...(await benchStream(boxwood, ssh)),
         await benchFleet(),
+        await benchHostile(),
       ]
     } finally {
       await boxwood.close()

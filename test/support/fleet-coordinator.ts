@@ -41,11 +41,14 @@ if (!owner) throw new Error('the coordinator has no owner')
 while ((await context.boxes.list(owner, { live: true })).length < boxCount)
   await context.boxes.create(owner, {})
 while (tokens.size < boxCount) await new Promise((resolve) => setTimeout(resolve, 20))
-process.on('SIGTERM', async () => {
+async function stop(): Promise<void> {
   await coordinator.close()
   await rm(dataDir, { recursive: true, force: true })
   process.exit(0)
-})
+}
+process.once('SIGTERM', stop)
+// The parent process has exited.
+process.once('disconnect', stop)
 const fleet: Fleet = {
   url: coordinator.url,
   key: (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim(),

@@ -68,12 +68,17 @@ function sendTransfer({ url, box, headers }: HostileContext, extra: Record<strin
   }
 }
 
-function sendStream({ url, box, headers }: HostileContext, send: (ws: WebSocket) => void) {
-  const id = String(headers[DIAL_BACK_HEADER] ?? 'unknown')
+/** Opens the dial-back connection of a stream. */
+export function openStreamSocket(url: string, box: BoxIdentity, id: string): WebSocket {
   const ws = new WebSocket(url.replace('http', 'ws') + STREAM_PATH_PREFIX + id, {
     headers: { authorization: `Bearer ${box.token}`, [BOX_HEADER]: box.boxId },
   })
   ws.on('error', () => undefined)
+  return ws
+}
+
+function sendStream({ url, box, headers }: HostileContext, send: (ws: WebSocket) => void) {
+  const ws = openStreamSocket(url, box, String(headers[DIAL_BACK_HEADER] ?? 'unknown'))
   ws.once('open', () => send(ws))
 }
 
