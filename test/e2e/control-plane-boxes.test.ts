@@ -125,7 +125,7 @@ t.test('responds 404 for unknown and malformed ids', async (t) => {
     t.equal(response.json.error, 'not_found')
   }
   t.equal((await api('GET', '/boxes?live=yes')).json.error, 'bad_request')
-  t.equal((await api('PUT', `/boxes/${UNKNOWN_ID}`)).headers.get('allow'), 'DELETE, GET')
+  t.equal((await api('PUT', `/boxes/${UNKNOWN_ID}`)).headers.get('allow'), 'DELETE, GET, HEAD')
 })
 
 t.test('responds box_failed when waking a box whose provisioning failed', async (t) => {
