@@ -22,30 +22,42 @@ const POLL_MS = 25
 const KILL_TIMEOUT_MS = 10_000
 const KILL_USER_TIMEOUT_MS = 1_000
 
-/** Throws when processes survive SIGKILL (in uninterruptible sleep). */
-export async function terminateProcesses(paths: BoxPaths, machine: Machine, graceMs: number): Promise<void> {
+/**
+ * Throws when processes survive SIGKILL (in uninterruptible sleep).
+ * @param killTimeoutMs how long to repeat SIGKILL.
+ */
+export async function terminateProcesses(
+  paths: BoxPaths,
+  machine: Machine,
+  graceMs: number,
+  killTimeoutMs = KILL_TIMEOUT_MS,
+): Promise<void> {
   const listRemaining = () => listProcesses(paths, machine)
   const processes = listRemaining()
   if (processes.length > 0) sendTerm(machine, processes)
   const graceDeadline = performance.now() + graceMs
   while (listRemaining().length > 0 && performance.now() < graceDeadline) await sleep(POLL_MS)
-  await killProcesses(machine, listRemaining)
+  await killProcesses(machine, listRemaining, killTimeoutMs)
 }
 
 /**
  * Kills until two scans find nothing. A scan can miss a process that exits after it has forked its successor, so the
  * kernel first kills all processes at once, by cgroup and by uid, also when a scan has found none.
  */
-async function killProcesses(machine: Machine, listRemaining: () => ProcessIdentity[]): Promise<void> {
-  const deadline = performance.now() + KILL_TIMEOUT_MS
+async function killProcesses(
+  machine: Machine,
+  listRemaining: () => ProcessIdentity[],
+  timeoutMs: number,
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs
   for (let emptyScans = 0; emptyScans < 2; ) {
     killCgroups(machine.cgroups)
-    if (machine.uid !== null && process.getuid?.() === 0) await killUser(machine.uid)
+    const isUserKilled = machine.uid === null || process.getuid?.() !== 0 || (await killUser(machine.uid))
     const remaining = listRemaining()
-    emptyScans = remaining.length === 0 ? emptyScans + 1 : 0
+    emptyScans = isUserKilled && remaining.length === 0 ? emptyScans + 1 : 0
     if (emptyScans > 0) continue
     if (performance.now() > deadline) {
-      const pids = remaining.map(({ pid }) => pid).join(', ')
+      const pids = remaining.map(({ pid }) => pid).join(', ') || 'they fork and exit'
       throw new Error(
         `Processes of the box survived SIGKILL: ${pids}. Check the disks and network file systems that they use.`,
       )
@@ -56,12 +68,18 @@ async function killProcesses(machine: Machine, listRemaining: () => ProcessIdent
   }
 }
 
-/** Kills all processes of the box's user at once. Only root can change to this user. */
-async function killUser(uid: number): Promise<void> {
+/**
+ * Kills all processes of the box's user at once. Only root can change to this user. Returns false when a process of the
+ * box has killed or stopped the command before.
+ */
+async function killUser(uid: number): Promise<boolean> {
   const signal = AbortSignal.timeout(KILL_USER_TIMEOUT_MS)
-  await runCommand(['/bin/sh', '-c', 'kill -s KILL -- -1'], { user: { uid, gid: uid }, signal }).catch(() => {
-    // The user has no process, or a process of the box has stopped or killed this command: the next scan finds it.
-  })
+  // kill fails when there is no other process.
+  const command = ['/bin/sh', '-c', 'kill -s KILL -- -1 2>/dev/null; exit 0']
+  return await runCommand(command, { user: { uid, gid: uid }, signal }).then(
+    () => true,
+    () => false,
+  )
 }
 
 function sendTerm(machine: Machine, processes: ProcessIdentity[]): void {

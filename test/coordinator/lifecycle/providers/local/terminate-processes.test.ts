@@ -36,11 +36,11 @@ function compile(test: Test, name: string, dir: string): string {
 }
 
 /** Runs a chain of processes that fork and exit, until the test ends. Returns its data directory. */
-async function startChain(test: Test, prefix: string, options: SpawnOptions) {
+async function startChain(test: Test, prefix: string, options: SpawnOptions, mode = '') {
   const dir = await createDataDir(test)
   chmodSync(dir, 0o777)
   const program = compile(test, 'fork-chain', dir)
-  const script = `${prefix}\nexec ${program} ${dir}`
+  const script = `${prefix}\nexec ${program} ${dir} ${mode}`
   const child = spawn('/bin/sh', ['-c', script], { ...options, stdio: 'ignore', env: {} })
   test.teardown(() => writeFileSync(join(dir, 'stop'), ''))
   await once(child, 'exit')
@@ -71,6 +71,28 @@ t.test(
     await terminateProcesses(paths, machine, 0)
     // Killed processes count until their parent has reaped them.
     await waitUntil('the user has no processes', () => !hasProcesses(uid), 10_000)
+  },
+)
+
+t.test(
+  'fails when the box kills the command that kills its processes, until none is left',
+  { skip: getSkipReason(isRoot, 'root') },
+  async (test) => {
+    const uid = chooseUid(new Set())
+    const dataDir = await startChain(test, '', { uid, gid: uid }, 'kill')
+    const { paths, machine } = createMachine(dataDir, { uid })
+    const isTerminated = await terminateProcesses(paths, machine, 0, 500).then(
+      () => true,
+      (error: Error) => {
+        test.match(error.message, 'Processes of the box survived SIGKILL')
+        return false
+      },
+    )
+    // The command may have been faster than the box. Killed processes count until their parent has reaped them.
+    if (isTerminated) await waitUntil('the user has no processes', () => !hasProcesses(uid), 10_000)
+    writeFileSync(join(dataDir, 'stop'), '')
+    await waitUntil('the chain has ended', () => !hasProcesses(uid))
+    await terminateProcesses(paths, machine, 0)
   },
 )
 
