@@ -1,4 +1,4 @@
-// The steps that stop the coordinator, in one place. Each step is bounded, so a stop always completes.
+// The steps that stop the coordinator, in order. Each step is bounded, so a stop always completes.
 import type { Logger } from 'pino'
 import { withTimeout } from './timeout.ts'
 
