@@ -10,9 +10,10 @@ import { DEFAULT_RETENTION } from './exec/detached/processes.ts'
 import type { Retention } from './exec/detached/retention.ts'
 import { RUNNER_KINDS, type RunnerKind } from './exec/detached/runner.ts'
 import { SPAWNER_KINDS, type SpawnerKind } from './exec/spawner.ts'
+import { isCoordinatorUrl } from './tunnel/coordinator-url.ts'
 
 export type AgentConfig = {
-  /** The coordinator's http(s) URL, without a trailing slash. */
+  /** The coordinator's URL, without a trailing slash: see tunnel/coordinator-url.ts. */
   coordinatorUrl: string
   boxId: string
   /** Directory of the agent's persistent state. Contains the file `token`, and may contain `url`. */
@@ -44,14 +45,12 @@ const integerBetween = (min: number, max: number) => {
   return z.coerce.number(message).int(message).min(min, message).max(max, message)
 }
 
-const HTTP_URL = /^https?:\/\/[^\s/?#]+(\/[^\s?#]*)?$/
-
-const MUST_BE_URL = "must be the coordinator's http:// or https:// URL"
+const MUST_BE_URL = "must be the coordinator's http:// or https:// URL, or unix: and the path of its socket"
 const MUST_BE_BOX_ID = "must be the box's id, a UUID"
 const MUST_BE_STATE_DIR = "must be the path of the agent's state directory"
 
 const environmentSchema = z.object({
-  BOXWOOD_URL: z.string(MUST_BE_URL).regex(HTTP_URL, MUST_BE_URL),
+  BOXWOOD_URL: z.string(MUST_BE_URL).refine(isCoordinatorUrl, MUST_BE_URL),
   BOXWOOD_BOX: z.string(MUST_BE_BOX_ID).refine(isUuid, MUST_BE_BOX_ID),
   BOXWOOD_STATE: z.string(MUST_BE_STATE_DIR).min(1, MUST_BE_STATE_DIR),
   BOXWOOD_HOME: z.string().refine(isAbsolute, 'must be an absolute path').optional(),
@@ -104,9 +103,9 @@ export async function readCoordinatorUrl(stateDir: string, configured: string): 
     if (error.code === 'ENOENT') return configured
     throw error
   })
-  if (!HTTP_URL.test(text.trim()))
+  if (!isCoordinatorUrl(text.trim()))
     throw new Error(
-      `${file} does not contain an http:// or https:// URL. Write the coordinator's URL to the file.`,
+      `${file} does not contain an http:// or https:// URL, or unix: and a path. Write the coordinator's URL to the file.`,
     )
   return trimTrailingSlashes(text.trim())
 }

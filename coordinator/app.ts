@@ -20,6 +20,7 @@ import { openDatabase } from './db/open.ts'
 import { edgeRoutes } from './edge/routes.ts'
 import { ensureOwnerKey } from './first-start.ts'
 import type { Actor } from './http/actor.ts'
+import { listenOnAgentSocket } from './http/agent-socket.ts'
 import type { Health } from './http/health.ts'
 import { releaseUnfinishedKeys } from './http/idempotency-store.ts'
 import { listen } from './http/listen.ts'
@@ -83,12 +84,14 @@ async function start(config: Config, log: Logger, overrides: Overrides, cleanup:
   cleanup.add('close the database', () => db.destroy())
   const listening = await listen(config.listen, config)
   cleanup.add('close the listening socket', () => listening.server.close())
+  const agentSocketDir = overrides.provider ? null : await openAgentSocket()
   const urls = {
     agents: config.agentUrl ?? listening.url,
     public: config.publicUrl ?? listening.url,
   }
   const provider =
-    overrides.provider ?? (await openLocalProvider(config, log, urls.agents).catch(throwStartError))
+    overrides.provider ??
+    (await openLocalProvider(config, log, urls.agents, agentSocketDir).catch(throwStartError))
   cleanup.add('close the provider', () => provider.close())
   const base: BaseContext = { config, log, clock, db, diskReserve, provider, urls }
   const context = createContext(base, overrides)
@@ -113,6 +116,27 @@ async function start(config: Config, log: Logger, overrides: Overrides, cleanup:
   )
   cleanup.add('remove coordinator.json', () => rm(dataDirectory.coordinatorFile, { force: true }))
   health.phase = 'ready'
+
+  /** Returns the directory of the socket; null when the boxes cannot use it. */
+  async function openAgentSocket(): Promise<string | null> {
+    const dir = join(dataDirectory.dir, 'agent-socket')
+    try {
+      const socket = await listenOnAgentSocket(dir, listening.server)
+      cleanup.add('close the socket for agents', () => socket.close())
+      return dir
+    } catch (err) {
+      if (config.network === 'own')
+        throw new StartError(
+          `The socket for agents in ${dir} cannot be created: ${(err as Error).message}. Set BOXWOOD_DATA to a directory on a local disk, or set BOXWOOD_LOCAL_NETWORK=host.`,
+          { cause: err },
+        )
+      log.warn(
+        { err, dir },
+        'failed to create the socket for agents; boxes share the network of this machine',
+      )
+      return null
+    }
+  }
 
   async function drain(ms: number): Promise<void> {
     health.phase = 'draining'
@@ -180,11 +204,23 @@ async function checkDatabase(db: Context['db']): ReturnType<Health['getUnreadyRe
   }
 }
 
-const openLocalProvider = (config: Config, log: Logger, coordinatorUrl: string): Promise<Provider> =>
+/** @param agentSocketDir null: boxes must share the network of this machine. */
+const openLocalProvider = (
+  config: Config,
+  log: Logger,
+  coordinatorUrl: string,
+  agentSocketDir: string | null,
+): Promise<Provider> =>
   createLocalProvider({
     dataDir: config.dataDir,
     log,
     isolation: config.isolation,
+    // A configured URL may be an address of this machine's loopback interface.
+    network:
+      config.network === 'auto' && (config.agentUrl !== null || agentSocketDir === null)
+        ? 'host'
+        : config.network,
+    ...(config.agentUrl === null && agentSocketDir !== null ? { socketDir: agentSocketDir } : {}),
     agentSettings: {
       BOXWOOD_LOG_BYTES: String(config.logBytes),
       BOXWOOD_EXITED_LOG_BYTES: String(config.exitedLogBytes),

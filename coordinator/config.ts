@@ -1,12 +1,13 @@
 // The coordinator's configuration from environment variables. All invalid variables are reported together.
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { ISOLATION_LEVELS } from '../shared/api/boxes.ts'
+import { BOX_NETWORKS, ISOLATION_LEVELS } from '../shared/api/boxes.ts'
 import { HTTP_LIMITS, LIMITS, LOG_LIMITS } from '../shared/limits.ts'
 import { validationMessage } from '../shared/validation-message.ts'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 const ISOLATION_CHOICES = ['auto', ...ISOLATION_LEVELS] as const
+const NETWORK_CHOICES = ['auto', ...BOX_NETWORKS] as const
 
 export type Config = {
   listen: { host: string; port: number }
@@ -18,6 +19,7 @@ export type Config = {
   agentUrl: string | null
   logLevel: (typeof LOG_LEVELS)[number]
   isolation: (typeof ISOLATION_CHOICES)[number]
+  network: (typeof NETWORK_CHOICES)[number]
   /** Connections of clients and agents. */
   maxConnections: number
   headersTimeoutSeconds: number
@@ -102,6 +104,11 @@ export const VARIABLES = {
     default: 'auto',
     description: 'bubblewrap, namespaces or process; auto picks the strongest level that works',
     schema: oneOf(ISOLATION_CHOICES),
+  },
+  BOXWOOD_LOCAL_NETWORK: {
+    default: 'auto',
+    description: 'own or host; auto gives each box its own network where that works',
+    schema: oneOf(NETWORK_CHOICES),
   },
   BOXWOOD_MAX_CONNECTIONS: {
     default: String(HTTP_LIMITS.connections.default),
@@ -196,6 +203,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     agentUrl: read('BOXWOOD_AGENT_URL'),
     logLevel: read('BOXWOOD_LOG'),
     isolation: read('BOXWOOD_LOCAL_ISOLATION'),
+    network: read('BOXWOOD_LOCAL_NETWORK'),
     maxConnections: read('BOXWOOD_MAX_CONNECTIONS'),
     headersTimeoutSeconds: read('BOXWOOD_HEADERS_TIMEOUT'),
     idleTimeoutSeconds: read('BOXWOOD_IDLE_TIMEOUT'),

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that some tests and the benchmarks need: bubblewrap, OpenSSH, PostgreSQL. Requires root.
+# Installs the Debian packages that some tests and the benchmarks need: bubblewrap, slirp4netns, OpenSSH, PostgreSQL.
+# Requires root.
 # Tests whose packages are missing are skipped with a reason. Idempotent, and fast when everything is installed.
 set -eu
 
@@ -9,6 +10,8 @@ require() { # PROGRAM PACKAGE
   command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || missing="$missing $2"
 }
 require bwrap bubblewrap
+require slirp4netns slirp4netns
+require ip iproute2
 require sshd openssh-server
 require ssh openssh-client
 # Debian installs the server binaries outside the PATH.

@@ -15,7 +15,7 @@ import { websocketDuplex } from '../../shared/websocket-duplex.ts'
 import { openWebSocket } from './websocket.ts'
 
 export type ConnectOptions = {
-  /** The coordinator's http(s) URL. */
+  /** The coordinator's URL, without a trailing slash. */
   url: string
   boxId: string
   token: string
@@ -45,7 +45,7 @@ const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 
 /** One attempt. Never rejects. */
 export function connect(options: ConnectOptions, signal: AbortSignal): Promise<ConnectResult> {
-  const ws = openWebSocket(options.url.replace(/\/+$/, '') + TUNNEL_PATH, {
+  const ws = openWebSocket(options.url, TUNNEL_PATH, {
     headers: {
       authorization: `Bearer ${options.token}`,
       [BOX_HEADER]: options.boxId,

@@ -21,7 +21,7 @@ export type StreamDialer = {
 
 export type StreamDialerOptions = {
   boxId: string
-  /** The coordinator's http(s) URL, without a trailing slash. */
+  /** The coordinator's URL, without a trailing slash. */
   readUrl(): Promise<string>
   readToken(): Promise<string>
   handshakeTimeoutMs?: number
@@ -35,7 +35,7 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
   const connections = new Set<WebSocket>()
 
   async function connect(id: string): Promise<WebSocket> {
-    const ws = openWebSocket((await readUrl()) + STREAM_PATH_PREFIX + encodeURIComponent(id), {
+    const ws = openWebSocket(await readUrl(), STREAM_PATH_PREFIX + encodeURIComponent(id), {
       headers: { authorization: `Bearer ${await readToken()}`, [BOX_HEADER]: boxId },
       handshakeTimeoutMs,
       maxMessageBytes: MAX_MESSAGE_BYTES,

@@ -7,11 +7,12 @@ import { freeBuffer } from '../../shared/free-buffer.ts'
 import { BOX_HEADER, TRANSFER_PATH_PREFIX } from '../../shared/protocol.ts'
 import { CHUNK_BYTES } from '../files/read.ts'
 import type { TransferDialer } from '../files/transfer-dialer.ts'
+import { toRequestTarget } from './coordinator-url.ts'
 import { readBlocks } from './read-blocks.ts'
 
 export type TransferDialerOptions = {
   boxId: string
-  /** The coordinator's http(s) URL, without a trailing slash. */
+  /** The coordinator's URL, without a trailing slash. */
   readUrl(): Promise<string>
   readToken(): Promise<string>
   /** A connection without progress for this long is closed. Default: 2 minutes. */
@@ -23,10 +24,11 @@ export function createTransferDialer(options: TransferDialerOptions): TransferDi
   const { boxId, readUrl, readToken, idleMs = 120_000 } = options
 
   async function openRequest(method: 'GET' | 'PUT', id: string, headers: Record<string, string>) {
-    const url = new URL(`${await readUrl()}${TRANSFER_PATH_PREFIX}${encodeURIComponent(id)}`)
-    const send = url.protocol === 'https:' ? httpsRequest : httpRequest
+    const target = toRequestTarget(await readUrl(), TRANSFER_PATH_PREFIX + encodeURIComponent(id))
+    const send = target.protocol === 'https:' ? httpsRequest : httpRequest
     // `agent: false`: a connection of its own, not from a pool.
-    const request = send(url, {
+    const request = send({
+      ...target,
       method,
       agent: false,
       headers: { ...headers, authorization: `Bearer ${await readToken()}`, [BOX_HEADER]: boxId },

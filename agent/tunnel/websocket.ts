@@ -1,5 +1,6 @@
 // Opens a WebSocket to the coordinator, for the tunnel and for dial-back streams.
 import { WebSocket } from 'ws'
+import { toWebSocketUrl } from './coordinator-url.ts'
 
 export type WebSocketOptions = {
   headers: Readonly<Record<string, string>>
@@ -8,12 +9,16 @@ export type WebSocketOptions = {
   maxMessageBytes: number
 }
 
-/** @param url http(s) URL with the path */
+/**
+ * @param url the coordinator's URL
+ * @param path starts with a slash
+ */
 export const openWebSocket = (
   url: string,
+  path: string,
   { headers, handshakeTimeoutMs, maxMessageBytes }: WebSocketOptions,
 ): WebSocket =>
-  new WebSocket(url.replace(/^http/, 'ws'), {
+  new WebSocket(toWebSocketUrl(url, path), {
     headers,
     handshakeTimeout: handshakeTimeoutMs,
     maxPayload: maxMessageBytes,

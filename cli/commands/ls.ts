@@ -12,7 +12,9 @@ export function addLsCommand(program: Command, runAction: RunAction): void {
     .command('ls')
     .alias('list')
     .summary('list the boxes')
-    .description('Lists the boxes, newest first. ISOLATION is the isolation level of each box.')
+    .description(
+      'Lists the boxes, newest first. ISOLATION is the isolation level of each box. NETWORK is own, or host for a box that shares the network of its host.',
+    )
     .option('-a, --all', 'include deleted boxes')
     .addOption(createJsonOption())
     .addHelpText(
@@ -34,7 +36,7 @@ Examples:
     )
 }
 
-const TABLE_HEADER = ['NAME', 'STATE', 'ISOLATION', 'TIER', 'REGION', 'AGE']
+const TABLE_HEADER = ['NAME', 'STATE', 'ISOLATION', 'NETWORK', 'TIER', 'REGION', 'AGE']
 
 const formatBoxes = (boxes: readonly Box[], now: number): string =>
   formatTable([
@@ -43,6 +45,7 @@ const formatBoxes = (boxes: readonly Box[], now: number): string =>
       box.hostname,
       box.observedState,
       box.isolation?.level ?? '-',
+      box.isolation?.network ?? '-',
       box.tier,
       box.region,
       formatAge(box.createdAt, now),

@@ -75,5 +75,5 @@ const formatDesiredState = ({ state }: BoxDetail): string =>
 function formatIsolation(isolation: Isolation | null): string {
   if (isolation === null) return '-'
   const limits = isolation.limits.length > 0 ? isolation.limits.join(', ') : 'none'
-  return `${isolation.level}; limits enforced: ${limits}`
+  return `${isolation.level}; network: ${isolation.network}; limits enforced: ${limits}`
 }

@@ -1,6 +1,13 @@
 // Converts rows of boxes, events and jobs to API objects (spec §2.2).
 import type { Selectable } from 'kysely'
-import type { Box, BoxDetail, BoxEvent, Isolation, Job, Vitals } from '../../shared/api/boxes.ts'
+import {
+  type Box,
+  type BoxDetail,
+  type BoxEvent,
+  isolationSchema,
+  type Job,
+  type Vitals,
+} from '../../shared/api/boxes.ts'
 import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
 import type { BoxEventRow, BoxRow, JobRow } from '../db/schema.ts'
 
@@ -29,7 +36,7 @@ export const presentBox = (row: BoxRow): Box => ({
   restricted: row.restricted === 1,
   ownerUserId: row.owner_user_id,
   quietHoursExempt: row.quiet_hours_exempt === 1,
-  isolation: fromJson<Isolation>(row.isolation),
+  isolation: isolationSchema.nullable().parse(fromJson(row.isolation)),
   createdAt: toTimestamp(row.created_at),
   updatedAt: toTimestamp(row.updated_at),
 })

@@ -40,6 +40,7 @@ const BOX_NAME_RULE =
   'must be 1 to 32 lowercase letters, digits and hyphens, and start and end with a letter or digit'
 
 export const ISOLATION_LEVELS = ['bubblewrap', 'namespaces', 'process'] as const
+export const BOX_NETWORKS = ['own', 'host'] as const
 export const isolationSchema = z
   .object({
     level: z.enum(ISOLATION_LEVELS).meta({
@@ -49,6 +50,11 @@ export const isolationSchema = z
     limits: z.array(z.enum(['cpu', 'memory', 'pids'])).meta({
       description:
         'the limits that cgroups enforce: cpu and memory of the tier; pids: 4096 processes and threads',
+    }),
+    // Boxes that were started before this field existed share the network of the host.
+    network: z.enum(BOX_NETWORKS).default('host').meta({
+      description:
+        'own: the box has its own loopback interface and outbound connections, and cannot reach the loopback addresses of the host; host: the box shares the network of the host',
     }),
   })
   .meta({ id: 'Isolation', description: 'How the box is isolated from its host and from other boxes' })

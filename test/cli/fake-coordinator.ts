@@ -231,7 +231,7 @@ const NEW_BOX = {
   restricted: false,
   ownerUserId: 'usr_1',
   quietHoursExempt: false,
-  isolation: { level: 'bubblewrap', limits: [] },
+  isolation: { level: 'bubblewrap', limits: [], network: 'own' },
   createdAt: CREATED_AT,
   updatedAt: CREATED_AT,
 }

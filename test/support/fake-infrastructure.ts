@@ -32,7 +32,7 @@ export class FakeInfrastructure {
       await this.#callWithFaults('create', boxId, () => {
         if (!this.machines.has(boxId)) this.machines.set(boxId, { state: 'stopped', token: '' })
       })
-      return { isolation: { level: 'process', limits: [] } }
+      return { isolation: { level: 'process', limits: [], network: 'host' } }
     },
     start: async ({ boxId, agentToken }) => {
       await this.#callWithFaults('start', boxId, () => {
@@ -41,7 +41,7 @@ export class FakeInfrastructure {
         machine.token = agentToken
         if (this.agentsConnect) this.connectAgent(boxId)
       })
-      return { isolation: { level: 'process', limits: [] } }
+      return { isolation: { level: 'process', limits: [], network: 'host' } }
     },
     stop: (boxId) => this.#callWithFaults('stop', boxId, () => this.powerOff(boxId)),
     destroy: (boxId) =>

@@ -25,9 +25,29 @@ export function describeIsolation(choice: LevelChoice, limits: Controller[], isR
     limits.length === 0
       ? 'Tier limits are not enforced: cgroups are not available.'
       : `Limits enforced by cgroup: ${limits.map((name) => LIMIT_NAMES[name]).join(', ')}.`
-  const summary = `Local boxes use isolation level ${choice.level}: ${LEVEL_DESCRIPTIONS[choice.level]}${ownUser}${warning}. ${limited} ${DISK_LIMIT} Boxes share the network of this machine, including localhost.`
-  const advice = adviseStrongerLevel(choice)
-  return advice === null ? summary : `${summary}\n${advice}`
+  const summary = `Local boxes use isolation level ${choice.level}: ${LEVEL_DESCRIPTIONS[choice.level]}${ownUser}${warning}. ${limited} ${DISK_LIMIT} ${describeNetwork(choice)}`
+  const advice = [adviseStrongerLevel(choice), adviseOwnNetwork(choice)].filter((line) => line !== null)
+  return [summary, ...advice].join('\n')
+}
+
+const describeNetwork = ({ network }: LevelChoice): string =>
+  network === 'own'
+    ? 'Each box has its own network, and cannot connect to localhost of this machine.'
+    : 'Boxes share the network of this machine, including localhost.'
+
+/** The Debian packages of programs that have another name. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  ip: 'iproute2',
+  unshare: 'util-linux',
+  mkfifo: 'coreutils',
+}
+
+function adviseOwnNetwork({ networkProblem }: LevelChoice): string | null {
+  if (networkProblem === null) return null
+  const missing = /^(\S+) is not installed$/.exec(networkProblem)?.[1]
+  return missing === undefined
+    ? `Boxes do not have their own network: ${networkProblem}.`
+    : `To give each box its own network, install ${missing} (Debian, Ubuntu: apt-get install ${PACKAGES[missing] ?? missing}) and restart.`
 }
 
 /** Why no level works, and what to do. */

@@ -1,8 +1,10 @@
 // The file-system view of a box with its own mount namespace: allow-listed host paths and the box's own directories.
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join, sep } from 'node:path'
+import type { Isolation } from '../../../../shared/api/boxes.ts'
 import type { BoxPaths } from './machine-file.ts'
+import { createResolvConf } from './network/resolv-conf.ts'
 import { RUNTIME_FILES } from './runtime.ts'
 
 /**
@@ -22,6 +24,8 @@ export const VIEW_PATHS = {
   runtime: '/run/boxwood/agent',
   node: '/run/boxwood/bin/node',
   init: `/run/boxwood/agent/${RUNTIME_FILES.init}`,
+  /** Contains the coordinator's socket. For boxes with their own network. */
+  socketDir: '/run/boxwood/coordinator',
   agent: `/run/boxwood/agent/${RUNTIME_FILES.agent}`,
 } as const
 
@@ -52,6 +56,8 @@ export type MountListInput = {
   runtimeDir: string
   /** The Node executable on the host. */
   nodePath: string
+  /** The directory of the coordinator's socket on the host; null: the box does not need the socket. */
+  socketDir: string | null
 }
 
 /** The mounts of the view, in mount order. The isolation level itself mounts the empty root, /proc and /dev. */
@@ -61,6 +67,7 @@ export function buildMountList({
   runtimeDir,
   nodePath,
   dataDir,
+  socketDir,
 }: MountListInput): Mount[] {
   const mounts: Mount[] = []
   for (const path of SYSTEM_DIRS) {
@@ -69,12 +76,14 @@ export function buildMountList({
     else mounts.push({ kind: 'ro', source: path, path })
   }
   mounts.push(...hideDirectories([projectRoot, dataDir]))
+  const ownEtcFiles = readdirSync(paths.etc)
   for (const name of ETC_ENTRIES) {
+    if (ownEtcFiles.includes(name)) continue
     const path = join('/etc', name)
     // Resolve symlinks: resolv.conf and localtime often link to files outside the view.
     if (existsSync(path)) mounts.push({ kind: 'ro', source: realpathSync(path), path })
   }
-  for (const name of readdirSync(paths.etc)) {
+  for (const name of ownEtcFiles) {
     mounts.push({ kind: 'ro', source: join(paths.etc, name), path: join('/etc', name) })
   }
   const cpuDir = '/sys/devices/system/cpu'
@@ -82,6 +91,7 @@ export function buildMountList({
   mounts.push(
     { kind: 'ro', source: runtimeDir, path: VIEW_PATHS.runtime },
     { kind: 'ro', source: realpathSync(nodePath), path: VIEW_PATHS.node },
+    ...(socketDir === null ? [] : [{ kind: 'ro', source: socketDir, path: VIEW_PATHS.socketDir } as const]),
     { kind: 'symlink', target: '/run', path: '/var/run' },
     { kind: 'rw', source: paths.tmp, path: '/tmp' },
     { kind: 'rw', source: paths.varTmp, path: '/var/tmp' },
@@ -106,10 +116,15 @@ function hideDirectories(dirs: string[]): Mount[] {
 }
 
 /**
- * Writes the files of /etc that differ between boxes: passwd, group, hostname and hosts.
+ * Writes the files of /etc that differ between boxes: passwd, group, hostname and hosts; resolv.conf for a box with its own network.
  * @param uid the box user's uid in the box.
  */
-export async function writeEtcFiles(paths: BoxPaths, hostname: string, uid: number): Promise<void> {
+export async function writeEtcFiles(
+  paths: BoxPaths,
+  hostname: string,
+  uid: number,
+  network: Isolation['network'],
+): Promise<void> {
   const shell = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh'
   const hosts = existsSync('/etc/hosts') ? readFileSync('/etc/hosts', 'utf8') : '127.0.0.1 localhost\n'
   const files = {
@@ -117,8 +132,11 @@ export async function writeEtcFiles(paths: BoxPaths, hostname: string, uid: numb
     group: `root:x:0:\ntty:x:5:\nbox:x:${uid}:\nnogroup:x:65534:\n`,
     hostname: `${hostname}\n`,
     hosts: `${hosts.trimEnd()}\n127.0.1.1 ${hostname}\n`,
+    ...(network === 'own' ? { 'resolv.conf': createResolvConf() } : {}),
   }
   await mkdir(paths.etc, { recursive: true, mode: 0o755 })
+  // The host's file is used unless this start replaces it.
+  await rm(join(paths.etc, 'resolv.conf'), { force: true })
   for (const [name, text] of Object.entries(files)) {
     await writeFile(join(paths.etc, name), text)
     // The box user reads these files. chmod ignores the coordinator's umask, which could forbid that.

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { ISOLATION_LEVELS, type Isolation } from '../../../../shared/api/boxes.ts'
 import { isUuid } from '../../../../shared/ids.ts'
 import { TIERS } from '../../../../shared/tiers.ts'
+import { AGENT_SOCKET_FILE } from '../../../http/agent-socket.ts'
 import { type MachineSpec, type MachineState, PermanentProviderError, type Provider } from '../../provider.ts'
 import { createCgroups, listBoxCgroupDirs, probeCgroups, removeCgroups } from './cgroups.ts'
 import { describeFailure, describeIsolation } from './describe-isolation.ts'
@@ -12,7 +13,7 @@ import { createSharedDisk } from './disk-usage.ts'
 import { createBoxEnvironment } from './environment.ts'
 import { buildMountList, MAPPED_UID, VIEW_PATHS, writeEtcFiles } from './filesystem-view.ts'
 import { findInit, launchBox } from './launch.ts'
-import { chooseLevel, type Level, levelCommands } from './levels/choose-level.ts'
+import { buildBoxCommand, chooseLevel, type Level, type Network } from './levels/choose-level.ts'
 import {
   type BoxPaths,
   boxPaths,
@@ -32,6 +33,13 @@ export type LocalProviderOptions = {
   log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
   /** `auto` chooses the strongest level that works. A named level that does not work is an error. */
   isolation: 'auto' | Level
+  /** The network of the boxes. `auto`: own where it works. `own`: an error where it does not work. Default: `host`. */
+  network?: 'auto' | Network
+  /**
+   * The directory of the coordinator's socket, for the agents of boxes with their own network. Default: these agents
+   * connect to the coordinator's URL.
+   */
+  socketDir?: string
   /** The root directory of the project that contains the agent. */
   projectRoot: string
   /** The coordinator's current URL, an origin. Written to the existing boxes at startup. */
@@ -45,9 +53,12 @@ export type LocalProviderOptions = {
   agentCommand?: string[]
 }
 
-/** Throws PermanentProviderError when the configured level does not work on this machine. */
+const SOCKET_URL = `unix:${VIEW_PATHS.socketDir}/${AGENT_SOCKET_FILE}`
+
+/** Throws PermanentProviderError when the configured level or network does not work on this machine. */
 export async function createLocalProvider(options: LocalProviderOptions): Promise<Provider> {
   const { log, isolation, graceMs = 5_000, nodePath = process.execPath, agentSettings = {} } = options
+  const { socketDir = null } = options
   const dataDir = resolve(options.dataDir)
   const projectRoot = resolve(options.projectRoot)
   const boxesDir = join(dataDir, 'boxes')
@@ -59,13 +70,26 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   const runtimeDir = await getRuntimeDir()
   const leftovers = [...(await listLeftovers(boxesDir)), ...(await listUnusedRuntimes(runtimeDir))]
   const candidates = isolation === 'auto' ? ISOLATION_LEVELS : [isolation]
-  const choice = await chooseLevel(candidates, { boxesDir, dataDir, projectRoot, runtimeDir, nodePath })
-  if (choice.level === null && isolation !== 'auto') {
+  const probeInput = {
+    boxesDir,
+    dataDir,
+    projectRoot,
+    runtimeDir,
+    nodePath,
+    network: options.network ?? 'host',
+  }
+  const choice = await chooseLevel(candidates, probeInput)
+  if (choice.level === null && (isolation !== 'auto' || options.network === 'own')) {
     throw new PermanentProviderError(describeFailure(choice))
   }
   const cgroups = await probeCgroups()
   log.info(
-    { isolationLevel: choice.level, limits: cgroups.controllers, unavailable: choice.unavailable },
+    {
+      isolationLevel: choice.level,
+      network: choice.network,
+      limits: cgroups.controllers,
+      unavailable: choice.unavailable,
+    },
     'local provider ready',
   )
 
@@ -136,18 +160,23 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
 
   /** Updates the url file of each box, which running agents re-read: a restarted coordinator may have another URL. */
   async function writeCoordinatorUrls(): Promise<void> {
-    for (const { boxId, uid } of await listMachines()) {
+    for (const { boxId, uid, isolation } of await listMachines()) {
       const { state } = boxPaths(boxesDir, boxId)
-      await writeAtomically(join(state, 'url'), options.coordinatorUrl, uid).catch((err: unknown) =>
+      const url = coordinatorUrlFor(isolation?.network ?? 'host', options.coordinatorUrl)
+      await writeAtomically(join(state, 'url'), url, uid).catch((err: unknown) =>
         log.warn({ boxId, err }, 'failed to write the coordinator URL for a box'),
       )
     }
   }
 
+  function coordinatorUrlFor(network: Network, url: string): string {
+    return network === 'own' && socketDir !== null ? SOCKET_URL : url
+  }
+
   /** The agent reads both files before each connection. */
   async function writeConnectionFiles(
     paths: BoxPaths,
-    spec: MachineSpec & { agentToken: string },
+    spec: { coordinatorUrl: string; agentToken: string },
     uid: number | null,
   ): Promise<void> {
     await writeAtomically(join(paths.state, 'token'), spec.agentToken, uid)
@@ -188,7 +217,8 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     if (existing.init !== null && existing.isolation !== null) {
       // The machine is running. Record its init: loadMachine may have found an unrecorded one.
       await writeMachine(paths, existing)
-      await writeConnectionFiles(paths, spec, existing.uid)
+      const coordinatorUrl = coordinatorUrlFor(existing.isolation.network, spec.coordinatorUrl)
+      await writeConnectionFiles(paths, { ...spec, coordinatorUrl }, existing.uid)
       return { isolation: existing.isolation }
     }
     const level = requireLevel()
@@ -196,9 +226,11 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     await stopMachine(paths, existing, 0)
     const prepared = await prepareMachine(paths, boxId, level)
     const { uid } = prepared
-    await writeEtcFiles(paths, hostname, uid ?? MAPPED_UID)
-    await writeConnectionFiles(paths, spec, uid)
-    const newIsolation: Isolation = { level, limits: cgroups.controllers }
+    const { network } = choice
+    const coordinatorUrl = coordinatorUrlFor(network, spec.coordinatorUrl)
+    await writeEtcFiles(paths, hostname, uid ?? MAPPED_UID, network)
+    await writeConnectionFiles(paths, { ...spec, coordinatorUrl }, uid)
+    const newIsolation: Isolation = { level, limits: cgroups.controllers, network }
     const machine: Machine = {
       ...prepared,
       level,
@@ -213,19 +245,24 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     const defaultAgentCommand = isNamespaced
       ? [VIEW_PATHS.node, ...NODE_FLAGS, VIEW_PATHS.agent]
       : [nodePath, ...NODE_FLAGS, join(runtimeDir, RUNTIME_FILES.agent)]
-    const command = levelCommands[level]({
+    const mountInput = { paths, projectRoot, runtimeDir, nodePath, dataDir }
+    const levelInput = {
       uid,
       hostname,
-      mounts: isNamespaced ? buildMountList({ paths, projectRoot, runtimeDir, nodePath, dataDir }) : [],
+      mounts: isNamespaced
+        ? buildMountList({ ...mountInput, socketDir: network === 'own' ? socketDir : null })
+        : [],
       rootDir: paths.root,
       shellArgs: [initScript, ...(options.agentCommand ?? defaultAgentCommand)],
-    })
+    }
+    const command = buildBoxCommand(level, network, levelInput, paths.dir)
+    const environmentInput = { isNamespaced, tierLimits: TIERS[tier], agentSettings }
     try {
       const init = await launchBox({
         paths,
         cgroups: createCgroups(cgroups, boxId, tier),
         command,
-        env: createBoxEnvironment({ spec, paths, isNamespaced, tierLimits: TIERS[tier], agentSettings }),
+        env: createBoxEnvironment({ spec: { ...spec, coordinatorUrl }, paths, ...environmentInput }),
         initScript,
       })
       await writeMachine(paths, { ...machine, init })
@@ -247,7 +284,9 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
         const paths = boxPaths(boxesDir, spec.boxId)
         const level = requireLevel()
         const machine = await prepareMachine(paths, spec.boxId, level)
-        return { isolation: machine.isolation ?? { level, limits: cgroups.controllers } }
+        return {
+          isolation: machine.isolation ?? { level, limits: cgroups.controllers, network: choice.network },
+        }
       }),
 
     start: (spec) => runExclusive(spec.boxId, () => startMachine(spec)),

@@ -1,35 +1,46 @@
 // Finds the isolation levels that work on this machine by running a probe box at each level, strongest first.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { stat } from 'node:fs/promises'
+import { readlink, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Isolation } from '../../../../../shared/api/boxes.ts'
 import { chooseUid, createBoxDirectories, HIDDEN_PREFIX, removeTree } from '../directories.ts'
 import { SYSTEM_PATH } from '../environment.ts'
 import { buildMountList, MAPPED_UID, VIEW_PATHS, WRITABLE_PATHS, writeEtcFiles } from '../filesystem-view.ts'
 import { boxPathsIn } from '../machine-file.ts'
+import { buildOwnNetworkCommand, findMissingRequirement } from '../network/own-network.ts'
 import { buildBubblewrapCommand } from './bubblewrap.ts'
 import type { LevelInput } from './level-input.ts'
 import { buildNamespacesCommand } from './namespaces.ts'
 import { buildProcessCommand } from './process.ts'
 
 export type Level = Isolation['level']
+export type Network = Isolation['network']
 export type LevelChoice = {
   /** null when no candidate works. */
   level: Level | null
+  network: Network
   /** The stronger candidates, which do not work, and why. */
   unavailable: { level: Level; reason: string }[]
+  /** Why boxes do not have their own network; null when they have or when it is not wanted. */
+  networkProblem: string | null
 }
 
 const PROBE_TIMEOUT_MS = 5_000
 const PROBE_HOSTNAME = 'boxwood-probe'
 
-/** Builds the command line of a box. */
-export const levelCommands = {
+const LEVEL_COMMANDS = {
   bubblewrap: buildBubblewrapCommand,
   namespaces: buildNamespacesCommand,
   process: buildProcessCommand,
 } as const satisfies Record<Level, (input: LevelInput) => string[]>
+
+/**
+ * Builds the command line of a box.
+ * @param dir a directory of the host that the box cannot write to
+ */
+export const buildBoxCommand = (level: Level, network: Network, input: LevelInput, dir: string): string[] =>
+  network === 'own' ? buildOwnNetworkCommand(LEVEL_COMMANDS[level], input, dir) : LEVEL_COMMANDS[level](input)
 
 export const DEFINE_FAIL = 'fail() { echo "$*" >&2; exit 1; }'
 /** Fails when a mount that the box can access is writable, except WRITABLE_PATHS, or is mounted without nosuid or nodev. */
@@ -61,6 +72,15 @@ const CHECK_VIEW = `[ $$ = 1 ] || fail 'the box does not have its own process id
 [ ! -w /proc/sys/kernel/printk ] || fail '/proc/sys is writable'
 echo >/dev/shm/probe && echo >/tmp/probe && : </dev/ptmx || fail '/dev or /tmp does not work'
 ${CHECK_MOUNTS}`
+/** $6: the network namespace of the host. */
+const CHECK_OWN_NETWORK = `[ "$(readlink /proc/self/ns/net)" != "$6" ] || fail 'the box shares the network of the host'
+route=
+metadata=
+while read -r interface destination _; do
+  case $interface$destination in tap000000000) route=1 ;; '*0000FEA9') metadata=1 ;; esac
+done </proc/net/route
+[ "$route" ] || fail 'the network of the box has no default route'
+[ "$metadata" ] || fail 'link-local addresses are reachable'`
 
 export type ProbeInput = {
   boxesDir: string
@@ -68,39 +88,59 @@ export type ProbeInput = {
   projectRoot: string
   runtimeDir: string
   nodePath: string
+  /** The network of the boxes. `auto`: own where it works. */
+  network: 'auto' | Network
 }
 
-/** Probes the candidates in order up to the first that works. A probe takes about 50 ms and at most 5 s. */
+/** Probes the candidates in order up to the first that works. A probe takes about 100 ms and at most 5 s. */
 export async function chooseLevel(candidates: readonly Level[], input: ProbeInput): Promise<LevelChoice> {
   const unavailable: LevelChoice['unavailable'] = []
   for (const level of candidates) {
-    const reason = await probeLevel(level, input)
-    if (reason === null) return { level, unavailable }
+    const networkProblem = input.network === 'host' ? null : await probeOwnNetwork(level, input)
+    if (input.network !== 'host' && networkProblem === null)
+      return { level, network: 'own', unavailable, networkProblem }
+    const reason =
+      input.network === 'own'
+        ? `${networkProblem} (with BOXWOOD_LOCAL_NETWORK=own)`
+        : await probeLevel(level, 'host', input)
+    if (reason === null) return { level, network: 'host', unavailable, networkProblem }
     unavailable.push({ level, reason })
   }
-  return { level: null, unavailable }
+  return { level: null, network: 'host', unavailable, networkProblem: null }
 }
 
-/** Returns null when a box at this level works, else why not. */
-async function probeLevel(level: Level, input: ProbeInput): Promise<string | null> {
+/** Returns null when a box at this level with its own network works, else why not. */
+async function probeOwnNetwork(level: Level, input: ProbeInput): Promise<string | null> {
+  if (level === 'process') return 'a network of its own needs level bubblewrap or namespaces'
+  return findMissingRequirement() ?? (await probeLevel(level, 'own', input))
+}
+
+/** Returns null when a box at this level with this network works, else why not. */
+async function probeLevel(level: Level, network: Network, input: ProbeInput): Promise<string | null> {
   const dirName = `${HIDDEN_PREFIX}probe-${randomBytes(6).toString('hex')}`
   const paths = boxPathsIn(join(input.boxesDir, dirName))
   const uid = process.getuid?.() === 0 ? chooseUid(new Set()) : null
   const isNamespaced = level !== 'process'
   try {
     await createBoxDirectories(paths, uid, !isNamespaced)
-    await writeEtcFiles(paths, PROBE_HOSTNAME, uid ?? MAPPED_UID)
+    await writeEtcFiles(paths, PROBE_HOSTNAME, uid ?? MAPPED_UID, network)
     const node = isNamespaced ? VIEW_PATHS.node : input.nodePath
     const init = isNamespaced ? VIEW_PATHS.init : join(input.projectRoot, 'agent/init/init.sh')
     const home = isNamespaced ? VIEW_PATHS.home : paths.home
-    const check = isNamespaced ? `${CHECK_USER}\n${CHECK_VIEW}` : CHECK_USER
-    const command = levelCommands[level]({
+    const check = [
+      CHECK_USER,
+      ...(isNamespaced ? [CHECK_VIEW] : []),
+      ...(network === 'own' ? [CHECK_OWN_NETWORK] : []),
+    ].join('\n')
+    const hostNetwork = await readlink('/proc/self/ns/net')
+    const levelInput = {
       uid,
       hostname: PROBE_HOSTNAME,
-      mounts: isNamespaced ? buildMountList({ ...input, paths }) : [],
+      mounts: isNamespaced ? buildMountList({ ...input, paths, socketDir: null }) : [],
       rootDir: paths.root,
-      shellArgs: ['-c', check, 'sh', node, init, home, paths.dir, `${uid ?? ''}`],
-    })
+      shellArgs: ['-c', check, 'sh', node, init, home, paths.dir, `${uid ?? ''}`, hostNetwork],
+    }
+    const command = buildBoxCommand(level, network, levelInput, paths.dir)
     const failure = await runProbe(command)
     if (failure === null || isNamespaced || uid === null) return failure
     return (await explainBlockedDirectory([paths.home, node, init])) ?? failure

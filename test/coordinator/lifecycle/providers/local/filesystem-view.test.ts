@@ -8,7 +8,13 @@ import { createDataDir, projectRoot } from './support.ts'
 async function listHiddenPaths(test: Test, dirs: { projectRoot: string; dataDir: string }) {
   const paths = boxPathsIn(await createDataDir(test))
   await mkdir(paths.etc)
-  const mounts = buildMountList({ paths, runtimeDir: '/nonexistent', nodePath: process.execPath, ...dirs })
+  const mounts = buildMountList({
+    paths,
+    runtimeDir: '/nonexistent',
+    nodePath: process.execPath,
+    socketDir: null,
+    ...dirs,
+  })
   return mounts.filter(({ kind }) => kind === 'tmpfs').map(({ path }) => path)
 }
 

@@ -40,7 +40,14 @@ export function testEachLevel(
     t.test(`${name} (level ${level})`, async (test) => {
       const dataDir = await createDataDir(test)
       const runtimeDir = await buildRuntime(projectRoot, dataDir)
-      const probe = { boxesDir: dataDir, dataDir, projectRoot, runtimeDir, nodePath: process.execPath }
+      const probe = {
+        boxesDir: dataDir,
+        dataDir,
+        projectRoot,
+        runtimeDir,
+        nodePath: process.execPath,
+        network: 'host' as const,
+      }
       const { unavailable } = await chooseLevel([level], probe)
       if (unavailable[0] === undefined) await body(test, level)
       else test.pass('the level works on this machine', { skip: unavailable[0].reason })

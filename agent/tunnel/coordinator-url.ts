@@ -1,0 +1,19 @@
+// The coordinator's URL: http://, https://, or unix: and the path of a socket, for a box that has its own network.
+
+/** Without a trailing slash. `unix:` has the absolute path of a socket, without a colon. */
+const COORDINATOR_URL = /^(https?:\/\/[^\s/?#]+(\/[^\s?#]*)?|unix:\/[^:]+)$/
+
+export const isCoordinatorUrl = (url: string): boolean => COORDINATOR_URL.test(url)
+
+const UNIX = 'unix:'
+
+/** The URL of a WebSocket, in the notation of the `ws` package. `path` starts with a slash. */
+export const toWebSocketUrl = (url: string, path: string): string =>
+  url.startsWith(UNIX) ? `ws+${url}:${path}` : url.replace(/^http/, 'ws') + path
+
+/** The target of an HTTP request, as options of node:http or node:https. `path` starts with a slash. */
+export function toRequestTarget(url: string, path: string) {
+  if (url.startsWith(UNIX)) return { protocol: 'http:', socketPath: url.slice(UNIX.length), path }
+  const { protocol, hostname, port, pathname, search } = new URL(url + path)
+  return { protocol, hostname: hostname.replace(/^\[|\]$/g, ''), port, path: pathname + search }
+}

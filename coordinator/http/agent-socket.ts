@@ -1,0 +1,40 @@
+// A unix socket for the agents of local boxes that have their own network and cannot reach the coordinator's port.
+import { constants } from 'node:fs'
+import { chmod, mkdir, open, rm } from 'node:fs/promises'
+import type { Server } from 'node:http'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+
+export const AGENT_SOCKET_FILE = 'agent.sock'
+
+/**
+ * Accepts connections on the socket `agent.sock` in the directory and passes them to the HTTP server. The directory is
+ * created. Boxes mount the directory, not the socket, because each coordinator creates a new socket.
+ */
+export async function listenOnAgentSocket(dir: string, server: Server): Promise<{ close(): Promise<void> }> {
+  await mkdir(dir, { recursive: true })
+  await chmod(dir, 0o711)
+  await rm(join(dir, AGENT_SOCKET_FILE), { force: true })
+  const handle = await open(dir, constants.O_RDONLY | constants.O_DIRECTORY)
+  const listener = createServer({ allowHalfOpen: true }, (socket) => server.emit('connection', socket))
+  listener.maxConnections = server.maxConnections
+  try {
+    await new Promise<void>((resolve, reject) => {
+      listener.once('error', reject)
+      // The path of a socket has at most 107 bytes. The path of the data directory may be longer.
+      listener.listen(`/proc/self/fd/${handle.fd}/${AGENT_SOCKET_FILE}`, resolve)
+    })
+    // Each box may have its own uid.
+    await chmod(join(dir, AGENT_SOCKET_FILE), 0o666)
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+  return {
+    // Closing the listener removes the socket through the directory's descriptor.
+    async close() {
+      await new Promise((resolve) => listener.close(resolve))
+      await handle.close()
+    },
+  }
+}
