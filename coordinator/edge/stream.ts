@@ -53,12 +53,17 @@ async function openStream(
       response.body.resume()
       signal.addEventListener('abort', pending.release, { once: true })
       const messages = await pending.connection
-      if (!signal.aborted) return messages
-      messages.destroy()
-      throw signal.reason
+      signal.throwIfAborted()
+      return messages
     })
-  } finally {
+  } catch (error) {
     pending.release()
+    // The agent may connect before its response arrives.
+    pending.connection.then(
+      (messages) => messages.destroy(),
+      () => undefined,
+    )
+    throw error
   }
 }
 

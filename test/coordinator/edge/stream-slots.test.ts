@@ -35,7 +35,7 @@ function createFakeStreams() {
       return {
         id: `connection-${connections.length}`,
         get connection() {
-          connections.push(connection)
+          if (!connections.includes(connection)) connections.push(connection)
           return Promise.resolve(connection)
         },
         release: () => undefined,
@@ -86,6 +86,20 @@ const last = <T>(items: readonly T[]): T => {
   if (item === undefined) throw new Error('the agent got no request')
   return item
 }
+
+t.test("closes the agent's connection when the client disconnects before the agent responds", async (t) => {
+  const { open, requests, connections, waitForReleasedSlots } = await startBox(
+    t,
+    ({ signal }) =>
+      new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),
+  )
+  const { request } = open()
+  await waitUntil('the agent has the request', () => requests.length === 1)
+  request.destroy()
+  await waitForReleasedSlots()
+  await waitUntil('the connection is closed', () => last(connections).destroyed)
+  t.equal(connections.length, 1)
+})
 
 t.test('releases the slot after exit, a disconnect of either side, and an invalid frame', async (t) => {
   const { open, acquiredSlots, waitForReleasedSlots, connections, requests } = await startBox(t)
