@@ -5,10 +5,12 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { listPids, readArgv } from '../../../../../coordinator/lifecycle/providers/local/proc.ts'
 import {
   buildRuntime,
   listUnusedRuntimes,
 } from '../../../../../coordinator/lifecycle/providers/local/runtime.ts'
+import { newUuid } from '../../../../../shared/ids.ts'
 import { waitUntil } from '../../../../support/wait-until.ts'
 import {
   createDataDir,
@@ -45,18 +47,20 @@ testEachLevel(
   async (test, level) => {
     const { provider, spec, dataDir } = await startBox(test, { level })
     const runtimeDir = await buildRuntime(projectRoot, dataDir)
-    const nextRuntimeDir = join(dirname(runtimeDir), 'next')
-    test.same(await listUnusedRuntimes(nextRuntimeDir), [])
+    // Only the full path is unique: other coordinators on this machine may use the same version.
+    const isOnCommandLine = () => listPids().some((pid) => readArgv(pid).includes(runtimeDir))
+    test.ok(isOnCommandLine())
+    test.same(await listUnusedRuntimes(join(dirname(runtimeDir), 'next')), [])
     await provider.stop(spec.boxId)
-    test.same(await listUnusedRuntimes(nextRuntimeDir), [runtimeDir])
+    test.notOk(isOnCommandLine())
   },
   ['bubblewrap', 'namespaces'],
 )
 
 t.test('removes the runtime directories of other versions that no process uses', async (test) => {
   const dataDir = await createDataDir(test)
-  const [used, unused, staging] = ['1'.repeat(16), '2'.repeat(16), `${'3'.repeat(16)}.99`].map((name) =>
-    join(dataDir, 'runtime', name),
+  const [used, unused, staging] = ['used', 'unused', 'staging'].map((name) =>
+    join(dataDir, 'runtime', `${name}-${newUuid()}`),
   ) as [string, string, string]
   for (const dir of [used, unused, staging]) mkdirSync(dir, { recursive: true })
   // At level process the program of the init and of a detached command's runner is in the runtime directory.
