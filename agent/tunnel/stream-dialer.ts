@@ -1,8 +1,9 @@
 // Sends output streams over dial-back connections: one WebSocket to the coordinator per stream.
 import { once } from 'node:events'
 import type { WebSocket } from 'ws'
+import { freeBuffer } from '../../shared/free-buffer.ts'
 import { BOX_HEADER, STREAM_PATH_PREFIX } from '../../shared/protocol.ts'
-import { encodeFrame, type StreamFrame } from '../../shared/stream-frames.ts'
+import { encodeFrame, isOutput, type StreamFrame } from '../../shared/stream-frames.ts'
 import { openWebSocket } from './websocket.ts'
 
 export type StreamDialer = {
@@ -68,8 +69,12 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
       // When `createFrames` fails, `closed` has no other handler for its rejection.
       closed.promise.catch(() => undefined)
       try {
-        for await (const frame of createFrames(closeController.signal))
-          await sendMessage(ws, encodeFrame(frame))
+        for await (const frame of createFrames(closeController.signal)) {
+          const message = encodeFrame(frame)
+          if (isOutput(frame)) freeBuffer(frame.bytes)
+          await sendMessage(ws, message)
+          freeBuffer(message)
+        }
         isComplete = true
       } finally {
         ws.close(1000)
