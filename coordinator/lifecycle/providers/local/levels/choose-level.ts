@@ -73,7 +73,7 @@ const CHECK_VIEW = `[ $$ = 1 ] || fail 'the box does not have its own process id
 echo >/dev/shm/probe && echo >/tmp/probe && : </dev/ptmx || fail '/dev or /tmp does not work'
 ${CHECK_MOUNTS}`
 /** $6: the network namespace of the host. */
-const CHECK_OWN_NETWORK = `[ "$(readlink /proc/self/ns/net)" != "$6" ] || fail 'the box shares the network of the host'
+export const CHECK_OWN_NETWORK = `[ "$(readlink /proc/self/ns/net)" != "$6" ] || fail 'the box shares the network of the host'
 route=
 metadata=
 while read -r interface destination _; do

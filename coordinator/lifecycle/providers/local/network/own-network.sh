@@ -36,9 +36,9 @@ rm "$control" "$ready"
   exec 6<&- 9>&-
   # Fails when the namespace could not be created.
   read -r _ <&5
-  # No access to the host's loopback addresses.
+  # No access to the host's loopback addresses. No messages: packets of the box can cause any number of them.
   exec slirp4netns --configure --mtu=65520 --disable-host-loopback --enable-sandbox --enable-seccomp \
-    --exit-fd=5 --ready-fd=4 "$pid" tap0 >/dev/null
+    --exit-fd=5 --ready-fd=4 "$pid" tap0 >/dev/null 2>&1
 } &
 exec 4>&- 5<&-
 

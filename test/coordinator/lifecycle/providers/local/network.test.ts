@@ -1,10 +1,15 @@
 // A box with its own network: outbound connections work, and the loopback and link-local addresses of the host do not.
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import t, { type Test } from 'tap'
 import { describeIsolation } from '../../../../../coordinator/lifecycle/providers/local/describe-isolation.ts'
-import type { Level } from '../../../../../coordinator/lifecycle/providers/local/levels/choose-level.ts'
+import {
+  CHECK_OWN_NETWORK,
+  DEFINE_FAIL,
+  type Level,
+} from '../../../../../coordinator/lifecycle/providers/local/levels/choose-level.ts'
 import { findMissingRequirement } from '../../../../../coordinator/lifecycle/providers/local/network/own-network.ts'
 import {
   hasEnvironmentEntry,
@@ -108,6 +113,17 @@ testOwnNetwork(
     test.same(listProcesses(spec.boxId, 'slirp4netns'), [])
   },
 )
+
+t.test('the probe names the property of the network that is missing', { skip }, async (test) => {
+  const probe = spawnSync(
+    'sh',
+    ['-c', `${DEFINE_FAIL}\n${CHECK_OWN_NETWORK}`, 'sh', '', '', '', '', '', 'net:[0]'],
+    {
+      encoding: 'utf8',
+    },
+  )
+  test.match(probe, { status: 1, stderr: 'the network of the box has no default route\n' })
+})
 
 t.test('rejects the network setting own at level process', async (test) => {
   const dataDir = await createDataDir(test)
