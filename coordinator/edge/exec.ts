@@ -26,7 +26,7 @@ export function execRoutes(context: EdgeContext): Route[] {
       request: { params: boxParams, body: execRequestSchema },
       fieldErrorCodes: EXEC_ERROR_CODES,
       responses: { 200: z.union([execResultSchema, execStartedSchema]) },
-      errors: [...ACQUIRE_ERRORS, 'invalid_request', 'invalid_timeout'],
+      errors: [...ACQUIRE_ERRORS, 'invalid_request', 'invalid_timeout', 'permission_denied'],
       async handler(input) {
         const { actor, body, request, reply } = input
         const acquired = await acquireBox(context, input, { wakesBox: true })

@@ -1,5 +1,6 @@
 // The edge's file routes (spec §4.15). Small bodies use the tunnel, large ones a dial-back connection.
 import type { FastifyReply } from 'fastify'
+import { z } from 'zod'
 import {
   fileReadSchema,
   fileUploadedSchema,
@@ -42,6 +43,25 @@ const encodeQuery = (values: Record<string, string | undefined>) =>
   new URLSearchParams(
     Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined),
   )
+
+const downloadRequestHeaders = z.object({
+  Range: z.string().optional().meta({ description: 'one range of bytes, such as bytes=0-1023' }),
+  'If-Range': z.string().optional(),
+  'If-None-Match': z.string().optional(),
+})
+const downloadResponseHeaders = z.object({
+  'X-Service-Path': z
+    .string()
+    .optional()
+    .meta({ description: 'the real path, percent-encoded where it is not printable ASCII' }),
+  'X-Service-Content': z
+    .literal('directory')
+    .optional()
+    .meta({ description: 'on a directory, which is sent as application/x-tar' }),
+  'Content-Length': z.string().optional().meta({ description: 'on a file' }),
+  'Content-Range': z.string().optional().meta({ description: 'on a range of a file' }),
+  ETag: z.string().optional().meta({ description: 'on a file' }),
+})
 
 export function fileRoutes(context: EdgeContext): Route[] {
   const forward = ({ tunnel, signal }: AcquiredBox, request: TunnelRequest, type: AgentResponseType) =>
@@ -92,6 +112,9 @@ export function fileRoutes(context: EdgeContext): Route[] {
       request: { params: boxParams, query: pathQuerySchema },
       fieldErrorCodes: { path: 'invalid_path' },
       responses: { 200: null },
+      contentTypes: ['application/octet-stream', 'application/x-tar'],
+      requestHeaders: downloadRequestHeaders,
+      responseHeaders: downloadResponseHeaders,
       otherStatuses: { 206: 'The requested range', 304: 'Not modified' },
       errors: [...FILE_ERRORS, 'range_not_satisfiable'],
       async handler(input) {

@@ -1,5 +1,6 @@
 // GET /exec/{processId}/stream (spec §4.14): the output of a detached process as server-sent events.
 import type { Readable } from 'node:stream'
+import { z } from 'zod'
 import {
   formatEventId,
   type Offsets,
@@ -83,6 +84,13 @@ export function streamRoutes(context: EdgeContext): Route[] {
       path: '/exec/:processId/stream',
       summary: 'Stream the output of a detached process as server-sent events; resume with Last-Event-ID',
       request: { params: processParams, query: streamQuerySchema },
+      requestHeaders: z.object({
+        'Last-Event-ID': z
+          .string()
+          .regex(/^\d{1,15}:\d{1,15}$/)
+          .optional()
+          .meta({ description: 'the id of the last received event; overrides the offsets of the query' }),
+      }),
       isEventStream: true,
       responses: { 200: null },
       errors: [...ACQUIRE_ERRORS, 'invalid_request'],

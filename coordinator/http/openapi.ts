@@ -15,6 +15,8 @@ const DESCRIPTION = `Manages boxes, and runs commands and transfers files on the
 
 Fields and routes are added without notice: ignore unknown fields. Error codes are stable.
 
+HEAD is supported wherever GET is, and has the same response without the body. Another method on a path of this document gets 405 \`method_not_allowed\` with the header \`Allow\`. A request whose headers are not valid HTTP gets 400 or 431, before its path is known.
+
 Every GET route also supports HEAD.
 
 Deliberately not provided:
@@ -22,7 +24,8 @@ Deliberately not provided:
 - \`githubLogin\` and the \`onboarding*\` fields of the account are always null.`
 
 const ERROR_SHAPES = { control: controlErrorSchema, edge: edgeErrorSchema } as const
-const BYTES = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } } as const
+const BINARY = { schema: { type: 'string', format: 'binary' } } as const
+const OCTET_STREAM = 'application/octet-stream'
 const EVENTS = { 'text/event-stream': { schema: { type: 'string' } } } as const
 const idempotencyHeader = z.object({
   'Idempotency-Key': z
@@ -34,6 +37,19 @@ const idempotencyHeader = z.object({
         'Repeating a request with the same key within 24 hours returns the first response and does nothing else.',
     }),
 })
+
+const idempotencyResponseHeader = z.object({
+  'Idempotent-Replayed': z.literal('true').optional().meta({ description: 'on a repeated response' }),
+})
+const retryHeader = z.object({
+  'Retry-After': z.string().optional().meta({ description: 'seconds until another request is accepted' }),
+})
+/** Errors after which a repeated request may succeed. */
+const RETRY_CODES: readonly ErrorCode[] = [
+  'rate_limited',
+  'idempotency_in_progress',
+  'control_plane_unavailable',
+]
 
 /** Every error code of the route: its own, and those that follow from its definition. */
 export function listErrorCodes(route: Route, host: Host): ErrorCode[] {
@@ -48,6 +64,7 @@ export function listErrorCodes(route: Route, host: Host): ErrorCode[] {
     ...(isLimited ? (['key_access_denied'] as const) : []),
     ...(request?.params ? (['not_found'] as const) : []),
     getGeneralCode(host),
+    ...(route.method !== 'GET' && !route.rawBody ? (['request_timeout'] as const) : []),
     ...(host === 'edge' ? (['invalid_path'] as const) : []),
     ...(idempotent
       ? (['invalid_idempotency_key', 'idempotency_in_progress', 'idempotency_key_reused'] as const)
@@ -67,45 +84,62 @@ function createErrorResponses(route: Route, host: Host): ZodOpenApiResponsesObje
           description: codes.map((code) => `\`${code}\`: ${ERRORS[code][1]}`).join('\n\n'),
           content: { 'application/json': { schema: ERROR_SHAPES[host] } },
           'x-error-codes': codes,
+          ...(codes.some((code) => RETRY_CODES.includes(code)) && { headers: retryHeader }),
         },
       ]),
   )
 }
 
-function createSuccessResponses({
-  responses,
-  otherStatuses = {},
-  isEventStream,
-}: Route): ZodOpenApiResponsesObject {
+function createSuccessResponses(route: Route): ZodOpenApiResponsesObject {
+  const { responses, otherStatuses = {}, isEventStream, contentTypes = [OCTET_STREAM] } = route
+  const headers = route.idempotent ? idempotencyResponseHeader : route.responseHeaders
   const createContent = (status: string, schema: z.ZodType | null) => {
     if (schema !== null) return { content: { 'application/json': { schema } } }
-    return status === '204' ? {} : { content: isEventStream ? EVENTS : BYTES }
+    if (status === '204') return {}
+    return {
+      content: isEventStream ? EVENTS : Object.fromEntries(contentTypes.map((type) => [type, BINARY])),
+    }
   }
   const successes = Object.entries(responses).map(
-    ([status, schema]) => [status, { description: 'Success', ...createContent(status, schema) }] as const,
+    ([status, schema]) =>
+      [
+        status,
+        { description: 'Success', ...createContent(status, schema), ...(headers && { headers }) },
+      ] as const,
   )
   const others = Object.entries(otherStatuses).map(
     ([status, description]) =>
-      [status, { description, ...(status === '304' ? {} : createContent(status, null)) }] as const,
+      [
+        status,
+        {
+          description,
+          ...(status === '304' ? {} : createContent(status, null)),
+          ...(headers && { headers }),
+        },
+      ] as const,
   )
   return Object.fromEntries([...successes, ...others])
 }
 
 function createRequestBody(route: Route): Pick<ZodOpenApiOperationObject, 'requestBody'> {
-  if (route.rawBody) return { requestBody: { content: BYTES, required: true } }
+  if (route.rawBody) return { requestBody: { content: { [OCTET_STREAM]: BINARY }, required: true } }
   const body = route.request?.body
-  return body ? { requestBody: { content: { 'application/json': { schema: body } } } } : {}
+  if (!body) return {}
+  // A request without a body is treated as an empty object.
+  const required = !body.safeParse({}).success
+  return { requestBody: { content: { 'application/json': { schema: body } }, required } }
 }
 
 function createOperation(route: Route, host: Host): ZodOpenApiOperationObject {
   const { params, query } = route.request ?? {}
+  const header = route.idempotent ? idempotencyHeader : route.requestHeaders
   return {
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
     requestParams: {
       ...(params instanceof z.ZodObject ? { path: params } : {}),
       ...(query instanceof z.ZodObject ? { query } : {}),
-      ...(route.idempotent ? { header: idempotencyHeader } : {}),
+      ...(header ? { header } : {}),
     },
     ...createRequestBody(route),
     responses: { ...createSuccessResponses(route), ...createErrorResponses(route, host) },

@@ -58,6 +58,12 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
   responses: Record<number, z.ZodType | null>
   /** Status → description of the other responses that are not errors, for the OpenAPI document. The handler sets them. */
   otherStatuses?: Readonly<Record<number, string>>
+  /** Request headers that the handler reads, for the OpenAPI document. */
+  requestHeaders?: z.ZodObject
+  /** Headers of the responses that are not errors, for the OpenAPI document. */
+  responseHeaders?: z.ZodObject
+  /** Content types of a response of bytes. Default: application/octet-stream. */
+  contentTypes?: readonly string[]
   /** Further error codes of the handler, for the OpenAPI document. */
   errors?: readonly ErrorCode[]
   /** The result is sent with the success status. A handler that sends the response itself returns `reply`. */

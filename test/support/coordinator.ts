@@ -8,6 +8,7 @@ import { loadConfig } from '../../coordinator/config.ts'
 import { removeTree } from '../../coordinator/lifecycle/providers/local/directories.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
+import { createOpenApiCheck, type OpenApiCheck, type OpenApiDocument } from './openapi-check.ts'
 
 export type CoordinatorOptions = Overrides & {
   /** fake: in-memory machines whose agents reject every request. local: real boxes on this machine. Default: fake. */
@@ -31,6 +32,14 @@ export type RequestOptions = {
   /** null: send no key. Default: the owner's key. */
   key?: string | null
   headers?: Record<string, string>
+}
+
+/** The documents of all coordinators differ only in their URL. */
+let openApiCheck: Promise<OpenApiCheck> | undefined
+
+async function loadOpenApiCheck(url: string): Promise<OpenApiCheck> {
+  const response = await fetch(`${url}/openapi.json`)
+  return createOpenApiCheck((await response.json()) as OpenApiDocument)
 }
 
 /** Stops the coordinator and its boxes after the test. */
@@ -61,7 +70,13 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
     if (options.dataDir === undefined) await removeTree(dataDir)
   })
 
-  /** Requests any path. Sends strings and bytes unchanged, and other bodies as JSON. */
+  openApiCheck ??= loadOpenApiCheck(url)
+  const checkResponse = await openApiCheck
+
+  /**
+   * Requests any path, and throws when the OpenAPI document does not describe the response. Sends strings and bytes unchanged,
+   * and other bodies as JSON.
+   */
   async function send(
     method: string,
     path: string,
@@ -79,7 +94,9 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
       ...(body === undefined ? {} : { body: isRaw ? body : JSON.stringify(body) }),
     })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, text, json: parseJson(text) }
+    const { status } = response
+    checkResponse(method, path, { status, headers: response.headers, text })
+    return { status, headers: response.headers, text, json: parseJson(text) }
   }
 
   return {

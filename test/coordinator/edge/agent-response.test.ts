@@ -95,6 +95,19 @@ t.test('an error response with many values, or one that is too large, is exec_fa
   }
 })
 
+t.test('errors of a working directory are forwarded with their code', async (t) => {
+  const { send, response } = await startBox(t)
+  for (const [status, code] of [
+    [400, 'invalid_path'],
+    [403, 'permission_denied'],
+    [404, 'not_found'],
+  ] as const) {
+    response.status = status
+    response.text = JSON.stringify({ ok: false, error: { code, message: 'the working directory' } })
+    t.match(await send('POST', '/exec', { command: 'true', cwd: '/' }), { status, json: { error: { code } } })
+  }
+})
+
 t.test('unknown fields of a response are not forwarded', async (t) => {
   const { send, response } = await startBox(t)
   response.text = JSON.stringify({ ...KILLED, secret: 'x'.repeat(1000), __proto__: null })

@@ -1,0 +1,85 @@
+// Checks responses against the OpenAPI document of the coordinator that sent them.
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+
+type Content = Record<string, { schema?: object }>
+type Response = {
+  content?: Content
+  headers?: Record<string, { required?: boolean }>
+  'x-error-codes'?: string[]
+}
+type Operation = { responses: Record<string, Response> }
+export type OpenApiDocument = { paths: Record<string, Record<string, Operation>>; components: object }
+
+export type CheckedResponse = { status: number; headers: Headers; text: string }
+
+/** Error codes of requests for which the document has no operation, by host. */
+const HOSTS = [
+  { prefix: '/api/v1', getCode: (json: { error?: unknown }) => json.error },
+  { prefix: '/v1/box', getCode: (json: { error?: { code?: unknown } }) => json.error?.code },
+]
+const UNKNOWN_ROUTE_STATUSES = new Set([400, 401, 403, 404, 405, 426, 503])
+
+export type OpenApiCheck = (method: string, path: string, response: CheckedResponse) => void
+
+/** @returns a function that throws when the response is not one that the document describes */
+export function createOpenApiCheck(document: OpenApiDocument): OpenApiCheck {
+  // The schemas state every format as a pattern too.
+  const ajv = new Ajv2020({ strict: false, validateFormats: false })
+  ajv.addSchema({ $id: 'document', components: document.components })
+  const validators = new Map<object, ValidateFunction>()
+  const routes = Object.entries(document.paths).map(([path, operations]) => ({
+    pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`),
+    operations,
+  }))
+
+  function checkBody(schema: object, text: string): string | null {
+    let validate = validators.get(schema)
+    if (validate === undefined) {
+      validate = ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"document#/')))
+      validators.set(schema, validate)
+    }
+    if (validate(JSON.parse(text))) return null
+    return ajv.errorsText(validate.errors)
+  }
+
+  function findProblem(method: string, url: string, response: CheckedResponse): string | null {
+    const { status, headers, text } = response
+    const path = url.split('?', 1)[0] ?? ''
+    const host = HOSTS.find(({ prefix }) => path.startsWith(`${prefix}/`))
+    if (host === undefined) return null
+    const route = routes.find(({ pattern }) => pattern.test(path))
+    const operation = route?.operations[method === 'HEAD' ? 'get' : method.toLowerCase()]
+    if (operation === undefined) {
+      if (!UNKNOWN_ROUTE_STATUSES.has(status)) return 'is not documented'
+      if (status === 405 && headers.get('allow') === null) return 'has no header Allow'
+      if (method !== 'HEAD' && typeof host.getCode(JSON.parse(text)) !== 'string') return 'has no error code'
+      return null
+    }
+    const documented = operation.responses[status]
+    if (documented === undefined) return 'has an undocumented status'
+    const { content, headers: documentedHeaders = {}, 'x-error-codes': codes } = documented
+    for (const [name, { required }] of Object.entries(documentedHeaders))
+      if (required && headers.get(name) === null) return `has no header ${name}`
+    if (status === 429 && headers.get('retry-after') === null) return 'has no header Retry-After'
+    if (method === 'HEAD') return text === '' ? null : 'has a body'
+    if (content === undefined) return text === '' ? null : 'has an undocumented body'
+    const type = headers.get('content-type')?.split(';', 1)[0] ?? ''
+    const schema = content[type]?.schema
+    if (schema === undefined) return `has the undocumented content type ${JSON.stringify(type)}`
+    if (type !== 'application/json') return null
+    if (codes !== undefined) {
+      const code = host.getCode(JSON.parse(text))
+      if (!codes.some((documentedCode) => documentedCode === code))
+        return `has the undocumented error code ${code}`
+    }
+    return checkBody(schema, text)
+  }
+
+  return (method, path, response) => {
+    const problem = findProblem(method, path, response)
+    if (problem === null) return
+    throw new Error(
+      `The response ${response.status} to ${method} ${path} does not match /openapi.json: it ${problem}. Body: ${response.text.slice(0, 1000)}`,
+    )
+  }
+}
