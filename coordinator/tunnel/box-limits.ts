@@ -27,7 +27,7 @@ const REPORT_BYTES = { capacity: 48 * MiB, perSecond: 8 * MiB }
 const MIN_LINE_BYTES = 4 * KiB
 
 /** Frames of output streams. Above the rate at which an agent can read and send the output of a command. */
-const STREAM_FRAMES = { capacity: 20_000, perSecond: 10_000 }
+const STREAM_FRAMES = { capacity: 40_000, perSecond: 20_000 }
 
 export type BoxLimits = {
   /** Counts a connection attempt. Returns 0 when it is allowed, else the milliseconds until the next one is. */

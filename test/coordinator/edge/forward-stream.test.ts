@@ -131,6 +131,9 @@ t.test('rejects protocol violations with exec_failed and the last position', asy
   for (const [name, invalid] of Object.entries({
     'not a frame': Buffer.from('not a frame'),
     'a second attached frame': encodeFrame(ATTACHED),
+    'a header with thousands of values': Buffer.from(
+      `{"event":"heartbeat","stdoutOffset":3,"stderrOffset":0,"x":[${'0,'.repeat(3000)}0]}\n`,
+    ),
     'a decreasing offset': encodeFrame({ event: 'heartbeat', ...at(2) }),
     'output that overlaps earlier output': encodeFrame({
       event: 'stdout',
