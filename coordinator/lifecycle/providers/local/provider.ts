@@ -162,7 +162,8 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   async function writeCoordinatorUrls(): Promise<void> {
     for (const { boxId, uid, isolation } of await listMachines()) {
       const { state } = boxPaths(boxesDir, boxId)
-      const url = coordinatorUrlFor(isolation?.network ?? 'host', options.coordinatorUrl)
+      // The isolation of a machine with a damaged file is unknown: assume that of new machines.
+      const url = coordinatorUrlFor(isolation?.network ?? choice.network, options.coordinatorUrl)
       await writeAtomically(join(state, 'url'), url, uid).catch((err: unknown) =>
         log.warn({ boxId, err }, 'failed to write the coordinator URL for a box'),
       )

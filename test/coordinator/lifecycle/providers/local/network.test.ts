@@ -1,8 +1,10 @@
 // A box with its own network: outbound connections work, and the loopback and link-local addresses of the host do not.
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { describeIsolation } from '../../../../../coordinator/lifecycle/providers/local/describe-isolation.ts'
 import {
@@ -113,6 +115,20 @@ testOwnNetwork(
     test.same(listProcesses(spec.boxId, 'slirp4netns'), [])
   },
 )
+
+testOwnNetwork('the agent uses the socket, also when the machine file is damaged', async (test, level) => {
+  const dataDir = await createDataDir(test)
+  const socketDir = join(dataDir, 'agent-socket')
+  await mkdir(socketDir)
+  const options = { level, network: 'own', socketDir } as const
+  const { paths } = await startBox(test, { ...options, dataDir })
+  const url = 'unix:/run/boxwood/coordinator/agent.sock'
+  test.equal(await readFile(join(paths.state, 'url'), 'utf8'), url)
+  await writeFile(paths.machine, '')
+  const next = await openProvider(dataDir, options)
+  test.teardown(() => next.close())
+  test.equal(await readFile(join(paths.state, 'url'), 'utf8'), url)
+})
 
 t.test('the probe names the property of the network that is missing', { skip }, async (test) => {
   const probe = spawnSync(
