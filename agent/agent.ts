@@ -15,6 +15,7 @@ import { createSyncRecorder } from './exec/history/sync-recorder.ts'
 import { execRoutes } from './exec/routes.ts'
 import { fileRoutes } from './files/routes.ts'
 import { lockDirectory } from './lock.ts'
+import { createOpenStreams } from './reports/open-streams.ts'
 import { deliverReports, reportRoutes } from './reports/routes.ts'
 import { openSpool } from './reports/spool.ts'
 import { openState } from './state.ts'
@@ -77,6 +78,7 @@ export async function startAgent(
   const reportDeps = {
     ...{ spool, clock, log, sampleVitals: () => vitalsSampler.sample() },
     flushRecorders: () => detachedRecorder.flush(),
+    openStreams: createOpenStreams(),
   }
   const app = buildAgentApp({
     log,
@@ -114,9 +116,16 @@ export async function startAgent(
   /** The machine may be stopping: its processes then exit now, and the next agent may never start. */
   async function deliverFinalReports(): Promise<void> {
     const signal = AbortSignal.timeout(FINAL_REPORTS_TIMEOUT_MS)
-    const exits = Promise.all([syncRecorder.waitUntilIdle(), detachedRecorder.waitUntilIdle()])
-    await Promise.race([exits, sleep(EXITS_TIMEOUT_MS, undefined, { ref: false })])
-    await deliverReports(reportDeps, signal).catch((err: unknown) =>
+    const deliver = async () => {
+      const exits = Promise.all([syncRecorder.waitUntilIdle(), detachedRecorder.waitUntilIdle()])
+      await Promise.race([exits, sleep(EXITS_TIMEOUT_MS, undefined, { ref: false })])
+      await deliverReports(reportDeps, signal)
+    }
+    // The coordinator is disconnected, or cannot store reports now.
+    const noStream = reportDeps.openStreams.waitUntilNone(signal).then(() => {
+      throw new Error('the coordinator does not read reports')
+    })
+    await Promise.race([deliver(), noStream]).catch((err: unknown) =>
       log.warn({ err }, 'the coordinator did not acknowledge the final reports; the next agent sends them'),
     )
   }
@@ -124,7 +133,7 @@ export async function startAgent(
   return {
     async close() {
       stopController.abort()
-      if (tunnel.isConnected()) await deliverFinalReports()
+      await deliverFinalReports()
       await tunnel.close()
       streamDialer.close()
       await app.close()

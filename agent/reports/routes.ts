@@ -7,6 +7,7 @@ import type { Vitals } from '../../shared/api/boxes.ts'
 import { type Heartbeat, reportAckSchema } from '../../shared/api/reports.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { createOpenStreams, type OpenStreams } from './open-streams.ts'
 import { type Cursor, type Spool, START_CURSOR } from './spool.ts'
 
 export type ReportDeps = {
@@ -17,12 +18,18 @@ export type ReportDeps = {
   log: Logger
   clock: Clock
   heartbeatIntervalMs?: number
+  openStreams?: OpenStreams
 }
 
 export function reportRoutes(app: FastifyInstance, deps: ReportDeps): void {
+  const { openStreams = createOpenStreams() } = deps
   app.get('/reports', { exposeHeadRoute: false }, (_request, reply) => {
     const closeController = new AbortController()
-    reply.raw.once('close', () => closeController.abort())
+    const onClose = openStreams.add()
+    reply.raw.once('close', () => {
+      onClose()
+      closeController.abort()
+    })
     return reply
       .type('application/x-ndjson')
       .send(Readable.from(streamReports(deps, closeController.signal), STREAM_OPTIONS))

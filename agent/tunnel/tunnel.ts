@@ -26,10 +26,7 @@ export type AgentTunnelOptions = {
   handshakeTimeoutMs?: number
 }
 
-export type AgentTunnel = {
-  isConnected(): boolean
-  close(): Promise<void>
-}
+export type AgentTunnel = { close(): Promise<void> }
 
 /** Upper bound of a delay that the coordinator requests. */
 const MAX_RECONNECT_AFTER_MS = 10 * 60_000
@@ -45,10 +42,8 @@ const PERSISTENT_REJECTION_STATUSES = new Set([401, 403, 404, 409, 426])
 /** Connects immediately and reconnects until closed. */
 export function startTunnel(options: AgentTunnelOptions): AgentTunnel {
   const closeController = new AbortController()
-  const status: Status = { isConnected: false }
-  const stopped = keepConnected(options, closeController.signal, status)
+  const stopped = keepConnected(options, closeController.signal)
   return {
-    isConnected: () => status.isConnected,
     close() {
       closeController.abort()
       return stopped
@@ -56,19 +51,13 @@ export function startTunnel(options: AgentTunnelOptions): AgentTunnel {
   }
 }
 
-type Status = { isConnected: boolean }
-
-async function keepConnected(
-  options: AgentTunnelOptions,
-  signal: AbortSignal,
-  status: Status,
-): Promise<void> {
+async function keepConnected(options: AgentTunnelOptions, signal: AbortSignal): Promise<void> {
   const { log, clock } = options
   const random = options.random ?? Math.random
   const backoff = options.backoff ?? { baseMs: 500, maxMs: 30_000 }
   let failures = 0
   while (!signal.aborted) {
-    const { disconnect, connectedMs } = await connectAndServe(options, signal, status, random, clock)
+    const { disconnect, connectedMs } = await connectAndServe(options, signal, random, clock)
     if (signal.aborted) return
     if (connectedMs >= (options.stableAfterMs ?? 10_000)) failures = 0
     const waitMs = reconnectDelay(disconnect, failures, backoff, random)
@@ -95,7 +84,6 @@ export function reconnectDelay(
 async function connectAndServe(
   options: AgentTunnelOptions,
   signal: AbortSignal,
-  status: Status,
   random: () => number,
   clock: Clock,
 ): Promise<{ disconnect: DisconnectReason; connectedMs: number }> {
@@ -116,9 +104,7 @@ async function connectAndServe(
   if ('failed' in result) return { disconnect: result.failed, connectedMs: 0 }
   const connectedAt = clock.now()
   options.log.info({ url }, 'tunnel connected')
-  status.isConnected = true
   const disconnect = await serve(result.connection, options, signal, random)
-  status.isConnected = false
   return { disconnect, connectedMs: Math.max(0, clock.now() - connectedAt) }
 }
 

@@ -1,4 +1,5 @@
 // Reads the agents' report streams: one long response per tunnel, parsed line by line and acknowledged after the commit.
+import { EventEmitter } from 'node:events'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Vitals } from '../../shared/api/boxes.ts'
@@ -40,13 +41,16 @@ export type ReportStreamOptions = {
 /** Parsing these takes about a millisecond. */
 const MAX_BATCH_LINES = 128
 
+/** One failure may be of a stream that was open before the flush. */
+const MAX_FLUSH_FAILURES = 2
+
 /** A protocol violation: the connection is closed. */
 class InvalidReportError extends Error {}
 
 export type ReportReader = {
   /**
    * Reads until the agent says that its reports are acknowledged, without the delay before a retry. Rejects with
-   * box_unreachable after `ms`.
+   * box_unreachable after `ms`, and earlier when reading fails repeatedly, because the reports cannot be stored now.
    */
   flush(ms: number): Promise<void>
 }
@@ -59,6 +63,7 @@ export function startReportReader(session: Session, options: ReportStreamOptions
   let waitMs = first
   /** Aborts the delay before the next retry. */
   let retryNow = new AbortController()
+  const failures = new EventEmitter<{ failure: [error: unknown] }>().setMaxListeners(0)
 
   async function readUntilRetired(): Promise<void> {
     while (!retiring.aborted) {
@@ -69,6 +74,7 @@ export function startReportReader(session: Session, options: ReportStreamOptions
         if (retiring.aborted) return
         if (error instanceof InvalidReportError) return session.destroy(error.message)
         log.warn({ err: error, boxId, generation }, 'report stream failed; will reopen it')
+        failures.emit('failure', error)
       }
       retryNow = new AbortController()
       const signal = AbortSignal.any([retiring, retryNow.signal])
@@ -82,10 +88,22 @@ export function startReportReader(session: Session, options: ReportStreamOptions
     async flush(ms) {
       waitMs = first
       retryNow.abort()
-      const request = { method: 'POST', path: '/reports/flush', signal: retiring, headTimeoutMs: ms } as const
-      const { status, body } = await session.request(request)
-      body.destroy()
-      if (status >= 300) throw new Error(`POST /reports/flush returned status ${status}`)
+      const failed = new AbortController()
+      let failureCount = 0
+      const onFailure = (error: unknown) => {
+        failureCount += 1
+        if (failureCount === MAX_FLUSH_FAILURES) failed.abort(error)
+      }
+      failures.on('failure', onFailure)
+      const signal = AbortSignal.any([retiring, failed.signal])
+      try {
+        const request = { method: 'POST', path: '/reports/flush', signal, headTimeoutMs: ms } as const
+        const { status, body } = await session.request(request)
+        body.destroy()
+        if (status >= 300) throw new Error(`POST /reports/flush returned status ${status}`)
+      } finally {
+        failures.off('failure', onFailure)
+      }
     },
   }
 }

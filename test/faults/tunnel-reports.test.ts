@@ -132,14 +132,21 @@ t.test(
   },
 )
 
-t.test('flushReports is bounded when the reports cannot be stored', async (t) => {
+t.test('flushReports rejects when the reports cannot be stored, or in time', async (t) => {
   const store = createStore()
   for (let i = 0; i < 1000; i++) store.failures.push(new Error('database is locked'))
   const { spool, coordinator, box } = await setUp(t, store)
   await spool.append(createReport(1))
-  await t.rejects(coordinator.tunnels.flushReports(box.boxId, 100), { code: 'box_unreachable' })
-  await t.rejects(coordinator.tunnels.flushReports(randomUUID(), 10), { code: 'box_unreachable' })
+  const { flushReports } = coordinator.tunnels
+  await t.rejects(flushReports(box.boxId, 1_000_000), { message: 'database is locked' })
   t.equal(store.rows.size, 0)
+  await t.rejects(flushReports(randomUUID(), 10), { code: 'box_unreachable' })
+
+  const hanging = createStore()
+  hanging.ingest.apply = () => new Promise(() => undefined)
+  const second = await setUp(t, hanging)
+  await second.spool.append(createReport(1))
+  await t.rejects(second.coordinator.tunnels.flushReports(second.box.boxId, 100), { code: 'box_unreachable' })
 })
 
 t.test('the agent sends a heartbeat when it connects, then periodically', async (t) => {

@@ -1,0 +1,26 @@
+// Counts the open responses of GET /reports: without one, no report is acknowledged.
+import { EventEmitter, once } from 'node:events'
+
+export type OpenStreams = {
+  /** Returns the function to call when the response is closed. */
+  add(): () => void
+  /** Resolves when no response is open. Rejects when the signal aborts. */
+  waitUntilNone(signal: AbortSignal): Promise<void>
+}
+
+export function createOpenStreams(): OpenStreams {
+  const events = new EventEmitter<{ none: [] }>().setMaxListeners(0)
+  let count = 0
+  return {
+    add() {
+      count += 1
+      return () => {
+        count -= 1
+        if (count === 0) events.emit('none')
+      }
+    },
+    async waitUntilNone(signal) {
+      if (count > 0) await once(events, 'none', { signal })
+    },
+  }
+}
