@@ -11,6 +11,8 @@ export type Segment = {
   lastSeq: number
   /** Length of the complete lines. Anything after it in the file is ignored. */
   bytes: number
+  /** Whether the file is the reserve (reserve.ts): larger than `bytes`, and filled with zeros. */
+  isReserve: boolean
   /** How many of these bytes are acknowledged. 0 except in the last segment: other acknowledged segments are deleted. */
   acked: number
 }
@@ -20,7 +22,7 @@ const NEWLINE = 10
 
 export function createSegment(dir: string, epoch: string, firstSeq: number): Segment {
   const path = join(dir, `${String(firstSeq).padStart(16, '0')}.ndjson`)
-  return { path, epoch, firstSeq, lastSeq: firstSeq - 1, bytes: 0, acked: 0 }
+  return { path, epoch, firstSeq, lastSeq: firstSeq - 1, bytes: 0, isReserve: false, acked: 0 }
 }
 
 /** Returns the first sequence number of a segment file, or null for the name of another file. */
@@ -32,12 +34,13 @@ export function parseSegmentName(name: string): number | null {
 /**
  * Reads a segment file and truncates it before the first line that is incomplete, not JSON, or not the next number of the
  * first line's epoch. Such lines are left by a kill or a power failure during a write, or by damage to the file.
- * @returns the segment, which is empty when no line is valid, and whether the file was truncated
+ * @returns the segment, which is empty when no line is valid, and whether it is damaged: zeros after the last line are not
+ * damage, but the unused part of a reserve
  */
 export async function recoverSegment(
   dir: string,
   firstSeq: number,
-): Promise<{ segment: Segment; truncated: boolean }> {
+): Promise<{ segment: Segment; damaged: boolean }> {
   let segment = createSegment(dir, '', firstSeq)
   const content = await readFile(segment.path)
   for (;;) {
@@ -50,9 +53,9 @@ export async function recoverSegment(
     segment.lastSeq = line.seq
     segment.bytes = newline + 1
   }
-  const truncated = segment.bytes < content.length
-  if (truncated) await truncate(segment.path, segment.bytes)
-  return { segment, truncated }
+  const rest = content.subarray(segment.bytes)
+  if (rest.length > 0) await truncate(segment.path, segment.bytes)
+  return { segment, damaged: segment.bytes === 0 || rest.some((byte) => byte !== 0) }
 }
 
 function parseLine(text: string): { epoch: string; seq: number } | null {

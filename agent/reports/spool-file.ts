@@ -13,9 +13,9 @@ export type SpoolFile = {
 
 const datasync = promisify(fdatasync)
 
-/** Creates the file, or truncates an existing one. */
-export function createSpoolFile(path: string): SpoolFile {
-  const fd = openSync(path, 'w', 0o600)
+/** @param flags `w` creates the file, or truncates an existing one; `r+` opens an existing one */
+export function openSpoolFile(path: string, flags: 'w' | 'r+'): SpoolFile {
+  const fd = openSync(path, flags, 0o600)
   let lastSync = Promise.resolve()
   /** A sync that has been requested and has not started yet. */
   let queuedSync: Promise<void> | undefined

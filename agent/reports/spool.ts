@@ -1,12 +1,14 @@
 // Spool of reports on the box's disk: appended, read by cursors, deleted after the coordinator has committed them.
+import { truncateSync } from 'node:fs'
 import { mkdir, readdir, unlink } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import type { DurableReport, ReportAck } from '../../shared/api/reports.ts'
 import { newUuid } from '../../shared/ids.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
 import type { AgentState, StateFile } from '../state.ts'
+import { createReserve } from './reserve.ts'
 import { createSegment, parseSegmentName, readLines, recoverSegment, type Segment } from './segment.ts'
-import { createSpoolFile, type SpoolFile } from './spool-file.ts'
+import { openSpoolFile, type SpoolFile } from './spool-file.ts'
 import { createSpoolNotifier } from './spool-notifier.ts'
 
 export type SpoolOptions = {
@@ -75,6 +77,10 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   // A new epoch makes the recorders report again what the damaged part may have contained.
   if (damaged) await updateState({ epoch: newUuid() })
   const { epoch } = stateFile.data
+  const reserve = createReserve(`${dir}.reserve`, segmentBytes)
+  await reserve
+    .create()
+    .catch((err: unknown) => log.warn({ err }, 'failed to reserve disk space for reports'))
   const notifier = createSpoolNotifier()
   const lastStoredSeq = Math.max(stateFile.data.ackedSeq, segments.at(-1)?.lastSeq ?? 0)
   let lastSeq = stateFile.isNew ? lastStoredSeq : lastStoredSeq + SKIPPED_NUMBERS
@@ -113,14 +119,46 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     file?.sync().catch((err: unknown) => log.error({ err }, 'failed to sync a spool segment'))
     closeFile()
     const segment = createSegment(dir, epoch, lastSeq + 1)
-    file = createSpoolFile(segment.path)
+    file = openSpoolFile(segment.path, 'w')
     segments.push(segment)
     return { segment, openFile: file }
+  }
+
+  /** Continues in a new segment, whose file is the reserve. Returns undefined when there is no reserve. */
+  function openReserveSegment(): { segment: Segment; openFile: SpoolFile } | undefined {
+    const segment = { ...createSegment(dir, epoch, lastSeq + 1), isReserve: true }
+    const last = segments.at(-1)
+    if (!reserve.use(segment.path)) return undefined
+    log.warn({ path: segment.path }, 'the disk is full; using the reserve of the spool')
+    // Remove a partial line, which would look like damage.
+    if (last !== undefined && file !== null && last.bytes > 0) truncateSync(last.path, last.bytes)
+    // The reserve has replaced the file of an empty segment.
+    if (last?.bytes === 0) segments.pop()
+    closeFile()
+    const openFile = openSpoolFile(segment.path, 'r+')
+    file = openFile
+    segments.push(segment)
+    return { segment, openFile }
+  }
+
+  function writeLine(line: Buffer): { segment: Segment; openFile: SpoolFile } {
+    try {
+      const active = openActiveSegment()
+      // After a partial write `segment.bytes` is unchanged: readers ignore the partial line and the next write replaces it.
+      active.openFile.write(line, active.segment.bytes)
+      return active
+    } catch (error) {
+      const active = isDiskFull(error) ? openReserveSegment() : undefined
+      if (active === undefined) throw error
+      active.openFile.write(line, active.segment.bytes)
+      return active
+    }
   }
 
   async function removeSegment(segment: Segment): Promise<void> {
     segments.splice(segments.indexOf(segment), 1)
     pendingBytes -= segment.bytes - segment.acked
+    if (segment.isReserve && (await reserve.restore(segment.path, segment.bytes))) return
     await unlink(segment.path)
   }
 
@@ -162,9 +200,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     if (line.length > TUNNEL_LIMITS.reportBytes) {
       throw new Error(`a report of type ${report.type} is too long`)
     }
-    const { segment, openFile } = openActiveSegment()
-    // After a partial write `segment.bytes` is unchanged: readers ignore the partial line and the next write replaces it.
-    openFile.write(line, segment.bytes)
+    const { segment, openFile } = writeLine(line)
     segment.bytes += line.length
     pendingBytes += line.length
     lastSeq += 1
@@ -229,6 +265,9 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   }
 }
 
+const isDiskFull = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
+
 async function recoverSegments(
   dir: string,
   ackedSeq: number,
@@ -238,8 +277,8 @@ async function recoverSegments(
   let damaged = false
   const numbers = (await readdir(dir)).map(parseSegmentName).filter((number) => number !== null)
   for (const number of numbers.sort((a, b) => a - b)) {
-    const { segment, truncated } = await recoverSegment(dir, number)
-    if (truncated || segment.bytes === 0) {
+    const { segment, damaged: isDamaged } = await recoverSegment(dir, number)
+    if (isDamaged) {
       log.error({ path: segment.path }, 'a spool segment is damaged; starting a new epoch')
       damaged = true
     }

@@ -8,16 +8,17 @@ import { mountSmallDisk, SKIP_MOUNT } from '../support/small-disk.ts'
 t.test('runs commands, and suspends and deletes boxes, on a full disk', async (t) => {
   const disk = mountSmallDisk(t, 128)
   if (disk === undefined) return t.pass(SKIP_MOUNT, { skip: SKIP_MOUNT })
-  const { api, edge, waitForState } = await startTestCoordinator(t, {
+  const { api, edge, waitForState, instance } = await startTestCoordinator(t, {
     machines: 'local',
     dataDir: disk.dir,
+    env: { BOXWOOD_EDGE_RATE: '10000' },
   })
   const createBox = async (name: string) => {
     const { json } = await api('POST', '/boxes', { name })
     await waitForState(json.box.id, 'running')
     return json.box.id as string
   }
-  const [fig, plum] = [await createBox('fig'), await createBox('plum')]
+  const [fig, plum, recorded] = [await createBox('fig'), await createBox('plum'), await createBox('recorded')]
   disk.fill()
   t.equal(statfsSync(disk.dir).bavail, 0)
 
@@ -25,6 +26,9 @@ t.test('runs commands, and suspends and deletes boxes, on a full disk', async (t
     const { status, json } = await edge('fig', 'POST', '/exec', { command: `echo ${n}` })
     t.match({ status, json }, { status: 200, json: { exitCode: 0, stdout: `${n}\n` } })
   }
+  const commandIds: string[] = []
+  for (let n = 1; n <= 20; n++)
+    commandIds.push((await edge('recorded', 'POST', '/exec', { command: `echo ${n}` })).json.commandId)
   t.match(await api('POST', `/boxes/${fig}/suspend`), { status: 202 })
   await waitForState(fig, 'suspended')
   for (const id of [fig, plum]) {
@@ -33,6 +37,21 @@ t.test('runs commands, and suspends and deletes boxes, on a full disk', async (t
     t.notOk(existsSync(join(disk.dir, 'boxes', id)))
   }
   t.ok(existsSync(join(disk.dir, 'fill')), 'the disk was full all the time')
+
+  disk.free()
+  // Otherwise a timer does this.
+  instance.context.diskReserve.restore()
+  t.notOk(instance.context.diskReserve.isReleased)
+  // Before the machine stops, the coordinator reads the reports without the delay before a retry.
+  t.match(await api('POST', `/boxes/${recorded}/suspend`), { status: 202 })
+  await waitForState(recorded, 'suspended')
+  for (const [index, id] of commandIds.entries()) {
+    const path = `/boxes/${recorded}/commands/${id}`
+    t.match((await api('GET', path)).json.command, {
+      ...{ status: 'exited', exitCode: 0, stdoutTruncated: false, outputKept: true },
+    })
+    t.match(await api('GET', `${path}/output`), { json: { data: `${index + 1}\n`, done: true } })
+  }
 })
 
 t.test('suspends a box that fills the disk, and its files can be deleted after a wake', async (t) => {

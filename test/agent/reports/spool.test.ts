@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { openSpool, type Spool, START_CURSOR } from '../../../agent/reports/spool.ts'
 import { openState } from '../../../agent/state.ts'
 import type { DurableReport } from '../../../shared/api/reports.ts'
+import { mountSmallDisk, SKIP_MOUNT } from '../../support/small-disk.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 import { silentLog } from '../../support/tunnel.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -309,4 +310,38 @@ t.test('opens after damage while the state file cannot be written', async (t) =>
   await spool.append(createReport(2))
   t.ok(((await readNumbers(spool)).at(-1) ?? 0) > 1000, 'it skips numbers as at any start')
   await spool.close()
+})
+
+t.test('stores reports on a full disk in its reserve, again and again', async (t) => {
+  const disk = mountSmallDisk(t, 8)
+  if (disk === undefined) return t.pass(SKIP_MOUNT, { skip: SKIP_MOUNT })
+  const spool = await openSpoolIn(disk.dir)
+  const { epoch } = spool
+  await spool.append(createReport(0))
+  disk.fill()
+  let at = 0
+  for (let round = 1; round <= 3; round++) {
+    const times = Array.from({ length: 200 }, () => ++at)
+    for (const time of times) await spool.append(createReport(time, 600))
+    const stored = await readStored(spool)
+    t.same(
+      stored.map(({ report }) => report.at),
+      round === 1 ? [0, ...times] : times,
+    )
+    if (round < 3) t.ok(await spool.acknowledge({ epoch, seq: stored.at(-1)?.seq ?? 0 }))
+  }
+  t.throws(
+    () => {
+      for (let i = 0; i < 10_000; i++) spool.appendUnsynced(createReport(-1, 600))
+    },
+    { code: 'ENOSPC' },
+  )
+
+  // Like after a kill: the first spool is not closed.
+  const next = await openSpoolIn(disk.dir)
+  t.same(
+    (await readTimes(next)).slice(0, 200),
+    Array.from({ length: 200 }, (_, i) => 401 + i),
+  )
+  await next.close()
 })

@@ -1,0 +1,51 @@
+// Disk space for reports on a full disk: a file of zeros, which becomes a segment and is overwritten in place. Deleting it
+// would not help: the processes that filled the disk would take the space.
+import { renameSync } from 'node:fs'
+import { access, open, rename, rm, writeFile } from 'node:fs/promises'
+
+export type Reserve = {
+  /** Creates the file where it is missing. Rejects when the disk is full. */
+  create(): Promise<void>
+  /** Moves the file to the path. False when there is no reserve. */
+  use(path: string): boolean
+  /** Moves a used file back. False when that fails. @param bytes how many bytes of the file were used */
+  restore(path: string, bytes: number): Promise<boolean>
+}
+
+export function createReserve(path: string, size: number): Reserve {
+  return {
+    async create() {
+      const exists = await access(path).then(
+        () => true,
+        () => false,
+      )
+      if (exists) return
+      const staging = `${path}.new`
+      try {
+        await writeFile(staging, Buffer.alloc(size), { mode: 0o600 })
+        await rename(staging, path)
+      } catch (error) {
+        await rm(staging, { force: true })
+        throw error
+      }
+    },
+    use(segmentPath) {
+      try {
+        renameSync(path, segmentPath)
+        return true
+      } catch {
+        return false
+      }
+    },
+    async restore(segmentPath, bytes) {
+      try {
+        const handle = await open(segmentPath, 'r+')
+        await handle.write(Buffer.alloc(bytes), 0, bytes, 0).finally(() => handle.close())
+        await rename(segmentPath, path)
+        return true
+      } catch {
+        return false
+      }
+    },
+  }
+}
