@@ -5,9 +5,12 @@
 import { z } from 'zod'
 import { exitCodeSchema } from './api/common.ts'
 import { MAX_STREAM_OFFSET, STREAM_CHUNK_BYTES, timedOutSchema } from './api/processes.ts'
+import { BoundedJsonError, parseBoundedJson } from './bounded-json.ts'
 
 /** The header of an `error` frame includes its message. */
 const MAX_HEADER_BYTES = 8 * 1024
+/** A header has at most seven fields. Leaves room for fields of a newer agent. */
+const MAX_HEADER_TOKENS = 64
 /** The largest WebSocket message that the coordinator accepts on a stream connection. */
 export const MAX_FRAME_BYTES = MAX_HEADER_BYTES + STREAM_CHUNK_BYTES
 
@@ -72,14 +75,17 @@ export function decodeFrame(message: Buffer): StreamFrame {
   return { ...fields, bytes }
 }
 
-function parseHeader(text: string): Header {
-  let json: unknown
+function parseJson(text: string): unknown {
   try {
-    json = JSON.parse(text)
-  } catch {
-    throw new InvalidFrameError('a frame header that is not JSON')
+    return parseBoundedJson(text, MAX_HEADER_TOKENS)
+  } catch (error) {
+    if (!(error instanceof BoundedJsonError)) throw error
+    throw new InvalidFrameError(`a frame header that ${error.message}`)
   }
-  const parsed = frameHeaderSchema.safeParse(json)
+}
+
+function parseHeader(text: string): Header {
+  const parsed = frameHeaderSchema.safeParse(parseJson(text))
   if (!parsed.success) throw new InvalidFrameError('a frame header of the wrong form')
   return parsed.data
 }
