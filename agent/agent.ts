@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { systemClock } from '../shared/clock.ts'
-import { AGENT_VERSION } from '../shared/protocol.ts'
 import { buildAgentApp } from './app.ts'
 import { type AgentConfig, readCoordinatorUrl, readToken } from './config.ts'
 import { openDetachedProcesses } from './exec/detached/processes.ts'
@@ -22,6 +21,7 @@ import { openState } from './state.ts'
 import { createStreamDialer } from './tunnel/stream-dialer.ts'
 import { createTransferDialer } from './tunnel/transfer-dialer.ts'
 import { startTunnel } from './tunnel/tunnel.ts'
+import { agentVersion } from './version.ts'
 import { createActivityTracker } from './vitals/activity-tracker.ts'
 import { createVitalsSampler } from './vitals/sample.ts'
 
@@ -34,15 +34,20 @@ export type Agent = {
   /**
    * Terminates synchronous commands, delivers the final reports, disconnects from the coordinator, and resolves when all
    * resources are released.
+   * @param options.isRestart the next agent follows immediately: the box keeps running, and that agent delivers the reports
    */
-  close(): Promise<void>
+  close(options?: { isRestart?: boolean }): Promise<void>
 }
 
-/** @throws Error when another agent uses the state directory, or when the directory is not usable */
+/**
+ * @param requestRestart called when the coordinator wants the agent to exit, so that the init starts its current version
+ * @throws Error when another agent uses the state directory, or when the directory is not usable
+ */
 export async function startAgent(
   config: AgentConfig,
   log: Logger,
   env: Record<string, string | undefined>,
+  requestRestart: () => void = () => undefined,
 ): Promise<Agent> {
   const { coordinatorUrl, boxId, stateDir, home, spawnerKind, runnerKind, maxLogBytes, retention } = config
   const clock = systemClock
@@ -88,6 +93,12 @@ export async function startAgent(
         scope.addHook('onRequest', async () => activity.touch())
         return fileRoutes(scope, { home, stateDir: realStateDir, log, clock, transferDialer })
       },
+      (scope) => {
+        scope.post('/restart', async (_request, reply) => {
+          reply.raw.once('close', requestRestart)
+          return reply.status(202).send()
+        })
+      },
       (scope) => reportRoutes(scope, reportDeps),
     ],
   })
@@ -100,7 +111,7 @@ export async function startAgent(
   }
 
   await spool
-    .append({ type: 'agent.started', at: clock.now(), instanceId, bootId, agentVersion: AGENT_VERSION })
+    .append({ type: 'agent.started', at: clock.now(), instanceId, bootId, agentVersion })
     // A full disk must not make the box unreachable.
     .catch((error: unknown) => log.error({ err: error }, 'failed to record the start of the agent'))
   const tunnel = startTunnel({
@@ -111,7 +122,7 @@ export async function startAgent(
     clock,
     backoff: { baseMs: 500, maxMs: config.maxReconnectDelayMs },
   })
-  log.info({ boxId, instanceId, url: coordinatorUrl, agentVersion: AGENT_VERSION }, 'agent started')
+  log.info({ boxId, instanceId, url: coordinatorUrl, agentVersion }, 'agent started')
 
   /** The machine may be stopping: its processes then exit now, and the next agent may never start. */
   async function deliverFinalReports(): Promise<void> {
@@ -131,9 +142,9 @@ export async function startAgent(
   }
 
   return {
-    async close() {
+    async close({ isRestart = false } = {}) {
       stopController.abort()
-      await deliverFinalReports()
+      if (!isRestart) await deliverFinalReports()
       await tunnel.close()
       streamDialer.close()
       await app.close()

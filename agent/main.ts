@@ -22,20 +22,22 @@ async function main(): Promise<void> {
     { level: config.logLevel, base: { box: config.boxId } },
     createLogDestination((bytes) => writeSync(2, bytes)),
   )
-  const agent = await startAgent(config, log, process.env)
   let stopping = false
-  const onSignal = (signal: string) => {
+  const stop = (reason: string, isRestart = false) => {
     if (stopping) return
     stopping = true
-    log.info({ signal }, 'agent stopping')
+    log.info({ reason }, 'agent stopping')
     setTimeout(() => {
       log.error('agent did not stop in time; exiting')
       process.exit(1)
     }, STOP_TIMEOUT_MS).unref()
-    agent.close().then(() => log.info('agent stopped'), fail)
+    agent.close({ isRestart }).then(() => log.info('agent stopped'), fail)
   }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
+  const agent = await startAgent(config, log, process.env, () =>
+    stop('the coordinator requested a restart', true),
+  )
+  process.on('SIGTERM', () => stop('SIGTERM'))
+  process.on('SIGINT', () => stop('SIGINT'))
 }
 
 main().catch(fail)

@@ -98,6 +98,7 @@ async function start(config: Config, log: Logger, overrides: Overrides, cleanup:
   cleanup.add('stop pruning commands', () => context.commands.close())
   cleanup.add('stop storing reports', () => context.reports.close())
   cleanup.add('close the response parser', () => context.edge.responseParser.close())
+  cleanup.add('stop upgrading agents', context.stopAgentUpgrades)
   cleanup.add('close the tunnels', () => context.agentConnections.close())
   cleanup.add('store the heartbeats', () => context.heartbeats.close())
   cleanup.add('finish lifecycle steps', () => context.lifecycle.close(), LIFECYCLE_CLOSE_MS)
@@ -142,6 +143,7 @@ async function start(config: Config, log: Logger, overrides: Overrides, cleanup:
     health.phase = 'draining'
     http.rejectNewRequests()
     context.closeStreams()
+    context.stopAgentUpgrades()
     const deadline = performance.now() + ms
     while (http.getInFlightCount() > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MS)
     await context.lifecycle.close()

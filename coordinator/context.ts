@@ -12,6 +12,7 @@ import type { EdgeContext } from './edge/context.ts'
 import { createEdgeLimiter } from './edge/limits.ts'
 import { createResponseParser } from './edge/response-parser.ts'
 import type { FindKey } from './http/auth.ts'
+import { createAgentUpgrades } from './lifecycle/agent-upgrades.ts'
 import { createAgentAuthenticator } from './lifecycle/agents.ts'
 import { createHeartbeats, type Heartbeats } from './lifecycle/heartbeats.ts'
 import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle/lifecycle.ts'
@@ -56,6 +57,8 @@ export type Context = BaseContext & {
   edge: EdgeContext
   /** Closes the event streams, which would otherwise stay open until their clients disconnect. */
   closeStreams(): void
+  /** Agents of other versions are not restarted any more. */
+  stopAgentUpgrades(): void
 }
 
 export type ContextOverrides = {
@@ -124,6 +127,22 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     isConnected: (boxId) => tunnels.current(boxId) !== undefined,
     latestHeartbeat: heartbeats.latest,
   })
+  const limiter = createEdgeLimiter({
+    requestsPerSecond: config.edgeRate,
+    concurrency: config.edgeConcurrency,
+    streams: config.edgeStreams,
+  })
+  const { agentVersion } = provider
+  const agentUpgrades =
+    agentVersion === undefined
+      ? undefined
+      : createAgentUpgrades({
+          agentVersion,
+          tunnels: agentConnections,
+          restartAgent: agentConnections.restartAgent,
+          isIdle: (boxId) => !limiter.hasRequests(boxId),
+          log,
+        })
   return {
     ...base,
     findKey: createKeyFinder({ db, clock }),
@@ -136,13 +155,10 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     operations: createOperationService({ db, clock }),
     account: createAccountService({ db, boxes, edgeUrl: urls.public }),
     closeStreams: () => closing.abort(),
+    stopAgentUpgrades: () => agentUpgrades?.close(),
     edge: {
       closing: closing.signal,
-      limiter: createEdgeLimiter({
-        requestsPerSecond: config.edgeRate,
-        concurrency: config.edgeConcurrency,
-        streams: config.edgeStreams,
-      }),
+      limiter,
       tunnels,
       transfers: agentConnections.transfers,
       streams: overrides.streams ?? agentConnections.streams,

@@ -10,6 +10,8 @@
 export const PROTOCOL_VERSION = 3
 
 export const AGENT_VERSION = '0.1.0'
+/** @param build identifies the content of the bundle */
+export const formatAgentVersion = (build: string): string => `${AGENT_VERSION}+${build}`
 
 /** The tunnel: the WebSocket that each agent keeps open. */
 export const TUNNEL_PATH = '/agent/tunnel'
@@ -24,7 +26,7 @@ export const BOX_HEADER = 'boxwood-box'
 export const PROTOCOL_HEADER = 'boxwood-protocol'
 /** On the tunnel: random per agent process. Distinguishes a reconnect from a second agent with the same token. */
 export const INSTANCE_HEADER = 'boxwood-instance'
-/** On the tunnel: AGENT_VERSION. */
+/** On the tunnel: AGENT_VERSION, followed by + and the build if the agent is bundled. */
 export const AGENT_VERSION_HEADER = 'boxwood-agent-version'
 
 /**

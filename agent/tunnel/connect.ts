@@ -2,7 +2,6 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import {
-  AGENT_VERSION,
   AGENT_VERSION_HEADER,
   BOX_HEADER,
   INSTANCE_HEADER,
@@ -12,6 +11,7 @@ import {
   TUNNEL_PATH,
 } from '../../shared/protocol.ts'
 import { websocketDuplex } from '../../shared/websocket-duplex.ts'
+import { agentVersion } from '../version.ts'
 import { openWebSocket } from './websocket.ts'
 
 export type ConnectOptions = {
@@ -51,7 +51,7 @@ export function connect(options: ConnectOptions, signal: AbortSignal): Promise<C
       [BOX_HEADER]: options.boxId,
       [PROTOCOL_HEADER]: String(PROTOCOL_VERSION),
       [INSTANCE_HEADER]: options.instanceId,
-      [AGENT_VERSION_HEADER]: AGENT_VERSION,
+      [AGENT_VERSION_HEADER]: agentVersion,
     },
     handshakeTimeoutMs: options.handshakeTimeoutMs,
     maxMessageBytes: MAX_MESSAGE_BYTES,

@@ -2,8 +2,8 @@
 import { statfs } from 'node:fs/promises'
 import type { Vitals } from '../../shared/api/boxes.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { AGENT_VERSION } from '../../shared/protocol.ts'
 import { listPids, type ProcessEntry, readProcess } from '../exec/process-table.ts'
+import { agentVersion } from '../version.ts'
 import type { ActivityTracker } from './activity-tracker.ts'
 import { readBoxCpuTicks, readMachineCpuTicks } from './cpu.ts'
 import { createListenerCounter } from './listeners.ts'
@@ -63,7 +63,7 @@ export function createVitalsSampler(deps: VitalsDeps): VitalsSampler {
       disk_pct: toPercent(await readDiskFraction(home)),
       idle_for_sec: activity.idleSeconds(),
       listeners_count: await countListeners(),
-      agent_version: AGENT_VERSION,
+      agent_version: agentVersion,
     }
   }
 

@@ -20,6 +20,8 @@ export type EdgeLimiter = {
    * called when the response is closed. When it rejects, nothing is acquired.
    */
   acquire(keyId: string, boxId: string, options?: { isStream?: boolean }): Promise<() => void>
+  /** Whether a request to the box, other than a stream, holds a slot. */
+  hasRequests(boxId: string): boolean
   /** Acquired slots, for tests and metrics. */
   acquiredCount(): number
 }
@@ -40,11 +42,25 @@ export function createEdgeLimiter(
 ): EdgeLimiter {
   const { requestsPerSecond, concurrency, streams } = limits
   const keyOf = (keyId: string) => `key:${keyId}`
+  /** Requests that hold a slot, without streams. */
+  const requestsByBox = new Map<string, number>()
 
   async function count(key: string, subject: string): Promise<void> {
     const waitMs = await store.countRequest(key)
     if (waitMs > 0)
       rejectLimited(waitMs, `${subject} has reached the limit of ${requestsPerSecond} requests per second.`)
+  }
+
+  function releaseOnce(boxId: string, release: () => void): () => void {
+    let isReleased = false
+    return () => {
+      if (isReleased) return
+      isReleased = true
+      const count = (requestsByBox.get(boxId) ?? 0) - 1
+      if (count > 0) requestsByBox.set(boxId, count)
+      else requestsByBox.delete(boxId)
+      release()
+    }
   }
 
   return {
@@ -55,7 +71,11 @@ export function createEdgeLimiter(
       const stream: Slot = { key: `streams:${keyId}`, limit: streams }
       await count(box.key, 'This box')
       const acquisition = await store.acquire(isStream ? [stream, key, box] : [key, box])
-      if ('release' in acquisition) return acquisition.release
+      if ('release' in acquisition) {
+        if (isStream) return acquisition.release
+        requestsByBox.set(boxId, (requestsByBox.get(boxId) ?? 0) + 1)
+        return releaseOnce(boxId, acquisition.release)
+      }
       const { full } = acquisition
       if (full === stream)
         rejectLimited(
@@ -68,6 +88,7 @@ export function createEdgeLimiter(
         `${full === box ? 'This box' : 'This API key'} has reached the limit of ${concurrency} concurrent requests.`,
       )
     },
+    hasRequests: (boxId) => requestsByBox.has(boxId),
     acquiredCount: store.acquiredCount,
   }
 }

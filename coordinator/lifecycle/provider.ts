@@ -22,6 +22,8 @@ export type SharedDisk = {
 
 export interface Provider {
   readonly name: string
+  /** The version with which machines start their agents. Absent: unknown. */
+  readonly agentVersion?: string
   /** Absent: each machine has a disk of its tier's size. */
   readonly sharedDisk?: SharedDisk
   /** The isolation between boxes, for the startup banner. */

@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
+import { ApiError } from '../../shared/errors.ts'
 import { LIVENESS, type LivenessSettings } from '../../shared/liveness.ts'
 import { STREAM_PATH_PREFIX } from '../../shared/protocol.ts'
 import { createAcceptor } from './accept.ts'
@@ -47,6 +48,11 @@ export type AgentConnections = Tunnels & {
   handleTransfer(request: IncomingMessage, response: ServerResponse): void
   readonly transfers: Transfers
   readonly streams: Streams
+  /**
+   * Restarts the connected agent. Requests that are sent meanwhile wait for its next tunnel. No request may be in flight.
+   * Rejects when no agent is connected, or when it rejects the request.
+   */
+  restartAgent(boxId: string): Promise<void>
   /** Rejects new tunnels and requests, waits for those in flight (bounded), and closes each tunnel with a reconnect delay. */
   drain(): Promise<void>
   /** Closes everything immediately. */
@@ -58,6 +64,8 @@ const MIN_RECONNECT_MS = 500
 /** Spreads the reconnects to 200 agents per second. A coordinator accepts this rate with TLS too. */
 const SPREAD_PER_AGENT_MS = 5
 const MAX_SPREAD_MS = 60_000
+/** How long an agent may take to respond to a restart request, and then to disconnect. */
+const RESTART_TIMEOUT_MS = 5_000
 
 export function createAgentConnections(options: AgentConnectionsOptions): AgentConnections {
   const { log, clock, authenticate, ingest, random = Math.random, liveness = LIVENESS } = options
@@ -130,6 +138,24 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
       registry.get(boxId)?.destroy(reason)
       transfers.disconnect(boxId)
       streams.disconnect(boxId)
+    },
+    async restartAgent(boxId) {
+      const session = registry.get(boxId)
+      if (session === undefined) throw new ApiError('box_unreachable')
+      // From now on requests wait for the next tunnel.
+      registry.remove(session, 'the agent restarts')
+      try {
+        const { status, body } = await session.request({
+          method: 'POST',
+          path: '/restart',
+          headTimeoutMs: RESTART_TIMEOUT_MS,
+        })
+        body.destroy()
+        if (status >= 300) throw new Error(`POST /restart returned status ${status}`)
+        await Promise.race([session.closed, sleep(RESTART_TIMEOUT_MS, undefined, { ref: false })])
+      } finally {
+        session.destroy('the agent restarts')
+      }
     },
     handleUpgrade(request, socket, head) {
       const { handleUpgrade } = request.url?.startsWith(STREAM_PATH_PREFIX) ? streams : acceptor

@@ -138,6 +138,19 @@ t.test('on SIGTERM, delivers the exits of its commands before it disconnects', a
   )
 })
 
+t.test('exits when the coordinator requests a restart, after the response', async (t) => {
+  const coordinator = await startTunnelServer()
+  t.after(() => coordinator.close())
+  const box = coordinator.addBox()
+  const { exit } = startAgentProcess(t, await createBoxEnv(t, coordinator.url, box))
+  await coordinator.tunnels.wait(box.boxId, 10_000)
+  const restarted = coordinator.tunnels.restartAgent(box.boxId)
+  t.equal(coordinator.tunnels.current(box.boxId), undefined, 'requests wait for the next agent')
+  await t.rejects(coordinator.tunnels.restartAgent(box.boxId), { code: 'box_unreachable' })
+  await restarted
+  t.same(await exit, [0, null])
+})
+
 t.test('runs while its log cannot be written', async (t) => {
   const coordinator = await startTunnelServer()
   t.after(() => coordinator.close())

@@ -12,16 +12,25 @@ import { waitUntil } from './wait-until.ts'
 
 export type CoordinatorProcess = Awaited<ReturnType<typeof startCoordinatorProcess>>
 
-/** Resolves when the coordinator is ready. Deletes the boxes and stops the coordinator after the test. */
-export async function startCoordinatorProcess(t: Test, env: Record<string, string> = {}) {
+/**
+ * Resolves when the coordinator is ready. Deletes the boxes and stops the coordinator after the test.
+ * @param projectDir a copy of the project from which the coordinator runs
+ */
+export async function startCoordinatorProcess(
+  t: Test,
+  env: Record<string, string> = {},
+  projectDir = PROJECT_DIR,
+) {
   const dataDir = createTempDir(t, 'process')
   let child: ChildProcess
   let url = ''
 
-  async function start(): Promise<void> {
+  let currentProjectDir = projectDir
+  async function start(dir = currentProjectDir): Promise<void> {
+    currentProjectDir = dir
     rmSync(join(dataDir, 'coordinator.json'), { force: true })
     child = spawn(process.execPath, [...START_ARGS], {
-      cwd: PROJECT_DIR,
+      cwd: dir,
       stdio: ['ignore', 'ignore', 'inherit'],
       env: {
         ...process.env,

@@ -93,3 +93,19 @@ t.test('allows another request after Retry-After seconds', async (t) => {
     await t.resolves(request())
   }
 })
+
+t.test('knows whether a request to a box, other than a stream, is in flight', async (t) => {
+  const limiter = createEdgeLimiter({ requestsPerSecond: 1000, concurrency: 8, streams: 4 })
+  const stream = await limiter.acquire('key', 'box', { isStream: true })
+  t.equal(limiter.hasRequests('box'), false)
+  const releases = [await limiter.acquire('key', 'box'), await limiter.acquire('key', 'box')]
+  t.equal(limiter.hasRequests('box'), true)
+  t.equal(limiter.hasRequests('other'), false)
+  releases[0]?.()
+  releases[0]?.()
+  t.equal(limiter.hasRequests('box'), true)
+  releases[1]?.()
+  t.equal(limiter.hasRequests('box'), false)
+  stream()
+  t.equal(limiter.acquiredCount(), 0)
+})

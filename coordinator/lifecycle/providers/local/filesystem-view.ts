@@ -1,11 +1,11 @@
 // The file-system view of a box with its own mount namespace: allow-listed host paths and the box's own directories.
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
-import { join, sep } from 'node:path'
+import { dirname, join, sep } from 'node:path'
 import type { Isolation } from '../../../../shared/api/boxes.ts'
 import type { BoxPaths } from './machine-file.ts'
 import { createResolvConf } from './network/resolv-conf.ts'
-import { RUNTIME_FILES } from './runtime.ts'
+import { RUNTIME_FILES, RUNTIME_LINKS } from './runtime.ts'
 
 /**
  * `source` is a path on the host. `path` and `target` are paths in the box. `ro` and `rw` are bind mounts. A tmpfs is
@@ -23,10 +23,10 @@ export const VIEW_PATHS = {
   state: '/var/lib/boxwood',
   runtime: '/run/boxwood/agent',
   node: '/run/boxwood/bin/node',
-  init: `/run/boxwood/agent/${RUNTIME_FILES.init}`,
+  init: `/run/boxwood/agent/${RUNTIME_LINKS.current}/${RUNTIME_FILES.init}`,
+  agent: `/run/boxwood/agent/${RUNTIME_LINKS.current}/${RUNTIME_FILES.agent}`,
   /** Contains the coordinator's socket. For boxes with their own network. */
   socketDir: '/run/boxwood/coordinator',
-  agent: `/run/boxwood/agent/${RUNTIME_FILES.agent}`,
 } as const
 
 /** The `rw` mounts of the view. */
@@ -52,7 +52,7 @@ export type MountListInput = {
   /** The project directory and the data directory are hidden from the box. */
   projectRoot: string
   dataDir: string
-  /** The runtime directory on the host, which buildRuntime creates. */
+  /** The current runtime directory on the host, which createRuntime returns. */
   runtimeDir: string
   /** The Node executable on the host. */
   nodePath: string
@@ -89,7 +89,8 @@ export function buildMountList({
   const cpuDir = '/sys/devices/system/cpu'
   if (existsSync(cpuDir)) mounts.push({ kind: 'ro', source: cpuDir, path: cpuDir })
   mounts.push(
-    { kind: 'ro', source: runtimeDir, path: VIEW_PATHS.runtime },
+    // With all versions, so that the init can start the agent of a later one.
+    { kind: 'ro', source: dirname(runtimeDir), path: VIEW_PATHS.runtime },
     { kind: 'ro', source: realpathSync(nodePath), path: VIEW_PATHS.node },
     ...(socketDir === null ? [] : [{ kind: 'ro', source: socketDir, path: VIEW_PATHS.socketDir } as const]),
     { kind: 'symlink', target: '/run', path: '/var/run' },

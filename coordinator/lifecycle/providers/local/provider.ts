@@ -1,8 +1,9 @@
 // The local provider: runs each box as a group of isolated processes on the coordinator's machine.
 import { chmod, mkdir, readdir } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { ISOLATION_LEVELS, type Isolation } from '../../../../shared/api/boxes.ts'
 import { isUuid } from '../../../../shared/ids.ts'
+import { formatAgentVersion } from '../../../../shared/protocol.ts'
 import { TIERS } from '../../../../shared/tiers.ts'
 import { AGENT_SOCKET_FILE } from '../../../http/agent-socket.ts'
 import { type MachineSpec, type MachineState, PermanentProviderError, type Provider } from '../../provider.ts'
@@ -25,7 +26,7 @@ import {
 } from './machine-file.ts'
 import { isAlive } from './proc.ts'
 import { recoverMachine } from './recover-machine.ts'
-import { createRuntime, listUnusedRuntimes, NODE_FLAGS, RUNTIME_FILES } from './runtime.ts'
+import { createRuntime, listUnusedRuntimes, NODE_FLAGS, RUNTIME_FILES, RUNTIME_LINKS } from './runtime.ts'
 import { terminateProcesses } from './terminate-processes.ts'
 
 export type LocalProviderOptions = {
@@ -66,8 +67,13 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   await mkdir(boxesDir, { recursive: true })
   // A box at level process can enter its own directory, but cannot list the other boxes.
   await chmod(boxesDir, 0o711)
-  const getRuntimeDir = await createRuntime(projectRoot, dataDir)
+  const getRuntimeDir = await createRuntime(projectRoot, dataDir, nodePath)
   const runtimeDir = await getRuntimeDir()
+  /** Paths that stay valid for running boxes after an upgrade, and when the project directory is moved. */
+  const runtimePaths = {
+    current: join(dirname(runtimeDir), RUNTIME_LINKS.current),
+    node: join(dirname(runtimeDir), RUNTIME_LINKS.node),
+  }
   const leftovers = [...(await listLeftovers(boxesDir)), ...(await listUnusedRuntimes(runtimeDir))]
   const candidates = isolation === 'auto' ? ISOLATION_LEVELS : [isolation]
   const probeInput = {
@@ -100,7 +106,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   const { runExclusive, waitUntilIdle } = createBoxQueue()
   /** The path of the init script as the box sees it. */
   const initScriptOf = (level: Level) =>
-    level === 'process' ? join(projectRoot, 'agent/init/init.sh') : VIEW_PATHS.init
+    level === 'process' ? join(runtimePaths.current, RUNTIME_FILES.init) : VIEW_PATHS.init
 
   /** Returns null when the machine does not exist. */
   async function readOrRecoverMachine(boxId: string): Promise<Machine | null> {
@@ -245,7 +251,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     const isNamespaced = level !== 'process'
     const defaultAgentCommand = isNamespaced
       ? [VIEW_PATHS.node, ...NODE_FLAGS, VIEW_PATHS.agent]
-      : [nodePath, ...NODE_FLAGS, join(runtimeDir, RUNTIME_FILES.agent)]
+      : [runtimePaths.node, ...NODE_FLAGS, join(runtimePaths.current, RUNTIME_FILES.agent)]
     const mountInput = { paths, projectRoot, runtimeDir, nodePath, dataDir }
     const levelInput = {
       uid,
@@ -277,6 +283,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
 
   return {
     name: 'local',
+    agentVersion: formatAgentVersion(basename(runtimeDir)),
     sharedDisk: createSharedDisk(boxesDir, (boxId) => boxPaths(boxesDir, boxId).dir),
     describe: () => describeIsolation(choice, cgroups.controllers, isRoot),
 

@@ -1,7 +1,18 @@
 // Builds the runtime directory that boxes run: the bundled agent, its native files and the init script.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  cp,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import {
   BUNDLED_RUNNER_FILE_NAME,
@@ -15,7 +26,12 @@ import { listPids, readArgv } from './proc.ts'
 const COPIED_PACKAGES = ['bufferutil', 'node-gyp-build']
 
 /** File names in the runtime directory. */
-export const RUNTIME_FILES = { agent: 'agent.mjs', init: 'init.sh' } as const
+export const RUNTIME_FILES = { agent: 'agent.mjs', init: 'init.sh', buildId: 'build-id' } as const
+/**
+ * Symlinks in the parent directory, which boxes use. `current` is the version with which a box starts its agent, also
+ * when the init restarts it after an upgrade. Agents that have not restarted yet still load files of `previous`.
+ */
+export const RUNTIME_LINKS = { current: 'current', previous: 'previous', node: 'node' } as const
 const EXECUTABLES: readonly string[] = [RUNTIME_FILES.init, BUNDLED_RUNNER_FILE_NAME]
 
 /**
@@ -33,12 +49,17 @@ export const NODE_FLAGS = [
 type RuntimeFile = { name: string; bytes: Uint8Array }
 
 /** Builds the runtime directory. The returned function returns its path, and rebuilds a directory that was removed. */
-export async function createRuntime(projectRoot: string, dataDir: string): Promise<() => Promise<string>> {
-  let runtimeDir = await buildRuntime(projectRoot, dataDir)
+export async function createRuntime(
+  projectRoot: string,
+  dataDir: string,
+  nodePath: string,
+): Promise<() => Promise<string>> {
+  let runtimeDir = await buildRuntime(projectRoot, dataDir, nodePath)
   let rebuild: Promise<string> | undefined
   return async () => {
-    if (Object.values(RUNTIME_FILES).every((name) => existsSync(join(runtimeDir, name)))) return runtimeDir
-    rebuild ??= buildRuntime(projectRoot, dataDir).finally(() => {
+    const currentDir = join(dirname(runtimeDir), RUNTIME_LINKS.current)
+    if (Object.values(RUNTIME_FILES).every((name) => existsSync(join(currentDir, name)))) return runtimeDir
+    rebuild ??= buildRuntime(projectRoot, dataDir, nodePath).finally(() => {
       rebuild = undefined
     })
     runtimeDir = await rebuild
@@ -46,16 +67,47 @@ export async function createRuntime(projectRoot: string, dataDir: string): Promi
   }
 }
 
+/** Makes the directory the current version. */
+async function linkRuntime(runtimeDir: string, nodePath: string): Promise<void> {
+  const parentDir = dirname(runtimeDir)
+  const current = await readTarget(join(parentDir, RUNTIME_LINKS.current))
+  if (current !== null && current !== basename(runtimeDir))
+    await replaceSymlink(join(parentDir, RUNTIME_LINKS.previous), current)
+  await replaceSymlink(join(parentDir, RUNTIME_LINKS.current), basename(runtimeDir))
+  await replaceSymlink(join(parentDir, RUNTIME_LINKS.node), nodePath)
+}
+
+const readTarget = (path: string): Promise<string | null> => readlink(path).catch(() => null)
+
+async function replaceSymlink(path: string, target: string): Promise<void> {
+  if ((await readTarget(path)) === target) return
+  const tempPath = `${path}.${process.pid}`
+  await rm(tempPath, { force: true })
+  await symlink(target, tempPath)
+  await rename(tempPath, path)
+}
+
 /**
  * Bundles the agent of this project into `<dataDir>/runtime/<hash of the content>` and returns that directory. A complete
- * directory is never changed, so a running box keeps the version that it was started with.
+ * directory is never changed. It becomes the current version.
  */
-export async function buildRuntime(projectRoot: string, dataDir: string): Promise<string> {
+export async function buildRuntime(
+  projectRoot: string,
+  dataDir: string,
+  nodePath = process.execPath,
+): Promise<string> {
+  const runtimeDir = await buildVersion(projectRoot, join(dataDir, 'runtime'))
+  await linkRuntime(runtimeDir, nodePath)
+  return runtimeDir
+}
+
+async function buildVersion(projectRoot: string, parentDir: string): Promise<string> {
   const files = await bundleAgent(projectRoot)
   const hash = createHash('sha256')
   for (const { name, bytes } of files) hash.update(name).update('\0').update(bytes)
-  const parentDir = join(dataDir, 'runtime')
-  const runtimeDir = join(parentDir, hash.digest('hex').slice(0, 16))
+  const buildId = hash.digest('hex').slice(0, 16)
+  const runtimeDir = join(parentDir, buildId)
+  files.push({ name: RUNTIME_FILES.buildId, bytes: Buffer.from(buildId) })
   await mkdir(parentDir, { recursive: true })
   const names = [
     ...files.map(({ name }) => name),
@@ -78,8 +130,9 @@ export async function buildRuntime(projectRoot: string, dataDir: string): Promis
 }
 
 /**
- * Lists the directories of other versions that no running box uses. The command line of each box has the path: as the
- * agent's program at level process, else as the source of a mount.
+ * Lists the directories of other versions that no running box uses: neither the previous version nor one whose path is
+ * in a command line. The runner of a detached command at level process has the path, and a box that an earlier version
+ * of the coordinator started.
  */
 export async function listUnusedRuntimes(runtimeDir: string): Promise<string[]> {
   const parentDir = dirname(runtimeDir)
@@ -87,7 +140,10 @@ export async function listUnusedRuntimes(runtimeDir: string): Promise<string[]> 
   // The data directory may have another path than in the coordinator that started a box.
   const isUsed = (name: string) =>
     commandLines.some((line) => line.includes(`/${basename(parentDir)}/${name}`))
-  const names = (await readdir(parentDir)).filter((name) => name !== basename(runtimeDir) && !isUsed(name))
+  const links = Object.values(RUNTIME_LINKS)
+  const targets = await Promise.all(links.map((name) => readTarget(join(parentDir, name))))
+  const kept = new Set([basename(runtimeDir), ...links, ...targets])
+  const names = (await readdir(parentDir)).filter((name) => !kept.has(name) && !isUsed(name))
   return names.map((name) => join(parentDir, name))
 }
 

@@ -9,6 +9,7 @@ import { SYSTEM_PATH } from '../environment.ts'
 import { buildMountList, MAPPED_UID, VIEW_PATHS, WRITABLE_PATHS, writeEtcFiles } from '../filesystem-view.ts'
 import { boxPathsIn } from '../machine-file.ts'
 import { buildOwnNetworkCommand, findMissingRequirement } from '../network/own-network.ts'
+import { RUNTIME_FILES } from '../runtime.ts'
 import { buildBubblewrapCommand } from './bubblewrap.ts'
 import type { LevelInput } from './level-input.ts'
 import { buildNamespacesCommand } from './namespaces.ts'
@@ -125,7 +126,7 @@ async function probeLevel(level: Level, network: Network, input: ProbeInput): Pr
     await createBoxDirectories(paths, uid, !isNamespaced)
     await writeEtcFiles(paths, PROBE_HOSTNAME, uid ?? MAPPED_UID, network)
     const node = isNamespaced ? VIEW_PATHS.node : input.nodePath
-    const init = isNamespaced ? VIEW_PATHS.init : join(input.projectRoot, 'agent/init/init.sh')
+    const init = isNamespaced ? VIEW_PATHS.init : join(input.runtimeDir, RUNTIME_FILES.init)
     const home = isNamespaced ? VIEW_PATHS.home : paths.home
     const check = [
       CHECK_USER,

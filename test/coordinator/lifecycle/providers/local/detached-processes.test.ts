@@ -40,7 +40,7 @@ testEachLevel('runs a detached process until the box stops, also without its age
   const agentCommand =
     level === 'process'
       ? [process.execPath, `${projectRoot}agent/main.ts`]
-      : ['/run/boxwood/bin/node', '/run/boxwood/agent/agent.mjs']
+      : ['/run/boxwood/bin/node', '/run/boxwood/agent/current/agent.mjs']
   const { provider, spec, inHome } = await startBox(test, {
     level,
     graceMs: 2000,

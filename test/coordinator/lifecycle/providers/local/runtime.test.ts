@@ -1,13 +1,13 @@
 // The runtime directory, which contains the agent: rebuilt when it was removed, and removed when no box uses it.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import t from 'tap'
-import { listPids, readArgv } from '../../../../../coordinator/lifecycle/providers/local/proc.ts'
 import {
   buildRuntime,
+  createRuntime,
   listUnusedRuntimes,
 } from '../../../../../coordinator/lifecycle/providers/local/runtime.ts'
 import { newUuid } from '../../../../../shared/ids.ts'
@@ -42,20 +42,26 @@ t.test('completes a runtime directory with missing files', async (test) => {
   for (const name of names) test.ok(existsSync(join(runtimeDir, name)), name)
 })
 
-testEachLevel(
-  "keeps a running box's runtime directory",
-  async (test, level) => {
-    const { provider, spec, dataDir } = await startBox(test, { level })
-    const runtimeDir = await buildRuntime(projectRoot, dataDir)
-    // Only the full path is unique: other coordinators on this machine may use the same version.
-    const isOnCommandLine = () => listPids().some((pid) => readArgv(pid).includes(runtimeDir))
-    test.ok(isOnCommandLine())
-    test.same(await listUnusedRuntimes(join(dirname(runtimeDir), 'next')), [])
-    await provider.stop(spec.boxId)
-    test.notOk(isOnCommandLine())
-  },
-  ['bubblewrap', 'namespaces'],
-)
+t.test('keeps the current and the previous version', async (test) => {
+  const dataDir = await createDataDir(test)
+  const getRuntimeDir = await createRuntime(projectRoot, dataDir, process.execPath)
+  const runtimeDir = await getRuntimeDir()
+  const parentDir = dirname(runtimeDir)
+  test.equal(readlinkSync(join(parentDir, 'current')), basename(runtimeDir))
+  const link = (name: string) => {
+    mkdirSync(join(parentDir, name))
+    rmSync(join(parentDir, 'current'))
+    symlinkSync(name, join(parentDir, 'current'))
+  }
+  link('1'.repeat(16))
+  await createRuntime(projectRoot, dataDir, process.execPath)
+  link('2'.repeat(16))
+  await createRuntime(projectRoot, dataDir, '/other/node')
+  test.equal(readlinkSync(join(parentDir, 'current')), basename(runtimeDir))
+  test.equal(readlinkSync(join(parentDir, 'previous')), '2'.repeat(16))
+  test.equal(readlinkSync(join(parentDir, 'node')), '/other/node')
+  test.same(await listUnusedRuntimes(runtimeDir), [join(parentDir, '1'.repeat(16))])
+})
 
 t.test('removes the runtime directories of other versions that no process uses', async (test) => {
   const dataDir = await createDataDir(test)
