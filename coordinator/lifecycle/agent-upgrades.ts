@@ -20,7 +20,7 @@ export type AgentUpgrades = { close(): void }
 export function createAgentUpgrades(options: AgentUpgradesOptions): AgentUpgrades {
   const { agentVersion, tunnels, restartAgent, isIdle, log, pollMs = 200 } = options
   const waiting = new Set<string>()
-  /** Each agent is restarted once: a box that keeps its old version would otherwise restart for ever. */
+  /** Each agent is restarted once: a box that keeps its old version would otherwise restart indefinitely. */
   const restarted = new Set<string>()
   let timer: NodeJS.Timeout | undefined
 
