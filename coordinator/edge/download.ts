@@ -69,6 +69,7 @@ export async function download(
   const conditions = selectConditionalHeaders(request.headers)
   const isHead = request.method === 'HEAD'
   const pending = transfers.expect(box.id)
+  let isReceiving = false
   try {
     const response = await tunnel.request({
       method: isHead ? 'HEAD' : 'GET',
@@ -93,6 +94,8 @@ export async function download(
     response.body.resume()
     const transfer = await pending.connection
     const { status, headers } = checkHeaders(transfer.request.headers, conditions)
+    signal.throwIfAborted()
+    isReceiving = true
     signal.addEventListener('abort', () => transfer.request.destroy(), { once: true })
     transfer.request.once('end', () => transfer.response.writeHead(204).end())
     // The HTTP parser enforces the length of a file; a tar stream has none.
@@ -104,6 +107,6 @@ export async function download(
     releaseSentChunks(reply.raw)
     return reply.code(status).headers(headers).send(body)
   } finally {
-    pending.release()
+    if (!isReceiving) pending.discard()
   }
 }

@@ -52,18 +52,14 @@ async function openStream(
       const response = await tunnel.request({ method: 'GET', path, headers, signal })
       if (response.status !== 200) return throwAgentError(response)
       response.body.resume()
-      signal.addEventListener('abort', pending.release, { once: true })
+      signal.addEventListener('abort', pending.discard, { once: true })
       const messages = await pending.connection
       signal.throwIfAborted()
+      signal.removeEventListener('abort', pending.discard)
       return messages
     })
   } catch (error) {
-    pending.release()
-    // The agent may connect before its response arrives.
-    pending.connection.then(
-      (messages) => messages.destroy(),
-      () => undefined,
-    )
+    pending.discard()
     throw error
   }
 }

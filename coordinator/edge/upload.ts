@@ -57,7 +57,8 @@ async function uploadOverDialBack(
   length: number | null,
 ): Promise<Buffer> {
   const pending = context.transfers.expect(box.id)
-  const finished = new AbortController()
+  const requestController = new AbortController()
+  let isSending = false
   try {
     const responded = tunnel
       .request({
@@ -68,12 +69,13 @@ async function uploadOverDialBack(
           ...(length === null ? {} : { [TRANSFER_LENGTH_HEADER]: String(length) }),
           'content-length': '0',
         },
-        signal: AbortSignal.any([signal, finished.signal]),
+        signal: AbortSignal.any([signal, requestController.signal]),
       })
       .then((response) => readUploaded(context, response))
     // An agent that rejects the path responds without a dial-back connection.
     const transfer = await Promise.race([pending.connection, responded.then(() => null)])
     if (transfer === null) return await responded
+    isSending = true
     const sent = sendBody(request, transfer, length)
     // After the response the agent reads no more: stop the client.
     const stop = () => void transfer.response.destroy()
@@ -84,8 +86,8 @@ async function uploadOverDialBack(
     if (response.status === 'rejected') throw response.reason
     return response.value
   } finally {
-    finished.abort()
-    pending.release()
+    requestController.abort()
+    if (!isSending) pending.discard()
   }
 }
 

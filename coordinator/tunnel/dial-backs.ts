@@ -8,7 +8,7 @@ export type DialBacks<T> = {
   expect(boxId: string): PendingDialBack<T>
   /**
    * Consumes an id that an agent presents. Returns a function that delivers the connection; that returns false when the id
-   * was released meanwhile.
+   * was discarded meanwhile.
    * @throws ApiError not_found for an unknown id. Also for another box's id, which stays valid for that box.
    */
   consumeId(boxId: string, id: string, socket: Duplex): (connection: T) => boolean
@@ -18,7 +18,13 @@ export type DialBacks<T> = {
   close(): void
 }
 
-type Entry<T> = { boxId: string; resolve(connection: T): boolean; reject(error: Error): void }
+type Entry<T> = {
+  boxId: string
+  /** Set once the agent has presented the id. */
+  socket: Duplex | null
+  resolve(connection: T): boolean
+  reject(error: Error): void
+}
 
 /** @param dialBackTimeoutMs how long an agent may take to connect, in milliseconds */
 export function createDialBacks<T>(dialBackTimeoutMs: number): DialBacks<T> {
@@ -38,7 +44,7 @@ export function createDialBacks<T>(dialBackTimeoutMs: number): DialBacks<T> {
     expect(boxId) {
       const id = randomBytes(16).toString('hex')
       const { promise, resolve, reject } = Promise.withResolvers<T>()
-      // The caller may release the id without awaiting the connection.
+      // The caller may discard the id without awaiting the connection.
       promise.catch(() => undefined)
       const timer = setTimeout(
         () =>
@@ -58,6 +64,7 @@ export function createDialBacks<T>(dialBackTimeoutMs: number): DialBacks<T> {
       }
       const entry: Entry<T> = {
         boxId,
+        socket: null,
         resolve(connection) {
           if (settled) return false
           settle()
@@ -73,13 +80,15 @@ export function createDialBacks<T>(dialBackTimeoutMs: number): DialBacks<T> {
       return {
         id,
         connection: promise,
-        release: () =>
+        discard() {
+          entry.socket?.destroy()
           entry.reject(
             new ApiError(
               'box_unreachable',
               'The request ended before the agent opened the dial-back connection. Try again.',
             ),
-          ),
+          )
+        },
       }
     },
     consumeId(boxId, id, socket) {
@@ -90,6 +99,7 @@ export function createDialBacks<T>(dialBackTimeoutMs: number): DialBacks<T> {
           'The id of the dial-back connection is unknown, expired or already used.',
         )
       pending.delete(id)
+      entry.socket = socket
       track(boxId, socket)
       return entry.resolve
     },

@@ -60,10 +60,10 @@ export type TransferConnection = { request: IncomingMessage; response: ServerRes
 export type PendingDialBack<T> = {
   /** Random, for one use. The agent presents it together with its own token. */
   readonly id: string
-  /** Resolves when the agent has connected. Rejects with box_unreachable on timeout or release(). */
+  /** Resolves when the agent has connected. Rejects with box_unreachable on timeout or discard(). */
   readonly connection: Promise<T>
-  /** Rejects a later connection with this id. No effect once connected. */
-  release(): void
+  /** Rejects a later connection with this id, and closes the connection if the agent has connected. */
+  discard(): void
 }
 
 export interface Transfers {

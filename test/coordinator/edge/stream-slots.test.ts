@@ -32,13 +32,11 @@ function createFakeStreams() {
     expect() {
       const connection = new PassThrough({ objectMode: true })
       connection.write(encodeFrame(ATTACHED))
+      connections.push(connection)
       return {
         id: `connection-${connections.length}`,
-        get connection() {
-          if (!connections.includes(connection)) connections.push(connection)
-          return Promise.resolve(connection)
-        },
-        release: () => undefined,
+        connection: Promise.resolve(connection),
+        discard: () => void connection.destroy(),
       }
     },
   }

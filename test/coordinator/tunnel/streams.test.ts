@@ -128,10 +128,10 @@ t.test('a dial-back id is valid for one box and one connection', async (t) => {
   t.same(await readTexts(stream), ['first'])
   await sending
   await rejects(dialer, pending.id, /404/, 'a second use')
-  const released = streams.expect(box.boxId)
-  released.release()
-  await t.rejects(released.connection, { code: 'box_unreachable' })
-  await rejects(dialer, released.id, /404/, 'a released id')
+  const discarded = streams.expect(box.boxId)
+  discarded.discard()
+  await t.rejects(discarded.connection, { code: 'box_unreachable' })
+  await rejects(dialer, discarded.id, /404/, 'a discarded id')
 })
 
 t.test('an agent that does not connect in time is unreachable', async (t) => {
@@ -139,7 +139,7 @@ t.test('an agent that does not connect in time is unreachable', async (t) => {
   await t.rejects(streams.expect(box.boxId).connection, { code: 'box_unreachable' })
 })
 
-t.test('a dial-back id that is released during the authentication is rejected', async (t) => {
+t.test('a dial-back id that is discarded during the authentication is rejected', async (t) => {
   const authenticating = Promise.withResolvers<void>()
   const result = Promise.withResolvers<boolean>()
   const { streams, box, dialer } = await setUp(t, {
@@ -151,7 +151,7 @@ t.test('a dial-back id that is released during the authentication is rejected', 
   const pending = streams.expect(box.boxId)
   const sending = dialer.send(pending.id, createFrameSource().open)
   await authenticating.promise
-  pending.release()
+  pending.discard()
   result.resolve(true)
   await t.rejects(sending, { message: /404/ })
 })

@@ -112,9 +112,18 @@ t.test('a dial-back id is valid for one box and one connection', async (t) => {
   response.writeHead(200, { 'content-length': 1 }).end('x')
   await fetching
   await t.rejects(fetchBody(dialer), { message: /404/ }, 'a second use')
-  const released = transfers.expect(box.boxId)
-  released.release()
-  await t.rejects(fetchBody(dialer, released.id), { message: /404/ }, 'a released id')
+  const discarded = transfers.expect(box.boxId)
+  discarded.discard()
+  await t.rejects(fetchBody(dialer, discarded.id), { message: /404/ }, 'a discarded id')
+})
+
+t.test('discards a connection that the agent has already opened', async (t) => {
+  const { transfers, box, dialer } = await setUp(t)
+  const transfer = transfers.expect(box.boxId)
+  const fetching = dialer.fetch(transfer.id, 1)
+  await transfer.connection
+  transfer.discard()
+  await t.rejects(fetching)
 })
 
 t.test('an agent that does not connect in time is unreachable', async (t) => {
