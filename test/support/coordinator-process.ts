@@ -6,6 +6,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
+import { getOpenApiCheck } from './openapi-check.ts'
 import { PROJECT_DIR, START_ARGS } from './project.ts'
 import { createTempDir } from './temp-dir.ts'
 import { waitUntil } from './wait-until.ts'
@@ -61,6 +62,7 @@ export async function startCoordinatorProcess(
 
   await start()
   const key = readFileSync(join(dataDir, 'owner.key'), 'utf8').trim()
+  const checkResponse = await getOpenApiCheck(url)
   t.teardown(async () => {
     if (child.exitCode !== null || child.signalCode !== null) await start()
     const { boxes } = await sendJson('GET', '/api/v1/boxes?live=1')
@@ -92,6 +94,7 @@ export async function startCoordinatorProcess(
     })
   }
 
+  /** Throws when the OpenAPI document does not describe the response. */
   // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields.
   async function sendJson(method: string, path: string, body?: unknown): Promise<any> {
     const response = await send(
@@ -101,6 +104,10 @@ export async function startCoordinatorProcess(
       body === undefined ? {} : { 'content-type': 'application/json' },
     )
     const text = Buffer.concat(await response.toArray()).toString('utf8')
+    const headers = new Headers(
+      Object.entries(response.headers).map(([name, value]) => [name, String(value)]),
+    )
+    checkResponse(method, path, { status: response.statusCode ?? 0, headers, text })
     return text === ''
       ? { status: response.statusCode }
       : { status: response.statusCode, ...JSON.parse(text) }

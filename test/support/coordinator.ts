@@ -8,7 +8,7 @@ import { loadConfig } from '../../coordinator/config.ts'
 import { removeTree } from '../../coordinator/lifecycle/providers/local/directories.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
-import { createOpenApiCheck, type OpenApiCheck, type OpenApiDocument } from './openapi-check.ts'
+import { getOpenApiCheck } from './openapi-check.ts'
 
 export type CoordinatorOptions = Overrides & {
   /** fake: in-memory machines whose agents reject every request. local: real boxes on this machine. Default: fake. */
@@ -32,14 +32,6 @@ export type RequestOptions = {
   /** null: send no key. Default: the owner's key. */
   key?: string | null
   headers?: Record<string, string>
-}
-
-/** The documents of all coordinators differ only in their URL. */
-let openApiCheck: Promise<OpenApiCheck> | undefined
-
-async function loadOpenApiCheck(url: string): Promise<OpenApiCheck> {
-  const response = await fetch(`${url}/openapi.json`)
-  return createOpenApiCheck((await response.json()) as OpenApiDocument)
 }
 
 /** Stops the coordinator and its boxes after the test. */
@@ -70,8 +62,7 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
     if (options.dataDir === undefined) await removeTree(dataDir)
   })
 
-  openApiCheck ??= loadOpenApiCheck(url)
-  const checkResponse = await openApiCheck
+  const checkResponse = await getOpenApiCheck(url)
 
   /**
    * Requests any path, and throws when the OpenAPI document does not describe the response. Sends strings and bytes unchanged,

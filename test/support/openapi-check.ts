@@ -21,6 +21,17 @@ const UNKNOWN_ROUTE_STATUSES = new Set([400, 401, 403, 404, 405, 426, 503])
 
 export type OpenApiCheck = (method: string, path: string, response: CheckedResponse) => void
 
+/** The documents of all coordinators differ only in their URL. */
+let openApiCheck: Promise<OpenApiCheck> | undefined
+
+/** @returns the check for the coordinator at this origin */
+export function getOpenApiCheck(url: string): Promise<OpenApiCheck> {
+  openApiCheck ??= fetch(`${url}/openapi.json`).then(async (response) =>
+    createOpenApiCheck((await response.json()) as OpenApiDocument),
+  )
+  return openApiCheck
+}
+
 /** @returns a function that throws when the response is not one that the document describes */
 export function createOpenApiCheck(document: OpenApiDocument): OpenApiCheck {
   // The schemas state every format as a pattern too.
