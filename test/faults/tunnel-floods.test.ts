@@ -11,7 +11,13 @@ import {
   openTunnelSocket,
   readRejection,
 } from '../support/hostile-agent.ts'
-import { readAll, startTestAgent, startTunnelServer, type TunnelServer } from '../support/tunnel.ts'
+import {
+  readAll,
+  startOtherBox,
+  startTestAgent,
+  startTunnelServer,
+  type TunnelServer,
+} from '../support/tunnel.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 /** The time stands still, so that limits count and do not refill. */
@@ -20,17 +26,7 @@ const FROZEN_CLOCK = { now: () => 1_700_000_000_000 }
 async function setUp(t: Test, options: Parameters<typeof startTunnelServer>[0] = {}) {
   const coordinator = await startTunnelServer({ clock: FROZEN_CLOCK, ...options })
   t.after(() => coordinator.close())
-  const otherBox = coordinator.addBox()
-  const agent = await startTestAgent(otherBox, coordinator.url, (app) => {
-    app.get('/hello', async () => ({ hello: 'box' }))
-  })
-  t.after(() => agent.close())
-  const tunnel = await coordinator.tunnels.wait(otherBox.boxId, 5000)
-  const checkOtherBox = async () => {
-    const { body } = await tunnel.request({ method: 'GET', path: '/hello' })
-    t.same(JSON.parse((await readAll(body)).toString()), { hello: 'box' }, 'the other box is reachable')
-  }
-  return { coordinator, checkOtherBox }
+  return { coordinator, checkOtherBox: await startOtherBox(t, coordinator) }
 }
 
 const waitForDisconnect = ({ tunnels }: TunnelServer, { boxId }: BoxIdentity) =>

@@ -5,22 +5,13 @@ import t, { type Test } from 'tap'
 import type { WebSocket } from 'ws'
 import { PROTOCOL_VERSION } from '../../shared/protocol.ts'
 import { connectHostileAgent, openTunnelSocket, readRejection } from '../support/hostile-agent.ts'
-import { readAll, startTestAgent, startTunnelServer } from '../support/tunnel.ts'
+import { startOtherBox, startTestAgent, startTunnelServer } from '../support/tunnel.ts'
 
 /** Starts a coordinator with two boxes: `box` without an agent, and one whose agent must stay reachable. */
 async function setUp(t: Test, handshakeTimeoutMs = 200) {
   const coordinator = await startTunnelServer({ handshakeTimeoutMs })
   t.after(() => coordinator.close())
-  const otherBox = coordinator.addBox()
-  const agent = await startTestAgent(otherBox, coordinator.url, (app) => {
-    app.get('/hello', async () => ({ hello: 'box' }))
-  })
-  t.after(() => agent.close())
-  const tunnel = await coordinator.tunnels.wait(otherBox.boxId, 5000)
-  const checkOtherBox = async () => {
-    const { body } = await tunnel.request({ method: 'GET', path: '/hello' })
-    t.same(JSON.parse((await readAll(body)).toString()), { hello: 'box' }, 'the other box is reachable')
-  }
+  const checkOtherBox = await startOtherBox(t, coordinator)
   return { coordinator, box: coordinator.addBox(), checkOtherBox }
 }
 

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
+import type { Test } from 'tap'
 import { buildAgentApp } from '../../agent/app.ts'
 import { type AgentTunnelOptions, startTunnel } from '../../agent/tunnel/tunnel.ts'
 import {
@@ -109,4 +110,18 @@ export async function readAll(body: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of body) chunks.push(chunk)
   return Buffer.concat(chunks)
+}
+
+/** Starts a box whose agent must stay reachable. Returns a function that asserts this on `t`. */
+export async function startOtherBox(t: Test, coordinator: TunnelServer): Promise<() => Promise<void>> {
+  const otherBox = coordinator.addBox()
+  const agent = await startTestAgent(otherBox, coordinator.url, (app) => {
+    app.get('/hello', async () => ({ hello: 'box' }))
+  })
+  t.after(() => agent.close())
+  const tunnel = await coordinator.tunnels.wait(otherBox.boxId, 5000)
+  return async () => {
+    const { body } = await tunnel.request({ method: 'GET', path: '/hello' })
+    t.same(JSON.parse((await readAll(body)).toString()), { hello: 'box' }, 'the other box is reachable')
+  }
 }
