@@ -13,6 +13,12 @@ export const LIMITS = {
   edgeRequestsPerSecond: 20,
   execTimeoutSeconds: { min: 1, max: 600, default: 30 },
   execEnvEntries: 32,
+  /** Not in the spec: how long an attached command runs without a client. */
+  disconnectTimeoutSeconds: { min: 1, max: 3600, default: 60 },
+  /** Not in the spec: attached connections (commands and terminals) per API key and per box. */
+  edgeAttachments: 64,
+  /** Not in the spec: terminal sessions per box. */
+  terminalSessions: 64,
   syncOutputBytes: MiB,
   /** Not in the spec: the processes of GET /exec. */
   listedProcesses: 1000,

@@ -7,6 +7,8 @@ const noNul = (text: string) => !text.includes('\0')
 const NO_NUL_RULE = 'must not contain a NUL byte'
 const { min, max } = LIMITS.execTimeoutSeconds
 const TIMEOUT_RULE = `must be a number between ${min} and ${max}`
+const disconnect = LIMITS.disconnectTimeoutSeconds
+const DISCONNECT_RULE = `must be a number between ${disconnect.min} and ${disconnect.max}`
 
 export const execRequestSchema = z
   .object({
@@ -27,7 +29,7 @@ export const execRequestSchema = z
       .max(max, TIMEOUT_RULE)
       .optional()
       .meta({
-        description: `default ${LIMITS.execTimeoutSeconds.default}; a detached command has no time limit by default`,
+        description: `default ${LIMITS.execTimeoutSeconds.default}; detached and attached commands have no time limit by default`,
       }),
     env: z
       .record(z.string().regex(ENV_NAME_PATTERN, ENV_NAME_RULE), z.string().refine(noNul, NO_NUL_RULE))
@@ -37,6 +39,24 @@ export const execRequestSchema = z
       )
       .optional(),
     detached: z.boolean().optional(),
+    attached: z
+      .boolean()
+      .optional()
+      .meta({
+        description:
+          'start the command for GET /exec/{processId}/attach. Its output waits for the client. The command is terminated ' +
+          'when no client has been attached for disconnectTimeoutSeconds. Excludes detached',
+      }),
+    stdin: z
+      .boolean()
+      .optional()
+      .meta({ description: 'only with attached: the attached client sends stdin. Default: no stdin' }),
+    disconnectTimeoutSeconds: z
+      .number(DISCONNECT_RULE)
+      .min(disconnect.min, DISCONNECT_RULE)
+      .max(disconnect.max, DISCONNECT_RULE)
+      .optional()
+      .meta({ description: `only with attached; default ${disconnect.default}` }),
   })
   .meta({ id: 'ExecRequest' })
 export type ExecRequest = z.infer<typeof execRequestSchema>
