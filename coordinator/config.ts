@@ -29,6 +29,8 @@ export type Config = {
   edgeConcurrency: number
   /** Concurrent event streams per key. */
   edgeStreams: number
+  /** Concurrent attached connections, per key and per box. */
+  edgeAttachments: number
   /** Retention of the command history: days; and per box, records and MiB of output. */
   commandDays: number
   commandRecords: number
@@ -140,6 +142,11 @@ export const VARIABLES = {
     description: 'concurrent event streams, per key',
     schema: positiveInteger,
   },
+  BOXWOOD_EDGE_ATTACHMENTS: {
+    default: String(LIMITS.edgeAttachments),
+    description: 'concurrent attached commands and terminals, per key and per box',
+    schema: positiveInteger,
+  },
   BOXWOOD_DELETED_BOX_DAYS: {
     default: '30',
     description: 'days that a deleted box and its history stay readable',
@@ -210,6 +217,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     edgeRate: read('BOXWOOD_EDGE_RATE'),
     edgeConcurrency: read('BOXWOOD_EDGE_CONCURRENCY'),
     edgeStreams: read('BOXWOOD_EDGE_STREAMS'),
+    edgeAttachments: read('BOXWOOD_EDGE_ATTACHMENTS'),
     deletedBoxDays: read('BOXWOOD_DELETED_BOX_DAYS'),
     commandDays: read('BOXWOOD_COMMAND_RETENTION_DAYS'),
     commandRecords: read('BOXWOOD_COMMAND_RECORDS'),

@@ -131,6 +131,7 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     requestsPerSecond: config.edgeRate,
     concurrency: config.edgeConcurrency,
     streams: config.edgeStreams,
+    attachments: config.edgeAttachments,
   })
   const { agentVersion } = provider
   const agentUpgrades =
@@ -162,6 +163,7 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
       tunnels,
       transfers: agentConnections.transfers,
       streams: overrides.streams ?? agentConnections.streams,
+      sockets: agentConnections.sockets,
       responseParser: createResponseParser(),
       boxes,
       commandTracker: commands.tracker,

@@ -19,6 +19,8 @@ export const TUNNEL_PATH = '/agent/tunnel'
 export const TRANSFER_PATH_PREFIX = '/agent/transfers/'
 /** Dial-back connection for an output stream, followed by the id: a WebSocket. */
 export const STREAM_PATH_PREFIX = '/agent/streams/'
+/** Dial-back connection for an attached client, followed by the id: a WebSocket. */
+export const SOCKET_PATH_PREFIX = '/agent/sockets/'
 
 /** The box id. On every connection that an agent opens, with `Authorization: Bearer <box token>`. */
 export const BOX_HEADER = 'boxwood-box'

@@ -1,10 +1,9 @@
 // Sends output streams over dial-back connections: one WebSocket to the coordinator per stream.
-import { once } from 'node:events'
 import type { WebSocket } from 'ws'
 import { freeBuffer } from '../../shared/free-buffer.ts'
-import { BOX_HEADER, STREAM_PATH_PREFIX } from '../../shared/protocol.ts'
+import { STREAM_PATH_PREFIX } from '../../shared/protocol.ts'
 import { encodeFrame, isOutput, type StreamFrame } from '../../shared/stream-frames.ts'
-import { openWebSocket } from './websocket.ts'
+import { createWebSocketDialer, type DialerOptions } from './websocket-dialer.ts'
 
 export type StreamDialer = {
   /**
@@ -20,36 +19,11 @@ export type StreamDialer = {
   close(): void
 }
 
-export type StreamDialerOptions = {
-  boxId: string
-  /** The coordinator's URL, without a trailing slash. */
-  readUrl(): Promise<string>
-  readToken(): Promise<string>
-  handshakeTimeoutMs?: number
-}
-
 /** Limit for received messages. The coordinator sends none on a stream connection. */
 const MAX_MESSAGE_BYTES = 1024
 
-export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
-  const { boxId, readUrl, readToken, handshakeTimeoutMs = 10_000 } = options
-  const connections = new Set<WebSocket>()
-
-  async function connect(id: string): Promise<WebSocket> {
-    const ws = openWebSocket(await readUrl(), STREAM_PATH_PREFIX + encodeURIComponent(id), {
-      headers: { authorization: `Bearer ${await readToken()}`, [BOX_HEADER]: boxId },
-      handshakeTimeoutMs,
-      maxMessageBytes: MAX_MESSAGE_BYTES,
-    })
-    connections.add(ws)
-    ws.once('close', () => connections.delete(ws))
-    // Without a listener, an 'error' after this function returned would be an uncaught exception.
-    ws.on('error', () => undefined)
-    // Rejects on 'error'.
-    await once(ws, 'open')
-    return ws
-  }
-
+export function createStreamDialer(options: DialerOptions): StreamDialer {
+  const { connect, close } = createWebSocketDialer(options, STREAM_PATH_PREFIX, MAX_MESSAGE_BYTES)
   return {
     async send(id, createFrames) {
       const ws = await connect(id)
@@ -81,9 +55,7 @@ export function createStreamDialer(options: StreamDialerOptions): StreamDialer {
       }
       await closed.promise
     },
-    close() {
-      for (const ws of connections) ws.terminate()
-    },
+    close,
   }
 }
 

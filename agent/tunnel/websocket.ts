@@ -23,6 +23,6 @@ export const openWebSocket = (
     handshakeTimeout: handshakeTimeoutMs,
     maxPayload: maxMessageBytes,
     perMessageDeflate: false,
-    // Applies to text messages only, which the coordinator never sends.
+    // The text messages of an attached client are parsed and validated.
     skipUTF8Validation: true,
   })

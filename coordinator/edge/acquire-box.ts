@@ -37,6 +37,8 @@ export type AcquireOptions = {
   wakesBox?: boolean
   /** Counts against the API key's stream limit too. Default: false. */
   isStream?: boolean
+  /** Counts against the limits of attachments instead of those of requests. Default: false. */
+  isAttachment?: boolean
 }
 
 type AcquireInput = Omit<RouteInput<RouteSchemas>, 'params'> & { params: { box: string } }
@@ -48,10 +50,10 @@ type AcquireInput = Omit<RouteInput<RouteSchemas>, 'params'> & { params: { box: 
 export async function acquireBox(
   context: EdgeContext,
   { actor, params, reply }: AcquireInput,
-  { wakesBox = false, isStream = false }: AcquireOptions = {},
+  { wakesBox = false, isStream = false, isAttachment = false }: AcquireOptions = {},
 ): Promise<AcquiredBox> {
   const box = await context.boxes.resolve(actor, params.box)
-  const release = await context.limiter.acquire(actor.keyId, box.id, { isStream })
+  const release = await context.limiter.acquire(actor.keyId, box.id, { isStream, isAttachment })
   const disconnected = new AbortController()
   reply.raw.once('close', () => {
     release()

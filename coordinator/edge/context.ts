@@ -2,7 +2,7 @@
 import type { CommandTracker } from '../commands/command-tracker.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
-import type { Streams, Transfers, Tunnels } from '../tunnel/types.ts'
+import type { Sockets, Streams, Transfers, Tunnels } from '../tunnel/types.ts'
 import type { EdgeLimiter } from './limits.ts'
 import type { ResponseParser } from './response-parser.ts'
 
@@ -11,6 +11,7 @@ export type EdgeContext = {
   tunnels: Tunnels
   transfers: Transfers
   streams: Streams
+  sockets: Sockets
   responseParser: ResponseParser
   boxes: {
     /** Finds a live box that the actor can see, by name or id. Rejects with not_found. */

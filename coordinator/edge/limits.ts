@@ -9,7 +9,11 @@ export type EdgeLimits = {
   concurrency: number
   /** Concurrent streams per API key. Each also counts as a concurrent request. */
   streams: number
+  /** Concurrent attached connections per API key and per box. They do not count as requests. */
+  attachments: number
 }
+
+export type AcquireSlotOptions = { isStream?: boolean; isAttachment?: boolean }
 
 /** Both functions reject with rate_limited and Retry-After in seconds. */
 export type EdgeLimiter = {
@@ -19,8 +23,8 @@ export type EdgeLimiter = {
    * Counts a request to the box, and acquires a slot of the API key and of the box. Returns the release function, to be
    * called when the response is closed. When it rejects, nothing is acquired.
    */
-  acquire(keyId: string, boxId: string, options?: { isStream?: boolean }): Promise<() => void>
-  /** Whether a request to the box, other than a stream, holds a slot. */
+  acquire(keyId: string, boxId: string, options?: AcquireSlotOptions): Promise<() => void>
+  /** Whether a request to the box, other than a stream, holds a slot. An attached connection counts as a request. */
   hasRequests(boxId: string): boolean
   /** Acquired slots, for tests and metrics. */
   acquiredCount(): number
@@ -40,7 +44,7 @@ export function createEdgeLimiter(
   limits: EdgeLimits,
   store: LimitStore = createMemoryStore(limits.requestsPerSecond),
 ): EdgeLimiter {
-  const { requestsPerSecond, concurrency, streams } = limits
+  const { requestsPerSecond, concurrency, streams, attachments } = limits
   const keyOf = (keyId: string) => `key:${keyId}`
   /** Requests that hold a slot, without streams. */
   const requestsByBox = new Map<string, number>()
@@ -65,11 +69,13 @@ export function createEdgeLimiter(
 
   return {
     countRequest: (keyId) => count(keyOf(keyId), 'This API key'),
-    async acquire(keyId, boxId, { isStream = false } = {}) {
-      const key: Slot = { key: keyOf(keyId), limit: concurrency }
-      const box: Slot = { key: `box:${boxId}`, limit: concurrency }
+    async acquire(keyId, boxId, { isStream = false, isAttachment = false } = {}) {
+      const prefix = isAttachment ? 'attachments:' : ''
+      const limit = isAttachment ? attachments : concurrency
+      const key: Slot = { key: prefix + keyOf(keyId), limit }
+      const box: Slot = { key: `${prefix}box:${boxId}`, limit }
       const stream: Slot = { key: `streams:${keyId}`, limit: streams }
-      await count(box.key, 'This box')
+      await count(`box:${boxId}`, 'This box')
       const acquisition = await store.acquire(isStream ? [stream, key, box] : [key, box])
       if ('release' in acquisition) {
         if (isStream) return acquisition.release
@@ -85,7 +91,7 @@ export function createEdgeLimiter(
         )
       return rejectLimited(
         SLOT_RETRY_MS,
-        `${full === box ? 'This box' : 'This API key'} has reached the limit of ${concurrency} concurrent requests.`,
+        `${full === box ? 'This box' : 'This API key'} has reached the limit of ${limit} ${isAttachment ? 'attached connections' : 'concurrent requests'}.`,
       )
     },
     hasRequests: (boxId) => requestsByBox.has(boxId),

@@ -1,5 +1,6 @@
 // All edge routes.
 import type { Route } from '../http/route.ts'
+import { attachRoutes } from './attach.ts'
 import type { EdgeContext } from './context.ts'
 import { execRoutes } from './exec.ts'
 import { fileRoutes } from './files.ts'
@@ -10,5 +11,6 @@ export const edgeRoutes = (context: EdgeContext): Route[] => [
   ...execRoutes(context),
   ...processRoutes(context),
   ...streamRoutes(context),
+  ...attachRoutes(context),
   ...fileRoutes(context),
 ]

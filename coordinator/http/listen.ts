@@ -2,8 +2,8 @@
 // requests get 503.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { HTTP_LIMITS } from '../../shared/limits.ts'
-import { STREAM_PATH_PREFIX, TUNNEL_PATH } from '../../shared/protocol.ts'
 import { StartError } from '../start-error.ts'
 
 /** Fits a path of 4096 percent-encoded bytes and the headers. */
@@ -26,13 +26,17 @@ const DEFAULT_LIMITS: ConnectionLimits = {
 /** How often Node checks for connections whose headers are late. */
 const MAX_CHECK_INTERVAL_MS = 5_000
 
+export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+
 export type Listening = {
   server: Server
   /** The origin at which programs on this machine reach the server. */
   url: string
   /** All further requests go to `listener`. */
   setRequestListener(listener: (request: IncomingMessage, response: ServerResponse) => void): void
-  /** Destroys every connection, including the agents' WebSockets, which the server does not close itself. */
+  /** Upgrade requests that `accepts` returns true for go to `listener`. */
+  setUpgradeListener(accepts: (request: IncomingMessage) => boolean, listener: UpgradeListener): void
+  /** Destroys every connection, including WebSockets, which the server does not close itself. */
   destroyConnections(): void
 }
 
@@ -42,6 +46,7 @@ export async function listen(
   limits: ConnectionLimits = DEFAULT_LIMITS,
 ): Promise<Listening> {
   const headersTimeoutMs = limits.headersTimeoutSeconds * 1000
+  let acceptsUpgrade: (request: IncomingMessage) => boolean = () => false
   const server: Server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: headersTimeoutMs,
@@ -50,8 +55,7 @@ export async function listen(
     connectionsCheckingInterval: Math.min(MAX_CHECK_INTERVAL_MS, headersTimeoutMs),
     noDelay: true,
     // Other upgrade offers, such as curl's h2c, are ignored: the request is served as plain HTTP/1.1.
-    shouldUpgradeCallback: (request) =>
-      server.listenerCount('upgrade') > 0 && isAgentWebSocketPath(getRequestPath(request)),
+    shouldUpgradeCallback: (request) => acceptsUpgrade(request),
   })
   server.maxConnections = limits.maxConnections
   const sockets = new Set<Socket>()
@@ -72,15 +76,17 @@ export async function listen(
       server.off('request', respondStarting)
       server.on('request', listener)
     },
+    setUpgradeListener(accepts, listener) {
+      acceptsUpgrade = accepts
+      server.on('upgrade', listener)
+    },
     destroyConnections() {
       for (const socket of sockets) socket.destroy()
     },
   }
 }
 
-const isAgentWebSocketPath = (path: string) => path === TUNNEL_PATH || path.startsWith(STREAM_PATH_PREFIX)
-
-const getRequestPath = (request: IncomingMessage): string => request.url?.split('?', 1)[0] ?? ''
+export const getRequestPath = (request: IncomingMessage): string => request.url?.split('?', 1)[0] ?? ''
 
 export const isWildcard = (host: string): boolean => host === '0.0.0.0' || /^[0:]*::[0:]*$/.test(host)
 

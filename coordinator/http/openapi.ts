@@ -2,6 +2,7 @@
 
 import { z } from 'zod'
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi'
+import { clientMessageSchema, serverMessageSchema } from '../../shared/api/attach.ts'
 import { controlErrorSchema, edgeErrorSchema } from '../../shared/api/common.ts'
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts'
 import { getRequiredAccess } from './access.ts'
@@ -15,9 +16,9 @@ const DESCRIPTION = `Manages boxes, and runs commands and transfers files on the
 
 Fields and routes are added without notice: ignore unknown fields. Error codes are stable.
 
-HEAD is supported wherever GET is, and has the same response without the body. Another method on a path of this document gets 405 \`method_not_allowed\` with the header \`Allow\`. A request whose headers are not valid HTTP gets 400 or 431, before its path is known.
+HEAD is supported wherever GET is, except for WebSockets, and has the same response without the body. Another method on a path of this document gets 405 \`method_not_allowed\` with the header \`Allow\`. A request whose headers are not valid HTTP gets 400 or 431, before its path is known.
 
-Every GET route also supports HEAD.
+A WebSocket carries two kinds of messages. A binary message is one channel byte and 1 to 65536 raw bytes: 0 is stdin, sent by the client; 1 is stdout and 2 is stderr, sent by the server. A text message is a JSON object: \`AttachServerMessage\` or \`AttachClientMessage\`. The server sends at most 4 MiB of output beyond the last \`ack\` of the client. The client sends at most 1 MiB of stdin beyond the last \`stdin\` message of the server.
 
 Deliberately not provided:
 - Sandboxes: their routes respond with 404.
@@ -26,6 +27,8 @@ Deliberately not provided:
 const ERROR_SHAPES = { control: controlErrorSchema, edge: edgeErrorSchema } as const
 const BINARY = { schema: { type: 'string', format: 'binary' } } as const
 const OCTET_STREAM = 'application/octet-stream'
+const WEBSOCKET =
+  'The connection is a WebSocket. Its messages are AttachServerMessage and AttachClientMessage.'
 const EVENTS = { 'text/event-stream': { schema: { type: 'string' } } } as const
 const idempotencyHeader = z.object({
   'Idempotency-Key': z
@@ -95,7 +98,7 @@ function createSuccessResponses(route: Route): ZodOpenApiResponsesObject {
   const headers = route.idempotent ? idempotencyResponseHeader : route.responseHeaders
   const createContent = (status: string, schema: z.ZodType | null) => {
     if (schema !== null) return { content: { 'application/json': { schema } } }
-    if (status === '204') return {}
+    if (status === '204' || status === '101') return {}
     return {
       content: isEventStream ? EVENTS : Object.fromEntries(contentTypes.map((type) => [type, BINARY])),
     }
@@ -104,7 +107,11 @@ function createSuccessResponses(route: Route): ZodOpenApiResponsesObject {
     ([status, schema]) =>
       [
         status,
-        { description: 'Success', ...createContent(status, schema), ...(headers && { headers }) },
+        {
+          description: status === '101' ? WEBSOCKET : 'Success',
+          ...createContent(status, schema),
+          ...(headers && { headers }),
+        },
       ] as const,
   )
   const others = Object.entries(otherStatuses).map(
@@ -167,6 +174,7 @@ export function createOpenApiDocument({
     servers: [{ url: publicUrl }],
     security: [{ apiKey: [] }],
     components: {
+      schemas: { AttachServerMessage: serverMessageSchema, AttachClientMessage: clientMessageSchema },
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, which starts with dcp_' },
       },

@@ -13,9 +13,10 @@ import { assertCliVersion } from './cli-version.ts'
 import { type Host, sendError } from './errors.ts'
 import { createIdempotentRunner, type RunIdempotent } from './idempotency.ts'
 import { createMethodLookup } from './method-lookup.ts'
-import type { Method, Route, RouteInput } from './route.ts'
+import type { Route, RouteInput } from './route.ts'
 import { assertQueryIsUtf8 } from './url-encoding.ts'
 import { validate } from './validate.ts'
+import { assertWebSocketHandshake } from './websocket.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -61,7 +62,8 @@ export const COMPRESSION = {
   customTypes: /^application\/json(;|$)/,
 }
 
-const toHttpMethods = (method: Method): string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method])
+const toHttpMethods = ({ method, isWebSocket }: Route): string[] =>
+  method === 'GET' && !isWebSocket ? ['GET', 'HEAD'] : [method]
 
 /** Throws when the route does not have exactly one success status. */
 export function getSuccessStatus({ method, path, responses }: Route): number {
@@ -88,8 +90,8 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
   const { prefix, base = '', host, routes, context } = registration
   const runIdempotent = createIdempotentRunner(context)
   const getMethods = createMethodLookup(
-    routes.flatMap(({ method, path }) =>
-      toHttpMethods(method).map((httpMethod) => ({ method: httpMethod, path: prefix + base + path })),
+    routes.flatMap((route) =>
+      toHttpMethods(route).map((method) => ({ method, path: prefix + base + route.path })),
     ),
   )
 
@@ -103,6 +105,7 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
         assertQueryIsUtf8(request.url, host)
         const { route } = request.routeOptions.config
         if (route && request.actor) assertAccess(request.actor, route)
+        if (route?.isWebSocket) assertWebSocketHandshake(request)
       })
       // Never reached, since the hook throws first. Without it, Fastify runs no hooks for unknown paths of the prefix.
       scope.setNotFoundHandler((request) => {
@@ -110,7 +113,7 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
       })
       for (const route of routes) {
         scope.route({
-          method: toHttpMethods(route.method),
+          method: toHttpMethods(route),
           url: base + route.path,
           // Bytes and streams are not compressed. The plugin's default list of types would include them.
           ...(route.responses[getSuccessStatus(route)] === null && { compress: false as const }),

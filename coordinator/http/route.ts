@@ -52,6 +52,8 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
   idempotent?: boolean
   /** The body is bytes, not JSON: the handler reads `request.raw`. */
   rawBody?: boolean
+  /** A WebSocket: the success status is 101, and the handler calls acceptWebSocket. Requires GET. Does not serve HEAD. */
+  isWebSocket?: boolean
   /** The response is a stream of server-sent events. */
   isEventStream?: boolean
   /** The success status → schema of the response body; null: bytes, events or no body. Exactly one entry. */

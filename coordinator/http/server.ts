@@ -7,11 +7,17 @@ import compress from '@fastify/compress'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
-import { TRANSFER_PATH_PREFIX } from '../../shared/protocol.ts'
+import {
+  SOCKET_PATH_PREFIX,
+  STREAM_PATH_PREFIX,
+  TRANSFER_PATH_PREFIX,
+  TUNNEL_PATH,
+} from '../../shared/protocol.ts'
 import { getGeneralCode, type Host, respondToClientError, sendError } from './errors.ts'
 import { type Health, registerHealthRoutes } from './health.ts'
 import { closeAfterEarlyResponse, isEarlyResponse, type LingerLimits } from './lingering-close.ts'
-import type { Listening } from './listen.ts'
+import { getRequestPath, type Listening } from './listen.ts'
+import { createMethodLookup } from './method-lookup.ts'
 import { createOpenApiDocument } from './openapi.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
 import {
@@ -23,6 +29,7 @@ import {
 } from './register-routes.ts'
 import type { Route } from './route.ts'
 import { createEncodingError } from './url-encoding.ts'
+import { isWebSocketUpgrade, serveUpgrade } from './websocket.ts'
 
 export type AgentConnectionHandlers = {
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
@@ -52,6 +59,9 @@ export type HttpServer = {
   close(): Promise<void>
 }
 
+const isAgentWebSocketPath = (path: string) =>
+  path === TUNNEL_PATH || path.startsWith(STREAM_PATH_PREFIX) || path.startsWith(SOCKET_PATH_PREFIX)
+
 const DROP_LOG_INTERVAL_MS = 60_000
 
 /** Serves requests on a socket that is already listening. */
@@ -61,7 +71,6 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   let isRejecting = false
   let fastifyListener: RequestListener = () => undefined
   const { server } = listening
-  server.on('upgrade', (request, socket, head) => agents.handleUpgrade(request, socket, head))
 
   const app: FastifyInstance = Fastify({
     serverFactory: (listener) => {
@@ -128,17 +137,39 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   })
   await app.ready()
   server.on('drop', createDropLogger(log, server))
-  listening.setRequestListener((request, response) => {
-    // A request that the client sent after the body of a request with an early response.
-    if (request.socket.writableEnded) return
-    closeAfterEarlyResponse(request, response, linger)
+  const countInFlight = (response: ServerResponse) => {
     inFlight += 1
     response.once('close', () => {
       inFlight -= 1
     })
+  }
+  listening.setRequestListener((request, response) => {
+    // A request that the client sent after the body of a request with an early response.
+    if (request.socket.writableEnded) return
+    closeAfterEarlyResponse(request, response, linger)
+    countInFlight(response)
     if (request.url?.startsWith(TRANSFER_PATH_PREFIX)) agents.handleTransfer(request, response)
     else fastifyListener(request, response)
   })
+  const webSocketMethods = createMethodLookup(
+    edge
+      .filter(({ isWebSocket }) => isWebSocket)
+      .map(({ method, path }) => ({ method, path: EDGE_PREFIX + EDGE_BASE + path })),
+  )
+  listening.setUpgradeListener(
+    (request) => {
+      const path = getRequestPath(request)
+      if (isAgentWebSocketPath(path)) return true
+      return isWebSocketUpgrade(request) && webSocketMethods(path).includes(request.method ?? '')
+    },
+    (request, socket, head) => {
+      if (isAgentWebSocketPath(getRequestPath(request))) return agents.handleUpgrade(request, socket, head)
+      serveUpgrade(request, socket, head, (request, response) => {
+        countInFlight(response)
+        fastifyListener(request, response)
+      })
+    },
+  )
 
   return {
     getInFlightCount: () => inFlight,

@@ -7,16 +7,17 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIVENESS, type LivenessSettings } from '../../shared/liveness.ts'
-import { STREAM_PATH_PREFIX } from '../../shared/protocol.ts'
+import { SOCKET_PATH_PREFIX, STREAM_PATH_PREFIX } from '../../shared/protocol.ts'
 import { createAcceptor } from './accept.ts'
 import { createBoxLimits } from './box-limits.ts'
 import type { Authenticate } from './credentials.ts'
 import { createRegistry } from './registry.ts'
 import { type Ingest, type ReportReader, type ReportStreamOptions, startReportReader } from './reports.ts'
 import type { Session } from './session.ts'
+import { createSockets } from './sockets.ts'
 import { createStreams } from './streams.ts'
 import { createTransfers } from './transfers.ts'
-import type { Streams, Transfers, Tunnels } from './types.ts'
+import type { Sockets, Streams, Transfers, Tunnels } from './types.ts'
 
 export type AgentConnectionsOptions = {
   log: Logger
@@ -48,6 +49,7 @@ export type AgentConnections = Tunnels & {
   handleTransfer(request: IncomingMessage, response: ServerResponse): void
   readonly transfers: Transfers
   readonly streams: Streams
+  readonly sockets: Sockets
   /**
    * Restarts the connected agent. Requests that are sent meanwhile wait for its next tunnel. No request may be in flight.
    * Rejects when no agent is connected, or when it rejects the request.
@@ -75,6 +77,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
   const sessions = new Set<Session>()
   const reportReaders = new WeakMap<Session, ReportReader>()
   const streams = createStreams({ log, authenticate, dialBackTimeoutMs, limits })
+  const sockets = createSockets({ log, authenticate, dialBackTimeoutMs })
   const transfers = createTransfers({
     log,
     authenticate,
@@ -138,6 +141,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
       registry.get(boxId)?.destroy(reason)
       transfers.disconnect(boxId)
       streams.disconnect(boxId)
+      sockets.disconnect(boxId)
     },
     async restartAgent(boxId) {
       const session = registry.get(boxId)
@@ -158,12 +162,15 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
       }
     },
     handleUpgrade(request, socket, head) {
-      const { handleUpgrade } = request.url?.startsWith(STREAM_PATH_PREFIX) ? streams : acceptor
-      handleUpgrade(request, socket, head)
+      const path = request.url ?? ''
+      if (path.startsWith(STREAM_PATH_PREFIX)) streams.handleUpgrade(request, socket, head)
+      else if (path.startsWith(SOCKET_PATH_PREFIX)) sockets.handleUpgrade(request, socket, head)
+      else acceptor.handleUpgrade(request, socket, head)
     },
     handleTransfer: transfers.handleTransfer,
     transfers,
     streams,
+    sockets,
     async drain() {
       isDraining = true
       spreadMs = options.reconnectSpreadMs ?? Math.min(MAX_SPREAD_MS, sessions.size * SPREAD_PER_AGENT_MS)
@@ -175,6 +182,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
       clearInterval(timer)
       transfers.close()
       streams.close()
+      sockets.close()
       acceptor.close()
       for (const session of [...sessions]) session.destroy('the coordinator is stopping')
     },

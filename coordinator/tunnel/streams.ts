@@ -1,65 +1,33 @@
-// Accepts dial-back connections for output streams: one WebSocket per stream. An HTTP request, which a transfer uses, is
-// not suitable: a proxy in front of the coordinator may buffer the request body until it is complete.
-import type { IncomingMessage } from 'node:http'
-import { type Duplex, Readable } from 'node:stream'
-import type { Logger } from 'pino'
+// Accepts dial-back connections for output streams: one WebSocket per stream.
+import { Readable } from 'node:stream'
 import type { WebSocket } from 'ws'
-import { ApiError } from '../../shared/errors.ts'
 import { STREAM_PATH_PREFIX } from '../../shared/protocol.ts'
 import { MAX_FRAME_BYTES } from '../../shared/stream-frames.ts'
 import type { BoxLimits } from './box-limits.ts'
-import { type Authenticate, authenticateBox, WRONG_CREDENTIALS } from './credentials.ts'
-import { createDialBacks, type DialBacks } from './dial-backs.ts'
-import { rejectUpgrade } from './reject-upgrade.ts'
-import type { Streams } from './types.ts'
-import { createWebSocketServer } from './websocket-server.ts'
-
-export type StreamAcceptor = Streams &
-  Pick<DialBacks<Readable>, 'disconnect' | 'close'> & {
-    handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
-  }
+import {
+  createWebSocketDialBacks,
+  type WebSocketDialBackOptions,
+  type WebSocketDialBacks,
+} from './websocket-dial-backs.ts'
 
 /** Messages buffered per stream before the agent is paused: at most some 450 KiB. */
 const BUFFERED_MESSAGES = 8
 const MAX_CONTROL_FRAMES = 100
 
-/** @param options.dialBackTimeoutMs how long an agent may take to connect */
-export function createStreams(options: {
-  log: Logger
-  authenticate: Authenticate
-  dialBackTimeoutMs: number
+export type StreamsOptions = Pick<
+  WebSocketDialBackOptions<Readable>,
+  'log' | 'authenticate' | 'dialBackTimeoutMs'
+> & {
   limits: Pick<BoxLimits, 'countStreamFrame'>
-}): StreamAcceptor {
-  const { log, authenticate, limits } = options
-  const { expect, consumeId, disconnect, close } = createDialBacks<Readable>(options.dialBackTimeoutMs)
-  const server = createWebSocketServer(MAX_FRAME_BYTES)
+}
 
-  async function accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const onError = (err: Error) => log.debug({ err }, 'agent disconnected before the upgrade')
-    socket.on('error', onError)
-    const boxId = await authenticateBox(request, authenticate)
-    if (boxId === null) throw new ApiError('unauthorized', WRONG_CREDENTIALS)
-    const deliver = consumeId(boxId, (request.url ?? '').slice(STREAM_PATH_PREFIX.length), socket)
-    server.handleUpgrade(request, socket, head, (ws) => {
-      socket.off('error', onError)
-      const messages = readMessages(ws, () => limits.countStreamFrame(boxId))
-      if (!deliver(messages)) messages.destroy()
-    })
-  }
-
-  return {
-    expect,
-    disconnect,
-    close,
-    handleUpgrade(request, socket, head) {
-      accept(request, socket, head).catch((err: unknown) => {
-        const isRejection = err instanceof ApiError
-        if (!isRejection) log.error({ err }, 'failed to accept a stream connection')
-        const { status, code, message } = isRejection ? err : new ApiError('control_plane_unavailable')
-        rejectUpgrade(socket, { status, code, message })
-      })
-    },
-  }
+export function createStreams({ limits, ...options }: StreamsOptions): WebSocketDialBacks<Readable> {
+  return createWebSocketDialBacks({
+    ...options,
+    pathPrefix: STREAM_PATH_PREFIX,
+    maxMessageBytes: MAX_FRAME_BYTES,
+    receive: (ws, boxId) => readMessages(ws, () => limits.countStreamFrame(boxId)),
+  })
 }
 
 /**

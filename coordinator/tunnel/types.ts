@@ -1,6 +1,7 @@
 // Types of the boxes' connections as the rest of the coordinator uses them.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
+import type { WebSocket } from 'ws'
 
 export type TunnelRequest = {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
@@ -76,4 +77,9 @@ export interface Streams {
    * not: the stream is complete if the last frame is a final one. The reader has to detect silence.
    */
   expect(boxId: string): PendingDialBack<Readable>
+}
+
+export interface Sockets {
+  /** A connection for an attached client, paused: its messages are those of shared/attach-format.ts, unchecked. */
+  expect(boxId: string): PendingDialBack<WebSocket>
 }

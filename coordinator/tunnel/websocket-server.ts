@@ -11,6 +11,6 @@ export const createWebSocketServer = (maxMessageBytes: number): WebSocketServer 
     // Agents do not fragment messages; a proxy may.
     maxFragments: 64,
     autoPong: false,
-    // Applies to text messages only, which agents never send.
+    // Text messages are rejected, or parsed and validated.
     skipUTF8Validation: true,
   })

@@ -19,6 +19,7 @@ t.test('uses defaults for unset variables', async (t) => {
     edgeRate: 20,
     edgeConcurrency: 8,
     edgeStreams: 4,
+    edgeAttachments: 64,
     deletedBoxDays: 30,
     commandDays: 30,
     commandRecords: 10_000,
@@ -41,6 +42,7 @@ t.test('reads every variable', async (t) => {
     BOXWOOD_EDGE_RATE: '500',
     BOXWOOD_EDGE_CONCURRENCY: '64',
     BOXWOOD_EDGE_STREAMS: '32',
+    BOXWOOD_EDGE_ATTACHMENTS: '33',
   })
   t.match(config, {
     listen: { host: '::1', port: 0 },
@@ -53,6 +55,7 @@ t.test('reads every variable', async (t) => {
     edgeRate: 500,
     edgeConcurrency: 64,
     edgeStreams: 32,
+    edgeAttachments: 33,
   })
   t.same(loadConfig({ BOXWOOD_LISTEN: 'localhost:65535' }).listen, { host: 'localhost', port: 65535 })
 })
@@ -68,6 +71,7 @@ t.test('rejects invalid values', async (t) => {
     BOXWOOD_EDGE_RATE: ['0', '-1', '1.5', 'many', '1e3'],
     BOXWOOD_EDGE_CONCURRENCY: ['0'],
     BOXWOOD_EDGE_STREAMS: ['0'],
+    BOXWOOD_EDGE_ATTACHMENTS: ['0'],
     BOXWOOD_LOG_BYTES: ['0', '32767', '64M'],
   }))
     for (const value of values)

@@ -1,0 +1,110 @@
+// GET /exec/{processId}/attach: the output and stdin of an attached command as a WebSocket.
+
+import type { WebSocket } from 'ws'
+import { z } from 'zod'
+import { queryOffset } from '../../shared/api/common.ts'
+import { systemClock } from '../../shared/clock.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
+import { type Route, type RouteInput, type RouteSchemas, route } from '../http/route.ts'
+import { acceptWebSocket } from '../http/websocket.ts'
+import { createTokenBuckets } from '../tunnel/token-buckets.ts'
+import { ACQUIRE_ERRORS, type AcquiredBox, acquireBox } from './acquire-box.ts'
+import { throwAgentError } from './agent-response.ts'
+import type { EdgeContext } from './context.ts'
+import { withDeadline } from './deadline.ts'
+import { processParams } from './processes.ts'
+import { relayAttachment } from './relay-attachment.ts'
+
+/** The agent responds immediately, whatever the process does. */
+const OPEN_TIMEOUT_MS = 30_000
+
+/**
+ * Requests an attachment and waits for the agent's dial-back connection.
+ * @param path on the agent
+ * @returns the connection, paused
+ * @throws ApiError the agent's error response, or box_unreachable
+ */
+export async function openAttachment(
+  { sockets }: Pick<EdgeContext, 'sockets'>,
+  { box, tunnel, signal }: AcquiredBox,
+  path: string,
+): Promise<WebSocket> {
+  const pending = sockets.expect(box.id)
+  try {
+    return await withDeadline(OPEN_TIMEOUT_MS, signal, async (signal) => {
+      const response = await tunnel.request({
+        method: 'GET',
+        path,
+        headers: { [DIAL_BACK_HEADER]: pending.id },
+        signal,
+      })
+      if (response.status !== 200) return throwAgentError(response)
+      response.body.resume()
+      signal.addEventListener('abort', pending.discard, { once: true })
+      const socket = await pending.connection
+      signal.throwIfAborted()
+      signal.removeEventListener('abort', pending.discard)
+      return socket
+    })
+  } catch (error) {
+    pending.discard()
+    throw error
+  }
+}
+
+/** Messages of the agent of a box, and of the clients of a key. A message of a correct peer may be as short as a key press. */
+const MESSAGES = { capacity: 40_000, perSecond: 20_000 }
+
+/** The returned function accepts the client's WebSocket and relays messages until one side disconnects. */
+export function createAttachmentRelay({ closing }: Pick<EdgeContext, 'closing'>) {
+  const messages = createTokenBuckets(systemClock, MESSAGES)
+  return async (
+    { request, reply, actor }: Pick<RouteInput<RouteSchemas>, 'request' | 'reply' | 'actor'>,
+    agent: WebSocket,
+    boxId: string,
+  ): Promise<void> => {
+    const client = await acceptWebSocket(request, reply).catch((error: unknown) => {
+      agent.terminate()
+      throw error
+    })
+    await relayAttachment(client, agent, {
+      log: request.log,
+      closing,
+      countAgentMessage: () => messages.spend(`box:${boxId}`, 1),
+      countClientMessage: () => messages.spend(`key:${actor.keyId}`, 1),
+    })
+  }
+}
+
+export function attachRoutes(context: EdgeContext): Route[] {
+  const relay = createAttachmentRelay(context)
+  return [
+    route({
+      method: 'GET',
+      path: '/exec/:processId/attach',
+      summary: 'Attach to a command that was started with attached: live output and stdin over a WebSocket',
+      description:
+        'See ServerMessage and ClientMessage. A newer connection to the same command replaces an older one. To resume, ' +
+        'connect again with the offsets of the received output.',
+      request: {
+        params: processParams,
+        query: z.object({ stdoutOffset: queryOffset().optional(), stderrOffset: queryOffset().optional() }),
+      },
+      isWebSocket: true,
+      access: { area: 'boxes', level: 'write' },
+      responses: { 101: null },
+      errors: [...ACQUIRE_ERRORS, 'invalid_request'],
+      async handler(input) {
+        const { params, query, reply } = input
+        if (context.closing.aborted) throw new ApiError('control_plane_unavailable')
+        const acquired = await acquireBox(context, input, { isAttachment: true })
+        const { stdoutOffset = 0, stderrOffset = 0 } = query
+        const path = `/exec/${params.processId}/attach?stdoutOffset=${stdoutOffset}&stderrOffset=${stderrOffset}`
+        const agent = await openAttachment(context, acquired, path)
+        await relay(input, agent, acquired.box.id)
+        return reply
+      },
+    }),
+  ]
+}
