@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Logger, pino } from 'pino'
 import { type Clock, systemClock } from '../shared/clock.ts'
+import type { CoordinatorRecord, SuspendedBoxes } from '../shared/coordinator-process.ts'
 import { createLogDestination } from '../shared/log-destination.ts'
 import { accountRoutes } from './account/routes.ts'
 import { pruneBoxes } from './boxes/prune.ts'
@@ -26,9 +27,11 @@ import { releaseUnfinishedKeys } from './http/idempotency-store.ts'
 import { listen } from './http/listen.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
 import type { Provider } from './lifecycle/provider.ts'
+import { readIdentity } from './lifecycle/providers/local/proc.ts'
 import { createLocalProvider } from './lifecycle/providers/local/provider.ts'
 import { operationRoutes } from './operations/routes.ts'
 import { StartError } from './start-error.ts'
+import { COORDINATOR_VERSION } from './version.ts'
 
 export type Overrides = ContextOverrides & {
   log?: Logger
@@ -45,8 +48,8 @@ export type Coordinator = {
   readonly owner: Actor | null
   /** Rejects new requests and waits up to `ms` for those in flight. Boxes keep running. */
   drain(ms: number): Promise<void>
-  /** Suspends every box on this machine until the next start. Returns their names. */
-  suspendBoxes(reason: string): Promise<string[]>
+  /** Suspends every box on this machine until the next start. Returns the names of the boxes. */
+  suspendBoxes(reason: string): Promise<SuspendedBoxes>
   /** Stops everything immediately. Boxes keep their state. */
   close(): Promise<void>
 }
@@ -111,10 +114,7 @@ async function start(config: Config, log: Logger, overrides: Overrides, cleanup:
   cleanup.add('stop pruning', schedulePruning(context))
   const restoreTimer = setInterval(diskReserve.restore, RESTORE_INTERVAL_MS)
   cleanup.add('stop restoring the disk reserve', () => clearInterval(restoreTimer.unref()))
-  await writePrivateFile(
-    dataDirectory.coordinatorFile,
-    `${JSON.stringify({ url: listening.url, pid: process.pid })}\n`,
-  )
+  await writePrivateFile(dataDirectory.coordinatorFile, `${JSON.stringify(createRecord(listening.url))}\n`)
   cleanup.add('remove coordinator.json', () => rm(dataDirectory.coordinatorFile, { force: true }))
   health.phase = 'ready'
 
@@ -165,6 +165,12 @@ async function start(config: Config, log: Logger, overrides: Overrides, cleanup:
     close: cleanup.close,
   }
   return coordinator
+}
+
+function createRecord(url: string): CoordinatorRecord {
+  const identity = readIdentity(process.pid)
+  if (identity === null) throw new StartError('This process is not in /proc. Mount /proc.')
+  return { url, ...identity, version: COORDINATOR_VERSION }
 }
 
 const createLogger = (level: Config['logLevel']): Logger =>

@@ -12,7 +12,7 @@ export type DataDirectory = {
   reserveFile: string
   /** The owner's API key, mode 0600. */
   ownerKeyFile: string
-  /** JSON {url, pid} while a coordinator runs: the box command reads it to find a coordinator on this machine. */
+  /** A CoordinatorRecord while a coordinator runs: the box command reads it to find a coordinator on this machine. */
   coordinatorFile: string
 }
 

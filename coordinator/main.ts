@@ -1,15 +1,16 @@
 // The coordinator's entry point: starts it, prints the startup banner and stops it on signals.
+import type { ReadyMessage } from '../shared/coordinator-process.ts'
 import { type Coordinator, startCoordinator } from './app.ts'
 import { type Config, ConfigError, loadConfig } from './config.ts'
 import { StartError } from './start-error.ts'
-import { createStartupBanner } from './startup-banner.ts'
+import { createStartupBanner, suggestCommand } from './startup-banner.ts'
 
 const EXIT = { failed: 1, badConfig: 2 } as const
 /** Time for requests in flight after SIGTERM. */
 const DRAIN_MS = 10_000
 /**
- * On Ctrl-C the terminal sends SIGINT to npm and to this process, and npm forwards its own. A second SIGINT within this
- * time is the forwarded one.
+ * On Ctrl-C the terminal sends SIGINT to npm and to this process, and npm forwards the SIGINT that it receives. A second
+ * signal within this time is the forwarded one.
  */
 const FORWARDED_SIGNAL_MS = 500
 
@@ -41,8 +42,28 @@ async function interrupt(coordinator: Coordinator): Promise<void> {
   print(
     'Suspending the boxes on this machine; the next start wakes them. Press Ctrl-C again to exit immediately.',
   )
-  const names = await coordinator.suspendBoxes('the coordinator was stopped with Ctrl-C')
-  print(names.length === 0 ? 'No box was suspended.' : `Suspended: ${names.sort().join(', ')}.`)
+  const { suspended, failed } = await coordinator.suspendBoxes('the coordinator was stopped')
+  print(suspended.length === 0 ? 'No box was suspended.' : `Suspended: ${suspended.join(', ')}.`)
+  if (failed.length > 0) print(`Not stopped: ${failed.join(', ')}. Stop them with \`box down\`.`)
+}
+
+/** Notifies the process that started this one with an IPC channel, such as `box up`. */
+async function sendReadyMessage(coordinator: Coordinator): Promise<void> {
+  if (!process.send) return
+  const message: ReadyMessage = {
+    url: coordinator.url,
+    isolation: coordinator.context.provider.describe(),
+    suggestedCommand: await suggestCommand(coordinator),
+  }
+  // The other process may have exited.
+  process.send(message, () => {
+    if (process.connected) process.disconnect()
+  })
+}
+
+async function reportReady(coordinator: Coordinator): Promise<void> {
+  print(await createStartupBanner(coordinator))
+  await sendReadyMessage(coordinator)
 }
 
 /**
@@ -73,4 +94,4 @@ function stopOnSignals(starting: Promise<Coordinator>): void {
 const config = readConfig()
 const starting = startCoordinator(config)
 stopOnSignals(starting)
-starting.then(createStartupBanner).then(print).catch(fail)
+starting.then(reportReady).catch(fail)

@@ -21,7 +21,8 @@ export async function createStartupBanner(coordinator: Coordinator): Promise<str
   return `${lines.join('\n')}\n`
 }
 
-async function suggestCommand({ context, owner }: Coordinator): Promise<string> {
+/** The arguments of a `box` command to try. */
+export async function suggestCommand({ context, owner }: Coordinator): Promise<string> {
   const boxes = owner ? await context.boxes.list(owner, { live: true }) : []
   const oldest = boxes.findLast(({ observedState }) => observedState !== 'provision_failed')
   return oldest ? `exec ${oldest.hostname} -- uname -a` : 'create'

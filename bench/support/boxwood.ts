@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Box } from '../../shared/api/boxes.ts'
 import { findAgentPid } from '../../test/support/find-agent-process.ts'
-import { PROJECT_DIR, START_ARGS } from '../../test/support/project.ts'
+import { PROJECT_DIR, START_SCRIPT } from '../../test/support/project.ts'
 import { waitUntil } from '../../test/support/wait-until.ts'
 import { terminate } from './processes.ts'
 
@@ -42,7 +42,7 @@ export async function startBoxwood(): Promise<Boxwood> {
   await using cleanup = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'boxwood-bench-'))
   cleanup.defer(() => rm(dataDir, { recursive: true, force: true }))
-  const child = spawn(process.execPath, [...START_ARGS], {
+  const child = spawn(join(PROJECT_DIR, START_SCRIPT), {
     cwd: PROJECT_DIR,
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {

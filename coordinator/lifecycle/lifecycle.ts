@@ -1,5 +1,6 @@
 // Assembles the lifecycle of this coordinator's boxes: reconciler, disconnect monitor, waiting and suspending.
 import pLimit from 'p-limit'
+import type { SuspendedBoxes } from '../../shared/coordinator-process.ts'
 import { withTimeout } from '../timeout.ts'
 import { createDisconnectMonitor } from './disconnect-monitor.ts'
 import { createDiskMonitor } from './disk-monitor.ts'
@@ -26,9 +27,9 @@ export type Lifecycle = {
   waitUntilRunning: WaitUntilRunning
   /**
    * Closes, stops every box's machine and sets the observed state to suspended. The next start wakes the boxes.
-   * @returns the names of the suspended boxes.
+   * @returns the names of the boxes.
    */
-  suspendLocalBoxes(reason: string): Promise<string[]>
+  suspendLocalBoxes(reason: string): Promise<SuspendedBoxes>
   /** Resolves when the running steps have finished, or after `closeTimeoutMs`. Leaves machines and jobs unchanged. */
   close(): Promise<void>
 }

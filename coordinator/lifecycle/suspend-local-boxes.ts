@@ -1,8 +1,9 @@
-// Suspends the local boxes when the coordinator is stopped with Ctrl-C. The next start wakes them.
+// Suspends the local boxes when the coordinator is stopped with Ctrl-C or `box down`. The next start wakes them.
 import type { LimitFunction } from 'p-limit'
 import type { Logger } from 'pino'
 import type { ObservedState } from '../../shared/api/boxes.ts'
 import type { Clock } from '../../shared/clock.ts'
+import type { SuspendedBoxes } from '../../shared/coordinator-process.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import { withTimeout } from '../timeout.ts'
@@ -16,8 +17,9 @@ export type SuspendLocalBoxesOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
-  provider: Provider
-  tunnels: Tunnels
+  provider: Pick<Provider, 'stop' | 'inspect'>
+  /** null: no coordinator runs, so the final reports stay on the boxes until the next start. */
+  tunnels: Pick<Tunnels, 'current' | 'flushReports'> | null
   /** Limits concurrent provider calls. */
   machineLimit: LimitFunction
   /** How long stopping one machine may take. Default: 30 s, more than the provider's grace period and kill timeout. */
@@ -33,22 +35,23 @@ const UNCHANGED_STATES: readonly ObservedState[] = ['provisioning', 'bootstrappi
  * Stops the machine of every box in the states above. Desired states do not change, so the next start wakes the suspended
  * boxes and continues a create or suspend in progress. Close the reconciler first.
  * @param reason the reason of the boxes' state events.
- * @returns the names of the suspended boxes.
+ * @returns the names of the boxes; `failed`: their machines may still run.
  */
 export async function suspendLocalBoxes(
   options: SuspendLocalBoxesOptions,
   reason: string,
-): Promise<string[]> {
-  const { db, log, provider, machineLimit, stopTimeoutMs = 30_000 } = options
+): Promise<SuspendedBoxes> {
+  const { db, log, provider, tunnels, machineLimit, stopTimeoutMs = 30_000 } = options
   const boxes = await listBoxesByObservedState(db, [...SUSPENDABLE_STATES, ...UNCHANGED_STATES])
-  const names = await Promise.all(
+  const result: SuspendedBoxes = { suspended: [], failed: [] }
+  await Promise.all(
     boxes.map((box) =>
       machineLimit(async () => {
         const isSuspendable = SUSPENDABLE_STATES.includes(box.observed_state)
         try {
           if (isSuspendable) await recordObservedState(options, box.id, 'suspending', reason)
           const stopMachine = async () => {
-            if (isSuspendable) await collectReports(box.id, options)
+            if (isSuspendable && tunnels !== null) await collectReports(box.id, { provider, tunnels, log })
             await provider.stop(box.id)
           }
           await withTimeout(
@@ -57,19 +60,19 @@ export async function suspendLocalBoxes(
             `the machine did not stop within ${stopTimeoutMs} ms`,
           )
           if (isSuspendable) await recordObservedState(options, box.id, 'suspended', reason)
-          return isSuspendable ? [box.hostname] : []
+          if (isSuspendable) result.suspended.push(box.hostname)
         } catch (err) {
           // The next start finishes the suspend of a box in state suspending, then restores its desired state.
           log.error(
             { err, boxId: box.id },
             'failed to suspend a box; the next start restores its desired state',
           )
-          return []
+          result.failed.push(box.hostname)
         }
       }),
     ),
   )
-  return names.flat()
+  return { suspended: result.suspended.sort(), failed: result.failed.sort() }
 }
 
 const recordObservedState = (

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { getOpenApiCheck } from './openapi-check.ts'
-import { PROJECT_DIR, START_ARGS } from './project.ts'
+import { PROJECT_DIR, START_SCRIPT } from './project.ts'
 import { createTempDir } from './temp-dir.ts'
 import { waitUntil } from './wait-until.ts'
 
@@ -30,7 +30,7 @@ export async function startCoordinatorProcess(
   async function start(dir = currentProjectDir): Promise<void> {
     currentProjectDir = dir
     rmSync(join(dataDir, 'coordinator.json'), { force: true })
-    child = spawn(process.execPath, [...START_ARGS], {
+    child = spawn(join(dir, START_SCRIPT), {
       cwd: dir,
       stdio: ['ignore', 'ignore', 'inherit'],
       env: {

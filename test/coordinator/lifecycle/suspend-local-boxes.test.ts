@@ -18,7 +18,10 @@ t.test('Ctrl-C suspends every box and the next start wakes them', async (t) => {
   const starting = await boxes.create(owner, { name: 'starting' })
   await waitFor('the start of the third box', () => infra.countCalls('start', starting.id) === 1)
 
-  t.same(await coordinator.suspendLocalBoxes('the coordinator was stopped'), ['running'])
+  t.same(await coordinator.suspendLocalBoxes('the coordinator was stopped'), {
+    suspended: ['running'],
+    failed: [],
+  })
   t.same(
     [...infra.machines.values()].map((machine) => machine.state),
     ['stopped', 'stopped', 'stopped'],
@@ -39,10 +42,10 @@ t.test('the next start completes a failed suspend of a box, and wakes the box', 
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
   const { infra, owner, boxes, startLifecycle, waitForState, getDetail } = lifecycle
   const coordinator = await startLifecycle()
-  const { id } = await boxes.create(owner, {})
+  const { id, hostname } = await boxes.create(owner, {})
   await waitForState(id, 'running')
   infra.before.stop = createFailingFault(1)
-  t.same(await coordinator.suspendLocalBoxes('stopped'), [])
+  t.same(await coordinator.suspendLocalBoxes('stopped'), { suspended: [], failed: [hostname] })
   t.match(await getDetail(id), { box: { observedState: 'suspending' } })
   await startLifecycle()
   await waitForState(id, 'running')
@@ -78,7 +81,10 @@ t.test('Ctrl-C ends when a machine does not stop, and while a step does not retu
   await boxes.remove(owner, deleted.id)
   await triggered
   infra.before.stop = (boxId) => (boxId === stuck.id ? new Promise(() => undefined) : undefined)
-  t.same(await coordinator.suspendLocalBoxes('stopped'), ['healthy'])
+  t.same(await coordinator.suspendLocalBoxes('stopped'), {
+    suspended: ['healthy'],
+    failed: ['stuck'],
+  })
   t.match(await getDetail(stuck.id), { box: { observedState: 'suspending' } })
   infra.before.stop = () => undefined
   infra.before.destroy = () => undefined

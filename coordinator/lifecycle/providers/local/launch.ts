@@ -3,9 +3,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { parseProcStat } from '../../../../shared/proc-stat.ts'
 import { SYSTEM_PATH } from './environment.ts'
 import type { BoxPaths } from './machine-file.ts'
-import { isAlive, listChildren, type ProcessIdentity, parseStat, readArgv, readIdentity } from './proc.ts'
+import { isAlive, listChildren, type ProcessIdentity, readArgv, readIdentity } from './proc.ts'
 import { NotRegularFileError, readEnd, readStart } from './read-bounded.ts'
 
 /** At a start, a larger log of the init is rotated; one old log is retained. */
@@ -98,7 +99,7 @@ export function findLauncher(paths: BoxPaths): ProcessIdentity | null {
     throw error
   }
   const [bootId = '', statLine = ''] = record.split('\n')
-  const stat = parseStat(statLine)
+  const stat = parseProcStat(statLine)
   const launcher = stat && { pid: Number.parseInt(statLine, 10), startTicks: stat.startTicks, bootId }
   return launcher !== null && isAlive(launcher) ? launcher : null
 }

@@ -1,5 +1,6 @@
 // Reads processes from /proc. Pids are reused, so a process is identified by its pid, start time and boot id.
 import { readdirSync } from 'node:fs'
+import { hasExited, type ProcStat, parseProcStat } from '../../../../shared/proc-stat.ts'
 import { readStart } from './read-bounded.ts'
 
 /** A process can have megabytes of arguments and environment. */
@@ -12,8 +13,6 @@ export type ProcessIdentity = {
   bootId: string
 }
 
-type Stat = { state: string; ppid: number; threads: number; startTicks: number }
-
 function readProcFile(path: string): string | null {
   try {
     return readStart(path, MAX_PROC_FILE_BYTES).toString('latin1')
@@ -23,23 +22,11 @@ function readProcFile(path: string): string | null {
   }
 }
 
-/** Parses a line of /proc/<pid>/stat. The process name in it may contain spaces and parentheses. */
-export function parseStat(line: string): Stat | null {
-  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ')
-  const [state, ppid] = fields
-  const startTicks = Number(fields[19])
-  if (state === undefined || !Number.isInteger(startTicks)) return null
-  return { state, ppid: Number(ppid), threads: Number(fields[17]), startTicks }
-}
-
 /** Returns null for a missing process and for a zombie. */
-export function readStat(pid: number): Stat | null {
+export function readStat(pid: number): ProcStat | null {
   const line = readProcFile(`/proc/${pid}/stat`)
-  const stat = line === null ? null : parseStat(line)
-  if (stat === null) return null
-  // A process whose main thread has exited is shown as a zombie while its other threads run.
-  const hasExited = stat.state === 'X' || (stat.state === 'Z' && stat.threads <= 1)
-  return hasExited ? null : stat
+  const stat = line === null ? null : parseProcStat(line)
+  return stat === null || hasExited(stat) ? null : stat
 }
 
 const readBootId = (): string => (readProcFile('/proc/sys/kernel/random/boot_id') ?? '').trim()

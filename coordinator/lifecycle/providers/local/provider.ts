@@ -1,33 +1,22 @@
 // The local provider: runs each box as a group of isolated processes on the coordinator's machine.
-import { chmod, mkdir, readdir } from 'node:fs/promises'
+import { chmod, mkdir } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { ISOLATION_LEVELS, type Isolation } from '../../../../shared/api/boxes.ts'
-import { isUuid } from '../../../../shared/ids.ts'
 import { formatAgentVersion } from '../../../../shared/protocol.ts'
 import { TIERS } from '../../../../shared/tiers.ts'
 import { AGENT_SOCKET_FILE } from '../../../http/agent-socket.ts'
-import { type MachineSpec, type MachineState, PermanentProviderError, type Provider } from '../../provider.ts'
-import { createCgroups, listBoxCgroupDirs, probeCgroups, removeCgroups } from './cgroups.ts'
+import { type MachineSpec, PermanentProviderError, type Provider } from '../../provider.ts'
+import { createCgroups, listBoxCgroupDirs, probeCgroups } from './cgroups.ts'
 import { describeFailure, describeIsolation } from './describe-isolation.ts'
 import { chooseUid, createBoxDirectories, listLeftovers, removeTree } from './directories.ts'
 import { createSharedDisk } from './disk-usage.ts'
 import { createBoxEnvironment } from './environment.ts'
 import { buildMountList, MAPPED_UID, VIEW_PATHS, writeEtcFiles } from './filesystem-view.ts'
-import { findInit, launchBox } from './launch.ts'
+import { launchBox } from './launch.ts'
 import { buildBoxCommand, chooseLevel, type Level, type Network } from './levels/choose-level.ts'
-import {
-  type BoxPaths,
-  boxPaths,
-  DamagedMachineError,
-  type Machine,
-  readMachine,
-  writeAtomically,
-  writeMachine,
-} from './machine-file.ts'
-import { isAlive } from './proc.ts'
-import { recoverMachine } from './recover-machine.ts'
+import { type BoxPaths, boxPaths, type Machine, writeAtomically, writeMachine } from './machine-file.ts'
+import { createMachines, getBoxesDir } from './machines.ts'
 import { createRuntime, listUnusedRuntimes, NODE_FLAGS, RUNTIME_FILES, RUNTIME_LINKS } from './runtime.ts'
-import { terminateProcesses } from './terminate-processes.ts'
 
 export type LocalProviderOptions = {
   dataDir: string
@@ -58,11 +47,11 @@ const SOCKET_URL = `unix:${VIEW_PATHS.socketDir}/${AGENT_SOCKET_FILE}`
 
 /** Throws PermanentProviderError when the configured level or network does not work on this machine. */
 export async function createLocalProvider(options: LocalProviderOptions): Promise<Provider> {
-  const { log, isolation, graceMs = 5_000, nodePath = process.execPath, agentSettings = {} } = options
+  const { log, isolation, nodePath = process.execPath, agentSettings = {} } = options
   const { socketDir = null } = options
   const dataDir = resolve(options.dataDir)
   const projectRoot = resolve(options.projectRoot)
-  const boxesDir = join(dataDir, 'boxes')
+  const boxesDir = getBoxesDir(dataDir)
   const isRoot = process.getuid?.() === 0
   await mkdir(boxesDir, { recursive: true })
   // A box at level process can enter its own directory, but cannot list the other boxes.
@@ -99,39 +88,12 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     'local provider ready',
   )
 
+  const machines = createMachines({ ...options, dataDir, cgroups })
   await writeCoordinatorUrls()
   const closing = new AbortController()
   const cleanup = removeLeftovers()
 
   const { runExclusive, waitUntilIdle } = createBoxQueue()
-  /** The path of the init script as the box sees it. */
-  const initScriptOf = (level: Level) =>
-    level === 'process' ? join(runtimePaths.current, RUNTIME_FILES.init) : VIEW_PATHS.init
-
-  /** Returns null when the machine does not exist. */
-  async function readOrRecoverMachine(boxId: string): Promise<Machine | null> {
-    try {
-      return await readMachine(boxPaths(boxesDir, boxId))
-    } catch (err) {
-      if (!(err instanceof DamagedMachineError)) throw err
-      log.warn({ boxId, err }, 'the file of a machine is damaged; the next start of the box replaces it')
-      return await recoverMissingMachine(boxId)
-    }
-  }
-
-  function recoverMissingMachine(boxId: string): Promise<Machine> {
-    return recoverMachine(boxPaths(boxesDir, boxId), boxId, listBoxCgroupDirs(cgroups, boxId))
-  }
-
-  /** Reads the machine and its current init, which an earlier coordinator may have launched without recording it. */
-  async function loadMachine(boxId: string): Promise<Machine | null> {
-    const machine = await readOrRecoverMachine(boxId)
-    if (machine?.level == null) return machine
-    const paths = boxPaths(boxesDir, boxId)
-    const recordedInit = machine.init !== null && isAlive(machine.init) ? machine.init : null
-    const init = recordedInit ?? findInit(paths, initScriptOf(machine.level))
-    return { ...machine, init }
-  }
 
   function requireLevel(): Level {
     if (choice.level === null) throw new PermanentProviderError(describeFailure(choice))
@@ -139,7 +101,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
   }
 
   async function prepareMachine(paths: BoxPaths, boxId: string, level: Level): Promise<Machine> {
-    const existing = await loadMachine(boxId)
+    const existing = await machines.load(boxId)
     if (!isRoot && existing?.uid != null) {
       throw new PermanentProviderError(
         'The box was created by a coordinator that ran as root. Run the coordinator as root.',
@@ -155,18 +117,12 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     return { ...machine, uid }
   }
 
-  async function listMachines(): Promise<Machine[]> {
-    const ids = (await readdir(boxesDir)).filter(isUuid)
-    const machines = await Promise.all(ids.map(readOrRecoverMachine))
-    return machines.filter((machine) => machine !== null)
-  }
-
   const listUsedUids = async (): Promise<Set<number>> =>
-    new Set((await listMachines()).flatMap(({ uid }) => uid ?? []))
+    new Set((await machines.list()).flatMap(({ uid }) => uid ?? []))
 
   /** Updates the url file of each box, which running agents re-read: a restarted coordinator may have another URL. */
   async function writeCoordinatorUrls(): Promise<void> {
-    for (const { boxId, uid, isolation } of await listMachines()) {
+    for (const { boxId, uid, isolation } of await machines.list()) {
       const { state } = boxPaths(boxesDir, boxId)
       // The isolation of a machine with a damaged file is unknown: assume that of new machines.
       const url = coordinatorUrlFor(isolation?.network ?? choice.network, options.coordinatorUrl)
@@ -199,30 +155,14 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     }
   }
 
-  /**
-   * Writes nothing, because a box must also stop on a full disk. The machine file keeps the identity of the exited init
-   * and the names of the removed cgroups.
-   */
-  async function stopMachine(paths: BoxPaths, machine: Machine, gracePeriodMs: number): Promise<void> {
-    await terminateProcesses(paths, machine, gracePeriodMs)
-    await removeCgroups(machine.cgroups)
-  }
-
-  /** Also terminates the processes of a box whose directory was removed. Returns whether the machine exists. */
-  async function stopExistingMachine(boxId: string): Promise<boolean> {
-    const machine = await loadMachine(boxId)
-    await stopMachine(boxPaths(boxesDir, boxId), machine ?? (await recoverMissingMachine(boxId)), graceMs)
-    return machine !== null
-  }
-
   async function startMachine(spec: MachineSpec & { agentToken: string }): Promise<{ isolation: Isolation }> {
     const { boxId, hostname, tier } = spec
     const paths = boxPaths(boxesDir, boxId)
-    const existing = await loadMachine(boxId)
+    const existing = await machines.load(boxId)
     if (existing === null)
       throw new PermanentProviderError('The machine of the box does not exist. Delete the box.')
     if (existing.init !== null && existing.isolation !== null) {
-      // The machine is running. Record its init: loadMachine may have found an unrecorded one.
+      // The machine is running. Record its init: load() may have found an unrecorded one.
       await writeMachine(paths, existing)
       const coordinatorUrl = coordinatorUrlFor(existing.isolation.network, spec.coordinatorUrl)
       await writeConnectionFiles(paths, { ...spec, coordinatorUrl }, existing.uid)
@@ -230,7 +170,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     }
     const level = requireLevel()
     // Terminate processes that outlived their init.
-    await stopMachine(paths, existing, 0)
+    await machines.stop(paths, existing, 0)
     const prepared = await prepareMachine(paths, boxId, level)
     const { uid } = prepared
     const { network } = choice
@@ -246,7 +186,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     }
     // Record the level and cgroups before they are in use, so that after a crash the next call can find the processes.
     await writeMachine(paths, machine)
-    const initScript = initScriptOf(level)
+    const initScript = machines.initScriptOf(level)
     const runtimeDir = await getRuntimeDir()
     const isNamespaced = level !== 'process'
     const defaultAgentCommand = isNamespaced
@@ -275,7 +215,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
       await writeMachine(paths, { ...machine, init })
       log.info({ boxId, initPid: init.pid, isolationLevel: level }, 'box started')
     } catch (error) {
-      await stopMachine(paths, machine, 0)
+      await machines.stop(paths, machine, 0)
       throw error
     }
     return { isolation: newIsolation }
@@ -301,22 +241,17 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
 
     stop: (boxId) =>
       runExclusive(boxId, async () => {
-        if (await stopExistingMachine(boxId)) log.info({ boxId }, 'box stopped')
+        if (await machines.stopExisting(boxId)) log.info({ boxId }, 'box stopped')
       }),
 
     destroy: (boxId) =>
       runExclusive(boxId, async () => {
-        const existed = await stopExistingMachine(boxId)
+        const existed = await machines.stopExisting(boxId)
         await removeTree(boxPaths(boxesDir, boxId).dir)
         if (existed) log.info({ boxId }, 'box removed')
       }),
 
-    inspect: (boxId) =>
-      runExclusive(boxId, async (): Promise<MachineState> => {
-        const machine = await loadMachine(boxId)
-        if (machine === null) return 'absent'
-        return machine.init === null ? 'stopped' : 'running'
-      }),
+    inspect: (boxId) => runExclusive(boxId, () => machines.inspect(boxId)),
 
     async close() {
       closing.abort()

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Starts the coordinator with the Node version that this project pins. exec: signals to this process reach the coordinator.
+here=$(dirname "$(readlink -f "$0")")
+node=$here/../node_modules/.bin/node
+if [ ! -x "$node" ]; then
+  echo "The packages of Boxwood are not installed. Run \`npm ci\` in $(dirname "$here")." >&2
+  exit 1
+fi
+exec "$node" --max-semi-space-size=1 "$here/main.ts"

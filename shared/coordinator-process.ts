@@ -1,0 +1,24 @@
+// What the coordinator's process reports to the `box` command on the same machine.
+
+/** The content of coordinator.json in the data directory, as JSON. The file exists while a coordinator runs. */
+export type CoordinatorRecord = {
+  /** The origin at which the coordinator listens. */
+  url: string
+  pid: number
+  /** With the pid, identify the process: pids are reused. Field 22 of /proc/PID/stat, in clock ticks since boot. */
+  startTicks: number
+  bootId: string
+  version: string
+}
+
+/** The message on the IPC channel of a coordinator that was started with one. It is sent once, when requests are accepted. */
+export type ReadyMessage = {
+  url: string
+  /** The isolation of the boxes, in sentences. */
+  isolation: string
+  /** The arguments of a `box` command to try, such as `exec fig -- uname -a`. */
+  suggestedCommand: string
+}
+
+/** The output of coordinator/suspend-boxes.ts, as one line of JSON. Names of boxes. */
+export type SuspendedBoxes = { suspended: string[]; failed: string[] }

@@ -1,0 +1,38 @@
+// Stops everything that runs on a data directory, after a test that has started processes outside its control.
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isAlive } from '../../coordinator/lifecycle/providers/local/proc.ts'
+import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
+import { PROJECT_DIR } from './project.ts'
+import { waitUntil } from './wait-until.ts'
+
+/** The running coordinator of the data directory. */
+export function readRunningCoordinator(dataDir: string): CoordinatorRecord | null {
+  try {
+    const record = JSON.parse(readFileSync(join(dataDir, 'coordinator.json'), 'utf8')) as CoordinatorRecord
+    return isAlive(record) ? record : null
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** Kills the coordinator, and stops the boxes. */
+export async function stopDataDirectory(dataDir: string): Promise<void> {
+  const coordinator = readRunningCoordinator(dataDir)
+  if (coordinator !== null) {
+    process.kill(coordinator.pid, 'SIGKILL')
+    await waitUntil('the coordinator has exited', () => !isAlive(coordinator))
+  }
+  if (!existsSync(join(dataDir, 'boxwood.db'))) return
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [join(PROJECT_DIR, 'coordinator/suspend-boxes.ts')],
+    {
+      env: { ...process.env, BOXWOOD_DATA: dataDir, BOXWOOD_LOG: 'error' },
+      encoding: 'utf8',
+    },
+  )
+  if (status !== 0) throw new Error(`the boxes of ${dataDir} were not stopped: ${stderr}`)
+}
