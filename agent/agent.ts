@@ -5,10 +5,15 @@ import { chmod, mkdir, readFile, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { MAX_SURVIVING_COMMANDS } from '../shared/api/reports.ts'
 import { systemClock } from '../shared/clock.ts'
 import { buildAgentApp } from './app.ts'
+import { createAttachDialer } from './attach/attach-dialer.ts'
 import { type AgentConfig, readCoordinatorUrl, readToken } from './config.ts'
+import { createAttachments } from './exec/attached/attachments.ts'
+import { attachedRoutes } from './exec/attached/routes.ts'
 import { openDetachedProcesses } from './exec/detached/processes.ts'
+import type { DetachedProcesses } from './exec/detached/types.ts'
 import { createDetachedRecorder } from './exec/history/detached-recorder.ts'
 import { createSyncRecorder } from './exec/history/sync-recorder.ts'
 import { execRoutes } from './exec/routes.ts'
@@ -66,6 +71,11 @@ export async function startAgent(
   })
   const syncRecorder = createSyncRecorder(spool, log)
   const detachedRecorder = createDetachedRecorder({ processes, spool, log, bootId })
+  const attachments = createAttachments({
+    processes,
+    log,
+    waitUntilRecorded: detachedRecorder.waitUntilRecorded,
+  })
   const vitalsSampler = createVitalsSampler({ home, clock, activity, env })
   const coordinatorAccess = {
     boxId,
@@ -74,6 +84,7 @@ export async function startAgent(
   }
   const transferDialer = createTransferDialer(coordinatorAccess)
   const streamDialer = createStreamDialer(coordinatorAccess)
+  const attachDialer = createAttachDialer(coordinatorAccess)
   const stopController = new AbortController()
   const execDeps = {
     ...{ home, log, clock, activity, env, spawnerKind, processes, streamDialer },
@@ -89,6 +100,7 @@ export async function startAgent(
     log,
     routes: [
       (scope) => execRoutes(scope, execDeps),
+      (scope) => attachedRoutes(scope, { attachments, attachDialer, log }),
       (scope) => {
         scope.addHook('onRequest', async () => activity.touch())
         return fileRoutes(scope, { home, stateDir: realStateDir, log, clock, transferDialer })
@@ -111,7 +123,11 @@ export async function startAgent(
   }
 
   await spool
-    .append({ type: 'agent.started', at: clock.now(), instanceId, bootId, agentVersion })
+    .append({
+      type: 'agent.started',
+      ...{ at: clock.now(), instanceId, bootId, agentVersion },
+      survivingCommands: listRunningAttached(processes),
+    })
     // A full disk must not make the box unreachable.
     .catch((error: unknown) => log.error({ err: error }, 'failed to record the start of the agent'))
   const tunnel = startTunnel({
@@ -147,8 +163,10 @@ export async function startAgent(
       if (!isRestart) await deliverFinalReports()
       await tunnel.close()
       streamDialer.close()
+      attachDialer.close()
       await app.close()
       syncRecorder.close()
+      attachments.close()
       await detachedRecorder.close()
       await processes.close()
       await spool.close()
@@ -156,3 +174,11 @@ export async function startAgent(
     },
   }
 }
+
+/** Attached commands, which the history records as synchronous, and which survive an agent. */
+const listRunningAttached = (processes: DetachedProcesses): string[] =>
+  processes
+    .list()
+    .filter(({ attached, exit }) => attached !== null && exit === null)
+    .map(({ processId }) => processId)
+    .slice(0, MAX_SURVIVING_COMMANDS)

@@ -14,6 +14,8 @@ export type CommandRequest = {
   boxId: string
   actor: Actor
   mode: 'sync' | 'detached'
+  /** The state of the command when the response is sent. */
+  respondsAt: 'start' | 'exit'
   /** The request has a CLI version header, which only the `box` CLI sends (spec §9). */
   fromCli: boolean
   command: string
@@ -66,7 +68,7 @@ export function createCommandTracker({ db, clock, claims, pending }: CommandTrac
   return {
     async track(request, send) {
       const record = await createRecord(request)
-      const pendingRecord = pending.add(request.boxId, record.commandId)
+      const pendingRecord = pending.add(request.boxId, record.commandId, request.respondsAt)
       const acceptResponse: TrackedCommand['acceptResponse'] = ({ commandId }) => {
         if (commandId === record.commandId) pendingRecord.confirm()
         else if (commandId === undefined) pendingRecord.cancel()

@@ -50,9 +50,9 @@ export function createCommands(options: {
     reportHandler: {
       loadKey: ingest.loadKey,
       async apply(trx, onCommit, boxId, reports) {
-        const { upToDateIds, newRecords, outputBytes } = await ingest.apply(trx, boxId, reports)
+        const { recorded, newRecords, outputBytes } = await ingest.apply(trx, boxId, reports)
         onCommit(() => {
-          pending.markCommitted(boxId, upToDateIds)
+          pending.markCommitted(boxId, recorded)
           pruner.recordGrowth(boxId, newRecords, outputBytes)
         })
       },

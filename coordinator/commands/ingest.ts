@@ -22,8 +22,8 @@ export type CommandIngest = {
 }
 
 export type IngestResult = {
-  /** Commands whose record contains what the client was sent: the start of a detached command, or the exit. */
-  upToDateIds: string[]
+  /** The commands, and whether their record contains the exit. */
+  recorded: { commandId: string; hasExited: boolean }[]
   /** Number of inserted records. */
   newRecords: number
   /** Bytes of output written. */
@@ -77,7 +77,7 @@ export function createCommandIngest(claims: CommandClaimsSigner, log: Pick<Logge
   }
 
   async function apply(trx: Trx, boxId: string, reports: readonly CommandReport[]): Promise<IngestResult> {
-    const result: IngestResult = { upToDateIds: [], newRecords: 0, outputBytes: 0 }
+    const result: IngestResult = { recorded: [], newRecords: 0, outputBytes: 0 }
     for (const [commandId, group] of groupByCommand(boxId, reports)) {
       let reduced: RecordUpdate | null = null
       if (group.newRow !== null) {
@@ -98,7 +98,7 @@ export function createCommandIngest(claims: CommandClaimsSigner, log: Pick<Logge
         await writeOutput(trx, commandId, stream, before, update)
         result.outputBytes += update.data.length
       }
-      if (row.mode === 'detached' || row.status !== 'running') result.upToDateIds.push(commandId)
+      result.recorded.push({ commandId, hasExited: row.status !== 'running' })
     }
     return result
   }

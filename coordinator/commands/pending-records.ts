@@ -8,9 +8,12 @@ export type PendingRecord = {
 }
 
 export type PendingRecords = {
-  /** Call before the request is sent to the box: its reports may be committed before its response arrives. */
-  add(boxId: string, commandId: string): PendingRecord
-  markCommitted(boxId: string, commandIds: readonly string[]): void
+  /**
+   * Call before the request is sent to the box: its reports may be committed before its response arrives.
+   * @param until the state of the command when the response is sent
+   */
+  add(boxId: string, commandId: string, until: 'start' | 'exit'): PendingRecord
+  markCommitted(boxId: string, commands: readonly { commandId: string; hasExited: boolean }[]): void
   /**
    * Resolves when the records of all commands confirmed so far, or of `commandId` only, are committed, or after `ms`
    * milliseconds.
@@ -23,7 +26,7 @@ const MAX_PENDING_PER_BOX = 128
 /** A record that is not committed by then is not waited for any more. */
 const MAX_PENDING_MS = 15_000
 
-type Entry = { confirmedAt: number | null }
+type Entry = { confirmedAt: number | null; until: 'start' | 'exit' }
 type Waiter = { missing: Set<string>; finish(): void }
 
 /** @param now a monotonic clock in milliseconds */
@@ -42,10 +45,10 @@ export function createPendingRecords(now: () => number = () => performance.now()
   }
 
   return {
-    add(boxId, commandId) {
+    add(boxId, commandId, until) {
       const entries = boxes.get(boxId) ?? new Map<string, Entry>()
       boxes.set(boxId, entries)
-      entries.set(commandId, { confirmedAt: null })
+      entries.set(commandId, { confirmedAt: null, until })
       const [oldest] = entries.keys()
       if (entries.size > MAX_PENDING_PER_BOX && oldest !== undefined) remove(boxId, oldest)
       return {
@@ -56,8 +59,11 @@ export function createPendingRecords(now: () => number = () => performance.now()
         cancel: () => remove(boxId, commandId),
       }
     },
-    markCommitted(boxId, commandIds) {
-      if (boxes.has(boxId)) for (const id of commandIds) remove(boxId, id)
+    markCommitted(boxId, commands) {
+      const entries = boxes.get(boxId)
+      if (entries === undefined) return
+      for (const { commandId, hasExited } of commands)
+        if (hasExited || entries.get(commandId)?.until === 'start') remove(boxId, commandId)
     },
     async waitForCommit(boxId, ms, commandId) {
       const missing = new Set<string>()

@@ -75,7 +75,11 @@ export const insertCommand = async (trx: Trx, row: CommandRow): Promise<boolean>
 export const updateReportedColumns = (trx: Trx, row: CommandRow): Promise<number> =>
   executeUpdate(trx, [...REPORTED_COLUMNS.map((column) => row[column]), row.id])
 
-export const markRunningLost = (trx: Trx, boxId: string, mode?: Command['mode']) =>
+export const markRunningLost = (
+  trx: Trx,
+  boxId: string,
+  { mode, except = [] }: { mode?: Command['mode']; except?: readonly string[] } = {},
+) =>
   trx
     .updateTable('commands')
     .set({ status: 'lost' })
@@ -83,6 +87,7 @@ export const markRunningLost = (trx: Trx, boxId: string, mode?: Command['mode'])
     // A literal, not a parameter: otherwise the planner cannot use the partial index on running commands.
     .where('status', '=', sql.lit('running'))
     .$if(mode !== undefined, (query) => query.where('mode', '=', mode ?? 'sync'))
+    .$if(except.length > 0, (query) => query.where('id', 'not in', except))
     .execute()
 
 export type CommandFilter = {

@@ -1,8 +1,7 @@
 // GET /exec/{processId}/attach: the output and stdin of an attached command as a WebSocket.
 
 import type { WebSocket } from 'ws'
-import { z } from 'zod'
-import { queryOffset } from '../../shared/api/common.ts'
+import { attachQuerySchema } from '../../shared/api/attach.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
@@ -89,7 +88,7 @@ export function attachRoutes(context: EdgeContext): Route[] {
         'connect again with the offsets of the received output.',
       request: {
         params: processParams,
-        query: z.object({ stdoutOffset: queryOffset().optional(), stderrOffset: queryOffset().optional() }),
+        query: attachQuerySchema,
       },
       isWebSocket: true,
       access: { area: 'boxes', level: 'write' },

@@ -1,7 +1,13 @@
 // POST /exec (spec §4.14): runs a command on a box, or starts it detached.
 import { z } from 'zod'
-import { EXEC_ERROR_CODES, execRequestSchema, execResultSchema } from '../../shared/api/exec.ts'
+import {
+  EXEC_ERROR_CODES,
+  type ExecRequest,
+  execRequestSchema,
+  execResultSchema,
+} from '../../shared/api/exec.ts'
 import { execStartedSchema } from '../../shared/api/processes.ts'
+import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import { parseEnvVars } from '../boxes/present.ts'
@@ -20,7 +26,7 @@ export function execRoutes(context: EdgeContext): Route[] {
     route({
       method: 'POST',
       path: '/exec',
-      summary: 'Run a command and return its output, or start it detached',
+      summary: 'Run a command and return its output, or start it detached or attached',
       description:
         'Wakes a suspended box and waits for it. A synchronous command is terminated when the client disconnects.',
       request: { params: boxParams, body: execRequestSchema },
@@ -29,22 +35,25 @@ export function execRoutes(context: EdgeContext): Route[] {
       errors: [...ACQUIRE_ERRORS, 'invalid_request', 'invalid_timeout', 'permission_denied'],
       async handler(input) {
         const { actor, body, request, reply } = input
+        assertStartMode(body)
         const acquired = await acquireBox(context, input, { wakesBox: true })
         const { box, tunnel, signal } = acquired
         const { detached = false, ...command } = body
+        const isStart = detached || command.attached === true
         const boxEnv = Object.fromEntries(parseEnvVars(box).map(({ name, value }) => [name, value]))
         const seconds = body.timeoutSeconds ?? LIMITS.execTimeoutSeconds.default
         const commandRequest = {
           boxId: box.id,
           actor,
           mode: detached ? 'detached' : 'sync',
+          respondsAt: isStart ? 'start' : 'exit',
           fromCli: request.headers[CLI_VERSION_HEADER] !== undefined,
           command: body.command,
           cwd: body.cwd,
         } as const
         const response = await context.commandTracker.track(commandRequest, async (tracked) => {
           const agentRequest = { ...command, boxEnv, record: tracked.record }
-          if (detached) return startDetached(context, acquired, agentRequest, tracked)
+          if (isStart) return startDetached(context, acquired, agentRequest, tracked)
           return withDeadline(seconds * 1000 + RESPONSE_GRACE_MS, signal, async (signal) => {
             const response = await tunnel.request({
               method: 'POST',
@@ -62,4 +71,13 @@ export function execRoutes(context: EdgeContext): Route[] {
       },
     }),
   ]
+}
+
+/** Throws invalid_request for fields that exclude each other. */
+function assertStartMode({ detached, attached, stdin, disconnectTimeoutSeconds }: ExecRequest): void {
+  if (detached && attached)
+    throw new ApiError('invalid_request', 'detached and attached must not be given together')
+  const field = stdin !== undefined ? 'stdin' : 'disconnectTimeoutSeconds'
+  if (!attached && (stdin !== undefined || disconnectTimeoutSeconds !== undefined))
+    throw new ApiError('invalid_request', `${field} must be given together with attached`)
 }

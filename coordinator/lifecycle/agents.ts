@@ -73,7 +73,7 @@ async function applyBoxReports(
       continue
     }
     await applyCommandReports()
-    await markSyncCommandsLost(trx, boxId)
+    await markSyncCommandsLost(trx, boxId, report.survivingCommands)
     await updateBox(trx, boxId, { agent_version: report.agentVersion, boot_id: report.bootId })
   }
   await applyCommandReports()

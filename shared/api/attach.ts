@@ -9,7 +9,7 @@ import {
 } from '../attach-format.ts'
 import { BoundedJsonError, parseBoundedJson } from '../bounded-json.ts'
 import { isErrorCode } from '../errors.ts'
-import { exitCodeSchema, reportedIntegerSchema } from './common.ts'
+import { exitCodeSchema, queryOffset, reportedIntegerSchema } from './common.ts'
 
 const MAX_TEXT_TOKENS = 64
 
@@ -96,6 +96,14 @@ export const clientMessageSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('exitReceived') }).meta({ description: 'the server may delete the output' }),
 ])
 export type ClientMessage = z.infer<typeof clientMessageSchema>
+
+/** The query of GET /exec/{processId}/attach. */
+export const attachQuerySchema = z.object({
+  stdoutOffset: queryOffset()
+    .optional()
+    .meta({ description: 'bytes of stdout that the client has received; default 0' }),
+  stderrOffset: queryOffset().optional(),
+})
 
 export type OutputBytes = { type: 'output'; channel: OutputChannel; bytes: Buffer }
 export type StdinBytes = { type: 'stdinBytes'; bytes: Buffer }

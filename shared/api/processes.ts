@@ -45,6 +45,7 @@ const processFieldsSchema = z.object({
   exitCode: exitCodeSchema.nullable(),
   signal: z.string().nullable(),
   timedOut: timedOutSchema,
+  attached: z.boolean().default(false).meta({ description: 'whether the command was started with attached' }),
   startedAt: timestampSchema,
   command: z.string(),
 })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import { vitalsSchema } from './boxes.ts'
 import { COMMAND_ID_PATTERN, COMMAND_STREAMS, FINAL_COMMAND_STATUSES } from './commands.ts'
-import { exitCodeSchema, pidSchema, reportedIntegerSchema } from './common.ts'
+import { boundedArray, exitCodeSchema, pidSchema, reportedIntegerSchema } from './common.ts'
 
 /** Milliseconds since the epoch, by the clock of the box. The maximum is the end of 9999, the last year of RFC 3339. */
 const epochMsSchema = z.int().min(0).max(253_402_300_799_999)
@@ -15,6 +15,9 @@ export const heartbeatSchema = z.object({
   vitals: vitalsSchema,
 })
 
+/** The running attached commands of one box are far fewer. */
+export const MAX_SURVIVING_COMMANDS = 1000
+
 /** Reported at each start of the agent's process. The boot id shows whether the box rebooted. */
 export const agentStartedSchema = z.object({
   type: z.literal('agent.started'),
@@ -22,6 +25,9 @@ export const agentStartedSchema = z.object({
   instanceId: z.string().max(64),
   bootId: z.string().max(64),
   agentVersion: z.string().max(64),
+  survivingCommands: boundedArray(z.string().regex(COMMAND_ID_PATTERN), MAX_SURVIVING_COMMANDS)
+    .optional()
+    .meta({ description: 'attached commands, recorded as synchronous, that still run' }),
 })
 
 const commandIdSchema = z.string().regex(COMMAND_ID_PATTERN)

@@ -72,6 +72,7 @@ export function createProcessMonitor(options: ProcessMonitorOptions): ProcessMon
     cwd: meta.cwd,
     startedAt: meta.startedAt,
     record: meta.record,
+    attached: meta.attached,
     dir,
     logs: { stdout: openLog('stdout'), stderr: openLog('stderr') },
     get exit() {

@@ -161,7 +161,10 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
 
   const startDeps = { dir, home, baseEnv, bootId, maxLogBytes, runner, clock, log, remove }
   async function startAndTrack(request: AgentStartRequest): Promise<DetachedProcess> {
-    const detachedProcess = track(await startProcess(request, startDeps))
+    const { meta, releaseStdin } = await startProcess(request, startDeps)
+    // A subscriber opens the stdin of an attached command.
+    const detachedProcess = track(meta)
+    releaseStdin()
     if (detachedProcess === undefined)
       throw new ApiError(
         'exec_failed',
@@ -236,6 +239,13 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
       const monitor = monitors.get(processId)
       if (monitor === undefined) throw new ApiError('not_found', `Process ${processId} not found.`)
       return monitor.kill()
+    },
+    async remove(processId) {
+      const monitor = monitors.get(processId)
+      if (monitor === undefined || monitor.detachedProcess.exit === null) return
+      monitors.delete(processId)
+      logBytesByProcess.delete(processId)
+      await remove(join(dir, processId))
     },
     subscribe(callback) {
       subscribers.add(callback)

@@ -5,6 +5,9 @@
 //   kill, timeout   time of the termination request, written before the first signal is sent
 //   exit            renamed into place by the runner
 //   stdout, stderr  the output, appended by the runner
+//   control, stdin  FIFOs of an attached command, created by the runner
+//   stdin-end       the length of stdin; written when the client has sent all of it
+//   detached        the client has detached: the attached command continues as a detached one
 import { existsSync, linkSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -27,8 +30,11 @@ const metadataSchema = z.object({
   maxLogBytes: z.int(),
   runner: z.enum(RUNNER_KINDS),
   record: agentStartRequestSchema.shape.record.unwrap().nullable(),
+  /** null: started without a client. */
+  attached: z.object({ stdin: z.boolean(), disconnectTimeoutMs: z.int() }).nullable().default(null),
 })
 export type ProcessMetadata = z.infer<typeof metadataSchema>
+export type AttachedOptions = NonNullable<ProcessMetadata['attached']>
 
 export type ProcessIdentity = { pid: number; startTime: number }
 /** The content of `started`, which the command's own process writes. */
@@ -48,10 +54,13 @@ export type ExitRecord = {
 
 export type TerminationCause = 'kill' | 'timeout'
 
-/** Replaces the file atomically. Resolves when the metadata is durable. Rejects with the system error. */
+/**
+ * Replaces the file atomically. Resolves when the metadata is durable; for an attached command, when it is written: such a
+ * command is lost after a power loss. Rejects with the system error.
+ */
 export async function writeMetadata(dir: string, metadata: ProcessMetadata): Promise<void> {
   const staging = join(dir, 'meta.json.new')
-  await writeFile(staging, JSON.stringify(metadata), { mode: 0o600, flush: true })
+  await writeFile(staging, JSON.stringify(metadata), { mode: 0o600, flush: metadata.attached === null })
   await rename(staging, join(dir, 'meta.json'))
 }
 
@@ -128,6 +137,18 @@ export async function writeTerminationMarker(
 export function readTerminationMarker(dir: string, cause: TerminationCause): number | undefined {
   const match = /^(\d+)\n$/.exec(readText(join(dir, cause)) ?? '')
   return match === null ? undefined : Number(match[1])
+}
+
+export const writeDetachedMarker = (dir: string): void =>
+  writeFileSync(join(dir, 'detached'), '', { mode: 0o600 })
+export const hasDetachedMarker = (dir: string): boolean => existsSync(join(dir, 'detached'))
+
+export const writeStdinLength = (dir: string, bytes: number): void =>
+  writeFileSync(join(dir, 'stdin-end'), `${bytes}\n`, { mode: 0o600 })
+/** null before the client has sent all of its stdin. */
+export function readStdinLength(dir: string): number | null {
+  const match = /^(\d+)\n$/.exec(readText(join(dir, 'stdin-end')) ?? '')
+  return match === null ? null : Number(match[1])
 }
 
 /** Renames before deleting, so that a crash never leaves a partly deleted directory under the process id. */

@@ -32,7 +32,14 @@ export function listResponse(processes: readonly DetachedProcess[]): ExecList {
   return { ok: true, type: 'exec.list', processes: shortened }
 }
 
-function processFields({ processId, pid, exit, startedAt, command }: DetachedProcess): ProcessFields {
+function processFields({
+  processId,
+  pid,
+  exit,
+  attached,
+  startedAt,
+  command,
+}: DetachedProcess): ProcessFields {
   return {
     processId,
     pid,
@@ -41,6 +48,7 @@ function processFields({ processId, pid, exit, startedAt, command }: DetachedPro
     exitCode: exit?.exitCode ?? null,
     signal: exit?.signal ?? null,
     timedOut: exit?.status === 'timed_out',
+    attached: attached !== null,
     startedAt: toTimestamp(startedAt),
     command,
   }

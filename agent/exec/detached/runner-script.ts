@@ -3,19 +3,21 @@
 // - A termination by signal n that Boxwood did not request is reported as exit code 128 + n.
 // - The command writes to the log file directly, so a command that opens /dev/stderr truncates the log.
 // - Output of background processes after the command's exit is included.
-// - Logs are bounded only while an agent runs.
+// - Logs are bounded only while an agent runs. The logs of an attached command are not bounded, because the command does not
+//   wait for the client.
+// - The stdin of an attached command ends when the agent is killed.
 
-/** Arguments: DIR CWD COMMAND_SCRIPT ARGUMENT... of sh. Needs setsid, of util-linux or busybox. */
+/** Arguments: DIR CWD STDIN_PATH COMMAND_SCRIPT ARGUMENT... of sh. Needs setsid, of util-linux or busybox. */
 export const RUNNER_SCRIPT = `
 exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 cd "$1" || exit 1
 command -pv setsid >/dev/null || { echo 'setsid is not installed' >failed.new; command -p mv failed.new failed; exit 1; }
 # Trap instead of ignore: ignored signals stay ignored in the command, trapped ones are reset to their default.
 trap : HUP INT TERM QUIT PIPE ALRM USR1 USR2
-boxwood_dir=$1 boxwood_cwd=$2 boxwood_script=$3
-shift 3
+boxwood_dir=$1 boxwood_cwd=$2 boxwood_stdin=$3 boxwood_script=$4
+shift 4
 # In the foreground: a background job of sh ignores INT and QUIT.
-command -p setsid /bin/sh -c "$boxwood_script" sh "$boxwood_dir" "$boxwood_cwd" "$@" </dev/null >>stdout 2>>stderr
+command -p setsid /bin/sh -c "$boxwood_script" sh "$boxwood_dir" "$boxwood_cwd" "$@" <"$boxwood_stdin" >>stdout 2>>stderr
 boxwood_status=$?
 [ -e started ] || exit 0
 echo "status $boxwood_status" >exit.new && command -p mv exit.new exit

@@ -1,11 +1,11 @@
 // Starts the runner of a detached process: the parent that stays with the command across agent restarts.
-import { spawn, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, constants, existsSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { getSystemErrorMap } from 'node:util'
+import { getSystemErrorMap, promisify } from 'node:util'
 import { ApiError } from '../../../shared/errors.ts'
 import { BUNDLED_RUNNER_FILE_NAME, getRunnerFileName } from '../../../shared/native-file-names.ts'
 import { loadNativeSpawn } from '../native-spawn.ts'
@@ -31,6 +31,13 @@ export type Launch = {
   command: string
   env: Record<string, string>
   maxLogBytes: number
+  /** attached: the output waits for the client; see native/run.c. The shell runner never waits. */
+  mode: 'detached' | 'attached' | 'attached-stdin'
+}
+
+export type LaunchResult = {
+  /** To be called when the stdin FIFO is open for writing. */
+  releaseStdin(): void
 }
 
 export type Runner = {
@@ -39,7 +46,7 @@ export type Runner = {
    * Resolves when the command runs, or when an earlier runner has started this id. Rejects with the system error or with
    * ApiError exec_failed; the runner may still start the command afterwards.
    */
-  launch(launch: Launch): Promise<void>
+  launch(launch: Launch): Promise<LaunchResult>
 }
 
 const POLL_MS = 5
@@ -56,12 +63,12 @@ export function createRunner(kind: RunnerKind | null, spawner: SpawnerKind | nul
   const runToExit = createRunToExit(spawner)
   return {
     kind: 'native',
-    async launch({ dir, cwd, command, env, maxLogBytes, processId }) {
+    async launch({ dir, cwd, command, env, maxLogBytes, processId, mode }) {
       // The launcher in native/run.c forks the runner and exits: with 0 once the command runs, else with the errno of the
       // failed call.
-      const args = [dir, cwd, String(maxLogBytes), SHELL, 'sh', ...shellArguments(command)]
+      const args = [dir, cwd, String(maxLogBytes), mode, SHELL, 'sh', ...shellArguments(command)]
       const status = await runToExit(native, args, { ...env, [RUNNER_VARIABLE]: processId })
-      if (status === 0 || existsSync(join(dir, 'started'))) return
+      if (status === 0 || existsSync(join(dir, 'started'))) return { releaseStdin: () => undefined }
       const errno = -(status ?? 0)
       const [code = 'UNKNOWN', message = `status ${status}`] = getSystemErrorMap().get(errno) ?? []
       throw Object.assign(new Error(`run ${code}: ${message}`), { errno, code, syscall: 'run' })
@@ -104,8 +111,31 @@ function createRunToExit(kind: SpawnerKind | null): RunToExit {
   }
 }
 
-async function launchWithShell({ dir, cwd, command, env, processId }: Launch): Promise<void> {
-  const args = ['-c', RUNNER_SCRIPT, 'sh', dir, cwd, COMMAND_SCRIPT, ...shellArguments(command)]
+async function launchWithShell({ dir, cwd, command, env, processId, mode }: Launch): Promise<LaunchResult> {
+  const stdin = mode === 'attached-stdin' ? await createStdinFifo(dir) : null
+  const releaseStdin = () => {
+    if (stdin !== null) closeSync(stdin.fd)
+  }
+  try {
+    await launchShell({ dir, cwd, command, env, processId, stdinPath: stdin?.path ?? '/dev/null' })
+    return { releaseStdin }
+  } catch (error) {
+    releaseStdin()
+    throw error
+  }
+}
+
+/** The descriptor, open for reading and writing, lets the shell open the FIFO without waiting for a writer. */
+async function createStdinFifo(dir: string): Promise<{ path: string; fd: number }> {
+  const path = join(dir, 'stdin')
+  await promisify(execFile)('mkfifo', ['-m', '600', path])
+  return { path, fd: openSync(path, constants.O_RDWR | constants.O_NONBLOCK) }
+}
+
+type ShellLaunch = Omit<Launch, 'maxLogBytes' | 'mode'> & { stdinPath: string }
+
+async function launchShell({ dir, cwd, command, env, processId, stdinPath }: ShellLaunch): Promise<void> {
+  const args = ['-c', RUNNER_SCRIPT, 'sh', dir, cwd, stdinPath, COMMAND_SCRIPT, ...shellArguments(command)]
   // The runner is a child of the agent. Its own session lets it outlive the agent.
   const child = spawn(SHELL, args, {
     cwd: '/',

@@ -5,11 +5,20 @@ import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import type { AgentStartRequest } from '../../../shared/api/processes.ts'
 import type { Clock } from '../../../shared/clock.ts'
+import { LIMITS } from '../../../shared/limits.ts'
 import { PROCESS_ID_VARIABLE } from '../environment.ts'
 import { toStartError } from '../start-error.ts'
 import { findCwdError, resolveCwd } from '../working-directory.ts'
 import { type ProcessMetadata, preventStart, readStartRecord, writeMetadata } from './record.ts'
-import type { Runner } from './runner.ts'
+import type { Runner, RunnerKind } from './runner.ts'
+
+/**
+ * The bound of each log of an attached command, at least: more than ATTACHED_WINDOW_BYTES of native/run.c and the pipe of
+ * the command, so that output that the client has not read is never discarded.
+ */
+const ATTACHED_LOG_BYTES = 16 * 1024 * 1024
+/** The shell runner does not wait for the client. */
+const UNBOUNDED = 2 ** 50
 
 export type StartDeps = {
   /** State directory of all processes. */
@@ -25,17 +34,34 @@ export type StartDeps = {
   remove(dir: string): Promise<void>
 }
 
+export type StartResult = {
+  meta: ProcessMetadata
+  /** To be called when the stdin FIFO of an attached command is open for writing. */
+  releaseStdin(): void
+}
+
 /**
  * Resolves when the command runs.
  * @throws ApiError not_found, invalid_path or permission_denied for an unusable cwd; exec_failed, with the system's
  * message, when the command cannot be started
  */
-export async function startProcess(request: AgentStartRequest, deps: StartDeps): Promise<ProcessMetadata> {
+export async function startProcess(request: AgentStartRequest, deps: StartDeps): Promise<StartResult> {
   const { processId, command, timeoutSeconds } = request
-  const { home, baseEnv, bootId, maxLogBytes, runner, clock, log } = deps
+  const { home, baseEnv, bootId, runner, clock, log } = deps
   const dir = join(deps.dir, processId)
   const cwd = resolveCwd(home, request.cwd)
   const startedAt = clock.now()
+  const attached = request.attached
+    ? {
+        stdin: request.stdin ?? false,
+        disconnectTimeoutMs: Math.ceil(
+          1000 * (request.disconnectTimeoutSeconds ?? LIMITS.disconnectTimeoutSeconds.default),
+        ),
+      }
+    : null
+  const maxLogBytes =
+    attached === null ? deps.maxLogBytes : getAttachedLogBytes(runner.kind, deps.maxLogBytes)
+  const mode = attached === null ? 'detached' : attached.stdin ? 'attached-stdin' : 'attached'
   const meta: ProcessMetadata = {
     processId,
     digest: digestOf(request),
@@ -47,6 +73,7 @@ export async function startProcess(request: AgentStartRequest, deps: StartDeps):
     maxLogBytes,
     runner: runner.kind,
     record: request.record ?? null,
+    attached,
   }
   const env: Record<string, string> = { ...baseEnv, ...request.boxEnv, ...request.env }
   // The runner sets this variable for the command. The runner's own environment must not have it.
@@ -54,7 +81,8 @@ export async function startProcess(request: AgentStartRequest, deps: StartDeps):
   try {
     await mkdir(dir, { mode: 0o700 })
     await writeMetadata(dir, meta)
-    await runner.launch({ processId, dir, cwd, command, env, maxLogBytes })
+    const { releaseStdin } = await runner.launch({ processId, dir, cwd, command, env, maxLogBytes, mode })
+    return { meta, releaseStdin }
   } catch (error) {
     if (!hasStarted(dir)) {
       await deps.remove(dir)
@@ -62,14 +90,18 @@ export async function startProcess(request: AgentStartRequest, deps: StartDeps):
       throw cwdError ?? toStartError(error)
     }
     log.error({ err: error, processId }, 'the command runs although its runner reported an error')
+    return { meta, releaseStdin: () => undefined }
   }
-  return meta
 }
 
+const getAttachedLogBytes = (runner: RunnerKind, configured: number): number =>
+  runner === 'sh' ? UNBOUNDED : Math.max(configured, ATTACHED_LOG_BYTES)
+
 /** Identifies a start request. Excludes claimsToken and boxEnv, which may change between two attempts. */
-export function digestOf({ command, cwd, timeoutSeconds, env }: AgentStartRequest): string {
+export function digestOf(request: AgentStartRequest): string {
+  const { command, cwd, timeoutSeconds, env, attached = false, stdin = false } = request
   const variables = Object.entries(env ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
-  const parts = JSON.stringify([command, cwd ?? null, timeoutSeconds ?? null, variables])
+  const parts = JSON.stringify([command, cwd ?? null, timeoutSeconds ?? null, variables, attached, stdin])
   return createHash('sha256').update(parts).digest('hex')
 }
 

@@ -1,5 +1,6 @@
 // Types of detached processes: the process, its two output logs, and how it exited.
 import type { AgentStartRequest } from '../../../shared/api/processes.ts'
+import type { AttachedOptions } from './record.ts'
 
 export const OUTPUT_STREAMS = ['stdout', 'stderr'] as const
 export type StreamName = (typeof OUTPUT_STREAMS)[number]
@@ -52,6 +53,8 @@ export type DetachedProcess = {
   readonly startedAt: number
   /** How to record the command in the history: `record` of the start request. null: not recorded. */
   readonly record: AgentStartRequest['record'] | null
+  /** The options of an attached command, also after the client has detached; null for a detached one. */
+  readonly attached: AttachedOptions | null
   /**
    * The process directory. Deleted with all its files when the process exceeds the retention limits. Other modules may
    * store small files in the directory.
@@ -79,6 +82,8 @@ export type DetachedProcesses = {
    * @throws ApiError not_found
    */
   kill(processId: string): Promise<{ wasRunning: boolean; signal: 'TERM' | 'KILL' | null }>
+  /** Deletes an exited process and its output. */
+  remove(processId: string): Promise<void>
   /** Calls back for every known process and for each one started later. Returns the unsubscribe function. */
   subscribe(callback: (detachedProcess: DetachedProcess) => void): () => void
   /** Stops tracking; the processes keep running. */

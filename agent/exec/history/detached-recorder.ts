@@ -24,6 +24,8 @@ export type DetachedRecorderOptions = {
 export type DetachedRecorder = {
   /** Reports what is not reported yet, without the throttle. Resolves when the spool has these reports. */
   flush(): Promise<void>
+  /** Resolves when the spool has the exit of the process, or after close(). Immediately for a process that is not recorded. */
+  waitUntilRecorded(processId: string): Promise<void>
   /** Resolves when the spool has the exits of all processes started so far, or after close(). */
   waitUntilIdle(): Promise<void>
   /** The next agent continues from the stored cursors. */
@@ -45,7 +47,7 @@ export function createDetachedRecorder(options: DetachedRecorderOptions): Detach
   const closeController = new AbortController()
   const { signal } = closeController
   setMaxListeners(0, signal)
-  const active = new Set<{ reportChanges: () => Promise<unknown>; done: Promise<void> }>()
+  const active = new Map<string, { reportChanges: () => Promise<unknown>; done: Promise<void> }>()
 
   const unsubscribe = processes.subscribe((detachedProcess) => {
     if (!detachedProcess.record || signal.aborted) return
@@ -61,8 +63,8 @@ export function createDetachedRecorder(options: DetachedRecorderOptions): Detach
           log.error({ err, processId: detachedProcess.processId }, 'failed to record a detached process')
       })
     const entry = { reportChanges, done }
-    active.add(entry)
-    void done.then(() => active.delete(entry))
+    active.set(detachedProcess.processId, entry)
+    void done.then(() => active.delete(detachedProcess.processId))
   })
 
   async function record(recording: Recording, reportChanges: () => Promise<number>): Promise<void> {
@@ -93,14 +95,15 @@ export function createDetachedRecorder(options: DetachedRecorderOptions): Detach
   }
 
   const waitUntilIdle = async () => {
-    await Promise.all([...active].map(({ done }) => done))
+    await Promise.all([...active.values()].map(({ done }) => done))
   }
 
   return {
     async flush() {
       // A failure is logged by record().
-      await Promise.allSettled([...active].map(({ reportChanges }) => reportChanges()))
+      await Promise.allSettled([...active.values()].map(({ reportChanges }) => reportChanges()))
     },
+    waitUntilRecorded: async (processId) => active.get(processId)?.done,
     waitUntilIdle,
     async close() {
       unsubscribe()

@@ -1,6 +1,8 @@
 // Runs one detached command, copies its output to two log files and records its exit.
 //
-//   run DIR CWD MAX_LOG_BYTES FILE ARGV0 ARGUMENT...
+//   run DIR CWD MAX_LOG_BYTES MODE FILE ARGV0 ARGUMENT...
+//
+// MODE is detached, attached or attached-stdin.
 //
 // The launcher is the process that the agent starts. The launcher forks the runner and exits with 0 once the command
 // runs, else with the errno of the failed call. EEXIST: another runner has started the command of this directory.
@@ -12,6 +14,13 @@
 //             error, `echo oops >/dev/stderr` would open the file with O_TRUNC and discard the log
 //   exit      "EXITCODE SIGNAL FINISHED_MS STDOUT_BYTES STDERR_BYTES complete|incomplete"; renamed into place.
 //             EXITCODE is - for a command that a signal terminated; otherwise SIGNAL is -
+//
+// An attached command has a client that reads its output: the runner stops reading the command's pipe while the client is
+// ATTACHED_WINDOW_BYTES behind, which blocks the command. FIFOs in DIR, created by the runner:
+//   control   lines written by the agent: "ack STDOUT STDERR" (offsets that the client has processed), "eof" (end of
+//             stdin) and "detach" (no client reads the output any more)
+//   stdin     only with attached-stdin: the standard input of the command. The runner holds a write end until "eof", so that
+//             the command sees no end of file when the agent is killed
 //
 // The runner sends no notification of new output: readers watch the log files (inotify).
 // The command inherits the runner's environment, with one difference: the process id is in BOXWOOD_RUNNER_FOR for the
@@ -42,6 +51,11 @@
 // Hole punching frees whole file system blocks.
 #define BLOCK_BYTES 4096
 #define EXIT_RECORD_BYTES 128
+// Output that an attached command may write beyond what the client has acknowledged. ATTACHED_LOG_BYTES in start.ts is
+// larger by enough, so that this output is never discarded.
+#define ATTACHED_WINDOW_BYTES (8 * 1024 * 1024)
+// Capacity of the stdin FIFO: larger than the default, for throughput.
+#define STDIN_PIPE_BYTES (1024 * 1024)
 // On a full disk, the runner retries for this long after the command's exit to write the final output.
 #define FULL_DISK_TIMEOUT_SECONDS 10
 // Field number in /proc/PID/stat, see proc_pid_stat(5).
@@ -53,6 +67,8 @@ typedef struct {
   int pipe_fd;
   int file_fd;
   long long size;
+  // Bytes that the attached client has processed.
+  long long acknowledged;
   // Bytes discarded at the head.
   long long discarded_bytes;
   // Set when the bound is reached and the file system cannot punch holes, and when the command has exited.
@@ -67,6 +83,11 @@ static int dir_fd;
 static long long max_log_bytes;
 static int can_punch_holes;
 static pid_t command_pid;
+// The output waits for an attached client.
+static int is_attached;
+// The FIFOs of an attached command; -1 when closed.
+static int control_fd = -1;
+static int stdin_write_fd = -1;
 
 static void sleep_ms(long ms) {
   struct timespec time = {ms / 1000, (ms % 1000) * 1000000};
@@ -147,7 +168,7 @@ static long long first_retained_offset(long long size) {
 // Writes output to the log and discards the head beyond the bound.
 static void write_output(Log *log, const char *bytes, size_t length) {
   if (log->discard_output || log->incomplete) return;
-  if (!can_punch_holes) {
+  if (!can_punch_holes && !is_attached) {
     char notice[160];
     int notice_length = snprintf(notice, sizeof notice,
                                  "\n[boxwood: log limit of %lld bytes reached. Later output is discarded, because the "
@@ -198,6 +219,75 @@ static int open_log(Log *log) {
   return 0;
 }
 
+// ---- attached commands -----------------------------------------------------------------------------------------
+
+static void close_fd(int *fd) {
+  if (*fd != -1) close(*fd);
+  *fd = -1;
+}
+
+// Returns 0 or an errno.
+static int open_control_fifo(void) {
+  if (mkfifoat(dir_fd, "control", 0600) == -1) return errno;
+  // With a write end of its own, the runner sees no end of file when the agent closes its end.
+  control_fd = openat(dir_fd, "control", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  return control_fd == -1 ? errno : 0;
+}
+
+// Opens both ends of the stdin FIFO. The caller closes `*read_fd` once the command has its own read end. Returns 0 or an
+// errno.
+static int open_stdin_fifo(int *read_fd) {
+  if (mkfifoat(dir_fd, "stdin", 0600) == -1) return errno;
+  *read_fd = openat(dir_fd, "stdin", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (*read_fd == -1) return errno;
+  stdin_write_fd = openat(dir_fd, "stdin", O_WRONLY | O_CLOEXEC);
+  if (stdin_write_fd == -1) return errno;
+  // Fails when the user has too many large pipes; the default capacity is used then.
+  fcntl(stdin_write_fd, F_SETPIPE_SZ, STDIN_PIPE_BYTES);
+  // The command gets a blocking read end.
+  return fcntl(*read_fd, F_SETFL, 0) == -1 ? errno : 0;
+}
+
+static void detach(void) {
+  is_attached = 0;
+  close_fd(&stdin_write_fd);
+}
+
+static int is_waiting_for_client(const Log *log) {
+  return is_attached && log->size - log->acknowledged >= ATTACHED_WINDOW_BYTES;
+}
+
+static void handle_control_line(Log *logs, const char *line) {
+  long long stdout_offset, stderr_offset;
+  if (sscanf(line, "ack %lld %lld", &stdout_offset, &stderr_offset) == 2) {
+    if (stdout_offset > logs[0].acknowledged) logs[0].acknowledged = stdout_offset;
+    if (stderr_offset > logs[1].acknowledged) logs[1].acknowledged = stderr_offset;
+  } else if (strcmp(line, "eof") == 0)
+    close_fd(&stdin_write_fd);
+  else if (strcmp(line, "detach") == 0)
+    detach();
+}
+
+// Reads lines from the control FIFO. The agent writes each line at once, but a read may end inside a line.
+static void read_control(Log *logs) {
+  static char buffer[4096];
+  static size_t used = 0;
+  ssize_t length = read(control_fd, buffer + used, sizeof buffer - 1 - used);
+  if (length <= 0) return;
+  used += length;
+  buffer[used] = 0;
+  char *line = buffer, *newline;
+  while ((newline = strchr(line, '\n')) != NULL) {
+    *newline = 0;
+    handle_control_line(logs, line);
+    line = newline + 1;
+  }
+  used -= line - buffer;
+  memmove(buffer, line, used);
+  // Not a line of the agent.
+  if (used == sizeof buffer - 1) used = 0;
+}
+
 // ---- the command -----------------------------------------------------------------------------------------------
 
 // Copies the runner's environment and renames RUNNER_VARIABLE to COMMAND_VARIABLE. NULL when memory is exhausted.
@@ -229,12 +319,14 @@ static int claim_start(pid_t runner_pid, unsigned long long runner_start) {
 }
 
 // Runs in the forked child: executes the command. Returns the errno of the failed call.
-// `arguments` are CWD MAX_LOG_BYTES FILE ARGV0 ARGUMENT...; `output_fds` are the write ends of the pipes.
-static int exec_command(char **arguments, char **environment, const int output_fds[2], pid_t runner_pid,
+// `arguments` are CWD MAX_LOG_BYTES MODE FILE ARGV0 ARGUMENT...; `output_fds` are the write ends of the pipes; `stdin_fd`
+// is -1 when the command inherits stdin.
+static int exec_command(char **arguments, char **environment, int stdin_fd, const int output_fds[2], pid_t runner_pid,
                         unsigned long long runner_start) {
-  const char *cwd = arguments[0], *file = arguments[2];
-  char **argv = arguments + 3;
+  const char *cwd = arguments[0], *file = arguments[3];
+  char **argv = arguments + 4;
   setsid();
+  if (stdin_fd != -1 && dup2(stdin_fd, 0) == -1) return errno;
   if (dup2(output_fds[0], 1) == -1 || dup2(output_fds[1], 2) == -1) return errno;
   if (chdir(cwd) == -1) return errno;
   char **envp = command_environment(environment);
@@ -312,10 +404,13 @@ static int reap(siginfo_t *command_exit) {
   }
 }
 
-// Waits for output or for SIGCHLD and copies the output. Returns 1 on SIGCHLD.
+// Waits for output, a control line or SIGCHLD, and copies the output. Returns 1 on SIGCHLD.
 static int poll_once(Log *logs, int sigchld_fd) {
-  struct pollfd polled[3] = {{logs[0].pipe_fd, POLLIN, 0}, {logs[1].pipe_fd, POLLIN, 0}, {sigchld_fd, POLLIN, 0}};
-  if (poll(polled, 3, -1) <= 0) return 0;
+  struct pollfd polled[4] = {{-1, POLLIN, 0}, {-1, POLLIN, 0}, {sigchld_fd, POLLIN, 0}, {control_fd, POLLIN, 0}};
+  for (int i = 0; i < 2; i++)
+    if (!is_waiting_for_client(&logs[i])) polled[i].fd = logs[i].pipe_fd;
+  if (poll(polled, 4, -1) <= 0) return 0;
+  if (polled[3].revents != 0) read_control(logs);
   for (int i = 0; i < 2; i++)
     if (polled[i].revents != 0) copy_output(&logs[i], CHUNK_BYTES);
   struct signalfd_siginfo info;
@@ -331,6 +426,8 @@ static void wait_for_command(Log *logs, int sigchld_fd, siginfo_t *command_exit)
 // because a closed pipe would kill the writers with SIGPIPE. As subreaper, the runner also keeps these processes in the
 // command's process tree.
 static void wait_for_background_processes(Log *logs, int sigchld_fd, siginfo_t *command_exit) {
+  detach();
+  close_fd(&control_fd);
   for (int i = 0; i < 2; i++) {
     logs[i].discard_output = 1;
     close(logs[i].file_fd);
@@ -372,6 +469,12 @@ static int run_command(char **arguments, char **environment, const char *process
     logs[i].pipe_fd = pipe_fds[0];
     output_fds[i] = pipe_fds[1];
   }
+  const char *mode = arguments[2];
+  int stdin_fd = -1, error = 0;
+  is_attached = strcmp(mode, "detached") != 0;
+  if (is_attached) error = open_control_fifo();
+  if (error == 0 && strcmp(mode, "attached-stdin") == 0) error = open_stdin_fifo(&stdin_fd);
+  if (error != 0) return error;
   int exit_fd = reserve_exit_record(exit_temp_name);
   if (exit_fd == -1 || pipe2(exec_status_fds, O_CLOEXEC) == -1) return errno;
 
@@ -389,7 +492,7 @@ static int run_command(char **arguments, char **environment, const char *process
   if (command_pid == -1) return errno;
   if (command_pid == 0) {
     sigprocmask(SIG_SETMASK, &previous_mask, NULL);
-    send_status(exec_status_fds[1], exec_command(arguments, environment, output_fds, runner_pid, runner_start));
+    send_status(exec_status_fds[1], exec_command(arguments, environment, stdin_fd, output_fds, runner_pid, runner_start));
     _exit(127);
   }
   ignore_signals();
@@ -399,7 +502,8 @@ static int run_command(char **arguments, char **environment, const char *process
   close(output_fds[0]);
   close(output_fds[1]);
   // A successful execve closes the pipe, which has O_CLOEXEC.
-  int error = receive_status(exec_status_fds[0], 0);
+  error = receive_status(exec_status_fds[0], 0);
+  close_fd(&stdin_fd);
   if (error != 0) {
     unlinkat(dir_fd, exit_temp_name, 0);
     return error;
@@ -420,7 +524,7 @@ static int run_command(char **arguments, char **environment, const char *process
 int main(int count, char **arguments, char **environment) {
   // The agent runs the program without arguments to test whether it works on this system.
   if (count == 1) return 0;
-  if (count < 6) return EINVAL;
+  if (count < 7) return EINVAL;
   // The command inherits no descriptor of the agent.
   syscall(SYS_close_range, 3, ~0U, 0);
   max_log_bytes = atoll(arguments[3]);

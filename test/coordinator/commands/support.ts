@@ -59,7 +59,8 @@ export async function setUp(
     fromCli = false,
   }: CommandOptions = {}): Promise<SentCommand> {
     clock.advance(1)
-    const commandRequest = { boxId, actor: owner, mode, fromCli, command, cwd }
+    const respondsAt = mode === 'detached' ? ('start' as const) : ('exit' as const)
+    const commandRequest = { boxId, actor: owner, mode, respondsAt, fromCli, command, cwd }
     const record = await commands.tracker.track(commandRequest, async ({ record }) => record)
     const started = {
       type: 'command.started',

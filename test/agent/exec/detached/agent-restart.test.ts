@@ -174,7 +174,10 @@ t.test('more runners of one process do not start the command again', { skip: !is
   const first = await createAgent(t)
   const { processId } = await first.start('echo $$ >>starts; exec sleep 600')
   const runner = createRunner('native', null)
-  const launch = { processId, dir: join(first.dir, processId), cwd: '/', env: {}, maxLogBytes: 65536 }
+  const launch = {
+    ...{ processId, dir: join(first.dir, processId), cwd: '/', env: {}, maxLogBytes: 65536 },
+    mode: 'detached' as const,
+  }
   await Promise.all(
     Array.from({ length: 10 }, () =>
       runner.launch({ ...launch, command: `echo again >>${first.home}/starts` }),

@@ -17,7 +17,18 @@ async function startRunner(t: Test, script: string, wrapper: string[] = []) {
   const records = t.testdir({ p_1: {}, '.exited': {} })
   const dir = `${records}/p_1`
   const runner = NATIVE_DIR + getRunnerFileName(readFileSync(`${NATIVE_DIR}run.c`))
-  const [file = '', ...args] = [...wrapper, runner, dir, dir, '65536', '/bin/sh', 'sh', '-c', script]
+  const [file = '', ...args] = [
+    ...wrapper,
+    runner,
+    dir,
+    dir,
+    '65536',
+    'detached',
+    '/bin/sh',
+    'sh',
+    '-c',
+    script,
+  ]
   // stdio must be ignored: the process that stays behind would keep pipes open.
   await once(spawn(file, args, { stdio: 'ignore' }), 'exit')
   return {

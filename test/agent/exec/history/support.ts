@@ -108,6 +108,7 @@ export function createFakeProcess(dir: string, number: number, keepOutput = true
     startedAt: 1,
     record: createRecord(processId, keepOutput),
     dir,
+    attached: null,
     logs: { stdout: stdout.log, stderr: stderr.log },
     get exit() {
       return exit

@@ -62,6 +62,7 @@ export function createMemoryProcess({ maxBytes = Number.MAX_SAFE_INTEGER } = {})
     startedAt: 0,
     record: null,
     dir: '/memory',
+    attached: null,
     logs: { stdout: stdout.log, stderr: stderr.log },
     get exit() {
       return exit
