@@ -29,7 +29,7 @@ export function toUnreachableError(error: unknown, { baseUrl, urlSource }: Coord
   const hint =
     urlSource === 'BOXWOOD_URL'
       ? 'Check BOXWOOD_URL, and that the coordinator is running.'
-      : 'Start it with `npm start`.'
+      : 'Start it with `box up`.'
   const message = `Cannot reach the coordinator at ${new URL(baseUrl).origin} (${describeConnectionError(error)}). ${hint}`
   return new CliError(EXIT.unreachable, message, { cause: error })
 }

@@ -1,5 +1,5 @@
 // Finds the coordinator's URL and an API key: in the environment, else in a data directory on this machine.
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { CliError, EXIT } from './exit-codes.ts'
 
@@ -17,7 +17,7 @@ export type CoordinatorConfig = {
 
 type DataDir = { path: string; url: string | null; key: string | null }
 
-const START_HINT = 'Start one with `npm start`, or set BOXWOOD_URL and BOXWOOD_API_KEY.'
+const START_HINT = 'Start one with `box up`, or set BOXWOOD_URL and BOXWOOD_API_KEY.'
 
 /**
  * `BOXWOOD_URL` and `BOXWOOD_API_KEY` take precedence. A missing value comes from the data directory: `BOXWOOD_DATA`,
@@ -45,15 +45,28 @@ export function findCoordinator(env: Environment, cwd: string, projectDir: strin
 }
 
 function findDataDir(env: Environment, cwd: string, projectDir: string): DataDir | null {
-  const paths = env.BOXWOOD_DATA
-    ? [resolve(cwd, env.BOXWOOD_DATA)]
-    : [join(cwd, '.boxwood'), join(projectDir, '.boxwood')]
-  for (const path of paths) {
+  for (const path of listDataDirs(env, cwd, projectDir)) {
     const url = readUrl(join(path, 'coordinator.json'))
     // Skip a directory without a URL: its key may belong to a different coordinator than BOXWOOD_URL.
     if (url !== null) return { path, url, key: env.BOXWOOD_API_KEY ? null : readKey(path) }
   }
   return env.BOXWOOD_DATA ? { path: resolve(cwd, env.BOXWOOD_DATA), url: null, key: null } : null
+}
+
+const listDataDirs = (env: Environment, cwd: string, projectDir: string): string[] =>
+  env.BOXWOOD_DATA ? [resolve(cwd, env.BOXWOOD_DATA)] : [join(cwd, '.boxwood'), join(projectDir, '.boxwood')]
+
+/**
+ * The data directory of findCoordinator(), also when no coordinator is running: the first directory with a database, else
+ * the directory of `npm start`. Returns an absolute path.
+ */
+export function findDataDirectory(env: Environment, cwd: string, projectDir: string): string {
+  const paths = listDataDirs(env, cwd, projectDir)
+  for (const file of ['coordinator.json', 'boxwood.db']) {
+    const path = paths.find((dir) => existsSync(join(dir, file)))
+    if (path !== undefined) return path
+  }
+  return paths.at(-1) ?? join(projectDir, '.boxwood')
 }
 
 function readUrl(path: string): string | null {

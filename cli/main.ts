@@ -3,6 +3,7 @@ import { constants } from 'node:os'
 import { Command, CommanderError } from 'commander'
 import { addCpCommand } from './commands/cp.ts'
 import { addCreateCommand } from './commands/create.ts'
+import { addDownCommand } from './commands/down.ts'
 import { addExecCommand } from './commands/exec.ts'
 import { addHistoryCommand } from './commands/history.ts'
 import { addKillCommand } from './commands/kill.ts'
@@ -13,15 +14,18 @@ import { addOutputCommand } from './commands/output.ts'
 import { addPsCommand } from './commands/ps.ts'
 import { addRmCommand } from './commands/rm.ts'
 import { addShowCommand } from './commands/show.ts'
+import { addStatusCommand } from './commands/status.ts'
 import { addSuspendCommand } from './commands/suspend.ts'
+import { addUpCommand } from './commands/up.ts'
 import { addWakeCommand } from './commands/wake.ts'
 import { CliError, EXIT, EXIT_CODE_HELP, signalExitCode } from './exit-codes.ts'
 import { printMessage } from './output.ts'
-import { openSession, type RunAction } from './session.ts'
+import { openSession, type RunAction, type RunLocalAction } from './session.ts'
 import { CLI_VERSION } from './version.ts'
 
 const HELP = `
 Getting started:
+  box up                         starts the coordinator in the background; box down stops everything
   box create --name fig
   box exec fig -- uname -a
   box exec -d fig -- make world  runs in the background; prints the id
@@ -61,6 +65,10 @@ const runAction: RunAction = async (action) => {
   process.exitCode = (await action(openSession(interruptController.signal))) ?? EXIT.ok
 }
 
+const runLocalAction: RunLocalAction = async (action) => {
+  process.exitCode = (await action(interruptController.signal)) ?? EXIT.ok
+}
+
 // Subcommands copy the settings of help, output and exit when they are added: set these first.
 const program = new Command('box')
   .description('Boxes: Linux machines for people and coding agents.')
@@ -81,6 +89,7 @@ const commandRegistrations = [
   [addCpCommand, addSuspendCommand, addWakeCommand, addRmCommand, addMeCommand],
 ]
 for (const addCommand of commandRegistrations.flat()) addCommand(program, runAction)
+for (const addCommand of [addUpCommand, addDownCommand, addStatusCommand]) addCommand(program, runLocalAction)
 for (const command of program.commands) command.showHelpAfterError(`See 'box ${command.name()} --help'.`)
 
 try {

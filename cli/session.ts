@@ -17,3 +17,6 @@ export function openSession(signal: AbortSignal): Session {
  * returns the exit code, or undefined for 0.
  */
 export type RunAction = (action: (session: Session) => Promise<number | undefined>) => Promise<void>
+
+/** Runs the action of a command that works without a coordinator. The action returns the exit code, or undefined for 0. */
+export type RunLocalAction = (action: (signal: AbortSignal) => Promise<number | undefined>) => Promise<void>

@@ -28,7 +28,7 @@ t.test('reads the data directory: BOXWOOD_DATA, the current directory, or the pr
   await createDataDir(join(root, 'here', '.boxwood'))
   t.match(findCoordinator({}, join(root, 'here'), join(root, 'project')), { baseUrl: `${fake.url}/api/v1` })
   t.throws(() => findCoordinator({ BOXWOOD_DATA: join(root, 'empty') }, join(root, 'here'), root), {
-    message: /BOXWOOD_DATA.*npm start/,
+    message: /BOXWOOD_DATA.*box up/,
   })
 })
 
@@ -50,7 +50,7 @@ t.test('does not send the key of a data directory to another coordinator', async
 
 t.test('each connection error names the setting to change', async (t) => {
   const cwd = t.testdir({})
-  t.throws(() => findCoordinator({}, cwd, cwd), { message: /npm start.*BOXWOOD_URL/ })
+  t.throws(() => findCoordinator({}, cwd, cwd), { message: /box up.*BOXWOOD_URL/ })
   t.match(
     await runBox('http://127.0.0.1:1', ['ls']),
     { code: 3, stderr: /connection refused.*BOXWOOD_URL/ },
@@ -59,7 +59,7 @@ t.test('each connection error names the setting to change', async (t) => {
   const dataDir = await createDataDir(join(cwd, 'data'), 'http://127.0.0.1:1')
   t.match(
     await runBox(null, ['ls'], { env: { BOXWOOD_DATA: dataDir } }),
-    { code: 3, stderr: /npm start/ },
+    { code: 3, stderr: /box up/ },
     'no server at the URL of the data directory',
   )
   t.match(

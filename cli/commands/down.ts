@@ -1,0 +1,54 @@
+// box down: stops the coordinator and the boxes on this machine.
+import type { Command } from 'commander'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { requireLocal, selectCoordinator } from '../local/select-coordinator.ts'
+import { stopCoordinator, suspendRemainingBoxes } from '../local/stop-coordinator.ts'
+import { createJsonOption, type JsonOption } from '../options.ts'
+import { print, printJson, printStderr } from '../output.ts'
+import type { RunLocalAction } from '../session.ts'
+
+export function addDownCommand(program: Command, runLocalAction: RunLocalAction): void {
+  program
+    .command('down')
+    .summary('stop the coordinator and the boxes on this machine')
+    .description(
+      'Stops the coordinator on this machine, also one that `npm start` has started, and suspends its boxes: files are ' +
+        'kept, processes are terminated. Also suspends boxes that run without a coordinator. Waits until everything has ' +
+        'stopped. The next start of the coordinator wakes the boxes.',
+    )
+    .addOption(createJsonOption())
+    .addHelpText(
+      'after',
+      `
+Example:
+  box down
+
+See also: box status, box up`,
+    )
+    .action((options: JsonOption) => runLocalAction((signal) => down(options, signal)))
+}
+
+async function down(options: JsonOption, signal: AbortSignal): Promise<undefined> {
+  const { dataDir, running } = requireLocal(selectCoordinator(process.env, process.cwd()), 'stopped')
+  if (running !== null) {
+    if (!options.json) printStderr('Stopping the coordinator and its boxes.')
+    await stopCoordinator(running, signal)
+  }
+  // After the coordinator: a box that it could not stop, or that has run without it.
+  const { suspended, failed } = await suspendRemainingBoxes(dataDir, signal)
+  if (failed.length > 0)
+    throw new CliError(
+      EXIT.failed,
+      `Not stopped: ${failed.join(', ')}. The next start of the coordinator wakes these boxes; \`box down\` tries again.`,
+    )
+  if (options.json) printJson({ stopped: running !== null, suspended, dataDirectory: dataDir })
+  else print(describeResult(running !== null, suspended, dataDir))
+  return undefined
+}
+
+function describeResult(wasRunning: boolean, suspended: string[], dataDir: string): string {
+  const names = suspended.length > 0 ? `Suspended boxes without a coordinator: ${suspended.join(', ')}.` : ''
+  if (wasRunning)
+    return `The coordinator and its boxes are stopped. \`box up\` starts them again.${names && `\n${names}`}`
+  return names || `Nothing was running with the data directory ${dataDir}.`
+}

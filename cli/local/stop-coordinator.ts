@@ -1,0 +1,51 @@
+// Stops the coordinator of a data directory and the boxes on this machine.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import type { CoordinatorRecord, SuspendedBoxes } from '../../shared/coordinator-process.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { PROJECT_DIR } from '../find-coordinator.ts'
+import { printMessage, printStderr } from '../output.ts'
+import { readReadiness } from './readiness.ts'
+import { sendSignal, waitUntilExited } from './running-coordinator.ts'
+
+/** Longer than a coordinator waits for its boxes. */
+const STOP_TIMEOUT_MS = 120_000
+
+/** Sends the signal of Ctrl-C, with which a coordinator suspends its boxes. Resolves when it has exited. @throws CliError */
+export async function stopCoordinator(coordinator: CoordinatorRecord, signal: AbortSignal): Promise<void> {
+  const { url, pid } = coordinator
+  // For a coordinator that is stopping, a further signal means: exit immediately.
+  if ((await readReadiness(url, signal)) !== 'stopping') sendSignal(coordinator, 'SIGINT')
+  try {
+    if (await waitUntilExited(coordinator, STOP_TIMEOUT_MS, signal)) return
+  } catch (error) {
+    if (signal.aborted) printMessage('interrupted; the coordinator continues to stop.')
+    throw error
+  }
+  throw new CliError(
+    EXIT.failed,
+    `The coordinator (pid ${pid}) has not stopped after ${STOP_TIMEOUT_MS / 1000} s. Stop it with \`kill -9 ${pid}\`, then run \`box down\` again.`,
+  )
+}
+
+/** Suspends the boxes that run without a coordinator, for example after SIGTERM. @throws CliError while a coordinator runs */
+export async function suspendRemainingBoxes(dataDir: string, signal: AbortSignal): Promise<SuspendedBoxes> {
+  if (!existsSync(join(dataDir, 'boxwood.db'))) return { suspended: [], failed: [] }
+  const child = spawn(process.execPath, [join(PROJECT_DIR, 'coordinator/suspend-boxes.ts')], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH, BOXWOOD_DATA: dataDir, BOXWOOD_LOG: 'error' },
+    signal,
+  })
+  const [stdout, stderr] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    child.exitCode ?? once(child, 'exit'),
+  ])
+  if (child.exitCode !== 0)
+    throw new CliError(EXIT.failed, stderr.trim() || 'The boxes could not be stopped.')
+  if (stderr !== '') printStderr(stderr.trimEnd())
+  return JSON.parse(stdout) as SuspendedBoxes
+}

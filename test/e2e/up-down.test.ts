@@ -1,0 +1,130 @@
+// box up, status and down with a real coordinator and box.
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { isAlive, readStat } from '../../coordinator/lifecycle/providers/local/proc.ts'
+import { runBox } from '../cli/run-box.ts'
+import { listBoxPids } from '../support/find-agent-process.ts'
+import { readRunningCoordinator, stopDataDirectory } from '../support/stop-data-directory.ts'
+import { createTempDir } from '../support/temp-dir.ts'
+import { waitUntil } from '../support/wait-until.ts'
+
+/** Stops the coordinator and the boxes after the test. */
+function createDataDir(t: Test) {
+  const dataDir = createTempDir(t, 'up-down')
+  t.teardown(() => stopDataDirectory(dataDir))
+  return {
+    dataDir,
+    box: (args: string[], env: Record<string, string> = {}) =>
+      runBox(null, args, { env: { BOXWOOD_DATA: dataDir, BOXWOOD_LISTEN: '127.0.0.1:0', ...env } }),
+  }
+}
+
+t.test('up, status and down', async (t) => {
+  const { dataDir, box } = createDataDir(t)
+  const readBox = async () => JSON.parse((await box(['ls', '--json'])).stdout).boxes[0]
+  const waitUntilBoxRuns = () =>
+    waitUntil('the box runs', async () => {
+      const first = await readBox()
+      return first.observedState === 'running' && first
+    })
+
+  t.match(await box(['status']), { code: 3, stdout: /not running/ })
+  const started = await box(['up'])
+  t.match(started, { code: 0, stderr: '' })
+  const coordinator = readRunningCoordinator(dataDir)
+  if (coordinator === null) throw new Error('the coordinator is not running')
+  const { pid, url } = coordinator
+  t.match(started.stdout, `Boxwood runs in the background at ${url} (pid ${pid}).`)
+  t.match(started.stdout, join(dataDir, 'owner.key'))
+  const { id, hostname } = await waitUntilBoxRuns()
+  t.match(started.stdout, `BOXWOOD_DATA=${dataDir} box exec ${hostname} -- uname -a`)
+  t.equal(getSession(pid), pid, 'the coordinator has a session of its own')
+  t.match(readFileSync(join(dataDir, 'coordinator.log'), 'utf8'), `Boxwood listens on ${url}`)
+
+  t.match(await box(['up']), {
+    code: 0,
+    stdout: `The coordinator is already running at ${url} (pid ${pid}).\n`,
+  })
+  const status = await box(['status', '--json'])
+  t.equal(status.code, 0)
+  t.match(JSON.parse(status.stdout), {
+    running: true,
+    state: 'ready',
+    pid,
+    url,
+    coordinatorVersion: '0.1.0',
+    cliVersion: '0.1.0',
+    dataDirectory: dataDir,
+    boxes: { running: 1 },
+  })
+
+  t.match(await box(['down']), { code: 0, stdout: /are stopped/ })
+  t.notOk(isAlive(coordinator))
+  t.same(listBoxPids(id), [])
+  t.match(await box(['status']), { code: 3 })
+  t.match(await box(['down']), {
+    code: 0,
+    stdout: `Nothing was running with the data directory ${dataDir}.\n`,
+  })
+
+  await t.test('down stops boxes that run without a coordinator', async (t) => {
+    const { pid: nextPid } = JSON.parse((await box(['up', '--json'])).stdout)
+    t.equal((await waitUntilBoxRuns()).id, id, 'up wakes the box')
+    const next = readRunningCoordinator(dataDir)
+    t.equal(next?.pid, nextPid)
+    process.kill(nextPid, 'SIGTERM')
+    await waitUntil('the coordinator has exited', () => readStat(nextPid) === null)
+    t.not(listBoxPids(id).length, 0)
+    t.match(await box(['status']), { code: 3, stdout: /box down/ })
+    t.match(await box(['down']), { code: 0, stdout: `Suspended boxes without a coordinator: ${hostname}.\n` })
+    t.same(listBoxPids(id), [])
+  })
+
+  await t.test('down while another down waits for a slow box', async (t) => {
+    await box(['up'])
+    await waitUntilBoxRuns()
+    const ignoreTerm = `setsid sh -c "trap '' TERM; echo ready >trapped; sleep 600" >/dev/null 2>&1 &`
+    await box(['exec', hostname, '--', ignoreTerm])
+    await waitUntil('the box ignores SIGTERM', async () => {
+      return (await box(['exec', hostname, '--', 'cat', 'trapped'])).code === 0
+    })
+    const offset = readFileSync(join(dataDir, 'coordinator.log')).length
+    const readLog = () => readFileSync(join(dataDir, 'coordinator.log')).subarray(offset).toString()
+    const first = box(['down'])
+    await waitUntil('the coordinator suspends its boxes', () => readLog().includes('Suspending'))
+    const second = await box(['down'])
+    t.match([await first, second], [{ code: 0 }, { code: 0 }])
+    t.match(readLog(), `Suspended: ${hostname}.`, 'the coordinator was not interrupted')
+    t.same(listBoxPids(id), [])
+  })
+})
+
+t.test('up prints why the coordinator did not start', async (t) => {
+  const { dataDir, box } = createDataDir(t)
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const { port } = other.address() as AddressInfo
+  t.match(await box(['up'], { BOXWOOD_LISTEN: `127.0.0.1:${port}` }), {
+    code: 1,
+    stdout: '',
+    stderr: new RegExp(
+      `^box: The coordinator did not start \\(exit code 1\\)\\.\\nThe coordinator cannot listen on 127\\.0\\.0\\.1:${port}: .*\\n` +
+        `The log is in ${join(dataDir, 'coordinator.log')}\\.\\n$`,
+    ),
+  })
+  t.match(await box(['up'], { BOXWOOD_EDGE_RATE: '-1' }), {
+    code: 1,
+    stderr: /\(exit code 2\)\.\nBOXWOOD_EDGE_RATE must/,
+  })
+  t.notOk(existsSync(join(dataDir, 'coordinator.json')))
+})
+
+/** Field 6 of /proc/PID/stat. */
+function getSession(pid: number): number {
+  const line = readFileSync(`/proc/${pid}/stat`, 'latin1')
+  return Number(line.slice(line.lastIndexOf(')') + 2).split(' ')[3])
+}
