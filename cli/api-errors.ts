@@ -55,20 +55,23 @@ export function toResponseError(
       `The response from ${origin} (HTTP ${status}) is not from a Boxwood coordinator. Check the URL in ${urlSource}.`,
     )
   }
-  const exitCode = EXIT_CODE_BY_ERROR_CODE[code] ?? EXIT.failed
   if (code === 'unauthorized' || code === 'token_expired') {
     const problem = code === 'token_expired' ? 'has expired' : `was rejected by ${origin}`
-    const text = `The API key in ${keySource} ${problem}. Set BOXWOOD_API_KEY to a valid key. (${code})`
-    return new CliError(exitCode, text, { code })
+    return createApiError(code, `The API key in ${keySource} ${problem}. Set BOXWOOD_API_KEY to a valid key.`)
   }
   // A wrong path in BOXWOOD_URL: the coordinator has no such route.
   const pathHint =
     code === 'not_found' && !baseUrl.endsWith('/api/v1')
       ? ` Check the path in ${urlSource}, such as ${origin}/api/v1.`
       : ''
-  const text = `${sanitize(message ?? 'The request was rejected.')}${pathHint} (${sanitize(code)})`
-  return new CliError(exitCode, text, { code })
+  return createApiError(code, `${message ?? 'The request was rejected.'}${pathHint}`)
 }
+
+/** An error with the API's error code, which the message ends with. */
+export const createApiError = (code: string, message: string): CliError =>
+  new CliError(EXIT_CODE_BY_ERROR_CODE[code] ?? EXIT.failed, `${sanitize(message)} (${sanitize(code)})`, {
+    code,
+  })
 
 function parseErrorBody(body: Buffer): { code: string | null; message: string | null } {
   try {

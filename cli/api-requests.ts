@@ -1,6 +1,7 @@
 // Requests to the coordinator: adds the API key and the version, translates errors, retries after a 429.
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { WebSocket } from 'ws'
 import { CLI_VERSION_HEADER } from '../shared/protocol.ts'
 import { toResponseError, toUnreachableError } from './api-errors.ts'
 import type { CliError } from './exit-codes.ts'
@@ -20,9 +21,10 @@ export type ApiRequest = {
 }
 
 /** The response of one attempt; `ok` means 2xx. `retryAfter` is in seconds. */
-export type AttemptResult =
-  | { ok: true; response: IncomingMessage }
-  | { ok: false; error: CliError; status: number; retryAfter: number | null }
+export type AttemptResult = { ok: true; response: IncomingMessage } | FailedAttempt
+/** The result of one attempt to open a WebSocket, which is paused. */
+export type ConnectResult = { ok: true; socket: WebSocket } | FailedAttempt
+export type FailedAttempt = { ok: false; error: CliError; status: number; retryAfter: number | null }
 
 /** The functions throw CliError, or the signal's reason once it is aborted. */
 export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal) {
@@ -38,10 +40,26 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
     }).catch((error) => {
       throw signal.aborted ? signal.reason : toUnreachableError(error, config)
     })
-    const status = response.statusCode ?? 0
-    if (status >= 200 && status < 300) return { ok: true, response }
+    const { statusCode: status = 0 } = response
+    return status >= 200 && status < 300 ? { ok: true, response } : readFailure(response)
+  }
+
+  async function readFailure(response: IncomingMessage): Promise<FailedAttempt> {
+    const { statusCode: status = 0 } = response
     const error = toResponseError(status, await read(response), config)
     return { ok: false, error, status, retryAfter: parseRetryAfter(response) }
+  }
+
+  /** Opens a WebSocket, without retries. The signal also closes it. */
+  async function connect(url: string): Promise<ConnectResult> {
+    // Imported here: most commands open no WebSocket.
+    const { openWebSocket } = await import('./attach/open-websocket.ts')
+    const { socket, response } = await openWebSocket({ url, headers: defaultHeaders, signal }).catch(
+      (error) => {
+        throw signal.aborted ? signal.reason : toUnreachableError(error, config)
+      },
+    )
+    return socket === null ? readFailure(response) : { ok: true, socket }
   }
 
   /** Resolves with a 2xx response whose body is unread. `createBody` is called for each attempt. */
@@ -83,7 +101,7 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
     }
   }
 
-  return { sendOnce, send, requestJson }
+  return { sendOnce, connect, send, requestJson }
 }
 
 /** Seconds; null for the date form, which the coordinator does not send. */

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Account } from '../shared/api/account.ts'
 import type { Box, BoxDetail } from '../shared/api/boxes.ts'
-import { type AttemptResult, createApiRequests } from './api-requests.ts'
+import { type AttemptResult, type ConnectResult, createApiRequests } from './api-requests.ts'
 import { CliError, EXIT } from './exit-codes.ts'
 import type { CoordinatorConfig } from './find-coordinator.ts'
 import type { RequestBody } from './http-request.ts'
@@ -32,6 +32,8 @@ export type EdgeClient = {
   ): Promise<IncomingMessage>
   /** Sends a GET once, without retries. Throws CliError only when there is no response. */
   getOnce(route: string, query: Record<string, string>, options: GetOnceOptions): Promise<AttemptResult>
+  /** Opens a WebSocket once, without retries. Throws CliError only when there is no response. */
+  connect(route: string, query: Record<string, string>, signal: AbortSignal): Promise<ConnectResult>
   /** The same client with a signal of its own, for cleaning up after Ctrl-C. */
   forCleanup(): EdgeClient
 }
@@ -82,6 +84,11 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
               url,
               headers,
             })
+            return result.ok ? result : { ...result, error: translate(result.error, route) }
+          },
+          async connect(route, query, connectSignal) {
+            const url = `${boxUrl}${route}?${new URLSearchParams(query)}`
+            const result = await createApiRequests(config, connectSignal).connect(url)
             return result.ok ? result : { ...result, error: translate(result.error, route) }
           },
           forCleanup: () => createWithSignal(AbortSignal.timeout(CLEANUP_TIMEOUT_MS)),

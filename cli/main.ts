@@ -20,7 +20,7 @@ import { addUpCommand } from './commands/up.ts'
 import { addWakeCommand } from './commands/wake.ts'
 import { CliError, EXIT, EXIT_CODE_HELP, signalExitCode } from './exit-codes.ts'
 import { printMessage } from './output.ts'
-import { openSession, type RunAction, type RunLocalAction } from './session.ts'
+import { openSession, type RunAction, type RunLocalAction, type Session } from './session.ts'
 import { CLI_VERSION } from './version.ts'
 
 const HELP = `
@@ -41,7 +41,7 @@ uses the coordinator of a data directory on this machine: BOXWOOD_DATA, else .bo
 ${EXIT_CODE_HELP}`
 
 const interruptController = new AbortController()
-/** The exit code after a signal; null until a signal arrives. */
+/** The exit code after a signal, or when the reader of stdout has closed the pipe; else null. */
 let interruptExitCode: number | null = null
 /** Time to write pending output after a signal. */
 const EXIT_GRACE_MS = 500
@@ -54,15 +54,23 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   })
 }
 
+const closedPipeCleanups = new Set<() => Promise<void>>()
+const onClosedPipe: Session['onClosedPipe'] = (cleanup) => {
+  closedPipeCleanups.add(cleanup)
+  return () => void closedPipeCleanups.delete(cleanup)
+}
+
 // The reader may close the pipe, as in `box exec … | head`: exit as on SIGPIPE, without a stack trace.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
-    process.exit(signalExitCode(constants.signals.SIGPIPE))
+    interruptExitCode ??= signalExitCode(constants.signals.SIGPIPE)
+    const cleanups = [...closedPipeCleanups].map((cleanup) => cleanup())
+    void Promise.all(cleanups).finally(() => process.exit(interruptExitCode ?? EXIT.ok))
   })
 
 const runAction: RunAction = async (action) => {
-  process.exitCode = (await action(openSession(interruptController.signal))) ?? EXIT.ok
+  process.exitCode = (await action(openSession(interruptController.signal, onClosedPipe))) ?? EXIT.ok
 }
 
 const runLocalAction: RunLocalAction = async (action) => {

@@ -8,7 +8,8 @@ const ENV_NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/
 export type JsonOption = { json?: boolean }
 export type WaitOption = { wait: boolean }
 
-export const createJsonOption = () => new Option('--json', 'print the result as JSON')
+export const createJsonOption = (description = 'print the result as JSON') =>
+  new Option('--json', description)
 export const createNoWaitOption = () =>
   new Option('--no-wait', 'return immediately, do not wait for completion')
 

@@ -1,5 +1,5 @@
-// Messages about detached processes and command records: exit status, and not found.
-import { CliError, EXIT } from './exit-codes.ts'
+// Messages about commands, detached processes and command records: exit status, time limit, and not found.
+import { CliError, commandExitCode, EXIT } from './exit-codes.ts'
 import { sanitize } from './output.ts'
 
 export type ExitStatus = { exitCode: number | null; signal: string | null }
@@ -8,6 +8,15 @@ export type ExitStatus = { exitCode: number | null; signal: string | null }
 export function formatExit(status: string, { exitCode, signal }: ExitStatus): string {
   if (exitCode !== null) return `${status} ${exitCode}`
   return signal === null ? status : `${status} ${signal}`
+}
+
+/** The exit code of `box` for an exited command. @throws CliError when the exit status is unknown */
+export function toExitCode({ status, exitCode, signal }: ExitStatus & { status: string }): number {
+  if (status !== 'lost') return commandExitCode(exitCode, signal)
+  throw new CliError(
+    EXIT.lost,
+    'The exit status of the process is unknown: its box stopped or restarted, or the runner of the process was killed.',
+  )
 }
 
 /** The same promise; a not_found error gets `message` in place of its own. */
@@ -24,3 +33,10 @@ export const noSuchProcessMessage = (boxName: string, id: string): string =>
 
 export const noSuchRecordMessage = (boxName: string, id: string): string =>
   `No such record on ${boxName}: '${sanitize(id)}'. Run \`box history ${boxName}\` to list records.`
+
+/** @param hint what to do */
+export const formatTimedOut = (seconds: number | undefined, hint: string): string =>
+  `the command timed out${seconds === undefined ? '' : ` after ${seconds} s`}. ${hint}`
+
+export const formatDetachedHint = (boxName: string, id: string): string =>
+  `Follow it: box logs -f ${boxName} ${id}\nKill it:   box kill ${boxName} ${id}`

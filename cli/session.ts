@@ -5,11 +5,20 @@ import { findCoordinator, PROJECT_DIR } from './find-coordinator.ts'
 export type Session = {
   client: Client
   signal: AbortSignal
+  /**
+   * Runs `cleanup` before the process exits because the reader of stdout or stderr has closed the pipe. Returns a function
+   * that removes it.
+   */
+  onClosedPipe(cleanup: () => Promise<void>): () => void
 }
 
 /** Sends no request. @throws CliError when no coordinator or no API key is found */
-export function openSession(signal: AbortSignal): Session {
-  return { client: createClient(findCoordinator(process.env, process.cwd(), PROJECT_DIR), signal), signal }
+export function openSession(
+  signal: AbortSignal,
+  onClosedPipe: Session['onClosedPipe'] = () => () => undefined,
+): Session {
+  const client = createClient(findCoordinator(process.env, process.cwd(), PROJECT_DIR), signal)
+  return { client, signal, onClosedPipe }
 }
 
 /**

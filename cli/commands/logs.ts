@@ -1,13 +1,13 @@
 // box logs: prints the output of a detached process; with -f until the process exits.
 import type { Command } from 'commander'
 import type { Offsets } from '../../shared/api/processes.ts'
-import { CliError, commandExitCode, EXIT } from '../exit-codes.ts'
+import { EXIT } from '../exit-codes.ts'
 import { createMissingOutputReporter } from '../follow/missing-output.ts'
-import type { ExitEvent, OutputChunk } from '../follow/read-output.ts'
+import type { OutputChunk } from '../follow/read-output.ts'
 import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
 import { createIntegerParser, type JsonOption } from '../options.ts'
 import { printMessage } from '../output.ts'
-import { noSuchProcessMessage, replaceNotFoundMessage } from '../process-messages.ts'
+import { noSuchProcessMessage, replaceNotFoundMessage, toExitCode } from '../process-messages.ts'
 import type { RunAction, Session } from '../session.ts'
 
 type Options = JsonOption & { follow?: boolean; tail?: number }
@@ -82,7 +82,7 @@ async function printLogs(session: Session, name: string, id: string, options: Op
     })
     if (json && exit !== null)
       await writeWithBackpressure(process.stdout, `${JSON.stringify({ event: 'exit', ...exit })}\n`, signal)
-    return follow && exit !== null ? getExitCode(exit) : EXIT.ok
+    return follow && exit !== null ? toExitCode(exit) : EXIT.ok
   } finally {
     missingOutputReporter.flush()
     signal.removeEventListener('abort', onAbort)
@@ -103,12 +103,4 @@ function printChunk(
   const data = bytes.toString('base64')
   const event = { event: stream, data, offset, nextOffset: offset + bytes.length }
   return writeWithBackpressure(process.stdout, `${JSON.stringify(event)}\n`, signal)
-}
-
-function getExitCode({ status, exitCode, signal }: ExitEvent): number {
-  if (status !== 'lost') return commandExitCode(exitCode, signal)
-  throw new CliError(
-    EXIT.lost,
-    'The exit status of the process is unknown: its box stopped or restarted, or the runner of the process was killed.',
-  )
 }

@@ -2,7 +2,16 @@
 import type { IncomingMessage } from 'node:http'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import type { StreamEvents } from '../../shared/api/processes.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
+import {
+  checkFields,
+  type FieldValidators,
+  invalidDataError,
+  isIntegerOrNull,
+  isOffset,
+  isString,
+  isStringOrNull,
+  parseObject,
+} from '../server-data.ts'
 
 export type StreamName = 'stdout' | 'stderr'
 export type StreamEvent = {
@@ -37,12 +46,12 @@ export async function* readEvents(response: IncomingMessage): AsyncGenerator<Str
       const event = parseEvent(message)
       if (event !== null) yield event
     }
-    if (isTooLarge) throw invalidStreamError('an event that is too large')
+    if (isTooLarge) throw invalidDataError('an event that is too large')
   }
 }
 
 /** For each event, the fields that `box logs` uses. */
-const FIELD_VALIDATORS: Record<keyof StreamEvents, Record<string, (value: unknown) => boolean>> = {
+const FIELD_VALIDATORS: Record<keyof StreamEvents, FieldValidators> = {
   attached: { stdoutOffset: isOffset, stderrOffset: isOffset },
   stdout: { data: isString, offset: isOffset, nextOffset: isOffset },
   stderr: { data: isString, offset: isOffset, nextOffset: isOffset },
@@ -50,8 +59,8 @@ const FIELD_VALIDATORS: Record<keyof StreamEvents, Record<string, (value: unknow
   reconnect: {},
   exit: {
     status: isString,
-    exitCode: (value) => value === null || Number.isInteger(value),
-    signal: (value) => value === null || isString(value),
+    exitCode: isIntegerOrNull,
+    signal: isStringOrNull,
     stdoutOffset: isOffset,
     stderrOffset: isOffset,
   },
@@ -61,34 +70,7 @@ const FIELD_VALIDATORS: Record<keyof StreamEvents, Record<string, (value: unknow
 /** Returns null for an unknown event: a newer coordinator may send additional events. */
 function parseEvent({ event: name = '', data: json }: EventSourceMessage): StreamEvent | null {
   if (!Object.hasOwn(FIELD_VALIDATORS, name)) return null
-  const data = parseObject(json)
-  const validators = FIELD_VALIDATORS[name as keyof StreamEvents]
-  for (const [field, isValid] of Object.entries(validators))
-    if (!isValid(data[field])) throw invalidStreamError(`the event ${name} without a valid ${field}`)
+  const data = parseObject(json, 'an event')
+  checkFields(`the event ${name}`, data, FIELD_VALIDATORS[name as keyof StreamEvents])
   return { name, data } as unknown as StreamEvent
 }
-
-function parseObject(json: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(json)
-    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
-  } catch {
-    // Thrown below, without the parser's message.
-  }
-  throw invalidStreamError('an event that is not a JSON object')
-}
-
-function isString(value: unknown): boolean {
-  return typeof value === 'string'
-}
-
-function isOffset(value: unknown): boolean {
-  return Number.isSafeInteger(value) && Number(value) >= 0
-}
-
-/** @param problem such as 'an event that is not a JSON object' */
-export const invalidStreamError = (problem: string): CliError =>
-  new CliError(
-    EXIT.failed,
-    `The coordinator sent ${problem}. Check that box and the coordinator have the same version, and that no proxy changes the response.`,
-  )

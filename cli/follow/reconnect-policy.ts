@@ -9,7 +9,7 @@ export type ReconnectPolicy = {
   /** Call when data arrives. Ends the outage immediately. */
   recordData(): void
   /**
-   * Waits before the next attempt. Rejects when the signal is aborted.
+   * Waits before the next attempt. Rejects with the signal's reason.
    * @param retryAfter the minimum in seconds, from the Retry-After header; null if the response has none
    */
   waitBeforeRetry(retryAfter: number | null): Promise<void>
@@ -63,7 +63,9 @@ export function createReconnectPolicy({ signal, onOutage, onReconnect }: Reconne
       // Exponential backoff with full jitter: clients disconnected together should not reconnect together.
       const backoff = Math.random() * Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** attempts)
       attempts = Math.min(attempts + 1, 10)
-      await sleep((retryAfter ?? 0) * 1000 + backoff, undefined, { signal })
+      await sleep((retryAfter ?? 0) * 1000 + backoff, undefined, { signal }).catch((error) => {
+        throw signal.aborted ? signal.reason : error
+      })
     },
     close() {
       clearTimeout(outageTimer)

@@ -3,8 +3,9 @@ import type { AttemptResult } from '../api-requests.ts'
 import type { EdgeClient } from '../client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { sanitize } from '../output.ts'
+import { CONNECTION_LOST, type Disconnect, isConnectionError, toDisconnect } from './disconnect.ts'
 import { readEvents, type StreamEvent } from './events.ts'
-import { createReconnectPolicy, type ReconnectOptions, type ReconnectPolicy } from './reconnect-policy.ts'
+import { createReconnectPolicy, type ReconnectOptions } from './reconnect-policy.ts'
 
 export type ResumableStreamOptions = ReconnectOptions & {
   edge: Pick<EdgeClient, 'getOnce'>
@@ -16,9 +17,6 @@ export type ResumableStreamOptions = ReconnectOptions & {
   /** A connection without data for this long is closed. Default: three heartbeat intervals, 45 s. */
   idleTimeoutMs?: number
 }
-
-/** Why a connection that is to be reopened was closed. `retryAfter` is in seconds. */
-type Disconnect = { reason: string; retryAfter: number | null }
 
 const IDLE_TIMEOUT_MS = 45_000
 
@@ -40,7 +38,7 @@ export async function readResumableStream(options: ResumableStreamOptions): Prom
       const disconnect = await readConnection(options, isBeforeFirstEvent, recordEvent)
       if (disconnect === null) return
       policy.recordDisconnect(disconnect.reason)
-      await waitBeforeRetry(policy, disconnect, options.signal)
+      await policy.waitBeforeRetry(disconnect.retryAfter)
     }
   } finally {
     policy.close()
@@ -81,7 +79,7 @@ async function readConnection(
     for await (const event of readEvents(result.response)) {
       isProcessing = true
       recordEvent(event)
-      if (event.name === 'error') return toDisconnect(event.data)
+      if (event.name === 'error') return parseErrorEvent(event.data)
       if (event.name === 'reconnect')
         return { reason: 'The coordinator requested a reconnect.', retryAfter: null }
       if (await onEvent(event)) return null
@@ -101,8 +99,6 @@ async function readConnection(
   }
 }
 
-const CONNECTION_LOST: Disconnect = { reason: 'The connection was lost.', retryAfter: null }
-
 /** Returns null for an event stream, a Disconnect if a retry may help; throws if it cannot. */
 function getDisconnect(result: AttemptResult, isBeforeFirstEvent: boolean): Disconnect | null {
   if (result.ok) {
@@ -111,29 +107,10 @@ function getDisconnect(result: AttemptResult, isBeforeFirstEvent: boolean): Disc
     if (isBeforeFirstEvent) throw new CliError(EXIT.failed, reason)
     return { reason, retryAfter: null }
   }
-  const { error, status, retryAfter } = result
-  if (status >= 500 || status === 429 || status === 408) return { reason: error.message, retryAfter }
-  // An error response without a code comes from a proxy, for example while the coordinator restarts.
-  const isTemporary = error.code === null || error.code === 'box_not_running'
-  if (!isBeforeFirstEvent && isTemporary) return { reason: error.message, retryAfter }
-  throw error
+  return toDisconnect(result, isBeforeFirstEvent)
 }
 
-function toDisconnect({ code, message }: { code: string; message: string }): Disconnect {
+function parseErrorEvent({ code, message }: { code: string; message: string }): Disconnect {
   if (code === 'not_found') throw new CliError(EXIT.notFound, sanitize(message), { code })
   return { reason: sanitize(message), retryAfter: null }
-}
-
-/** Connection errors are system errors, which have a `code`, or CliErrors with EXIT.unreachable. */
-const isConnectionError = (error: unknown): error is Error =>
-  error instanceof CliError ? error.exitCode === EXIT.unreachable : error instanceof Error && 'code' in error
-
-async function waitBeforeRetry(
-  policy: ReconnectPolicy,
-  { retryAfter }: Disconnect,
-  signal: AbortSignal,
-): Promise<void> {
-  await policy.waitBeforeRetry(retryAfter).catch((error) => {
-    throw signal.aborted ? signal.reason : error
-  })
 }

@@ -1,6 +1,7 @@
 // The read position in stdout and stderr: finds new bytes and gaps in each event, so that no byte is passed on twice.
 import { formatEventId, type Offsets, type StreamEvents } from '../../shared/api/processes.ts'
-import { invalidStreamError, type StreamName } from './events.ts'
+import { invalidDataError } from '../server-data.ts'
+import type { StreamName } from './events.ts'
 
 /** `bytes` starts at `offset` and is empty if all of it was read before; `missing` bytes before it were discarded. */
 export type NewBytes = { bytes: Buffer; offset: number; missing: number }
@@ -22,7 +23,7 @@ export function createStreamPosition(start: Offsets): StreamPosition {
     advance(stream, { data, offset, nextOffset }) {
       const bytes = Buffer.from(data, 'base64')
       if (nextOffset - offset !== bytes.length)
-        throw invalidStreamError(`${stream} data whose length does not match its offsets`)
+        throw invalidDataError(`${stream} data whose length does not match its offsets`)
       const expected = position[stream]
       position[stream] = Math.max(expected, nextOffset)
       const alreadyRead = Math.min(bytes.length, Math.max(0, expected - offset))

@@ -7,12 +7,14 @@ import { mkdir, stat } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, dirname, join, resolve } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Test } from 'tap'
 import { type Box, boxSchema, createBoxRequestSchema } from '../../shared/api/boxes.ts'
 import { execRequestSchema } from '../../shared/api/exec.ts'
 import { ApiError, controlErrorBody, edgeErrorBody } from '../../shared/errors.ts'
 import { createTempDir } from '../support/temp-dir.ts'
+import { type AttachedCommands, createAttachedCommands } from './fake-attach.ts'
 import { runLocally } from './fake-exec.ts'
 
 export const KEY = 'dcp_0123456789abcdef0123456789abcdef0123456789abcdef'
@@ -22,6 +24,7 @@ export type FakeCoordinator = {
   /** The home directory of a box. */
   getHome(boxName: string): string
   boxes: Box[]
+  attached: AttachedCommands
   /** All requests received: `METHOD /path` and the headers. */
   requests: { line: string; headers: IncomingMessage['headers'] }[]
   /**
@@ -42,6 +45,7 @@ export type OneTimeHandler = (response: ServerResponse, request: IncomingMessage
 export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
   const homesDir = createTempDir(t, 'homes')
   const boxes: Box[] = []
+  const attached = createAttachedCommands()
   const requests: FakeCoordinator['requests'] = []
   const oneTimeHandlers: { linePrefix: string; handler: OneTimeHandler }[] = []
   const getHome = (boxName: string) => join(homesDir, boxName)
@@ -119,8 +123,17 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
       async (request, response, [, name = '']) => {
         const { hostname } = findBox(name)
         const body = execRequestSchema.parse(JSON.parse(await readText(request)))
-        sendJson(response, await runLocally(body, getHome(hostname), response))
+        const home = getHome(hostname)
+        sendJson(
+          response,
+          body.attached ? attached.start(body, home) : await runLocally(body, home, response),
+        )
       },
+    ],
+    [
+      // Other ids: fake-processes.ts.
+      /^DELETE \/v1\/box\/[^/]+\/exec\/(p_00000000[^/]+)$/,
+      async (_, response, [, id = '']) => sendJson(response, attached.kill(id)),
     ],
     [
       /^PUT \/v1\/box\/([^/]+)\/upload\?(.*)$/,
@@ -174,9 +187,14 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
       if (!response.headersSent) sendJson(response, body, apiError.status)
     }
   })
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    requests.push({ line: `${request.method} ${request.url}`, headers: request.headers })
+    attached.handleUpgrade(request, socket, head, request.url?.replace(/^\/v1\/box\/[^/]+/, '') ?? '')
+  })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
+    attached.close()
     server.closeAllConnections()
     server.close()
   })
@@ -186,6 +204,7 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
     url,
     getHome,
     boxes,
+    attached,
     requests,
     addBox,
     handleNext: (linePrefix, handler) => void oneTimeHandlers.push({ linePrefix, handler }),
@@ -194,6 +213,7 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
       const closed = once(server, 'close')
       server.close()
       server.closeAllConnections()
+      attached.closeConnections()
       await closed
       await action()
       server.listen(port, '127.0.0.1')

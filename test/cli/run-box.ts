@@ -12,7 +12,8 @@ export type BoxByteResult = { code: number | null; stdout: Buffer; stderr: Buffe
 export type BoxOptions = {
   cwd?: string
   env?: Record<string, string>
-  stdin?: string
+  /** null: stdin stays open. Default: empty. */
+  stdin?: string | Buffer | null
   /** Do not read its stdout. */
   ignoreStdout?: boolean
   /** Called with the running process. */
@@ -43,7 +44,9 @@ export async function runBoxForBytes(
   const chunks: { stdout: Buffer[]; stderr: Buffer[] } = { stdout: [], stderr: [] }
   if (!options.ignoreStdout) child.stdout.on('data', (chunk: Buffer) => chunks.stdout.push(chunk))
   child.stderr.on('data', (chunk: Buffer) => chunks.stderr.push(chunk))
-  child.stdin.end(options.stdin ?? '')
+  // The command may close its stdin before it has read everything.
+  child.stdin.on('error', () => undefined)
+  if (options.stdin !== null) child.stdin.end(options.stdin ?? '')
   options.onSpawn?.(child)
   // Unread output prevents `close`.
   const [code] = (await once(child, options.ignoreStdout ? 'exit' : 'close')) as [number | null]

@@ -1,0 +1,52 @@
+// The request of box exec, and errors about it.
+import type { ExecRequest } from '../../shared/api/exec.ts'
+import type { JsonOption } from '../options.ts'
+import { printMessage, sanitize, toCommandLine } from '../output.ts'
+import { replaceNotFoundMessage } from '../process-messages.ts'
+import type { Session } from '../session.ts'
+
+export type ExecOptions = JsonOption & {
+  detach?: boolean
+  interactive?: boolean
+  tty?: boolean
+  /** false: --no-stdin. */
+  stdin: boolean
+  cwd?: string
+  /** The same as `cwd`, as in docker exec. */
+  workdir?: string
+  env?: Record<string, string>
+  timeout?: number
+  disconnectTimeout?: number
+}
+
+export const toExecRequest = (
+  args: string[],
+  { workdir, cwd = workdir, env, timeout }: ExecOptions,
+): ExecRequest => ({
+  command: toCommandLine(args),
+  ...(cwd !== undefined && { cwd }),
+  ...(env !== undefined && { env }),
+  ...(timeout !== undefined && { timeoutSeconds: timeout }),
+})
+
+/** For a request that starts a command, not_found means that the working directory does not exist on the box. */
+export const replaceCwdError = <T>(response: Promise<T>, name: string, cwd = '~'): Promise<T> =>
+  replaceNotFoundMessage(
+    response,
+    `No such directory on ${name}: '${sanitize(cwd)}'. Set another directory with --cwd.`,
+  )
+
+/** Prints `message` if the signal is aborted while `action` runs. */
+export async function printIfInterrupted<T>(
+  { signal }: Session,
+  message: string,
+  action: () => Promise<T>,
+): Promise<T> {
+  const onAbort = () => printMessage(message)
+  signal.addEventListener('abort', onAbort)
+  try {
+    return await action()
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}

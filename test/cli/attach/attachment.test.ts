@@ -1,0 +1,106 @@
+// An attachment over connections that are silent or never open.
+import t from 'tap'
+import { createApiRequests } from '../../../cli/api-requests.ts'
+import { type AttachmentOptions, attach } from '../../../cli/attach/attachment.ts'
+import type { OutputSink } from '../../../cli/attach/output-queue.ts'
+import type { AttachFault } from '../fake-attach.ts'
+import { KEY, startFakeCoordinator } from '../fake-coordinator.ts'
+
+const fake = await startFakeCoordinator(t)
+await fake.addBox('fig')
+const { attached } = fake
+
+function start(command: string, fault: AttachFault, options: Partial<AttachmentOptions> = {}) {
+  attached.connections = 0
+  attached.getFault = (connection) => (connection === 0 ? fault : null)
+  const { processId } = attached.start({ command, attached: true, stdin: true }, fake.getHome('fig'))
+  let output = ''
+  const sink: OutputSink = {
+    async write(_, bytes) {
+      output += bytes.toString()
+    },
+    reportMissing: () => undefined,
+  }
+  const controller = new AbortController()
+  const attachment = attach({
+    connect: (position, signal) =>
+      createApiRequests({ baseUrl: fake.url, key: KEY, urlSource: '', keySource: '' }, signal).connect(
+        `${fake.url}/v1/box/fig/exec/${processId}/attach?stdoutOffset=${position?.stdout}&stderrOffset=${position?.stderr}`,
+      ),
+    start: { stdout: 0, stderr: 0 },
+    sink,
+    signal: controller.signal,
+    onOutage: () => undefined,
+    onReconnect: () => undefined,
+    ...options,
+  })
+  return { attachment, controller, getOutput: () => output }
+}
+
+t.test('reconnects when the server is silent', async (t) => {
+  const silent: AttachFault = { kind: 'script', run: () => undefined }
+  const { attachment, getOutput } = start('cat', silent, { idleTimeoutMs: 200 })
+  await attachment.writeStdin(Buffer.from('typed\n'))
+  attachment.endStdin()
+  t.match(await attachment.result, { exitCode: 0 })
+  t.equal(getOutput(), 'typed\n')
+  t.equal(attached.connections, 2)
+})
+
+t.test('pings keep a connection without data open', async (t) => {
+  let timer: NodeJS.Timeout | undefined
+  const pinging: AttachFault = {
+    kind: 'script',
+    run(ws) {
+      let pings = 0
+      timer = setInterval(() => {
+        if (++pings < 20) return ws.ping()
+        ws.send(JSON.stringify({ type: 'attached', stdinOffset: 0, stdoutOffset: 0, stderrOffset: 0 }))
+        ws.send(
+          JSON.stringify({
+            type: 'exit',
+            status: 'exited',
+            exitCode: 7,
+            signal: null,
+            timedOut: false,
+            stdoutOffset: 0,
+            stderrOffset: 0,
+          }),
+        )
+        clearInterval(timer)
+      }, 100)
+    },
+  }
+  t.teardown(() => clearInterval(timer))
+  const { attachment } = start('cat', pinging, { idleTimeoutMs: 1500 })
+  t.match(await attachment.result, { exitCode: 7 })
+  t.equal(attached.connections, 1)
+})
+
+t.test('reconnects when the server accepts the connection but does not respond', async (t) => {
+  const { attachment } = start('exit 5', { kind: 'hang' }, { idleTimeoutMs: 200 })
+  t.match(await attachment.result, { exitCode: 5 })
+  t.equal(attached.connections, 2)
+})
+
+t.test('the signal ends the attachment, also without a connection', async (t) => {
+  const { attachment, controller } = start('sleep 60', { kind: 'hang' })
+  const reason = new Error('stop')
+  controller.abort(reason)
+  await t.rejects(attachment.result, reason)
+  t.equal(await attachment.writeStdin(Buffer.from('a')), false)
+})
+
+t.test('an error of the sink ends the attachment', async (t) => {
+  const error = new Error('disk full')
+  const sink: OutputSink = { write: () => Promise.reject(error), reportMissing: () => undefined }
+  const { attachment } = start('echo a; sleep 60', { kind: 'cut_sent', afterBytes: 1e9 }, { sink })
+  await t.rejects(attachment.result, error)
+})
+
+t.test('detach is repeated when the connection is lost', async (t) => {
+  const { attachment } = start('sleep 60', { kind: 'cut_received', afterBytes: 250 })
+  attachment.detach()
+  t.equal(await attachment.result, null)
+  t.ok(attached.last.isDetached)
+})
