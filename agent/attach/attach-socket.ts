@@ -8,6 +8,7 @@ import {
   type StdinBytes,
 } from '../../shared/api/attach.ts'
 import { ATTACH_LIMITS, encodeChunk, type OutputChannel } from '../../shared/attach-format.ts'
+import { freeBuffer } from '../../shared/free-buffer.ts'
 
 export type AttachSocket = {
   /** Sends a control message. */
@@ -60,6 +61,7 @@ export function createAttachSocket(ws: WebSocket): AttachSocket {
       for (let start = 0; start < bytes.length && !closed.signal.aborted; start += ATTACH_LIMITS.chunkBytes) {
         const chunk = encodeChunk(channel, bytes.subarray(start, start + ATTACH_LIMITS.chunkBytes))
         await new Promise<void>((resolve) => ws.send(chunk, () => resolve()))
+        freeBuffer(chunk)
       }
     },
     onMessage(handler) {

@@ -8,6 +8,7 @@ import {
   type ServerMessage,
 } from '../../shared/api/attach.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { freeBuffer } from '../../shared/free-buffer.ts'
 import { createAgentProtocolError, isAgentErrorCode } from './agent-response.ts'
 
 export type RelayOptions = {
@@ -138,6 +139,7 @@ function forward(
       return onInvalid(error.message)
     }
     target.send(message, { binary: isBinary }, () => {
+      if (isBinary) freeBuffer(data)
       if (source.isPaused) resume()
     })
     const delayMs = countMessage()
