@@ -1,10 +1,11 @@
 // box up: starts the coordinator in the background.
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
 import { readReadiness } from '../local/readiness.ts'
-import { waitUntilExited } from '../local/running-coordinator.ts'
+import { readRunningCoordinator, waitUntilExited } from '../local/running-coordinator.ts'
 import { formatBoxCommand, requireLocal, selectCoordinator } from '../local/select-coordinator.ts'
-import { getLogFile, startCoordinator } from '../local/start-coordinator.ts'
+import { getLogFile, type StartedCoordinator, startCoordinator } from '../local/start-coordinator.ts'
 import { createJsonOption, type JsonOption } from '../options.ts'
 import { print, printJson } from '../output.ts'
 import type { RunLocalAction } from '../session.ts'
@@ -35,29 +36,37 @@ See also: box status, box down`,
 
 async function up(options: JsonOption, signal: AbortSignal): Promise<undefined> {
   const { dataDir, running } = requireLocal(selectCoordinator(process.env, process.cwd()), 'started')
-  if (running !== null && !(await hasStopped())) {
-    const { url, pid } = running
-    if (options.json) printJson({ started: false, url, pid, dataDirectory: dataDir })
-    else print(`The coordinator is already running at ${url} (pid ${pid}).`)
-    return
+  if (running !== null && !(await hasStopped(running, signal))) return printRunning(running, dataDir, options)
+  let started: StartedCoordinator
+  try {
+    started = await startCoordinator(dataDir, signal)
+  } catch (error) {
+    // Another `box up` or `npm start` may have started one at the same time.
+    const other = readRunningCoordinator(dataDir)
+    if (other === null) throw error
+    return printRunning(other, dataDir, options)
   }
-  const { url, pid, isolation, suggestedCommand } = await startCoordinator(dataDir, signal)
-  if (options.json) {
-    printJson({ started: true, url, pid, dataDirectory: dataDir })
-    return
-  }
+  const { url, pid, isolation, suggestedCommand } = started
   const box = formatBoxCommand(dataDir, process.env, process.cwd())
-  print(`Boxwood runs in the background at ${url} (pid ${pid}).
+  if (options.json) printJson({ started: true, url, pid, dataDirectory: dataDir })
+  else
+    print(`Boxwood runs in the background at ${url} (pid ${pid}).
 ${isolation}
 The owner's API key is in ${join(dataDir, 'owner.key')}. The log is in ${getLogFile(dataDir)}.
 
 Next:
   ${box} ${suggestedCommand}
   ${box} down   # stops the coordinator and the boxes`)
+  return undefined
+}
 
-  /** Waits for a coordinator that is stopping. */
-  async function hasStopped(): Promise<boolean> {
-    if (running === null || (await readReadiness(running.url, signal)) !== 'stopping') return false
-    return waitUntilExited(running, STOPPING_TIMEOUT_MS, signal)
-  }
+/** Waits for a coordinator that is stopping. */
+async function hasStopped(running: CoordinatorRecord, signal: AbortSignal): Promise<boolean> {
+  if ((await readReadiness(running.url, signal)) !== 'stopping') return false
+  return waitUntilExited(running, STOPPING_TIMEOUT_MS, signal)
+}
+
+function printRunning({ url, pid }: CoordinatorRecord, dataDir: string, options: JsonOption): undefined {
+  if (options.json) printJson({ started: false, url, pid, dataDirectory: dataDir })
+  else print(`The coordinator is already running at ${url} (pid ${pid}).`)
 }
