@@ -1,6 +1,7 @@
 // Runs all benchmarks and prints the results as Markdown. `--write` also writes them to bench/README.md.
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
+import { benchAttached } from './attached.ts'
 import { benchExec } from './exec.ts'
 import { benchFleet } from './fleet.ts'
 import { benchHostile } from './hostile.ts'
@@ -22,6 +23,7 @@ async function runBenchmarks(): Promise<Table[]> {
       return [
         await benchIdle(boxwood),
         await benchExec(boxwood, ssh),
+        ...(await benchAttached(boxwood, ssh)),
         ...(await benchTransfer(boxwood, ssh)),
         ...(await benchStream(boxwood, ssh)),
         await benchFleet(),

@@ -1,10 +1,11 @@
 // Starts the baseline: OpenSSH on loopback with two ControlMaster connections, one direct and one through `ssh -R`.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
 import { waitUntil } from '../../test/support/wait-until.ts'
 import { runProgram, terminate } from './processes.ts'
 
@@ -16,6 +17,10 @@ export type SshConnection = {
   copyFrom(remotePath: string, localPath: string): Promise<void>
   /** Runs `tail -f` on a remote file, from its first byte. `output` is a local descriptor that is open for writing. */
   followFile(remotePath: string, output: number): ChildProcess
+  /** Runs a command in a terminal. Its client reads keys from a pipe. */
+  startTerminal(command: string): ChildProcessByStdio<Writable, Readable, null>
+  /** The program and arguments that run a command without a terminal. */
+  commandLine(command: string): string[]
 }
 
 export type SshBaseline = {
@@ -105,6 +110,9 @@ MaxStartups 100
         spawn('ssh', [...options, host, `tail -f -c +1 ${remotePath}`], {
           stdio: ['ignore', output, 'ignore'],
         }),
+      startTerminal: (command) =>
+        spawn('ssh', ['-tt', ...options, host, command], { stdio: ['pipe', 'pipe', 'ignore'] }),
+      commandLine: (command) => ['ssh', ...options, host, command],
     }
   }
 
