@@ -29,8 +29,13 @@ export async function serveAttachedClient(
   const watcher = createOutputWatcher(process, OUTPUT_STREAMS)
   let acknowledge = Promise.withResolvers<void>()
   let isExitSent = false
+  /** False once the client is closing: its remaining messages are ignored. */
+  let isActive = true
 
-  const rejectClient = (message: string) => socket.close({ type: 'error', code: 'invalid_request', message })
+  const rejectClient = (message: string) => {
+    isActive = false
+    socket.close({ type: 'error', code: 'invalid_request', message })
+  }
 
   const onAcknowledge = (stdout: number, stderr: number) => {
     if (stdout > sent.stdout || stderr > sent.stderr)
@@ -48,6 +53,7 @@ export async function serveAttachedClient(
     if (stdin.isClosed) socket.send({ type: 'stdin', offset: stdin.acceptedOffset() })
   }
   const onMessage = (message: ClientMessage | StdinBytes) => {
+    if (!isActive) return
     if (message.type === 'ack') onAcknowledge(message.stdoutOffset, message.stderrOffset)
     else if (message.type === 'stdinBytes') onStdin(message.bytes)
     else if (message.type === 'stdinEnd') stdin?.end()
@@ -90,6 +96,7 @@ export async function serveAttachedClient(
     onStdinClosed: () => socket.send({ type: 'stdinClosed' }),
   })
   const onClosed = () => {
+    isActive = false
     disconnect()
     watcher.close()
     acknowledge.resolve()
