@@ -35,20 +35,21 @@ async function down(options: JsonOption, signal: AbortSignal): Promise<undefined
     await stopCoordinator(running, signal)
   }
   // After the coordinator: a box that it could not stop, or that has run without it.
-  const { suspended, failed } = await suspendRemainingBoxes(dataDir, signal)
+  const { suspended, stopped, failed } = await suspendRemainingBoxes(dataDir, signal)
   if (failed.length > 0)
     throw new CliError(
       EXIT.failed,
       `Not stopped: ${failed.join(', ')}. The next start of the coordinator wakes these boxes; \`box down\` tries again.`,
     )
-  if (options.json) printJson({ stopped: running !== null, suspended, dataDirectory: dataDir })
-  else print(describeResult(running !== null, suspended, dataDir))
+  const names = [...suspended, ...stopped].sort()
+  if (options.json) printJson({ stopped: running !== null, boxes: names, dataDirectory: dataDir })
+  else print(describeResult(running !== null, names, dataDir))
   return undefined
 }
 
-function describeResult(wasRunning: boolean, suspended: string[], dataDir: string): string {
-  const names = suspended.length > 0 ? `Suspended boxes without a coordinator: ${suspended.join(', ')}.` : ''
+function describeResult(wasRunning: boolean, names: string[], dataDir: string): string {
+  const boxes = names.length > 0 ? `Stopped boxes that ran without a coordinator: ${names.join(', ')}.` : ''
   if (wasRunning)
-    return `The coordinator and its boxes are stopped. \`box up\` starts them again.${names && `\n${names}`}`
-  return names || `Nothing was running with the data directory ${dataDir}.`
+    return `The coordinator and its boxes are stopped. \`box up\` starts them again.${boxes && `\n${boxes}`}`
+  return boxes || `Nothing was running with the data directory ${dataDir}.`
 }

@@ -33,7 +33,7 @@ export async function stopCoordinator(coordinator: CoordinatorRecord, signal: Ab
 
 /** Suspends the boxes that run without a coordinator, for example after SIGTERM. @throws CliError while a coordinator runs */
 export async function suspendRemainingBoxes(dataDir: string, signal: AbortSignal): Promise<SuspendedBoxes> {
-  if (!existsSync(join(dataDir, 'boxwood.db'))) return { suspended: [], failed: [] }
+  if (!existsSync(join(dataDir, 'boxwood.db'))) return { suspended: [], stopped: [], failed: [] }
   const child = spawn(process.execPath, [join(PROJECT_DIR, 'coordinator/suspend-boxes.ts')], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH, BOXWOOD_DATA: dataDir, BOXWOOD_LOG: 'error' },

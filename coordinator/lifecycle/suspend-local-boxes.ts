@@ -35,7 +35,7 @@ const UNCHANGED_STATES: readonly ObservedState[] = ['provisioning', 'bootstrappi
  * Stops the machine of every box in the states above. Desired states do not change, so the next start wakes the suspended
  * boxes and continues a create or suspend in progress. Close the reconciler first.
  * @param reason the reason of the boxes' state events.
- * @returns the names of the boxes; `failed`: their machines may still run.
+ * @returns the names of the boxes.
  */
 export async function suspendLocalBoxes(
   options: SuspendLocalBoxesOptions,
@@ -43,7 +43,7 @@ export async function suspendLocalBoxes(
 ): Promise<SuspendedBoxes> {
   const { db, log, provider, tunnels, machineLimit, stopTimeoutMs = 30_000 } = options
   const boxes = await listBoxesByObservedState(db, [...SUSPENDABLE_STATES, ...UNCHANGED_STATES])
-  const result: SuspendedBoxes = { suspended: [], failed: [] }
+  const result: SuspendedBoxes = { suspended: [], stopped: [], failed: [] }
   await Promise.all(
     boxes.map((box) =>
       machineLimit(async () => {
@@ -51,16 +51,19 @@ export async function suspendLocalBoxes(
         try {
           if (isSuspendable) await recordObservedState(options, box.id, 'suspending', reason)
           const stopMachine = async () => {
+            const wasRunning = (await provider.inspect(box.id)) === 'running'
             if (isSuspendable && tunnels !== null) await collectReports(box.id, { provider, tunnels, log })
             await provider.stop(box.id)
+            return wasRunning
           }
-          await withTimeout(
+          const wasRunning = await withTimeout(
             stopMachine(),
             stopTimeoutMs,
             `the machine did not stop within ${stopTimeoutMs} ms`,
           )
           if (isSuspendable) await recordObservedState(options, box.id, 'suspended', reason)
           if (isSuspendable) result.suspended.push(box.hostname)
+          else if (wasRunning) result.stopped.push(box.hostname)
         } catch (err) {
           // The next start finishes the suspend of a box in state suspending, then restores its desired state.
           log.error(
@@ -72,7 +75,8 @@ export async function suspendLocalBoxes(
       }),
     ),
   )
-  return { suspended: result.suspended.sort(), failed: result.failed.sort() }
+  for (const names of Object.values(result)) names.sort()
+  return result
 }
 
 const recordObservedState = (

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { isAlive } from '../../coordinator/lifecycle/providers/local/proc.ts'
+import { runBox } from '../cli/run-box.ts'
 import { listBoxPids } from '../support/find-agent-process.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { readRunningCoordinator, stopDataDirectory } from '../support/stop-data-directory.ts'
@@ -55,10 +56,12 @@ async function startWithNpm(t: Test) {
     return boxes[0].observedState === 'running' && boxes[0]
   })
   return {
+    dataDir,
     npm,
     exited,
     coordinator,
     boxId: box.id as string,
+    hostname: box.hostname as string,
     exec: (command: string) => send(`/v1/box/${box.id}/exec`, { command }),
     /** Like Ctrl-C in a terminal: npm forwards its own signal, so the coordinator receives two. */
     pressCtrlC: () => process.kill(-(npm.pid ?? Number.NaN), 'SIGINT'),
@@ -85,7 +88,7 @@ t.test('Ctrl-C stops the coordinator and the boxes', async (t) => {
 })
 
 t.test('a second Ctrl-C exits immediately', async (t) => {
-  const { exited, coordinator, boxId, exec, pressCtrlC, getStdout } = await startWithNpm(t)
+  const { dataDir, exited, coordinator, boxId, hostname, exec, pressCtrlC, getStdout } = await startWithNpm(t)
   // The box ignores SIGTERM, so stopping it takes the whole grace period.
   await exec(`setsid sh -c "trap '' TERM; echo ready >trapped; sleep 600" >/dev/null 2>&1 &`)
   await waitUntil('the box ignores SIGTERM', async () => (await exec('cat trapped')).exitCode === 0)
@@ -99,4 +102,9 @@ t.test('a second Ctrl-C exits immediately', async (t) => {
   t.notOk(isAlive(coordinator))
   t.notMatch(getStdout(), 'Suspended:')
   t.not(listBoxPids(boxId).length, 0, 'the box was not stopped')
+  t.match(await runBox(null, ['down'], { env: { BOXWOOD_DATA: dataDir } }), {
+    code: 0,
+    stdout: `Stopped boxes that ran without a coordinator: ${hostname}.\n`,
+  })
+  t.same(listBoxPids(boxId), [])
 })

@@ -79,7 +79,10 @@ t.test('up, status and down', async (t) => {
     await waitUntil('the coordinator has exited', () => readStat(nextPid) === null)
     t.not(listBoxPids(id).length, 0)
     t.match(await box(['status']), { code: 3, stdout: /box down/ })
-    t.match(await box(['down']), { code: 0, stdout: `Suspended boxes without a coordinator: ${hostname}.\n` })
+    t.match(await box(['down']), {
+      code: 0,
+      stdout: `Stopped boxes that ran without a coordinator: ${hostname}.\n`,
+    })
     t.same(listBoxPids(id), [])
   })
 

@@ -20,6 +20,7 @@ t.test('Ctrl-C suspends every box and the next start wakes them', async (t) => {
 
   t.same(await coordinator.suspendLocalBoxes('the coordinator was stopped'), {
     suspended: ['running'],
+    stopped: ['starting'],
     failed: [],
   })
   t.same(
@@ -45,7 +46,7 @@ t.test('the next start completes a failed suspend of a box, and wakes the box', 
   const { id, hostname } = await boxes.create(owner, {})
   await waitForState(id, 'running')
   infra.before.stop = createFailingFault(1)
-  t.same(await coordinator.suspendLocalBoxes('stopped'), { suspended: [], failed: [hostname] })
+  t.same(await coordinator.suspendLocalBoxes('stopped'), { suspended: [], stopped: [], failed: [hostname] })
   t.match(await getDetail(id), { box: { observedState: 'suspending' } })
   await startLifecycle()
   await waitForState(id, 'running')
@@ -83,6 +84,7 @@ t.test('Ctrl-C ends when a machine does not stop, and while a step does not retu
   infra.before.stop = (boxId) => (boxId === stuck.id ? new Promise(() => undefined) : undefined)
   t.same(await coordinator.suspendLocalBoxes('stopped'), {
     suspended: ['healthy'],
+    stopped: [],
     failed: ['stuck'],
   })
   t.match(await getDetail(stuck.id), { box: { observedState: 'suspending' } })
