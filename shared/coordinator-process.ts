@@ -23,7 +23,7 @@ export type ReadyMessage = {
 /** The output of coordinator/suspend-boxes.ts, as one line of JSON. Names of boxes. */
 export type SuspendedBoxes = {
   suspended: string[]
-  /** Their machines were running and are stopped, in a create or suspend that the next start continues. */
+  /** Their machines were running and are stopped, in a create, suspend or deletion that the next start continues. */
   stopped: string[]
   /** Their machines may still run. */
   failed: string[]

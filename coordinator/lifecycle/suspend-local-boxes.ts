@@ -29,11 +29,16 @@ export type SuspendLocalBoxesOptions = {
 /** Boxes in these states become suspended. */
 const SUSPENDABLE_STATES: readonly ObservedState[] = ['running', 'degraded', 'waking']
 /** Boxes in these states keep their state: only their machine is stopped. */
-const UNCHANGED_STATES: readonly ObservedState[] = ['provisioning', 'bootstrapping', 'suspending']
+const UNCHANGED_STATES: readonly ObservedState[] = [
+  'provisioning',
+  'bootstrapping',
+  'suspending',
+  'terminating',
+]
 
 /**
  * Stops the machine of every box in the states above. Desired states do not change, so the next start wakes the suspended
- * boxes and continues a create or suspend in progress. Close the reconciler first.
+ * boxes and continues a create, suspend or deletion in progress. Close the reconciler first.
  * @param reason the reason of the boxes' state events.
  * @returns the names of the boxes.
  */

@@ -84,7 +84,7 @@ t.test('Ctrl-C ends when a machine does not stop, and while a step does not retu
   infra.before.stop = (boxId) => (boxId === stuck.id ? new Promise(() => undefined) : undefined)
   t.same(await coordinator.suspendLocalBoxes('stopped'), {
     suspended: ['healthy'],
-    stopped: [],
+    stopped: ['deleted'],
     failed: ['stuck'],
   })
   t.match(await getDetail(stuck.id), { box: { observedState: 'suspending' } })
