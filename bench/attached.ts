@@ -16,7 +16,7 @@ const WARM_UP_RUNS = 10
 const THROUGHPUT_RUNS = 3
 const SIZE_MIB = 1024
 
-const CLI = [process.execPath, join(PROJECT_DIR, 'cli/main.ts')]
+const CLI = [join(PROJECT_DIR, 'cli/box.sh')]
 
 export async function benchAttached(boxwood: Boxwood, ssh: SshBaseline | null): Promise<Table[]> {
   return [await benchCommand(boxwood, ssh), await benchThroughput(boxwood, ssh)]
