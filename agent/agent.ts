@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { MAX_SURVIVING_COMMANDS } from '../shared/api/reports.ts'
 import { systemClock } from '../shared/clock.ts'
+import { ApiError } from '../shared/errors.ts'
 import { buildAgentApp } from './app.ts'
 import { createAttachDialer } from './attach/attach-dialer.ts'
 import { type AgentConfig, readCoordinatorUrl, readToken } from './config.ts'
@@ -14,6 +15,7 @@ import { createAttachments } from './exec/attached/attachments.ts'
 import { attachedRoutes } from './exec/attached/routes.ts'
 import { openDetachedProcesses } from './exec/detached/processes.ts'
 import type { DetachedProcesses } from './exec/detached/types.ts'
+import { baseEnvironment } from './exec/environment.ts'
 import { createDetachedRecorder } from './exec/history/detached-recorder.ts'
 import { createSyncRecorder } from './exec/history/sync-recorder.ts'
 import { execRoutes } from './exec/routes.ts'
@@ -23,6 +25,8 @@ import { createOpenStreams } from './reports/open-streams.ts'
 import { deliverReports, reportRoutes } from './reports/routes.ts'
 import { openSpool } from './reports/spool.ts'
 import { openState } from './state.ts'
+import { terminalRoutes } from './terminal/routes.ts'
+import { createTerminalSessions } from './terminal/sessions.ts'
 import { createStreamDialer } from './tunnel/stream-dialer.ts'
 import { createTransferDialer } from './tunnel/transfer-dialer.ts'
 import { startTunnel } from './tunnel/tunnel.ts'
@@ -37,7 +41,7 @@ const FINAL_REPORTS_TIMEOUT_MS = 4_000
 
 export type Agent = {
   /**
-   * Terminates synchronous commands, delivers the final reports, disconnects from the coordinator, and resolves when all
+   * Terminates synchronous commands and terminal sessions, delivers the final reports, disconnects from the coordinator, and resolves when all
    * resources are released.
    * @param options.isRestart the next agent follows immediately: the box keeps running, and that agent delivers the reports
    */
@@ -86,6 +90,11 @@ export async function startAgent(
   const streamDialer = createStreamDialer(coordinatorAccess)
   const attachDialer = createAttachDialer(coordinatorAccess)
   const stopController = new AbortController()
+  const terminalSessions = createTerminalSessions({
+    ...{ home, clock, log, activity },
+    baseEnv: baseEnvironment(home, env),
+    recorder: syncRecorder,
+  })
   const execDeps = {
     ...{ home, log, clock, activity, env, spawnerKind, processes, streamDialer },
     recorder: syncRecorder,
@@ -101,12 +110,23 @@ export async function startAgent(
     routes: [
       (scope) => execRoutes(scope, execDeps),
       (scope) => attachedRoutes(scope, { attachments, attachDialer, log }),
+      (scope) =>
+        terminalRoutes(scope, {
+          ...{ attachDialer, log },
+          sessions: terminalSessions,
+          stopping: stopController.signal,
+        }),
       (scope) => {
         scope.addHook('onRequest', async () => activity.touch())
         return fileRoutes(scope, { home, stateDir: realStateDir, log, clock, transferDialer })
       },
       (scope) => {
         scope.post('/restart', async (_request, reply) => {
+          if (terminalSessions.list().length > 0)
+            throw new ApiError(
+              'rate_limited',
+              'A restart would end terminal sessions. Try again when they have exited.',
+            )
           reply.raw.once('close', requestRestart)
           return reply.status(202).send()
         })
@@ -160,7 +180,9 @@ export async function startAgent(
   return {
     async close({ isRestart = false } = {}) {
       stopController.abort()
+      const terminated = terminalSessions.close()
       if (!isRestart) await deliverFinalReports()
+      await terminated
       await tunnel.close()
       streamDialer.close()
       attachDialer.close()

@@ -1,5 +1,7 @@
 // The base environment of commands. Small, because a large environment slows every process start.
 import { userInfo } from 'node:os'
+import { ENV_NAME_PATTERN } from '../../shared/api/common.ts'
+import { ApiError } from '../../shared/errors.ts'
 
 /** Set for every command and inherited by its descendants, which identifies its process tree. */
 export const PROCESS_ID_VARIABLE = 'BOXWOOD_PROCESS_ID'
@@ -30,5 +32,16 @@ function currentUser(agentEnv: Environment): { name: string; shell: string } {
   } catch {
     // userInfo() throws for a uid without an entry in /etc/passwd.
     return { name: agentEnv.USER ?? agentEnv.LOGNAME ?? String(process.getuid?.() ?? ''), shell: '/bin/sh' }
+  }
+}
+
+/**
+ * The coordinator validated its clients' variables; this protects the kernel's NAME=value format.
+ * @throws ApiError invalid_request
+ */
+export function assertEnvironment(variables: Record<string, string> = {}): void {
+  for (const [name, value] of Object.entries(variables)) {
+    if (!ENV_NAME_PATTERN.test(name) || value.includes('\0'))
+      throw new ApiError('invalid_request', `The environment variable ${JSON.stringify(name)} cannot be set.`)
   }
 }

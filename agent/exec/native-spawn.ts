@@ -28,6 +28,8 @@ type Addon = {
   ): number
   /** Removes the zombie. The kernel does not reuse the pid before. */
   reap(pid: number): void
+  /** Keeps descriptors that an addon opened out of the processes that the agent starts. */
+  setCloseOnExec(): void
 }
 
 export type SpawnedProcess = {
@@ -47,14 +49,23 @@ const resolvePath = (path: string): string => fileURLToPath(new URL(path, import
 
 /** null where the addon was not compiled or cannot be loaded; the caller falls back to child_process. */
 export function loadNativeSpawn(): NativeSpawn | null {
+  const addon = loadAddon()
+  return addon === null ? null : nativeSpawn(addon)
+}
+
+/** Without the addon, the processes that the agent starts inherit descriptors that other addons have opened. */
+export const setCloseOnExec = (): void => loadAddon()?.setCloseOnExec()
+
+function loadAddon(): Addon | null {
   const loaded: { exports: Partial<Addon> } = { exports: {} }
   try {
     process.dlopen(loaded, addonPath())
   } catch {
     return null
   }
-  const { spawn, reap } = loaded.exports
-  return spawn === undefined || reap === undefined ? null : nativeSpawn({ spawn, reap })
+  const { spawn, reap, setCloseOnExec } = loaded.exports
+  const isComplete = spawn !== undefined && reap !== undefined && setCloseOnExec !== undefined
+  return isComplete ? { spawn, reap, setCloseOnExec } : null
 }
 
 function addonPath(): string {

@@ -1,6 +1,5 @@
 // Routes of commands (spec §4.14): POST /exec, synchronous and detached, and the routes of detached processes.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import { ENV_NAME_PATTERN } from '../../shared/api/common.ts'
 import { type AgentExecRequest, agentExecRequestSchema, EXEC_ERROR_CODES } from '../../shared/api/exec.ts'
 import {
   type AgentStartRequest,
@@ -8,14 +7,13 @@ import {
   type ExecStarted,
 } from '../../shared/api/processes.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { ApiError } from '../../shared/errors.ts'
 import type { StreamDialer } from '../tunnel/stream-dialer.ts'
 import { validateRequest } from '../validate-request.ts'
 import type { ActivityTracker } from '../vitals/activity-tracker.ts'
 import { startedResponse } from './detached/responses.ts'
 import { detachedRoutes } from './detached/routes.ts'
 import type { DetachedProcesses } from './detached/types.ts'
-import { baseEnvironment } from './environment.ts'
+import { assertEnvironment, baseEnvironment } from './environment.ts'
 import type { SyncRecorder } from './history/sync-recorder.ts'
 import { runCommand } from './run.ts'
 import { createSpawner, type SpawnerKind } from './spawner.ts'
@@ -108,11 +106,7 @@ function parseExecRequest(body: unknown): AgentExecRequest | AgentStartRequest {
       codes: EXEC_ERROR_CODES,
     },
   )
-  const { env, boxEnv } = request
-  // The coordinator validated its clients' variables; this protects the kernel's NAME=value format.
-  for (const [name, value] of [...Object.entries(boxEnv ?? {}), ...Object.entries(env ?? {})]) {
-    if (!ENV_NAME_PATTERN.test(name) || value.includes('\0'))
-      throw new ApiError('invalid_request', `The environment variable ${JSON.stringify(name)} cannot be set.`)
-  }
+  assertEnvironment(request.boxEnv)
+  assertEnvironment(request.env)
   return request
 }

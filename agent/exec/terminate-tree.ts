@@ -55,25 +55,13 @@ export async function terminateTree(
   graceMs = TERMINATE_GRACE_MS,
   procRoot = '/proc',
 ): Promise<Termination> {
-  const known: KnownTree = {
-    ...tree,
-    startTime: tree.startTime ?? readProcess(tree.pid, procRoot)?.startTime ?? 0,
-  }
-  const signalled = new Set<string>()
-  const scan = (onMarked?: (member: ProcessEntry) => void) => findTreeMembers(known, onMarked, procRoot)
-  let members = await signalUntilEmpty(scan, graceMs, (member) => {
-    const key = `${member.pid}@${member.startTime}`
-    if (signalled.has(key)) return
-    signalled.add(key)
-    sendSignal(member.pid, 'SIGTERM')
-    // A stopped process handles SIGTERM only after SIGCONT.
-    if (member.state === 'T') sendSignal(member.pid, 'SIGCONT')
-  })
-  if (members.length === 0) return { signal: signalled.size === 0 ? null : 'TERM', survivors: [] }
+  const known = withStartTime(tree, procRoot)
+  const hasSignalled = await requestExit(known, 'SIGTERM', graceMs, procRoot)
+  if (hasSignalled !== null) return { signal: hasSignalled ? 'TERM' : null, survivors: [] }
 
   const kill = ({ pid }: ProcessEntry) => sendSignal(pid, 'SIGKILL')
-  members = await signalUntilEmpty(
-    () => scan(kill),
+  const members = await signalUntilEmpty(
+    () => findTreeMembers(known, kill, procRoot),
     KILL_DEADLINE_MS,
     (member, all) => {
       // Signalling a group is atomic, so a process that forks continuously cannot escape between two scans.
@@ -83,6 +71,47 @@ export async function terminateTree(
     },
   )
   return { signal: 'KILL', survivors: members.map((member) => member.pid) }
+}
+
+/**
+ * Like terminateTree(), but sends SIGHUP first: an interactive shell ignores SIGTERM.
+ * @param graceMs after SIGHUP, and after SIGTERM
+ */
+export async function hangUpTree(
+  tree: Tree,
+  graceMs = TERMINATE_GRACE_MS,
+): Promise<Omit<Termination, 'signal'> & { signal: 'HUP' | Termination['signal'] }> {
+  const hasSignalled = await requestExit(withStartTime(tree, '/proc'), 'SIGHUP', graceMs, '/proc')
+  if (hasSignalled !== null) return { signal: hasSignalled ? 'HUP' : null, survivors: [] }
+  return terminateTree(tree, graceMs)
+}
+
+const withStartTime = (tree: Tree, procRoot: string): KnownTree => ({
+  ...tree,
+  startTime: tree.startTime ?? readProcess(tree.pid, procRoot)?.startTime ?? 0,
+})
+
+/**
+ * Sends a signal once to each process of the tree.
+ * @returns whether a process was signalled; null when processes are left after the grace period
+ */
+async function requestExit(
+  tree: KnownTree,
+  signal: 'SIGHUP' | 'SIGTERM',
+  graceMs: number,
+  procRoot: string,
+): Promise<boolean | null> {
+  const signalled = new Set<string>()
+  const scan = () => findTreeMembers(tree, undefined, procRoot)
+  const members = await signalUntilEmpty(scan, graceMs, (member) => {
+    const key = `${member.pid}@${member.startTime}`
+    if (signalled.has(key)) return
+    signalled.add(key)
+    sendSignal(member.pid, signal)
+    // A stopped process handles the signal only after SIGCONT.
+    if (member.state === 'T') sendSignal(member.pid, 'SIGCONT')
+  })
+  return members.length === 0 ? signalled.size > 0 : null
 }
 
 /**

@@ -41,6 +41,9 @@ export const agentTerminalStartSchema = terminalStartSchema.omit({ env: true }).
 })
 export type AgentTerminalStart = z.infer<typeof agentTerminalStartSchema>
 
+/** The command text of a login shell in the history. */
+export const LOGIN_SHELL_COMMAND = '$SHELL -l'
+
 /** The query of GET /terminal. */
 export const terminalQuerySchema = z.object({
   session: sessionNameSchema
@@ -65,6 +68,11 @@ export const terminalQuerySchema = z.object({
   term: termSchema.optional(),
 })
 export type TerminalQuery = z.infer<typeof terminalQuerySchema>
+
+/** The query of the request to the agent. */
+export const agentAttachQuerySchema = terminalQuerySchema
+  .pick({ client: true, offset: true, cols: true, rows: true })
+  .extend({ isNew: z.enum(['true', 'false']) })
 
 export const terminalSessionSchema = z.object({
   session: z.string().regex(SESSION_NAME_PATTERN),

@@ -202,8 +202,8 @@ static napi_value js_spawn(napi_env env, napi_callback_info info) {
   return result;
 }
 
-// Sets close-on-exec on the descriptors that this process inherited. Node sets the flag only on descriptors that Node
-// opens.
+// Sets close-on-exec on all descriptors. Node sets the flag only on descriptors that Node opens: not on those that this
+// process inherited, or that another addon opened.
 static void set_close_on_exec(void) {
   DIR *dir = opendir("/proc/self/fd");
   if (dir == NULL) return;
@@ -215,6 +215,14 @@ static void set_close_on_exec(void) {
   closedir(dir);
 }
 
+// JavaScript: setCloseOnExec().
+static napi_value js_set_close_on_exec(napi_env env, napi_callback_info info) {
+  (void)env;
+  (void)info;
+  set_close_on_exec();
+  return NULL;
+}
+
 NAPI_MODULE_INIT() {
   napi_value function;
   set_close_on_exec();
@@ -222,5 +230,7 @@ NAPI_MODULE_INIT() {
   napi_set_named_property(env, exports, "spawn", function);
   napi_create_function(env, "reap", NAPI_AUTO_LENGTH, js_reap, NULL, &function);
   napi_set_named_property(env, exports, "reap", function);
+  napi_create_function(env, "setCloseOnExec", NAPI_AUTO_LENGTH, js_set_close_on_exec, NULL, &function);
+  napi_set_named_property(env, exports, "setCloseOnExec", function);
   return exports;
 }

@@ -24,6 +24,8 @@ import { listPids, readArgv } from './proc.ts'
 
 /** bufferutil is a native addon, which cannot be bundled. It loads its binary with node-gyp-build. */
 const COPIED_PACKAGES = ['bufferutil', 'node-gyp-build']
+/** The addon of node-pty, for this system. npm does not install it on a system for which there is none. */
+const OPTIONAL_PACKAGES = [`@lydell/node-pty-${process.platform}-${process.arch}`]
 
 /** File names in the runtime directory. */
 export const RUNTIME_FILES = { agent: 'agent.mjs', init: 'init.sh', buildId: 'build-id' } as const
@@ -109,20 +111,18 @@ async function buildVersion(projectRoot: string, parentDir: string): Promise<str
   const runtimeDir = join(parentDir, buildId)
   files.push({ name: RUNTIME_FILES.buildId, bytes: Buffer.from(buildId) })
   await mkdir(parentDir, { recursive: true })
-  const names = [
-    ...files.map(({ name }) => name),
-    ...COPIED_PACKAGES.map((name) => join('node_modules', name)),
-  ]
+  const optionalPackages = OPTIONAL_PACKAGES.filter((name) =>
+    existsSync(join(projectRoot, 'node_modules', name)),
+  )
+  const packages = [...COPIED_PACKAGES, ...optionalPackages].map((name) => join('node_modules', name))
+  const names = [...files.map(({ name }) => name), ...packages]
   if (names.every((name) => existsSync(join(runtimeDir, name)))) return runtimeDir
 
   const stagingDir = `${runtimeDir}.${process.pid}`
   await rm(stagingDir, { recursive: true, force: true })
   await mkdir(stagingDir)
   for (const { name, bytes } of files) await writeFile(join(stagingDir, name), bytes)
-  for (const name of COPIED_PACKAGES)
-    await cp(join(projectRoot, 'node_modules', name), join(stagingDir, 'node_modules', name), {
-      recursive: true,
-    })
+  for (const path of packages) await cp(join(projectRoot, path), join(stagingDir, path), { recursive: true })
   await makeWorldReadable([parentDir, stagingDir])
   await rm(runtimeDir, { recursive: true, force: true })
   await rename(stagingDir, runtimeDir)

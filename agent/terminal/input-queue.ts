@@ -1,0 +1,109 @@
+// Writes the input of a session's clients to its terminal, exactly once: a client that reconnects continues at the number of
+// bytes that were accepted from its id.
+import { ATTACH_LIMITS } from '../../shared/attach-format.ts'
+
+export type ClientInput = {
+  /** Number of accepted bytes: they have been written, or are being written. */
+  accepted(): number
+  /** Returns false for more bytes than a client may send. @param onWritten called when the terminal has accepted the bytes */
+  push(bytes: Buffer, onWritten: () => void): boolean
+  /** Called when another connection with the same id replaces this one. */
+  onReplaced(handler: () => void): void
+  /** Discards what is queued: the client has not been sent an acknowledgement of it, and sends it again. */
+  close(): void
+}
+
+export type InputQueue = {
+  /** @param id of a client that may reconnect */
+  open(id: string | undefined): ClientInput
+  /** Whether the id has been used. */
+  knows(id: string): boolean
+}
+
+/** Remembered ids. The oldest id without a connection is forgotten first. */
+const MAX_CLIENT_IDS = 256
+
+/** A client may send many short messages while the program does not read. */
+const MAX_QUEUED_MESSAGES = 16_384
+
+type Position = { accepted: number; owner: Owner | null; onReplaced: () => void }
+/** A connection, with the size of its entries in the queue. */
+type Owner = { queuedBytes: number; queuedMessages: number }
+type Entry = { position: Position; bytes: Buffer; onWritten: () => void; owner: Owner }
+
+/** @param write resolves when the bytes are written; called again only after that */
+export function createInputQueue(write: (bytes: Buffer) => Promise<void>): InputQueue {
+  const positions = new Map<string, Position>()
+  let queue: Entry[] = []
+  let isWriting = false
+
+  async function writeQueued(): Promise<void> {
+    if (isWriting) return
+    isWriting = true
+    for (let entry = queue.shift(); entry !== undefined; entry = queue.shift()) {
+      const { position, bytes, onWritten, owner } = entry
+      position.accepted += bytes.length
+      await write(bytes)
+      owner.queuedBytes -= bytes.length
+      owner.queuedMessages--
+      if (position.owner === owner) onWritten()
+    }
+    isWriting = false
+  }
+
+  function positionOf(id: string | undefined): Position {
+    const position = (id !== undefined && positions.get(id)) || {
+      accepted: 0,
+      owner: null,
+      onReplaced: () => undefined,
+    }
+    if (id === undefined) return position
+    // Inserted last.
+    positions.delete(id)
+    positions.set(id, position)
+    for (const [oldId, { owner }] of positions) {
+      if (positions.size <= MAX_CLIENT_IDS) break
+      if (owner === null && oldId !== id) positions.delete(oldId)
+    }
+    return position
+  }
+
+  return {
+    knows: (id) => positions.has(id),
+    open(id) {
+      const position = positionOf(id)
+      const owner: Owner = { queuedBytes: 0, queuedMessages: 0 }
+      const discard = (previous: Owner) => {
+        queue = queue.filter((entry) => entry.owner !== previous)
+      }
+      if (position.owner !== null) {
+        discard(position.owner)
+        position.onReplaced()
+      }
+      position.owner = owner
+      return {
+        accepted: () => position.accepted,
+        push(bytes, onWritten) {
+          if (position.owner !== owner) return true
+          owner.queuedBytes += bytes.length
+          owner.queuedMessages++
+          if (
+            owner.queuedBytes > ATTACH_LIMITS.stdinWindowBytes ||
+            owner.queuedMessages > MAX_QUEUED_MESSAGES
+          )
+            return false
+          queue.push({ position, bytes, onWritten, owner })
+          void writeQueued()
+          return true
+        },
+        onReplaced(handler) {
+          position.onReplaced = handler
+        },
+        close() {
+          discard(owner)
+          if (position.owner === owner) position.owner = null
+        },
+      }
+    },
+  }
+}

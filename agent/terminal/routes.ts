@@ -1,0 +1,72 @@
+// Routes of terminal sessions.
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import {
+  agentAttachQuerySchema,
+  agentTerminalStartSchema,
+  type TerminalKilled,
+  type TerminalList,
+  type TerminalStarted,
+} from '../../shared/api/terminal.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
+import type { AttachDialer } from '../attach/attach-dialer.ts'
+import { assertEnvironment } from '../exec/environment.ts'
+import { SURVIVED_MESSAGE } from '../exec/terminate-tree.ts'
+import { validateRequest } from '../validate-request.ts'
+import type { TerminalSessions } from './sessions.ts'
+
+export type TerminalDeps = {
+  sessions: TerminalSessions
+  attachDialer: Pick<AttachDialer, 'connect'>
+  log: FastifyBaseLogger
+  /** When it aborts, new sessions are refused. */
+  stopping: AbortSignal
+}
+
+type Params = { Params: { session: string } }
+
+export function terminalRoutes(
+  app: FastifyInstance,
+  { sessions, attachDialer, log, stopping }: TerminalDeps,
+): void {
+  app.post('/terminal/sessions', async (request, reply) => {
+    // A reset, as if the tunnel had closed already.
+    if (stopping.aborted) return reply.hijack().raw.destroy()
+    const body = validateRequest(agentTerminalStartSchema, request.body)
+    assertEnvironment(body.boxEnv)
+    assertEnvironment(body.env)
+    const { session, commandId } = await sessions.start(body)
+    const fields = { ...session.describe(), ...(commandId !== undefined && { commandId }) }
+    return { ok: true, type: 'terminal.started', ...fields } satisfies TerminalStarted
+  })
+
+  app.get('/terminal/sessions', async (): Promise<TerminalList> => {
+    return { ok: true, type: 'terminal.list', sessions: sessions.list().map((session) => session.describe()) }
+  })
+
+  app.delete<Params>('/terminal/sessions/:session', async (request): Promise<TerminalKilled> => {
+    const session = sessions.get(request.params.session)
+    const { signal, survivors } = await session.kill()
+    if (survivors.includes(session.pid)) throw new ApiError('exec_failed', SURVIVED_MESSAGE)
+    return { ok: true, type: 'terminal.killed', session: session.name, signal }
+  })
+
+  app.get<Params>('/terminal/sessions/:session/attach', { exposeHeadRoute: false }, (request, reply) => {
+    const { client, offset, cols, rows, isNew } = validateRequest(agentAttachQuerySchema, request.query, {
+      root: 'query',
+    })
+    const { session: name } = request.params
+    const id = request.headers[DIAL_BACK_HEADER]
+    if (typeof id !== 'string')
+      throw new ApiError('invalid_request', `The header ${DIAL_BACK_HEADER} is required.`)
+    const exited = offset === undefined ? undefined : sessions.getExited(name, client)
+    const session = exited ?? sessions.get(name)
+    const size = cols === undefined || rows === undefined ? undefined : { cols, rows }
+    attachDialer
+      .connect(id)
+      .then((socket) => session.attach(socket, { client, offset, size, isNew: isNew === 'true' }))
+      // A disconnect of the client has this effect too.
+      .catch((err: unknown) => log.debug({ err, session: name }, 'terminal client disconnected early'))
+    return reply.header(DIAL_BACK_HEADER, id).send('')
+  })
+}

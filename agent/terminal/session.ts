@@ -1,0 +1,156 @@
+// One terminal session: a program in a pseudoterminal, its last output, its screen and its attached clients.
+import type { TerminalSession } from '../../shared/api/terminal.ts'
+import { type Clock, toTimestamp } from '../../shared/clock.ts'
+import { LIMITS } from '../../shared/limits.ts'
+import type { AttachSocket } from '../attach/attach-socket.ts'
+import type { Exit } from '../exec/native-spawn.ts'
+import { readProcess } from '../exec/process-table.ts'
+import { hangUpTree, type Tree } from '../exec/terminate-tree.ts'
+import {
+  type AttachOptions,
+  type ClientSession,
+  createClient,
+  OUTPUT_WINDOW_BYTES,
+  type TerminalClient,
+} from './client.ts'
+import { createInputQueue } from './input-queue.ts'
+import { createOutputRing } from './output-ring.ts'
+import { type PtyOptions, startPty } from './pty.ts'
+import { createScreen } from './screen.ts'
+
+export type SessionOptions = Omit<PtyOptions, 'onOutput'> & {
+  name: string
+  /** For lists: null for the login shell. */
+  command: string | null
+  /** Value of BOXWOOD_PROCESS_ID in `env`. */
+  processId: string
+  clock: Clock
+  /** Called for input, and for output while a client is attached. */
+  onActivity(): void
+}
+
+export type Session = {
+  readonly name: string
+  readonly pid: number
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number
+  /** Resolves after all output. */
+  readonly exit: Promise<Exit>
+  hasExited(): boolean
+  describe(): TerminalSession
+  /** Serves the client until it disconnects. */
+  attach(socket: AttachSocket, options: AttachOptions): void
+  /** Whether a client with this id has been attached. */
+  knowsClient(id: string): boolean
+  /** SIGHUP, SIGTERM and SIGKILL to the program and its descendants. @param graceMs after each of the first two */
+  kill(graceMs?: number): ReturnType<typeof hangUpTree>
+}
+
+/** Twice the window, so that a client whose connection broke finds what it has not received. */
+const RING_BYTES = 2 * OUTPUT_WINDOW_BYTES
+/** The program is paused while the screen lags behind by more bytes than this. */
+const UNPARSED_BYTES = 256 * 1024
+const LISTED_COMMAND_CHARS = 2048
+
+/** @throws ApiError exec_failed */
+export function startSession(options: SessionOptions): Session {
+  const { name, command, processId, clock, onActivity } = options
+  const size = { cols: options.cols, rows: options.rows }
+  const ring = createOutputRing(RING_BYTES)
+  const clients = new Set<TerminalClient>()
+  let exit: Exit | null = null
+  const startedAt = clock.now()
+  let lastActiveAt = startedAt
+
+  const pty = startPty({
+    ...options,
+    onOutput(bytes) {
+      lastActiveAt = clock.now()
+      if (clients.size > 0) onActivity()
+      ring.push(bytes)
+      screen.write(bytes)
+      controlFlow()
+      for (const client of clients) client.onChange()
+    },
+  })
+  const screen = createScreen(size, controlFlow)
+  const tree: Tree = { pid: pty.pid, startTime: readProcess(pty.pid)?.startTime ?? 0, processId }
+  const input = createInputQueue((bytes) => pty.write(bytes))
+
+  /** Pauses the program while the screen or all clients lag behind. */
+  function controlFlow(): void {
+    const lags = [...clients].map((client) => ring.end() - client.acknowledged())
+    const isFlooding = clients.size > 0 && Math.min(...lags) >= OUTPUT_WINDOW_BYTES
+    if (isFlooding || screen.pendingBytes() > UNPARSED_BYTES) pty.pause()
+    else pty.resume()
+  }
+
+  function resize(cols: number, rows: number): void {
+    if (exit !== null || (cols === size.cols && rows === size.rows)) return
+    Object.assign(size, { cols, rows })
+    screen.resize(cols, rows)
+    pty.resize(cols, rows)
+    for (const client of clients) client.onChange()
+  }
+
+  const clientSession: Omit<ClientSession, 'stdin'> = {
+    name,
+    ...{ start: ring.start, end: ring.end, read: ring.read, resize },
+    size: () => size,
+    exit: () => exit,
+    snapshot() {
+      const snapshot = screen.snapshot()
+      // An escape sequence that is longer than the ring is cut.
+      return { ...snapshot, offset: Math.max(snapshot.offset, ring.start()) }
+    },
+    onInput() {
+      lastActiveAt = clock.now()
+      onActivity()
+    },
+    onAcknowledge: controlFlow,
+  }
+
+  const exited = pty.exit.then((result) => {
+    exit = result
+    for (const client of clients) client.onChange()
+    return result
+  })
+
+  return {
+    name,
+    pid: pty.pid,
+    startedAt,
+    exit: exited,
+    hasExited: () => exit !== null,
+    describe: () => ({
+      session: name,
+      pid: pty.pid,
+      command: command === null ? null : command.slice(0, LISTED_COMMAND_CHARS),
+      ...size,
+      clients: Math.min(clients.size, LIMITS.edgeAttachments),
+      startedAt: toTimestamp(startedAt),
+      lastActiveAt: toTimestamp(lastActiveAt),
+    }),
+    attach(socket, attachOptions) {
+      if (attachOptions.size !== undefined) resize(attachOptions.size.cols, attachOptions.size.rows)
+      const stdin = input.open(attachOptions.client)
+      const client = createClient(socket, attachOptions, { ...clientSession, stdin })
+      stdin.onReplaced(() => client.replace())
+      clients.add(client)
+      onActivity()
+      socket.signal.addEventListener(
+        'abort',
+        () => {
+          clients.delete(client)
+          stdin.close()
+          controlFlow()
+        },
+        { once: true },
+      )
+      if (socket.signal.aborted) clients.delete(client)
+      controlFlow()
+    },
+    knowsClient: input.knows,
+    kill: (graceMs) => hangUpTree(tree, graceMs),
+  }
+}

@@ -1,0 +1,35 @@
+// The ring of a terminal's last output, addressed by offset.
+import t from 'tap'
+import { createOutputRing } from '../../../agent/terminal/output-ring.ts'
+import { createSeededRandom } from '../../support/random.ts'
+
+const MAX_BYTES = 16_384
+const numbered = (offset: number, length: number) =>
+  Buffer.from(Array.from({ length }, (_, index) => (offset + index) % 251))
+
+t.test('returns the bytes of every retained offset', async (t) => {
+  const random = createSeededRandom(1)
+  for (const maxChunk of [10, 5_000, 40_000]) {
+    const ring = createOutputRing(MAX_BYTES)
+    for (let end = 0; end < 200_000; ) {
+      const length = Math.floor(random() * maxChunk)
+      ring.push(numbered(end, length))
+      end += length
+      t.equal(ring.end(), end)
+      if (ring.start() !== Math.max(0, end - MAX_BYTES) && ring.start() !== 0)
+        t.fail('retains the last bytes')
+      const offset = ring.start() + Math.floor(random() * (end - ring.start()))
+      const bytes = ring.read(offset, 3_000)
+      if (!bytes.equals(numbered(offset, Math.min(3_000, end - offset)))) t.fail(`bytes from ${offset}`)
+    }
+    t.equal(ring.start(), ring.end() - MAX_BYTES)
+  }
+})
+
+t.test('returns nothing outside of the retained bytes', async (t) => {
+  const ring = createOutputRing(MAX_BYTES)
+  t.equal(ring.read(0, 10).length, 0)
+  ring.push(Buffer.alloc(MAX_BYTES + 1))
+  t.equal(ring.read(0, 10).length, 0)
+  t.equal(ring.read(ring.end(), 10).length, 0)
+})
