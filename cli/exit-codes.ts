@@ -13,6 +13,8 @@ export const EXIT = {
   timedOut: 124,
   /** `box exec` could not run the command. As in docker, codes below 125 are the command's own. */
   execFailed: 125,
+  /** `box ssh` and `box attach` failed, or the user disconnected with ~. (the code of ssh). */
+  terminalFailed: 255,
   /** `box logs -f`: the exit status of the process is unknown. */
   lost: 125,
 } as const
@@ -49,4 +51,4 @@ Exit codes:
   3  cannot reach the coordinator or the box
   4  not authenticated: no API key, or the key was rejected
   5  no such box, process, record or path
-  exec and logs -f exit with the command's own code: see 'box exec --help'`
+  exec, ssh, attach and logs -f exit with the command's own code: see 'box exec --help'`

@@ -1,6 +1,7 @@
 // Entry point of the `box` command: registers the commands, handles signals, sets the exit code.
 import { constants } from 'node:os'
 import { Command, CommanderError } from 'commander'
+import { addAttachCommand } from './commands/attach.ts'
 import { addCpCommand } from './commands/cp.ts'
 import { addCreateCommand } from './commands/create.ts'
 import { addDownCommand } from './commands/down.ts'
@@ -13,7 +14,9 @@ import { addMeCommand } from './commands/me.ts'
 import { addOutputCommand } from './commands/output.ts'
 import { addPsCommand } from './commands/ps.ts'
 import { addRmCommand } from './commands/rm.ts'
+import { addSessionsCommand } from './commands/sessions.ts'
 import { addShowCommand } from './commands/show.ts'
+import { addSshCommand } from './commands/ssh.ts'
 import { addStatusCommand } from './commands/status.ts'
 import { addSuspendCommand } from './commands/suspend.ts'
 import { addUpCommand } from './commands/up.ts'
@@ -29,6 +32,7 @@ Getting started:
   box create --name fig
   box exec fig -- uname -a
   box exec -d fig -- make world  runs in the background; prints the id
+  box ssh fig                    opens a terminal that survives disconnects
   box logs -f fig ID             follows the output and reconnects when needed
   box cp src fig:                copies a directory to the box's home directory
   box cp fig:src/out.log .
@@ -94,6 +98,7 @@ const program = new Command('box')
 const commandRegistrations = [
   [addCreateCommand, addLsCommand, addShowCommand],
   [addExecCommand, addPsCommand, addLogsCommand, addKillCommand, addHistoryCommand, addOutputCommand],
+  [addSshCommand, addAttachCommand, addSessionsCommand],
   [addCpCommand, addSuspendCommand, addWakeCommand, addRmCommand, addMeCommand],
 ]
 for (const addCommand of commandRegistrations.flat()) addCommand(program, runAction)
@@ -109,24 +114,23 @@ try {
 // After a signal, exit even if the reader of stdout has stopped reading.
 if (interruptExitCode !== null) setTimeout(() => process.exit(), EXIT_GRACE_MS).unref()
 
-/** Whether `box` exits with the code of a command on the box. Failures of `box` itself then exit with 125. */
-function returnsCommandExitCode([name, ...args]: string[]): boolean {
-  return name === 'exec' || (name === 'logs' && args.some((arg) => arg === '-f' || arg === '--follow'))
+/**
+ * The exit code of failures of `box` itself, for commands that exit with the code of a program on the box. Other commands
+ * return null.
+ */
+function getFailureExitCode([name = '', ...args]: string[]): number | null {
+  if (['ssh', 'shell', 'attach'].includes(name)) return EXIT.terminalFailed
+  const isFollow = name === 'logs' && args.some((arg) => arg === '-f' || arg === '--follow')
+  return name === 'exec' || isFollow ? EXIT.execFailed : null
 }
 
 /** Prints the error, unless commander has printed it, and returns the exit code. */
 function reportError(error: unknown): number {
-  const hasCommandExitCode = returnsCommandExitCode(process.argv.slice(2))
+  const failureExitCode = getFailureExitCode(process.argv.slice(2))
   if (interruptExitCode !== null) return interruptExitCode
-  if (error instanceof CommanderError) {
-    if (error.exitCode === 0) return EXIT.ok
-    return hasCommandExitCode ? EXIT.execFailed : EXIT.usage
-  }
-  if (!(error instanceof CliError)) {
-    // Any other error is a bug: print the stack for the bug report.
-    printMessage(error instanceof Error ? (error.stack ?? error.message) : String(error))
-    return hasCommandExitCode ? EXIT.execFailed : EXIT.failed
-  }
-  printMessage(error.message)
-  return hasCommandExitCode ? EXIT.execFailed : error.exitCode
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : (failureExitCode ?? EXIT.usage)
+  // Any error that is not a CliError is a bug: print the stack for the bug report.
+  if (error instanceof CliError) printMessage(error.message)
+  else printMessage(error instanceof Error ? (error.stack ?? error.message) : String(error))
+  return failureExitCode ?? (error instanceof CliError ? error.exitCode : EXIT.failed)
 }

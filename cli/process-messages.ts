@@ -40,3 +40,6 @@ export const formatTimedOut = (seconds: number | undefined, hint: string): strin
 
 export const formatDetachedHint = (boxName: string, id: string): string =>
   `Follow it: box logs -f ${boxName} ${id}\nKill it:   box kill ${boxName} ${id}`
+
+export const noSuchSessionMessage = (boxName: string, session: string): string =>
+  `No such terminal session on ${boxName}: '${sanitize(session)}'. Run \`box sessions ${boxName}\` to list them.`

@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander'
 import { LIMITS } from '../../shared/limits.ts'
 import { type ExecOptions, toExecRequest } from '../exec/request.ts'
 import { runAttached } from '../exec/run-attached.ts'
+import { runInTerminal } from '../exec/run-in-terminal.ts'
 import { runSync } from '../exec/run-sync.ts'
 import { startDetached } from '../exec/start-detached.ts'
 import { createIntegerParser, createJsonOption, createNumberParser, parseEnvOption } from '../options.ts'
@@ -22,6 +23,7 @@ export function addExecCommand(program: Command, runAction: RunAction): void {
     .usage('[options] <name> -- <command...>')
     .option('-d, --detach', 'run the command in the background')
     .option('-i, --interactive', 'forward stdin also when it is a terminal')
+    .option('-t, --tty', 'run the command in a terminal, as box ssh does; stdin must be a terminal')
     .option('-n, --no-stdin', 'do not forward stdin')
     .option(
       '-w, --cwd <directory>',
@@ -49,6 +51,7 @@ Examples:
   box exec fig -- printf '%s\\n' 'two words'           several arguments: no expansion on the box
   tar c src | box exec fig -- tar x
   box exec fig -- tar c src | tar x
+  box exec -it fig -- vim notes.md
   box exec fig -w src -e CC=clang --timeout 600 -- make
   box exec fig --json -- date | jq -r .stdout
   ID=$(box exec -d fig -- make world) && box logs -f fig $ID
@@ -78,7 +81,8 @@ type Run = (
   options: ExecOptions,
 ) => Promise<number>
 
-function selectMode({ detach, json }: ExecOptions): Run {
+function selectMode({ tty, detach, json }: ExecOptions): Run {
+  if (tty) return runInTerminal
   if (detach) return startDetached
   return json ? runSync : runAttached
 }

@@ -10,6 +10,7 @@ import type { ExecRequest } from '../../shared/api/exec.ts'
 import type { ExecKilled, ExecStarted } from '../../shared/api/processes.ts'
 import { ATTACH_LIMITS, encodeChunk, type OutputChannel } from '../../shared/attach-format.ts'
 import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
+import type { FakeTerminals } from './fake-terminal.ts'
 
 /** How one connection fails. `afterBytes` counts the bytes of the TCP connection, including the handshake. */
 export type AttachFault =
@@ -53,7 +54,7 @@ export type AttachedCommands = {
   getFault: (connection: number) => AttachFault | null
   start(request: ExecRequest, homeDir: string): ExecStarted
   kill(id: string): ExecKilled
-  /** `path` is /exec/{processId}/attach?… */
+  /** `path` is /exec/{processId}/attach?… or /terminal?… */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, path: string): void
   closeConnections(): void
   /** Also kills the commands. */
@@ -62,7 +63,7 @@ export type AttachedCommands = {
 
 type Session = ReturnType<typeof startCommand>
 
-export function createAttachedCommands(): AttachedCommands {
+export function createAttachedCommands(terminals: FakeTerminals): AttachedCommands {
   const server = new WebSocketServer({ noServer: true, maxPayload: ATTACH_LIMITS.chunkBytes + 1 })
   const sessions: Session[] = []
   const sockets = new Set<Duplex>()
@@ -113,17 +114,20 @@ export function createAttachedCommands(): AttachedCommands {
       if (fault?.kind === 'bad_gateway') return respond(socket, 502, '<html>bad gateway</html>')
       try {
         if (fault?.kind === 'error_response') throw new ApiError(fault.code, 'Try again later.')
-        const [, id = '', query] = /^\/exec\/([^/]+)\/attach\?(.*)$/.exec(path) ?? []
-        const session = find(id)
-        if (session.command.isDetached) throw new ApiError('invalid_request', 'The command is detached.')
+        const query = Object.fromEntries(new URLSearchParams(path.split('?')[1]))
+        const terminal = path.startsWith('/terminal') ? terminals.find(query.session) : null
+        const [, id = ''] = /^\/exec\/([^/]+)\/attach\?(.*)$/.exec(path) ?? []
+        const session = terminal === null ? find(id) : null
+        if (session?.command.isDetached) throw new ApiError('invalid_request', 'The command is detached.')
         if (fault?.kind === 'cut_sent') cutAfterSending(socket, fault.afterBytes)
         if (fault?.kind === 'cut_received') cutAfterReceiving(socket, fault.afterBytes)
-        session.command.connections++
+        if (session !== null) session.command.connections++
         server.handleUpgrade(request, socket, head, (ws) => {
           if (fault?.kind === 'script') return fault.run(ws)
-          const { stdoutOffset, stderrOffset } = Object.fromEntries(new URLSearchParams(query))
+          if (terminal !== null) return terminals.attach(ws, terminal, query)
+          const { stdoutOffset, stderrOffset } = query
           const offsets = { stdout: Number(stdoutOffset), stderr: Number(stderrOffset) }
-          session.attach(ws, offsets, fault?.kind === 'message' ? fault.message : null)
+          session?.attach(ws, offsets, fault?.kind === 'message' ? fault.message : null)
         })
       } catch (error) {
         if (!(error instanceof ApiError)) throw error

@@ -12,10 +12,12 @@ import { pipeline } from 'node:stream/promises'
 import type { Test } from 'tap'
 import { type Box, boxSchema, createBoxRequestSchema } from '../../shared/api/boxes.ts'
 import { execRequestSchema } from '../../shared/api/exec.ts'
+import { terminalStartSchema } from '../../shared/api/terminal.ts'
 import { ApiError, controlErrorBody, edgeErrorBody } from '../../shared/errors.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { type AttachedCommands, createAttachedCommands } from './fake-attach.ts'
 import { runLocally } from './fake-exec.ts'
+import { createFakeTerminals, type FakeTerminals } from './fake-terminal.ts'
 
 export const KEY = 'dcp_0123456789abcdef0123456789abcdef0123456789abcdef'
 
@@ -25,6 +27,7 @@ export type FakeCoordinator = {
   getHome(boxName: string): string
   boxes: Box[]
   attached: AttachedCommands
+  terminals: FakeTerminals
   /** All requests received: `METHOD /path` and the headers. */
   requests: { line: string; headers: IncomingMessage['headers'] }[]
   /**
@@ -45,7 +48,8 @@ export type OneTimeHandler = (response: ServerResponse, request: IncomingMessage
 export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
   const homesDir = createTempDir(t, 'homes')
   const boxes: Box[] = []
-  const attached = createAttachedCommands()
+  const terminals = createFakeTerminals()
+  const attached = createAttachedCommands(terminals)
   const requests: FakeCoordinator['requests'] = []
   const oneTimeHandlers: { linePrefix: string; handler: OneTimeHandler }[] = []
   const getHome = (boxName: string) => join(homesDir, boxName)
@@ -131,6 +135,19 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
       },
     ],
     [
+      /^(GET|POST) \/v1\/box\/([^/]+)\/terminal\/sessions$/,
+      async (request, response, [, method, name = '']) => {
+        const { hostname } = findBox(name)
+        if (method === 'GET') return sendJson(response, terminals.list())
+        const body = terminalStartSchema.parse(JSON.parse(await readText(request)))
+        sendJson(response, terminals.start(body, getHome(hostname)))
+      },
+    ],
+    [
+      /^DELETE \/v1\/box\/[^/]+\/terminal\/sessions\/(.+)$/,
+      async (_, response, [, session = '']) => sendJson(response, terminals.kill(session)),
+    ],
+    [
       // Other ids: fake-processes.ts.
       /^DELETE \/v1\/box\/[^/]+\/exec\/(p_00000000[^/]+)$/,
       async (_, response, [, id = '']) => sendJson(response, attached.kill(id)),
@@ -195,6 +212,7 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
   await once(server, 'listening')
   t.teardown(() => {
     attached.close()
+    terminals.close()
     server.closeAllConnections()
     server.close()
   })
@@ -205,6 +223,7 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
     getHome,
     boxes,
     attached,
+    terminals,
     requests,
     addBox,
     handleNext: (linePrefix, handler) => void oneTimeHandlers.push({ linePrefix, handler }),

@@ -1,0 +1,25 @@
+// box exec -it: runs a command in a terminal session of its own.
+import type { ExecRequest } from '../../shared/api/exec.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import type { Session } from '../session.ts'
+import { createSession, requireTerminal } from '../terminal/create-session.ts'
+import type { ExecOptions } from './request.ts'
+
+export async function runInTerminal(
+  session: Session,
+  name: string,
+  { command, cwd, env, timeoutSeconds }: ExecRequest,
+  { detach, json, stdin, disconnectTimeout }: ExecOptions,
+): Promise<number> {
+  if (detach || json || !stdin || timeoutSeconds !== undefined || disconnectTimeout !== undefined)
+    throw new CliError(
+      EXIT.usage,
+      '-t cannot be combined with -d, -n, --json, --timeout or --disconnect-timeout.',
+    )
+  requireTerminal('Use -i without -t.')
+  const edge = await session.client.createEdgeClient(name)
+  const options = { ...(cwd !== undefined && { cwd }), ...(env !== undefined && { env }) }
+  const created = await createSession(edge, { command, ...options })
+  const { runTerminal } = await import('../terminal/run-terminal.ts')
+  return runTerminal(session, edge, { session: created.session, start: { stdout: 0, stderr: 0 } })
+}
