@@ -52,15 +52,21 @@ export function terminalRoutes(
   })
 
   app.get<Params>('/terminal/sessions/:session/attach', { exposeHeadRoute: false }, (request, reply) => {
-    const { client, offset, cols, rows, isNew } = validateRequest(agentAttachQuerySchema, request.query, {
-      root: 'query',
-    })
+    const { client, offset, cols, rows, isNew, exited } = validateRequest(
+      agentAttachQuerySchema,
+      request.query,
+      {
+        root: 'query',
+      },
+    )
     const { session: name } = request.params
     const id = request.headers[DIAL_BACK_HEADER]
     if (typeof id !== 'string')
       throw new ApiError('invalid_request', `The header ${DIAL_BACK_HEADER} is required.`)
-    const exited = offset === undefined ? undefined : sessions.getExited(name, client)
-    const session = exited ?? sessions.get(name)
+    const exitedSession = sessions.getExited(name)
+    const isReconnect = offset !== undefined && client !== undefined && exitedSession?.hadClient(client)
+    const isFirst = exited === 'true' && exitedSession?.hadClient() === false
+    const session = exitedSession && (isReconnect || isFirst) ? exitedSession : sessions.get(name)
     const size = cols === undefined || rows === undefined ? undefined : { cols, rows }
     attachDialer
       .connect(id)

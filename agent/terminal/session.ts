@@ -40,8 +40,8 @@ export type Session = {
   describe(): TerminalSession
   /** Serves the client until it disconnects. */
   attach(socket: AttachSocket, options: AttachOptions): void
-  /** Whether a client with this id has been attached. */
-  knowsClient(id: string): boolean
+  /** Whether a client with this id, or any client, has been attached. */
+  hadClient(id?: string): boolean
   /** SIGHUP, SIGTERM and SIGKILL to the program and its descendants. @param graceMs after each of the first two */
   kill(graceMs?: number): ReturnType<typeof hangUpTree>
 }
@@ -58,6 +58,7 @@ export function startSession(options: SessionOptions): Session {
   const size = { cols: options.cols, rows: options.rows }
   const ring = createOutputRing(RING_BYTES)
   const clients = new Set<TerminalClient>()
+  let hadAnyClient = false
   let exit: Exit | null = null
   const startedAt = clock.now()
   let lastActiveAt = startedAt
@@ -137,6 +138,7 @@ export function startSession(options: SessionOptions): Session {
       const client = createClient(socket, attachOptions, { ...clientSession, stdin })
       stdin.onReplaced(() => client.replace())
       clients.add(client)
+      hadAnyClient = true
       onActivity()
       socket.signal.addEventListener(
         'abort',
@@ -150,7 +152,7 @@ export function startSession(options: SessionOptions): Session {
       if (socket.signal.aborted) clients.delete(client)
       controlFlow()
     },
-    knowsClient: input.knows,
+    hadClient: (id) => (id === undefined ? hadAnyClient : input.knows(id)),
     kill: (graceMs) => hangUpTree(tree, graceMs),
   }
 }

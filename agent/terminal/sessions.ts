@@ -41,8 +41,8 @@ export type TerminalSessions = {
   list(): Session[]
   /** @throws ApiError not_found */
   get(name: string): Session
-  /** The exited session, if the client was attached to it. */
-  getExited(name: string, client: string | undefined): Session | undefined
+  /** An exited session, until it is forgotten. */
+  getExited(name: string): Session | undefined
   /** Terminates all sessions. */
   close(): Promise<void>
 }
@@ -56,6 +56,7 @@ const DEFAULT_SIZE = { cols: 80, rows: 24 }
 const DEFAULT_TERM = 'xterm-256color'
 
 type Entry = { started: Promise<StartedSession>; commandId: string | undefined }
+type NamedStart = AgentTerminalStart & { session: string }
 
 export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
   const { home, baseEnv, clock, log, activity, recorder, exitedSessionMs = EXITED_SESSION_MS } = deps
@@ -64,7 +65,7 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
   const running = new Map<string, Session>()
   const exited = new Map<string, Session>()
 
-  async function start(request: AgentTerminalStart): Promise<StartedSession> {
+  async function start(request: NamedStart): Promise<StartedSession> {
     const cwd = resolveCwd(home, request.cwd)
     // node-pty reports an unusable directory only on the terminal.
     const cwdError = request.cwd === undefined ? undefined : await findCwdError(cwd)
@@ -117,6 +118,14 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
     return { session, commandId: recording?.commandId }
   }
 
+  /** The lowest number that neither a running nor an exited session has. */
+  function pickName(): string {
+    for (let number = 1; ; number++) {
+      const name = String(number)
+      if (!entries.has(name) && !exited.has(name)) return name
+    }
+  }
+
   function retain(session: Session): void {
     exited.delete(session.name)
     exited.set(session.name, session)
@@ -129,11 +138,11 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
 
   return {
     start(request) {
-      const { session: name, record } = request
-      const entry = entries.get(name)
-      if (entry !== undefined && record !== undefined && entry.commandId === record.commandId)
-        return entry.started
-      if (entry !== undefined)
+      const { record } = request
+      for (const { started, commandId } of entries.values())
+        if (record !== undefined && commandId === record.commandId) return started
+      const name = request.session ?? pickName()
+      if (entries.has(name))
         throw new ApiError(
           'invalid_request',
           `The session ${name} is already in use. Attach to it, or choose another name.`,
@@ -143,7 +152,7 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
           'invalid_request',
           `The box has ${LIMITS.terminalSessions} terminal sessions. Close one first.`,
         )
-      const started = start(request)
+      const started = start({ ...request, session: name })
       entries.set(name, { started, commandId: record?.commandId })
       started.catch(() => entries.delete(name))
       return started
@@ -152,13 +161,10 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
     get(name) {
       const session = running.get(name)
       if (session === undefined)
-        throw new ApiError('not_found', `Session ${name} not found. It may have ended. List the sessions.`)
+        throw new ApiError('not_found', `Session ${name} not found. It may have exited.`)
       return session
     },
-    getExited(name, client) {
-      const session = exited.get(name)
-      return client !== undefined && session?.knowsClient(client) ? session : undefined
-    },
+    getExited: (name) => exited.get(name),
     async close() {
       const terminations = [...running.values()].map(async (session) => {
         const { survivors } = await session.kill(CLOSE_GRACE_MS)

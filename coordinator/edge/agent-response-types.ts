@@ -8,6 +8,7 @@ import {
   execStartedSchema,
   execStatusSchema,
 } from '../../shared/api/processes.ts'
+import { terminalKilledSchema, terminalListSchema, terminalStartedSchema } from '../../shared/api/terminal.ts'
 import { LIMITS } from '../../shared/limits.ts'
 
 const KiB = 1024
@@ -40,6 +41,14 @@ export const AGENT_RESPONSES = {
     maxTokens: FIELDS_TOKENS,
   },
   'exec.killed': { schema: execKilledSchema, maxBytes: 4 * KiB, maxTokens: FIELDS_TOKENS },
+  'terminal.started': { schema: terminalStartedSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
+  'terminal.list': {
+    schema: terminalListSchema,
+    // A command of 2048 characters and the other fields of each session.
+    maxBytes: LIMITS.terminalSessions * (ESCAPED * 2 * KiB + KiB),
+    maxTokens: LIMITS.terminalSessions * 32,
+  },
+  'terminal.killed': { schema: terminalKilledSchema, maxBytes: 4 * KiB, maxTokens: FIELDS_TOKENS },
   'file.read': {
     schema: fileReadSchema,
     maxBytes: ESCAPED * LIMITS.inlineFileBytes + FIELDS_BYTES,

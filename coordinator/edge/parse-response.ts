@@ -9,6 +9,7 @@ export type ParsedResponse = {
   /** These fields of the response, where it has them. */
   processId?: string
   commandId?: string
+  session?: string
 }
 
 /** A violation of the protocol. The message is a sentence about the agent. */
@@ -16,7 +17,7 @@ export class InvalidResponseError extends Error {
   override name = 'InvalidResponseError'
 }
 
-type ResponseIds = { processId?: string; commandId?: string | undefined }
+type ResponseIds = { processId?: string; commandId?: string | undefined; session?: string }
 
 /** @throws InvalidResponseError */
 export function parseResponse(type: AgentResponseType, text: string): ParsedResponse {
@@ -26,11 +27,12 @@ export function parseResponse(type: AgentResponseType, text: string): ParsedResp
     const problem = validationMessage(parsed.error.issues, 'response')
     throw new InvalidResponseError(`The agent sent an invalid response: ${problem}.`)
   }
-  const { processId, commandId } = parsed.data as ResponseIds
+  const { processId, commandId, session } = parsed.data as ResponseIds
   return {
     json: JSON.stringify(parsed.data),
     ...(processId !== undefined && { processId }),
     ...(commandId !== undefined && { commandId }),
+    ...(session !== undefined && { session }),
   }
 }
 

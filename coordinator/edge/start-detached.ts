@@ -1,5 +1,4 @@
 // Starts a detached command (spec §4.14). A lost connection neither loses the start nor repeats it.
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { AgentExecRequest } from '../../shared/api/exec.ts'
 import type { AgentStartRequest } from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -7,12 +6,10 @@ import type { TrackedCommand } from '../commands/command-tracker.ts'
 import type { AcquiredBox } from './acquire-box.ts'
 import { createAgentProtocolError, readAgentResponse } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
-import { withDeadline } from './deadline.ts'
+import { isUnreachable, repeatWhileUnreachable } from './repeat-request.ts'
 
 /** For all attempts together. */
 const START_TIMEOUT_MS = 30_000
-/** A closed tunnel may still be registered for a moment. */
-const RETRY_DELAY_MS = 100
 
 /**
  * Sends the start request, and repeats it with the same id when the tunnel closed before the response: agents start an id
@@ -21,8 +18,8 @@ const RETRY_DELAY_MS = 100
  * @returns exec.started as JSON. Rejects with box_unreachable, naming the id: the command may have been started.
  */
 export async function startDetached(
-  { tunnels, responseParser }: Pick<EdgeContext, 'tunnels' | 'responseParser'>,
-  { box, tunnel, signal }: AcquiredBox,
+  context: Pick<EdgeContext, 'tunnels' | 'responseParser'>,
+  acquired: AcquiredBox,
   request: AgentExecRequest,
   { record, acceptResponse }: TrackedCommand,
   timeoutMs: number = START_TIMEOUT_MS,
@@ -34,28 +31,15 @@ export async function startDetached(
 
   async function attempt(current: AcquiredBox['tunnel'], signal: AbortSignal): Promise<Buffer> {
     const response = await current.request({ method: 'POST', path: '/exec', headers, body, signal })
-    const started = await readAgentResponse(responseParser, response, 'exec.started')
+    const started = await readAgentResponse(context.responseParser, response, 'exec.started')
     if (started.processId !== processId)
       throw createAgentProtocolError('The agent responded for a different process.')
     acceptResponse(started)
     return started.json
   }
 
-  const isUnreachable = (error: unknown) => error instanceof ApiError && error.code === 'box_unreachable'
-  const deadline = performance.now() + timeoutMs
   try {
-    return await withDeadline(timeoutMs, signal, async (signal) => {
-      for (let current = tunnel; ; ) {
-        try {
-          return await attempt(current, signal)
-        } catch (error) {
-          signal.throwIfAborted()
-          if (!isUnreachable(error)) throw error
-        }
-        await sleep(RETRY_DELAY_MS, undefined, { signal }).catch(() => signal.throwIfAborted())
-        current = await tunnels.wait(box.id, deadline - performance.now(), signal)
-      }
-    })
+    return await repeatWhileUnreachable(context.tunnels, acquired, timeoutMs, attempt)
   } catch (error) {
     if (!isUnreachable(error)) throw error
     throw new ApiError(

@@ -19,7 +19,9 @@ const termSchema = z
 /** POST /terminal/sessions. */
 export const terminalStartSchema = z
   .object({
-    session: sessionNameSchema.optional().meta({ description: 'default: a generated name' }),
+    session: sessionNameSchema
+      .optional()
+      .meta({ description: 'default: the lowest number that is not in use' }),
     command: execRequestSchema.shape.command.optional().meta({
       description: 'run by sh -c as the box user; default: the login shell of the user',
     }),
@@ -34,7 +36,6 @@ export type TerminalStart = z.infer<typeof terminalStartSchema>
 
 /** The request to the agent. */
 export const agentTerminalStartSchema = terminalStartSchema.omit({ env: true }).extend({
-  session: sessionNameSchema,
   env: z.record(z.string(), z.string()).optional(),
   boxEnv: z.record(z.string(), z.string()).optional(),
   record: agentExecRequestSchema.shape.record,
@@ -72,7 +73,10 @@ export type TerminalQuery = z.infer<typeof terminalQuerySchema>
 /** The query of the request to the agent. */
 export const agentAttachQuerySchema = terminalQuerySchema
   .pick({ client: true, offset: true, cols: true, rows: true })
-  .extend({ isNew: z.enum(['true', 'false']) })
+  .extend({
+    isNew: z.enum(['true', 'false']),
+    exited: z.enum(['true', 'false']).meta({ description: 'also an exited session that had no client' }),
+  })
 
 export const terminalSessionSchema = z.object({
   session: z.string().regex(SESSION_NAME_PATTERN),

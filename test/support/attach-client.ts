@@ -43,8 +43,11 @@ function createAttachClient(ws: WebSocket, { autoAck = true }: { autoAck?: boole
   const messages: ServerMessage[] = []
   const chunks: AttachedOutput[] = []
   const position = { stdoutOffset: 0, stderrOffset: 0 }
+  /** Bytes of a terminal's screen that are still to arrive. They are not output. */
+  let screenBytes = 0
   let closeCode: number | null = null
   let onOutput: ((output: AttachedOutput) => void) | null = null
+  let onMessage: ((message: ServerMessage) => void) | null = null
   const closed = new Promise<number>((resolve) =>
     ws.once('close', (code) => {
       closeCode = code
@@ -56,14 +59,18 @@ function createAttachClient(ws: WebSocket, { autoAck = true }: { autoAck?: boole
   ws.on('message', (data: Buffer, isBinary) => {
     if (!isBinary) {
       const message = JSON.parse(data.toString()) as ServerMessage
-      if (message.type === 'attached' || message.type === 'skipped') {
+      if (message.type === 'attached' || message.type === 'skipped' || message.type === 'screen') {
         position.stdoutOffset = message.stdoutOffset
         position.stderrOffset = message.stderrOffset
       }
-      return void messages.push(message)
+      if (message.type === 'screen') screenBytes = message.bytes
+      messages.push(message)
+      return onMessage?.(message)
     }
     const output = { channel: data[0] ?? -1, bytes: data.subarray(1) }
-    if (output.channel === 1) position.stdoutOffset += output.bytes.length
+    const ofScreen = Math.min(screenBytes, output.bytes.length)
+    screenBytes -= ofScreen
+    if (output.channel === 1) position.stdoutOffset += output.bytes.length - ofScreen
     else position.stderrOffset += output.bytes.length
     if (onOutput === null) chunks.push(output)
     else onOutput(output)
@@ -88,6 +95,11 @@ function createAttachClient(ws: WebSocket, { autoAck = true }: { autoAck?: boole
     takeOutput(callback: (output: AttachedOutput) => void) {
       onOutput = callback
       for (const chunk of chunks.splice(0)) callback(chunk)
+    },
+    /** Messages are passed to the callback too. */
+    observeMessages(callback: (message: ServerMessage) => void) {
+      onMessage = callback
+      for (const message of messages) callback(message)
     },
     stdout: () => text(1).toString(),
     stderr: () => text(2).toString(),

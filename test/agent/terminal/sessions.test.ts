@@ -57,21 +57,31 @@ t.test('an unusable directory has the errors of exec, and starts nothing', async
   await start({ cwd: '~/' })
 })
 
-t.test('the exit of an ended session is sent to a client that was attached', async (t) => {
+t.test('the exit of a session can be read for some time', async (t) => {
   const { start, get, getExited } = createSessions(t, { exitedSessionMs: 300 })
   const session = await start({ command: 'read line; echo last; exit 5' })
+  t.notOk(session.hadClient())
   const client = attachClient(session, { client: 'a' })
   client.disconnect()
   attachClient(session).type('\n')
   await session.exit
   t.throws(() => get('test'), { code: 'not_found' })
-  t.equal(getExited('test', 'b'), undefined)
-  t.equal(getExited('test', undefined), undefined)
+  t.equal(getExited('test'), session)
+  t.same([session.hadClient(), session.hadClient('a'), session.hadClient('b')], [true, true, false])
   const again = attachClient(session, { client: 'a', offset: client.received() })
-  t.equal(getExited('test', 'a'), session)
   t.match(await again.waitForMessage('exit'), { exitCode: 5 })
   t.match(again.output(), /last\r\n/)
-  await waitUntil('the session is forgotten', () => getExited('test', 'a') === undefined)
+  await waitUntil('the session is forgotten', () => getExited('test') === undefined)
+})
+
+t.test('a session without a name gets the lowest free number', async (t) => {
+  const { start, list } = createSessions(t)
+  const names = []
+  for (let i = 0; i < 3; i++) names.push((await start({ session: undefined, command: 'cat' })).name)
+  t.same(names, ['1', '2', '3'])
+  await list()[1]?.kill()
+  await waitUntil('the session has exited', () => list().length === 2)
+  t.equal((await start({ session: undefined })).name, '4', 'the name of an exited session is not reused')
 })
 
 t.test('sessions are recorded without output', async (t) => {
