@@ -10,6 +10,7 @@ import { benchStream } from './stream.ts'
 import { startBoxwood } from './support/boxwood.ts'
 import { startSsh } from './support/ssh.ts'
 import { formatMarkdown, type Table } from './support/table.ts'
+import { benchTerminal } from './terminal.ts'
 import { benchTransfer } from './transfer.ts'
 
 const README_URL = new URL('README.md', import.meta.url)
@@ -24,6 +25,7 @@ async function runBenchmarks(): Promise<Table[]> {
         await benchIdle(boxwood),
         await benchExec(boxwood, ssh),
         ...(await benchAttached(boxwood, ssh)),
+        await benchTerminal(boxwood, ssh),
         ...(await benchTransfer(boxwood, ssh)),
         ...(await benchStream(boxwood, ssh)),
         await benchFleet(),
