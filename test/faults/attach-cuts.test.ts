@@ -1,0 +1,127 @@
+// 1 GiB through stdin and stdout of `box exec`, while client, tunnel and coordinator are cut and the reader stops.
+import { spawn } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import { startCoordinatorProcess } from '../support/coordinator-process.ts'
+import { findAgentPid } from '../support/find-agent-process.ts'
+import { PROJECT_DIR } from '../support/project.ts'
+import { startTunnelProxy } from '../support/tunnel-proxy.ts'
+import { waitUntil } from '../support/wait-until.ts'
+
+const MiB = 1024 * 1024
+const TOTAL_BYTES = 1024 * MiB
+/** Far below the transferred bytes. A process of Node needs some 60 MiB. */
+const MAX_RESIDENT_MIB = 320
+
+const readPeakMiB = (pid: number) =>
+  Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+
+t.test('every byte arrives once, in both directions', { timeout: 280_000 }, async (t) => {
+  const target = { port: 0 }
+  const [agentProxy, clientProxy] = [
+    await startTunnelProxy(() => target.port),
+    await startTunnelProxy(() => target.port),
+  ]
+  const coordinator = await startCoordinatorProcess(t, {
+    BOXWOOD_AGENT_URL: agentProxy.url,
+    BOXWOOD_PUBLIC_URL: clientProxy.url,
+    BOXWOOD_LOG: 'silent',
+  })
+  t.teardown(() => Promise.all([agentProxy.close(), clientProxy.close()]))
+  const updateTarget = () => {
+    target.port = Number(new URL(coordinator.url).port)
+  }
+  updateTarget()
+  const box = await coordinator.waitForFirstBox()
+
+  const cli = spawn(
+    process.execPath,
+    [join(PROJECT_DIR, 'cli/main.ts'), 'exec', box.hostname, '--', 'cat; exit 7'],
+    {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: {
+        ...process.env,
+        BOXWOOD_URL: clientProxy.url,
+        BOXWOOD_API_KEY: readFileSync(join(coordinator.dataDir, 'owner.key'), 'utf8').trim(),
+      },
+    },
+  )
+  t.teardown(() => cli.kill('SIGKILL'))
+  const exited = once(cli, 'close')
+  const sent = createHash('sha256')
+  async function* createInput() {
+    const block = randomBytes(MiB)
+    for (let i = 0; i < TOTAL_BYTES / MiB; i++) {
+      block.writeUInt32LE(i)
+      const chunk = Buffer.from(block)
+      sent.update(chunk)
+      yield chunk
+    }
+  }
+  Readable.from(createInput()).pipe(cli.stdin)
+  const received = createHash('sha256')
+  let receivedBytes = 0
+  cli.stdout.on('data', (chunk) => {
+    received.update(chunk)
+    receivedBytes += chunk.length
+  })
+  // box exec prints when it has been disconnected for seconds.
+  let messages = ''
+  cli.stderr.on('data', (chunk) => {
+    messages += chunk
+  })
+  const waitForBytes = (count: number) =>
+    waitUntil(
+      `${count} bytes arrive`,
+      () => {
+        if (cli.exitCode !== null)
+          throw new Error(`box exec exited with ${cli.exitCode} after ${receivedBytes} bytes: ${messages}`)
+        return receivedBytes >= count
+      },
+      60_000,
+    )
+
+  const peaks = { cli: 0, coordinator: 0, agent: 0 }
+  const recordPeaks = () => {
+    const pids = { cli: cli.pid, coordinator: coordinator.pid, agent: findAgentPid(box.id) }
+    for (const name of ['cli', 'coordinator', 'agent'] as const) {
+      const pid = pids[name]
+      if (pid !== undefined) peaks[name] = Math.max(peaks[name], readPeakMiB(pid))
+    }
+  }
+  const faults: Record<string, () => Promise<void> | void> = {
+    'client cut': () => clientProxy.reset(),
+    'tunnel cut': () => agentProxy.reset(),
+    async 'coordinator killed'() {
+      await coordinator.kill('SIGKILL')
+      await coordinator.start()
+      updateTarget()
+    },
+    async 'reader stops'() {
+      cli.stdout.pause()
+      await delay(1000)
+      cli.stdout.resume()
+    },
+  }
+  const sequence = [...Object.entries(faults), ...Object.entries(faults)]
+  for (const [index, [name, cause]] of sequence.entries()) {
+    const threshold = ((index + 1) * TOTAL_BYTES) / (sequence.length + 1)
+    await waitForBytes(threshold)
+    recordPeaks()
+    await cause()
+    t.ok(receivedBytes < TOTAL_BYTES, `${name} after ${receivedBytes} bytes`)
+  }
+  await waitForBytes(TOTAL_BYTES * 0.95)
+  recordPeaks()
+  const [exitCode] = await exited
+  t.equal(exitCode, 7)
+  t.equal(receivedBytes, TOTAL_BYTES)
+  t.equal(received.digest('hex'), sent.digest('hex'))
+  for (const [name, peak] of Object.entries(peaks))
+    t.ok(peak > 0 && peak < MAX_RESIDENT_MIB, `${name}: at most ${Math.round(peak)} MiB`)
+})
