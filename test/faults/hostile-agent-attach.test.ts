@@ -53,7 +53,7 @@ const socketOf =
 t.test('responses that are not errors and open no connection, or the wrong one', async (t) => {
   for (const [name, response] of Object.entries(HOSTILE_RESPONSES)) {
     respond = response
-    // Some responses never end: the client gives up.
+    // Some responses never end: the client stops retrying.
     const result = await Promise.race([
       connect().then(
         () => 'accepted',
