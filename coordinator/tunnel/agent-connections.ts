@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
-import { ApiError } from '../../shared/errors.ts'
+import { ApiError, ERRORS } from '../../shared/errors.ts'
 import { LIVENESS, type LivenessSettings } from '../../shared/liveness.ts'
 import { SOCKET_PATH_PREFIX, STREAM_PATH_PREFIX } from '../../shared/protocol.ts'
 import { createAcceptor } from './accept.ts'
@@ -52,9 +52,10 @@ export type AgentConnections = Tunnels & {
   readonly sockets: Sockets
   /**
    * Restarts the connected agent. Requests that are sent meanwhile wait for its next tunnel. No request may be in flight.
-   * Rejects when no agent is connected, or when it rejects the request.
+   * Resolves to false when the agent keeps running because terminal sessions run. Rejects when no agent is connected, or
+   * when the request fails.
    */
-  restartAgent(boxId: string): Promise<void>
+  restartAgent(boxId: string): Promise<boolean>
   /** Rejects new tunnels and requests, waits for those in flight (bounded), and closes each tunnel with a reconnect delay. */
   drain(): Promise<void>
   /** Closes everything immediately. */
@@ -148,6 +149,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
       if (session === undefined) throw new ApiError('box_unreachable')
       // From now on requests wait for the next tunnel.
       registry.remove(session, 'the agent restarts')
+      let hasRefused = false
       try {
         const { status, body } = await session.request({
           method: 'POST',
@@ -155,10 +157,16 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
           headTimeoutMs: RESTART_TIMEOUT_MS,
         })
         body.destroy()
+        hasRefused = status === ERRORS.rate_limited[0] && !session.retiring.aborted
+        if (hasRefused) {
+          if (!registry.activate(session)) session.destroy('a newer connection exists')
+          return false
+        }
         if (status >= 300) throw new Error(`POST /restart returned status ${status}`)
         await Promise.race([session.closed, sleep(RESTART_TIMEOUT_MS, undefined, { ref: false })])
+        return true
       } finally {
-        session.destroy('the agent restarts')
+        if (!hasRefused) session.destroy('the agent restarts')
       }
     },
     handleUpgrade(request, socket, head) {

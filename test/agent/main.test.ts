@@ -151,6 +151,29 @@ t.test('exits when the coordinator requests a restart, after the response', asyn
   t.same(await exit, [0, null])
 })
 
+t.test('refuses a restart while a terminal session runs, and stays connected', async (t) => {
+  const coordinator = await startTunnelServer()
+  t.after(() => coordinator.close())
+  const box = coordinator.addBox()
+  const { exit } = startAgentProcess(t, await createBoxEnv(t, coordinator.url, box))
+  const tunnel = await coordinator.tunnels.wait(box.boxId, 10_000)
+  const send = async (method: 'POST' | 'DELETE', path: string) => {
+    const headers = { 'content-type': 'application/json' }
+    const body = method === 'POST' ? Buffer.from('{"session":"main"}') : null
+    const response = await tunnel.request({ method, path, headers, ...(body && { body }) })
+    response.body.resume()
+    return response.status
+  }
+  t.equal(await send('POST', '/terminal/sessions'), 200)
+  const restarted = coordinator.tunnels.restartAgent(box.boxId)
+  t.equal(coordinator.tunnels.current(box.boxId), undefined, 'requests wait')
+  t.equal(await restarted, false)
+  t.equal(coordinator.tunnels.current(box.boxId), tunnel)
+  t.equal(await send('DELETE', '/terminal/sessions/main'), 200)
+  t.equal(await coordinator.tunnels.restartAgent(box.boxId), true)
+  t.same(await exit, [0, null])
+})
+
 t.test('runs while its log cannot be written', async (t) => {
   const coordinator = await startTunnelServer()
   t.after(() => coordinator.close())

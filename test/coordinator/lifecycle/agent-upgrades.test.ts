@@ -10,6 +10,7 @@ function setUp(t: Test) {
   const events = new EventEmitter<TunnelEvents>()
   const connected = new Map<string, Tunnel>()
   const busy = new Set<string>()
+  const withTerminals = new Set<string>()
   const restarts: string[] = []
   let polls = 0
   const upgrades = createAgentUpgrades({
@@ -23,14 +24,19 @@ function setUp(t: Test) {
       polls += 1
       return !busy.has(boxId)
     },
-    restartAgent: async (boxId) => void restarts.push(boxId),
+    async restartAgent(boxId) {
+      restarts.push(boxId)
+      return !withTerminals.has(boxId)
+    },
     log: silentLog,
     pollMs: 1,
+    retryMs: 10,
   })
   t.teardown(() => upgrades.close())
   return {
     upgrades,
     busy,
+    withTerminals,
     restarts,
     connect(boxId: string, agentVersion: string) {
       const tunnel = { boxId, agentVersion } as Tunnel
@@ -67,6 +73,20 @@ t.test('does not restart an agent that keeps its old version again', async (t) =
   connect('b', 'old')
   await waitUntil('the next agent is restarted', () => restarts.length === 2)
   t.same(restarts, ['a', 'b'])
+})
+
+t.test('restarts an agent that refused once its terminal sessions have exited', async (t) => {
+  const { connect, withTerminals, restarts } = setUp(t)
+  withTerminals.add('a')
+  connect('a', 'old')
+  await waitUntil('the restart is requested again', () => restarts.length > 2)
+  withTerminals.delete('a')
+  const { length } = restarts
+  await waitUntil('the agent is restarted', () => restarts.length > length)
+  const after = restarts.length
+  connect('b', 'old')
+  await waitUntil('the next agent is restarted', () => restarts.includes('b'))
+  t.equal(restarts.length, after + 1)
 })
 
 t.test('waits for the next connection of an agent that has disconnected', async (t) => {
