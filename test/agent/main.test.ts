@@ -157,14 +157,14 @@ t.test('refuses a restart while a terminal session runs, and stays connected', a
   const box = coordinator.addBox()
   const { exit } = startAgentProcess(t, await createBoxEnv(t, coordinator.url, box))
   const tunnel = await coordinator.tunnels.wait(box.boxId, 10_000)
-  const send = async (method: 'POST' | 'DELETE', path: string) => {
+  const send = async (method: 'POST' | 'DELETE', path: string, body?: string) => {
     const headers = { 'content-type': 'application/json' }
-    const body = method === 'POST' ? Buffer.from('{"session":"main"}') : null
-    const response = await tunnel.request({ method, path, headers, ...(body && { body }) })
+    const content = body === undefined ? {} : { headers, body: Buffer.from(body) }
+    const response = await tunnel.request({ method, path, ...content })
     response.body.resume()
     return response.status
   }
-  t.equal(await send('POST', '/terminal/sessions'), 200)
+  t.equal(await send('POST', '/terminal/sessions', '{"session":"main"}'), 200)
   const restarted = coordinator.tunnels.restartAgent(box.boxId)
   t.equal(coordinator.tunnels.current(box.boxId), undefined, 'requests wait')
   t.equal(await restarted, false)
