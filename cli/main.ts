@@ -17,6 +17,8 @@ import { addRmCommand } from './commands/rm.ts'
 import { addSessionsCommand } from './commands/sessions.ts'
 import { addShowCommand } from './commands/show.ts'
 import { addSshCommand } from './commands/ssh.ts'
+import { addSshConfigCommand } from './commands/ssh-config.ts'
+import { addSshProxyCommand } from './commands/ssh-proxy.ts'
 import { addStatusCommand } from './commands/status.ts'
 import { addSuspendCommand } from './commands/suspend.ts'
 import { addUpCommand } from './commands/up.ts'
@@ -98,7 +100,7 @@ const program = new Command('box')
 const commandRegistrations = [
   [addCreateCommand, addLsCommand, addShowCommand],
   [addExecCommand, addPsCommand, addLogsCommand, addKillCommand, addHistoryCommand, addOutputCommand],
-  [addSshCommand, addAttachCommand, addSessionsCommand],
+  [addSshCommand, addAttachCommand, addSessionsCommand, addSshConfigCommand, addSshProxyCommand],
   [addCpCommand, addSuspendCommand, addWakeCommand, addRmCommand, addMeCommand],
 ]
 for (const addCommand of commandRegistrations.flat()) addCommand(program, runAction)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that some tests and the benchmarks need: bubblewrap, slirp4netns, OpenSSH, PostgreSQL.
+# Installs the Debian packages that some tests and the benchmarks need: bubblewrap, slirp4netns, OpenSSH, PostgreSQL,
+# tmux, vim, rsync.
 # Requires root.
 # Tests whose packages are missing are skipped with a reason. Idempotent, and fast when everything is installed.
 set -eu
@@ -14,6 +15,10 @@ require slirp4netns slirp4netns
 require ip iproute2
 require sshd openssh-server
 require ssh openssh-client
+require tmux tmux
+require vim vim
+require rsync rsync
+require git git
 # Debian installs the server binaries outside the PATH.
 ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || require postgres postgresql
 

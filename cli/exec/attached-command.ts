@@ -1,0 +1,69 @@
+// Starts an attached command on a box and connects it to the standard streams of this process.
+import type { ExecRequest } from '../../shared/api/exec.ts'
+import type { ExecStarted } from '../../shared/api/processes.ts'
+import type { Attachment } from '../attach/attachment.ts'
+import type { EdgeClient } from '../client.ts'
+import { printMessage } from '../output.ts'
+import { invalidDataError } from '../server-data.ts'
+import { replaceCwdError } from './request.ts'
+
+export type AttachedCommand = {
+  processId: string
+  attachment: Attachment
+  /** Stops reading stdin. */
+  stopForwarding(): void
+  /** Rejects the result of the attachment with the reason. */
+  abort(reason: unknown): void
+}
+
+export type AttachedRequest = Omit<ExecRequest, 'attached' | 'detached'> & {
+  /** Forward stdin. */
+  stdin: boolean
+  disconnectTimeoutSeconds: number
+}
+
+/** @throws CliError when the command cannot be started */
+export async function startAttached(edge: EdgeClient, request: AttachedRequest): Promise<AttachedCommand> {
+  // Imported here: the other commands do not need these modules. Loaded while the request is sent.
+  const modules = Promise.all([
+    import('../attach/attachment.ts'),
+    import('../attach/standard-streams.ts'),
+    import('../attach/open-websocket.ts'),
+  ])
+  const { processId } = await replaceCwdError(
+    edge.requestJson<ExecStarted>('POST', '/exec', { ...request, attached: true }),
+    edge.boxName,
+    request.cwd,
+  )
+  if (typeof processId !== 'string') throw invalidDataError('a response without a processId')
+  const [{ attach }, { forwardStdin, writeOutput }] = await modules
+  const controller = new AbortController()
+  const { signal } = controller
+  const attachment = attach({
+    connect: (position, connectSignal) =>
+      edge.connect(
+        `/exec/${encodeURIComponent(processId)}/attach`,
+        { stdoutOffset: String(position?.stdout ?? 0), stderrOffset: String(position?.stderr ?? 0) },
+        connectSignal,
+      ),
+    start: { stdout: 0, stderr: 0 },
+    sink: {
+      write: (channel, bytes) => writeOutput(channel, bytes, signal),
+      reportMissing: (channel, bytes) =>
+        printMessage(`${bytes} bytes of ${channel} before this point are missing.`),
+    },
+    signal,
+    onOutage: (reason) =>
+      printMessage(`disconnected from the command. ${reason} Reconnecting; press Ctrl-C to stop.`),
+    onReconnect: () => printMessage('reconnected; the output continues where it stopped.'),
+  })
+  return {
+    processId,
+    attachment,
+    stopForwarding: request.stdin ? forwardStdin(attachment, process.stdin) : () => undefined,
+    abort: (reason) => controller.abort(reason),
+  }
+}
+
+export const terminateCommand = (edge: EdgeClient, processId: string): Promise<unknown> =>
+  edge.forCleanup().requestJson('DELETE', `/exec/${encodeURIComponent(processId)}`)

@@ -1,0 +1,43 @@
+// The OpenSSH configuration of one box.
+
+import { dirname } from 'node:path'
+import type { CoordinatorConfig } from '../find-coordinator.ts'
+import { shellQuote } from '../output.ts'
+
+export type ConfigEntry = {
+  boxName: string
+  user: string
+  keyPath: string
+  /** Starts this box command with arguments: a shell command line. */
+  boxCommand: string
+}
+
+/** The host name is that of the box with the prefix `box-`. */
+export const formatConfigEntry = ({ boxName, user, keyPath, boxCommand }: ConfigEntry): string =>
+  `Host box-${boxName}
+  User ${user}
+  ProxyCommand ${escapePercent(`${boxCommand} ssh-proxy ${boxName}`)}
+  IdentityFile "${escapePercent(keyPath)}"
+  IdentitiesOnly yes
+  # The coordinator authenticates the connection. The box creates its host key at the first connection.
+  StrictHostKeyChecking no
+  UserKnownHostsFile /dev/null
+  LogLevel ERROR
+`
+
+/** In these options ssh expands tokens such as %h. */
+const escapePercent = (text: string): string => text.replaceAll('%', '%%')
+
+/**
+ * The variables that make `box` use this coordinator and the same client key from any directory. An API key from the
+ * environment is not included, because the configuration is not secret.
+ */
+export function getProxyEnv({ baseUrl, urlSource, keySource }: CoordinatorConfig): string[] {
+  const { XDG_CONFIG_HOME } = process.env
+  const usesDataDir = keySource !== 'BOXWOOD_API_KEY'
+  return [
+    ...(usesDataDir ? [`BOXWOOD_DATA=${dirname(keySource)}`] : []),
+    ...(urlSource === 'BOXWOOD_URL' || !usesDataDir ? [`BOXWOOD_URL=${baseUrl}`] : []),
+    ...(XDG_CONFIG_HOME ? [`XDG_CONFIG_HOME=${XDG_CONFIG_HOME}`] : []),
+  ].map(shellQuote)
+}
