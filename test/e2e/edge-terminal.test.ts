@@ -27,7 +27,8 @@ async function attach(t: Test, query: Query = {}) {
   t.teardown(() => client.cut())
   const terminal = createTerminal(80, 24)
   client.observeMessages((message) => {
-    if (message.type === 'screen') terminal.reset()
+    // Takes effect in the order of the output.
+    if (message.type === 'screen') terminal.write('\x1bc')
     if (message.type === 'screen' || message.type === 'resized') terminal.resize(message.cols, message.rows)
   })
   client.takeOutput(({ bytes }) => terminal.write(bytes))

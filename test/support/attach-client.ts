@@ -96,6 +96,8 @@ function createAttachClient(ws: WebSocket, { autoAck = true }: { autoAck?: boole
       onOutput = callback
       for (const chunk of chunks.splice(0)) callback(chunk)
     },
+    /** Bytes of the last terminal screen that have not arrived. */
+    pendingScreenBytes: () => screenBytes,
     /** Messages are passed to the callback too. */
     observeMessages(callback: (message: ServerMessage) => void) {
       onMessage = callback
