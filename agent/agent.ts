@@ -122,10 +122,10 @@ export async function startAgent(
       },
       (scope) => {
         scope.post('/restart', async (_request, reply) => {
-          if (terminalSessions.list().length > 0)
+          if (terminalSessions.list().length > 0 || attachments.hasOpenStdin())
             throw new ApiError(
               'rate_limited',
-              'A restart would end terminal sessions. Try again when they have exited.',
+              'A restart would end terminal sessions, or commands that receive stdin. Try again when they have exited.',
             )
           reply.raw.once('close', requestRestart)
           return reply.status(202).send()

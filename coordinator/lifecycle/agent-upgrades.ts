@@ -8,7 +8,7 @@ export type AgentUpgradesOptions = {
   tunnels: Pick<Tunnels, 'current' | 'on' | 'off'>
   /**
    * Restarts the connected agent. Later requests wait until it has reconnected. Resolves to false when the agent refuses,
-   * because terminal sessions run.
+   * because terminal sessions or commands with stdin run.
    */
   restartAgent(boxId: string): Promise<boolean>
   /** Whether no request to the box is in flight, apart from streams, which clients can resume. */
@@ -43,7 +43,7 @@ export function createAgentUpgrades(options: AgentUpgradesOptions): AgentUpgrade
 
   async function restart(boxId: string): Promise<void> {
     if (await restartAgent(boxId)) return
-    log.info({ boxId }, 'the agent refused the restart because terminal sessions run')
+    log.info({ boxId }, 'the agent refused the restart because terminal sessions or commands with stdin run')
     restarted.delete(boxId)
     if (!isClosed) restartAfter(boxId, retryMs)
   }

@@ -52,7 +52,7 @@ export type AgentConnections = Tunnels & {
   readonly sockets: Sockets
   /**
    * Restarts the connected agent. Requests that are sent meanwhile wait for its next tunnel. No request may be in flight.
-   * Resolves to false when the agent keeps running because terminal sessions run. Rejects when no agent is connected, or
+   * Resolves to false when the agent keeps running because terminal sessions or commands with stdin run. Rejects when no agent is connected, or
    * when the request fails.
    */
   restartAgent(boxId: string): Promise<boolean>
