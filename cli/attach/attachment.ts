@@ -21,6 +21,8 @@ export type AttachmentOptions = ReconnectOptions & {
   sink: OutputSink
   /** Called for each connection. */
   onAttached?(message: AttachedMessage): void
+  /** The agent has restarted and lost bytes of stdin. It terminates the command. */
+  onStdinLost?(): void
   /** A connection without data for this long is closed. Default: three intervals of pings, 45 s. */
   idleTimeoutMs?: number
 }
@@ -72,7 +74,7 @@ export function attach(options: AttachmentOptions): Attachment {
   function receiveAttached(message: AttachedMessage, opened: Connection): void {
     if (connection !== null) throw invalidDataError('the message attached twice')
     output.push(message)
-    stdin.accept(message.stdinOffset)
+    if (!stdin.resume(message.stdinOffset)) options.onStdinLost?.()
     connection = opened
     isFirst = false
     policy.recordConnect()

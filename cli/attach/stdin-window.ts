@@ -10,6 +10,11 @@ export type StdinWindow = {
   append(bytes: Buffer): Promise<boolean>
   /** Discards the bytes before `offset`. @throws CliError for an offset that is not in the window */
   accept(offset: number): void
+  /**
+   * Continues at the offset of a new connection. Returns false, and discards all bytes, when the box has lost accepted bytes.
+   * @throws CliError for an offset that is not in the window
+   */
+  resume(offset: number): boolean
   /** The bytes from the accepted offset on. */
   getUnaccepted(): readonly Buffer[]
   /** The command reads no more: discards all bytes. */
@@ -30,6 +35,25 @@ export function createStdinWindow(send: (bytes: Buffer) => void): StdinWindow {
     room = Promise.withResolvers<void>()
   }
 
+  function accept(offset: number): void {
+    if (isClosed) return
+    if (offset < accepted || offset > end) throw invalidDataError('an offset of stdin that is out of range')
+    let discarded = offset - accepted
+    accepted = offset
+    while (chunks[0] !== undefined && chunks[0].length <= discarded) {
+      discarded -= chunks[0].length
+      chunks.shift()
+    }
+    if (chunks[0] !== undefined && discarded > 0) chunks[0] = chunks[0].subarray(discarded)
+    notifyRoom()
+  }
+
+  function close(): void {
+    isClosed = true
+    chunks = []
+    notifyRoom()
+  }
+
   return {
     async append(bytes) {
       while (!isClosed && end + bytes.length - accepted > ATTACH_LIMITS.stdinWindowBytes) await room.promise
@@ -39,24 +63,17 @@ export function createStdinWindow(send: (bytes: Buffer) => void): StdinWindow {
       send(bytes)
       return true
     },
-    accept(offset) {
-      if (isClosed) return
-      if (offset < accepted || offset > end) throw invalidDataError('an offset of stdin that is out of range')
-      let discarded = offset - accepted
-      accepted = offset
-      while (chunks[0] !== undefined && chunks[0].length <= discarded) {
-        discarded -= chunks[0].length
-        chunks.shift()
+    resume(offset) {
+      if (offset >= accepted || isClosed) {
+        accept(offset)
+        return true
       }
-      if (chunks[0] !== undefined && discarded > 0) chunks[0] = chunks[0].subarray(discarded)
-      notifyRoom()
+      close()
+      return false
     },
+    accept,
     getUnaccepted: () => chunks,
-    close() {
-      isClosed = true
-      chunks = []
-      notifyRoom()
-    },
+    close,
     get isClosed() {
       return isClosed
     },

@@ -55,6 +55,10 @@ export async function startAttached(edge: EdgeClient, request: AttachedRequest):
     signal,
     onOutage: (reason) =>
       printMessage(`disconnected from the command. ${reason} Reconnecting; press Ctrl-C to stop.`),
+    onStdinLost: () =>
+      printMessage(
+        `the agent of ${edge.boxName} restarted and lost a part of stdin. The box terminates the command. Run it again.`,
+      ),
     onReconnect: () => printMessage('reconnected; the output continues where it stopped.'),
   })
   return {
