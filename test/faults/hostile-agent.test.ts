@@ -40,6 +40,8 @@ const JSON_ROUTES: RouteRequest[] = [
   ['GET', '/exec'],
   ['GET', `/exec/${ID}`],
   ['DELETE', `/exec/${ID}`],
+  ['GET', '/terminal/sessions'],
+  ['DELETE', '/terminal/sessions/a'],
   ['GET', '/files?path=a'],
   ['PUT', '/files', '{"path":"a","content":"x"}'],
   ['PUT', '/upload?path=a', 'x'],
@@ -47,6 +49,7 @@ const JSON_ROUTES: RouteRequest[] = [
 /** Routes that may wait for a dial-back connection too. */
 const ROUTES: RouteRequest[] = [
   ...JSON_ROUTES,
+  ['POST', '/terminal/sessions', '{"session":"a"}'],
   ['GET', `/exec/${ID}/stream`],
   ['GET', '/download?path=a'],
   ['PUT', '/upload?path=a', 'x'.repeat(200_000)],
