@@ -84,7 +84,7 @@ export function attachRoutes(context: EdgeContext): Route[] {
       path: '/exec/:processId/attach',
       summary: 'Attach to a command that was started with attached: live output and stdin over a WebSocket',
       description:
-        'See ServerMessage and ClientMessage. A newer connection to the same command replaces an older one. To resume, ' +
+        'A newer connection to the same command replaces an older one. To resume, ' +
         'connect again with the offsets of the received output.',
       request: {
         params: processParams,

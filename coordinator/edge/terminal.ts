@@ -188,7 +188,7 @@ export function terminalRoutes(context: EdgeContext): Route[] {
       path: '/terminal',
       summary: 'Attach to a terminal session, or start one, over a WebSocket',
       description:
-        'See ServerMessage and ClientMessage. Wakes a suspended box, except with create=never or offset. To resume after a ' +
+        'Wakes a suspended box, except with create=never or offset. To resume after a ' +
         'disconnect, connect again with session, client and the offset of the received output.',
       request: { params: boxParams, query: terminalQuerySchema },
       isWebSocket: true,
