@@ -38,6 +38,8 @@ export type Attachment = {
   endStdin(): void
   detach(): void
   resize(size: TerminalSize): void
+  /** Replaces the current connection by a new one. */
+  reconnect(): void
 }
 
 export type TerminalSize = { cols: number; rows: number }
@@ -192,6 +194,7 @@ export function attach(options: AttachmentOptions): Attachment {
       if (connection === null) pendingSize = size
       else send({ type: 'resize', ...size })
     },
+    reconnect: () => void connection?.close(),
   }
 }
 

@@ -39,7 +39,6 @@ async function writeToTerminal(fd: number, bytes: Buffer, signal: AbortSignal): 
 
 /**
  * Forwards stdin until its end, until the command closes its stdin, or until the returned function is called.
- * @param transform converts or consumes bytes; null: detach
  */
 export function forwardStdin({ writeStdin, endStdin }: Attachment, stdin: Readable): () => void {
   let isStopped = false

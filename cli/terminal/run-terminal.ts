@@ -87,7 +87,10 @@ export async function runTerminal(
       needsScreen = true
       terminal.print(`box: disconnected. ${reason} Reconnecting; type ~. after a newline to leave.`)
     },
-    onReconnect: () => undefined,
+    // The connection may have been requested before the message was written, and so continue without the screen.
+    onReconnect() {
+      if (needsScreen) attachment.reconnect()
+    },
   })
   const onResize = () => {
     const size = getTerminalSize()

@@ -21,6 +21,8 @@ export type AttachFault =
     }
   | { kind: 'bad_gateway' }
   | { kind: 'reset' }
+  /** A late response. */
+  | { kind: 'delay'; until: Promise<void> }
   /** No response. */
   | { kind: 'hang' }
   /** The connection is reset when this many bytes have been sent to the client, or received from it. */
@@ -111,6 +113,8 @@ export function createAttachedCommands(terminals: FakeTerminals): AttachedComman
       socket.once('close', () => sockets.delete(socket))
       if (fault?.kind === 'reset') return void socket.destroy()
       if (fault?.kind === 'hang') return
+      if (fault?.kind === 'delay')
+        return void fault.until.then(() => commands.handleUpgrade(request, socket, head, path))
       if (fault?.kind === 'bad_gateway') return respond(socket, 502, '<html>bad gateway</html>')
       try {
         if (fault?.kind === 'error_response') throw new ApiError(fault.code, 'Try again later.')

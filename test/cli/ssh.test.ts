@@ -152,6 +152,29 @@ t.test('without a terminal, ssh, attach and exec -t say what to use', async (t) 
   t.match(await box('exec', '-t', '-d', 'fig', '--', 'ls'), { code: 125, stderr: /-t cannot be combined/ })
 })
 
+t.test('the screen is drawn again after the message about a long outage', async (t) => {
+  const terminal = run("box exec -it fig -- 'stty -echo; echo on screen; cat; exit 5'")
+  await terminal.waitFor('on screen')
+  await fake.stopDuring(() => terminal.waitFor('disconnected. '))
+  await terminal.waitFor('\x1b[2J')
+  await terminal.waitFor('on screen')
+
+  // The second connection is requested before the message is written.
+  const reported = Promise.withResolvers<void>()
+  attached.connections = 0
+  attached.getFault = (connection) => (connection === 0 ? { kind: 'delay', until: reported.promise } : null)
+  attached.closeConnections()
+  await terminal.waitFor('disconnected. ')
+  terminal.type('typed\r')
+  reported.resolve()
+  await terminal.waitFor('\x1b[2J')
+  await terminal.waitFor('on screen')
+  await terminal.waitFor('typed')
+  attached.getFault = () => null
+  terminal.type('\x04')
+  t.match(await terminal.waitForExit(), { exitCode: 5 })
+})
+
 t.test('typed bytes and output are exact over connections that fail', async (t) => {
   const faults: (AttachFault | null)[] = [
     { kind: 'cut_sent', afterBytes: 400 },
