@@ -38,14 +38,16 @@ t.test('exec -d without a response says that the command may have started', asyn
   })
 })
 
-t.test('Ctrl-C in exec prints the detached command line without the values of variables', async (t) => {
-  const args = ['exec', '--env', 'TOKEN=secret-value', '--cwd', 'a b', 'fig', '--', "echo 'x'; sleep 60"]
+t.test('Ctrl-C before the response of exec says that the command may have started', async (t) => {
+  const args = ['exec', '--env', 'TOKEN=secret-value', 'fig', '--', 'sleep 60']
   const result = await runBox(fake.url, args, {
     onSpawn: (child) => fake.handleNext('POST /v1/box/fig/exec', () => child.kill('SIGINT')),
   })
-  t.match(result, { code: 130, stdout: '' })
-  t.match(result.stderr, `  box exec -d --cwd 'a b' --env TOKEN fig -- 'echo '\\''x'\\''; sleep 60'\n`)
-  t.notMatch(result.stderr, /secret-value/)
+  t.same(result, {
+    code: 130,
+    stdout: '',
+    stderr: 'box: interrupted. If the command on fig was started, it is terminated after 60 s.\n',
+  })
 })
 
 t.test('ps prints a row for each detached process', async (t) => {

@@ -134,6 +134,7 @@ t.test('the largest response of a correct agent arrives complete', async (t) => 
     exitCode: null,
     signal: null,
     timedOut: false,
+    attached: false,
     startedAt: RESULT.startedAt,
     command: '\u0001'.repeat(2048),
   }
