@@ -12,7 +12,9 @@ export type BoxInPty = {
   readonly output: string
   type(text: string): void
   resize(cols: number, rows: number): void
-  kill(signal: string): void
+  /** Stops reading from the terminal, as Ctrl-S does. */
+  pause(): void
+  resume(): void
   /** Waits until the output after the previous match contains `text`. */
   waitFor(text: string | RegExp): Promise<void>
   waitForExit(): Promise<{ exitCode: number; signal: number }>
@@ -60,7 +62,8 @@ export function runBoxInPty(
     },
     type: (text) => pty.write(text),
     resize: (cols, rows) => pty.resize(cols, rows),
-    kill: (signal) => pty.kill(signal),
+    pause: () => pty.pause(),
+    resume: () => pty.resume(),
     async waitFor(text) {
       const find = () => {
         const rest = output.slice(matched)

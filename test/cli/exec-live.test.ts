@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ATTACH_LIMITS } from '../../shared/attach-format.ts'
 import { waitUntil } from '../support/wait-until.ts'
+import { runBoxInPty } from './box-in-pty.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { createRandom } from './random.ts'
 import { runBox, runBoxForBytes } from './run-box.ts'
@@ -186,6 +187,24 @@ t.test('a reader that closes stdout terminates the command: 141 and no message',
     onSpawn: (child) => void waitForText(child, 'stdout', 'y').then(() => child.stdout?.destroy()),
   })
   t.match(result, { code: 141, stderr: '' })
+  await waitUntil('the command is terminated', hasExited)
+})
+
+t.test('a paused terminal stops the command, and the client still responds to pings', async (t) => {
+  const terminal = runBoxInPty(t, fake.url, 'box exec fig -- yes')
+  await terminal.waitFor('y\r\ny')
+  terminal.pause()
+  await waitUntil('the output window is full', isWindowFull)
+  let hasResponded = false
+  const pong = attached.pingClients().then(() => {
+    hasResponded = true
+  })
+  await waitUntil('the client responds to a ping', () => hasResponded)
+  await pong
+  terminal.resume()
+  terminal.type('\x03')
+  // The shell of the terminal gets SIGINT too.
+  t.match(await terminal.waitForExit(), { signal: 2 })
   await waitUntil('the command is terminated', hasExited)
 })
 

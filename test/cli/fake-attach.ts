@@ -1,6 +1,7 @@
 // Attached commands of a fake coordinator: real processes, and WebSockets that fail in configurable ways.
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { resolve } from 'node:path'
 import type { Duplex } from 'node:stream'
@@ -59,6 +60,8 @@ export type AttachedCommands = {
   /** `path` is /exec/{processId}/attach?… or /terminal?… */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, path: string): void
   closeConnections(): void
+  /** Sends a ping to each client. Resolves when all have responded. */
+  pingClients(): Promise<void>
   /** Also kills the commands. */
   close(): void
 }
@@ -138,6 +141,13 @@ export function createAttachedCommands(terminals: FakeTerminals): AttachedComman
         const headers = fault?.kind === 'error_response' ? fault.headers : undefined
         respond(socket, error.status, JSON.stringify(edgeErrorBody(error)), headers)
       }
+    },
+    async pingClients() {
+      const pongs = [...server.clients].map((ws) => {
+        ws.ping()
+        return once(ws, 'pong')
+      })
+      await Promise.all(pongs)
     },
     closeConnections() {
       for (const socket of sockets) socket.destroy()
