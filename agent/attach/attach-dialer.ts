@@ -12,6 +12,8 @@ export type AttachDialer = {
 }
 
 export function createAttachDialer(options: DialerOptions): AttachDialer {
-  const { connect, close } = createWebSocketDialer(options, SOCKET_PATH_PREFIX, MAX_ATTACH_MESSAGE_BYTES)
+  const { connect, close } = createWebSocketDialer(options, SOCKET_PATH_PREFIX, MAX_ATTACH_MESSAGE_BYTES, {
+    isPaused: true,
+  })
   return { connect: async (id) => createAttachSocket(await connect(id)), close }
 }

@@ -32,6 +32,7 @@ const CLOSE_TIMEOUT_MS = 5_000
 /** The close code after a message that is not valid. */
 const POLICY_VIOLATION = 1008
 
+/** @param ws paused; onMessage() resumes it */
 export function createAttachSocket(ws: WebSocket): AttachSocket {
   const closed = new AbortController()
   let silentMs = 0
@@ -74,6 +75,7 @@ export function createAttachSocket(ws: WebSocket): AttachSocket {
           close(POLICY_VIOLATION)
         }
       })
+      ws.resume()
     },
     close(message) {
       if (message !== undefined) ws.send(JSON.stringify(message), () => undefined)

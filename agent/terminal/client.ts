@@ -58,6 +58,8 @@ export function createClient(
   let cursor = firstScreen?.offset ?? offset ?? 0
   let acknowledged = cursor
   let sentSize = { cols: 0, rows: 0 }
+  let writtenInput = stdin.accepted()
+  let confirmedInput = writtenInput
   let wake: () => void = () => undefined
   let isClosing = false
 
@@ -79,7 +81,10 @@ export function createClient(
 
   function queueInput(bytes: Buffer): void {
     session.onInput()
-    const isQueued = stdin.push(bytes, () => socket.send({ type: 'stdin', offset: stdin.accepted() }))
+    const isQueued = stdin.push(bytes, () => {
+      writtenInput = stdin.accepted()
+      wake()
+    })
     if (!isQueued)
       reject(
         'The client sent more stdin than the program has read. Wait until it is accepted, then send more.',
@@ -136,6 +141,11 @@ export function createClient(
       const changed = Promise.withResolvers<void>()
       wake = changed.resolve
       const exit = session.exit()
+      // Not for each message: a client may send many short ones, and read nothing.
+      if (confirmedInput !== writtenInput) {
+        confirmedInput = writtenInput
+        socket.send({ type: 'stdin', offset: confirmedInput })
+      }
       if (cursor - acknowledged < OUTPUT_WINDOW_BYTES && (await sendNext())) continue
       if (exit !== null && cursor === session.end()) {
         const status = exit.signal === null ? 'exited' : 'killed'

@@ -48,6 +48,7 @@ export function terminalRoutes(
     const session = sessions.get(request.params.session)
     const { signal, survivors } = await session.kill()
     if (survivors.includes(session.pid)) throw new ApiError('exec_failed', SURVIVED_MESSAGE)
+    await session.exit
     return { ok: true, type: 'terminal.killed', session: session.name, signal }
   })
 

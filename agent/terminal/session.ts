@@ -140,16 +140,13 @@ export function startSession(options: SessionOptions): Session {
       clients.add(client)
       hadAnyClient = true
       onActivity()
-      socket.signal.addEventListener(
-        'abort',
-        () => {
-          clients.delete(client)
-          stdin.close()
-          controlFlow()
-        },
-        { once: true },
-      )
-      if (socket.signal.aborted) clients.delete(client)
+      const detach = () => {
+        clients.delete(client)
+        stdin.close()
+        controlFlow()
+      }
+      if (socket.signal.aborted) detach()
+      else socket.signal.addEventListener('abort', detach, { once: true })
       controlFlow()
     },
     hadClient: (id) => (id === undefined ? hadAnyClient : input.knows(id)),

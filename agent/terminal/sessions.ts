@@ -33,8 +33,8 @@ export type StartedSession = { session: Session; commandId: string | undefined }
 export type TerminalSessions = {
   /**
    * Returns the same session when the request is repeated with the same record.
-   * @throws ApiError invalid_request for a name that is in use; not_found, invalid_path or permission_denied for an
-   * unusable cwd; rate_limited; exec_failed
+   * @throws ApiError invalid_request for a name that is in use and for too many sessions; not_found, invalid_path or
+   * permission_denied for an unusable cwd; exec_failed
    */
   start(request: AgentTerminalStart): Promise<StartedSession>
   /** Running sessions, newest first. */
@@ -91,10 +91,11 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
         rows: rows ?? DEFAULT_SIZE.rows,
         env: {
           ...baseEnv,
+          TERM: DEFAULT_TERM,
           COLORTERM: 'truecolor',
           ...request.boxEnv,
           ...request.env,
-          TERM: request.term ?? DEFAULT_TERM,
+          ...(request.term !== undefined && { TERM: request.term }),
           PWD: cwd,
           [PROCESS_ID_VARIABLE]: processId,
         },

@@ -19,11 +19,15 @@ export type WebSocketDialer = {
   close(): void
 }
 
-/** @param pathPrefix the id follows it in the path */
+/**
+ * @param pathPrefix the id follows it in the path
+ * @param options.isPaused the caller resumes the connection when it has added its listeners
+ */
 export function createWebSocketDialer(
   { boxId, readUrl, readToken, handshakeTimeoutMs = 10_000 }: DialerOptions,
   pathPrefix: string,
   maxMessageBytes: number,
+  { isPaused = false } = {},
 ): WebSocketDialer {
   const connections = new Set<WebSocket>()
   return {
@@ -37,6 +41,8 @@ export function createWebSocketDialer(
       ws.once('close', () => connections.delete(ws))
       // Without a listener, an 'error' after this function returned would be an uncaught exception.
       ws.on('error', () => undefined)
+      // A message may arrive together with the handshake.
+      if (isPaused) ws.once('open', () => ws.pause())
       // Rejects on 'error'.
       await once(ws, 'open')
       return ws
