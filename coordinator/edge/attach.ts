@@ -55,14 +55,16 @@ export async function openAttachment(
 /** Messages of the agent of a box, and of the clients of a key. A message of a correct peer may be as short as a key press. */
 const MESSAGES = { capacity: 40_000, perSecond: 20_000 }
 
-/** The returned function accepts the client's WebSocket and relays messages until one side disconnects. */
-export function createAttachmentRelay({ closing }: Pick<EdgeContext, 'closing'>) {
+/** Accepts the client's WebSocket and relays messages until one side disconnects. `agent` is paused. */
+export type AttachmentRelay = (
+  input: Pick<RouteInput<RouteSchemas>, 'request' | 'reply' | 'actor'>,
+  agent: WebSocket,
+  boxId: string,
+) => Promise<void>
+
+export function createAttachmentRelay({ closing }: Pick<EdgeContext, 'closing'>): AttachmentRelay {
   const messages = createTokenBuckets(systemClock, MESSAGES)
-  return async (
-    { request, reply, actor }: Pick<RouteInput<RouteSchemas>, 'request' | 'reply' | 'actor'>,
-    agent: WebSocket,
-    boxId: string,
-  ): Promise<void> => {
+  return async ({ request, reply, actor }, agent, boxId) => {
     const client = await acceptWebSocket(request, reply).catch((error: unknown) => {
       agent.terminate()
       throw error
@@ -76,8 +78,7 @@ export function createAttachmentRelay({ closing }: Pick<EdgeContext, 'closing'>)
   }
 }
 
-export function attachRoutes(context: EdgeContext): Route[] {
-  const relay = createAttachmentRelay(context)
+export function attachRoutes(context: EdgeContext, relay: AttachmentRelay): Route[] {
   return [
     route({
       method: 'GET',

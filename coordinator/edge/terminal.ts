@@ -19,7 +19,7 @@ import { type Route, type RouteInput, type RouteSchemas, route } from '../http/r
 import { ACQUIRE_ERRORS, type AcquiredBox, acquireBox, boxParams } from './acquire-box.ts'
 import { createAgentProtocolError, readAgentResponse } from './agent-response.ts'
 import type { AgentResponseType } from './agent-response-types.ts'
-import { createAttachmentRelay, openAttachment } from './attach.ts'
+import { type AttachmentRelay, openAttachment } from './attach.ts'
 import type { EdgeContext } from './context.ts'
 import { withDeadline } from './deadline.ts'
 import { repeatWhileUnreachable } from './repeat-request.ts'
@@ -33,9 +33,7 @@ const KILL_TIMEOUT_MS = 60_000
 
 type StartInput = Pick<RouteInput<RouteSchemas>, 'actor' | 'request'>
 
-export function terminalRoutes(context: EdgeContext): Route[] {
-  const relay = createAttachmentRelay(context)
-
+export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Route[] {
   /** Starts a session once, also when the tunnel closes before the response. */
   async function start(
     { actor, request }: StartInput,

@@ -1,13 +1,11 @@
 // box exec with a real coordinator and box: live output, stdin, connection failures, interruptions, parallel commands.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import t from 'tap'
 import { type BoxOptions, runBoxForBytes } from '../cli/run-box.ts'
-import { startCoordinatorProcess } from '../support/coordinator-process.ts'
+import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
 import { createSeededRandom, randomBuffer } from '../support/random.ts'
-import { startTunnelProxy } from '../support/tunnel-proxy.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 t.setTimeout(240_000)
@@ -17,25 +15,19 @@ const OUTAGE_MESSAGES =
   /box: (disconnected from the command\..*?Ctrl-C to stop\.|reconnected; the output continues where it stopped\.)\n/g
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-const target = { port: 0 }
-const clientProxy = await startTunnelProxy(() => target.port)
-const agentProxy = await startTunnelProxy(() => target.port)
-const coordinator = await startCoordinatorProcess(t, {
-  BOXWOOD_PUBLIC_URL: clientProxy.url,
-  BOXWOOD_AGENT_URL: agentProxy.url,
-  BOXWOOD_LOG: 'silent',
+const {
+  coordinator,
+  clientProxy,
+  agentProxy,
+  box: firstBox,
+  key,
+  restart,
+} = await startProxiedCoordinator(t, {
   // The defaults.
   BOXWOOD_EDGE_RATE: '20',
   BOXWOOD_EDGE_CONCURRENCY: '8',
 })
-t.teardown(() => Promise.all([clientProxy.close(), agentProxy.close()]))
-/** The coordinator has another port after each start. */
-const updateTarget = () => {
-  target.port = Number(new URL(coordinator.url).port)
-}
-updateTarget()
-const { hostname: name } = await coordinator.waitForFirstBox()
-const key = readFileSync(resolve(coordinator.dataDir, 'owner.key'), 'utf8').trim()
+const name = firstBox.hostname
 const boxForBytes = (args: string[], options: BoxOptions = {}) =>
   runBoxForBytes(clientProxy.url, args, { env: { BOXWOOD_API_KEY: key }, ...options })
 const box = async (args: string[], options: BoxOptions = {}) => {
@@ -96,9 +88,7 @@ t.test('no byte is lost over resets of client and tunnel, and a killed coordinat
     await waitForOutput(24 * MiB)
     agentProxy.reset()
     await waitForOutput(40 * MiB)
-    await coordinator.kill('SIGKILL')
-    await coordinator.start()
-    updateTarget()
+    await restart()
     await waitForOutput(56 * MiB)
     clientProxy.reset()
     agentProxy.reset()

@@ -1,7 +1,7 @@
 // The box command with a real coordinator and box: exec -d, logs -f across connection failures and kills, ps, kill,
 // history and output.
 import { createHash } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { type BoxOptions, runBoxForBytes } from '../cli/run-box.ts'
@@ -12,10 +12,9 @@ import {
   NOISE_BYTES,
   STDOUT_BYTES_PER_BLOCK,
 } from '../support/chaos/writer-command.ts'
-import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 import { findAgentPid } from '../support/find-agent-process.ts'
+import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
 import { createSeededRandom, randomBuffer } from '../support/random.ts'
-import { startTunnelProxy } from '../support/tunnel-proxy.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 t.setTimeout(180_000)
@@ -28,22 +27,15 @@ const OUTAGE_MESSAGES =
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
 t.test('exec -d, logs -f, ps, kill, history and output, with connection failures', async (t) => {
-  const target = { port: 0 }
-  const clientProxy = await startTunnelProxy(() => target.port)
-  const agentProxy = await startTunnelProxy(() => target.port)
-  const coordinator = await startCoordinatorProcess(t, {
-    BOXWOOD_PUBLIC_URL: clientProxy.url,
-    BOXWOOD_AGENT_URL: agentProxy.url,
-    BOXWOOD_LOG: 'silent',
-  })
-  t.teardown(() => Promise.all([clientProxy.close(), agentProxy.close()]))
-  /** The coordinator has another port after each start. */
-  const updateTarget = () => {
-    target.port = Number(new URL(coordinator.url).port)
-  }
-  updateTarget()
-  const { id, hostname: name } = await coordinator.waitForFirstBox()
-  const key = readFileSync(join(coordinator.dataDir, 'owner.key'), 'utf8').trim()
+  const {
+    coordinator,
+    clientProxy,
+    agentProxy,
+    box: firstBox,
+    key,
+    restart,
+  } = await startProxiedCoordinator(t)
+  const { id, hostname: name } = firstBox
   const boxForBytes = (args: string[], options: BoxOptions = {}) =>
     runBoxForBytes(clientProxy.url, args, { env: { BOXWOOD_API_KEY: key }, ...options })
   const box = async (...args: string[]) => {
@@ -80,9 +72,7 @@ t.test('exec -d, logs -f, ps, kill, history and output, with connection failures
         const pid = findAgentPid(id)
         if (pid !== undefined) process.kill(pid, 'SIGKILL')
         await waitForOutput('a kill of the agent')
-        await coordinator.kill('SIGKILL')
-        await coordinator.start()
-        updateTarget()
+        await restart()
         await waitForOutput('a kill of the coordinator')
       }
       await waitUntil('the command may write the held blocks', async () => {

@@ -1,12 +1,10 @@
 // A person's terminal session on a real box, in tmux: box ssh, vim, Ctrl-C, resize, detach, attach, exit code.
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import t from 'tap'
 import { runBox } from '../cli/run-box.ts'
-import { startCoordinatorProcess } from '../support/coordinator-process.ts'
+import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
 import { startTmux } from '../support/tmux.ts'
-import { startTunnelProxy } from '../support/tunnel-proxy.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 t.setTimeout(240_000)
@@ -23,32 +21,21 @@ const findProgram = (...programs: string[]): string | undefined =>
 
 if (findProgram('tmux') === undefined) t.pass('a terminal session', { skip: 'tmux is not installed' })
 else {
-  const target = { port: 0 }
-  const clientProxy = await startTunnelProxy(() => target.port)
-  const agentProxy = await startTunnelProxy(() => target.port)
-  const coordinator = await startCoordinatorProcess(t, {
-    BOXWOOD_PUBLIC_URL: clientProxy.url,
-    BOXWOOD_AGENT_URL: agentProxy.url,
-    BOXWOOD_LOG: 'silent',
-  })
-  t.teardown(() => Promise.all([clientProxy.close(), agentProxy.close()]))
-  /** The coordinator has another port after each start. */
-  const updateTarget = () => {
-    target.port = Number(new URL(coordinator.url).port)
-  }
-  updateTarget()
-  const { hostname: name } = await coordinator.waitForFirstBox()
+  const {
+    coordinator,
+    clientProxy,
+    agentProxy,
+    box: firstBox,
+    key,
+    restart: restartCoordinator,
+  } = await startProxiedCoordinator(t)
+  const name = firstBox.hostname
   const env = {
     BOXWOOD_URL: clientProxy.url,
-    BOXWOOD_API_KEY: readFileSync(join(coordinator.dataDir, 'owner.key'), 'utf8').trim(),
+    BOXWOOD_API_KEY: key,
   }
   const box = (...args: string[]) => runBox(null, args, { env })
   const boxCommand = resolve(import.meta.dirname, '../../cli/box.sh')
-  const restartCoordinator = async () => {
-    await coordinator.kill('SIGKILL')
-    await coordinator.start()
-    updateTarget()
-  }
 
   t.test(
     'a session: Ctrl-C, resize, detach, attach after the coordinator was killed, exit code',

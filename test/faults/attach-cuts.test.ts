@@ -7,10 +7,9 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 import { findAgentPid } from '../support/find-agent-process.ts'
 import { PROJECT_DIR } from '../support/project.ts'
-import { startTunnelProxy } from '../support/tunnel-proxy.ts'
+import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const MiB = 1024 * 1024
@@ -22,22 +21,7 @@ const readPeakMiB = (pid: number) =>
   Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 
 t.test('every byte arrives once, in both directions', { timeout: 280_000 }, async (t) => {
-  const target = { port: 0 }
-  const [agentProxy, clientProxy] = [
-    await startTunnelProxy(() => target.port),
-    await startTunnelProxy(() => target.port),
-  ]
-  const coordinator = await startCoordinatorProcess(t, {
-    BOXWOOD_AGENT_URL: agentProxy.url,
-    BOXWOOD_PUBLIC_URL: clientProxy.url,
-    BOXWOOD_LOG: 'silent',
-  })
-  t.teardown(() => Promise.all([agentProxy.close(), clientProxy.close()]))
-  const updateTarget = () => {
-    target.port = Number(new URL(coordinator.url).port)
-  }
-  updateTarget()
-  const box = await coordinator.waitForFirstBox()
+  const { coordinator, clientProxy, agentProxy, box, key, restart } = await startProxiedCoordinator(t)
 
   const cli = spawn(
     process.execPath,
@@ -47,7 +31,7 @@ t.test('every byte arrives once, in both directions', { timeout: 280_000 }, asyn
       env: {
         ...process.env,
         BOXWOOD_URL: clientProxy.url,
-        BOXWOOD_API_KEY: readFileSync(join(coordinator.dataDir, 'owner.key'), 'utf8').trim(),
+        BOXWOOD_API_KEY: key,
       },
     },
   )
@@ -97,11 +81,7 @@ t.test('every byte arrives once, in both directions', { timeout: 280_000 }, asyn
   const faults: Record<string, () => Promise<void> | void> = {
     'client cut': () => clientProxy.reset(),
     'tunnel cut': () => agentProxy.reset(),
-    async 'coordinator killed'() {
-      await coordinator.kill('SIGKILL')
-      await coordinator.start()
-      updateTarget()
-    },
+    'coordinator killed': restart,
     async 'reader stops'() {
       cli.stdout.pause()
       await delay(1000)

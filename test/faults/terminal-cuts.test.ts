@@ -1,9 +1,8 @@
 // A terminal whose client, tunnel and coordinator are cut shows at the end what a terminal shows that was never cut.
 import t from 'tap'
-import { startCoordinatorProcess } from '../support/coordinator-process.ts'
+import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
 import { openResumingTerminal, type ResumingTerminal } from '../support/resuming-terminal.ts'
 import { describeTerminal } from '../support/terminal-screen.ts'
-import { startTunnelProxy } from '../support/tunnel-proxy.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const CUTS = 20
@@ -25,22 +24,8 @@ sleep 0.2
 exit 9`
 
 t.test('compared as screens', { timeout: 240_000 }, async (t) => {
-  const target = { port: 0 }
-  const [agentProxy, clientProxy] = [
-    await startTunnelProxy(() => target.port),
-    await startTunnelProxy(() => target.port),
-  ]
-  const coordinator = await startCoordinatorProcess(t, {
-    BOXWOOD_AGENT_URL: agentProxy.url,
-    BOXWOOD_LOG: 'silent',
-  })
-  t.teardown(() => Promise.all([agentProxy.close(), clientProxy.close()]))
-  const updateTarget = () => {
-    target.port = Number(new URL(coordinator.url).port)
-  }
-  updateTarget()
-  const { hostname } = await coordinator.waitForFirstBox()
-  const path = `/v1/box/${hostname}`
+  const { coordinator, clientProxy, agentProxy, box, restart } = await startProxiedCoordinator(t)
+  const path = `/v1/box/${box.hostname}`
 
   async function open(session: string): Promise<ResumingTerminal> {
     const { status } = await coordinator.sendJson('POST', `${path}/terminal/sessions`, {
@@ -62,16 +47,7 @@ t.test('compared as screens', { timeout: 240_000 }, async (t) => {
   await uncut.flush()
   t.equal(uncut.counts.connections, 1)
 
-  const faults = [
-    () => clientProxy.reset(),
-    () => agentProxy.reset(),
-    async () => {
-      await coordinator.kill('SIGKILL')
-      await coordinator.start()
-      updateTarget()
-    },
-    () => agentProxy.reset(),
-  ]
+  const faults = [() => clientProxy.reset(), () => agentProxy.reset(), restart, () => agentProxy.reset()]
   const cut = await open('cut')
   await waitUntil('the client is connected', () => cut.counts.connections === 1)
   for (let round = 0; round < CUTS; round++) {

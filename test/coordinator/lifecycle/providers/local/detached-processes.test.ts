@@ -53,8 +53,11 @@ testEachLevel('runs a detached process until the box stops, also without its age
   const command = `setsid sleep ${seconds} & wait`
   const started = await sendRequest(socket, 'POST', '/exec', { command, detached: true, processId })
   test.match(started, { type: 'exec.started', processId })
-  await waitUntil('the process runs', () => findPidsByArgument(seconds).length === 1)
-  const pids = findPidsByArgument(seconds)
+  // One read: while setsid executes sleep, the process has no arguments.
+  const pids = await waitUntil('the process runs', () => {
+    const found = findPidsByArgument(seconds)
+    return found.length === 1 && found
+  })
   test.equal(findRunners(processId).length, 1)
 
   const response = await sendRequest(socket, 'POST', '/exec', { command: 'kill -KILL $PPID' })
