@@ -1,4 +1,5 @@
 // box ssh-proxy: the ProxyCommand of the configuration that box ssh-config prints.
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { LIMITS } from '../../shared/limits.ts'
 import { startAttached } from '../exec/attached-command.ts'
@@ -32,17 +33,26 @@ async function runProxy(session: Session, name: string): Promise<number> {
   })
   // ssh sends SIGHUP when the connection is closed. sshd exits at the end of stdin. The command is not terminated, because
   // background processes, such as the server of an editor, continue.
-  const onAbort = () => {
+  const endStdin = () => {
     stopForwarding()
     attachment.endStdin()
+  }
+  const onAbort = () => {
+    endStdin()
     setTimeout(() => abort(session.signal.reason), EXIT_TIMEOUT_MS).unref()
   }
   session.signal.addEventListener('abort', onAbort)
   if (session.signal.aborted) onAbort()
+  // ssh may exit before it has read the last output of sshd.
+  const removeClosedPipeHandler = session.onClosedPipe(async () => {
+    endStdin()
+    await Promise.race([attachment.result.catch(() => undefined), sleep(EXIT_TIMEOUT_MS)])
+  })
   try {
     const exit = await attachment.result
     return exit === null ? 0 : toExitCode(exit)
   } finally {
+    removeClosedPipeHandler()
     stopForwarding()
   }
 }

@@ -48,7 +48,7 @@ export async function startAttached(edge: EdgeClient, request: AttachedRequest):
       ),
     start: { stdout: 0, stderr: 0 },
     sink: {
-      write: (channel, bytes) => writeOutput(channel, bytes, signal),
+      write: (channel, bytes) => writeOutput(channel, bytes, signal).catch(ignoreClosedPipe),
       reportMissing: (channel, bytes) =>
         printMessage(`${bytes} bytes of ${channel} before this point are missing.`),
     },
@@ -71,3 +71,8 @@ export async function startAttached(edge: EdgeClient, request: AttachedRequest):
 
 export const terminateCommand = (edge: EdgeClient, processId: string): Promise<unknown> =>
   edge.forCleanup().requestJson('DELETE', `/exec/${encodeURIComponent(processId)}`)
+
+/** The reader has closed the pipe: further output is discarded, so that the connection stays open until box exits. */
+function ignoreClosedPipe(error: unknown): void {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error
+}
