@@ -1,5 +1,7 @@
 // Prints results on stdout and messages on stderr. Formats tables, ages and durations; quotes arguments for the shell.
 
+import { type Color, colorize } from './colors.ts'
+
 /** Replaces newlines, control and format characters: text from a box or a server must not control the terminal. */
 export function sanitize(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => (character === '\n' ? ' ' : '\uFFFD'))
@@ -14,22 +16,47 @@ export const printMessage = (text: string): void => printStderr(`box: ${text}`)
 /** The last column is not truncated below this number of characters, even on a narrow terminal. */
 const MIN_LAST_COLUMN_WIDTH = 20
 
+/** The text of a table cell. A colour applies to the text, not to the padding. */
+export type Cell = string | { text: string; color: Color | null }
+
 /**
  * Formats left-aligned columns, two spaces apart, without trailing spaces. Lines longer than `width` are truncated, but
  * the last column keeps at least MIN_LAST_COLUMN_WIDTH characters.
  */
-export function formatTable(rows: readonly (readonly string[])[], width = Number.POSITIVE_INFINITY): string {
-  const cells = rows.map((row) => row.map(sanitize))
+export function formatTable(rows: readonly (readonly Cell[])[], width = Number.POSITIVE_INFINITY): string {
+  const cells = rows.map((row) => row.map(parseCell))
   const widths = (cells[0] ?? []).map((_, column) =>
-    Math.max(...cells.map((row) => row[column]?.length ?? 0)),
+    Math.max(...cells.map((row) => row[column]?.text.length ?? 0)),
   )
   const minWidth = widths.slice(0, -1).reduce((sum, column) => sum + column + 2, MIN_LAST_COLUMN_WIDTH)
   return cells
     .map((row) => {
-      const line = row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')
-      return truncateLine(line.trimEnd(), Math.max(width, minWidth))
+      const line = row.map(({ text }, column) => text.padEnd(widths[column] ?? 0)).join('  ')
+      return colorizeCells(truncateLine(line.trimEnd(), Math.max(width, minWidth)), row, widths)
     })
     .join('\n')
+}
+
+function parseCell(cell: Cell): { text: string; color: Color | null } {
+  const { text, color } = typeof cell === 'string' ? { text: cell, color: null } : cell
+  return { text: sanitize(text), color }
+}
+
+/** Colours the cells in a formatted line, whose end may be truncated. */
+function colorizeCells(
+  line: string,
+  row: readonly { text: string; color: Color | null }[],
+  widths: readonly number[],
+): string {
+  let start = 0
+  let result = ''
+  for (const [column, { text, color }] of row.entries()) {
+    const end = start + (widths[column] ?? 0) + 2
+    const shown = line.slice(start, start + text.length)
+    result += colorize(shown, shown === '' ? null : color) + line.slice(start + text.length, end)
+    start = end
+  }
+  return result
 }
 
 /** Width in characters. Infinite when stdout is not a terminal, so that scripts get whole lines. */
