@@ -19,7 +19,7 @@ t.test('a colour does not change the columns of a table', async (t) => {
     ['plum', { text: 'running\u001b[2J', color: null }, '10m'],
   ]
   const plain = formatTable(rows(null))
-  t.equal(plain, 'NAME  STATE         AGE\nfig   failed        5m\nplum  running\uFFFD[2J  10m')
+  t.equal(plain, 'NAME  STATE        AGE\nfig   failed       5m\nplum  running\uFFFD[2J  10m')
   process.env.FORCE_COLOR = '1'
   t.teardown(() => delete process.env.FORCE_COLOR)
   t.equal(formatTable(rows('red')), plain.replace('failed', '\u001b[31mfailed\u001b[39m'))
