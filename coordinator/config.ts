@@ -72,7 +72,7 @@ const timeoutSeconds = positiveInteger.refine((seconds) => seconds <= 3600, 'mus
 
 type Variable = { default: string | null; shownDefault?: string; description: string; schema: z.ZodType }
 
-/** Name → default, description and schema. The README has the same table. */
+/** Name → default, description and schema. docs/operation.md has the same table. */
 export const VARIABLES = {
   BOXWOOD_LISTEN: {
     default: '127.0.0.1:7070',

@@ -84,9 +84,9 @@ t.test('reports all invalid variables together', async (t) => {
   })
 })
 
-t.test('the README lists every variable with its default', async (t) => {
-  const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
-  const rows = readme.split('\n').filter((line) => line.startsWith('| `BOXWOOD_'))
+t.test('the documentation lists every variable with its default', async (t) => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/operation.md'), 'utf8')
+  const rows = page.split('\n').filter((line) => line.startsWith('| `BOXWOOD_'))
   const table = new Map(
     rows
       .map((row) => row.split('|').map((cell) => cell.trim()))
@@ -96,5 +96,5 @@ t.test('the README lists every variable with its default', async (t) => {
     const shown = 'shownDefault' in variable ? variable.shownDefault : `\`${variable.default}\``
     t.equal(table.get(`\`${name}\``), shown, name)
   }
-  t.equal(table.size, Object.keys(VARIABLES).length, 'the README lists no other variable')
+  t.equal(table.size, Object.keys(VARIABLES).length, 'the page lists no other variable')
 })
