@@ -12,6 +12,7 @@ import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
 import type { AttachDialer } from '../attach/attach-dialer.ts'
 import { assertEnvironment } from '../exec/environment.ts'
 import { SURVIVED_MESSAGE } from '../exec/terminate-tree.ts'
+import { readDialBackId } from '../tunnel/dial-back-id.ts'
 import { validateRequest } from '../validate-request.ts'
 import type { TerminalSessions } from './sessions.ts'
 
@@ -61,9 +62,7 @@ export function terminalRoutes(
       },
     )
     const { session: name } = request.params
-    const id = request.headers[DIAL_BACK_HEADER]
-    if (typeof id !== 'string')
-      throw new ApiError('invalid_request', `The header ${DIAL_BACK_HEADER} is required.`)
+    const id = readDialBackId(request.headers)
     const exitedSession = sessions.getExited(name)
     const isReconnect = offset !== undefined && client !== undefined && exitedSession?.hadClient(client)
     const isFirst = exited === 'true' && exitedSession?.hadClient() === false

@@ -46,7 +46,7 @@ export type Session = {
   kill(graceMs?: number): ReturnType<typeof hangUpTree>
 }
 
-/** Twice the window, so that a client whose connection broke finds what it has not received. */
+/** Twice the window: a client that reconnects can resume at its offset. */
 const RING_BYTES = 2 * OUTPUT_WINDOW_BYTES
 /** The program is paused while the screen lags behind by more bytes than this. */
 const UNPARSED_BYTES = 256 * 1024

@@ -1,56 +1,16 @@
 // GET /exec/{processId}/attach: the output and stdin of an attached command as a WebSocket.
-
 import type { WebSocket } from 'ws'
 import { attachQuerySchema } from '../../shared/api/attach.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
 import { type Route, type RouteInput, type RouteSchemas, route } from '../http/route.ts'
 import { acceptWebSocket } from '../http/websocket.ts'
 import { createTokenBuckets } from '../tunnel/token-buckets.ts'
-import { ACQUIRE_ERRORS, type AcquiredBox, acquireBox } from './acquire-box.ts'
-import { throwAgentError } from './agent-response.ts'
+import { ACQUIRE_ERRORS, acquireBox } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
-import { withDeadline } from './deadline.ts'
+import { openDialBack } from './open-dial-back.ts'
 import { processParams } from './processes.ts'
 import { relayAttachment } from './relay-attachment.ts'
-
-/** The agent responds immediately, whatever the process does. */
-const OPEN_TIMEOUT_MS = 30_000
-
-/**
- * Requests an attachment and waits for the agent's dial-back connection.
- * @param path on the agent
- * @returns the connection, paused
- * @throws ApiError the agent's error response, or box_unreachable
- */
-export async function openAttachment(
-  { sockets }: Pick<EdgeContext, 'sockets'>,
-  { box, tunnel, signal }: AcquiredBox,
-  path: string,
-): Promise<WebSocket> {
-  const pending = sockets.expect(box.id)
-  try {
-    return await withDeadline(OPEN_TIMEOUT_MS, signal, async (signal) => {
-      const response = await tunnel.request({
-        method: 'GET',
-        path,
-        headers: { [DIAL_BACK_HEADER]: pending.id },
-        signal,
-      })
-      if (response.status !== 200) return throwAgentError(response)
-      response.body.resume()
-      signal.addEventListener('abort', pending.discard, { once: true })
-      const socket = await pending.connection
-      signal.throwIfAborted()
-      signal.removeEventListener('abort', pending.discard)
-      return socket
-    })
-  } catch (error) {
-    pending.discard()
-    throw error
-  }
-}
 
 /** Messages of the agent of a box, and of the clients of a key. A message of a correct peer may be as short as a key press. */
 const MESSAGES = { capacity: 40_000, perSecond: 20_000 }
@@ -101,7 +61,7 @@ export function attachRoutes(context: EdgeContext, relay: AttachmentRelay): Rout
         const acquired = await acquireBox(context, input, { isAttachment: true })
         const { stdoutOffset = 0, stderrOffset = 0 } = query
         const path = `/exec/${params.processId}/attach?stdoutOffset=${stdoutOffset}&stderrOffset=${stderrOffset}`
-        const agent = await openAttachment(context, acquired, path)
+        const agent = await openDialBack(context.sockets, acquired, { path })
         await relay(input, agent, acquired.box.id)
         return reply
       },

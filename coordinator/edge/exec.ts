@@ -13,9 +13,8 @@ import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import { parseEnvVars } from '../boxes/present.ts'
 import { type Route, route } from '../http/route.ts'
 import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
-import { readAgentResponse } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
-import { withDeadline } from './deadline.ts'
+import { requestAgent } from './request-agent.ts'
 import { startDetached } from './start-detached.ts'
 
 /** Added to the command's time limit: terminating its processes, reading the last output, a slow connection. */
@@ -37,7 +36,7 @@ export function execRoutes(context: EdgeContext): Route[] {
         const { actor, body, request, reply } = input
         assertStartMode(body)
         const acquired = await acquireBox(context, input, { wakesBox: true })
-        const { box, tunnel, signal } = acquired
+        const { box } = acquired
         const { detached = false, ...command } = body
         const isStart = detached || command.attached === true
         const boxEnv = Object.fromEntries(parseEnvVars(box).map(({ name, value }) => [name, value]))
@@ -54,18 +53,16 @@ export function execRoutes(context: EdgeContext): Route[] {
         const response = await context.commandTracker.track(commandRequest, async (tracked) => {
           const agentRequest = { ...command, boxEnv, record: tracked.record }
           if (isStart) return startDetached(context, acquired, agentRequest, tracked)
-          return withDeadline(seconds * 1000 + RESPONSE_GRACE_MS, signal, async (signal) => {
-            const response = await tunnel.request({
-              method: 'POST',
-              path: '/exec',
-              headers: { 'content-type': 'application/json' },
-              body: Buffer.from(JSON.stringify(agentRequest)),
-              signal,
-            })
-            const result = await readAgentResponse(context.responseParser, response, 'exec.result')
-            tracked.acceptResponse(result)
-            return result.json
+          const result = await requestAgent(context, acquired, {
+            method: 'POST',
+            path: '/exec',
+            headers: { 'content-type': 'application/json' },
+            body: Buffer.from(JSON.stringify(agentRequest)),
+            type: 'exec.result',
+            timeoutMs: seconds * 1000 + RESPONSE_GRACE_MS,
           })
+          tracked.acceptResponse(result)
+          return result.json
         })
         return reply.type('application/json; charset=utf-8').send(response)
       },

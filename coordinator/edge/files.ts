@@ -1,5 +1,4 @@
 // The edge's file routes (spec §4.15). Small bodies use the tunnel, large ones a dial-back connection.
-import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import {
   fileReadSchema,
@@ -11,14 +10,10 @@ import {
 } from '../../shared/api/files.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { type Route, route } from '../http/route.ts'
-import type { TunnelRequest } from '../tunnel/types.ts'
-import { ACQUIRE_ERRORS, type AcquiredBox, acquireBox, boxParams } from './acquire-box.ts'
-import { readAgentResponse } from './agent-response.ts'
-import type { AgentResponseType } from './agent-response-types.ts'
+import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
-import { withDeadline } from './deadline.ts'
 import { download } from './download.ts'
-import type { AgentResponse } from './response-parser.ts'
+import { forwardRequest } from './request-agent.ts'
 import { upload } from './upload.ts'
 
 const FILE_ERRORS = [
@@ -34,10 +29,6 @@ const WRITE_BODY_BYTES = 8 * LIMITS.inlineFileBytes
 
 /** For a file of 1 MiB. */
 const RESPONSE_TIMEOUT_MS = 60_000
-
-const JSON_TYPE = 'application/json; charset=utf-8'
-
-const sendResponse = (reply: FastifyReply, { json }: AgentResponse) => reply.type(JSON_TYPE).send(json)
 
 const encodeQuery = (values: Record<string, string | undefined>) =>
   new URLSearchParams(
@@ -64,11 +55,6 @@ const downloadResponseHeaders = z.object({
 })
 
 export function fileRoutes(context: EdgeContext): Route[] {
-  const forward = ({ tunnel, signal }: AcquiredBox, request: TunnelRequest, type: AgentResponseType) =>
-    withDeadline(RESPONSE_TIMEOUT_MS, signal, async (signal) =>
-      readAgentResponse(context.responseParser, await tunnel.request({ ...request, signal }), type),
-    )
-
   return [
     route({
       method: 'GET',
@@ -78,11 +64,13 @@ export function fileRoutes(context: EdgeContext): Route[] {
       fieldErrorCodes: { path: 'invalid_path' },
       responses: { 200: fileReadSchema },
       errors: FILE_ERRORS,
-      async handler(input) {
-        const acquired = await acquireBox(context, input)
-        const path = `/files?${encodeQuery(input.query)}`
-        return sendResponse(input.reply, await forward(acquired, { method: 'GET', path }, 'file.read'))
-      },
+      handler: (input) =>
+        forwardRequest(context, input, {
+          method: 'GET',
+          path: `/files?${encodeQuery(input.query)}`,
+          type: 'file.read',
+          timeoutMs: RESPONSE_TIMEOUT_MS,
+        }),
     }),
     route({
       method: 'PUT',
@@ -93,16 +81,15 @@ export function fileRoutes(context: EdgeContext): Route[] {
       bodyLimit: WRITE_BODY_BYTES,
       responses: { 200: fileWrittenSchema },
       errors: FILE_ERRORS,
-      async handler(input) {
-        const acquired = await acquireBox(context, input)
-        const request = {
+      handler: (input) =>
+        forwardRequest(context, input, {
           method: 'PUT',
           path: '/files',
           headers: { 'content-type': 'application/json' },
           body: Buffer.from(JSON.stringify(input.body)),
-        } as const
-        return sendResponse(input.reply, await forward(acquired, request, 'file.written'))
-      },
+          type: 'file.written',
+          timeoutMs: RESPONSE_TIMEOUT_MS,
+        }),
     }),
     route({
       method: 'GET',
@@ -136,7 +123,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
         const acquired = await acquireBox(context, input)
         const path = `/upload?${encodeQuery(input.query)}`
         const response = await upload(context, acquired, path, input.request.raw)
-        return input.reply.type(JSON_TYPE).send(response)
+        return input.reply.type('application/json; charset=utf-8').send(response)
       },
     }),
   ]

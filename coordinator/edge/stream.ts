@@ -1,5 +1,4 @@
 // GET /exec/{processId}/stream (spec §4.14): the output of a detached process as server-sent events.
-import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import {
   formatEventId,
@@ -9,18 +8,13 @@ import {
   streamQuerySchema,
 } from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
 import { type Route, route } from '../http/route.ts'
-import type { Streams } from '../tunnel/types.ts'
-import { ACQUIRE_ERRORS, type AcquiredBox, acquireBox } from './acquire-box.ts'
-import { readAgentResponse, throwAgentError } from './agent-response.ts'
+import { ACQUIRE_ERRORS, acquireBox } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
-import { withDeadline } from './deadline.ts'
 import { forwardStream } from './forward-stream.ts'
+import { openDialBack } from './open-dial-back.ts'
 import { processParams } from './processes.ts'
-
-/** The agent responds immediately, whatever the process does. */
-const OPEN_TIMEOUT_MS = 30_000
+import { requestAgent } from './request-agent.ts'
 
 const HEADERS = {
   'content-type': 'text/event-stream',
@@ -32,44 +26,6 @@ const HEADERS = {
 /** The header overrides the query: a browser reconnects to the same URL with Last-Event-ID. */
 function startOffsets({ stdoutOffset = 0, stderrOffset = 0 }: StreamQuery, lastEventId: string): Offsets {
   return lastEventId === '' ? { stdout: stdoutOffset, stderr: stderrOffset } : parseEventId(lastEventId)
-}
-
-/**
- * Requests the stream and waits for the agent's dial-back connection.
- * @returns the messages of the connection
- * @throws ApiError the agent's error response, or box_unreachable
- */
-async function openStream(
-  streams: Streams,
-  { box, tunnel, signal }: AcquiredBox,
-  path: string,
-  from: Offsets,
-): Promise<Readable> {
-  const pending = streams.expect(box.id)
-  try {
-    return await withDeadline(OPEN_TIMEOUT_MS, signal, async (signal) => {
-      const headers = { 'last-event-id': formatEventId(from), [DIAL_BACK_HEADER]: pending.id }
-      const response = await tunnel.request({ method: 'GET', path, headers, signal })
-      if (response.status !== 200) return throwAgentError(response)
-      response.body.resume()
-      signal.addEventListener('abort', pending.discard, { once: true })
-      const messages = await pending.connection
-      signal.throwIfAborted()
-      signal.removeEventListener('abort', pending.discard)
-      return messages
-    })
-  } catch (error) {
-    pending.discard()
-    throw error
-  }
-}
-
-/** Throws the agent's error response when the process does not exist. */
-async function checkProcess({ responseParser }: EdgeContext, { tunnel, signal }: AcquiredBox, id: string) {
-  await withDeadline(OPEN_TIMEOUT_MS, signal, async (signal) => {
-    const response = await tunnel.request({ method: 'GET', path: `/exec/${id}?tail=0`, signal })
-    await readAgentResponse(responseParser, response, 'exec.status')
-  })
 }
 
 export function streamRoutes(context: EdgeContext): Route[] {
@@ -96,13 +52,19 @@ export function streamRoutes(context: EdgeContext): Route[] {
         if (closing.aborted) throw new ApiError('control_plane_unavailable')
         const { processId } = params
         if (request.method === 'HEAD') {
-          await checkProcess(context, await acquireBox(context, input), processId)
+          // Throws the agent's error response when the process does not exist.
+          await requestAgent(context, await acquireBox(context, input), {
+            method: 'GET',
+            path: `/exec/${processId}?tail=0`,
+            type: 'exec.status',
+          })
           return reply.headers(HEADERS).send()
         }
         const acquired = await acquireBox(context, input, { isStream: true })
         const { encoding = 'utf8', streams = 'both' } = query
         const path = `/exec/${processId}/stream?${new URLSearchParams({ encoding, streams })}`
-        const messages = await openStream(context.streams, acquired, path, from)
+        const headers = { 'last-event-id': formatEventId(from) }
+        const messages = await openDialBack(context.streams, acquired, { path, headers })
         reply.hijack()
         reply.raw.writeHead(200, HEADERS)
         reply.raw.flushHeaders()

@@ -18,16 +18,19 @@ import { parseEnvVars } from '../boxes/present.ts'
 import { type Route, type RouteInput, type RouteSchemas, route } from '../http/route.ts'
 import { ACQUIRE_ERRORS, type AcquiredBox, acquireBox, boxParams } from './acquire-box.ts'
 import { createAgentProtocolError, readAgentResponse } from './agent-response.ts'
-import type { AgentResponseType } from './agent-response-types.ts'
-import { type AttachmentRelay, openAttachment } from './attach.ts'
+import type { AttachmentRelay } from './attach.ts'
 import type { EdgeContext } from './context.ts'
-import { withDeadline } from './deadline.ts'
+import { openDialBack } from './open-dial-back.ts'
 import { repeatWhileUnreachable } from './repeat-request.ts'
+import { forwardRequest, requestAgent } from './request-agent.ts'
 import type { AgentResponse } from './response-parser.ts'
 
 const sessionParams = boxParams.extend({ session: sessionNameSchema })
 
-const RESPONSE_TIMEOUT_MS = 30_000
+const SESSION_LIST = { method: 'GET', path: '/terminal/sessions', type: 'terminal.list' } as const
+
+/** For all attempts to start a session together. */
+const START_TIMEOUT_MS = 30_000
 /** Covers SIGHUP, SIGTERM and SIGKILL with their grace periods, and the scans of the process table. */
 const KILL_TIMEOUT_MS = 60_000
 
@@ -55,7 +58,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
       const body = Buffer.from(JSON.stringify({ ...fields, boxEnv, record }))
       const headers = { 'content-type': 'application/json' }
       const { tunnels, responseParser } = context
-      return repeatWhileUnreachable(tunnels, acquired, RESPONSE_TIMEOUT_MS, async (tunnel, signal) => {
+      return repeatWhileUnreachable(tunnels, acquired, START_TIMEOUT_MS, async (tunnel, signal) => {
         const response = await tunnel.request({
           method: 'POST',
           path: '/terminal/sessions',
@@ -73,21 +76,9 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
     })
   }
 
-  async function request(
-    { tunnel, signal }: AcquiredBox,
-    method: 'GET' | 'DELETE',
-    path: string,
-    type: AgentResponseType,
-    timeoutMs = RESPONSE_TIMEOUT_MS,
-  ): Promise<AgentResponse> {
-    return withDeadline(timeoutMs, signal, async (signal) =>
-      readAgentResponse(context.responseParser, await tunnel.request({ method, path, signal }), type),
-    )
-  }
-
   /** @throws ApiError not_found */
   async function findNewest(acquired: AcquiredBox): Promise<string> {
-    const { json } = await request(acquired, 'GET', '/terminal/sessions', 'terminal.list')
+    const { json } = await requestAgent(context, acquired, SESSION_LIST)
     const { sessions } = JSON.parse(json.toString()) as TerminalList
     const [newest] = sessions
     if (newest === undefined)
@@ -110,7 +101,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
       for (const [name, value] of Object.entries({ isNew, exited, client, offset, cols, rows }))
         if (value !== undefined) parameters.set(name, String(value))
       const path = `/terminal/sessions/${session}/attach?${parameters}`
-      return openAttachment(context, acquired, path)
+      return openDialBack(context.sockets, acquired, { path })
     }
     const startNew = async (session?: string) => {
       const fields = { session, cols, rows, term }
@@ -157,11 +148,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
       request: { params: boxParams },
       responses: { 200: terminalListSchema },
       errors: ACQUIRE_ERRORS,
-      async handler(input) {
-        const acquired = await acquireBox(context, input)
-        const { json } = await request(acquired, 'GET', '/terminal/sessions', 'terminal.list')
-        return input.reply.type('application/json; charset=utf-8').send(json)
-      },
+      handler: (input) => forwardRequest(context, input, SESSION_LIST),
     }),
     route({
       method: 'DELETE',
@@ -171,14 +158,15 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
       request: { params: sessionParams },
       responses: { 200: terminalKilledSchema },
       errors: ACQUIRE_ERRORS,
-      async handler(input) {
+      handler(input) {
         const { session } = input.params
-        const acquired = await acquireBox(context, input)
-        const path = `/terminal/sessions/${session}`
-        const killed = await request(acquired, 'DELETE', path, 'terminal.killed', KILL_TIMEOUT_MS)
-        if (killed.session !== session)
-          throw createAgentProtocolError('The agent responded for a different session.')
-        return input.reply.type('application/json; charset=utf-8').send(killed.json)
+        return forwardRequest(context, input, {
+          method: 'DELETE',
+          path: `/terminal/sessions/${session}`,
+          type: 'terminal.killed',
+          session,
+          timeoutMs: KILL_TIMEOUT_MS,
+        })
       },
     }),
     route({

@@ -1,9 +1,9 @@
 // Route GET /exec/{processId}/attach: connects a client to an attached command over a dial-back connection.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { attachQuerySchema } from '../../../shared/api/attach.ts'
-import { ApiError } from '../../../shared/errors.ts'
 import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
 import type { AttachDialer } from '../../attach/attach-dialer.ts'
+import { readDialBackId } from '../../tunnel/dial-back-id.ts'
 import { validateRequest } from '../../validate-request.ts'
 import type { Attachments } from './attachments.ts'
 import { serveAttachedClient } from './serve-client.ts'
@@ -28,9 +28,7 @@ export function attachedRoutes(
     (request, reply) => {
       const attachment = attachments.get(request.params.processId)
       const query = validateRequest(attachQuerySchema, request.query, { root: 'query' })
-      const id = request.headers[DIAL_BACK_HEADER]
-      if (typeof id !== 'string')
-        throw new ApiError('invalid_request', `The header ${DIAL_BACK_HEADER} is required.`)
+      const id = readDialBackId(request.headers)
       const from = { stdout: query.stdoutOffset ?? 0, stderr: query.stderrOffset ?? 0 }
       attachDialer
         .connect(id)

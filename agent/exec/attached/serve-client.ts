@@ -5,7 +5,8 @@ import type { Offsets } from '../../../shared/api/processes.ts'
 import { ATTACH_LIMITS } from '../../../shared/attach-format.ts'
 import { freeBuffer } from '../../../shared/free-buffer.ts'
 import type { AttachSocket } from '../../attach/attach-socket.ts'
-import { OUTPUT_STREAMS, type ProcessExit } from '../detached/types.ts'
+import { toExitFields } from '../detached/exit-fields.ts'
+import { OUTPUT_STREAMS } from '../detached/types.ts'
 import { createOutputWatcher } from '../output-watcher.ts'
 import type { Attachment } from './attachment.ts'
 
@@ -134,7 +135,7 @@ export async function serveAttachedClient(
       else if (exit === null) await watcher.waitForChange()
       else {
         isExitSent = true
-        socket.send({ type: 'exit', ...exitFields(exit), ...toPosition(sent) })
+        socket.send({ type: 'exit', ...toExitFields(exit), ...toPosition(sent) })
         return
       }
     }
@@ -147,8 +148,3 @@ export async function serveAttachedClient(
 }
 
 const toPosition = ({ stdout, stderr }: Offsets) => ({ stdoutOffset: stdout, stderrOffset: stderr })
-
-function exitFields({ status, exitCode, signal }: ProcessExit) {
-  const timedOut = status === 'timed_out'
-  return { status: timedOut ? ('killed' as const) : status, exitCode, signal, timedOut }
-}

@@ -9,7 +9,8 @@ import {
 import { LIMITS } from '../../../shared/limits.ts'
 import type { OutputFrame, StreamFrame } from '../../../shared/stream-frames.ts'
 import { incompleteSuffixLength } from '../../../shared/utf8.ts'
-import type { DetachedProcess, ProcessExit, StreamName } from '../detached/types.ts'
+import { toExitFields } from '../detached/exit-fields.ts'
+import type { DetachedProcess, StreamName } from '../detached/types.ts'
 import { createOutputWatcher, systemTimer, type Timer } from '../output-watcher.ts'
 
 export type StreamOptions = {
@@ -76,7 +77,7 @@ export async function* streamFrames(
       }
       if (hasOutput) continue
       if (exit !== null) {
-        yield { event: 'exit', ...position(), ...exitFields(exit) }
+        yield { event: 'exit', ...position(), ...toExitFields(exit) }
         return
       }
       const heartbeatAt = lastFrameAt + LIMITS.streamHeartbeatMs
@@ -94,12 +95,6 @@ export async function* streamFrames(
     signal.removeEventListener('abort', close)
     watcher.close()
   }
-}
-
-function exitFields({ status, exitCode, signal }: ProcessExit) {
-  // The stream has no status timed_out (spec §4.14): the time limit killed the command.
-  const timedOut = status === 'timed_out'
-  return { status: timedOut ? ('killed' as const) : status, exitCode, signal, timedOut }
 }
 
 function readFailure(error: unknown): StreamEvents['error'] {

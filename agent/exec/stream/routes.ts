@@ -6,8 +6,8 @@ import {
   type StreamEncoding,
   streamQuerySchema,
 } from '../../../shared/api/processes.ts'
-import { ApiError } from '../../../shared/errors.ts'
 import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
+import { readDialBackId } from '../../tunnel/dial-back-id.ts'
 import type { StreamDialer } from '../../tunnel/stream-dialer.ts'
 import { validateRequest } from '../../validate-request.ts'
 import { findProcess } from '../detached/routes.ts'
@@ -30,14 +30,12 @@ export function streamRoutes(app: FastifyInstance, { processes, log, streamDiale
     { exposeHeadRoute: false },
     (request, reply) => {
       const { processId } = request.params
-      const id = request.headers[DIAL_BACK_HEADER]
+      const id = readDialBackId(request.headers)
       const options = {
         detachedProcess: findProcess(processes, processId),
         ...parseStreamRequest(request.query, request.headers['last-event-id']),
         onError: (err: unknown) => log.error({ err, processId }, 'failed to read process output'),
       }
-      if (typeof id !== 'string')
-        throw new ApiError('invalid_request', `The header ${DIAL_BACK_HEADER} is required.`)
       streamDialer
         .send(id, (signal) => streamFrames(options, signal))
         // A disconnect of the client has this effect too.

@@ -1,0 +1,50 @@
+// Sends one request to the agent and reads its JSON response.
+import type { RouteInput, RouteSchemas } from '../http/route.ts'
+import type { TunnelRequest } from '../tunnel/types.ts'
+import { type AcquiredBox, acquireBox } from './acquire-box.ts'
+import { createAgentProtocolError, readAgentResponse } from './agent-response.ts'
+import type { AgentResponseType } from './agent-response-types.ts'
+import type { EdgeContext } from './context.ts'
+import { withDeadline } from './deadline.ts'
+import type { AgentResponse } from './response-parser.ts'
+
+const RESPONSE_TIMEOUT_MS = 30_000
+
+export type AgentRequest = Pick<TunnelRequest, 'method' | 'path' | 'headers' | 'body'> & {
+  /** The type of the response. */
+  type: AgentResponseType
+  /** For the complete response. Default: 30 s. */
+  timeoutMs?: number
+}
+
+/** @throws ApiError the agent's error response, box_unreachable, or exec_failed for an invalid response */
+export async function requestAgent(
+  { responseParser }: Pick<EdgeContext, 'responseParser'>,
+  { tunnel, signal }: AcquiredBox,
+  { type, timeoutMs = RESPONSE_TIMEOUT_MS, ...request }: AgentRequest,
+): Promise<AgentResponse> {
+  return withDeadline(timeoutMs, signal, async (signal) =>
+    readAgentResponse(responseParser, await tunnel.request({ ...request, signal }), type),
+  )
+}
+
+export type ForwardOptions = AgentRequest & {
+  /** The response must be for this process. */
+  processId?: string
+  /** The response must be for this terminal session. */
+  session?: string
+}
+
+/** Acquires the box of an edge request, sends a request to its agent and responds to the client with the response. */
+export async function forwardRequest(
+  context: EdgeContext,
+  input: Omit<RouteInput<RouteSchemas>, 'params'> & { params: { box: string } },
+  { processId, session, ...request }: ForwardOptions,
+) {
+  const response = await requestAgent(context, await acquireBox(context, input), request)
+  if (response.processId !== processId)
+    throw createAgentProtocolError('The agent responded for a different process.')
+  if (response.session !== session)
+    throw createAgentProtocolError('The agent responded for a different session.')
+  return input.reply.type('application/json; charset=utf-8').send(response.json)
+}
