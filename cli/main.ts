@@ -31,7 +31,7 @@ import { CLI_VERSION } from './version.ts'
 const HELP = `
 Getting started:
   box up                         starts the coordinator in the background; box down stops everything
-  box create --name fig
+  box create fig
   box exec fig -- uname -a
   box exec -d fig -- make world  runs in the background; prints the id
   box ssh fig                    opens a terminal that survives disconnects

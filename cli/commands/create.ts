@@ -1,60 +1,22 @@
 // box create: creates a box and waits until the box is running.
 import type { Command } from 'commander'
-import type { Box, CreateBoxRequest } from '../../shared/api/boxes.ts'
-import { LIMITS } from '../../shared/limits.ts'
-import { DEFAULT_TIER, REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
-import {
-  createIntegerParser,
-  createJsonOption,
-  createNoWaitOption,
-  type JsonOption,
-  parseEnvOption,
-  type WaitOption,
-} from '../options.ts'
-import { print, printJson, printStderr } from '../output.ts'
+import { addCreateOptions, type CreateOptions, createBox, printUnenforcedOptions } from '../create-box.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption } from '../options.ts'
+import { print, printJson, printStderr, sanitize } from '../output.ts'
 import type { RunAction } from '../session.ts'
 import { waitForState } from '../wait.ts'
 
-type Options = JsonOption &
-  WaitOption & {
-    name?: string
-    tier?: string
-    region?: string
-    env?: Record<string, string>
-    ttl?: number
-    autoPause?: number
-    restricted?: boolean
-  }
-
 export function addCreateCommand(program: Command, runAction: RunAction): void {
-  program
+  const command = program
     .command('create')
     .summary('create a box')
     .description(
       'Creates a box and waits until the box is running. Prints the name on stdout and the state changes on stderr.',
     )
-    .option('--name <name>', 'name of the box (default: a fruit name)')
-    .option(
-      '--tier <tier>',
-      `size of the box: ${TIER_NAMES.join(', ')} (default: ${DEFAULT_TIER}); 'box show' lists the enforced limits`,
-    )
-    .option('--region <region>', `region of the box: ${REGIONS.join(', ')} (stored, has no effect yet)`)
-    .option(
-      '--env <K=V>',
-      'set an environment variable for every command on the box; can be repeated',
-      parseEnvOption,
-    )
-    .option(
-      '--ttl <minutes>',
-      'suspend the box after this time, 5 to 43200 (stored, not enforced yet)',
-      createIntegerParser('--ttl', LIMITS.ttlMinutes),
-    )
-    .option(
-      '--auto-pause <minutes>',
-      'suspend the box after this idle time, 30 to 10080 (stored, not enforced yet)',
-      createIntegerParser('--auto-pause', LIMITS.autoPauseMin),
-    )
-    .option('--restricted', 'declare the box safe for third parties (stored, not enforced yet)')
+    .argument('[name]', 'name of the box (default: a fruit name)')
+    .option('--name <name>', 'the same as the argument')
+  addCreateOptions(command)
     .addOption(createNoWaitOption())
     .addOption(createJsonOption())
     .addHelpText(
@@ -62,17 +24,21 @@ export function addCreateCommand(program: Command, runAction: RunAction): void {
       `
 Examples:
   box create
-  box create --name fig --env TOKEN=abc        sets TOKEN for every command on the box
-  box create --env TOKEN                       copies the value from the local environment
+  box create fig -e TOKEN=abc                  sets TOKEN for every command on the box
+  box create -e TOKEN                          copies the value from the local environment
   BOX=$(box create) && box exec $BOX -- make test`,
     )
-    .action((options: Options) =>
+    .action((argument: string | undefined, options: CreateOptions & JsonOption & WaitOption) =>
       runAction(async (session) => {
-        const body = toCreateRequest(options)
-        const { box: createdBox } = await session.client.request<{ box: Box }>('POST', '/boxes', body)
+        const name = selectName(argument, options.name)
+        const createdBox = await createBox(session.client, {
+          ...options,
+          ...(name !== undefined && { name }),
+        })
         const box = options.wait
           ? await waitForState(session, createdBox, 'running', !options.json)
           : createdBox
+        printUnenforcedOptions(options)
         if (options.json) printJson(box)
         else print(box.hostname)
         if (!options.json && process.stdout.isTTY)
@@ -82,16 +48,11 @@ Examples:
     )
 }
 
-/** Does not validate tier and region: a newer coordinator may accept other values. */
-function toCreateRequest(options: Options): CreateBoxRequest {
-  const { name, tier, region, env, ttl, autoPause, restricted } = options
-  return {
-    ...(name !== undefined && { name }),
-    ...(tier !== undefined && { tier: tier as NonNullable<CreateBoxRequest['tier']> }),
-    ...(region !== undefined && { region: region as NonNullable<CreateBoxRequest['region']> }),
-    ...(env !== undefined && { env }),
-    ...(ttl !== undefined && { ttlMinutes: ttl }),
-    ...(autoPause !== undefined && { autoPauseMin: autoPause }),
-    ...(restricted && { restricted }),
-  }
+function selectName(argument: string | undefined, option: string | undefined): string | undefined {
+  if (argument !== undefined && option !== undefined && argument !== option)
+    throw new CliError(
+      EXIT.usage,
+      `Two names were given: '${sanitize(argument)}' and '${sanitize(option)}' (--name). Use one.`,
+    )
+  return argument ?? option
 }

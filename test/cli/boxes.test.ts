@@ -24,15 +24,51 @@ t.test('create sends all options', async (t) => {
     for await (const chunk of request) body += chunk
     response.writeHead(202).end(JSON.stringify({ box: { ...fake.boxes[0], hostname: 'lime' } }))
   })
-  const options = '--region us-east-1 --env A=1 --env B=2=3 --ttl 60 --auto-pause 30 --restricted --no-wait'
-  t.match(await box('create', ...options.split(' ')), { code: 0, stdout: 'lime\n' })
+  const options = '--region us-east-1 --env A=1 -e B=2=3 --ttl 60 --auto-pause 30 --no-wait'
+  t.same(await box('create', ...options.split(' ')), {
+    code: 0,
+    stdout: 'lime\n',
+    stderr: 'box: note: --ttl, --auto-pause and --region are stored, but not enforced yet.\n',
+  })
   t.same(JSON.parse(body), {
     region: 'us-east-1',
     env: { A: '1', B: '2=3' },
     ttlMinutes: 60,
     autoPauseMin: 30,
-    restricted: true,
   })
+})
+
+t.test('create takes the name as an argument or an option, and refuses two names', async (t) => {
+  t.match(await box('create', 'date'), { code: 0, stdout: 'date\n' })
+  t.match(await box('create', 'date'), { code: 1, stderr: /\(name_taken\)/ })
+  t.match(await box('create', 'lemon', '--name', 'lemon'), { code: 0, stdout: 'lemon\n' })
+  t.same(await box('create', 'kiwi', '--name', 'lime'), {
+    code: 2,
+    stdout: '',
+    stderr: "box: Two names were given: 'kiwi' and 'lime' (--name). Use one.\n",
+  })
+  await box('rm', 'date')
+  await box('rm', 'lemon')
+})
+
+t.test('create refuses --restricted, which nothing enforces', async (t) => {
+  const requests = fake.requests.length
+  t.match(await box('create', 'kiwi', '--restricted'), {
+    code: 2,
+    stdout: '',
+    stderr: /^box: --restricted is not available yet.*without --restricted\.\n$/,
+  })
+  t.equal(fake.requests.length, requests)
+  t.notMatch((await box('create', '--help')).stdout, /restricted/)
+})
+
+t.test('create names one option that is stored but not enforced, on stderr, after the result', async (t) => {
+  t.same(await box('create', 'lychee', '--ttl', '60', '--no-wait'), {
+    code: 0,
+    stdout: 'lychee\n',
+    stderr: 'box: note: --ttl is stored, but not enforced yet.\n',
+  })
+  await box('rm', 'lychee')
 })
 
 t.test('create reports why provisioning failed', async (t) => {
@@ -56,7 +92,7 @@ t.test('ls prints a row for each live box; --all includes terminated boxes', asy
   t.match(header, /^NAME +STATE +ISOLATION +NETWORK +TIER +REGION +AGE$/)
   t.match(row, /^fig +running +bubblewrap +own +pro +us-west-2 +0s$/)
   t.match(await boxJson('ls'), { boxes: [{ hostname: 'fig' }] })
-  t.match(await boxJson('ls', '--all'), { boxes: [{ hostname: 'kiwi', observedState: 'terminated' }, {}] })
+  t.match(await boxJson('ls', '--all'), { boxes: [{ hostname: 'kiwi', observedState: 'terminated' }] })
 })
 
 t.test('show prints the names of variables without their values, and no control characters', async (t) => {

@@ -55,7 +55,7 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
   const getHome = (boxName: string) => join(homesDir, boxName)
 
   async function addBox(name: string, fields: Partial<Box> = {}): Promise<Box> {
-    await mkdir(getHome(name))
+    await mkdir(getHome(name), { recursive: true })
     const box = boxSchema.parse({ ...NEW_BOX, id: randomUUID(), hostname: name, ...fields })
     boxes.unshift(box)
     return box
@@ -84,7 +84,8 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
         const { name = 'plum', tier = 'lite' } = createBoxRequestSchema.parse(
           JSON.parse(await readText(request)),
         )
-        if (boxes.some((box) => box.hostname === name)) throw new ApiError('name_taken')
+        if (boxes.some((box) => box.hostname === name && box.observedState !== 'terminated'))
+          throw new ApiError('name_taken')
         sendJson(response, { box: await addBox(name, { tier, observedState: 'requested' }) }, 202)
       },
     ],
