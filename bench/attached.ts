@@ -16,7 +16,7 @@ const WARM_UP_RUNS = 10
 const THROUGHPUT_RUNS = 3
 const SIZE_MIB = 1024
 
-const CLI = [join(PROJECT_DIR, 'cli/box.sh')]
+const CLI = [join(PROJECT_DIR, 'box')]
 
 export async function benchAttached(boxwood: Boxwood, ssh: SshBaseline | null): Promise<Table[]> {
   return [await benchCommand(boxwood, ssh), await benchThroughput(boxwood, ssh)]

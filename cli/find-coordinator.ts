@@ -1,6 +1,7 @@
 // Finds the coordinator's URL and an API key: in the environment, else in a data directory on this machine.
 import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
+import { boxCommand } from './command-name.ts'
 import { CliError, EXIT } from './exit-codes.ts'
 
 export type Environment = Record<string, string | undefined>
@@ -17,7 +18,7 @@ export type CoordinatorConfig = {
 
 type DataDir = { path: string; url: string | null; key: string | null }
 
-const START_HINT = 'Start one with `box up`, or set BOXWOOD_URL and BOXWOOD_API_KEY.'
+const getStartHint = () => `Start one with \`${boxCommand()} up\`, or set BOXWOOD_URL and BOXWOOD_API_KEY.`
 
 /**
  * `BOXWOOD_URL` and `BOXWOOD_API_KEY` take precedence. A missing value comes from the data directory: `BOXWOOD_DATA`,
@@ -118,13 +119,13 @@ function getBaseUrl(dataDir: DataDir | null, cwd: string, projectDir: string): s
     const paths = [...new Set([join(cwd, '.boxwood'), join(projectDir, '.boxwood')])].join(' or ')
     throw new CliError(
       EXIT.unreachable,
-      `No coordinator is running with the data directory ${paths}. ${START_HINT} For another data directory, set BOXWOOD_DATA.`,
+      `No coordinator is running with the data directory ${paths}. ${getStartHint()} For another data directory, set BOXWOOD_DATA.`,
     )
   }
   if (dataDir.url === null) {
     throw new CliError(
       EXIT.unreachable,
-      `No coordinator is running with the data directory ${dataDir.path} (BOXWOOD_DATA). ${START_HINT}`,
+      `No coordinator is running with the data directory ${dataDir.path} (BOXWOOD_DATA). ${getStartHint()}`,
     )
   }
   return parseBaseUrl(dataDir.url)
@@ -141,6 +142,3 @@ function parseKey(key: string, keySource: string): string {
 }
 
 const isSameOrigin = (a: string, b: string): boolean => new URL(a).origin === new URL(b).origin
-
-/** The directory of the project that contains this command. */
-export const PROJECT_DIR = dirname(import.meta.dirname)

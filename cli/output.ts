@@ -1,5 +1,5 @@
 // Prints results on stdout and messages on stderr. Formats tables, ages and durations; quotes arguments for the shell.
-
+import { shellQuote } from '../shared/shell-quote.ts'
 import { type Color, colorize } from './colors.ts'
 
 /** Replaces newlines, control and format characters: text from a box or a server must not control the terminal. */
@@ -104,9 +104,3 @@ export function toCommandLine(args: readonly string[]): string {
   const [first] = args
   return args.length === 1 && first !== undefined ? first : args.map(shellQuote).join(' ')
 }
-
-/** Quotes `word` for sh, if it needs quotes. */
-export const shellQuote = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : shellQuoteAlways(word)
-
-export const shellQuoteAlways = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

@@ -1,6 +1,7 @@
 // The context of a command: a client for the coordinator, and the signal that Ctrl-C aborts.
 import { type Client, createClient } from './client.ts'
-import { findCoordinator, PROJECT_DIR } from './find-coordinator.ts'
+import { findCoordinator } from './find-coordinator.ts'
+import { PROJECT_DIR } from './project-directory.ts'
 
 export type Session = {
   client: Client

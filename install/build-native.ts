@@ -9,7 +9,8 @@ const projectDir = join(import.meta.dirname, '..')
 const nativeDir = join(projectDir, 'agent/exec/native')
 const headersDir = join(projectDir, 'node_modules/node-api-headers/include')
 const COMPILERS = ['cc', 'gcc', 'clang']
-const RETRY_HINT = 'To compile the native part, fix the error and run `npx node install/build-native.ts`.'
+const RETRY_HINT =
+  'To compile the native part, fix the error and run `npm run build-native` in the directory of Boxwood.'
 
 type NativePart = {
   name: string

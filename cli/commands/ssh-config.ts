@@ -5,9 +5,11 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { ExecResult } from '../../shared/api/exec.ts'
+import { shellQuote } from '../../shared/shell-quote.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
-import { findCoordinator, PROJECT_DIR } from '../find-coordinator.ts'
-import { print, printMessage, sanitize, shellQuote } from '../output.ts'
+import { findCoordinator } from '../find-coordinator.ts'
+import { print, printMessage, sanitize } from '../output.ts'
+import { PROJECT_DIR } from '../project-directory.ts'
 import type { RunAction, Session } from '../session.ts'
 
 export function addSshConfigCommand(program: Command, runAction: RunAction): void {
@@ -50,7 +52,7 @@ async function printConfig(session: Session, names: string[]): Promise<undefined
     printMessage(
       'the configuration does not contain the API key: ssh needs BOXWOOD_API_KEY in its environment.',
     )
-  const boxCommand = ['env', ...getProxyEnv(config), shellQuote(resolve(PROJECT_DIR, 'cli/box.sh'))].join(' ')
+  const boxCommand = ['env', ...getProxyEnv(config), shellQuote(resolve(PROJECT_DIR, 'box'))].join(' ')
   for (const box of boxes)
     print(
       formatConfigEntry({ boxName: box.hostname, user: await findUser(session, box), keyPath, boxCommand }),

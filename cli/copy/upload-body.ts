@@ -1,10 +1,11 @@
 // Sends one body to PUT /upload: a file's content or the tar of a directory.
 import { dirname } from 'node:path'
 import type { FileUploaded } from '../../shared/api/files.ts'
+import { shellQuote } from '../../shared/shell-quote.ts'
 import type { EdgeClient } from '../client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { type RequestBody, readBody } from '../http-request.ts'
-import { sanitize, shellQuote } from '../output.ts'
+import { sanitize } from '../output.ts'
 import { toLocalFileError } from './local-files.ts'
 import { toCommandArgument } from './paths.ts'
 

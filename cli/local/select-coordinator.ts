@@ -1,9 +1,11 @@
 // Selects the coordinator of `box up`, `box down` and `box status`: a data directory on this machine, or BOXWOOD_URL.
 import { resolve } from 'node:path'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
+import { shellQuote } from '../../shared/shell-quote.ts'
+import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
-import { type Environment, findDataDirectory, PROJECT_DIR, parseBaseUrl } from '../find-coordinator.ts'
-import { shellQuote } from '../output.ts'
+import { type Environment, findDataDirectory, parseBaseUrl } from '../find-coordinator.ts'
+import { PROJECT_DIR } from '../project-directory.ts'
 import { readRunningCoordinator } from './running-coordinator.ts'
 
 export type SelectedCoordinator =
@@ -35,7 +37,5 @@ export function requireLocal(selected: SelectedCoordinator, action: 'started' | 
 export function formatBoxCommand(dataDir: string, env: Environment, cwd: string): string {
   const isFound =
     findDataDirectory({ ...env, BOXWOOD_DATA: undefined }, cwd, PROJECT_DIR) === resolve(dataDir)
-  // npx sets this variable.
-  const box = env.npm_command === 'exec' ? 'npx box' : 'box'
-  return isFound ? box : `BOXWOOD_DATA=${shellQuote(dataDir)} ${box}`
+  return isFound ? boxCommand() : `BOXWOOD_DATA=${shellQuote(dataDir)} ${boxCommand()}`
 }

@@ -5,8 +5,8 @@ import { closeSync, fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs
 import { join } from 'node:path'
 import type { ReadyMessage } from '../../shared/coordinator-process.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
-import { PROJECT_DIR } from '../find-coordinator.ts'
 import { printMessage, sanitize } from '../output.ts'
+import { PROJECT_DIR } from '../project-directory.ts'
 
 const START_SCRIPT = join(PROJECT_DIR, 'coordinator/start.sh')
 const MAX_REASON_LINES = 10

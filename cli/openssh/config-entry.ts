@@ -1,8 +1,8 @@
 // The OpenSSH configuration of one box.
 
 import { dirname } from 'node:path'
+import { shellQuote } from '../../shared/shell-quote.ts'
 import type { CoordinatorConfig } from '../find-coordinator.ts'
-import { shellQuote } from '../output.ts'
 
 export type ConfigEntry = {
   boxName: string

@@ -1,6 +1,6 @@
 // The shell script that runs on a box for OpenSSH: one sshd for one connection, on stdin and stdout.
 import { createHash } from 'node:crypto'
-import { shellQuoteAlways } from '../output.ts'
+import { shellQuoteAlways } from '../../shared/shell-quote.ts'
 
 /**
  * sshd runs as the box user, with a host key of its own, and accepts only `publicKey`. It needs no port and no daemon. The

@@ -4,6 +4,7 @@ import { spawn } from '@lydell/node-pty'
 import type { Test } from 'tap'
 import { waitUntil } from '../support/wait-until.ts'
 import { KEY } from './fake-coordinator.ts'
+import { TEST_PATH } from './run-box.ts'
 
 const MAIN = resolve(import.meta.dirname, '../../cli/main.ts')
 
@@ -38,6 +39,7 @@ export function runBoxInPty(
     cwd: join(import.meta.dirname),
     env: {
       ...process.env,
+      PATH: TEST_PATH,
       BOXWOOD_URL: `${url}/api/v1`,
       BOXWOOD_API_KEY: KEY,
       BOX: `${process.execPath} ${MAIN}`,

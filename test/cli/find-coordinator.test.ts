@@ -94,7 +94,7 @@ t.test(
 )
 
 t.test('--version is the version of the package', async (t) => {
-  const { default: manifest } = await import('../../cli/package.json', { with: { type: 'json' } })
+  const { default: manifest } = await import('../../package.json', { with: { type: 'json' } })
   t.equal(manifest.version, CLI_VERSION)
   t.match(await runBox(null, ['--version']), { code: 0, stdout: `${CLI_VERSION}\n` })
 })

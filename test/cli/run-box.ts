@@ -6,6 +6,9 @@ import { KEY } from './fake-coordinator.ts'
 
 const MAIN = resolve(import.meta.dirname, '../../cli/main.ts')
 
+/** Finds the script `box`, so that messages name the command `box`. */
+export const TEST_PATH = `${resolve(import.meta.dirname, '../fixtures/bin')}:${process.env.PATH}`
+
 export type BoxResult = { code: number | null; stdout: string; stderr: string }
 export type BoxByteResult = { code: number | null; stdout: Buffer; stderr: Buffer }
 
@@ -39,7 +42,7 @@ export async function runBoxForBytes(
   const coordinatorEnv = url === null ? {} : { BOXWOOD_URL: `${url}/api/v1`, BOXWOOD_API_KEY: KEY }
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd: options.cwd ?? join(import.meta.dirname),
-    env: { ...inheritedEnv, ...coordinatorEnv, ...options.env },
+    env: { ...inheritedEnv, PATH: TEST_PATH, ...coordinatorEnv, ...options.env },
   })
   const chunks: { stdout: Buffer[]; stderr: Buffer[] } = { stdout: [], stderr: [] }
   if (!options.ignoreStdout) child.stdout.on('data', (chunk: Buffer) => chunks.stdout.push(chunk))

@@ -35,7 +35,7 @@ else {
     BOXWOOD_API_KEY: key,
   }
   const box = (...args: string[]) => runBox(null, args, { env })
-  const boxCommand = resolve(import.meta.dirname, '../../cli/box.sh')
+  const boxCommand = resolve(import.meta.dirname, '../../box')
 
   t.test(
     'a session: Ctrl-C, resize, detach, attach after the coordinator was killed, exit code',

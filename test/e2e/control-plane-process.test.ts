@@ -50,7 +50,7 @@ const get = async (url: string, dir: string, path: string) =>
 t.test('prints a startup banner, and keeps the boxes running on SIGTERM', async (t) => {
   const dir = createDataDir(t)
   const { child, output, exited, waitForOutput } = run(t, dir)
-  const name = await waitForOutput(/npx box exec (\S+) -- uname -a/)
+  const name = await waitForOutput(/box exec (\S+) -- uname -a/)
   const url = await waitForOutput(/listens on (http:\S+)\.\n/)
   t.match(output.stdout, join(dir, 'owner.key'))
   t.match(output.stdout, /isolation level \w+/)
@@ -76,11 +76,7 @@ t.test('prints a startup banner, and keeps the boxes running on SIGTERM', async 
   t.notOk(existsSync(join(dir, 'coordinator.json')))
 
   const restarted = run(t, dir)
-  t.equal(
-    await restarted.waitForOutput(/npx box exec (\S+) -- uname -a/),
-    name,
-    'the box exists after a restart',
-  )
+  t.equal(await restarted.waitForOutput(/box exec (\S+) -- uname -a/), name, 'the box exists after a restart')
   restarted.child.kill('SIGINT')
   restarted.child.kill('SIGINT')
   t.equal(await restarted.exited, 0, 'a signal forwarded by npm does not count as a second Ctrl-C')

@@ -1,8 +1,9 @@
 // Signals to a real `npm start` reach the coordinator.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { isAlive } from '../../coordinator/lifecycle/providers/local/proc.ts'
 import { runBox } from '../cli/run-box.ts'
@@ -13,10 +14,10 @@ import { createTempDir } from '../support/temp-dir.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 /** In its own process group, like a job of a terminal. Stops the coordinator and its boxes after the test. */
-async function startWithNpm(t: Test) {
+async function startWithNpm(t: Test, cwd = PROJECT_DIR) {
   const dataDir = createTempDir(t, 'npm-start')
-  const npm: ChildProcess = spawn('npm', ['start'], {
-    cwd: PROJECT_DIR,
+  const npm: ChildProcess = spawn('npm', ['--prefix', PROJECT_DIR, 'start'], {
+    cwd,
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
@@ -76,6 +77,20 @@ t.test('SIGTERM to npm stops the coordinator, and the boxes keep running', async
   t.same(await exited, [0, null])
   t.notOk(isAlive(coordinator), 'the coordinator has exited before npm')
   t.not(listBoxPids(boxId).length, 0)
+})
+
+t.test('the printed command can be pasted in the directory of npm start', async (t) => {
+  const cwd = createTempDir(t, 'npm-start-cwd')
+  const { npm, exited, getStdout } = await startWithNpm(t, cwd)
+  const banner = /In another terminal, in this directory:\n {2}(.*)\n/
+  await waitUntil('the banner is printed', () => banner.test(getStdout()))
+  const command = banner.exec(getStdout())?.[1] ?? ''
+  t.match(command, / exec \w+ -- uname -a$/)
+  const { BOXWOOD_URL: _, BOXWOOD_API_KEY: __, BOXWOOD_DATA: ___, ...env } = process.env
+  const { stdout } = await promisify(execFile)('sh', ['-c', command], { cwd, env })
+  t.match(stdout, /^Linux /)
+  npm.kill('SIGTERM')
+  await exited
 })
 
 t.test('Ctrl-C stops the coordinator and the boxes', async (t) => {

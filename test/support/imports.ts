@@ -24,7 +24,7 @@ const RULES: Rule[] = [
   {
     files: ['shared/**'],
     reason: 'shared is the contract between the components: it may use zod and random ids, and does no I/O',
-    except: ['shared/websocket-duplex.ts'],
+    except: ['shared/websocket-duplex.ts', 'shared/command-name.ts'],
     allows: (target) =>
       isPackage(target) ? ['zod', 'node:crypto'].includes(target) : isInside(target, 'shared'),
   },
@@ -32,6 +32,11 @@ const RULES: Rule[] = [
     files: ['shared/websocket-duplex.ts'],
     reason: 'agent and coordinator share this stream: it may use node:stream and no other package',
     allows: (target) => (isPackage(target) ? target === 'node:stream' : isInside(target, 'shared')),
+  },
+  {
+    files: ['shared/command-name.ts'],
+    reason: 'coordinator and cli share this lookup on the PATH: it may use node:fs and no other package',
+    allows: (target) => (isPackage(target) ? target === 'node:fs' : isInside(target, 'shared')),
   },
   ...['agent', 'coordinator', 'cli'].map((component) => ({
     files: [`${component}/**`],
