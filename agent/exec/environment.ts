@@ -8,6 +8,15 @@ export const PROCESS_ID_VARIABLE = 'BOXWOOD_PROCESS_ID'
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
+/** Variables of the agent that commands inherit. The provider of the box's machine sets them where they are needed. */
+const INHERITED_VARIABLES = [
+  // For a box that shares /tmp with other boxes.
+  'TMPDIR',
+  // For a box without root access: package managers install into the home directory.
+  'NPM_CONFIG_GLOBALCONFIG',
+  'PIP_BREAK_SYSTEM_PACKAGES',
+]
+
 type Environment = Record<string, string | undefined>
 
 /** TERM is not set: commands have no terminal. */
@@ -20,10 +29,12 @@ export function baseEnvironment(home: string, agentEnv: Environment): Record<str
     SHELL: shell,
     PATH: agentEnv.PATH ?? DEFAULT_PATH,
     LANG: agentEnv.LANG ?? 'C.UTF-8',
-    // Set for a box that shares /tmp with other boxes.
-    ...(agentEnv.TMPDIR === undefined ? {} : { TMPDIR: agentEnv.TMPDIR }),
+    ...pick(agentEnv, INHERITED_VARIABLES),
   }
 }
+
+const pick = (env: Environment, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
 
 function currentUser(agentEnv: Environment): { name: string; shell: string } {
   try {

@@ -3,6 +3,20 @@
 # A plain shell, because the kernel's OOM killer prefers large processes: init is the last one it would choose.
 
 cd "$HOME" || exit 1
+
+# The agent and its commands find the programs that pip, npm, pipx, cargo and go install.
+agent_path=$HOME/.local/bin:$HOME/.cargo/bin:$HOME/go/bin:$PATH
+# Login shells: /etc/profile of many distributions replaces PATH.
+if [ ! -e .profile ] && [ ! -L .profile ]; then
+  cat >.profile <<'EOF' || rm -f .profile
+# For login shells. Boxwood creates this file when it is missing.
+PATH=$HOME/.local/bin:$HOME/.cargo/bin:$HOME/go/bin:$PATH
+if [ -n "$BASH_VERSION" ] && [ -f ~/.bashrc ]; then
+  . ~/.bashrc
+fi
+EOF
+fi
+
 agent_pid=
 stopping=
 
@@ -40,7 +54,7 @@ increase_delay() {
 while [ -z "$stopping" ]; do
   read_uptime
   started=$uptime
-  PATH="$HOME/.local/bin:$PATH" "$@" &
+  PATH=$agent_path "$@" &
   agent_pid=$!
   # A TERM between the loop condition and the assignment above was not forwarded.
   [ -z "$stopping" ] || kill -TERM "$agent_pid" 2>/dev/null

@@ -58,6 +58,15 @@ else {
     t.match(await coordinator.exec(name, 'id -un; echo $HOME'), { stdout: result.stdout.toString() })
   })
 
+  t.test('ssh finds the programs that package managers install, and has their settings', async (t) => {
+    const command = 'echo $PATH; echo $NPM_CONFIG_GLOBALCONFIG $PIP_BREAK_SYSTEM_PACKAGES'
+    const [path, settings] = (await ssh(command)).stdout.toString().split('\n')
+    t.match(path, /^\S+\/\.local\/bin:\S+\/\.cargo\/bin:/)
+    t.match(settings, /^\S*\/etc\/npmrc 1$/)
+    // A login shell replaces PATH.
+    t.match((await ssh('bash -lc "echo \\$PATH"')).stdout.toString(), /^\S+\/\.local\/bin:\S+\/\.cargo\/bin:/)
+  })
+
   t.test('binary data passes in both directions', async (t) => {
     const data = randomBuffer(5 * 1024 * 1024, createSeededRandom(1))
     const { code, stdout } = await ssh('cat', data)

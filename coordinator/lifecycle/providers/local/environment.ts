@@ -1,4 +1,5 @@
 // Builds all environment variables of a box's init and agent. They inherit none from the coordinator.
+import { join } from 'node:path'
 import type { MachineSpec } from '../../provider.ts'
 import { VIEW_PATHS } from './filesystem-view.ts'
 import type { BoxPaths } from './machine-file.ts'
@@ -40,6 +41,16 @@ export function createBoxEnvironment(input: EnvironmentInput): Record<string, st
     BOXWOOD_RECONNECT_MAX_MS: '2000',
     BOXWOOD_CPUS: String(tierLimits.cpus),
     BOXWOOD_MEMORY_BYTES: String(tierLimits.memoryBytes),
+    ...packageManagerVariables(isNamespaced ? '/etc' : paths.etc),
     ...(isNamespaced ? { BOXWOOD_PRIVATE_PIDS: '1' } : { TMPDIR: paths.tmp }),
   }
 }
+
+/** pip and npm install into the home directory, which pipx, cargo and go do by default. */
+const packageManagerVariables = (etcDir: string): Record<string, string> => ({
+  // pip installs into ~/.local when it cannot write to the system's directory. It then also needs this permission where
+  // the distribution protects its Python packages (PEP 668). PIP_USER=1 would break pip in virtual environments.
+  PIP_BREAK_SYSTEM_PACKAGES: '1',
+  // Sets the prefix. nvm refuses to work when NPM_CONFIG_PREFIX or ~/.npmrc sets it.
+  NPM_CONFIG_GLOBALCONFIG: join(etcDir, 'npmrc'),
+})

@@ -117,7 +117,8 @@ function hideDirectories(dirs: string[]): Mount[] {
 }
 
 /**
- * Writes the files of /etc that differ between boxes: passwd, group, hostname and hosts; resolv.conf for a box with its own network.
+ * Writes the files of the box's /etc that differ from the host's: passwd, group, hostname, hosts and npmrc; resolv.conf for
+ * a box with its own network. At level process only npmrc is used.
  * @param uid the box user's uid in the box.
  */
 export async function writeEtcFiles(
@@ -132,6 +133,7 @@ export async function writeEtcFiles(
     passwd: `root:x:0:0:root:/:/usr/sbin/nologin\nbox:x:${uid}:${uid}:box:${VIEW_PATHS.home}:${shell}\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n`,
     group: `root:x:0:\ntty:x:5:\nbox:x:${uid}:\nnogroup:x:65534:\n`,
     hostname: `${hostname}\n`,
+    npmrc: `prefix=\${HOME}/.local\n`,
     hosts: `${hosts.trimEnd()}\n127.0.1.1 ${hostname}\n`,
     ...(network === 'own' ? { 'resolv.conf': createResolvConf() } : {}),
   }
