@@ -1,4 +1,5 @@
 // Messages about commands, detached processes and command records: exit status, time limit, and not found.
+import type { ProcessFields } from '../shared/api/processes.ts'
 import { CliError, commandExitCode, EXIT } from './exit-codes.ts'
 import { sanitize } from './output.ts'
 
@@ -8,6 +9,21 @@ export type ExitStatus = { exitCode: number | null; signal: string | null }
 export function formatExit(status: string, { exitCode, signal }: ExitStatus): string {
   if (exitCode !== null) return `${status} ${exitCode}`
   return signal === null ? status : `${status} ${signal}`
+}
+
+export const PROCESS_STATUSES = ['running', 'exited', 'killed', 'timed_out', 'lost'] as const
+
+/** The status that the command history has for the process. */
+export function getProcessStatus({
+  running,
+  lost,
+  signal,
+  timedOut,
+}: ProcessFields): (typeof PROCESS_STATUSES)[number] {
+  if (running) return 'running'
+  if (lost) return 'lost'
+  if (timedOut) return 'timed_out'
+  return signal === null ? 'exited' : 'killed'
 }
 
 /** The exit code of `box` for an exited command. @throws CliError when the exit status is unknown */

@@ -1,29 +1,79 @@
 // box history: lists the commands that ran on a box, or deletes their records.
 import { type Command, Option } from 'commander'
-import type { CommandList, Command as CommandRecord } from '../../shared/api/commands.ts'
+import type { Account } from '../../shared/api/account.ts'
+import type { Command as CommandRecord, CommandStatus } from '../../shared/api/commands.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { Client } from '../client.ts'
-import { createIntegerParser, createJsonOption, type JsonOption } from '../options.ts'
-import {
-  formatAge,
-  formatDuration,
-  formatTable,
-  getTerminalWidth,
-  print,
-  printJson,
-  printStderr,
-} from '../output.ts'
+import { getStateColor } from '../colors.ts'
+import { loadRecords } from '../history/load-records.ts'
+import { getPath } from '../history/read-records.ts'
+import { createUserNames, type UserNames } from '../history/user-names.ts'
+import { createMatcher, type FilterValues } from '../lists/filters.ts'
+import type { List, Loaded } from '../lists/list.ts'
+import { addListOptions, getFormat, type ListOptions } from '../lists/options.ts'
+import { printList } from '../lists/print-list.ts'
+import { createIntegerParser, type JsonOption } from '../options.ts'
+import { formatAge, formatDuration, printJson, printStderr } from '../output.ts'
 import { formatExit, noSuchRecordMessage, replaceNotFoundMessage } from '../process-messages.ts'
-import type { RunAction } from '../session.ts'
+import type { RunAction, Session } from '../session.ts'
 
-type Filters = { mode?: string; status?: string; limit?: number; before?: string; all?: boolean }
-type Options = JsonOption & Filters & { delete?: string; deleteAll?: boolean }
+type Page = { limit?: number; before?: string; all?: boolean }
+type Options = ListOptions & Page & { mode?: string; status?: string; delete?: string; deleteAll?: boolean }
 
-/** Copied from COMMAND_STATUSES of shared/api/commands.ts: importing it loads zod. */
-const STATUSES = 'running, exited, killed, timed_out, failed, lost'
+/** Copied from shared/api/commands.ts: importing it loads zod. */
+const STATUSES = Object.keys({
+  running: true,
+  exited: true,
+  killed: true,
+  timed_out: true,
+  failed: true,
+  lost: true,
+} satisfies Record<CommandStatus, true>)
+const MODES = Object.keys({ sync: true, detached: true } satisfies Record<CommandRecord['mode'], true>)
+
+const createFilters = (getUserName: UserNames['getName']): List<CommandRecord>['filters'] => ({
+  status: { get: ({ status }) => status, values: STATUSES },
+  mode: { get: ({ mode }) => mode, values: MODES },
+  user: { get: (record) => `${getUserName(record)} ${record.actor.userId ?? ''}` },
+  source: { get: ({ source }) => source },
+  command: { get: ({ command }) => command },
+})
+
+const createRecordList = (boxName: string, { getName }: UserNames): List<CommandRecord> => ({
+  columns: [
+    { header: 'ID', cell: ({ id }) => id },
+    {
+      header: 'STARTED',
+      cell: ({ startedAt }, now) => `${formatAge(startedAt, now)} ago`,
+      isRelativeTime: true,
+    },
+    { header: 'STARTED AT', cell: ({ startedAt }) => startedAt, isWide: true },
+    { header: 'MODE', cell: ({ mode }) => mode },
+    { header: 'SOURCE', cell: ({ source }) => source },
+    { header: 'BY', cell: getName },
+    { header: 'USER ID', cell: ({ actor }) => actor.userId ?? '-', isWide: true },
+    {
+      header: 'STATUS',
+      cell: (record) => ({ text: formatExit(record.status, record), color: getStateColor(record.status) }),
+    },
+    { header: 'TOOK', cell: formatElapsed },
+    { header: 'STDOUT', cell: ({ stdoutBytes }) => String(stdoutBytes), isWide: true },
+    { header: 'STDERR', cell: ({ stderrBytes }) => String(stderrBytes), isWide: true },
+    { header: 'CWD', cell: ({ cwd }) => cwd ?? '-', isWide: true },
+    {
+      header: 'COMMAND',
+      cell: ({ command, commandTruncated }) =>
+        command === null ? '(not stored)' : `${command}${commandTruncated ? '…' : ''}`,
+    },
+  ],
+  getId: ({ id }) => id,
+  getName: ({ id }) => id,
+  filters: createFilters(getName),
+  getEmptyMessage: (isFiltered) => `No ${isFiltered ? 'matching ' : ''}commands recorded on ${boxName}.`,
+})
 
 export function addHistoryCommand(program: Command, runAction: RunAction): void {
-  program
+  const listing = program
     .command('history')
     .summary('list the commands that ran on a box')
     .description(
@@ -31,8 +81,17 @@ export function addHistoryCommand(program: Command, runAction: RunAction): void 
         'suspended.',
     )
     .argument('<name>', "the box's name or id")
-    .option('--mode <mode>', 'show only sync or detached commands')
-    .option('--status <status>', `show only commands with this status: ${STATUSES}`)
+  addListOptions(
+    listing,
+    'the ids',
+    createFilters(() => ''),
+  )
+    .addOption(new Option('--mode <mode>', 'short for --filter mode=<mode>: sync or detached').choices(MODES))
+    .addOption(
+      new Option('--status <status>', `short for --filter status=<status>: ${STATUSES.join(', ')}`).choices(
+        STATUSES,
+      ),
+    )
     .option(
       '--limit <count>',
       'show at most this many commands, 1 to 200 (default: 50)',
@@ -51,96 +110,83 @@ export function addHistoryCommand(program: Command, runAction: RunAction): void 
       ),
     )
     .addOption(createDeleteOption('--delete-all', 'delete all records, without confirmation', 'delete'))
-    .addOption(createJsonOption())
     .addHelpText(
       'after',
       `
 Examples:
   box history fig
-  box history fig --status failed --limit 10
+  box history fig --filter status=failed --filter command=make --limit 10
   box history fig --all --json | jq -r '.commands[] | select(.exitCode != 0) | .command'
   box output fig $ID                         prints the output of a command
   box history fig --delete $ID
 
+--filter user= and command= match a part of the text; with * or ? they match the whole text.
 Deleting a record does not stop the command; use \`box kill\` for that.`,
     )
     .action((name: string, options: Options) =>
-      runAction(async ({ client }) => {
+      runAction(async (session) => {
+        const { client } = session
         const { id } = await client.findBox(name)
-        const path = `/boxes/${id}/commands`
-        if (options.delete !== undefined) await deleteRecord(client, name, path, options.delete, options)
-        else if (options.deleteAll) await deleteAllRecords(client, name, path, options)
-        else await showRecords(client, name, path, options)
+        if (options.delete !== undefined) await deleteRecord(client, name, id, options.delete, options)
+        else if (options.deleteAll) await deleteAllRecords(client, name, id, options)
+        else return showRecords(session, name, id, options)
         return undefined
       }),
     )
 }
 
 const createDeleteOption = (flags: string, description: string, otherDelete: string): Option =>
-  new Option(flags, description).conflicts(['mode', 'status', 'limit', 'before', 'all', otherDelete])
+  new Option(flags, description).conflicts([
+    ...['mode', 'status', 'limit', 'before', 'all', 'filter', 'output', 'quiet', 'watch'],
+    otherDelete,
+  ])
 
-async function showRecords(client: Client, name: string, path: string, options: Options): Promise<void> {
-  const list = await (options.all ? getAllPages(client, path, options) : getPage(client, path, options))
-  const { commands, nextBefore } = list
-  if (options.json) return printJson(list)
-  if (commands.length > 0) print(formatRecords(commands, Date.now()))
-  else printStderr(`No ${options.mode || options.status ? 'matching ' : ''}commands recorded on ${name}.`)
-  if (nextBefore !== null)
-    printStderr(`Older commands: box history ${name}${formatFilters(options)} --before ${nextBefore}`)
-}
-
-const getPage = (
-  client: Client,
-  path: string,
-  { mode, status, limit, before }: Filters,
-): Promise<CommandList> => {
-  const query = new URLSearchParams({
-    ...(mode !== undefined && { mode }),
-    ...(status !== undefined && { status }),
-    ...(limit !== undefined && { limit: String(limit) }),
-    ...(before !== undefined && { before }),
-  })
-  return client.request<CommandList>('GET', query.size > 0 ? `${path}?${query}` : path)
-}
-
-async function getAllPages(client: Client, path: string, filters: Filters): Promise<CommandList> {
-  const commands: CommandRecord[] = []
-  for (let cursor: { before?: string } = {}; ; ) {
-    const page = await getPage(client, path, { ...filters, ...cursor, limit: LIMITS.commandPage.max })
-    commands.push(...page.commands)
-    if (page.nextBefore === null) return { commands, nextBefore: null }
-    cursor = { before: page.nextBefore }
+async function showRecords(
+  { client, signal }: Session,
+  name: string,
+  boxId: string,
+  options: Options,
+): Promise<number> {
+  const names = createUserNames(await client.request<Account>('GET', '/me'))
+  const list = createRecordList(name, names)
+  const filter = mergeFilters(options)
+  const matchesFilters = createMatcher(list.filters, filter)
+  const matches = (record: CommandRecord) => {
+    names.learn([record])
+    return matchesFilters(record)
   }
+  let hint: string | null = null
+  const load = async (): Promise<Loaded<CommandRecord>> => {
+    const { hasMore, ...page } = await loadRecords(client, boxId, { ...options, filter }, matches)
+    names.learn(page.commands)
+    hint = null
+    if (page.nextBefore !== null)
+      hint = `Older commands: box history ${name}${formatFilters(options)} --before ${page.nextBefore}`
+    if (hasMore) hint = 'More commands match: use --all or a larger --limit.'
+    return { rows: page.commands, toJson: (commands) => ({ ...page, commands }) }
+  }
+  const exitCode = await printList(list, load, { ...options, filter }, signal)
+  if (hint !== null && getFormat(options) !== 'json') printStderr(hint)
+  return exitCode
 }
 
-const formatFilters = ({ mode, status, limit }: Filters): string =>
-  Object.entries({ mode, status, limit })
+/** --mode and --status are filters. */
+function mergeFilters({ filter = new Map(), mode, status }: Options): FilterValues {
+  const merged: FilterValues = new Map(filter)
+  for (const [key, value] of Object.entries({ mode, status }))
+    if (value !== undefined) merged.set(key, [...(merged.get(key) ?? []), value])
+  return merged
+}
+
+function formatFilters({ filter = new Map(), mode, status, limit }: Options): string {
+  const filters = [...filter].flatMap(([key, values]) =>
+    values.map((value: string) => ` --filter ${key}=${value}`),
+  )
+  const others = Object.entries({ mode, status, limit })
     .filter(([, value]) => value !== undefined)
     .map(([key, value]) => ` --${key} ${value}`)
-    .join('')
-
-const TABLE_HEADER = ['ID', 'STARTED', 'MODE', 'SOURCE', 'BY', 'STATUS', 'TOOK', 'COMMAND']
-
-const formatRecords = (commands: readonly CommandRecord[], now: number): string =>
-  formatTable(
-    [
-      TABLE_HEADER,
-      ...commands.map((record) => [
-        record.id,
-        `${formatAge(record.startedAt, now)} ago`,
-        record.mode,
-        record.source,
-        formatActor(record),
-        formatExit(record.status, record),
-        formatElapsed(record),
-        record.command === null ? '(not stored)' : `${record.command}${record.commandTruncated ? '…' : ''}`,
-      ]),
-    ],
-    getTerminalWidth(),
-  )
-
-/** The start of the user id, which is enough to distinguish users; --json prints all of it. */
-const formatActor = ({ actor: { kind, userId } }: CommandRecord): string => userId?.slice(0, 12) ?? kind
+  return [...filters, ...others].join('')
+}
 
 const formatElapsed = ({ startedAt, finishedAt }: CommandRecord): string =>
   finishedAt === null ? '-' : formatDuration(Date.parse(finishedAt) - Date.parse(startedAt))
@@ -148,11 +194,11 @@ const formatElapsed = ({ startedAt, finishedAt }: CommandRecord): string =>
 async function deleteRecord(
   client: Client,
   name: string,
-  path: string,
+  boxId: string,
   id: string,
   { json }: JsonOption,
 ): Promise<void> {
-  const response = client.request<undefined>('DELETE', `${path}/${encodeURIComponent(id)}`)
+  const response = client.request<undefined>('DELETE', `${getPath(boxId)}/${encodeURIComponent(id)}`)
   await replaceNotFoundMessage(response, noSuchRecordMessage(name, id))
   if (json) printJson(null)
   else printStderr(`${name}: record ${id} deleted`)
@@ -161,10 +207,10 @@ async function deleteRecord(
 async function deleteAllRecords(
   client: Client,
   name: string,
-  path: string,
+  boxId: string,
   { json }: JsonOption,
 ): Promise<void> {
-  const response = await client.request<{ deleted: number }>('DELETE', path)
+  const response = await client.request<{ deleted: number }>('DELETE', getPath(boxId))
   if (json) printJson(response)
   else printStderr(`${name}: ${response.deleted} records deleted`)
 }

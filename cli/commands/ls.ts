@@ -1,53 +1,97 @@
 // box ls: lists the boxes.
 import type { Command } from 'commander'
-import type { Box } from '../../shared/api/boxes.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { formatAge, formatTable, print, printJson, printStderr } from '../output.ts'
+import type { Box, ObservedState } from '../../shared/api/boxes.ts'
+import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
+import { getStateColor } from '../colors.ts'
+import type { List } from '../lists/list.ts'
+import { addListOptions, type ListOptions } from '../lists/options.ts'
+import { printList } from '../lists/print-list.ts'
+import { formatAge } from '../output.ts'
 import type { RunAction } from '../session.ts'
 
-type Options = JsonOption & { all?: boolean }
+type Options = ListOptions & { all?: boolean }
+
+/** Copied from OBSERVED_STATES of shared/api/boxes.ts: importing it loads zod. */
+const STATES = Object.keys({
+  requested: true,
+  provisioning: true,
+  bootstrapping: true,
+  running: true,
+  suspending: true,
+  suspended: true,
+  waking: true,
+  deep_sleep: true,
+  resizing: true,
+  migrating: true,
+  degraded: true,
+  provision_failed: true,
+  terminating: true,
+  terminated: true,
+} satisfies Record<ObservedState, true>)
+
+const BOXES: List<Box> = {
+  columns: [
+    { header: 'NAME', cell: ({ hostname }) => hostname },
+    {
+      header: 'STATE',
+      cell: ({ observedState }) => ({ text: observedState, color: getStateColor(observedState) }),
+    },
+    { header: 'TIER', cell: ({ tier }) => tier },
+    { header: 'REGION', cell: ({ region }) => region },
+    { header: 'ISOLATION', cell: ({ isolation }) => isolation?.level ?? '-' },
+    { header: 'AGE', cell: ({ createdAt }, now) => formatAge(createdAt, now), isRelativeTime: true },
+    { header: 'NETWORK', cell: ({ isolation }) => isolation?.network ?? '-', isWide: true },
+    { header: 'LIMITS', cell: ({ isolation }) => isolation?.limits.join(',') || '-', isWide: true },
+    { header: 'CREATED', cell: ({ createdAt }) => createdAt, isWide: true },
+    { header: 'ID', cell: ({ id }) => id, isWide: true },
+  ],
+  getId: ({ id }) => id,
+  getName: ({ hostname }) => hostname,
+  filters: {
+    name: { get: ({ hostname }) => hostname },
+    state: { get: ({ observedState }) => observedState, values: STATES },
+    tier: { get: ({ tier }) => tier, values: TIER_NAMES },
+    region: { get: ({ region }) => region, values: REGIONS },
+  },
+  getEmptyMessage: (isFiltered) =>
+    isFiltered ? 'No matching boxes.' : 'No boxes. Create one with `box create`.',
+  toRemoved: (box) => (box.observedState === 'terminated' ? null : { ...box, observedState: 'terminated' }),
+}
 
 export function addLsCommand(program: Command, runAction: RunAction): void {
-  program
-    .command('ls')
-    .alias('list')
-    .summary('list the boxes')
-    .description(
-      'Lists the boxes, newest first. ISOLATION is the isolation level of each box. NETWORK is own, or host for a box that shares the network of its host.',
-    )
-    .option('-a, --all', 'include deleted boxes')
-    .addOption(createJsonOption())
+  addListOptions(
+    program
+      .command('ls')
+      .alias('list')
+      .summary('list the boxes')
+      .description('Lists the boxes, newest first. ISOLATION is the isolation level of each box.')
+      .option('-a, --all', 'include deleted boxes'),
+    'the names',
+    BOXES.filters,
+  )
     .addHelpText(
       'after',
       `
 Examples:
   box ls
-  box ls --json | jq -r '.boxes[] | select(.observedState == "running") | .hostname'`,
+  box ls -o wide                              also id, network and enforced limits
+  box ls --filter state=running --filter name='web-*'
+  box ls -q --filter state=suspended | xargs -n 1 box wake
+  box ls --watch
+  box ls --json | jq -r '.boxes[] | .hostname'
+
+--filter name=TEXT matches a part of the name; with * or ? it matches the whole name. Filters of different keys must all
+match; of the same key, one of them. --watch redraws the table on a terminal; otherwise it prints each changed row, and with
+-o json one JSON object per line.`,
     )
     .action((options: Options) =>
-      runAction(async ({ client }) => {
+      runAction(({ client, signal }) => {
         const path = options.all ? '/boxes' : '/boxes?live=1'
-        const response = await client.request<{ boxes: Box[] }>('GET', path)
-        if (options.json) printJson(response)
-        else if (response.boxes.length > 0) print(formatBoxes(response.boxes, Date.now()))
-        else printStderr('No boxes. Create one with `box create`.')
-        return undefined
+        const load = async () => {
+          const response = await client.request<{ boxes: Box[] }>('GET', path)
+          return { rows: response.boxes, toJson: (boxes: readonly Box[]) => ({ ...response, boxes }) }
+        }
+        return printList(BOXES, load, options, signal)
       }),
     )
 }
-
-const TABLE_HEADER = ['NAME', 'STATE', 'ISOLATION', 'NETWORK', 'TIER', 'REGION', 'AGE']
-
-const formatBoxes = (boxes: readonly Box[], now: number): string =>
-  formatTable([
-    TABLE_HEADER,
-    ...boxes.map((box) => [
-      box.hostname,
-      box.observedState,
-      box.isolation?.level ?? '-',
-      box.isolation?.network ?? '-',
-      box.tier,
-      box.region,
-      formatAge(box.createdAt, now),
-    ]),
-  ])

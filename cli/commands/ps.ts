@@ -1,61 +1,82 @@
 // box ps: lists the detached processes of a box.
 import type { Command } from 'commander'
 import type { ExecList, ProcessFields } from '../../shared/api/processes.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { formatAge, formatTable, getTerminalWidth, print, printJson, printStderr } from '../output.ts'
-import { formatExit } from '../process-messages.ts'
+import { getStateColor } from '../colors.ts'
+import type { List } from '../lists/list.ts'
+import { addListOptions, type ListOptions } from '../lists/options.ts'
+import { printList } from '../lists/print-list.ts'
+import { formatAge } from '../output.ts'
+import { formatExit, getProcessStatus, PROCESS_STATUSES } from '../process-messages.ts'
 import type { RunAction } from '../session.ts'
 
+const createProcessList = (boxName: string): List<ProcessFields> => ({
+  columns: [
+    { header: 'ID', cell: ({ processId }) => processId },
+    { header: 'PID', cell: ({ pid }) => String(pid) },
+    {
+      header: 'STATE',
+      cell: (process) => {
+        const status = getProcessStatus(process)
+        return { text: formatExit(status, process), color: getStateColor(status) }
+      },
+    },
+    {
+      header: 'STARTED',
+      cell: ({ startedAt }, now) => `${formatAge(startedAt, now)} ago`,
+      isRelativeTime: true,
+    },
+    { header: 'STARTED AT', cell: ({ startedAt }) => startedAt, isWide: true },
+    { header: 'MODE', cell: ({ attached }) => (attached ? 'attached' : 'detached'), isWide: true },
+    { header: 'COMMAND', cell: ({ command }) => command },
+  ],
+  getId: ({ processId }) => processId,
+  getName: ({ processId }) => processId,
+  filters: FILTERS,
+  getEmptyMessage: (isFiltered) =>
+    isFiltered
+      ? `No matching processes on ${boxName}.`
+      : `No detached processes on ${boxName}. Start one with \`box exec -d ${boxName} -- COMMAND\`.`,
+})
+
+const FILTERS: List<ProcessFields>['filters'] = {
+  state: { get: getProcessStatus, values: PROCESS_STATUSES },
+  command: { get: ({ command }) => command },
+}
+
 export function addPsCommand(program: Command, runAction: RunAction): void {
-  program
-    .command('ps')
-    .summary('list the detached processes of a box')
-    .description(
-      'Lists the processes that `box exec -d` started, newest first, including those that have exited. The exit status ' +
-        'of a lost process is unknown: its box stopped or restarted while it was running. `box history` also works while ' +
-        'the box is suspended.',
-    )
-    .argument('<name>', "the box's name or id")
-    .addOption(createJsonOption())
+  addListOptions(
+    program
+      .command('ps')
+      .summary('list the detached processes of a box')
+      .description(
+        'Lists the processes that `box exec -d` started, newest first, including those that have exited. The exit status ' +
+          'of a lost process is unknown: its box stopped or restarted while it was running. `box history` also works while ' +
+          'the box is suspended.',
+      )
+      .argument('<name>', "the box's name or id"),
+    'the ids',
+    FILTERS,
+  )
     .addHelpText(
       'after',
       `
 Examples:
   box ps fig
-  box ps fig --json | jq -r '.processes[] | select(.running) | .processId'`,
+  box ps fig --watch
+  box ps fig --filter command=make
+  box kill fig $(box ps fig -q --filter state=running)`,
     )
-    .action((name: string, { json }: JsonOption) =>
-      runAction(async ({ client }) => {
-        const list = await (await client.createEdgeClient(name)).requestJson<ExecList>('GET', '/exec')
-        if (json) printJson(list)
-        else if (list.processes.length > 0) print(formatProcesses(list.processes, Date.now()))
-        else
-          printStderr(`No detached processes on ${name}. Start one with \`box exec -d ${name} -- COMMAND\`.`)
-        return undefined
+    .action((name: string, options: ListOptions) =>
+      runAction(async ({ client, signal }) => {
+        const edge = await client.createEdgeClient(name)
+        const load = async () => {
+          const list = await edge.requestJson<ExecList>('GET', '/exec')
+          return {
+            rows: list.processes,
+            toJson: (processes: readonly ProcessFields[]) => ({ ...list, processes }),
+          }
+        }
+        return printList(createProcessList(name), load, options, signal)
       }),
     )
-}
-
-const TABLE_HEADER = ['ID', 'PID', 'STATE', 'STARTED', 'COMMAND']
-
-const formatProcesses = (processes: readonly ProcessFields[], now: number): string =>
-  formatTable(
-    [
-      TABLE_HEADER,
-      ...processes.map((process) => [
-        process.processId,
-        String(process.pid),
-        formatState(process),
-        `${formatAge(process.startedAt, now)} ago`,
-        process.command,
-      ]),
-    ],
-    getTerminalWidth(),
-  )
-
-function formatState({ running, lost, exitCode, signal, timedOut }: ProcessFields): string {
-  if (running) return 'running'
-  if (lost) return 'lost'
-  const status = timedOut ? 'timed_out' : signal === null ? 'exited' : 'killed'
-  return formatExit(status, { exitCode, signal })
 }

@@ -1,31 +1,78 @@
 // box sessions: lists the terminal sessions of a box, or ends one.
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { TerminalKilled, TerminalSession } from '../../shared/api/terminal.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { formatAge, formatTable, getTerminalWidth, print, printJson, printStderr } from '../output.ts'
+import type { List } from '../lists/list.ts'
+import { addListOptions, type ListOptions } from '../lists/options.ts'
+import { printList } from '../lists/print-list.ts'
+import type { JsonOption } from '../options.ts'
+import { formatAge, printJson, printStderr } from '../output.ts'
 import { noSuchSessionMessage, replaceNotFoundMessage } from '../process-messages.ts'
 import type { RunAction, Session } from '../session.ts'
 import { listSessions } from '../terminal/create-session.ts'
 
-type Options = JsonOption & { kill?: string }
+type Options = ListOptions & { kill?: string }
+
+const LOGIN_SHELL = '(login shell)'
+
+const FILTERS: List<TerminalSession>['filters'] = {
+  name: { get: ({ session }) => session },
+  command: { get: ({ command }) => command ?? LOGIN_SHELL },
+}
+
+const createSessionList = (boxName: string): List<TerminalSession> => ({
+  columns: [
+    { header: 'SESSION', cell: ({ session }) => session },
+    { header: 'PID', cell: ({ pid }) => String(pid) },
+    { header: 'SIZE', cell: ({ cols, rows }) => `${cols}x${rows}` },
+    { header: 'CLIENTS', cell: ({ clients }) => String(clients) },
+    {
+      header: 'STARTED',
+      cell: ({ startedAt }, now) => `${formatAge(startedAt, now)} ago`,
+      isRelativeTime: true,
+    },
+    {
+      header: 'ACTIVE',
+      cell: ({ lastActiveAt }, now) => `${formatAge(lastActiveAt, now)} ago`,
+      isRelativeTime: true,
+    },
+    { header: 'STARTED AT', cell: ({ startedAt }) => startedAt, isWide: true },
+    { header: 'COMMAND', cell: ({ command }) => command ?? LOGIN_SHELL },
+  ],
+  getId: ({ session, startedAt }) => `${session} ${startedAt}`,
+  getName: ({ session }) => session,
+  filters: FILTERS,
+  getEmptyMessage: (isFiltered) =>
+    isFiltered
+      ? `No matching terminal sessions on ${boxName}.`
+      : `No terminal sessions on ${boxName}. Start one with \`box ssh ${boxName}\`.`,
+})
 
 export function addSessionsCommand(program: Command, runAction: RunAction): void {
-  program
-    .command('sessions')
-    .summary('list or end the terminal sessions of a box')
-    .description(
-      'Lists the terminal sessions of a box that `box ssh` and `box exec -it` started, newest first.',
-    )
-    .argument('<name>', "the box's name or id")
-    .option('--kill <session>', 'end a session: terminate its processes')
-    .addOption(createJsonOption())
+  addListOptions(
+    program
+      .command('sessions')
+      .summary('list or end the terminal sessions of a box')
+      .description(
+        'Lists the terminal sessions of a box that `box ssh` and `box exec -it` started, newest first.',
+      )
+      .argument('<name>', "the box's name or id")
+      .addOption(
+        new Option('--kill <session>', 'end a session: terminate its processes').conflicts([
+          'filter',
+          'output',
+          'watch',
+        ]),
+      ),
+    'the names',
+    FILTERS,
+  )
     .addHelpText(
       'after',
       `
 Examples:
   box sessions fig
   box sessions fig --kill work
-  box sessions fig --json | jq -r '.sessions[].session'`,
+  box sessions fig -q`,
     )
     .action((name: string, options: Options) =>
       runAction((session) =>
@@ -36,11 +83,20 @@ Examples:
     )
 }
 
-async function printSessions({ client }: Session, name: string, { json }: JsonOption): Promise<undefined> {
-  const list = await listSessions(await client.createEdgeClient(name))
-  if (json) printJson(list)
-  else if (list.sessions.length > 0) print(formatSessions(list.sessions, Date.now()))
-  else printStderr(`No terminal sessions on ${name}. Start one with \`box ssh ${name}\`.`)
+async function printSessions(
+  { client, signal }: Session,
+  name: string,
+  options: ListOptions,
+): Promise<number> {
+  const edge = await client.createEdgeClient(name)
+  const load = async () => {
+    const list = await listSessions(edge)
+    return {
+      rows: list.sessions,
+      toJson: (sessions: readonly TerminalSession[]) => ({ ...list, sessions }),
+    }
+  }
+  return printList(createSessionList(name), load, options, signal)
 }
 
 async function killSession(
@@ -60,22 +116,3 @@ async function killSession(
       `${session}: ${killed.signal === null ? 'already exited' : `terminated (SIG${killed.signal})`}`,
     )
 }
-
-const TABLE_HEADER = ['SESSION', 'PID', 'SIZE', 'CLIENTS', 'STARTED', 'ACTIVE', 'COMMAND']
-
-const formatSessions = (sessions: readonly TerminalSession[], now: number): string =>
-  formatTable(
-    [
-      TABLE_HEADER,
-      ...sessions.map(({ session, pid, cols, rows, clients, startedAt, lastActiveAt, command }) => [
-        session,
-        String(pid),
-        `${cols}x${rows}`,
-        String(clients),
-        `${formatAge(startedAt, now)} ago`,
-        `${formatAge(lastActiveAt, now)} ago`,
-        command ?? '(login shell)',
-      ]),
-    ],
-    getTerminalWidth(),
-  )

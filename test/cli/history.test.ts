@@ -15,9 +15,10 @@ t.test('prints a message on stderr for an empty history', async (t) => {
   t.match(await box('history', 'fig'), { code: 0, stdout: '', stderr: 'No commands recorded on fig.\n' })
 })
 
-t.test('lists commands with the user and the exit status', async (t) => {
+t.test('lists commands with the name of the user, where it is known, and the exit status', async (t) => {
   add({ command: null, status: 'killed', exitCode: null, signal: 'KILL' })
   add({ mode: 'detached', source: 'api', status: 'running', exitCode: null, finishedAt: null })
+  add({ actor: { kind: 'user', userId: 'usr_0123456789abcdef', tokenId: 'key_2' } })
   add({ command: 'exit 3', exitCode: 3, actor: { kind: 'system', userId: null, tokenId: null } })
   const { code, stdout } = await box('history', 'fig')
   const [header = '', ...rows] = stdout.trimEnd().split('\n')
@@ -27,8 +28,9 @@ t.test('lists commands with the user and the exit status', async (t) => {
     rows.map((row) => row.split(/ {2,}/).slice(2)),
     [
       ['sync', 'cli', 'system', 'exited 3', '1m 5s', 'exit 3'],
-      ['detached', 'api', 'usr_1', 'running', '-', 'true'],
-      ['sync', 'cli', 'usr_1', 'killed KILL', '1m 5s', '(not stored)'],
+      ['sync', 'cli', 'usr_01234567', 'exited 0', '1m 5s', 'true'],
+      ['detached', 'api', 'owner', 'running', '-', 'true'],
+      ['sync', 'cli', 'owner', 'killed KILL', '1m 5s', '(not stored)'],
     ],
   )
   const filtered = JSON.parse((await box('history', boxId, '--mode', 'detached', '--json')).stdout)
@@ -45,7 +47,7 @@ t.test('prints one page and the command for the next one; --all prints every pag
   t.equal(second.stdout.split('\n').length, 22)
   t.notOk(second.stdout.includes(first.stdout.split('\n')[20]?.slice(0, 26) ?? ''))
   const all = JSON.parse((await box('history', 'fig', '--all', '--json')).stdout)
-  t.equal(new Set(all.commands.map(({ id }: { id: string }) => id)).size, 253)
+  t.equal(new Set(all.commands.map(({ id }: { id: string }) => id)).size, 254)
 })
 
 t.test('rejects an invalid --limit', async (t) => {
