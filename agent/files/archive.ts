@@ -12,6 +12,9 @@ import { isTempFileName } from './temp-file.ts'
 /** How many entries are checked concurrently. */
 const BATCH_SIZE = 32
 
+/** `bytes` is the size of the files. FIFOs, sockets and devices are skipped. */
+export type ArchiveContent = { files: number; bytes: number; skipped: number }
+
 type ArchiveEntry = { path: Buffer; name: Buffer }
 
 /**
@@ -20,16 +23,26 @@ type ArchiveEntry = { path: Buffer; name: Buffer }
  * `limit` is the size of the archive in bytes.
  * @param stateDir the real path of the agent's state directory, which is omitted.
  */
-export async function checkArchivable(dir: string, limit: number, stateDir: string): Promise<void> {
-  let bytes = END_OF_ARCHIVE.length
+export async function checkArchivable(dir: string, limit: number, stateDir: string): Promise<ArchiveContent> {
+  let archiveBytes = END_OF_ARCHIVE.length
+  const content = { files: 0, bytes: 0, skipped: 0 }
   const checkEntry = async ({ path, name }: ArchiveEntry): Promise<ArchiveEntry[]> => {
     const stat = await nullIfMissing(lstat(path))
-    if (stat === null || !isArchivable(stat)) return []
-    bytes += 512 + (name.length > 100 ? 1024 : 0) + (stat.isFile() ? Math.ceil(stat.size / 512) * 512 : 0)
-    if (bytes > limit)
+    if (stat === null) return []
+    if (!isArchivable(stat)) {
+      content.skipped++
+      return []
+    }
+    const size = stat.isFile() ? stat.size : 0
+    archiveBytes += 512 + (name.length > 100 ? 1024 : 0) + Math.ceil(size / 512) * 512
+    if (archiveBytes > limit)
       throw new ApiError('payload_too_large', `${dir} is larger than ${limit} bytes as a tar archive.`)
     if (stat.isDirectory()) return listChildren({ path, name }, stateDir)
-    if (stat.isFile()) await nullIfMissing(access(path, constants.R_OK))
+    if (stat.isFile()) {
+      content.files++
+      content.bytes += size
+      await nullIfMissing(access(path, constants.R_OK))
+    }
     return []
   }
   const pending = [createRootEntry(dir)]
@@ -40,6 +53,7 @@ export async function checkArchivable(dir: string, limit: number, stateDir: stri
     )
     for (const entries of children) for (const entry of entries) pending.push(entry)
   }
+  return content
 }
 
 /**

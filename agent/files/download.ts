@@ -1,7 +1,15 @@
 // GET /download: a file as raw bytes or a directory as a tar archive, in the response or over a dial-back connection.
+import type { Stats } from 'node:fs'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { DOWNLOAD_CONTENT_HEADER, DOWNLOAD_PATH_HEADER, pathQuerySchema } from '../../shared/api/files.ts'
+import {
+  DOWNLOAD_CONTENT_HEADER,
+  DOWNLOAD_COUNT_HEADERS,
+  DOWNLOAD_MODE_HEADER,
+  DOWNLOAD_MTIME_HEADER,
+  DOWNLOAD_PATH_HEADER,
+  pathQuerySchema,
+} from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
@@ -63,33 +71,35 @@ export async function download(request: FastifyRequest, reply: FastifyReply, dep
 
 async function readContent(file: OpenFile, stateDir: string, request: FastifyRequest): Promise<Content> {
   if (file.stat.isDirectory()) return readDirectory(file, stateDir)
-  const { path, stat } = file
-  if (stat.size > LIMITS.transferBytes)
-    throw new ApiError('payload_too_large', `${path} is larger than 1 GiB.`)
-  return stat.size > TUNNEL_LIMITS.inlineBodyBytes
+  return file.stat.size > TUNNEL_LIMITS.inlineBodyBytes
     ? readLargeFile(file, request)
     : readSmallFile(file, request)
 }
 
-async function readDirectory({ path, handle }: OpenFile, stateDir: string): Promise<Content> {
-  await checkArchivable(path, LIMITS.transferBytes, stateDir)
+async function readDirectory({ path, handle, stat }: OpenFile, stateDir: string): Promise<Content> {
+  const { files, bytes, skipped } = await checkArchivable(path, LIMITS.transferBytes, stateDir)
   await handle.close()
   const chunks = () => archiveDirectory(path, LIMITS.transferBytes, stateDir)
   const body = {
     createStream: () => Readable.from(chunks(), { objectMode: false, highWaterMark: CHUNK_BYTES }),
     chunks,
   }
-  const headers = { 'content-type': 'application/x-tar', [DOWNLOAD_CONTENT_HEADER]: 'directory' }
-  return { status: 200, headers: { ...headers, [DOWNLOAD_PATH_HEADER]: encodePathHeader(path) }, body }
+  const headers = {
+    'content-type': 'application/x-tar',
+    [DOWNLOAD_CONTENT_HEADER]: 'directory',
+    ...createMetadataHeaders(path, stat),
+    [DOWNLOAD_COUNT_HEADERS.files]: String(files),
+    [DOWNLOAD_COUNT_HEADERS.bytes]: String(bytes),
+    [DOWNLOAD_COUNT_HEADERS.skipped]: String(skipped),
+  }
+  return { status: 200, headers, body }
 }
 
 async function readLargeFile({ path, handle, stat }: OpenFile, request: FastifyRequest): Promise<Content> {
-  const { status, headers, start, length } = selectFileContent(
-    request,
-    path,
-    createEntityTag(stat),
-    stat.size,
-  )
+  const entityTag = createEntityTag(stat)
+  const { status, headers, start, length } = selectFileContent(request, path, stat, entityTag, stat.size)
+  if (length > LIMITS.transferBytes)
+    throw new ApiError('payload_too_large', `${path} is larger than 1 GiB. Download it in ranges.`)
   if (status === 304) {
     await handle.close()
     return { status, headers, body: Buffer.alloc(0) }
@@ -107,7 +117,7 @@ async function readSmallFile({ path, handle, stat }: OpenFile, request: FastifyR
   await handle.close()
   // The reported size of a file in /proc is wrong, and its content changes without its ctime.
   const entityTag = bytes.length === stat.size && stat.size > 0 ? createEntityTag(stat) : null
-  const { status, headers, start, length } = selectFileContent(request, path, entityTag, bytes.length)
+  const { status, headers, start, length } = selectFileContent(request, path, stat, entityTag, bytes.length)
   return { status, headers, body: bytes.subarray(start, start + length) }
 }
 
@@ -117,6 +127,7 @@ type FileContent = Pick<Content, 'status' | 'headers'> & { start: number; length
 function selectFileContent(
   { headers: requestHeaders }: FastifyRequest,
   path: string,
+  stat: Stats,
   entityTag: string | null,
   size: number,
 ): FileContent {
@@ -125,7 +136,7 @@ function selectFileContent(
   const headers = {
     'content-type': 'application/octet-stream',
     'accept-ranges': 'bytes',
-    [DOWNLOAD_PATH_HEADER]: encodePathHeader(path),
+    ...createMetadataHeaders(path, stat),
     ...(entityTag === null ? {} : { etag: entityTag }),
   }
   switch (selection.kind) {
@@ -145,6 +156,13 @@ function selectFileContent(
     }
   }
 }
+
+/** `mode` is octal, with the set-user-ID, set-group-ID and sticky bits. `mtime` is in seconds since the epoch. */
+const createMetadataHeaders = (path: string, { mode, mtimeMs }: Stats): Record<string, string> => ({
+  [DOWNLOAD_PATH_HEADER]: encodePathHeader(path),
+  [DOWNLOAD_MODE_HEADER]: (mode & 0o7777).toString(8).padStart(4, '0'),
+  [DOWNLOAD_MTIME_HEADER]: (Math.max(0, Math.floor(mtimeMs)) / 1000).toString(),
+})
 
 const toText = (header: string | string[] | undefined): string | undefined => header?.toString()
 

@@ -21,12 +21,13 @@ export async function upload(
   const query = validateRequest(uploadQuerySchema, request.query, { root: 'query', codes: PATH_ERROR_CODES })
   const path = resolvePath(deps.home, query.path)
   const mode = query.mode === undefined ? undefined : parseFileMode(query.mode)
+  const mtime = query.mtime === undefined ? undefined : Number(query.mtime)
   const { chunks, length, release } = await openBody(request, deps.transferDialer)
   try {
     const limit = LIMITS.transferBytes
     if (length !== null && length > limit)
       throw new ApiError('payload_too_large', 'The body is larger than 1 GiB. Split it into several uploads.')
-    const written = await writeFile({ path, body: chunks, length, limit, mode }, deps)
+    const written = await writeFile({ path, body: chunks, length, limit, mode, mtime }, deps)
     return { ok: true, type: 'file.uploaded', ...written }
   } finally {
     release()

@@ -25,6 +25,8 @@ export type WriteOptions = {
   limit: number
   /** Permission bits. Default: those of the replaced file without its set-user-ID and set-group-ID bits; for a new file 0644 with the umask applied. */
   mode: number | undefined
+  /** The modification time in seconds since the epoch. Default: now. */
+  mtime?: number | undefined
 }
 
 /**
@@ -60,7 +62,7 @@ export async function writeFile(
         `The body has ${size} bytes, but the declared length is ${options.length}. Upload the file again.`,
       )
     }
-    await commitWrite(temp, { path, old, mode: options.mode })
+    await commitWrite(temp, { path, old, mode: options.mode, mtime: options.mtime })
     return { path, size }
   } finally {
     await temp.handle.close()
@@ -71,7 +73,7 @@ export async function writeFile(
 /** New content must not get the privileges that the old content had. */
 const SET_ID_BITS = 0o6000
 
-type Target = { path: string; old: Stats | null; mode: number | undefined }
+type Target = { path: string; old: Stats | null; mode: number | undefined; mtime: number | undefined }
 
 async function checkReplaceable(path: string, old: Stats): Promise<void> {
   if (old.isDirectory()) throw new ApiError('invalid_path', `${path} is a directory.`)
@@ -120,6 +122,7 @@ async function replace({ path, handle }: TempFile, target: Target): Promise<void
   // chmod after chown: chown clears the set-user-ID and set-group-ID bits that the request has set.
   const mode = target.mode ?? (old === null ? undefined : old.mode & ~SET_ID_BITS & 0o7777)
   if (mode !== undefined) await handle.chmod(mode)
+  if (target.mtime !== undefined) await handle.utimes(target.mtime, target.mtime)
   await handle.close()
   await rename(path, target.path)
 }
@@ -137,7 +140,7 @@ function overwrite(source: string, target: Target): Promise<void> {
   return result
 }
 
-async function copyInto(source: string, { path, mode }: Target): Promise<void> {
+async function copyInto(source: string, { path, mode, mtime }: Target): Promise<void> {
   const handle = await open(path, constants.O_WRONLY | constants.O_NOFOLLOW)
   try {
     await clearSetIdBits(handle)
@@ -147,6 +150,7 @@ async function copyInto(source: string, { path, mode }: Target): Promise<void> {
       LIMITS.transferBytes,
     )
     await handle.truncate(size)
+    if (mtime !== undefined) await setModificationTime(handle, mtime)
     await handle.sync()
   } finally {
     await handle.close()
@@ -159,6 +163,13 @@ async function clearSetIdBits(handle: FileHandle): Promise<void> {
   const { mode } = await handle.stat()
   if ((mode & SET_ID_BITS) === 0) return
   await handle.chmod(mode & ~SET_ID_BITS & 0o7777).catch((error) => {
+    if (getSystemErrorCode(error) !== 'EPERM') throw error
+  })
+}
+
+/** Only the owner of a file may set its time. */
+async function setModificationTime(handle: FileHandle, mtime: number): Promise<void> {
+  await handle.utimes(mtime, mtime).catch((error) => {
     if (getSystemErrorCode(error) !== 'EPERM') throw error
   })
 }

@@ -1,5 +1,11 @@
 // Headers of a download: the conditions of the client, and what an agent may respond with.
-import { DOWNLOAD_CONTENT_HEADER, DOWNLOAD_PATH_HEADER } from '../../shared/api/files.ts'
+import {
+  DOWNLOAD_CONTENT_HEADER,
+  DOWNLOAD_COUNT_HEADERS,
+  DOWNLOAD_MODE_HEADER,
+  DOWNLOAD_MTIME_HEADER,
+  DOWNLOAD_PATH_HEADER,
+} from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { createAgentProtocolError } from './agent-response.ts'
@@ -35,9 +41,16 @@ export function checkHeaders(from: Headers, { range }: ConditionalHeaders): Down
   const headers: Record<string, string> = {
     'content-type': isDirectory ? 'application/x-tar' : 'application/octet-stream',
     [DOWNLOAD_PATH_HEADER]: checkPath(from),
+    ...selectValid(from, METADATA_PATTERNS),
   }
-  if (isDirectory)
-    return { status: 200, length: null, headers: { ...headers, [DOWNLOAD_CONTENT_HEADER]: 'directory' } }
+  if (isDirectory) {
+    const counts = selectValid(from, COUNT_PATTERNS)
+    return {
+      status: 200,
+      length: null,
+      headers: { ...headers, ...counts, [DOWNLOAD_CONTENT_HEADER]: 'directory' },
+    }
+  }
   const length = Number(from['content-length'])
   if (!Number.isSafeInteger(length) || length < 0)
     throw createAgentProtocolError('The agent sent no valid file size.')
@@ -53,6 +66,24 @@ export function checkHeaders(from: Headers, { range }: ConditionalHeaders): Down
   if (range === undefined || !isRangeOfLength(contentRange, length))
     throw createAgentProtocolError('The agent sent no valid range.')
   return { status: 206, length, headers: { ...headers, 'content-range': String(contentRange) } }
+}
+
+const METADATA_PATTERNS = {
+  [DOWNLOAD_MODE_HEADER]: /^[0-7]{4}$/,
+  [DOWNLOAD_MTIME_HEADER]: /^\d{1,11}(\.\d{1,9})?$/,
+}
+const COUNT_PATTERNS = Object.fromEntries(
+  Object.values(DOWNLOAD_COUNT_HEADERS).map((name) => [name, /^\d{1,15}$/]),
+)
+
+/** The headers that match their patterns. The others only lack information, so they are dropped. */
+function selectValid(from: Headers, patterns: Record<string, RegExp>): Record<string, string> {
+  const entries = Object.entries(patterns).map(([name, pattern]) => [name, from[name], pattern] as const)
+  return Object.fromEntries(
+    entries.flatMap(([name, value, pattern]) =>
+      typeof value === 'string' && pattern.test(value) ? [[name, value]] : [],
+    ),
+  )
 }
 
 export function checkPath({ [DOWNLOAD_PATH_HEADER]: path }: Headers): string {

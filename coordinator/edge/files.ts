@@ -49,6 +49,20 @@ const downloadResponseHeaders = z.object({
     .literal('directory')
     .optional()
     .meta({ description: 'on a directory, which is sent as application/x-tar' }),
+  'X-Service-Mode': z.string().optional().meta({ description: 'the octal mode, such as 0644' }),
+  'X-Service-Mtime': z
+    .string()
+    .optional()
+    .meta({ description: 'the modification time, in seconds since the epoch' }),
+  'X-Service-Files': z
+    .string()
+    .optional()
+    .meta({ description: 'on a directory: the number of its files before the transfer' }),
+  'X-Service-Bytes': z.string().optional().meta({ description: 'on a directory: their size' }),
+  'X-Service-Skipped': z
+    .string()
+    .optional()
+    .meta({ description: 'on a directory: FIFOs, sockets and devices, which the archive omits' }),
   'Content-Length': z.string().optional().meta({ description: 'on a file' }),
   'Content-Range': z.string().optional().meta({ description: 'on a range of a file' }),
   ETag: z.string().optional().meta({ description: 'on a file' }),
@@ -95,7 +109,9 @@ export function fileRoutes(context: EdgeContext): Route[] {
       method: 'GET',
       path: '/download',
       summary: 'Download a file of up to 1 GiB, or a directory as a tar stream',
-      description: 'For a file, supports ETag with If-None-Match, and Range with one range and If-Range.',
+      description:
+        'For a file, supports ETag with If-None-Match, and Range with one range and If-Range. A larger file can be ' +
+        'downloaded in ranges of up to 1 GiB.',
       request: { params: boxParams, query: pathQuerySchema },
       fieldErrorCodes: { path: 'invalid_path' },
       responses: { 200: null },

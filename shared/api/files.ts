@@ -12,7 +12,18 @@ export const FILE_MODE_PATTERN = /^(0o?)?[0-7]{3,4}$/
 export const fileModeSchema = z.string().regex(FILE_MODE_PATTERN, 'must be an octal string such as 0644')
 export const parseFileMode = (mode: string): number => Number.parseInt(mode.replace(/^0o/, ''), 8)
 
-export const uploadQuerySchema = pathQuerySchema.extend({ mode: fileModeSchema.optional() })
+/** Seconds since the epoch, with up to nine decimals. */
+export const FILE_MTIME_PATTERN = /^\d{1,11}(\.\d{1,9})?$/
+export const fileMtimeSchema = z
+  .string()
+  .regex(FILE_MTIME_PATTERN, 'must be a number of seconds since the epoch')
+
+export const uploadQuerySchema = pathQuerySchema.extend({
+  mode: fileModeSchema.optional(),
+  mtime: fileMtimeSchema
+    .optional()
+    .meta({ description: 'the modification time, in seconds since the epoch; default: now' }),
+})
 
 export const writeFileRequestSchema = z
   .object({
@@ -60,3 +71,12 @@ export type FileUploaded = z.infer<typeof fileUploadedSchema>
 export const DOWNLOAD_PATH_HEADER = 'x-service-path'
 /** Response header of a download (spec §4.15): `directory` for a directory, absent for a file. */
 export const DOWNLOAD_CONTENT_HEADER = 'x-service-content'
+/** Response headers of a download that the spec does not define. */
+export const DOWNLOAD_MODE_HEADER = 'x-service-mode'
+export const DOWNLOAD_MTIME_HEADER = 'x-service-mtime'
+/** Only for a directory: counted before the archive is sent. */
+export const DOWNLOAD_COUNT_HEADERS = {
+  files: 'x-service-files',
+  bytes: 'x-service-bytes',
+  skipped: 'x-service-skipped',
+} as const

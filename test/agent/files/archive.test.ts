@@ -73,9 +73,19 @@ for (const [unpacker, unpack] of Object.entries(unpackers)) {
       'x-service-content': 'directory',
     })
     t.equal(decodeURIComponent(response.headers.get('x-service-path') ?? ''), dir)
+    t.equal(response.headers.get('x-service-skipped'), '2', 'the FIFO and the socket')
     if (response.body === null) return t.fail('no body')
     await unpack(Readable.fromWeb(response.body), targetDir)
 
+    const files = execFileSync('find', [join(targetDir, 'Ordner ü'), '-type', 'f', '-printf', '%s\\n'])
+      .toString()
+      .trim()
+      .split('\n')
+    t.equal(response.headers.get('x-service-files'), String(files.length))
+    t.equal(
+      response.headers.get('x-service-bytes'),
+      String(files.reduce((sum, size) => sum + Number(size), 0)),
+    )
     t.same(await listNames(targetDir), ['Ordner ü'], 'all entries are below the directory’s own name')
     const unpackedPath = (name: string) => join(targetDir, 'Ordner ü', name)
     const skipped = ['.boxwood-write-now', 'fifo', 'socket']

@@ -1,7 +1,7 @@
 // A file download is complete and unchanged or fails, and memory use does not depend on the file size.
 import { once } from 'node:events'
 import { readdirSync, readlinkSync } from 'node:fs'
-import { appendFile, symlink, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, chmod, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
 import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
@@ -51,10 +51,32 @@ t.test('declares the actual length of a file in /proc', async (t) => {
   t.equal(response.headers.get('content-length'), String(text.length))
 })
 
-t.test('rejects a file of more than 1 GiB without reading it', async (t) => {
-  await writeFile(join(home, 'huge'), '')
-  await truncate(join(home, 'huge'), 1024 ** 3 + 1)
+t.test('rejects a file of more than 1 GiB without reading it, but sends ranges of it', async (t) => {
+  const size = 1024 ** 3 + 1
+  await writeFile(join(home, 'huge'), 'start')
+  await truncate(join(home, 'huge'), size)
   t.match(await readError(await download('huge')), { status: 413, code: 'payload_too_large' })
+  const part = await fetch(`${url}/download${query('huge')}`, { headers: { range: 'bytes=1-4' } })
+  t.equal(part.status, 206)
+  t.equal(part.headers.get('content-range'), `bytes 1-4/${size}`)
+  t.equal(await part.text(), 'tart')
+})
+
+t.test('sends the mode and the modification time in headers', async (t) => {
+  for (const [size, name] of [
+    [10, 'tool'],
+    [TUNNEL_LIMITS.inlineBodyBytes + 1, 'large-tool'],
+  ] as const) {
+    await writeFile(join(home, name), pattern(size))
+    await chmod(join(home, name), 0o750)
+    await utimes(join(home, name), 1_500_000_000.25, 1_500_000_000.25)
+    const response = await download(name)
+    t.match(Object.fromEntries(response.headers), {
+      'x-service-mode': '0750',
+      'x-service-mtime': '1500000000.25',
+    })
+    await response.body?.cancel()
+  }
 })
 
 t.test('truncates a file that grows, and fails on a file that shrinks', async (t) => {

@@ -37,6 +37,21 @@ t.test('keeps the mode of an existing file unless the request sets one', async (
   t.equal(await readFile(inHome('group'), 'utf8'), 'z')
 })
 
+t.test('sets the modification time that the request has, also of a hard-linked file', async (t) => {
+  await writeFile(inHome('dated'), 'old')
+  await link(inHome('dated'), inHome('dated-link'))
+  for (const name of ['dated', 'dated-new']) {
+    const response = await fetch(`${url}/upload${query(name)}&mtime=1500000000.5`, {
+      method: 'PUT',
+      body: 'x',
+    })
+    t.equal(response.status, 200)
+    t.equal((await stat(inHome(name))).mtimeMs, 1_500_000_000_500, name)
+  }
+  const invalid = await fetch(`${url}/upload${query('dated')}&mtime=yesterday`, { method: 'PUT', body: 'x' })
+  t.match(await readError(invalid), { status: 400, code: 'invalid_request' })
+})
+
 t.test('clears the set-user-ID and set-group-ID bits unless the request sets them', async (t) => {
   await writeFile(inHome('set-id'), 'old')
   await chmod(inHome('set-id'), 0o6755)

@@ -41,6 +41,21 @@ t.test('forwards the conditions of the client, and the headers of a valid respon
   t.notOk(received[1]?.range, 'a long header is not forwarded')
 })
 
+t.test('forwards mode, time and counts, and drops malformed ones', async (t) => {
+  const { response, download } = await startBox(t)
+  const valid = { 'x-service-mode': '0750', 'x-service-mtime': '1500000000.25' }
+  Object.assign(response, { headers: { ...FILE, ...valid, 'x-service-files': '1' } })
+  const { headers } = await download()
+  t.match(Object.fromEntries(headers), valid)
+  t.equal(headers.get('x-service-files'), null, 'a file has no counts')
+  const invalid = { 'x-service-mode': '99', 'x-service-mtime': '-1', 'x-service-skipped': 'x' }
+  const counts = { 'x-service-files': '2', 'x-service-bytes': '30' }
+  Object.assign(response, { headers: { ...FILE, ...counts, ...invalid, 'x-service-content': 'directory' } })
+  const directory = (await download({}, 'HEAD')).headers
+  t.match(Object.fromEntries(directory), counts)
+  for (const name of Object.keys(invalid)) t.equal(directory.get(name), null, name)
+})
+
 t.test('rejects headers that do not fit the request', async (t) => {
   const { response, download } = await startBox(t)
   const range = { range: 'bytes=0-2' }
