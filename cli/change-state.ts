@@ -1,28 +1,93 @@
-// The action of box suspend and box wake: requests the state change, waits until it is complete, prints the box.
+// The actions of box suspend, wake and restart: request the state change, wait until it is complete, print the boxes.
+import type { Command } from 'commander'
 import type { Box } from '../shared/api/boxes.ts'
-import type { JsonOption, WaitOption } from './options.ts'
+import { startBatch } from './batch.ts'
+import { printIfInterrupted } from './exec/request.ts'
+import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption } from './options.ts'
 import { printJson, printStderr } from './output.ts'
+import { selectBoxes } from './select-boxes.ts'
 import type { Session } from './session.ts'
 import { waitForState } from './wait.ts'
 
-const ACTIONS = {
-  suspend: { targetState: 'suspended', transition: 'suspending' },
-  wake: { targetState: 'running', transition: 'waking' },
-} as const
+export type ChangeOptions = JsonOption & WaitOption & { all?: boolean }
 
-export async function changeState(
+type Action = {
+  targetState: 'suspended' | 'running'
+  /** The observed state during the change. */
+  transition: string
+  /** The boxes of --all. */
+  appliesTo(box: Box): boolean
+}
+
+const ACTIONS = {
+  suspend: {
+    targetState: 'suspended',
+    transition: 'suspending',
+    appliesTo: ({ desiredState, observedState }) =>
+      desiredState === 'running' && observedState !== 'provision_failed',
+  },
+  wake: {
+    targetState: 'running',
+    transition: 'waking',
+    appliesTo: ({ desiredState }) => desiredState === 'suspended',
+  },
+} satisfies Record<string, Action>
+
+/** The arguments and options of suspend and wake. */
+export const addChangeOptions = (command: Command, all: string): Command =>
+  command
+    .argument('[name...]', 'names or ids of boxes')
+    .option('-a, --all', all)
+    .addOption(createNoWaitOption())
+    .addOption(createJsonOption())
+
+/** Sends all requests before it waits, so that several boxes change concurrently. Returns the exit code. */
+export async function changeStates(
   session: Session,
-  name: string,
+  names: string[],
   action: keyof typeof ACTIONS,
-  options: JsonOption & WaitOption,
-): Promise<undefined> {
-  const { targetState, transition } = ACTIONS[action]
-  const { id } = await session.client.findBox(name)
-  const response = await session.client.request<{ box: Box }>('POST', `/boxes/${id}/${action}`)
-  const box = options.wait
-    ? await waitForState(session, response.box, targetState, !options.json)
-    : response.box
-  if (options.json) printJson(box)
-  else if (!options.wait)
-    printStderr(`${box.hostname}: ${box.observedState === targetState ? targetState : transition}`)
+  { all, wait, json = false }: ChangeOptions,
+): Promise<number> {
+  const { targetState, transition, appliesTo } = ACTIONS[action]
+  const batch = startBatch(names)
+  const boxes = await selectBoxes(session, names, all ? appliesTo : null, batch.run)
+  if (all && boxes.length === 0) printStderr(`No boxes to ${action}.`)
+  const changing = await batch.run(boxes, (box) => requestChange(session, box, action))
+  await batch.run(changing, async (changingBox) => {
+    const box = wait ? await waitForState(session, changingBox, targetState, !json) : changingBox
+    if (json) printJson(box)
+    else if (!wait)
+      printStderr(`${box.hostname}: ${box.observedState === targetState ? targetState : transition}`)
+  })
+  return batch.exitCode
+}
+
+/** Suspends boxes that are running, and wakes all of them. Returns the exit code. */
+export async function restartBoxes(
+  session: Session,
+  names: string[],
+  { json = false }: JsonOption,
+): Promise<number> {
+  const batch = startBatch(names)
+  const boxes = await selectBoxes(session, names, null, batch.run)
+  const suspending = await batch.run(boxes, (box) =>
+    ACTIONS.suspend.appliesTo(box) ? requestChange(session, box, 'suspend') : Promise.resolve(box),
+  )
+  await batch.run(suspending, (box) =>
+    printIfInterrupted(
+      session,
+      `interrupted. ${box.hostname} may be suspended now: start it with \`box wake ${box.hostname}\`.`,
+      async () => {
+        if (box.desiredState === 'suspended') await waitForState(session, box, 'suspended', !json)
+        const waking = await requestChange(session, box, 'wake')
+        const running = await waitForState(session, waking, 'running', !json)
+        if (json) printJson(running)
+      },
+    ),
+  )
+  return batch.exitCode
+}
+
+async function requestChange(session: Session, { id }: Box, action: keyof typeof ACTIONS): Promise<Box> {
+  return (await session.client.request<{ box: Box }>('POST', `/boxes/${id}/${action}`)).box
 }

@@ -13,6 +13,7 @@ import { addLsCommand } from './commands/ls.ts'
 import { addMeCommand } from './commands/me.ts'
 import { addOutputCommand } from './commands/output.ts'
 import { addPsCommand } from './commands/ps.ts'
+import { addRestartCommand } from './commands/restart.ts'
 import { addRmCommand } from './commands/rm.ts'
 import { addSessionsCommand } from './commands/sessions.ts'
 import { addShowCommand } from './commands/show.ts'
@@ -38,7 +39,7 @@ Getting started:
   box logs -f fig ID             follows the output and reconnects when needed
   box cp src fig:                copies a directory to the box's home directory
   box cp fig:src/out.log .
-  box suspend fig                stops the box: keeps files, terminates processes
+  box stop fig                   keeps files, terminates processes; box start fig starts the box again
   box rm fig
 
 Set BOXWOOD_URL (such as http://127.0.0.1:7070) and BOXWOOD_API_KEY to choose a coordinator. Without them, box
@@ -101,7 +102,7 @@ const commandRegistrations = [
   [addCreateCommand, addLsCommand, addShowCommand],
   [addExecCommand, addPsCommand, addLogsCommand, addKillCommand, addHistoryCommand, addOutputCommand],
   [addSshCommand, addAttachCommand, addSessionsCommand, addSshConfigCommand, addSshProxyCommand],
-  [addCpCommand, addSuspendCommand, addWakeCommand, addRmCommand, addMeCommand],
+  [addCpCommand, addSuspendCommand, addWakeCommand, addRestartCommand, addRmCommand, addMeCommand],
 ]
 for (const addCommand of commandRegistrations.flat()) addCommand(program, runAction)
 for (const addCommand of [addUpCommand, addDownCommand, addStatusCommand]) addCommand(program, runLocalAction)

@@ -1,24 +1,31 @@
-// box rm: deletes a box.
+// box rm: deletes boxes.
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
-import type { Operation } from '../../shared/api/operations.ts'
+import { startBatch } from '../batch.ts'
+import { canAsk, confirm } from '../confirm.ts'
+import { deleteBox, formatDeletionStatus } from '../delete-box.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption } from '../options.ts'
-import { printJson, printStderr } from '../output.ts'
+import { printJson, printMessage, printStderr } from '../output.ts'
+import { selectBoxes } from '../select-boxes.ts'
 import type { RunAction, Session } from '../session.ts'
 import { waitForOperation } from '../wait.ts'
 
-type Options = JsonOption & WaitOption & { force?: boolean }
+type Options = JsonOption & WaitOption & { all?: boolean; force?: boolean; yes?: boolean }
 
 export function addRmCommand(program: Command, runAction: RunAction): void {
   program
     .command('rm')
-    .summary('delete a box')
+    .aliases(['delete', 'destroy', 'remove'])
+    .summary('delete boxes with their files')
     .description(
-      'Deletes a box, its files and its processes, without confirmation, and waits until the deletion is complete.',
+      'Deletes boxes, their files and their processes, and waits until the deletion is complete. On a terminal it asks for ' +
+        'confirmation.',
     )
-    .argument('<name>', "the box's name or id")
-    .option('-f, --force', 'exit with 0 if the box does not exist')
+    .argument('[name...]', 'names or ids of boxes')
+    .option('-a, --all', 'delete all boxes; without a terminal it needs --yes')
+    .option('-y, --yes', 'do not ask for confirmation')
+    .option('-f, --force', 'do not ask for confirmation, and ignore boxes that do not exist')
     .addOption(createNoWaitOption())
     .addOption(createJsonOption())
     .addHelpText(
@@ -26,30 +33,65 @@ export function addRmCommand(program: Command, runAction: RunAction): void {
       `
 Examples:
   box rm fig
-  box rm -f fig`,
+  box rm -y fig plum
+  box rm -f fig
+
+With several boxes, each one is tried; the exit code is that of the first failure.`,
     )
-    .action((name: string, options: Options) => runAction((session) => deleteBox(session, name, options)))
+    .action((names: string[], options: Options) =>
+      runAction((session) => deleteBoxes(session, names, options)),
+    )
 }
 
-async function deleteBox(session: Session, name: string, options: Options): Promise<undefined> {
-  const box = await session.client.findBox(name).catch((error) => {
-    if (options.force && error instanceof CliError && error.exitCode === EXIT.notFound) return null
-    throw error
+async function deleteBoxes(session: Session, names: string[], options: Options): Promise<number> {
+  const { all, force, yes, wait, json = false } = options
+  const batch = startBatch(names)
+  const boxes = await selectBoxes(session, names, all ? isNotDeleted : null, async (items, find) => {
+    const found = await batch.run(items, (name) => find(name).catch((error) => ignoreMissing(error, options)))
+    return found.filter((box) => box !== null)
   })
-  if (box === null) {
-    if (options.json) printJson(null)
-    return
+  if (boxes.length === 0) {
+    if (json && force) printJson(null)
+    else if (all) printStderr('No boxes to delete.')
+    return batch.exitCode
   }
-  const response = await session.client.request<{ box: Box; operation: Operation }>(
-    'DELETE',
-    `/boxes/${box.id}`,
-  )
-  const operation = options.wait ? await waitForOperation(session, response.operation) : response.operation
-  if (options.json) printJson({ ...response, operation })
-  else printStderr(`${box.hostname}: ${formatDeletionStatus(operation)}`)
+  if (!yes && !force && !(await isConfirmed(session, boxes, options))) {
+    printMessage('nothing was deleted.')
+    return EXIT.failed
+  }
+  const deleting = await batch.run(boxes, async (box) => ({
+    hostname: box.hostname,
+    response: await deleteBox(session.client, box),
+  }))
+  await batch.run(deleting, async ({ hostname, response }) => {
+    const operation = wait ? await waitForOperation(session, response.operation) : response.operation
+    if (json) printJson({ ...response, operation })
+    else printStderr(`${hostname}: ${formatDeletionStatus(operation)}`)
+  })
+  return batch.exitCode
 }
 
-function formatDeletionStatus({ status }: Operation): string {
-  if (status === 'completed') return 'deleted'
-  return status === 'failed' ? 'deletion failed' : 'deleting'
+const isNotDeleted = ({ desiredState }: Box): boolean => desiredState !== 'terminated'
+
+function ignoreMissing(error: unknown, { force }: Options): null {
+  if (force && error instanceof CliError && error.exitCode === EXIT.notFound) return null
+  throw error
+}
+
+/** @throws CliError when all boxes are to be deleted and there is no terminal for the question */
+async function isConfirmed(
+  { signal }: Session,
+  boxes: readonly Box[],
+  { all, json }: Options,
+): Promise<boolean> {
+  if (!canAsk(json ?? false)) {
+    if (!all) return true
+    throw new CliError(EXIT.usage, `--all deletes ${boxes.length} boxes. Add --yes to confirm.`)
+  }
+  const names = boxes.map(({ hostname }) => hostname).join(', ')
+  const [what, files] =
+    boxes.length === 1
+      ? [`box ${names}`, 'all its files']
+      : [`${boxes.length} boxes (${names})`, 'all their files']
+  return confirm(`Delete ${what} with ${files}?`, signal)
 }

@@ -1,27 +1,29 @@
-// box suspend: stops a box.
+// box suspend: stops boxes.
 import type { Command } from 'commander'
-import { changeState } from '../change-state.ts'
-import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption } from '../options.ts'
+import { addChangeOptions, type ChangeOptions, changeStates } from '../change-state.ts'
 import type { RunAction } from '../session.ts'
 
 export function addSuspendCommand(program: Command, runAction: RunAction): void {
-  program
+  const command = program
     .command('suspend')
-    .summary('stop a box (keeps files, terminates processes)')
+    .alias('stop')
+    .summary('stop boxes (keeps files, terminates processes)')
     .description(
-      'Stops a box and waits until it is suspended. Files are kept, processes are terminated. `box wake` or the next ' +
-        '`box exec` starts the box again.',
+      'Stops boxes and waits until they are suspended. Files are kept, processes are terminated. `box wake` or the next ' +
+        '`box exec` starts a box again.',
     )
-    .argument('<name>', "the box's name or id")
-    .addOption(createNoWaitOption())
-    .addOption(createJsonOption())
+  addChangeOptions(command, 'suspend all running boxes')
     .addHelpText(
       'after',
       `
-Example:
-  box suspend fig && box ls`,
+Examples:
+  box suspend fig
+  box stop fig plum
+  box stop --all
+
+With several boxes, each one is tried; the exit code is that of the first failure.`,
     )
-    .action((name: string, options: JsonOption & WaitOption) =>
-      runAction((session) => changeState(session, name, 'suspend', options)),
+    .action((names: string[], options: ChangeOptions) =>
+      runAction((session) => changeStates(session, names, 'suspend', options)),
     )
 }

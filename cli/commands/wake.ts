@@ -1,26 +1,28 @@
-// box wake: starts a suspended box.
+// box wake: starts suspended boxes.
 import type { Command } from 'commander'
-import { changeState } from '../change-state.ts'
-import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption } from '../options.ts'
+import { addChangeOptions, type ChangeOptions, changeStates } from '../change-state.ts'
 import type { RunAction } from '../session.ts'
 
 export function addWakeCommand(program: Command, runAction: RunAction): void {
-  program
+  const command = program
     .command('wake')
-    .summary('start a suspended box')
+    .alias('start')
+    .summary('start suspended boxes')
     .description(
-      'Starts a suspended box and waits until the box is running. `box exec` does this automatically.',
+      'Starts suspended boxes and waits until they are running. `box exec` does this automatically.',
     )
-    .argument('<name>', "the box's name or id")
-    .addOption(createNoWaitOption())
-    .addOption(createJsonOption())
+  addChangeOptions(command, 'start all suspended boxes')
     .addHelpText(
       'after',
       `
-Example:
-  box wake fig && box cp notes.md fig:`,
+Examples:
+  box wake fig && box cp notes.md fig:
+  box start fig plum
+  box start --all
+
+With several boxes, each one is tried; the exit code is that of the first failure.`,
     )
-    .action((name: string, options: JsonOption & WaitOption) =>
-      runAction((session) => changeState(session, name, 'wake', options)),
+    .action((names: string[], options: ChangeOptions) =>
+      runAction((session) => changeStates(session, names, 'wake', options)),
     )
 }

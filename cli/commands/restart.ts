@@ -1,0 +1,30 @@
+// box restart: suspends boxes and starts them again.
+import type { Command } from 'commander'
+import { restartBoxes } from '../change-state.ts'
+import { createJsonOption, type JsonOption } from '../options.ts'
+import type { RunAction } from '../session.ts'
+
+export function addRestartCommand(program: Command, runAction: RunAction): void {
+  program
+    .command('restart')
+    .alias('reboot')
+    .summary('suspend boxes and start them again')
+    .description(
+      'Suspends boxes, starts them again and waits until they are running. Files are kept, processes are terminated. A ' +
+        'suspended box is started.',
+    )
+    .argument('<name...>', 'names or ids of boxes')
+    .addOption(createJsonOption())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  box restart fig
+  box restart fig plum
+
+With several boxes, each one is tried; the exit code is that of the first failure.`,
+    )
+    .action((names: string[], options: JsonOption) =>
+      runAction((session) => restartBoxes(session, names, options)),
+    )
+}
