@@ -2,43 +2,41 @@
 import { createNpmPackage, createWheel, npmPackageFile, wheelFile } from '../../../../support/packages.ts'
 import { startBox, testEachLevel, waitForFileText } from './support.ts'
 
-const PIP_FLAGS = '--no-index --disable-pip-version-check'
-const NPM_FLAGS = '--offline --no-audit --no-fund --no-update-notifier'
+/** `install` prints to stderr only. */
+const MANAGERS = [
+  {
+    name: 'pip',
+    program: 'from_pip',
+    install: `${createWheel('from_pip')}
+      pip install --no-index --disable-pip-version-check ${wheelFile('from_pip')} >&2`,
+  },
+  {
+    name: 'npm',
+    program: 'from-npm',
+    install: `${createNpmPackage('from-npm')}
+      npm install -g --offline --no-audit --no-fund --no-update-notifier ${npmPackageFile('from-npm')} >&2`,
+  },
+]
 
-/** Prints `skip` for a program that is not installed. */
-const script = `set -e
-{
-  if pip --version >/dev/null 2>&1; then
-    ${createWheel('from_pip')}
-    pip install ${PIP_FLAGS} ${wheelFile('from_pip')} >&2
-    from_pip
-  else
-    echo skip
-  fi
-  if npm --version >/dev/null 2>&1; then
-    ${createNpmPackage('from-npm')}
-    npm install -g ${NPM_FLAGS} ${npmPackageFile('from-npm')} >&2
-    from-npm
-  else
-    echo skip
-  fi
-  ls -d .local/bin/*
-} >out 2>err || { echo failed; cat err; } >>out
-mv out result`
+/** Runs the program also in a login shell, because /etc/profile may replace PATH. */
+const testManager = ({ name, program, install }: (typeof MANAGERS)[number]) => `
+if ${name} --version >/dev/null 2>&1; then
+  ${install}
+  command -v ${program}
+  ${program}
+  sh -l -c ${program}
+else
+  echo skip
+fi >${name}.out 2>${name}.err || cat ${name}.err >>${name}.out
+mv ${name}.out ${name}.result`
 
 testEachLevel('pip and npm install packages into the home directory', async (t, level) => {
-  const { inHome } = await startBox(t, { level, script })
-  const [pip, npm, ...rest] = (await waitForFileText(inHome('result'))).trimEnd().split('\n')
-  const installed: string[] = []
-  for (const [name, line, program] of [
-    ['npm', npm, 'from-npm'],
-    ['pip', pip, 'from_pip'],
-  ]) {
-    if (line === 'skip') t.pass(`${name} installs a package`, { skip: `${name} is not installed` })
-    else {
-      t.equal(line, `${program} works`, rest.join('\n'))
-      installed.push(`.local/bin/${program}`)
-    }
+  const script = MANAGERS.map(testManager).join('\n')
+  const { inHome, paths } = await startBox(t, { level, script })
+  const home = level === 'process' ? paths.home : '/home/box'
+  for (const { name, program } of MANAGERS) {
+    const result = await waitForFileText(inHome(`${name}.result`))
+    if (result === 'skip\n') t.pass(name, { skip: `${name} is not installed` })
+    else t.equal(result, `${home}/.local/bin/${program}\n${program} works\n${program} works\n`, name)
   }
-  t.same(rest, installed)
 })
