@@ -25,6 +25,7 @@ import { listenOnAgentSocket } from './http/agent-socket.ts'
 import type { Health } from './http/health.ts'
 import { releaseUnfinishedKeys } from './http/idempotency-store.ts'
 import { listen } from './http/listen.ts'
+import { withTag } from './http/route.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
 import type { Provider } from './lifecycle/provider.ts'
 import { readIdentity } from './lifecycle/providers/local/proc.ts'
@@ -190,10 +191,10 @@ async function startHttpServer(
     log,
     context,
     control: [
-      ...accountRoutes(context),
-      ...boxRoutes(context),
-      ...commandRoutes({ commands: context.commands.history }),
-      ...operationRoutes(context),
+      ...withTag('Account', accountRoutes(context)),
+      ...withTag('Boxes', boxRoutes(context)),
+      ...withTag('Command history', commandRoutes({ commands: context.commands.history })),
+      ...withTag('Operations', operationRoutes(context)),
     ],
     edge: edgeRoutes(context.edge),
     agents: agentConnections,

@@ -1,5 +1,5 @@
 // All edge routes.
-import type { Route } from '../http/route.ts'
+import { type Route, withTag } from '../http/route.ts'
 import { attachRoutes, createAttachmentRelay } from './attach.ts'
 import type { EdgeContext } from './context.ts'
 import { execRoutes } from './exec.ts'
@@ -11,11 +11,13 @@ import { terminalRoutes } from './terminal.ts'
 export function edgeRoutes(context: EdgeContext): Route[] {
   const relay = createAttachmentRelay(context)
   return [
-    ...execRoutes(context),
-    ...processRoutes(context),
-    ...streamRoutes(context),
-    ...attachRoutes(context, relay),
-    ...terminalRoutes(context, relay),
-    ...fileRoutes(context),
+    ...withTag('Commands', [
+      ...execRoutes(context),
+      ...processRoutes(context),
+      ...streamRoutes(context),
+      ...attachRoutes(context, relay),
+    ]),
+    ...withTag('Terminals', terminalRoutes(context, relay)),
+    ...withTag('Files', fileRoutes(context)),
   ]
 }

@@ -141,6 +141,7 @@ function createOperation(route: Route, host: Host): ZodOpenApiOperationObject {
   const { params, query } = route.request ?? {}
   const header = route.idempotent ? idempotencyHeader : route.requestHeaders
   return {
+    ...(route.tag === undefined ? {} : { tags: [route.tag] }),
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
     requestParams: {

@@ -59,7 +59,7 @@ const IDEMPOTENCY_KEY_HEADER = 'idempotency-key'
 export const COMPRESSION = {
   encodings: ['gzip' as const],
   threshold: LIMITS.gzipAboveBytes + 1,
-  customTypes: /^application\/json(;|$)/,
+  customTypes: /^(application\/(json|javascript)|text\/(html|css|javascript))(;|$)/,
 }
 
 const toHttpMethods = ({ method, isWebSocket }: Route): string[] =>
@@ -138,7 +138,7 @@ function createUnknownRouteError(request: FastifyRequest, getMethods: (path: str
   return new ApiError('method_not_allowed', undefined, { headers: { allow: methods.join(', ') } })
 }
 
-export const UNKNOWN_ROUTE = 'This route does not exist. See /openapi.json.'
+export const UNKNOWN_ROUTE = 'This route does not exist. The API reference is at /docs.'
 
 function createHandler(route: Route, host: Host, runIdempotent: RunIdempotent) {
   const status = getSuccessStatus(route)

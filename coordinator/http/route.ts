@@ -35,6 +35,8 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
   method: Method
   /** In Fastify's syntax, such as `/boxes/:id`. Relative to the prefix and base of the registration. */
   path: string
+  /** Groups routes in the API reference. Set by withTag(). */
+  tag?: string
   /** Imperative, without a full stop. */
   summary: string
   /** Further sentences for the OpenAPI document. */
@@ -76,3 +78,7 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
 export function route<const S extends RouteSchemas>(definition: Route<S>): Route {
   return definition as unknown as Route
 }
+
+/** Sets the group of routes in the API reference. */
+export const withTag = (tag: string, routes: readonly Route[]): Route[] =>
+  routes.map((route) => ({ ...route, tag }))

@@ -1,5 +1,5 @@
-// The HTTP server of the coordinator's only port. Fastify serves the control plane, edge, health and OpenAPI document;
-// the agents' connections bypass it.
+// The HTTP server of the coordinator's only port. Fastify serves the control plane, the edge, health checks, the OpenAPI
+// document and the pages; the agents' connections bypass it.
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -14,12 +14,14 @@ import {
   TUNNEL_PATH,
 } from '../../shared/protocol.ts'
 import { getGeneralCode, type Host, respondToClientError, sendError } from './errors.ts'
-import { type Health, registerHealthRoutes } from './health.ts'
+import { type Health, healthRoutes } from './health.ts'
 import { closeAfterEarlyResponse, isEarlyResponse, type LingerLimits } from './lingering-close.ts'
 import { getRequestPath, type Listening } from './listen.ts'
 import { createMethodLookup } from './method-lookup.ts'
-import { createOpenApiDocument } from './openapi.ts'
+import { type ApiTables, createOpenApiDocument } from './openapi.ts'
+import { pageRoutes, registerFileSender } from './pages/routes.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
+import { type PublicRoute, registerPublicRoutes } from './public-routes.ts'
 import {
   authenticateRequest,
   COMPRESSION,
@@ -123,18 +125,14 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     if (await isEarlyResponse(request.raw)) reply.header('connection', 'close')
   })
   await app.register(compress, { ...COMPRESSION, globalDecompression: false })
-  registerHealthRoutes(app, health)
+  await registerFileSender(app)
+  registerPublicRoutes(app, [
+    ...healthRoutes(health),
+    openApiRoute({ control, edge, publicUrl }),
+    ...pageRoutes(publicUrl),
+  ])
   registerRoutes(app, { prefix: CONTROL_PREFIX, host: 'control', routes: control, context })
   registerRoutes(app, { prefix: EDGE_PREFIX, base: EDGE_BASE, host: 'edge', routes: edge, context })
-  let openApiJson: string | undefined
-  app.route({
-    method: ['GET', 'HEAD'],
-    url: '/openapi.json',
-    handler(_request, reply) {
-      openApiJson ??= JSON.stringify(createOpenApiDocument({ control, edge, publicUrl }))
-      return reply.type('application/json; charset=utf-8').send(openApiJson)
-    },
-  })
   await app.ready()
   server.on('drop', createDropLogger(log, server))
   const countInFlight = (response: ServerResponse) => {
@@ -177,6 +175,17 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
       isRejecting = true
     },
     close: () => closeServer(app, listening),
+  }
+}
+
+function openApiRoute(tables: ApiTables): PublicRoute {
+  let json: string | undefined
+  return {
+    path: '/openapi.json',
+    async handler(_request, reply) {
+      json ??= JSON.stringify(createOpenApiDocument(tables))
+      return reply.type('application/json; charset=utf-8').send(json)
+    },
   }
 }
 

@@ -107,7 +107,7 @@ const QUERY_CASES: (readonly [path: string, code: ErrorCode, message: string])[]
     'not_found',
     'No such box: apple. Check the name or id, and that this API key may access the box.',
   ],
-  ['/nothing', 'not_found', 'This route does not exist. See /openapi.json.'],
+  ['/nothing', 'not_found', 'This route does not exist. The API reference is at /docs.'],
 ]
 
 t.test('describes invalid input in plain sentences', async (t) => {

@@ -1,0 +1,79 @@
+// The pages for browsers: GET / describes this coordinator, GET /docs is the API reference.
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import fastifyStatic from '@fastify/static'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { COORDINATOR_VERSION } from '../../version.ts'
+import type { PublicRoute } from '../public-routes.ts'
+import { DOCS_PAGE } from './docs-page.ts'
+import { createHomePage } from './home-page.ts'
+
+const ASSETS = join(import.meta.dirname, 'assets')
+/** The browser files of Swagger UI. The package swagger-ui-dist has the same files, and telemetry at its installation. */
+const SWAGGER_UI = join(
+  dirname(createRequire(import.meta.url).resolve('@fastify/swagger-ui/package.json')),
+  'static',
+)
+
+const FILES = {
+  'page.css': ASSETS,
+  'docs.css': ASSETS,
+  'docs.js': ASSETS,
+  'swagger-ui.css': SWAGGER_UI,
+  'swagger-ui-bundle.js': SWAGGER_UI,
+}
+
+/** The browser loads files and sends requests only to this coordinator. Swagger UI has images in data URLs. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const sendPage = (reply: FastifyReply, html: string) =>
+  reply
+    .headers({
+      'content-security-policy': CONTENT_SECURITY_POLICY,
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-cache',
+    })
+    .type('text/html; charset=utf-8')
+    .send(html)
+
+/** Adds reply.sendFile(), which streams files from the disk with ETag and Content-Type. */
+export async function registerFileSender(app: FastifyInstance): Promise<void> {
+  await app.register(fastifyStatic, { root: ASSETS, serve: false })
+}
+
+/** @param publicUrl the origin at which clients reach this server */
+export function pageRoutes(publicUrl: string): PublicRoute[] {
+  return [
+    {
+      path: '/',
+      async handler(request, reply) {
+        reply.header('vary', 'accept')
+        if (/\btext\/html\b/.test(request.headers.accept ?? ''))
+          return sendPage(reply, createHomePage(publicUrl, COORDINATOR_VERSION))
+        return {
+          name: 'boxwood',
+          version: COORDINATOR_VERSION,
+          docs: `${publicUrl}/docs`,
+          openapi: `${publicUrl}/openapi.json`,
+        }
+      },
+    },
+    { path: '/docs', handler: async (_request, reply) => sendPage(reply, DOCS_PAGE) },
+    { path: '/docs/', handler: async (_request, reply) => reply.redirect('../docs', 308) },
+    ...Object.entries(FILES).map(([name, directory]) => ({
+      path: `/docs/${name}`,
+      handler: async (_request: unknown, reply: FastifyReply) =>
+        reply.header('x-content-type-options', 'nosniff').sendFile(name, directory),
+    })),
+  ]
+}

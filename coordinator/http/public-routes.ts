@@ -1,0 +1,24 @@
+// Registers the routes that need no API key: health checks, the OpenAPI document and the pages for browsers. They are not
+// part of the OpenAPI document.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Responds also while the coordinator drains. */
+    health?: boolean
+  }
+}
+
+/** Serves GET and HEAD. */
+export type PublicRoute = {
+  path: string
+  /** Responds also while the coordinator drains. Default: false. */
+  isHealthCheck?: boolean
+  /** The result is sent with status 200. A handler that sends the response itself returns `reply`. */
+  handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown>
+}
+
+export function registerPublicRoutes(app: FastifyInstance, routes: readonly PublicRoute[]): void {
+  for (const { path, isHealthCheck = false, handler } of routes)
+    app.route({ method: ['GET', 'HEAD'], url: path, config: { health: isHealthCheck }, handler })
+}

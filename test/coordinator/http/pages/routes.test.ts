@@ -1,0 +1,122 @@
+// The pages over HTTP: content by Accept, security headers, files for the browser.
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { COORDINATOR_VERSION } from '../../../../coordinator/version.ts'
+import { startTestCoordinator } from '../../../support/coordinator.ts'
+
+/** What Chromium and Firefox send for a page. */
+const BROWSER = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }, key: null }
+/** The URLs that a page loads when it is opened. */
+const listLoadedUrls = (html: string) =>
+  [...html.matchAll(/<(?:link|script|img)\b[^>]*\b(?:href|src)="([^"]*)"/g)].map(([, url]) => url ?? '')
+
+t.test('GET / shows a page with the first steps to a browser', async (t) => {
+  const { send, url, key, api } = await startTestCoordinator(t, {
+    env: { BOXWOOD_PUBLIC_URL: 'https://boxes.example.com' },
+  })
+  const page = await send('GET', '/', undefined, BROWSER)
+  t.equal(page.status, 200)
+  t.equal(page.headers.get('content-type'), 'text/html; charset=utf-8')
+  for (const text of [
+    COORDINATOR_VERSION,
+    'href="docs"',
+    'export BOXWOOD_URL=https://boxes.example.com\n',
+    'BOXWOOD_API_KEY',
+    'box install',
+  ])
+    t.match(page.text, text)
+  const [box] = (await api('GET', '/boxes')).json.boxes
+  t.notMatch(page.text, key)
+  t.notMatch(page.text, box.hostname)
+  t.match(page.headers.get('vary'), 'accept')
+
+  const head = await fetch(url, { method: 'HEAD', headers: BROWSER.headers })
+  t.equal(head.status, 200)
+  t.equal(head.headers.get('content-length'), String(Buffer.byteLength(page.text)))
+})
+
+t.test('GET / is a JSON document for other clients', async (t) => {
+  const { send, url } = await startTestCoordinator(t)
+  for (const headers of [{}, { accept: '*/*' }, { accept: 'application/json' }]) {
+    const { status, json } = await send('GET', '/', undefined, { headers, key: null })
+    t.equal(status, 200)
+    t.same(json, {
+      name: 'boxwood',
+      version: COORDINATOR_VERSION,
+      docs: `${url}/docs`,
+      openapi: `${url}/openapi.json`,
+    })
+  }
+  t.match((await send('POST', '/')).json, { error: 'not_found', message: /The API reference is at \/docs\./ })
+})
+
+t.test('the pages load nothing from other hosts', async (t) => {
+  const { send } = await startTestCoordinator(t)
+  for (const path of ['/', '/docs']) {
+    const { status, headers, text } = await send('GET', path, undefined, BROWSER)
+    t.equal(status, 200)
+    const policy = new Map(
+      (headers.get('content-security-policy') ?? '').split('; ').map((directive) => {
+        const [name = '', ...sources] = directive.split(' ')
+        return [name, sources] as const
+      }),
+    )
+    t.same(policy.get('default-src'), ["'none'"])
+    for (const [name, sources] of policy)
+      for (const source of sources)
+        t.ok(
+          ["'none'", "'self'", ...(name === 'img-src' ? ['data:'] : [])].includes(source),
+          `${name} ${source}`,
+        )
+    for (const directive of ['base-uri', 'form-action', 'frame-ancestors'])
+      t.same(policy.get(directive), ["'none'"], directive)
+    t.notMatch(
+      text,
+      /<style|<script(?![^>]* src=)| style=| on\w+=/,
+      'nothing inline, which the policy would block',
+    )
+
+    const urls = listLoadedUrls(text).filter((url) => !url.startsWith('data:'))
+    t.ok(urls.length > 0)
+    for (const url of urls) {
+      t.notMatch(url, /^(\w+:|\/)/, 'relative, so that a proxy may add a path')
+      const file = await send('GET', `/${url}`, undefined, { key: null })
+      t.equal(file.status, 200, url)
+      t.equal(file.headers.get('x-content-type-options'), 'nosniff')
+      const type = url.endsWith('.css') ? 'text/css; charset=utf-8' : 'application/javascript; charset=utf-8'
+      t.equal(file.headers.get('content-type'), type)
+    }
+  }
+  t.equal((await send('GET', '/docs/', undefined, BROWSER)).status, 200, 'redirects to /docs')
+})
+
+t.test('the files of the API reference are compressed and cached', async (t) => {
+  const { url } = await startTestCoordinator(t)
+  const path = `${url}/docs/swagger-ui-bundle.js`
+  const plain = await fetch(path, { headers: { 'accept-encoding': 'identity' } })
+  t.equal(plain.headers.get('content-encoding'), null)
+  const bytes = Buffer.from(await plain.arrayBuffer())
+  const compressed = await fetch(path, { headers: { 'accept-encoding': 'gzip' } })
+  t.equal(compressed.headers.get('content-encoding'), 'gzip')
+  t.ok(Buffer.from(await compressed.arrayBuffer()).equals(bytes))
+  t.throws(() => gunzipSync(bytes), 'the plain file is not compressed')
+
+  const etag = compressed.headers.get('etag') ?? ''
+  // As a browser does: without this header, fetch() adds no-cache.
+  const headers = { 'cache-control': 'max-age=0' }
+  const cached = await fetch(path, { headers: { ...headers, 'if-none-match': etag } })
+  t.equal(cached.status, 304)
+  const changed = await fetch(path, { headers: { ...headers, 'if-none-match': 'W/"other"' }, method: 'HEAD' })
+  t.equal(changed.status, 200)
+})
+
+t.test('only the listed files are served', async (t) => {
+  const { send } = await startTestCoordinator(t)
+  for (const path of [
+    '/docs/index.html',
+    '/docs/package.json',
+    '/docs/..%2froutes.ts',
+    '/docs/%2e%2e/server.ts',
+  ])
+    t.equal((await send('GET', path, undefined, { key: null })).json?.error, 'not_found', path)
+})

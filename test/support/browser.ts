@@ -1,0 +1,20 @@
+// Starts Chromium for tests of the pages.
+import { existsSync } from 'node:fs'
+import { type Browser, chromium } from 'playwright-core'
+import type { Test } from 'tap'
+
+const EXECUTABLE = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
+  existsSync,
+)
+
+/** Reason to skip tests that need a browser; false: one is installed. */
+export const NO_BROWSER = EXECUTABLE === undefined ? 'chromium is not installed' : false
+
+/** Closes the browser after the test. */
+export async function startBrowser(t: Test): Promise<Browser> {
+  if (EXECUTABLE === undefined) throw new Error(String(NO_BROWSER))
+  // Chromium cannot use its own sandbox as root. The tests open only their own coordinator.
+  const browser = await chromium.launch({ executablePath: EXECUTABLE, chromiumSandbox: false })
+  t.teardown(() => browser.close())
+  return browser
+}
