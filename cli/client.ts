@@ -3,24 +3,26 @@ import type { IncomingMessage } from 'node:http'
 import type { Account } from '../shared/api/account.ts'
 import type { Box, BoxDetail } from '../shared/api/boxes.ts'
 import { type AttemptResult, type ConnectResult, createApiRequests } from './api-requests.ts'
-import { CliError, EXIT } from './exit-codes.ts'
+import { CliError } from './exit-codes.ts'
+import { findBox, isLive, noSuchBoxError } from './find-box.ts'
 import type { CoordinatorConfig } from './find-coordinator.ts'
 import type { RequestBody } from './http-request.ts'
-import { sanitize } from './output.ts'
 
 export type Client = {
   /** Sends a request to the control plane; `path` starts with a slash. Throws CliError. */
   request<T>(method: string, path: string, body?: unknown): Promise<T>
-  /** Finds a box by name or id; throws CliError (not found). */
+  /** Finds a box by name, id or unique prefix of its id; throws CliError (not found). */
   findBox(nameOrId: string): Promise<Box>
   getBoxDetail(id: string): Promise<BoxDetail>
   /** A client for the edge routes of one box. Sends one GET /me, because it returns the edge's address. */
-  createEdgeClient(boxName: string): Promise<EdgeClient>
+  createEdgeClient(nameOrId: string): Promise<EdgeClient>
 }
 
 export type EdgeClient = {
-  /** The name or id that the user typed. */
+  /** The name; the id if the user typed the id. */
   boxName: string
+  /** null: no such box. */
+  boxId: string | null
   /** `route` is relative to the box, such as /exec. Throws CliError. */
   requestJson<T>(method: string, route: string, body?: unknown): Promise<T>
   /** Resolves with a response whose body is unread. `createBody` is called for each attempt. */
@@ -52,14 +54,16 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
     getBoxDetail: (id) => request('GET', `/boxes/${encodeURIComponent(id)}`),
     async findBox(nameOrId) {
       const { boxes } = await request<{ boxes: Box[] }>('GET', '/boxes')
-      const matches = boxes.filter((box) => box.id === nameOrId || box.hostname === nameOrId)
-      const box = matches.find(isLive) ?? matches.find(({ id }) => id === nameOrId)
+      const box = findBox(boxes, nameOrId)
       if (box === undefined) throw noSuchBoxError(nameOrId)
       return box
     },
-    async createEdgeClient(boxName) {
+    async createEdgeClient(nameOrId) {
       const { boxes, edge } = await request<Account>('GET', '/me')
-      const boxExists = boxes.some((box) => (box.hostname === boxName || box.id === boxName) && isLive(box))
+      const box = findBox(boxes, nameOrId)
+      // A prefix of the id is not valid in a URL.
+      const boxName = box === undefined || box.id === nameOrId ? nameOrId : box.hostname
+      const boxExists = box !== undefined && isLive(box)
       const boxUrl = `${edge.url.replace(/\/+$/, '')}/v1/box/${encodeURIComponent(boxName)}`
       const createWithSignal = (edgeSignal: AbortSignal): EdgeClient => {
         const requests = createApiRequests(config, edgeSignal)
@@ -70,6 +74,7 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
         }
         return {
           boxName,
+          boxId: box?.id ?? null,
           requestJson: <T>(method: string, route: string, body?: unknown) =>
             requests.requestJson<T>(method, boxUrl + route, body).catch(rethrow(route)),
           send(method, route, query, createBody) {
@@ -98,13 +103,6 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
     },
   }
 }
-
-const isLive = (box: Box): boolean => box.observedState !== 'terminated'
-
-const noSuchBoxError = (nameOrId: string): CliError =>
-  new CliError(EXIT.notFound, `No such box: '${sanitize(nameOrId)}'. Run \`box ls\` to list boxes.`, {
-    code: 'no_such_box',
-  })
 
 type EdgeRequest = { boxName: string; boxExists: boolean; route: string }
 

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { RunAction } from '../session.ts'
 import { requireTerminal } from '../terminal/create-session.ts'
 import { ESCAPE_HELP } from '../terminal/escape-keys.ts'
+import { findSessionName } from '../terminal/find-session.ts'
 
 export function addAttachCommand(program: Command, runAction: RunAction): void {
   program
@@ -13,7 +14,7 @@ export function addAttachCommand(program: Command, runAction: RunAction): void {
         'clients can be attached to one session.',
     )
     .argument('<name>', "the box's name or id")
-    .argument('[session]', 'the name of the session (default: the newest)')
+    .argument('[session]', 'the name of the session, or its first characters (default: the newest)')
     .addHelpText(
       'after',
       `
@@ -26,12 +27,13 @@ ${ESCAPE_HELP}
 
 The exit codes are those of box ssh.`,
     )
-    .action((name: string, sessionName: string | undefined) =>
+    .action((boxName: string, typed: string | undefined) =>
       runAction(async (session) => {
         requireTerminal('box attach needs one.')
-        const edge = await session.client.createEdgeClient(name)
+        const edge = await session.client.createEdgeClient(boxName)
+        const name = typed === undefined ? null : await findSessionName(edge, typed)
         const { runTerminal } = await import('../terminal/run-terminal.ts')
-        return runTerminal(session, edge, { session: sessionName ?? null, start: null })
+        return runTerminal(session, edge, { session: name, start: null })
       }),
     )
 }

@@ -5,6 +5,7 @@ import type { Command as CommandRecord, CommandStatus } from '../../shared/api/c
 import { LIMITS } from '../../shared/limits.ts'
 import type { Client } from '../client.ts'
 import { getStateColor } from '../colors.ts'
+import { findRecordId } from '../history/find-record.ts'
 import { loadRecords } from '../history/load-records.ts'
 import { getPath } from '../history/read-records.ts'
 import { createUserNames, type UserNames } from '../history/user-names.ts'
@@ -195,9 +196,10 @@ async function deleteRecord(
   client: Client,
   name: string,
   boxId: string,
-  id: string,
+  typed: string,
   { json }: JsonOption,
 ): Promise<void> {
+  const id = await findRecordId(client, { boxId, boxName: name, typed })
   const response = client.request<undefined>('DELETE', `${getPath(boxId)}/${encodeURIComponent(id)}`)
   await replaceNotFoundMessage(response, noSuchRecordMessage(name, id))
   if (json) printJson(null)

@@ -1,12 +1,14 @@
 // box kill: terminates detached processes.
 import type { Command } from 'commander'
-import type { ExecKilled } from '../../shared/api/processes.ts'
+import type { ExecKilled, ExecList } from '../../shared/api/processes.ts'
 import type { EdgeClient } from '../client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { createJsonOption, type JsonOption } from '../options.ts'
 import { printJson, printMessage, printStderr } from '../output.ts'
 import { noSuchProcessMessage, replaceNotFoundMessage } from '../process-messages.ts'
+import { findProcess, isWholeId } from '../processes/find-process.ts'
 import type { RunAction } from '../session.ts'
+import { AMBIGUOUS_ID } from '../unique-prefix.ts'
 
 export function addKillCommand(program: Command, runAction: RunAction): void {
   program
@@ -17,14 +19,14 @@ export function addKillCommand(program: Command, runAction: RunAction): void {
         'those that do not exit. A process that has already exited is not an error.',
     )
     .argument('<name>', "the box's name or id")
-    .argument('<id...>', 'ids from `box exec -d` or `box ps`')
+    .argument('<id...>', 'ids from `box exec -d` or `box ps`, or their first characters')
     .addOption(createJsonOption())
     .addHelpText(
       'after',
       `
 Examples:
-  box kill fig p_0123456789abcdef01234567
-  box kill fig $(box ps fig --json | jq -r '.processes[] | select(.running) | .processId')
+  box kill fig p_8b49
+  box kill fig $(box ps fig -q --filter state=running)
 
 With several ids, each one is tried; the exit code is that of the first failure.`,
     )
@@ -32,8 +34,10 @@ With several ids, each one is tried; the exit code is that of the first failure.
       runAction(async ({ client }) => {
         const edge = await client.createEdgeClient(name)
         let exitCode: number = EXIT.ok
-        for (const id of ids) {
+        const findId = createIdFinder(edge)
+        for (const typed of ids) {
           try {
+            const id = await findId(typed)
             const result = await killProcess(edge, name, id)
             if (json) printJson(result)
             else printStderr(`${id}: ${describeResult(result)}`)
@@ -48,6 +52,16 @@ With several ids, each one is tried; the exit code is that of the first failure.
     )
 }
 
+/** Requests the list once, for the first id that is not complete. */
+function createIdFinder(edge: EdgeClient): (typed: string) => Promise<string> {
+  let list: Promise<ExecList> | undefined
+  return async (typed) => {
+    if (isWholeId(typed)) return typed
+    list ??= edge.requestJson<ExecList>('GET', '/exec')
+    return findProcess((await list).processes, edge.boxName, typed).processId
+  }
+}
+
 const killProcess = (edge: EdgeClient, name: string, id: string): Promise<ExecKilled> =>
   replaceNotFoundMessage(
     edge.requestJson<ExecKilled>('DELETE', `/exec/${encodeURIComponent(id)}`),
@@ -55,7 +69,8 @@ const killProcess = (edge: EdgeClient, name: string, id: string): Promise<ExecKi
   )
 
 /** Other errors would occur again for the next id. */
-const concernsOneProcess = ({ code }: CliError): boolean => code === 'not_found' || code === 'exec_failed'
+const concernsOneProcess = ({ code }: CliError): boolean =>
+  code === 'not_found' || code === 'exec_failed' || code === AMBIGUOUS_ID
 
 function describeResult({ wasRunning, signal }: ExecKilled): string {
   if (!wasRunning) return 'already exited'

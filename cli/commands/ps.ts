@@ -1,18 +1,19 @@
 // box ps: lists the detached processes of a box.
 import type { Command } from 'commander'
-import type { ExecList, ProcessFields } from '../../shared/api/processes.ts'
+import type { ProcessFields } from '../../shared/api/processes.ts'
 import { getStateColor } from '../colors.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { formatAge } from '../output.ts'
+import { formatAge, printMessage } from '../output.ts'
 import { formatExit, getProcessStatus, PROCESS_STATUSES } from '../process-messages.ts'
+import { listProcesses } from '../processes/list-processes.ts'
 import type { RunAction } from '../session.ts'
 
 const createProcessList = (boxName: string): List<ProcessFields> => ({
   columns: [
     { header: 'ID', cell: ({ processId }) => processId },
-    { header: 'PID', cell: ({ pid }) => String(pid) },
+    { header: 'PID', cell: ({ pid }) => (pid === 0 ? '-' : String(pid)) },
     {
       header: 'STATE',
       cell: (process) => {
@@ -50,8 +51,8 @@ export function addPsCommand(program: Command, runAction: RunAction): void {
       .summary('list the detached processes of a box')
       .description(
         'Lists the processes that `box exec -d` started, newest first, including those that have exited. The exit status ' +
-          'of a lost process is unknown: its box stopped or restarted while it was running. `box history` also works while ' +
-          'the box is suspended.',
+          'of a lost process is unknown: its box stopped or restarted while it was running. While the box is not running, the ' +
+          'list is from the command history.',
       )
       .argument('<name>', "the box's name or id"),
     'the ids',
@@ -69,14 +70,18 @@ Examples:
     .action((name: string, options: ListOptions) =>
       runAction(async ({ client, signal }) => {
         const edge = await client.createEdgeClient(name)
+        let isNotePrinted = false
         const load = async () => {
-          const list = await edge.requestJson<ExecList>('GET', '/exec')
+          const { isStored, ...list } = await listProcesses(client, edge)
+          if (isStored && !isNotePrinted)
+            printMessage(`${edge.boxName} is not running. These processes are from the command history.`)
+          isNotePrinted = isStored
           return {
             rows: list.processes,
             toJson: (processes: readonly ProcessFields[]) => ({ ...list, processes }),
           }
         }
-        return printList(createProcessList(name), load, options, signal)
+        return printList(createProcessList(edge.boxName), load, options, signal)
       }),
     )
 }

@@ -9,6 +9,7 @@ import { formatAge, printJson, printStderr } from '../output.ts'
 import { noSuchSessionMessage, replaceNotFoundMessage } from '../process-messages.ts'
 import type { RunAction, Session } from '../session.ts'
 import { listSessions } from '../terminal/create-session.ts'
+import { findSessionName } from '../terminal/find-session.ts'
 
 type Options = ListOptions & { kill?: string }
 
@@ -57,11 +58,10 @@ export function addSessionsCommand(program: Command, runAction: RunAction): void
       )
       .argument('<name>', "the box's name or id")
       .addOption(
-        new Option('--kill <session>', 'end a session: terminate its processes').conflicts([
-          'filter',
-          'output',
-          'watch',
-        ]),
+        new Option(
+          '--kill <session>',
+          'end a session, given by its name or the first characters: terminate its processes',
+        ).conflicts(['filter', 'output', 'watch']),
       ),
     'the names',
     FILTERS,
@@ -96,16 +96,17 @@ async function printSessions(
       toJson: (sessions: readonly TerminalSession[]) => ({ ...list, sessions }),
     }
   }
-  return printList(createSessionList(name), load, options, signal)
+  return printList(createSessionList(edge.boxName), load, options, signal)
 }
 
 async function killSession(
   { client }: Session,
   name: string,
-  session: string,
+  typed: string,
   { json }: JsonOption,
 ): Promise<undefined> {
   const edge = await client.createEdgeClient(name)
+  const session = await findSessionName(edge, typed)
   const killed = await replaceNotFoundMessage(
     edge.requestJson<TerminalKilled>('DELETE', `/terminal/sessions/${encodeURIComponent(session)}`),
     noSuchSessionMessage(name, session),

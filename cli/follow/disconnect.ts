@@ -2,8 +2,8 @@
 import type { FailedAttempt } from '../api-requests.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 
-/** Why a connection that is to be reopened was closed. `retryAfter` is in seconds. */
-export type Disconnect = { reason: string; retryAfter: number | null }
+/** Why a connection that is to be reopened was closed. `retryAfter` is in seconds; `error` is that of a rejected request. */
+export type Disconnect = { reason: string; retryAfter: number | null; error?: CliError }
 
 export const CONNECTION_LOST: Disconnect = { reason: 'The connection was lost.', retryAfter: null }
 
@@ -12,10 +12,10 @@ export const CONNECTION_LOST: Disconnect = { reason: 'The connection was lost.',
  * @throws CliError when a retry cannot help
  */
 export function toDisconnect({ error, status, retryAfter }: FailedAttempt, isFirst: boolean): Disconnect {
-  if (status >= 500 || status === 429 || status === 408) return { reason: error.message, retryAfter }
+  if (status >= 500 || status === 429 || status === 408) return { reason: error.message, retryAfter, error }
   // An error response without a code comes from a proxy, for example while the coordinator restarts.
   const isTemporary = error.code === null || error.code === 'box_not_running'
-  if (!isFirst && isTemporary) return { reason: error.message, retryAfter }
+  if (!isFirst && isTemporary) return { reason: error.message, retryAfter, error }
   throw error
 }
 

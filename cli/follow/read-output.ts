@@ -7,7 +7,7 @@ import { createStreamPosition } from './stream-position.ts'
 export type OutputChunk = { stream: StreamName; bytes: Buffer; offset: number }
 export type ExitEvent = StreamEvents['exit']
 
-type ConnectionOptions = Omit<ResumableStreamOptions, 'getLastEventId' | 'onEvent'>
+export type ConnectionOptions = Omit<ResumableStreamOptions, 'getLastEventId' | 'onEvent'>
 
 export type ReadOutputOptions = ConnectionOptions & {
   from: Offsets

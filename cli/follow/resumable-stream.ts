@@ -4,12 +4,18 @@ import type { EdgeClient } from '../client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { sanitize } from '../output.ts'
 import { CONNECTION_LOST, type Disconnect, isConnectionError, toDisconnect } from './disconnect.ts'
-import { readEvents, type StreamEvent } from './events.ts'
+import { readEvents, type StreamEvent, type StreamName } from './events.ts'
 import { createReconnectPolicy, type ReconnectOptions } from './reconnect-policy.ts'
 
 export type ResumableStreamOptions = ReconnectOptions & {
   edge: Pick<EdgeClient, 'getOnce'>
   processId: string
+  /** Default: both. */
+  streams?: StreamName
+  /** Called once while a limit of the coordinator delays the first event. */
+  onWait?(reason: string): void
+  /** Called when the box is not running after the first event. True: throw that error. Default: retry. */
+  isBoxStopped?(): Promise<boolean>
   /** Last-Event-ID for the next connection. */
   getLastEventId(): string
   /** Returns true to stop reading. The next event is read after the promise resolves. */
@@ -28,6 +34,7 @@ const IDLE_TIMEOUT_MS = 45_000
 export async function readResumableStream(options: ResumableStreamOptions): Promise<void> {
   const policy = createReconnectPolicy(options)
   let isBeforeFirstEvent = true
+  let rejections = 0
   const recordEvent = ({ name }: StreamEvent) => {
     isBeforeFirstEvent = false
     if (name === 'attached') policy.recordConnect()
@@ -37,7 +44,13 @@ export async function readResumableStream(options: ResumableStreamOptions): Prom
     for (;;) {
       const disconnect = await readConnection(options, isBeforeFirstEvent, recordEvent)
       if (disconnect === null) return
-      policy.recordDisconnect(disconnect.reason)
+      const { error } = disconnect
+      if (error?.code === 'box_not_running' && (await options.isBoxStopped?.())) throw error
+      if (isBeforeFirstEvent && error?.code === 'rate_limited') {
+        rejections += 1
+        // The slot of a connection that was just closed may still be occupied at the first attempt.
+        if (rejections === 2) options.onWait?.(disconnect.reason)
+      } else policy.recordDisconnect(disconnect.reason)
       await policy.waitBeforeRetry(disconnect.retryAfter)
     }
   } finally {
@@ -50,6 +63,7 @@ async function readConnection(
   {
     edge,
     processId,
+    streams,
     getLastEventId,
     onEvent,
     signal,
@@ -71,7 +85,7 @@ async function readConnection(
   try {
     const result = await edge.getOnce(
       `/exec/${encodeURIComponent(processId)}/stream`,
-      { encoding: 'base64' },
+      { encoding: 'base64', ...(streams && { streams }) },
       { headers: { 'last-event-id': getLastEventId() }, signal: connection.signal },
     )
     const disconnect = getDisconnect(result, isBeforeFirstEvent)

@@ -87,8 +87,9 @@ export function addFakeProcesses(fake: FakeCoordinator): FakeProcesses {
       },
     ],
     [
-      /^GET \/v1\/box\/fig\/exec\/([^/]+)\/stream\?encoding=base64$/,
-      async (request, response, [, id = '']) => handleStream(findProcess(id), request, response),
+      /^GET \/v1\/box\/fig\/exec\/([^/]+)\/stream\?(encoding=base64.*)$/,
+      async (request, response, [, id = '', query]) =>
+        handleStream(findProcess(id), new URLSearchParams(query), request, response),
     ],
   ])
   return { add }
@@ -139,6 +140,7 @@ const toProcessFields = ({ id, command, exit }: FakeProcess) => ({
 
 async function handleStream(
   process: FakeProcess,
+  query: URLSearchParams,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -146,7 +148,7 @@ async function handleStream(
   process.connections += 1
   if (fault?.kind === 'reset') return void request.socket.destroy()
   if (fault?.kind === 'bad_gateway') return void response.writeHead(502).end('<html>Bad Gateway</html>')
-  if (fault?.kind !== 'error_response') return sendEvents(process, request, response, fault)
+  if (fault?.kind !== 'error_response') return sendEvents(process, query, request, response, fault)
   const error = new ApiError(fault.code, 'Try again later (non-ASCII: ñ).')
   for (const [name, value] of Object.entries(fault.headers ?? {})) response.setHeader(name, value)
   sendJson(response, edgeErrorBody(error), error.status)
@@ -154,6 +156,7 @@ async function handleStream(
 
 async function sendEvents(
   process: FakeProcess,
+  query: URLSearchParams,
   request: IncomingMessage,
   response: ServerResponse,
   fault: StreamFault | null,
@@ -178,7 +181,7 @@ async function sendEvents(
   }
 
   let bytesLeft = fault?.afterBytes ?? Number.POSITIVE_INFINITY
-  for (const bytes of generateEvents(process, position, random.below)) {
+  for (const bytes of generateEvents(process, query, position, random.below)) {
     if (fault !== null && bytes.length > bytesLeft) {
       const { kind } = fault
       if (kind === 'disconnect' || kind === 'end') await send(bytes.subarray(0, bytesLeft))
@@ -213,17 +216,20 @@ const waitForDrain = (response: ServerResponse): Promise<void> =>
 /** Advances `position`. Interleaves stdout, stderr and heartbeats at random. */
 function* generateEvents(
   process: FakeProcess,
+  query: URLSearchParams,
   position: Offsets,
   below: (limit: number) => number,
 ): Generator<Buffer, void, undefined> {
   const { stdout, stderr } = position
+  const requested = query.get('streams') ?? 'both'
+  const names = (['stdout', 'stderr'] as const).filter((name) => requested === 'both' || requested === name)
   yield formatEvent('attached', position, {
     processId: process.id,
     stdoutOffset: stdout,
     stderrOffset: stderr,
   })
   for (;;) {
-    const unread = (['stdout', 'stderr'] as const).filter((name) => position[name] < process[name].length)
+    const unread = names.filter((name) => position[name] < process[name].length)
     const name = unread[below(Math.max(1, unread.length))]
     if (name === undefined) break
     const offset = Math.max(position[name], process.firstStoredByte[name])

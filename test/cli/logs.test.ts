@@ -28,13 +28,75 @@ t.test('without -f, exits with 0 whatever the exit code of the command', async (
   t.same(await box(['logs', 'fig', processes.add({ exit }).id]), { code: 0, stdout: '', stderr: '' })
 })
 
-t.test('--tail counts bytes, in each stream', async (t) => {
+t.test('--tail prints the last lines of each stream', async (t) => {
+  const { id } = processes.add({ stdout: Buffer.from('1\n22\n333\n'), stderr: Buffer.from('a\nb') })
+  const tail = async (count: string, stdout: string, stderr: string) => {
+    t.same(await box(['logs', '-n', count, 'fig', id]), { code: 0, stdout, stderr })
+    t.same(await box(['logs', '-f', '--tail', count, 'fig', id]), { code: 0, stdout, stderr })
+  }
+  await tail('0', '', '')
+  await tail('1', '333\n', 'b')
+  await tail('2', '22\n333\n', 'a\nb')
+  await tail('10', '1\n22\n333\n', 'a\nb')
+  const stderr = 'box: --tail must be an integer between 0 and 999999999.\n'
+  t.same(await box(['logs', '--tail', 'all', 'fig', id]), { code: 2, stdout: '', stderr })
+})
+
+t.test('--tail reads long lines and large outputs exactly, and only as much as needed', async (t) => {
+  const random = createRandom(11)
+  const lines = Array.from({ length: 400 }, (_, index) =>
+    Buffer.concat([
+      random.bytes(index % 50 === 0 ? 150_000 : 900).map((byte) => (byte === 10 ? 11 : byte)),
+      Buffer.from('\n'),
+    ]),
+  )
+  const process = processes.add({
+    stdout: Buffer.concat(lines),
+    getFault: (connection) => (connection % 2 === 1 ? { kind: 'disconnect', afterBytes: 60_000 } : null),
+  })
+  const result = await runBoxForBytes(fake.url, ['logs', '-n', '120', 'fig', process.id])
+  t.ok(result.stdout.equals(Buffer.concat(lines.slice(-120))))
+  t.equal(result.stderr.toString(), '')
+  process.bytesSent = 0
+  await runBoxForBytes(fake.url, ['logs', '-n', '3', 'fig', process.id])
+  t.ok(process.bytesSent < 400_000, `${process.bytesSent} bytes were sent`)
+})
+
+t.test('--tail of a log whose head was discarded prints the rest of the log', async (t) => {
+  const { id } = processes.add({
+    stdout: Buffer.from('1\n2\n3\n'),
+    firstStoredByte: { stdout: 3, stderr: 0 },
+  })
+  const result = await box(['logs', '-n', '9', 'fig', id])
+  t.same(result, { code: 0, stdout: '\n3\n', stderr: '' })
+})
+
+t.test('--bytes prints the last bytes of each stream', async (t) => {
   const { id } = processes.add({ stdout: Buffer.from('1234567'), stderr: Buffer.from('ab') })
-  t.same(await box(['logs', '--tail', '3', 'fig', id]), { code: 0, stdout: '567', stderr: 'ab' })
-  t.same(await box(['logs', '-f', '--tail', '0', 'fig', id]), { code: 0, stdout: '', stderr: '' })
-  t.match(await box(['logs', '--tail', 'all', 'fig', id]), {
+  t.same(await box(['logs', '--bytes', '3', 'fig', id]), { code: 0, stdout: '567', stderr: 'ab' })
+  t.same(await box(['logs', '-f', '--bytes', '0', 'fig', id]), { code: 0, stdout: '', stderr: '' })
+  t.match(await box(['logs', '--bytes', '1', '-n', '1', 'fig', id]), {
     code: 2,
-    stderr: 'box: --tail must be an integer between 0 and 999999999.\n',
+    stderr: /cannot be used with/,
+  })
+})
+
+t.test('a limit of the coordinator is reported while logs waits', async (t) => {
+  const { id } = processes.add({
+    stdout: Buffer.from('ready\n'),
+    getFault: (connection) =>
+      connection < 3
+        ? { kind: 'error_response', code: 'rate_limited', headers: { 'retry-after': '0' } }
+        : null,
+  })
+  t.same(await box(['logs', '-f', 'fig', id]), {
+    code: 0,
+    stdout: 'ready\n',
+    stderr:
+      'box: waiting. Try again later (non-ASCII: \uFFFD). (rate_limited) Retrying; press Ctrl-C to stop.\n'.replace(
+        '\uFFFD',
+        'ñ',
+      ),
   })
 })
 
@@ -82,23 +144,28 @@ t.test('--json prints an object per line', async (t) => {
   t.match(events.at(-1), { event: 'exit', status: 'exited', exitCode: 0 })
 })
 
-t.test('fails when the process or the box does not exist, or the box is not running', async (t) => {
-  const noSuchProcess = "box: No such process on fig: 'p_1'. Run `box ps fig` to list processes.\n"
-  t.match(await box(['logs', 'fig', 'p_1']), { code: 5, stderr: noSuchProcess })
+t.test('fails when the process or the box does not exist', async (t) => {
+  const noSuchProcess = "box: No such process on fig: 'p_x'. Run `box ps fig` to list processes.\n"
+  t.match(await box(['logs', 'fig', 'p_x']), { code: 5, stderr: noSuchProcess })
+  const unknown = 'p_ffffffffffffffffffffffff'
+  t.match(await box(['logs', 'fig', unknown]), { code: 5, stderr: noSuchProcess.replace('p_x', unknown) })
   t.match(await box(['logs', 'plum', 'p_1']), { code: 5, stderr: /No such box: 'plum'.*box ls/ })
   t.match(await box(['logs', '-f', 'plum', 'p_1']), { code: 125, stderr: /No such box: 'plum'/ })
-  const { id } = processes.add({ getFault: () => ({ kind: 'error_response', code: 'box_not_running' }) })
-  t.match(await box(['logs', '-f', 'fig', id]), { code: 125, stderr: /box wake fig/ }, 'without a retry')
-  fake.handleNext('GET /v1/box/fig/exec/p_2/stream', (response) => response.end('<html>'))
-  t.match(await box(['logs', 'fig', 'p_2']), { code: 1, stderr: /is not from a Boxwood coordinator/ })
+  fake.handleNext('GET /v1/box/fig/exec/p_222222222222222222222222/stream', (response) =>
+    response.end('<html>'),
+  )
+  t.match(await box(['logs', 'fig', 'p_222222222222222222222222']), {
+    code: 1,
+    stderr: /is not from a Boxwood coordinator/,
+  })
 })
 
 t.test('rejects an event whose length does not match its offsets', async (t) => {
-  fake.handleNext('GET /v1/box/fig/exec/p_2/stream', (response) => {
+  fake.handleNext('GET /v1/box/fig/exec/p_222222222222222222222222/stream', (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write('event: stdout\nid: 9:0\ndata: {"data":"YWI=","offset":0,"nextOffset":9}\n\n')
   })
-  t.match(await box(['logs', '-f', 'fig', 'p_2']), {
+  t.match(await box(['logs', '-f', 'fig', 'p_222222222222222222222222']), {
     code: 125,
     stdout: '',
     stderr: /stdout data whose length does not match its offsets/,

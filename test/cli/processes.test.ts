@@ -1,5 +1,7 @@
 // Detached processes: exec -d, ps and kill.
+import type { ServerResponse } from 'node:http'
 import t from 'tap'
+import { runBoxInPty } from './box-in-pty.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeProcesses, createStartedHandler } from './fake-processes.ts'
 import { runBox } from './run-box.ts'
@@ -82,12 +84,12 @@ t.test('kill prints the signal that was needed, and continues after an id that d
     add({ command: "trap '' TERM", exit: null }),
     add(),
   ]
-  t.same(await box('kill', 'fig', running.id, 'p_1', ignoringTerm.id, exited.id), {
+  t.same(await box('kill', 'fig', running.id, 'p_x', ignoringTerm.id, exited.id), {
     code: 5,
     stdout: '',
     stderr: [
       `${running.id}: terminated (SIGTERM)`,
-      "box: No such process on fig: 'p_1'. Run `box ps fig` to list processes.",
+      "box: No such process on fig: 'p_x'. Run `box ps fig` to list processes.",
       `${ignoringTerm.id}: killed (SIGKILL; it did not exit on SIGTERM)`,
       `${exited.id}: already exited\n`,
     ].join('\n'),
@@ -96,20 +98,47 @@ t.test('kill prints the signal that was needed, and continues after an id that d
     wasRunning: false,
     signal: null,
   })
-  t.match(await box('kill', 'plum', 'p_1', 'p_2'), { code: 5, stderr: /^box: No such box: 'plum'.*\n$/ })
+  t.match(await box('kill', 'plum', 'p_x', 'p_y'), { code: 5, stderr: /^box: No such box: 'plum'.*\n$/ })
 })
 
-t.test('on a suspended box, ps and kill name the commands that work', async (t) => {
-  for (const [method, ...args] of [
-    ['GET', 'ps', 'fig'],
-    ['DELETE', 'kill', 'fig', 'p_1', 'p_2'],
-  ] as const) {
-    fake.handleNext(`${method} /v1/box/fig/exec`, (response) => {
-      response.writeHead(409).end('{"ok":false,"error":{"code":"box_not_running","message":"Not running."}}')
-    })
-    t.match(await box(...args), {
-      code: 1,
-      stderr: /^box: Box fig is not running\. Start it with `box wake fig`\. `box history fig` and/,
-    })
-  }
+t.test('on a suspended box, kill names the commands that work', async (t) => {
+  fake.handleNext('DELETE /v1/box/fig/exec', respondNotRunning)
+  t.match(await box('kill', 'fig', id, 'p_y'), {
+    code: 1,
+    stderr: /^box: Box fig is not running\. Start it with `box wake fig`\. `box history fig` and/,
+  })
 })
+
+t.test('a unique prefix identifies a process, with and without p_', async (t) => {
+  const first = add({ id: 'p_abc100000000000000000000', stdout: Buffer.from('1\n'), exit: null })
+  const second = add({ id: 'p_abc200000000000000000000', stdout: Buffer.from('2\n'), command: 'sleep 9' })
+  t.same(await box('logs', 'fig', 'p_abc1'), { code: 0, stdout: '1\n', stderr: '' })
+  t.same(await box('logs', 'fig', 'abc2'), { code: 0, stdout: '2\n', stderr: '' })
+  t.same(await box('logs', 'fig', 'abc'), {
+    code: 2,
+    stdout: '',
+    stderr: [
+      "box: 'p_abc' matches 2 processes of fig. Type more of the id:",
+      `  ${second.id}  sleep 9`,
+      `  ${first.id}  make world\n`,
+    ].join('\n'),
+  })
+  t.match(await box('kill', 'fig', 'abc', 'p_abc1'), {
+    code: 2,
+    stderr: new RegExp(`matches 2 processes of fig[^]*\n${first.id}: terminated \\(SIGTERM\\)\n$`),
+  })
+})
+
+t.test('without an id, logs prints the newest process; kill needs an id', async (t) => {
+  add({ stdout: Buffer.from('old\n') })
+  const { id: newest } = add({ stdout: Buffer.from('new\n'), command: 'make\u001b[2J' })
+  t.same(await box('logs', 'fig'), { code: 0, stdout: 'new\n', stderr: '' })
+  const pty = runBoxInPty(t, fake.url, 'box logs fig')
+  await pty.waitFor(`box: newest process ${newest}: make\uFFFD[2J\r\nnew\r\n`)
+  await pty.waitForExit()
+  t.match(await box('kill', 'fig'), { code: 2, stderr: /missing required argument 'id'/ })
+})
+
+const respondNotRunning = (response: ServerResponse) => {
+  response.writeHead(409).end('{"ok":false,"error":{"code":"box_not_running","message":"Not running."}}')
+}

@@ -1,0 +1,144 @@
+// Prints the output of a detached process; of a box that is not running, the stored output.
+import type { Offsets } from '../../shared/api/processes.ts'
+import type { EdgeClient } from '../client.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { createMissingOutputReporter } from '../follow/missing-output.ts'
+import { type ExitEvent, getOutputSize, readOutput } from '../follow/read-output.ts'
+import { printMessage, sanitize } from '../output.ts'
+import { noSuchProcessMessage, replaceNotFoundMessage, toExitCode } from '../process-messages.ts'
+import { findProcess, getNewestProcess, isWholeId, printNewest } from '../processes/find-process.ts'
+import { isNotRunning, listProcesses } from '../processes/list-processes.ts'
+import type { Session } from '../session.ts'
+import { findBoxStop, isTermination } from './box-stop.ts'
+import { createOutputPrinter, type OutputPrinter } from './output-printer.ts'
+import { getStartOffsets, type Selection } from './start-offsets.ts'
+import { printStoredLogs } from './stored-logs.ts'
+
+export type LogsOptions = Selection & { follow?: boolean; json?: boolean }
+
+/** @param typed the id or a prefix of it; undefined: the newest process */
+export async function printLogs(
+  session: Session,
+  name: string,
+  typed: string | undefined,
+  options: LogsOptions,
+): Promise<number> {
+  const edge = await session.client.createEdgeClient(name)
+  const { processId, isStored } = await selectProcess(session, edge, typed)
+  const printer = createOutputPrinter(options, session.signal)
+  const printed: { offsets: Offsets | null } = { offsets: null }
+  const printStored = (boxId: string) =>
+    printStoredLogs(session, {
+      boxName: edge.boxName,
+      boxId,
+      processId,
+      selection: options,
+      follow: options.follow ?? false,
+      printer,
+      printed: printed.offsets,
+    })
+  if (isStored && edge.boxId !== null) return printStored(edge.boxId)
+  try {
+    return await replaceNotFoundMessage(
+      printLiveLogs(session, edge, processId, { ...options, printer, printed }),
+      noSuchProcessMessage(edge.boxName, processId),
+    )
+  } catch (error) {
+    if (edge.boxId === null || !isNotRunning(error)) throw error
+    return printStored(edge.boxId)
+  }
+}
+
+async function selectProcess(
+  { client }: Session,
+  edge: EdgeClient,
+  typed: string | undefined,
+): Promise<{ processId: string; isStored: boolean }> {
+  if (typed !== undefined && isWholeId(typed)) return { processId: typed, isStored: false }
+  const { processes, isStored } = await listProcesses(client, edge)
+  if (typed !== undefined)
+    return { processId: findProcess(processes, edge.boxName, typed).processId, isStored }
+  const { processId, command } = getNewestProcess(processes, edge.boxName)
+  printNewest('process', processId, command)
+  return { processId, isStored }
+}
+
+type LiveLogs = LogsOptions & {
+  printer: OutputPrinter
+  /** Updated with each chunk. */
+  printed: { offsets: Offsets | null }
+}
+
+async function printLiveLogs(
+  session: Session,
+  edge: EdgeClient,
+  processId: string,
+  { follow = false, printer, printed, ...selection }: LiveLogs,
+): Promise<number> {
+  const { signal } = session
+  const { boxName } = edge
+  const connection = {
+    edge,
+    processId,
+    signal,
+    onOutage: (reason: string) =>
+      printMessage(`disconnected from the process. ${reason} Reconnecting; press Ctrl-C to stop.`),
+    onWait: (reason: string) => printMessage(`waiting. ${reason} Retrying; press Ctrl-C to stop.`),
+    onReconnect: () => printMessage('reconnected; the output continues where it stopped.'),
+    isBoxStopped: () => isBoxStopped(session, edge),
+  }
+  const isWhole = selection.tail === undefined && selection.bytes === undefined
+  const size = !follow || !isWhole ? await getOutputSize(connection) : null
+  const from = size === null ? { stdout: 0, stderr: 0 } : await getStartOffsets(connection, size, selection)
+  const missingOutputReporter = createMissingOutputReporter(boxName, printMessage)
+  const onAbort = () =>
+    printMessage(`detached; the process is still running. Reattach with: box logs -f ${boxName} ${processId}`)
+  try {
+    const exit = await readOutput({
+      ...connection,
+      from,
+      ...(!follow && size !== null && { until: size }),
+      onAttached: () => signal.addEventListener('abort', onAbort),
+      async onChunk(chunk) {
+        await printer.print(chunk)
+        printed.offsets = { ...(printed.offsets ?? from), [chunk.stream]: chunk.offset + chunk.bytes.length }
+      },
+      onMissing: missingOutputReporter.report,
+    })
+    if (exit === null) return EXIT.ok
+    await printer.printExit(exit)
+    if (!follow) return EXIT.ok
+    await printBoxStop(session, edge, processId, exit)
+    return toExitCode(exit)
+  } finally {
+    missingOutputReporter.flush()
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** Prints why the process was terminated, if its box was stopped. */
+async function printBoxStop(
+  { client }: Session,
+  { boxId, boxName }: EdgeClient,
+  processId: string,
+  exit: ExitEvent,
+): Promise<void> {
+  if (boxId === null || !isTermination(exit)) return
+  const stop = await findBoxStop(client, boxId, processId)
+  if (stop !== null)
+    printMessage(
+      `${boxName} was stopped at ${sanitize(stop.at)} (${sanitize(stop.reason)}), which terminated the process.`,
+    )
+}
+
+/** Whether the box will stay stopped: after a restart of the coordinator, boxes that were running are woken. */
+async function isBoxStopped({ client }: Session, { boxId }: EdgeClient): Promise<boolean> {
+  if (boxId === null) return true
+  try {
+    return (await client.getBoxDetail(boxId)).box.desiredState !== 'running'
+  } catch (error) {
+    // The coordinator has disconnected: retry.
+    if (error instanceof CliError) return false
+    throw error
+  }
+}

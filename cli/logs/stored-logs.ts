@@ -1,0 +1,82 @@
+// Prints the output that the command history has of a process whose box is not running.
+import type { Command as CommandRecord } from '../../shared/api/commands.ts'
+import type { Offsets } from '../../shared/api/processes.ts'
+import { EXIT } from '../exit-codes.ts'
+import type { StreamName } from '../follow/events.ts'
+import { createMissingOutputReporter } from '../follow/missing-output.ts'
+import { getPath } from '../history/read-records.ts'
+import { readStoredOutput } from '../history/read-stored-output.ts'
+import { printMessage } from '../output.ts'
+import { formatExit, noSuchProcessMessage, replaceNotFoundMessage, toExitCode } from '../process-messages.ts'
+import type { Session } from '../session.ts'
+import { findLastLines } from './last-lines.ts'
+import type { OutputPrinter } from './output-printer.ts'
+import type { Selection } from './start-offsets.ts'
+
+export type StoredLogs = {
+  boxName: string
+  boxId: string
+  processId: string
+  selection: Selection
+  follow: boolean
+  printer: OutputPrinter
+  /** The offsets after the bytes that were printed while the box was running; null if there were none. */
+  printed: Offsets | null
+}
+
+/** Returns the exit code: with `follow` that of the process. */
+export async function printStoredLogs(session: Session, logs: StoredLogs): Promise<number> {
+  const { boxName, boxId, processId, follow, printer } = logs
+  const getRecord = () =>
+    session.client.request<{ command: CommandRecord }>(
+      'GET',
+      `${getPath(boxId)}/${encodeURIComponent(processId)}`,
+    )
+  const { command } = await replaceNotFoundMessage(getRecord(), noSuchProcessMessage(boxName, processId))
+  printMessage(
+    command.outputKept
+      ? `${boxName} is not running. This is the stored output: the last 1 MiB of each stream.`
+      : `${boxName} is not running, and the output was not stored: zero data retention was on.`,
+  )
+  for (const stream of ['stdout', 'stderr'] as const) await printStream(session, logs, stream)
+  if (!follow) return EXIT.ok
+  // Read again: the exit may have been recorded while the output was read.
+  const { status, exitCode, signal } = (await getRecord()).command
+  await printer.printExit({ status, exitCode, signal })
+  printMessage(`the process has ended: ${formatExit(status, { exitCode, signal })}.`)
+  return toExitCode({ status, exitCode, signal })
+}
+
+/** Holds the stored output in memory: at most 1 MiB. */
+async function printStream(session: Session, logs: StoredLogs, stream: StreamName): Promise<void> {
+  const { boxName, boxId, processId: id, selection, printed, printer } = logs
+  const requested = printed?.[stream] ?? 0
+  const pages: Buffer[] = []
+  let offset: number | undefined
+  for await (const page of readStoredOutput(session, { boxId, id, stream, offset: requested })) {
+    offset ??= page.offset
+    pages.push(Buffer.from(page.data, 'base64'))
+  }
+  const bytes = Buffer.concat(pages)
+  const first = offset ?? requested
+  const start = printed === null ? await getStart(bytes, first, selection) : first
+  if (start === first && first > requested) {
+    const reporter = createMissingOutputReporter(boxName, printMessage)
+    reporter.report(stream, first - requested)
+  }
+  if (first + bytes.length > start)
+    await printer.print({ stream, bytes: bytes.subarray(start - first), offset: start })
+}
+
+/** @param first the offset of the first byte of `bytes` */
+async function getStart(bytes: Buffer, first: number, { tail, bytes: count }: Selection): Promise<number> {
+  if (tail !== undefined)
+    return (
+      first +
+      (await findLastLines(tail, bytes.length, async (from, to) => ({
+        offset: from,
+        bytes: bytes.subarray(from, to),
+      })))
+    )
+  return first + Math.max(0, bytes.length - (count ?? bytes.length))
+}

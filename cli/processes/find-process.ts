@@ -1,0 +1,41 @@
+// Finds a process by its id or a unique prefix of its id; the newest process without an id.
+import type { ProcessFields } from '../../shared/api/processes.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { printMessage, sanitize } from '../output.ts'
+import { noSuchProcessMessage } from '../process-messages.ts'
+import { findByPrefix } from '../unique-prefix.ts'
+
+/** Ids of processes and of records. */
+export const isWholeId = (text: string): boolean => /^p_[0-9a-f]{24}$/.test(text)
+
+/** With `p_`, which the user may omit. */
+export const toIdPrefix = (typed: string): string => (typed.startsWith('p_') ? typed : `p_${typed}`)
+
+/** @throws CliError when no process or several processes match */
+export function findProcess(
+  processes: readonly ProcessFields[],
+  boxName: string,
+  typed: string,
+): ProcessFields {
+  const found = findByPrefix(processes, toIdPrefix(typed), {
+    getId: ({ processId }) => processId,
+    describe: ({ command }) => command,
+    kind: `processes of ${boxName}`,
+  })
+  if (found !== undefined) return found
+  throw new CliError(EXIT.notFound, noSuchProcessMessage(boxName, typed), { code: 'not_found' })
+}
+
+/** @throws CliError when there is no process */
+export function getNewestProcess(processes: readonly ProcessFields[], boxName: string): ProcessFields {
+  const [newest] = processes
+  if (newest !== undefined) return newest
+  const message = `No processes on ${boxName}. Start one with \`box exec -d ${boxName} -- COMMAND\`.`
+  throw new CliError(EXIT.notFound, message, { code: 'not_found' })
+}
+
+/** A person did not type the id; a script gets no message. @param kind such as "process" */
+export function printNewest(kind: string, id: string, command: string | null): void {
+  if (process.stderr.isTTY)
+    printMessage(`newest ${kind} ${sanitize(id)}: ${sanitize(command ?? '(not stored)')}`)
+}
