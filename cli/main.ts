@@ -2,6 +2,7 @@
 import { constants } from 'node:os'
 import { Command, CommanderError } from 'commander'
 import { addAttachCommand } from './commands/attach.ts'
+import { addCompletionCommand } from './commands/completion.ts'
 import { addCpCommand } from './commands/cp.ts'
 import { addCreateCommand } from './commands/create.ts'
 import { addDownCommand } from './commands/down.ts'
@@ -105,7 +106,8 @@ const commandRegistrations = [
   [addCpCommand, addSuspendCommand, addWakeCommand, addRestartCommand, addRmCommand, addMeCommand],
 ]
 for (const addCommand of commandRegistrations.flat()) addCommand(program, runAction)
-for (const addCommand of [addUpCommand, addDownCommand, addStatusCommand]) addCommand(program, runLocalAction)
+const localRegistrations = [addUpCommand, addDownCommand, addStatusCommand, addCompletionCommand]
+for (const addCommand of localRegistrations) addCommand(program, runLocalAction)
 for (const command of program.commands) command.showHelpAfterError(`See 'box ${command.name()} --help'.`)
 
 try {

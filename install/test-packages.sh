@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that some tests and the benchmarks need: bubblewrap, slirp4netns, OpenSSH, PostgreSQL,
-# tmux, vim, rsync, Python with pip and pipx, cargo, Chromium.
+# tmux, vim, rsync, zsh, fish, bash-completion, Python with pip and pipx, cargo, Chromium.
 # Requires root.
 # Tests whose packages are missing are skipped with a reason. Idempotent, and fast when everything is installed.
 set -eu
@@ -20,6 +20,9 @@ require vim vim
 require rsync rsync
 require git git
 require chromium chromium
+require zsh zsh
+require fish fish
+[ -e /usr/share/bash-completion/bash_completion ] || missing="$missing bash-completion"
 # Boxes see only the programs in /usr.
 [ -x /usr/bin/pip3 ] || missing="$missing python3-pip"
 /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"

@@ -35,7 +35,7 @@ export type FakeCoordinator = {
    * called in the order in which they were added.
    */
   handleNext(linePrefix: string, handler: OneTimeHandler): void
-  addBox(name: string): Promise<Box>
+  addBox(name: string, fields?: Partial<Box>): Promise<Box>
   /** Adds routes: regular expressions of `METHOD /path`. */
   addRoutes(routes: [RegExp, Handler][]): void
   /** Closes the server and all connections, waits for `action`, and listens again on the same port. */

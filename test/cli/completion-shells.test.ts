@@ -1,0 +1,110 @@
+// The completion scripts in real shells: a person types a part of a command and presses Tab.
+import { execFile } from 'node:child_process'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { findOnPath } from '../../shared/command-name.ts'
+import { PROJECT_DIR } from '../support/project.ts'
+import { createTempDir } from '../support/temp-dir.ts'
+import { startTmux, type TmuxTerminal } from '../support/tmux.ts'
+import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
+import { addFakeProcesses } from './fake-processes.ts'
+import { TEST_PATH } from './run-box.ts'
+
+t.setTimeout(120_000)
+const fake = await startFakeCoordinator(t)
+await fake.addBox('fig')
+await fake.addBox('plum', { observedState: 'suspended' })
+const { add } = addFakeProcesses(fake)
+const { id } = add({ command: 'make world' })
+const home = createTempDir(t, 'completion')
+writeFileSync(join(home, 'notes.md'), '')
+const env = { BOXWOOD_URL: `${fake.url}/api/v1`, BOXWOOD_API_KEY: KEY, PATH: TEST_PATH, HOME: home }
+
+const skipUnlessInstalled = (...programs: string[]): string | false => {
+  const missing = programs.filter((program) => findOnPath(program, process.env.PATH) === null)
+  return missing.length > 0 && `${missing.join(' and ')} is not installed`
+}
+
+const BASH_COMPLETION = '/usr/share/bash-completion/bash_completion'
+
+writeFileSync(join(home, 'bashrc'), "PS1='P> '; source <(box completion bash)\n")
+writeFileSync(join(home, 'bashrc-with-library'), `source ${BASH_COMPLETION}; source ${home}/bashrc\n`)
+writeFileSync(join(home, '.zshrc'), "PS1='P> '; source <(box completion zsh)\n")
+writeFileSync(
+  join(home, 'config.fish'),
+  'box completion fish | source; function fish_prompt; echo -n "P> "; end\n',
+)
+
+async function startShell(t: Test, command: string): Promise<TmuxTerminal> {
+  const terminal = await startTmux(t, { env })
+  terminal.type(`cd ${home} && exec ${command}`)
+  terminal.press('Enter')
+  await terminal.waitFor(/^P>/m)
+  return terminal
+}
+
+const escapeForRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+
+/** Types `typed`, then Tab, then a letter, and waits until the line is `completed` and the letter. Deletes the line. */
+async function pressTab(terminal: TmuxTerminal, typed: string, completed: string): Promise<void> {
+  terminal.type(typed)
+  terminal.press('Tab')
+  terminal.type('X')
+  await terminal.waitFor(new RegExp(`^P> ${escapeForRegExp(`${completed}X`)}`, 'm'))
+  terminal.press('C-u')
+  await terminal.waitFor(/^P>\s*$/m)
+}
+
+/** [typed, completed] */
+const COMPLETIONS = [
+  ['box exe', 'box exec '],
+  ['box exec f', 'box exec fig '],
+  ['box create --ti', 'box create --tier '],
+  ['box create --tier ult', 'box create --tier ultra '],
+  ['box create --tier=ult', 'box create --tier=ultra '],
+  ['box kill fig p_', `box kill fig ${id} `],
+  ['box cp fi', 'box cp fig:'],
+  ['box cp note', 'box cp notes.md '],
+  ['box cp notes.md fi', 'box cp notes.md fig:'],
+  ['BOXWOOD_DATA=x box exec f', 'BOXWOOD_DATA=x box exec fig '],
+  [`${PROJECT_DIR}box exec f`, `${PROJECT_DIR}box exec fig `],
+] as const
+
+const SHELLS = [
+  { name: 'bash', command: 'bash --noprofile --rcfile bashrc', needs: null },
+  {
+    name: 'bash with bash-completion',
+    command: 'bash --noprofile --rcfile bashrc-with-library',
+    needs: BASH_COMPLETION,
+  },
+  { name: 'zsh', command: `env ZDOTDIR=${home} zsh`, needs: null },
+  { name: 'fish', command: "fish --no-config --init-command 'source config.fish'", needs: null },
+]
+
+for (const { name, command, needs } of SHELLS) {
+  const program = /\b(bash|zsh|fish)\b/.exec(name)?.[0] ?? name
+  const skip =
+    skipUnlessInstalled('tmux', program) ||
+    (needs !== null && !existsSync(needs) && 'the package bash-completion is not installed')
+  t.test(`Tab in ${name}`, { skip }, async (t) => {
+    const terminal = await startShell(t, command)
+    for (const [typed, completed] of COMPLETIONS) await pressTab(terminal, typed, completed)
+    terminal.type('box exec ')
+    terminal.press('Tab', 'Tab')
+    await terminal.waitFor(/plum/)
+    t.match(terminal.readScreen(), /\bfig\b/, 'lists the boxes')
+  })
+}
+
+t.test('fish describes the candidates', { skip: skipUnlessInstalled('fish') }, async (t) => {
+  const list = async (line: string) => {
+    const args = ['--no-config', '-c', `source config.fish; complete -C '${line}'`]
+    return (await promisify(execFile)('fish', args, { cwd: home, env: { ...process.env, ...env } })).stdout
+  }
+  t.equal(await list('box exec '), 'fig\trunning\nplum\tsuspended\n')
+  const paths = await list('box cp ')
+  t.match(paths, /^fig:\trunning$/m)
+  t.match(paths, /^notes\.md/m)
+})

@@ -1,0 +1,89 @@
+// The candidates of the shell completion: commands, options, values, names of boxes, ids and sessions.
+import t from 'tap'
+import { ApiError } from '../../shared/errors.ts'
+import { sendJson, startFakeCoordinator } from './fake-coordinator.ts'
+import { addFakeProcesses } from './fake-processes.ts'
+import { runBox } from './run-box.ts'
+
+const fake = await startFakeCoordinator(t)
+await fake.addBox('fig')
+await fake.addBox('plum', { observedState: 'suspended' })
+const { add } = addFakeProcesses(fake)
+
+/** Returns the lines for a command line. A space at the end starts the next word. */
+async function complete(commandLine: string, url: string | null = fake.url): Promise<string[]> {
+  const result = await runBox(url, ['__complete', '--', ...commandLine.split(' ').slice(1)])
+  t.match(result, { code: 0, stderr: /^$/ }, commandLine)
+  return result.stdout.split('\n').filter((line) => line !== '')
+}
+const getValues = async (commandLine: string) =>
+  (await complete(commandLine)).map((line) => line.split('\t')[0])
+
+t.test('commands, with their summaries', async (t) => {
+  t.same(await complete('box exe'), ['exec\trun a command on a box'])
+  const values = await getValues('box ')
+  for (const name of ['create', 'help', 'up', 'completion']) t.ok(values.includes(name), name)
+  t.notOk(values.includes('__complete'), 'the command of the scripts is hidden')
+  t.notOk(values.includes('whoami'), 'aliases are candidates only when they are typed')
+  t.same(await getValues('box who'), ['whoami'])
+  t.same(await getValues('box help exe'), ['exec'])
+  t.same(await getValues('box nosuch '), [])
+})
+
+t.test('options of the command, and their values', async (t) => {
+  t.same(await getValues('box create --ti'), ['--tier'])
+  t.same(await getValues('box create --tier m'), ['micro', 'max'])
+  t.same(await getValues('box create --tier=m'), ['--tier=micro', '--tier=max'])
+  t.same(await getValues('box create --region eu'), ['eu-central-1'])
+  t.same(await getValues('box ls -o j'), ['json'])
+  t.same(await getValues('box --v'), ['--version'])
+  t.same(await getValues('box create --env '), [], 'a value that is free text')
+  t.ok((await getValues('box whoami --')).includes('--json'), 'of an alias')
+})
+
+t.test('names of boxes, with their states', async (t) => {
+  t.same(await complete('box exec '), ['plum\tsuspended', 'fig\trunning'])
+  t.same(await getValues('box exec f'), ['fig'])
+  t.same(await getValues('box exec -d --cwd /tmp f'), ['fig'], 'after options and their values')
+  t.same(await getValues('box ssh-config fig '), ['plum'], 'without the names that are already typed')
+  t.same(await getValues('box create '), [], 'a new name is not completed')
+  t.same(await complete('box exec fig '), [], 'the command on the box is not completed')
+  t.same(await complete('box exec fig -- ls -'), [])
+  t.same(await getValues('box show fig '), [], 'no further argument')
+})
+
+t.test('cp: boxes and local files', async (t) => {
+  t.same(await getValues('box cp f'), ['fig:', ':files'])
+  t.same(await getValues('box cp a.txt p'), ['plum:', ':files'])
+})
+
+t.test('ids of processes and names of sessions of the box', async (t) => {
+  const { id } = add({ command: 'make world\u001b[2J' })
+  t.same(await complete('box kill fig p_'), [`${id}\tmake world\uFFFD[2J`])
+  t.same(await complete('box logs -f fig '), [`${id}\tmake world\uFFFD[2J`])
+  fake.terminals.start({ session: 'work' }, fake.getHome('fig'))
+  t.same(await complete('box attach fig '), ['work\tlogin shell'])
+  t.same(await getValues('box sessions fig --kill w'), ['work'])
+})
+
+t.test('a shell inserts a value without quotes: values with special characters are left out', async (t) => {
+  fake.handleNext('GET /api/v1/boxes', (response) =>
+    sendJson(response, {
+      boxes: ['$(reboot)', 'a b', 'ok'].map((hostname) => ({ hostname, observedState: 'running' })),
+    }),
+  )
+  t.same(await getValues('box exec '), ['ok'])
+})
+
+t.test('without a coordinator there are no names, and no message', async (t) => {
+  t.same(await complete('box exec ', 'http://127.0.0.1:1'), [])
+  fake.handleNext('GET /api/v1/boxes', (response) => sendJson(response, new ApiError('unauthorized'), 401))
+  t.same(await complete('box exec '), [])
+  // The request gets no response: the command exits by its own time limit.
+  fake.handleNext('GET /api/v1/boxes', () => undefined)
+  t.same(await complete('box exec '), [])
+})
+
+t.test('completion rejects an unknown shell', async (t) => {
+  t.match(await runBox(null, ['completion', 'csh']), { code: 2, stderr: /bash, zsh, fish/ })
+})
