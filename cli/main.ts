@@ -98,6 +98,7 @@ const program = new Command('box')
   .addHelpText('after', ({ error, command: { args } }) =>
     error && args[1] ? `\nbox: unknown command '${args[1]}'` : '',
   )
+  .enablePositionalOptions()
   .exitOverride()
 const commandRegistrations = [
   [addCreateCommand, addLsCommand, addShowCommand],

@@ -1,6 +1,7 @@
 // box exec: runs a command on a box with live output and stdin, and exits with its code.
 import { type Command, Option } from 'commander'
 import { LIMITS } from '../../shared/limits.ts'
+import { parseCommandWords } from '../exec/command-words.ts'
 import { type ExecOptions, toExecRequest } from '../exec/request.ts'
 import { runAttached } from '../exec/run-attached.ts'
 import { runInTerminal } from '../exec/run-in-terminal.ts'
@@ -20,7 +21,8 @@ export function addExecCommand(program: Command, runAction: RunAction): void {
     )
     .argument('<name>', "the box's name or id")
     .argument('<command...>', 'one argument: a shell command line; several: each is quoted for the shell')
-    .usage('[options] <name> -- <command...>')
+    .usage('[options] <name> [--] <command...>')
+    .passThroughOptions()
     .option('-d, --detach', 'run the command in the background')
     .option('-i, --interactive', 'forward stdin also when it is a terminal')
     .option('-t, --tty', 'run the command in a terminal, as box ssh does; stdin must be a terminal')
@@ -46,15 +48,19 @@ export function addExecCommand(program: Command, runAction: RunAction): void {
       'after',
       `
 Examples:
-  box exec fig -- make test
+  box exec fig make test
+  box exec fig ls -la
   box exec fig -- 'cd src && ls *.c | wc -l'          one argument: a shell command line
   box exec fig -- printf '%s\\n' 'two words'           several arguments: no expansion on the box
   tar c src | box exec fig -- tar x
   box exec fig -- tar c src | tar x
   box exec -it fig -- vim notes.md
-  box exec fig -w src -e CC=clang --timeout 600 -- make
-  box exec fig --json -- date | jq -r .stdout
-  ID=$(box exec -d fig -- make world) && box logs -f fig $ID
+  box exec -w src -e CC=clang --timeout 600 fig make
+  box exec --json fig date | jq -r .stdout
+  ID=$(box exec -d fig make world) && box logs -f fig $ID
+
+Options of box exec stand before the name; everything after the name is the command. Options may also follow the name
+when -- stands between them and the command: box exec fig -w src -- make.
 
 A lost connection or a coordinator restart does not affect the command: box reconnects, and no byte is lost or repeated.
 Ctrl-C terminates the command. Ctrl-\\ detaches: the command continues in the background, as with -d.
@@ -69,9 +75,11 @@ Exit codes:
   130  Ctrl-C; it also kills the command on the box, unless detached
   141  the reader of stdout closed the pipe; it also kills the command`,
     )
-    .action((name: string, args: string[], options: ExecOptions) =>
-      runAction((session) => selectMode(options)(session, name, toExecRequest(args, options), options)),
-    )
+    .action((name: string, words: string[], _: ExecOptions, command: Command) => {
+      const args = parseCommandWords(command, name, words)
+      const options = command.opts<ExecOptions>()
+      return runAction((session) => selectMode(options)(session, name, toExecRequest(args, options), options))
+    })
 }
 
 type Run = (

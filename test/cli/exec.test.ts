@@ -1,5 +1,6 @@
 // box exec: output, exit codes, arguments, options and time limits.
 import t from 'tap'
+import { runBoxInPty } from './box-in-pty.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
@@ -76,4 +77,67 @@ t.test('exits with 125 when box exec itself fails', async (t) => {
     code: 125,
     stderr: /Cannot reach/,
   })
+})
+
+t.test('everything after the name is the command', async (t) => {
+  const print = ['printf', '<%s>']
+  t.match(await exec('fig', ...print, '-n', '--json', '-x'), { code: 0, stdout: '<-n><--json><-x>' })
+  t.match(await exec('fig', ...print, '--', '-l'), { stdout: '<--><-l>' })
+  t.match(await exec('-w', '/', 'fig', 'pwd', '-P'), { stdout: '/\n' })
+  t.match(await exec('fig', '--', ...print, '--', '-l'), { stdout: '<--><-l>' })
+  t.match(await exec('fig', ...print, '--help', '-h', '--version'), { stdout: '<--help><-h><--version>' })
+})
+
+t.test('options may follow the name when -- separates them from the command', async (t) => {
+  t.match(await exec('-e', 'A=1', 'fig', '-w', '/', '-e', 'B=2', '--', 'pwd; echo $A$B'), {
+    stdout: '/\n12\n',
+  })
+  t.match(await exec('fig', '-w/', '--env=A=b', '--', 'sh', '-c', 'pwd; echo $A'), { stdout: '/\nb\n' })
+})
+
+t.test('a command that starts with a hyphen needs --', async (t) => {
+  await exec('fig', '--', '-x')
+  t.equal(fake.attached.last.request.command, '-x')
+  const error = (option: string) =>
+    `box: Unknown option '${option}' of box exec. Write one of:\n` +
+    '  box exec [options] NAME COMMAND\n  box exec NAME [options] -- COMMAND\n'
+  t.same(await exec('fig', '-x'), { code: 125, stdout: '', stderr: error('-x') })
+  t.same(await exec('fig', '-w', '/', '-x', '--', 'pwd'), { code: 125, stdout: '', stderr: error('-x') })
+  await exec('fig', '-')
+  t.equal(fake.attached.last.request.command, '-')
+})
+
+t.test('options after the name without -- run nothing, and both ways to write them are named', async (t) => {
+  fake.requests.length = 0
+  t.same(await exec('fig', '-it', 'bash', '-l'), {
+    code: 125,
+    stdout: '',
+    stderr:
+      'box: Options after the name need `--` before the command. Write one of:\n' +
+      '  box exec -it fig bash -l\n  box exec fig -it -- bash -l\n',
+  })
+  t.match(await exec('fig', '-w', 'a b', 'ls', '--', '-l'), {
+    code: 125,
+    stderr: "  box exec -w 'a b' fig ls -- -l\n  box exec fig -w 'a b' -- ls -- -l\n",
+  })
+  for (const words of [['-it'], ['--'], ['-w', '/', '--']])
+    t.match(await exec('fig', ...words), { code: 125, stderr: /The command is missing/ })
+  t.match(await exec('fig', '-w'), { code: 125, stderr: /argument missing/ })
+  t.same(fake.requests, [])
+  t.match(await exec('fig', '--help'), { code: 0, stdout: /^Usage: box exec/ })
+})
+
+t.test('-it is accepted before the name, and after the name with --', async (t) => {
+  const terminal = runBoxInPty(t, fake.url, 'box exec -it fig echo one; box exec fig -it -- echo two')
+  await terminal.waitFor('one')
+  await terminal.waitFor('two')
+  t.match(await terminal.waitForExit(), { exitCode: 0 })
+})
+
+t.test('box names that are words of the command line', async (t) => {
+  for (const name of ['help', 'exec']) {
+    await fake.addBox(name)
+    t.match(await exec(name, 'echo', name), { code: 0, stdout: `${name}\n` })
+    t.match(await runBox(fake.url, ['show', name]), { code: 0, stdout: /^name/ })
+  }
 })
