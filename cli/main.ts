@@ -8,6 +8,7 @@ import { addCreateCommand } from './commands/create.ts'
 import { addDownCommand } from './commands/down.ts'
 import { addExecCommand } from './commands/exec.ts'
 import { addHistoryCommand } from './commands/history.ts'
+import { addInstallCommands } from './commands/install.ts'
 import { addKillCommand } from './commands/kill.ts'
 import { addLogsCommand } from './commands/logs.ts'
 import { addLsCommand } from './commands/ls.ts'
@@ -107,8 +108,11 @@ const commandRegistrations = [
   [addCpCommand, addSuspendCommand, addWakeCommand, addRestartCommand, addRmCommand, addMeCommand],
 ]
 for (const addCommand of commandRegistrations.flat()) addCommand(program, runAction)
-const localRegistrations = [addUpCommand, addDownCommand, addStatusCommand, addCompletionCommand]
-for (const addCommand of localRegistrations) addCommand(program, runLocalAction)
+const localRegistrations = [
+  [addUpCommand, addDownCommand, addStatusCommand],
+  [addInstallCommands, addCompletionCommand],
+]
+for (const addCommand of localRegistrations.flat()) addCommand(program, runLocalAction)
 for (const command of program.commands) command.showHelpAfterError(`See 'box ${command.name()} --help'.`)
 
 try {

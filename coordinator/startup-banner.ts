@@ -29,6 +29,7 @@ export async function createStartupBanner(
     '',
     worksEverywhere ? 'In another terminal:' : 'In another terminal, in this directory:',
     `  ${formatDataVariable(dataDirectory.dir, userDir)}${box} ${await suggestCommand(coordinator)}`,
+    ...(box === 'box' ? [] : ['', `\`${box} install\` puts \`box\` on your PATH.`]),
   ]
   return `${lines.join('\n')}\n`
 }

@@ -1,0 +1,94 @@
+// box install: puts `box` on the PATH, with shell completion. box uninstall: removes both.
+import { join, resolve } from 'node:path'
+import type { Command } from 'commander'
+import { findOnPath, isSameFile } from '../../shared/command-name.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { createJsonOption, type JsonOption } from '../options.ts'
+import { print, printJson } from '../output.ts'
+import { PROJECT_DIR } from '../project-directory.ts'
+import type { RunLocalAction } from '../session.ts'
+
+type DirOption = { dir?: string }
+
+export function addInstallCommands(program: Command, runLocalAction: RunLocalAction): void {
+  program
+    .command('install')
+    .summary('put the box command on the PATH')
+    .description(
+      'Creates a link to this program, in ~/.local/bin or another directory of your home that is on the PATH; for root ' +
+        'in /usr/local/bin. Also installs the completion for bash and fish; for root also for zsh. Prints the lines to add ' +
+        'to the startup file of your shell, if any are needed. Can be repeated.',
+    )
+    .option('--dir <dir>', 'create the link in this directory')
+    .option('--force', 'replace another program of the same name')
+    .addOption(createJsonOption())
+    .addHelpText('after', '\nExamples:\n  ./box install\n  ./box install --dir ~/bin')
+    .action((options: DirOption & JsonOption & { force?: boolean }) => runLocalAction(() => install(options)))
+  program
+    .command('uninstall')
+    .summary('remove the box command from the PATH')
+    .description(
+      'Removes the link and the completion files that `box install` has created. Keeps the coordinator, the boxes and the ' +
+        'data directory. Stop the coordinator with `box down` first.',
+    )
+    .option('--dir <dir>', 'remove the link in this directory (default: in each directory of the PATH)')
+    .addOption(createJsonOption())
+    .action((options: DirOption & JsonOption) => runLocalAction(() => uninstall(options)))
+}
+
+async function install({ dir, force = false, json }: DirOption & JsonOption & { force?: boolean }) {
+  requireCheckout('install')
+  const { createLink, getDefaultDir, listPathDirs, SCRIPT, SYSTEM_BIN_DIR } = await import(
+    '../install/link.ts'
+  )
+  const { writeCompletionFiles } = await import('../install/completion-files.ts')
+  const { getCompletionLine, getPathLine, getUserShell } = await import('../install/shell-startup.ts')
+  const linkDir = resolve(dir ?? getDefaultDir())
+  const link = join(linkDir, 'box')
+  const wasInstalled = isSameFile(link, SCRIPT)
+  createLink(link, force)
+  const completions = writeCompletionFiles(linkDir === SYSTEM_BIN_DIR)
+  const found = findOnPath('box', process.env.PATH)
+  const isOnPath = isSameFile(found, SCRIPT)
+  if (json) {
+    printJson({ link, target: SCRIPT, onPath: isOnPath, completions: completions.map(({ path }) => path) })
+    return undefined
+  }
+  print(`${link} ${wasInstalled ? 'is already' : 'is now'} a link to ${SCRIPT}.`)
+  for (const { shell, path } of completions) print(`Completion for ${shell}: ${path}`)
+  if (!listPathDirs().some((pathDir) => resolve(pathDir) === linkDir)) {
+    const { file, line } = getPathLine(linkDir)
+    print(`\n${linkDir} is not on your PATH. Add this line to ${file} and start a new shell:\n  ${line}`)
+  } else if (!isOnPath)
+    print(`\nYour PATH finds ${found} first. Remove this file, or put ${linkDir} first on your PATH.`)
+  const completionLine = getCompletionLine()
+  if (completionLine !== null && !completions.some(({ shell }) => shell === getUserShell()))
+    print(`\nFor completion, add this line to ${completionLine.file}:\n  ${completionLine.line}`)
+  return undefined
+}
+
+async function uninstall({ dir, json }: DirOption & JsonOption) {
+  requireCheckout('uninstall')
+  const { getDefaultDir, removeLinks, SYSTEM_BIN_DIR } = await import('../install/link.ts')
+  const { removeCompletionFiles } = await import('../install/completion-files.ts')
+  const links = removeLinks(dir)
+  const isSystem = resolve(dir ?? getDefaultDir()) === SYSTEM_BIN_DIR
+  const removed = [
+    ...links,
+    ...removeCompletionFiles(false),
+    ...(isSystem ? removeCompletionFiles(true) : []),
+  ]
+  if (json) printJson({ removed })
+  else if (removed.length === 0)
+    print('Nothing is installed: no directory of the PATH has a link to this program.')
+  else for (const path of removed) print(`Removed ${path}.`)
+  return undefined
+}
+
+/** @throws CliError when npm has installed the package, and the link */
+function requireCheckout(command: 'install' | 'uninstall'): void {
+  if (!PROJECT_DIR.includes('/node_modules/')) return
+  const instead =
+    command === 'install' ? 'It is on the PATH already.' : 'Remove it with `npm uninstall -g boxwood-server`.'
+  throw new CliError(EXIT.failed, `npm has installed this program in ${PROJECT_DIR}. ${instead}`)
+}
