@@ -3,7 +3,7 @@
 // A frame is a JSON header, a newline (JSON text contains none), and for output the raw bytes. Agents are untrusted:
 // decodeFrame checks every frame.
 import { z } from 'zod'
-import { exitCodeSchema } from './api/common.ts'
+import { exitCodeSchema, reportedIntegerSchema } from './api/common.ts'
 import { MAX_STREAM_OFFSET, STREAM_CHUNK_BYTES, timedOutSchema } from './api/processes.ts'
 import { BoundedJsonError, parseBoundedJson } from './bounded-json.ts'
 
@@ -19,12 +19,19 @@ const NEWLINE = 0x0a
 const offsetSchema = z.int().min(0).max(MAX_STREAM_OFFSET)
 /** The reader's position after the frame, in bytes. */
 const positionFields = { stdoutOffset: offsetSchema, stderrOffset: offsetSchema }
+/** When the output was written, in milliseconds since the epoch; null when unknown. Sent on request. */
+const outputFields = { ...positionFields, at: reportedIntegerSchema.nullable().optional() }
 
 /** Exported for tests. */
 export const frameHeaderSchema = z.discriminatedUnion('event', [
-  z.object({ event: z.literal('attached'), ...positionFields, processId: z.string() }),
-  z.object({ event: z.literal('stdout'), ...positionFields }),
-  z.object({ event: z.literal('stderr'), ...positionFields }),
+  z.object({
+    event: z.literal('attached'),
+    ...positionFields,
+    processId: z.string(),
+    hasTimes: z.boolean().optional(),
+  }),
+  z.object({ event: z.literal('stdout'), ...outputFields }),
+  z.object({ event: z.literal('stderr'), ...outputFields }),
   z.object({ event: z.literal('heartbeat'), ...positionFields }),
   z.object({ event: z.literal('reconnect'), ...positionFields }),
   z.object({

@@ -1,5 +1,6 @@
 // box logs: prints the output of a detached process; with -f until the process exits.
 import { type Command, Option } from 'commander'
+import { parseSince } from '../logs/parse-since.ts'
 import type { LogsOptions } from '../logs/print-logs.ts'
 import { createIntegerParser } from '../options.ts'
 import type { RunAction } from '../session.ts'
@@ -30,6 +31,12 @@ export function addLogsCommand(program: Command, runAction: RunAction): void {
         .argParser(createIntegerParser('--bytes', COUNT_RANGE))
         .conflicts('tail'),
     )
+    .option(
+      '--since <time>',
+      'start with the output written since then: a duration (90s, 10m, 2h, 1d) or a time (2026-01-31T09:30)',
+      (text) => parseSince(text, Date.now()),
+    )
+    .option('-t, --timestamps', 'print the time before each line')
     .option('--json', 'print one JSON object per line, with the bytes in base64')
     .addHelpText(
       'after',
@@ -40,6 +47,7 @@ Examples:
   box logs -f fig $(box exec -d fig -- make world)
   box logs -n 20 fig
   box logs -f -n 0 fig $ID                   only new output
+  box logs -t --since 10m fig
   box logs fig $ID 2>/dev/null | sha256sum
 
 -f reconnects automatically if a connection or the coordinator fails; no byte is lost or repeated. stderr reports a long

@@ -50,11 +50,22 @@ export async function* readEvents(response: IncomingMessage): AsyncGenerator<Str
   }
 }
 
+/** Missing unless it was requested, and from an older coordinator. */
+const isTime = (value: unknown): boolean =>
+  value === undefined || value === null || (typeof value === 'string' && /^[\dTZ:.+-]{1,40}$/.test(value))
+
+const OUTPUT_VALIDATORS: FieldValidators = {
+  data: isString,
+  offset: isOffset,
+  nextOffset: isOffset,
+  at: isTime,
+}
+
 /** For each event, the fields that `box logs` uses. */
 const FIELD_VALIDATORS: Record<keyof StreamEvents, FieldValidators> = {
   attached: { stdoutOffset: isOffset, stderrOffset: isOffset },
-  stdout: { data: isString, offset: isOffset, nextOffset: isOffset },
-  stderr: { data: isString, offset: isOffset, nextOffset: isOffset },
+  stdout: OUTPUT_VALIDATORS,
+  stderr: OUTPUT_VALIDATORS,
   heartbeat: {},
   reconnect: {},
   exit: {

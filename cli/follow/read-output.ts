@@ -4,7 +4,13 @@ import type { StreamName } from './events.ts'
 import { type ResumableStreamOptions, readResumableStream } from './resumable-stream.ts'
 import { createStreamPosition } from './stream-position.ts'
 
-export type OutputChunk = { stream: StreamName; bytes: Buffer; offset: number }
+export type OutputChunk = {
+  stream: StreamName
+  bytes: Buffer
+  offset: number
+  /** When the bytes were written, RFC 3339; null when unknown or not requested. */
+  at: string | null
+}
 export type ExitEvent = StreamEvents['exit']
 
 export type ConnectionOptions = Omit<ResumableStreamOptions, 'getLastEventId' | 'onEvent'>
@@ -13,7 +19,8 @@ export type ReadOutputOptions = ConnectionOptions & {
   from: Offsets
   /** Stop at these offsets. Default: when the process exits. */
   until?: Offsets
-  onAttached?(): void
+  /** `hasTimes`: whether the times of the output are known; false unless `timestamps` was requested. */
+  onAttached?(hasTimes: boolean): void
   /** The next chunk is read after the promise resolves. */
   onChunk(chunk: OutputChunk): Promise<void>
   /** The box has discarded `bytes` bytes before the next chunk or before the end. */
@@ -34,11 +41,11 @@ export async function readOutput(options: ReadOutputOptions): Promise<ExitEvent 
     ...options,
     getLastEventId: position.getEventId,
     async onEvent({ name, data }) {
-      if (name === 'attached') onAttached?.()
+      if (name === 'attached') onAttached?.(data.hasTimes === true)
       if (name === 'stdout' || name === 'stderr') {
         const { bytes, offset, missing } = position.advance(name, data)
         reportMissing(name, missing)
-        if (bytes.length > 0) await onChunk({ stream: name, bytes, offset })
+        if (bytes.length > 0) await onChunk({ stream: name, bytes, offset, at: data.at ?? null })
       }
       if (name === 'exit') {
         reportMissing('stdout', position.countMissing('stdout', data.stdoutOffset))
@@ -67,4 +74,28 @@ export async function getOutputSize(options: ConnectionOptions): Promise<Offsets
     },
   })
   return size
+}
+
+/**
+ * The offsets of the first output that was written at `since` or later. `hasTimes`: whether that is known; otherwise the
+ * offsets are 0. Throws as readResumableStream does.
+ * @param since milliseconds since the epoch
+ */
+export async function getOffsetsSince(
+  options: ConnectionOptions,
+  since: number,
+): Promise<{ offsets: Offsets; hasTimes: boolean }> {
+  let result = { offsets: { stdout: 0, stderr: 0 }, hasTimes: false }
+  await readResumableStream({
+    ...options,
+    query: { since: new Date(since).toISOString() },
+    getLastEventId: () => '0:0',
+    async onEvent({ name, data }) {
+      if (name !== 'attached') return false
+      const { stdoutOffset, stderrOffset, hasTimes = false } = data
+      result = { offsets: { stdout: stdoutOffset, stderr: stderrOffset }, hasTimes }
+      return true
+    },
+  })
+  return result
 }

@@ -10,8 +10,8 @@ import { createReconnectPolicy, type ReconnectOptions } from './reconnect-policy
 export type ResumableStreamOptions = ReconnectOptions & {
   edge: Pick<EdgeClient, 'getOnce'>
   processId: string
-  /** Default: both. */
-  streams?: StreamName
+  /** Sent with each connection. */
+  query?: { streams?: StreamName; since?: string; timestamps?: 'true' }
   /** Called once while a limit of the coordinator delays the first event. */
   onWait?(reason: string): void
   /** Called when the box is not running after the first event. True: throw that error. Default: retry. */
@@ -63,7 +63,7 @@ async function readConnection(
   {
     edge,
     processId,
-    streams,
+    query,
     getLastEventId,
     onEvent,
     signal,
@@ -85,7 +85,7 @@ async function readConnection(
   try {
     const result = await edge.getOnce(
       `/exec/${encodeURIComponent(processId)}/stream`,
-      { encoding: 'base64', ...(streams && { streams }) },
+      { encoding: 'base64', ...query },
       { headers: { 'last-event-id': getLastEventId() }, signal: connection.signal },
     )
     const disconnect = getDisconnect(result, isBeforeFirstEvent)

@@ -13,8 +13,9 @@ import { findBoxStop, isTermination } from './box-stop.ts'
 import { createOutputPrinter, type OutputPrinter } from './output-printer.ts'
 import { getStartOffsets, type Selection } from './start-offsets.ts'
 import { printStoredLogs } from './stored-logs.ts'
+import { createTimesNote } from './times-note.ts'
 
-export type LogsOptions = Selection & { follow?: boolean; json?: boolean }
+export type LogsOptions = Selection & { follow?: boolean; json?: boolean; timestamps?: boolean }
 
 /** @param typed the id or a prefix of it; undefined: the newest process */
 export async function printLogs(
@@ -34,6 +35,7 @@ export async function printLogs(
       processId,
       selection: options,
       follow: options.follow ?? false,
+      timestamps: options.timestamps ?? false,
       printer,
       printed: printed.offsets,
     })
@@ -73,7 +75,7 @@ async function printLiveLogs(
   session: Session,
   edge: EdgeClient,
   processId: string,
-  { follow = false, printer, printed, ...selection }: LiveLogs,
+  { follow = false, timestamps = false, printer, printed, ...selection }: LiveLogs,
 ): Promise<number> {
   const { signal } = session
   const { boxName } = edge
@@ -87,18 +89,27 @@ async function printLiveLogs(
     onReconnect: () => printMessage('reconnected; the output continues where it stopped.'),
     isBoxStopped: () => isBoxStopped(session, edge),
   }
-  const isWhole = selection.tail === undefined && selection.bytes === undefined
+  const { tail, bytes, since } = selection
+  const isWhole = [tail, bytes, since].every((value) => value === undefined)
+  const timesNote = createTimesNote()
   const size = !follow || !isWhole ? await getOutputSize(connection) : null
-  const from = size === null ? { stdout: 0, stderr: 0 } : await getStartOffsets(connection, size, selection)
+  const from =
+    size === null
+      ? { stdout: 0, stderr: 0 }
+      : await getStartOffsets(connection, size, selection, timesNote.printNoSince)
   const missingOutputReporter = createMissingOutputReporter(boxName, printMessage)
   const onAbort = () =>
     printMessage(`detached; the process is still running. Reattach with: box logs -f ${boxName} ${processId}`)
   try {
     const exit = await readOutput({
       ...connection,
+      ...(timestamps && { query: { timestamps: 'true' } }),
       from,
       ...(!follow && size !== null && { until: size }),
-      onAttached: () => signal.addEventListener('abort', onAbort),
+      onAttached(hasTimes) {
+        signal.addEventListener('abort', onAbort)
+        if (timestamps && !hasTimes) timesNote.printNoTimes()
+      },
       async onChunk(chunk) {
         await printer.print(chunk)
         printed.offsets = { ...(printed.offsets ?? from), [chunk.stream]: chunk.offset + chunk.bytes.length }

@@ -1,7 +1,7 @@
-// Where `box logs` starts in each stream: --tail and --bytes.
+// Where `box logs` starts in each stream: --tail, --bytes and --since.
 import type { Offsets } from '../../shared/api/processes.ts'
 import type { StreamName } from '../follow/events.ts'
-import { type ConnectionOptions, readOutput } from '../follow/read-output.ts'
+import { type ConnectionOptions, getOffsetsSince, readOutput } from '../follow/read-output.ts'
 import { type Block, findLastLines } from './last-lines.ts'
 
 export type Selection = {
@@ -9,13 +9,34 @@ export type Selection = {
   tail?: number
   /** --bytes: bytes of each stream. */
   bytes?: number
+  /** --since: milliseconds since the epoch. */
+  since?: number
 }
 
-/** @param size the current length of both streams in bytes */
+/**
+ * @param size the current length of both streams in bytes
+ * @param onUnknownTimes called when --since has no effect
+ */
 export async function getStartOffsets(
   connection: ConnectionOptions,
   size: Offsets,
-  { tail, bytes }: Selection,
+  { tail, bytes, since }: Selection,
+  onUnknownTimes: () => void,
+): Promise<Offsets> {
+  const last = await getStartOfLast(connection, size, { tail, bytes })
+  if (since === undefined) return last
+  const { offsets, hasTimes } = await getOffsetsSince(connection, since)
+  if (!hasTimes) onUnknownTimes()
+  return {
+    stdout: Math.max(last.stdout, offsets.stdout),
+    stderr: Math.max(last.stderr, offsets.stderr),
+  }
+}
+
+async function getStartOfLast(
+  connection: ConnectionOptions,
+  size: Offsets,
+  { tail, bytes }: { tail: number | undefined; bytes: number | undefined },
 ): Promise<Offsets> {
   if (tail === undefined) return getLastBytes(size, bytes ?? Number.POSITIVE_INFINITY)
   const find = (stream: StreamName) =>
@@ -39,7 +60,7 @@ async function readBlock(
   let start = to
   await readOutput({
     ...connection,
-    streams: stream,
+    query: { streams: stream },
     from: { ...other, [stream]: from },
     until: { ...other, [stream]: to },
     async onChunk({ bytes, offset }) {

@@ -12,6 +12,7 @@ import type { Session } from '../session.ts'
 import { findLastLines } from './last-lines.ts'
 import type { OutputPrinter } from './output-printer.ts'
 import type { Selection } from './start-offsets.ts'
+import { createTimesNote } from './times-note.ts'
 
 export type StoredLogs = {
   boxName: string
@@ -19,6 +20,7 @@ export type StoredLogs = {
   processId: string
   selection: Selection
   follow: boolean
+  timestamps: boolean
   printer: OutputPrinter
   /** The offsets after the bytes that were printed while the box was running; null if there were none. */
   printed: Offsets | null
@@ -26,7 +28,7 @@ export type StoredLogs = {
 
 /** Returns the exit code: with `follow` that of the process. */
 export async function printStoredLogs(session: Session, logs: StoredLogs): Promise<number> {
-  const { boxName, boxId, processId, follow, printer } = logs
+  const { boxName, boxId, processId, selection, follow, timestamps, printer } = logs
   const getRecord = () =>
     session.client.request<{ command: CommandRecord }>(
       'GET',
@@ -38,6 +40,9 @@ export async function printStoredLogs(session: Session, logs: StoredLogs): Promi
       ? `${boxName} is not running. This is the stored output: the last 1 MiB of each stream.`
       : `${boxName} is not running, and the output was not stored: zero data retention was on.`,
   )
+  const timesNote = createTimesNote()
+  if (selection.since !== undefined) timesNote.printNoSince()
+  if (timestamps) timesNote.printNoTimes()
   for (const stream of ['stdout', 'stderr'] as const) await printStream(session, logs, stream)
   if (!follow) return EXIT.ok
   // Read again: the exit may have been recorded while the output was read.
@@ -65,7 +70,7 @@ async function printStream(session: Session, logs: StoredLogs, stream: StreamNam
     reporter.report(stream, first - requested)
   }
   if (first + bytes.length > start)
-    await printer.print({ stream, bytes: bytes.subarray(start - first), offset: start })
+    await printer.print({ stream, bytes: bytes.subarray(start - first), offset: start, at: null })
 }
 
 /** @param first the offset of the first byte of `bytes` */

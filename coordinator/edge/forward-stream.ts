@@ -1,18 +1,17 @@
 // Forwards an agent's stream frames to a client as server-sent events, and always ends with a final event.
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
-import type { Offsets, StreamEncoding } from '../../shared/api/processes.ts'
+import type { Offsets } from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { decodeFrame, InvalidFrameError, isOutput, type StreamFrame } from '../../shared/stream-frames.ts'
 import { createAgentProtocolError, isAgentErrorCode } from './agent-response.ts'
-import { positionOf, renderEvent, renderFrame } from './server-sent-events.ts'
+import { positionOf, type RenderOptions, renderEvent, renderFrame } from './server-sent-events.ts'
 
-export type ForwardOptions = {
+export type ForwardOptions = RenderOptions & {
   processId: string
   /** The client's position. */
   from: Offsets
-  encoding: StreamEncoding
   /** Aborts when the coordinator is about to stop. */
   closing: AbortSignal
   /** After this time the client has to reconnect. Default: 10 minutes (spec §4.14). */
@@ -51,7 +50,7 @@ export async function forwardStream(
   client: Writable,
   options: ForwardOptions,
 ): Promise<void> {
-  const { encoding, closing, lifetimeMs = LIMITS.streamReconnectMs, lingerMs = 30_000 } = options
+  const { closing, lifetimeMs = LIMITS.streamReconnectMs, lingerMs = 30_000 } = options
   const { heartbeatMs = LIMITS.streamHeartbeatMs } = options
   const reader = createFrameReader(options.processId, options.from)
   let silentHeartbeats = 0
@@ -80,10 +79,10 @@ export async function forwardStream(
       silentHeartbeats = 0
       const frame = reader.read(message)
       if (FINAL_EVENTS.has(frame.event)) {
-        finalEvent = renderFrame(frame, encoding)
+        finalEvent = renderFrame(frame, options)
         break
       }
-      if (!client.write(renderFrame(frame, encoding))) {
+      if (!client.write(renderFrame(frame, options))) {
         isClientSlow = true
         await waitForDrain(client, messages)
         isClientSlow = false

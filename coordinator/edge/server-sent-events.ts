@@ -5,6 +5,7 @@ import {
   type StreamEncoding,
   type StreamEvents,
 } from '../../shared/api/processes.ts'
+import { toTimestampOrNull } from '../../shared/clock.ts'
 import { isOutput, type StreamFrame } from '../../shared/stream-frames.ts'
 
 /** @param position the reader's position after the event */
@@ -14,17 +15,38 @@ export const renderEvent = <N extends keyof StreamEvents>(
   data: StreamEvents[N],
 ): string => `event: ${name}\nid: ${formatEventId(position)}\ndata: ${JSON.stringify(data)}\n\n`
 
-export function renderFrame(frame: StreamFrame, encoding: StreamEncoding): string {
+export type RenderOptions = {
+  encoding: StreamEncoding
+  /** Whether output events have `at`. Default: false. */
+  timestamps?: boolean
+  /** Whether the attached event has `hasTimes`. Default: false. */
+  hasTimes?: boolean
+}
+
+export function renderFrame(
+  frame: StreamFrame,
+  { encoding, timestamps = false, hasTimes = false }: RenderOptions,
+): string {
   const position = positionOf(frame)
   if (isOutput(frame)) {
     const nextOffset = position[frame.event]
     const offset = nextOffset - frame.bytes.length
-    return renderEvent(frame.event, position, { data: frame.bytes.toString(encoding), offset, nextOffset })
+    return renderEvent(frame.event, position, {
+      data: frame.bytes.toString(encoding),
+      ...(timestamps && { at: toTimestampOrNull(frame.at ?? null) }),
+      offset,
+      nextOffset,
+    })
   }
   const { event, stdoutOffset, stderrOffset } = frame
   switch (event) {
     case 'attached':
-      return renderEvent(event, position, { processId: frame.processId, stdoutOffset, stderrOffset })
+      return renderEvent(event, position, {
+        processId: frame.processId,
+        ...(hasTimes && { hasTimes: frame.hasTimes ?? false }),
+        stdoutOffset,
+        stderrOffset,
+      })
     case 'heartbeat':
       return renderEvent(event, position, {})
     case 'reconnect':

@@ -35,6 +35,8 @@ export function streamRoutes(context: EdgeContext): Route[] {
       method: 'GET',
       path: '/exec/:processId/stream',
       summary: 'Stream the output of a detached process as server-sent events; resume with Last-Event-ID',
+      description:
+        'Events: `attached` first, then `stdout` and `stderr` with `data`, `offset` and `nextOffset`, `heartbeat`, and at the end `exit`, `reconnect` or `error`. With `since` or `timestamps`, `attached` has `hasTimes`: whether the times of the requested streams are known. They are unknown for processes that were started by an earlier version. With `timestamps=true`, `stdout` and `stderr` have `at`, an RFC 3339 time that is exact to 100 ms, or null for output that is older than the 65536 stored times. When a connection is resumed, send `since` and `timestamps` again.',
       request: { params: processParams, query: streamQuerySchema },
       requestHeaders: z.object({
         'Last-Event-ID': z
@@ -61,14 +63,22 @@ export function streamRoutes(context: EdgeContext): Route[] {
           return reply.headers(HEADERS).send()
         }
         const acquired = await acquireBox(context, input, { isStream: true })
-        const { encoding = 'utf8', streams = 'both' } = query
-        const path = `/exec/${processId}/stream?${new URLSearchParams({ encoding, streams })}`
+        const { encoding = 'utf8', streams = 'both', since } = query
+        const timestamps = query.timestamps === 'true'
+        const agentQuery = new URLSearchParams({
+          encoding,
+          streams,
+          ...(since !== undefined && { since }),
+          ...(timestamps && { timestamps: 'true' }),
+        })
+        const path = `/exec/${processId}/stream?${agentQuery}`
         const headers = { 'last-event-id': formatEventId(from) }
         const messages = await openDialBack(context.streams, acquired, { path, headers })
         reply.hijack()
         reply.raw.writeHead(200, HEADERS)
         reply.raw.flushHeaders()
-        await forwardStream(messages, reply.raw, { processId, from, encoding, closing })
+        const hasTimes = timestamps || since !== undefined
+        await forwardStream(messages, reply.raw, { processId, from, encoding, timestamps, hasTimes, closing })
         return reply
       },
     }),

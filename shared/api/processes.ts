@@ -112,6 +112,13 @@ export const streamQuerySchema = z.object({
     .optional()
     .meta({ description: 'default both' }),
   encoding: z.enum(['utf8', 'base64']).optional().meta({ description: 'default utf8' }),
+  since: timestampSchema.optional().meta({
+    description:
+      'start with the output that was written at this time or later, but not before the requested offsets; ignored for a stream whose times are unknown',
+  }),
+  timestamps: z.enum(['true', 'false']).optional().meta({
+    description: 'true: `stdout` and `stderr` events have `at`, the time at which their output was written',
+  }),
 })
 export type StreamQuery = z.infer<typeof streamQuerySchema>
 export type StreamEncoding = NonNullable<StreamQuery['encoding']>
@@ -142,6 +149,11 @@ type PositionFields = { stdoutOffset: number; stderrOffset: number }
 type OutputEventData = {
   data: string
   /**
+   * With timestamps=true: when the output was written, RFC 3339 in UTC, exact to 100 ms; null when unknown. An event contains
+   * output of one time only.
+   */
+  at?: string | null
+  /**
    * Offset of the first byte of `data` in the stream; counts bytes even when `data` is UTF-8 text. Larger than requested
    * when the log's head was discarded.
    */
@@ -151,7 +163,8 @@ type OutputEventData = {
 
 /** The data of each event of GET /exec/{processId}/stream. */
 export type StreamEvents = {
-  attached: { processId: string } & PositionFields
+  /** `hasTimes`, with since or timestamps: whether the times of the requested streams are known. */
+  attached: { processId: string; hasTimes?: boolean } & PositionFields
   stdout: OutputEventData
   stderr: OutputEventData
   heartbeat: Record<string, never>

@@ -36,6 +36,8 @@ export type FakeProcess = {
   stderr: Buffer
   /** The offset of the first byte that is not discarded. */
   firstStoredByte: Offsets
+  /** When the output of both streams was written; null: the process has no times. */
+  times: { at: string; offset: number }[] | null
   /** null while it is running. */
   exit: (Pick<StreamEvents['exit'], 'status' | 'exitCode' | 'signal'> & { timedOut?: boolean }) | null
   /** Called for each connection; the first one is 0. */
@@ -120,6 +122,7 @@ const NEW_PROCESS: FakeProcess = {
   stdout: Buffer.alloc(0),
   stderr: Buffer.alloc(0),
   firstStoredByte: { stdout: 0, stderr: 0 },
+  times: null,
   exit: { status: 'exited', exitCode: 0, signal: null },
   getFault: () => null,
   connections: 0,
@@ -220,23 +223,33 @@ function* generateEvents(
   position: Offsets,
   below: (limit: number) => number,
 ): Generator<Buffer, void, undefined> {
-  const { stdout, stderr } = position
   const requested = query.get('streams') ?? 'both'
   const names = (['stdout', 'stderr'] as const).filter((name) => requested === 'both' || requested === name)
+  const [since, timestamps] = [query.get('since'), query.get('timestamps') === 'true']
+  if (since !== null && process.times !== null) {
+    const start = process.times.find(({ at }) => at >= since)?.offset ?? Number.POSITIVE_INFINITY
+    for (const name of names) position[name] = Math.max(position[name], Math.min(start, process[name].length))
+  }
   yield formatEvent('attached', position, {
     processId: process.id,
-    stdoutOffset: stdout,
-    stderrOffset: stderr,
+    stdoutOffset: position.stdout,
+    stderrOffset: position.stderr,
+    ...((timestamps || since !== null) && { hasTimes: process.times !== null }),
   })
   for (;;) {
     const unread = names.filter((name) => position[name] < process[name].length)
     const name = unread[below(Math.max(1, unread.length))]
     if (name === undefined) break
     const offset = Math.max(position[name], process.firstStoredByte[name])
-    const bytes = process[name].subarray(offset, offset + 1 + below(48 * 1024))
+    const index = process.times?.findLastIndex((record) => record.offset <= offset) ?? -1
+    const end = timestamps
+      ? (process.times?.[index + 1]?.offset ?? Number.POSITIVE_INFINITY)
+      : Number.POSITIVE_INFINITY
+    const bytes = process[name].subarray(offset, Math.min(end, offset + 1 + below(48 * 1024)))
     const nextOffset = offset + bytes.length
+    const at = timestamps && { at: process.times?.[index]?.at ?? null }
     position[name] = nextOffset
-    yield formatEvent(name, position, { data: bytes.toString('base64'), offset, nextOffset })
+    yield formatEvent(name, position, { data: bytes.toString('base64'), ...at, offset, nextOffset })
     if (below(8) === 0) yield formatEvent('heartbeat', position, {})
   }
   if (process.exit !== null) {

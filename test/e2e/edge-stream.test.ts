@@ -61,6 +61,33 @@ t.test('follows a detached command', async (t) => {
     }
   })
 
+  await t.test('timestamps=true and since: when the output was written', async (t) => {
+    const startedAt = Date.now()
+    const id = await start('mkfifo times; echo one; cat times; exit 3')
+    const reader = await open(id, '?timestamps=true')
+    await waitForStdout(reader, 'one\n')
+    const getOutput = () => reader.events.filter(({ event }) => event === 'stdout')
+    t.match(reader.events[0], { event: 'attached', data: { hasTimes: true } })
+    const firstAt = Date.parse(getOutput()[0]?.data.at)
+    t.ok(firstAt >= startedAt && firstAt <= Date.now(), getOutput()[0]?.data.at)
+    await waitUntil('the next record', () => Date.now() > firstAt + 200)
+    await exec('echo two > times')
+    await reader.ended
+    const [one, two] = getOutput().map(({ data }) => data)
+    t.match([one, two], [{ data: 'one\n' }, { data: 'two\n' }])
+    t.ok(Date.parse(two.at) > firstAt + 200, two.at)
+    const since = encodeURIComponent(new Date(firstAt + 150).toISOString())
+    const events = await readToEnd(id, `?since=${since}`)
+    t.match(events[0], { event: 'attached', id: '4:0', data: { hasTimes: true } })
+    t.equal(collectText(events, 'stdout'), 'two\n')
+    t.notOk(events.some(({ data }) => 'at' in data))
+    const resumed = await readToEnd(id, `?since=${since}`, { 'last-event-id': '6:0' })
+    t.equal(collectText(resumed, 'stdout'), 'o\n')
+    const none = await readToEnd(id, '?since=2100-01-01T00%3A00%3A00Z')
+    t.equal(collectText(none, 'stdout'), '')
+    await t.rejects(open(id, '?since=yesterday'), /400: .*since/)
+  })
+
   await t.test('base64 is byte-exact, with contiguous offsets', async (t) => {
     const id = await start(`head -c 3000000 /dev/urandom | tee copy; printf '\\377\\000' >&2`)
     const events = await readToEnd(id, '?encoding=base64')

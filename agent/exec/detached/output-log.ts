@@ -2,6 +2,7 @@
 import { closeSync, fstatSync, openSync, read, readSync, statSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { firstRetainedOffset } from './log-bounds.ts'
+import { openOutputTimes } from './output-times.ts'
 import type { OutputLog } from './types.ts'
 import { watchPath } from './watch-path.ts'
 
@@ -57,6 +58,7 @@ export function openOutputLog({ path, maxBytes, finalSize }: OutputLogOptions): 
         closeSync(fd)
       }
     },
+    openTimes: () => openOutputTimes(path),
     watch(onChange) {
       const listener = () => onChange()
       listeners.add(listener)

@@ -11,6 +11,7 @@ import type { ActivityTracker } from '../../vitals/activity-tracker.ts'
 import { baseEnvironment } from '../environment.ts'
 import type { SpawnerKind } from '../spawner.ts'
 import { bytesOnDisk, createHeadDiscarder } from './log-bounds.ts'
+import { getTimesPath } from './output-times.ts'
 import { createProcessMonitor, type ProcessMonitor } from './process-monitor.ts'
 import {
   isPendingRemoval,
@@ -23,6 +24,7 @@ import {
 import { expiredProcessIds, type Retention } from './retention.ts'
 import { createRunner, type RunnerKind } from './runner.ts'
 import { digestOf, startProcess } from './start.ts'
+import { createTimeRecorder } from './time-recorder.ts'
 import type { DetachedProcess, DetachedProcesses } from './types.ts'
 import { watchPath } from './watch-path.ts'
 
@@ -93,7 +95,9 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
         if (exit === null) return []
         let bytes = logBytesByProcess.get(processId)
         if (bytes === undefined) {
-          bytes = bytesOnDisk(logs.stdout.path) + bytesOnDisk(logs.stderr.path)
+          bytes = [logs.stdout.path, logs.stderr.path]
+            .flatMap((path) => [path, getTimesPath(path)])
+            .reduce((sum, path) => sum + bytesOnDisk(path), 0)
           logBytesByProcess.set(processId, bytes)
         }
         return [{ processId, exitedAt: exit.finishedAt ?? startedAt, logBytes: bytes }]
@@ -115,6 +119,12 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
     }
   }
 
+  const discardHead = createHeadDiscarder(log)
+  const timeRecorder = createTimeRecorder({ clock, log })
+  const recordTimes = ({ meta, detachedProcess }: ProcessMonitor) => {
+    if (meta.runner === 'sh') timeRecorder.update(detachedProcess)
+  }
+
   /** Starts tracking a process whose directory exists. undefined when its command never started. */
   function track(meta: ProcessMetadata): DetachedProcess | undefined {
     const processDir = join(dir, meta.processId)
@@ -131,11 +141,13 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
       log,
       onExit() {
         endActivity()
+        if (monitor !== undefined) recordTimes(monitor)
         // `monitor` is undefined when the process had exited before tracking started.
         if (monitor !== undefined && running.delete(monitor)) pruneExited()
       },
     })
     monitor = created
+    recordTimes(created)
     monitors.set(meta.processId, created)
     if (created.detachedProcess.exit === null) running.add(created)
     for (const callback of [...subscribers]) notify(callback, created.detachedProcess)
@@ -186,9 +198,9 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
       )
     }
   }
-  const discardHead = createHeadDiscarder(log)
   const poll = () => {
     for (const monitor of [...running]) checkExit(monitor)
+    for (const monitor of running) recordTimes(monitor)
     for (const { meta, detachedProcess } of running)
       if (meta.runner === 'sh') void discardHead(detachedProcess, meta.maxLogBytes)
   }

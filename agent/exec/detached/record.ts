@@ -5,6 +5,7 @@
 //   kill, timeout   time of the termination request, written before the first signal is sent
 //   exit            renamed into place by the runner
 //   stdout, stderr  the output, appended by the runner
+//   stdout.times, stderr.times  when the output was written; see native/run.c and output-times.ts
 //   control, stdin  FIFOs of an attached command, created by the runner
 //   stdin-end       the length of stdin; written when the client has sent all of it
 //   detached        the client has detached: the attached command continues as a detached one

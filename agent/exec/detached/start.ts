@@ -11,6 +11,7 @@ import { toStartError } from '../start-error.ts'
 import { findCwdError, resolveCwd } from '../working-directory.ts'
 import { type ProcessMetadata, preventStart, readStartRecord, writeMetadata } from './record.ts'
 import type { Runner, RunnerKind } from './runner.ts'
+import { createTimeIndex } from './time-recorder.ts'
 
 /**
  * The bound of each log of an attached command, at least: more than ATTACHED_WINDOW_BYTES of native/run.c and the pipe of
@@ -81,6 +82,7 @@ export async function startProcess(request: AgentStartRequest, deps: StartDeps):
   try {
     await mkdir(dir, { mode: 0o700 })
     await writeMetadata(dir, meta)
+    if (runner.kind === 'sh') createTimeIndex(dir)
     const { releaseStdin } = await runner.launch({ processId, dir, cwd, command, env, maxLogBytes, mode })
     return { meta, releaseStdin }
   } catch (error) {

@@ -1,5 +1,6 @@
 // Types of detached processes: the process, its two output logs, and how it exited.
 import type { AgentStartRequest } from '../../../shared/api/processes.ts'
+import type { OutputTimes } from './output-times.ts'
 import type { AttachedOptions } from './record.ts'
 
 export const OUTPUT_STREAMS = ['stdout', 'stderr'] as const
@@ -38,6 +39,8 @@ export type OutputLog = {
    * current end of the log. Never returns bytes that were discarded during the read.
    */
   read(from: number, max: number): Promise<LogChunk>
+  /** The times of the output so far. null for a process that was started by an earlier version. */
+  openTimes(): OutputTimes | null
   /** Calls back soon after a write, and sometimes without one. Returns the unsubscribe function. */
   watch(onChange: () => void): () => void
 }

@@ -12,6 +12,8 @@
 //             execve. Of several concurrent runners for one directory, only one succeeds and starts the command
 //   stdout, stderr   the output, written only by the runner. The command has pipes: with the file itself as standard
 //             error, `echo oops >/dev/stderr` would open the file with O_TRUNC and discard the log
+//   stdout.times, stderr.times   when the output was read from the command's pipe: a ring buffer of records of two 64-bit
+//             little-endian integers, the time in milliseconds since the epoch and the offset of the first byte
 //   exit      "EXITCODE SIGNAL FINISHED_MS STDOUT_BYTES STDERR_BYTES complete|incomplete"; renamed into place.
 //             EXITCODE is - for a command that a signal terminated; otherwise SIGNAL is -
 //
@@ -27,10 +29,12 @@
 // runner and in BOXWOOD_PROCESS_ID for the command. The agent finds the processes of a command by
 // BOXWOOD_PROCESS_ID, so terminating the command's process tree does not signal the runner.
 #define _GNU_SOURCE
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,14 +62,23 @@
 #define STDIN_PIPE_BYTES (1024 * 1024)
 // On a full disk, the runner retries for this long after the command's exit to write the final output.
 #define FULL_DISK_TIMEOUT_SECONDS 10
+// At most one record of the time index per interval. time-index.ts has the same two values.
+#define TIME_INTERVAL_MS 100
+#define MAX_TIME_RECORDS (64 * 1024)
 // Field number in /proc/PID/stat, see proc_pid_stat(5).
 #define STAT_START_TIME_FIELD 22
 
 typedef struct {
   const char *name;
+  const char *times_name;
   // Read end of the command's pipe; -1 once every writer has closed the pipe.
   int pipe_fd;
   int file_fd;
+  // The time index; -1 if it could not be created.
+  int times_fd;
+  long long time_records;
+  // CLOCK_MONOTONIC.
+  long long time_recorded_at;
   long long size;
   // Bytes that the attached client has processed.
   long long acknowledged;
@@ -158,6 +171,18 @@ static void append_to_log(Log *log, const char *bytes, size_t length) {
   }
 }
 
+// Records when the next byte of the log was read. Written before the byte, so that a reader of the byte finds the record.
+// A failed write is repeated with the next output. A record of 16 bytes is within one page: SIGKILL does not split it.
+static void record_time(Log *log) {
+  long long now = now_ms(CLOCK_MONOTONIC);
+  if (log->times_fd == -1 || (log->time_records > 0 && now - log->time_recorded_at < TIME_INTERVAL_MS)) return;
+  uint64_t record[2] = {htole64(now_ms(CLOCK_REALTIME)), htole64(log->size)};
+  off_t position = log->time_records % MAX_TIME_RECORDS * sizeof record;
+  if (pwrite(log->times_fd, record, sizeof record, position) != sizeof record) return;
+  log->time_records += 1;
+  log->time_recorded_at = now;
+}
+
 // Offset of the first retained byte. The agent's log-bounds.ts computes the same value from the size alone.
 static long long first_retained_offset(long long size) {
   long long step = max_log_bytes / 8 / BLOCK_BYTES * BLOCK_BYTES;
@@ -168,6 +193,7 @@ static long long first_retained_offset(long long size) {
 // Writes output to the log and discards the head beyond the bound.
 static void write_output(Log *log, const char *bytes, size_t length) {
   if (log->discard_output || log->incomplete) return;
+  record_time(log);
   if (!can_punch_holes && !is_attached) {
     char notice[160];
     int notice_length = snprintf(notice, sizeof notice,
@@ -214,6 +240,7 @@ static void drain(Log *log) {
 static int open_log(Log *log) {
   log->file_fd = openat(dir_fd, log->name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (log->file_fd == -1) return errno;
+  log->times_fd = openat(dir_fd, log->times_name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   // Tests on the empty file whether the file system supports hole punching.
   can_punch_holes = fallocate(log->file_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, BLOCK_BYTES) == 0;
   return 0;
@@ -431,6 +458,7 @@ static void wait_for_background_processes(Log *logs, int sigchld_fd, siginfo_t *
   for (int i = 0; i < 2; i++) {
     logs[i].discard_output = 1;
     close(logs[i].file_fd);
+    close_fd(&logs[i].times_fd);
   }
   int has_children = reap(command_exit);
   while (has_children || logs[0].pipe_fd != -1 || logs[1].pipe_fd != -1)
@@ -457,7 +485,7 @@ static int receive_status(int fd, int error_if_closed) {
 // The runner. Sends 0 to the launcher once the command runs. Returns the errno of a failed start, else 0 after the
 // command and its background processes have exited.
 static int run_command(char **arguments, char **environment, const char *process_id, int launcher_fd) {
-  Log logs[2] = {{.name = "stdout"}, {.name = "stderr"}};
+  Log logs[2] = {{.name = "stdout", .times_name = "stdout.times"}, {.name = "stderr", .times_name = "stderr.times"}};
   char exit_temp_name[64];
   int output_fds[2], exec_status_fds[2];
   snprintf(exit_temp_name, sizeof exit_temp_name, "exit.%d", getpid());

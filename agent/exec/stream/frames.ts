@@ -10,6 +10,7 @@ import { LIMITS } from '../../../shared/limits.ts'
 import type { OutputFrame, StreamFrame } from '../../../shared/stream-frames.ts'
 import { incompleteSuffixLength } from '../../../shared/utf8.ts'
 import { toExitFields } from '../detached/exit-fields.ts'
+import type { OutputTimes } from '../detached/output-times.ts'
 import type { DetachedProcess, StreamName } from '../detached/types.ts'
 import { createOutputWatcher, systemTimer, type Timer } from '../output-watcher.ts'
 
@@ -21,6 +22,10 @@ export type StreamOptions = {
   streams: readonly StreamName[]
   /** utf8: no frame ends inside a character. */
   encoding: StreamEncoding
+  /** Start with the output of this time, in milliseconds since the epoch, unless `offsets` are later. Default: null. */
+  since?: number | null
+  /** Output frames have `at`, and contain the output of one time. Default: false. */
+  timestamps?: boolean
   /** Called when a log cannot be read. */
   onError(error: unknown): void
   /** `now()` is monotonic, in milliseconds. */
@@ -35,7 +40,10 @@ export async function* streamFrames(
   signal: AbortSignal,
 ): AsyncGenerator<StreamFrame, void, undefined> {
   const { detachedProcess, streams, encoding, onError, time = systemTime } = options
+  const { since = null, timestamps = false } = options
   const offsets = { ...options.offsets }
+  const needsTimes = timestamps || since !== null
+  const times: Partial<Record<StreamName, OutputTimes | null>> = {}
   const watcher = createOutputWatcher(detachedProcess, streams, time)
   const close = () => watcher.close()
   signal.addEventListener('abort', close, { once: true })
@@ -43,20 +51,36 @@ export async function* streamFrames(
 
   /** The next output of one stream; null when there is none now. Advances the offset. */
   async function nextOutput(name: StreamName, hasExited: boolean): Promise<OutputFrame | null> {
-    const { offset, bytes } = await detachedProcess.logs[name].read(offsets[name], STREAM_CHUNK_BYTES)
+    const max = times[name]?.limitRead(offsets[name], STREAM_CHUNK_BYTES, encoding) ?? STREAM_CHUNK_BYTES
+    const { offset, bytes: read } = await detachedProcess.logs[name].read(offsets[name], max)
+    const { length, at } = times[name]?.limitChunk(offset, read.length, encoding) ?? {
+      length: read.length,
+      at: null,
+    }
+    const bytes = read.subarray(0, length)
     // A full chunk, or a read that the discarded head cut short, is followed by more output.
-    const hasMore = bytes.length === STREAM_CHUNK_BYTES || (offset !== offsets[name] && bytes.length > 0)
+    const hasMore =
+      read.length === max || length < read.length || (offset !== offsets[name] && bytes.length > 0)
     const split = encoding === 'utf8' && (hasMore || !hasExited) ? incompleteSuffixLength(bytes) : 0
     const complete = bytes.subarray(0, bytes.length - split)
     offsets[name] = offset + complete.length
-    if (complete.length > 0) return { event: name, ...position(), bytes: complete }
+    if (complete.length > 0) return { event: name, ...position(), ...(timestamps && { at }), bytes: complete }
     return hasMore ? nextOutput(name, hasExited) : null
   }
 
+  async function start(name: StreamName): Promise<void> {
+    const log = detachedProcess.logs[name]
+    const size = await log.size()
+    if (needsTimes) times[name] = log.openTimes()
+    const sinceOffset = since === null ? 0 : (times[name]?.getOffsetSince(since) ?? 0)
+    offsets[name] = Math.min(size, Math.max(offsets[name], sinceOffset))
+  }
+
   try {
-    for (const name of streams)
-      if (offsets[name] > 0) offsets[name] = Math.min(offsets[name], await detachedProcess.logs[name].size())
-    yield { event: 'attached', ...position(), processId: detachedProcess.processId }
+    for (const name of streams) await start(name)
+    const hasTimes = streams.every((name) => (times[name] ?? null) !== null)
+    const { processId } = detachedProcess
+    yield { event: 'attached', ...position(), processId, ...(needsTimes && { hasTimes }) }
     const startedAt = time.now()
     let lastFrameAt = startedAt
     while (!signal.aborted) {

@@ -1,18 +1,13 @@
 // Route GET /exec/{processId}/stream: sends the output of a detached process over a dial-back connection (spec §4.14).
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import {
-  type Offsets,
-  parseEventId,
-  type StreamEncoding,
-  streamQuerySchema,
-} from '../../../shared/api/processes.ts'
+import { parseEventId, streamQuerySchema } from '../../../shared/api/processes.ts'
 import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
 import { readDialBackId } from '../../tunnel/dial-back-id.ts'
 import type { StreamDialer } from '../../tunnel/stream-dialer.ts'
 import { validateRequest } from '../../validate-request.ts'
 import { findProcess } from '../detached/routes.ts'
-import type { DetachedProcesses, StreamName } from '../detached/types.ts'
-import { streamFrames } from './frames.ts'
+import type { DetachedProcesses } from '../detached/types.ts'
+import { type StreamOptions, streamFrames } from './frames.ts'
 
 export type StreamDeps = {
   processes: DetachedProcesses
@@ -48,9 +43,9 @@ export function streamRoutes(app: FastifyInstance, { processes, log, streamDiale
 function parseStreamRequest(
   values: unknown,
   lastEventId: string | string[] | undefined,
-): { offsets: Offsets; streams: StreamName[]; encoding: StreamEncoding } {
+): Pick<StreamOptions, 'offsets' | 'streams' | 'encoding' | 'since' | 'timestamps'> {
   const query = validateRequest(streamQuerySchema, values, { root: 'query' })
-  const { stdoutOffset = 0, stderrOffset = 0, streams = 'both', encoding = 'utf8' } = query
+  const { stdoutOffset = 0, stderrOffset = 0, streams = 'both', encoding = 'utf8', since, timestamps } = query
   return {
     offsets:
       lastEventId === undefined
@@ -58,5 +53,7 @@ function parseStreamRequest(
         : parseEventId(String(lastEventId)),
     streams: streams === 'stdout' || streams === 'stderr' ? [streams] : ['stdout', 'stderr'],
     encoding,
+    since: since === undefined ? null : Date.parse(since),
+    timestamps: timestamps === 'true',
   }
 }

@@ -28,7 +28,7 @@ t.test('output is rendered exactly, in both encodings', async (t) => {
   for (const [name, bytes] of Object.entries(outputs)) {
     const offsets = { offset: 1_000_000 - bytes.length, nextOffset: 1_000_000 }
     for (const encoding of ['utf8', 'base64'] as const) {
-      const text = renderFrame({ event: 'stdout', ...position, bytes }, encoding)
+      const text = renderFrame({ event: 'stdout', ...position, bytes }, { encoding })
       const expected = { data: bytes.toString(encoding), ...offsets }
       t.same(parseEvent(t, text, 'stdout'), expected, `${name} as ${encoding}`)
     }
@@ -37,7 +37,7 @@ t.test('output is rendered exactly, in both encodings', async (t) => {
 
 t.test('control events have the fields of the spec and no others', async (t) => {
   const render = (frame: Parameters<typeof renderFrame>[0]) =>
-    parseEvent(t, renderFrame(frame, 'utf8'), frame.event)
+    parseEvent(t, renderFrame(frame, { encoding: 'utf8' }), frame.event)
   const exit = { status: 'killed', exitCode: null, signal: 'TERM', timedOut: true } as const
   const processId = 'p_0123456789abcdef01234567'
   t.same(render({ event: 'attached', ...position, processId }), { processId, ...position })
@@ -54,4 +54,21 @@ t.test('the id is the position after the event, for offsets of any size', async 
       renderEvent('heartbeat', { stdout: offset - 1, stderr: offset }, {}),
       `event: heartbeat\nid: ${offset - 1}:${offset}\ndata: {}\n\n`,
     )
+})
+
+t.test('times are sent to clients that requested them only', async (t) => {
+  const bytes = Buffer.from('a')
+  const render = (
+    frame: Parameters<typeof renderFrame>[0],
+    options: Partial<Parameters<typeof renderFrame>[1]>,
+  ) => parseEvent(t, renderFrame(frame, { encoding: 'utf8', ...options }), frame.event)
+  const output = { event: 'stdout', ...position, at: Date.UTC(2026, 0, 2, 3, 4, 5, 60), bytes } as const
+  t.match(render(output, { timestamps: true }), { at: '2026-01-02T03:04:05.060Z' })
+  t.match(render({ ...output, at: null }, { timestamps: true }), { at: null })
+  const { at: _, ...fromOldAgent } = output
+  t.match(render(fromOldAgent, { timestamps: true }), { at: null })
+  t.notOk(Object.hasOwn(render(output, {}) as object, 'at'))
+  const attached = { event: 'attached', ...position, processId: 'p', hasTimes: true } as const
+  t.match(render(attached, { hasTimes: true }), { hasTimes: true })
+  t.notOk(Object.hasOwn(render(attached, {}) as object, 'hasTimes'))
 })

@@ -48,6 +48,7 @@ t.test('applies the limits when the agent starts', async (t) => {
   const first = await createAgent(t)
   for (let number = 0; number < 3; number++) await first.waitForExit((await first.start('echo x')).processId)
   await first.close()
-  const second = await openAgent(t, first.home, { retention: { totalLogBytes: 4096 } })
+  // One block for the log, one for its time index.
+  const second = await openAgent(t, first.home, { retention: { totalLogBytes: 8192 } })
   t.equal((await second.list()).length, 1)
 })

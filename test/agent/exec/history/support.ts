@@ -76,6 +76,7 @@ function createFakeLog() {
       const offset = Math.max(from, head)
       return { offset, bytes: bytes.subarray(offset, offset + max) }
     },
+    openTimes: () => null,
     watch(onChange) {
       const watcher = () => onChange()
       watchers.add(watcher)

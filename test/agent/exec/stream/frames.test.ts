@@ -1,5 +1,6 @@
 // The frames of an output stream: order, offsets, character boundaries, heartbeats, resuming, cleanup.
 import t from 'tap'
+import type { OutputTimes } from '../../../../agent/exec/detached/output-times.ts'
 import { isOutput } from '../../../../shared/stream-frames.ts'
 import { createSeededRandom, randomMalformedUtf8 } from '../../../support/random.ts'
 import {
@@ -268,4 +269,82 @@ t.test('a thousand disconnected readers leave no watcher, listener or timer behi
     await pending
   }
   t.same([stdout.watchers(), stderr.watchers(), exitListeners(), timers()], [0, 0, 0, 0])
+})
+
+/** Times of fixed records; see output-times.ts. */
+function createTimes(records: readonly { at: number; offset: number }[]): OutputTimes {
+  const indexOf = (offset: number) => records.findLastIndex((record) => record.offset <= offset)
+  const limit = (offset: number, length: number, encoding: 'utf8' | 'base64') => {
+    const end = records[indexOf(offset) + 1]?.offset ?? Number.POSITIVE_INFINITY
+    return Math.min(length, Math.max(end - offset, encoding === 'utf8' ? 4 : 1))
+  }
+  return {
+    getOffsetSince: (time) => records.find(({ at }) => at >= time)?.offset ?? Number.POSITIVE_INFINITY,
+    limitRead: limit,
+    limitChunk: (offset, length, encoding) => ({
+      length: limit(offset, length, encoding),
+      at: records[indexOf(offset)]?.at ?? null,
+    }),
+  }
+}
+
+t.test('with timestamps, each output frame has one time', async (t) => {
+  const times = createTimes([
+    { at: 1000, offset: 2 },
+    { at: 2000, offset: 4 },
+  ])
+  const { process, stdout, exit } = createMemoryProcess({ openTimes: () => times })
+  stdout.append('aabbcc')
+  exit()
+  const frames = await readAllFrames(process, { timestamps: true, encoding: 'base64' })
+  t.match(frames, [
+    { event: 'attached', hasTimes: true },
+    { event: 'stdout', at: null, bytes: Buffer.from('aa') },
+    { event: 'stdout', at: 1000, bytes: Buffer.from('bb') },
+    { event: 'stdout', at: 2000, bytes: Buffer.from('cc') },
+    { event: 'exit' },
+  ])
+  t.notOk((await readAllFrames(process)).some((frame) => 'at' in frame || 'hasTimes' in frame))
+})
+
+t.test('with timestamps, no byte is lost and no character is split', async (t) => {
+  const text = 'a😀€é'.repeat(50)
+  const size = Buffer.byteLength(text)
+  const times = createTimes(Array.from({ length: size }, (_, offset) => ({ at: 1000 + offset, offset })))
+  const { process, stdout, exit } = createMemoryProcess({ openTimes: () => times })
+  stdout.append(text)
+  exit()
+  const output = (await readAllFrames(process, { timestamps: true })).filter(isOutput)
+  t.equal(output.map(({ bytes }) => bytes.toString()).join(''), text)
+  t.ok(output.length > size / 8)
+})
+
+t.test('since moves the start forward, never back', async (t) => {
+  const times = createTimes([
+    { at: 1000, offset: 0 },
+    { at: 2000, offset: 4 },
+  ])
+  const { process, stdout, exit } = createMemoryProcess({ openTimes: () => times })
+  stdout.append('aaaabbbb')
+  exit()
+  const readFrom = async (since: number, offset: number) => {
+    const frames = await readAllFrames(process, { since, offsets: { stdout: offset, stderr: 0 } })
+    t.match(frames[0], { event: 'attached', hasTimes: true })
+    return Buffer.concat(frames.filter(isOutput).map(({ bytes }) => bytes)).toString()
+  }
+  t.equal(await readFrom(500, 0), 'aaaabbbb')
+  t.equal(await readFrom(1500, 0), 'bbbb')
+  t.equal(await readFrom(1500, 6), 'bb')
+  t.equal(await readFrom(2500, 0), '')
+})
+
+t.test('without times, since and timestamps send the whole output', async (t) => {
+  const { process, stdout, exit } = createMemoryProcess()
+  stdout.append('a')
+  exit()
+  t.match(await readAllFrames(process, { since: 5000, timestamps: true }), [
+    { event: 'attached', hasTimes: false },
+    { event: 'stdout', at: null, bytes: Buffer.from('a') },
+    { event: 'exit' },
+  ])
 })

@@ -9,7 +9,7 @@ import { type StreamOptions, streamFrames } from '../../../../agent/exec/stream/
 import { isOutput, type OutputFrame, type StreamFrame } from '../../../../shared/stream-frames.ts'
 
 /** An in-memory log that discards its head beyond `maxBytes`. */
-function createMemoryLog(maxBytes: number) {
+function createMemoryLog(maxBytes: number, openTimes: OutputLog['openTimes']) {
   let bytes = Buffer.alloc(0)
   const watchers = new Set<() => void>()
   let failure: Error | undefined
@@ -21,6 +21,7 @@ function createMemoryLog(maxBytes: number) {
       const offset = Math.max(from, bytes.length - maxBytes)
       return { offset, bytes: bytes.subarray(offset, offset + max) }
     },
+    openTimes,
     watch(onChange) {
       const watcher = () => onChange()
       watchers.add(watcher)
@@ -48,10 +49,15 @@ function createMemoryLog(maxBytes: number) {
   }
 }
 
-/** A process with in-memory logs. */
-export function createMemoryProcess({ maxBytes = Number.MAX_SAFE_INTEGER } = {}) {
-  const stdout = createMemoryLog(maxBytes)
-  const stderr = createMemoryLog(maxBytes)
+type MemoryOptions = { maxBytes?: number; openTimes?: OutputLog['openTimes'] }
+
+/** A process with in-memory logs. Both have the times of `openTimes`. */
+export function createMemoryProcess({
+  maxBytes = Number.MAX_SAFE_INTEGER,
+  openTimes = () => null,
+}: MemoryOptions = {}) {
+  const stdout = createMemoryLog(maxBytes, openTimes)
+  const stderr = createMemoryLog(maxBytes, openTimes)
   const listeners = new Set<() => void>()
   let exit: ProcessExit | null = null
   const process: DetachedProcess = {
