@@ -1,10 +1,11 @@
 // Entry point of the `box` command: registers the commands, handles signals, sets the exit code.
 import { constants } from 'node:os'
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, Option } from 'commander'
 import { addAttachCommand } from './commands/attach.ts'
 import { addCompletionCommand } from './commands/completion.ts'
 import { addCpCommand } from './commands/cp.ts'
 import { addCreateCommand } from './commands/create.ts'
+import { addDocsCommand } from './commands/docs.ts'
 import { addDownCommand } from './commands/down.ts'
 import { addExecCommand } from './commands/exec.ts'
 import { addHistoryCommand } from './commands/history.ts'
@@ -13,6 +14,7 @@ import { addKillCommand } from './commands/kill.ts'
 import { addLogsCommand } from './commands/logs.ts'
 import { addLsCommand } from './commands/ls.ts'
 import { addMeCommand } from './commands/me.ts'
+import { addOpenCommand } from './commands/open.ts'
 import { addOutputCommand } from './commands/output.ts'
 import { addPsCommand } from './commands/ps.ts'
 import { addRestartCommand } from './commands/restart.ts'
@@ -25,9 +27,10 @@ import { addSshProxyCommand } from './commands/ssh-proxy.ts'
 import { addStatusCommand } from './commands/status.ts'
 import { addSuspendCommand } from './commands/suspend.ts'
 import { addUpCommand } from './commands/up.ts'
+import { addVersionCommand } from './commands/version.ts'
 import { addWakeCommand } from './commands/wake.ts'
 import { CliError, EXIT, EXIT_CODE_HELP, signalExitCode } from './exit-codes.ts'
-import { printMessage } from './output.ts'
+import { print, printMessage } from './output.ts'
 import { openSession, type RunAction, type RunLocalAction, type Session } from './session.ts'
 import { CLI_VERSION } from './version.ts'
 
@@ -89,7 +92,16 @@ const runLocalAction: RunLocalAction = async (action) => {
 // Subcommands copy the settings of help, output and exit when they are added: set these first.
 const program = new Command('box')
   .description('Boxes: Linux machines for people and coding agents.')
-  .version(CLI_VERSION, '-V, --version', 'show the version')
+  .version(
+    CLI_VERSION,
+    '-v, --version',
+    'show the version of box; box version also shows that of the coordinator',
+  )
+  .addOption(new Option('-V').hideHelp())
+  .on('option:V', () => {
+    print(CLI_VERSION)
+    process.exit()
+  })
   .helpOption('-h, --help', 'show help')
   .helpCommand('help [command]', 'show help for a command')
   .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'box: ')) })
@@ -111,6 +123,7 @@ for (const addCommand of commandRegistrations.flat()) addCommand(program, runAct
 const localRegistrations = [
   [addUpCommand, addDownCommand, addStatusCommand],
   [addInstallCommands, addCompletionCommand],
+  [addVersionCommand, addOpenCommand, addDocsCommand],
 ]
 for (const addCommand of localRegistrations.flat()) addCommand(program, runLocalAction)
 for (const command of program.commands) command.showHelpAfterError(`See 'box ${command.name()} --help'.`)

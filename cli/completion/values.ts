@@ -3,6 +3,7 @@ import type { Argument, Command, Option } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { ExecList } from '../../shared/api/processes.ts'
 import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
+import { listTopics } from '../docs/pages.ts'
 import { getPage } from '../history/read-records.ts'
 import { sanitize } from '../output.ts'
 import { openSession } from '../session.ts'
@@ -42,6 +43,7 @@ const SOURCES: Record<string, Source> = {
   tier: choices(TIER_NAMES),
   region: choices(REGIONS),
   dir: files,
+  topic: () => choices(listTopics())([]),
 }
 
 /** Returns no values when no coordinator responds in time. */

@@ -5,6 +5,7 @@ import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponse
 import { clientMessageSchema, serverMessageSchema } from '../../shared/api/attach.ts'
 import { controlErrorSchema, edgeErrorSchema } from '../../shared/api/common.ts'
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts'
+import { API_VERSION } from '../version.ts'
 import { getRequiredAccess } from './access.ts'
 import { getGeneralCode, type Host } from './errors.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
@@ -171,7 +172,7 @@ export function createOpenApiDocument({
   addRoutes(edge, 'edge', EDGE_PREFIX + EDGE_BASE)
   return createDocument({
     openapi: '3.1.0',
-    info: { title: 'Boxwood', version: '1', description: DESCRIPTION },
+    info: { title: 'Boxwood', version: API_VERSION, description: DESCRIPTION },
     servers: [{ url: publicUrl }],
     security: [{ apiKey: [] }],
     components: {

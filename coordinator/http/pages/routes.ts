@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { COORDINATOR_VERSION } from '../../version.ts'
+import { API_VERSION, COORDINATOR_VERSION } from '../../version.ts'
 import type { PublicRoute } from '../public-routes.ts'
 import { DOCS_PAGE } from './docs-page.ts'
 import { createHomePage } from './home-page.ts'
@@ -63,6 +63,7 @@ export function pageRoutes(publicUrl: string): PublicRoute[] {
         return {
           name: 'boxwood',
           version: COORDINATOR_VERSION,
+          apiVersion: API_VERSION,
           docs: `${publicUrl}/docs`,
           openapi: `${publicUrl}/openapi.json`,
         }

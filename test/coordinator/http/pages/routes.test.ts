@@ -43,6 +43,7 @@ t.test('GET / is a JSON document for other clients', async (t) => {
     t.same(json, {
       name: 'boxwood',
       version: COORDINATOR_VERSION,
+      apiVersion: '1',
       docs: `${url}/docs`,
       openapi: `${url}/openapi.json`,
     })

@@ -1,0 +1,43 @@
+// box docs: prints the documentation.
+import type { Command } from 'commander'
+import { boxCommand } from '../command-name.ts'
+import { getTitle, listTopics, readPage } from '../docs/pages.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { selectCoordinator } from '../local/select-coordinator.ts'
+import { formatTable, print, sanitize } from '../output.ts'
+import type { RunLocalAction } from '../session.ts'
+
+export function addDocsCommand(program: Command, runLocalAction: RunLocalAction): void {
+  program
+    .command('docs')
+    .summary('print the documentation')
+    .description(
+      'Prints a page of the documentation as Markdown. Without a topic, lists the topics, and the URL of the API reference ' +
+        'if a coordinator is running.',
+    )
+    .argument('[topic]', 'the page, such as cli')
+    .addHelpText('after', '\nExamples:\n  box docs\n  box docs cli | less')
+    .action((topic: string | undefined) =>
+      runLocalAction(async () => {
+        if (topic === undefined) printTopics()
+        else printPage(topic)
+        return undefined
+      }),
+    )
+}
+
+function printPage(topic: string): void {
+  const topics = listTopics()
+  if (!topics.includes(topic))
+    throw new CliError(EXIT.usage, `No such topic: '${sanitize(topic)}'. Topics: ${topics.join(', ')}.`)
+  process.stdout.write(readPage(topic))
+}
+
+function printTopics(): void {
+  print(
+    formatTable(listTopics().map((topic) => [`${boxCommand()} docs ${topic}`, getTitle(readPage(topic))])),
+  )
+  const selected = selectCoordinator(process.env, process.cwd())
+  const url = selected.isLocal ? selected.running?.url : selected.url
+  if (url !== undefined) print(`\nAPI reference: ${url}/docs`)
+}

@@ -1,0 +1,89 @@
+// box version, box open and box docs.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { readServerInfo } from '../../cli/local/server-info.ts'
+import { CLI_VERSION } from '../../cli/version.ts'
+import { startTestCoordinator } from '../support/coordinator.ts'
+import { createTempDir } from '../support/temp-dir.ts'
+import { sendJson, startFakeCoordinator } from './fake-coordinator.ts'
+import { runBox } from './run-box.ts'
+
+const fake = await startFakeCoordinator(t)
+const serve = (body: object) => fake.handleNext('GET /', (response) => sendJson(response, body))
+
+t.test('--version, -v and -V print the version of box', async (t) => {
+  for (const option of ['--version', '-v', '-V'])
+    t.same(await runBox(null, [option]), { code: 0, stdout: `${CLI_VERSION}\n`, stderr: '' }, option)
+})
+
+t.test('version shows box and the coordinator', async (t) => {
+  serve({ name: 'boxwood', version: CLI_VERSION, apiVersion: '1' })
+  const { code, stdout, stderr } = await runBox(fake.url, ['version'])
+  t.match({ code, stderr }, { code: 0, stderr: /^$/ })
+  t.match(
+    stdout,
+    new RegExp(`^box +${CLI_VERSION} .*^coordinator +${CLI_VERSION} \\(API 1\\)$.*${fake.url}`, 'ms'),
+  )
+  serve({ name: 'boxwood', version: CLI_VERSION, apiVersion: '1' })
+  t.match(JSON.parse((await runBox(fake.url, ['version', '--json'])).stdout), {
+    client: { version: CLI_VERSION },
+    server: { version: CLI_VERSION, apiVersion: '1', url: fake.url },
+    dataDirectory: null,
+  })
+})
+
+t.test('version warns when the versions differ', async (t) => {
+  serve({ name: 'boxwood', version: '9.9.9\u001b[2J' })
+  const result = await runBox(fake.url, ['version'])
+  t.match(result, {
+    code: 0,
+    stderr: /^box: box has version .*, the coordinator 9\.9\.9.*Update the older one/,
+  })
+  t.notMatch(result.stdout + result.stderr, '\u001b')
+})
+
+t.test('version without a coordinator exits with 3', async (t) => {
+  const dataDir = createTempDir(t, 'version')
+  const result = await runBox(null, ['version'], { env: { BOXWOOD_DATA: dataDir } })
+  t.match(result, { code: 3, stdout: `${dataDir}\n`, stderr: /no coordinator responds. See `box status`/ })
+  // Another server.
+  serve({ hello: 'world' })
+  t.match(await runBox(fake.url, ['version', '--json']), { code: 3, stdout: /"server": null/ })
+})
+
+t.test('a coordinator reports its version', async (t) => {
+  const { url } = await startTestCoordinator(t)
+  t.match(await readServerInfo(url, AbortSignal.timeout(10_000)), { version: CLI_VERSION, apiVersion: '1' })
+})
+
+t.test('open prints the URL, and opens it where there is a display', async (t) => {
+  const noDisplay = { DISPLAY: '', WAYLAND_DISPLAY: '' }
+  t.same(await runBox(fake.url, ['open'], { env: noDisplay }), {
+    code: 0,
+    stdout: `${fake.url}/\n`,
+    stderr: '',
+  })
+  const dir = createTempDir(t, 'open')
+  const opened = join(dir, 'opened')
+  writeFileSync(join(dir, 'xdg-open'), `#!/bin/sh\necho "$1" >${opened}\n`, { mode: 0o755 })
+  const env = { DISPLAY: ':0', PATH: `${dir}:/usr/bin:/bin` }
+  t.match(await runBox(fake.url, ['open'], { env }), { code: 0, stdout: `${fake.url}/\n`, stderr: /^$/ })
+  t.equal(readFileSync(opened, 'utf8'), `${fake.url}/\n`)
+  writeFileSync(join(dir, 'xdg-open'), '#!/bin/sh\nexit 3\n', { mode: 0o755 })
+  t.match(await runBox(fake.url, ['open'], { env }), { code: 0, stderr: /xdg-open cannot open/ })
+  writeFileSync(join(dir, 'xdg-open'), '#!/bin/sh\nexec sleep 5\n', { mode: 0o755 })
+  t.match(await runBox(fake.url, ['open'], { env }), { code: 0, stderr: /^$/ }, 'a browser in the foreground')
+  t.same(JSON.parse((await runBox(fake.url, ['open', '--json'])).stdout), { url: `${fake.url}/` })
+})
+
+t.test('docs lists the topics, and prints one', async (t) => {
+  const list = await runBox(fake.url, ['docs'])
+  t.match(list, { code: 0, stdout: /^box docs cli +The box command$/m })
+  t.match(list.stdout, `API reference: ${fake.url}/docs\n`)
+  t.match(await runBox(null, ['docs', 'cli']), { code: 0, stdout: /^# The box command\n/ })
+  t.match(await runBox(null, ['docs', '../README']), {
+    code: 2,
+    stderr: /^box: No such topic: .*Topics: .*cli/,
+  })
+})
