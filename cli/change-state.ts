@@ -2,11 +2,14 @@
 import type { Command } from 'commander'
 import type { Box } from '../shared/api/boxes.ts'
 import { startBatch } from './batch.ts'
+import { colorize, getStateColor } from './colors.ts'
+import { boxCommand } from './command-name.ts'
 import { printIfInterrupted } from './exec/request.ts'
 import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption } from './options.ts'
 import { printJson, printStderr } from './output.ts'
 import { selectBoxes } from './select-boxes.ts'
 import type { Session } from './session.ts'
+import { hasStatusLine } from './status-line.ts'
 import { waitForState } from './wait.ts'
 
 export type ChangeOptions = JsonOption & WaitOption & { all?: boolean }
@@ -54,7 +57,7 @@ export async function changeStates(
   if (all && boxes.length === 0) printStderr(`No boxes to ${action}.`)
   const changing = await batch.run(boxes, (box) => requestChange(session, box, action))
   await batch.run(changing, async (changingBox) => {
-    const box = wait ? await waitForState(session, changingBox, targetState, !json) : changingBox
+    const box = wait ? await waitAndPrint(session, changingBox, targetState, json) : changingBox
     if (json) printJson(box)
     else if (!wait)
       printStderr(`${box.hostname}: ${box.observedState === targetState ? targetState : transition}`)
@@ -76,11 +79,12 @@ export async function restartBoxes(
   await batch.run(suspending, (box) =>
     printIfInterrupted(
       session,
-      `interrupted. ${box.hostname} may be suspended now: start it with \`box wake ${box.hostname}\`.`,
+      `interrupted. ${box.hostname} may be suspended now: start it with \`${boxCommand()} wake ${box.hostname}\`.`,
       async () => {
-        if (box.desiredState === 'suspended') await waitForState(session, box, 'suspended', !json)
+        if (box.desiredState === 'suspended')
+          await waitForState(session, box, 'suspended', json ? 'none' : 'lines')
         const waking = await requestChange(session, box, 'wake')
-        const running = await waitForState(session, waking, 'running', !json)
+        const running = await waitAndPrint(session, waking, 'running', json)
         if (json) printJson(running)
       },
     ),
@@ -90,4 +94,17 @@ export async function restartBoxes(
 
 async function requestChange(session: Session, { id }: Box, action: keyof typeof ACTIONS): Promise<Box> {
   return (await session.client.request<{ box: Box }>('POST', `/boxes/${id}/${action}`)).box
+}
+
+/** The changing line disappears: prints the final state in its position. */
+async function waitAndPrint(
+  session: Session,
+  box: Box,
+  targetState: Action['targetState'],
+  json: boolean,
+): Promise<Box> {
+  const changed = await waitForState(session, box, targetState, json ? 'none' : 'lines')
+  if (!json && hasStatusLine())
+    printStderr(`${box.hostname}: ${colorize(targetState, getStateColor(targetState), process.stderr)}`)
+  return changed
 }

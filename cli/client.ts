@@ -16,6 +16,8 @@ export type Client = {
   getBoxDetail(id: string): Promise<BoxDetail>
   /** A client for the edge routes of one box. Sends one GET /me, because it returns the edge's address. */
   createEdgeClient(nameOrId: string): Promise<EdgeClient>
+  /** The same client with another signal, for requests that Ctrl-C must not abort. */
+  withSignal(signal: AbortSignal): Client
 }
 
 export type EdgeClient = {
@@ -51,6 +53,7 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
 
   return {
     request,
+    withSignal: (otherSignal) => createClient(config, otherSignal),
     getBoxDetail: (id) => request('GET', `/boxes/${encodeURIComponent(id)}`),
     async findBox(nameOrId) {
       const { boxes } = await request<{ boxes: Box[] }>('GET', '/boxes')

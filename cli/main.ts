@@ -19,6 +19,7 @@ import { addOutputCommand } from './commands/output.ts'
 import { addPsCommand } from './commands/ps.ts'
 import { addRestartCommand } from './commands/restart.ts'
 import { addRmCommand } from './commands/rm.ts'
+import { addRunCommand } from './commands/run.ts'
 import { addSessionsCommand } from './commands/sessions.ts'
 import { addShowCommand } from './commands/show.ts'
 import { addSshCommand } from './commands/ssh.ts'
@@ -38,14 +39,15 @@ const HELP = `
 Getting started:
   box up                         starts the coordinator in the background; box down stops everything
   box create fig
-  box exec fig -- uname -a
-  box exec -d fig -- make world  runs in the background; prints the id
+  box exec fig uname -a
+  box exec -d fig make world     runs in the background; prints the id
   box ssh fig                    opens a terminal that survives disconnects
   box logs -f fig ID             follows the output and reconnects when needed
   box cp src fig:                copies a directory to the box's home directory
   box cp fig:src/out.log .
   box stop fig                   keeps files, terminates processes; box start fig starts the box again
   box rm fig
+  box run --rm -- make test      runs a command in a new box, and deletes the box
 
 Set BOXWOOD_URL (such as http://127.0.0.1:7070) and BOXWOOD_API_KEY to choose a coordinator. Without them, box
 uses the coordinator of a data directory on this machine: BOXWOOD_DATA, else .boxwood in the current directory, else
@@ -115,7 +117,15 @@ const program = new Command('box')
   .exitOverride()
 const commandRegistrations = [
   [addCreateCommand, addLsCommand, addShowCommand],
-  [addExecCommand, addPsCommand, addLogsCommand, addKillCommand, addHistoryCommand, addOutputCommand],
+  [
+    addExecCommand,
+    addRunCommand,
+    addPsCommand,
+    addLogsCommand,
+    addKillCommand,
+    addHistoryCommand,
+    addOutputCommand,
+  ],
   [addSshCommand, addAttachCommand, addSessionsCommand, addSshConfigCommand, addSshProxyCommand],
   [addCpCommand, addSuspendCommand, addWakeCommand, addRestartCommand, addRmCommand, addMeCommand],
 ]
@@ -144,7 +154,7 @@ if (interruptExitCode !== null) setTimeout(() => process.exit(), EXIT_GRACE_MS).
 function getFailureExitCode([name = '', ...args]: string[]): number | null {
   if (['ssh', 'shell', 'attach'].includes(name)) return EXIT.terminalFailed
   const isFollow = name === 'logs' && args.some((arg) => arg === '-f' || arg === '--follow')
-  return name === 'exec' || isFollow ? EXIT.execFailed : null
+  return name === 'exec' || name === 'run' || isFollow ? EXIT.execFailed : null
 }
 
 /** Prints the error, unless commander has printed it, and returns the exit code. */

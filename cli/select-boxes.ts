@@ -1,5 +1,6 @@
 // Finds the boxes that a command applies to: those of the given names, or all with --all.
 import type { Box } from '../shared/api/boxes.ts'
+import { boxCommand } from './command-name.ts'
 import { CliError, EXIT } from './exit-codes.ts'
 import type { Session } from './session.ts'
 
@@ -15,8 +16,9 @@ export async function selectBoxes(
 ): Promise<Box[]> {
   if (appliesTo === null) {
     if (names.length === 0)
-      throw new CliError(EXIT.usage, 'The name of a box is missing. `box ls` lists the boxes.')
-    return run([...new Set(names)], client.findBox)
+      throw new CliError(EXIT.usage, `The name of a box is missing. \`${boxCommand()} ls\` lists the boxes.`)
+    const boxes = await run([...new Set(names)], client.findBox)
+    return boxes.filter(({ id }, index) => boxes.findIndex((box) => box.id === id) === index)
   }
   if (names.length > 0) throw new CliError(EXIT.usage, '--all cannot be combined with names of boxes.')
   return (await client.request<{ boxes: Box[] }>('GET', '/boxes?live=1')).boxes.filter(appliesTo)

@@ -1,10 +1,15 @@
-// Waits for a box to reach a state, or for an operation to complete. Prints each state change.
+// Waits for a box to reach a state, or for an operation to complete. Shows each state change.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Box, BoxDetail } from '../shared/api/boxes.ts'
 import type { Operation } from '../shared/api/operations.ts'
+import { colorize, getStateColor } from './colors.ts'
+import { boxCommand } from './command-name.ts'
 import { CliError, EXIT } from './exit-codes.ts'
-import { printStderr, sanitize } from './output.ts'
+import { sanitize } from './output.ts'
 import type { Session } from './session.ts'
+import { type Progress, showStatus } from './status-line.ts'
+
+type WaitSession = Pick<Session, 'client' | 'signal'>
 
 const MIN_POLL_INTERVAL_MS = 100
 const MAX_POLL_INTERVAL_MS = 1000
@@ -16,7 +21,11 @@ const UNREACHABLE_GRACE_MS = 30 * 1000
  * Calls `getResult` until the result is not null. Throws CliError after TIMEOUT_MS.
  * @param subject the subject of the timeout message
  */
-async function poll<T>({ signal }: Session, subject: string, getResult: () => Promise<T | null>): Promise<T> {
+async function poll<T>(
+  { signal }: WaitSession,
+  subject: string,
+  getResult: () => Promise<T | null>,
+): Promise<T> {
   const startedAt = Date.now()
   let lastResponseAt = startedAt
   let interval = MIN_POLL_INTERVAL_MS
@@ -40,50 +49,61 @@ async function poll<T>({ signal }: Session, subject: string, getResult: () => Pr
 }
 
 /** Throws CliError on timeout, when provisioning failed, or when another request has changed the desired state. */
-export async function waitForState(
-  session: Session,
+export function waitForState(
+  session: WaitSession,
   box: Box,
   targetState: 'running' | 'suspended',
-  showProgress: boolean,
+  progress: Progress,
 ): Promise<Box> {
-  const name = box.hostname
-  let lastLine = ''
-  return poll(session, `The state change of ${name}`, async () => {
-    const detail = await session.client.getBoxDetail(box.id)
-    const line = formatState(detail)
-    if (showProgress && line !== lastLine) printStderr(`${name}: ${line}`)
-    lastLine = line
-    const { observedState, desiredState } = detail.box
-    if (observedState === targetState) return detail.box
-    if (observedState === 'provision_failed') {
-      const reason = detail.job?.lastError ?? detail.events[0]?.reason ?? 'no reason was given'
-      throw new CliError(
-        EXIT.failed,
-        `Could not create ${name}: ${sanitize(reason)}. Delete it with \`box rm ${name}\` and create another.`,
-      )
-    }
-    if (desiredState !== targetState)
-      throw new CliError(
-        EXIT.failed,
-        `${name} will not become ${targetState}: another request set the desired state to ${desiredState}. Check it with \`box show ${name}\`.`,
-      )
-    return null
-  })
+  const name = sanitize(box.hostname)
+  return showStatus(progress, (update) =>
+    poll(session, `The state change of ${name}`, async () => {
+      const detail = await session.client.getBoxDetail(box.id)
+      update(`${name}: ${formatState(detail)}`)
+      const { observedState, desiredState } = detail.box
+      if (observedState === targetState) return detail.box
+      if (observedState === 'provision_failed') {
+        const reason = detail.job?.lastError ?? detail.events[0]?.reason ?? 'no reason was given'
+        throw new CliError(
+          EXIT.failed,
+          `Could not create ${name}: ${sanitize(reason)}. Delete it with \`${boxCommand()} rm ${name}\` and create another.`,
+        )
+      }
+      if (desiredState !== targetState)
+        throw new CliError(
+          EXIT.failed,
+          `${name} will not become ${targetState}: another request set the desired state to ${desiredState}. Check it with \`${boxCommand()} show ${name}\`.`,
+        )
+      return null
+    }),
+  )
 }
 
 function formatState({ box: { observedState }, job }: BoxDetail): string {
-  if (!job?.lastError) return observedState
-  return `${observedState}, attempt ${job.attempt} failed: ${sanitize(job.lastError)}`
+  const state = colorize(sanitize(observedState), getStateColor(observedState), process.stderr)
+  if (!job?.lastError) return state
+  return `${state}, attempt ${job.attempt} failed: ${sanitize(job.lastError)}`
 }
 
 /** Returns the completed operation, which is a deletion (spec §2.5). Throws CliError on timeout or failure. */
-export async function waitForOperation(session: Session, operation: Operation): Promise<Operation> {
-  return poll(session, 'The deletion', async () => {
-    const path = `/operations/${encodeURIComponent(operation.id)}`
-    const response = await session.client.request<{ operation: Operation }>('GET', path)
-    const { status, error } = response.operation
-    if (status === 'failed')
-      throw new CliError(EXIT.failed, `The deletion failed: ${sanitize(error ?? 'no reason was given')}.`)
-    return status === 'completed' ? response.operation : null
+export function waitForDeletion(
+  session: WaitSession,
+  name: string,
+  operation: Operation,
+  progress: Progress,
+): Promise<Operation> {
+  return showStatus(progress, (update) => {
+    update(`${name}: deleting`)
+    return poll(session, `The deletion of ${name}`, async () => {
+      const path = `/operations/${encodeURIComponent(operation.id)}`
+      const response = await session.client.request<{ operation: Operation }>('GET', path)
+      const { status, error } = response.operation
+      if (status === 'failed')
+        throw new CliError(
+          EXIT.failed,
+          `The deletion of ${name} failed: ${sanitize(error ?? 'no reason was given')}.`,
+        )
+      return status === 'completed' ? response.operation : null
+    })
   })
 }

@@ -33,7 +33,7 @@ The exit codes are those of box ssh.`,
         const edge = await session.client.createEdgeClient(boxName)
         const name = typed === undefined ? null : await findSessionName(edge, typed)
         const { runTerminal } = await import('../terminal/run-terminal.ts')
-        return runTerminal(session, edge, { session: name, start: null })
+        return (await runTerminal(session, edge, { session: name, start: null })).exitCode
       }),
     )
 }

@@ -36,7 +36,7 @@ Examples:
           ...(name !== undefined && { name }),
         })
         const box = options.wait
-          ? await waitForState(session, createdBox, 'running', !options.json)
+          ? await waitForState(session, createdBox, 'running', options.json ? 'none' : 'lines')
           : createdBox
         printUnenforcedOptions(options)
         if (options.json) printJson(box)

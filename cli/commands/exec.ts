@@ -1,17 +1,14 @@
 // box exec: runs a command on a box with live output and stdin, and exits with its code.
-import { type Command, Option } from 'commander'
-import { LIMITS } from '../../shared/limits.ts'
+import type { Command } from 'commander'
 import { parseCommandWords } from '../exec/command-words.ts'
-import { type ExecOptions, toExecRequest } from '../exec/request.ts'
-import { runAttached } from '../exec/run-attached.ts'
-import { runInTerminal } from '../exec/run-in-terminal.ts'
-import { runSync } from '../exec/run-sync.ts'
-import { startDetached } from '../exec/start-detached.ts'
-import { createIntegerParser, createJsonOption, createNumberParser, parseEnvOption } from '../options.ts'
-import type { RunAction, Session } from '../session.ts'
+import { addExecOptions } from '../exec/options.ts'
+import type { ExecOptions } from '../exec/request.ts'
+import { checkExecOptions, runCommand } from '../exec/run-command.ts'
+import { parseEnvOption } from '../options.ts'
+import type { RunAction } from '../session.ts'
 
 export function addExecCommand(program: Command, runAction: RunAction): void {
-  program
+  const command = program
     .command('exec')
     .summary('run a command on a box')
     .description(
@@ -23,27 +20,9 @@ export function addExecCommand(program: Command, runAction: RunAction): void {
     .argument('<command...>', 'one argument: a shell command line; several: each is quoted for the shell')
     .usage('[options] <name> [--] <command...>')
     .passThroughOptions()
-    .option('-d, --detach', 'run the command in the background')
-    .option('-i, --interactive', 'forward stdin also when it is a terminal')
-    .option('-t, --tty', 'run the command in a terminal, as box ssh does; stdin must be a terminal')
-    .option('-n, --no-stdin', 'do not forward stdin')
-    .option(
-      '-w, --cwd <directory>',
-      'working directory: absolute, or relative to the home directory (default)',
-    )
-    .addOption(new Option('--workdir <directory>').hideHelp())
+
+  addExecOptions(command)
     .option('-e, --env <K=V>', 'set an environment variable; can be repeated', parseEnvOption)
-    .option(
-      '--timeout <seconds>',
-      'kill the command after this time, 1 to 600 (default: none; with --json: 30)',
-      createNumberParser('--timeout', LIMITS.execTimeoutSeconds),
-    )
-    .option(
-      '--disconnect-timeout <seconds>',
-      `kill the command when this client has been disconnected for this time, 1 to 3600 (default: ${LIMITS.disconnectTimeoutSeconds.default})`,
-      createIntegerParser('--disconnect-timeout', LIMITS.disconnectTimeoutSeconds),
-    )
-    .addOption(createJsonOption('print the result as JSON when the command has exited; forwards no stdin'))
     .addHelpText(
       'after',
       `
@@ -75,22 +54,10 @@ Exit codes:
   130  Ctrl-C; it also kills the command on the box, unless detached
   141  the reader of stdout closed the pipe; it also kills the command`,
     )
-    .action((name: string, words: string[], _: ExecOptions, command: Command) => {
+    .action((name: string, words: string[]) => {
       const args = parseCommandWords(command, name, words)
       const options = command.opts<ExecOptions>()
-      return runAction((session) => selectMode(options)(session, name, toExecRequest(args, options), options))
+      checkExecOptions(options)
+      return runAction(async (session) => (await runCommand(session, name, args, options)).exitCode)
     })
-}
-
-type Run = (
-  session: Session,
-  name: string,
-  request: ReturnType<typeof toExecRequest>,
-  options: ExecOptions,
-) => Promise<number>
-
-function selectMode({ tty, detach, json }: ExecOptions): Run {
-  if (tty) return runInTerminal
-  if (detach) return startDetached
-  return json ? runSync : runAttached
 }

@@ -9,7 +9,7 @@ import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption 
 import { printJson, printMessage, printStderr } from '../output.ts'
 import { selectBoxes } from '../select-boxes.ts'
 import type { RunAction, Session } from '../session.ts'
-import { waitForOperation } from '../wait.ts'
+import { waitForDeletion } from '../wait.ts'
 
 type Options = JsonOption & WaitOption & { all?: boolean; force?: boolean; yes?: boolean }
 
@@ -64,7 +64,9 @@ async function deleteBoxes(session: Session, names: string[], options: Options):
     response: await deleteBox(session.client, box),
   }))
   await batch.run(deleting, async ({ hostname, response }) => {
-    const operation = wait ? await waitForOperation(session, response.operation) : response.operation
+    const operation = wait
+      ? await waitForDeletion(session, hostname, response.operation, json ? 'none' : 'terminal')
+      : response.operation
     if (json) printJson({ ...response, operation })
     else printStderr(`${hostname}: ${formatDeletionStatus(operation)}`)
   })

@@ -74,8 +74,9 @@ async function openTerminal(
       : await createSessionUnlessExists(edge, { ...options, session: sessionName })
   if (created !== null) printStderr(`Session ${created.session} on ${name}. ~d detaches, ~? lists more keys.`)
   const { runTerminal } = await import('../terminal/run-terminal.ts')
-  return runTerminal(session, edge, {
+  const { exitCode } = await runTerminal(session, edge, {
     session: created?.session ?? sessionName ?? null,
     start: created === null ? null : { stdout: 0, stderr: 0 },
   })
+  return exitCode
 }

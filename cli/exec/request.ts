@@ -19,6 +19,9 @@ export type ExecOptions = JsonOption & {
   disconnectTimeout?: number
 }
 
+/** `continues`: the command has not exited when `box` exits. */
+export type CommandResult = { exitCode: number; continues: boolean }
+
 export const toExecRequest = (
   args: string[],
   { workdir, cwd = workdir, env, timeout }: ExecOptions,

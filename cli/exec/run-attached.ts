@@ -13,7 +13,7 @@ import {
 } from '../process-messages.ts'
 import type { Session } from '../session.ts'
 import { type AttachedCommand, startAttached, terminateCommand } from './attached-command.ts'
-import { type ExecOptions, printIfInterrupted } from './request.ts'
+import { type CommandResult, type ExecOptions, printIfInterrupted } from './request.ts'
 
 /** Time for the output that remains when an interrupted command has exited. */
 const OUTPUT_GRACE_MS = 5000
@@ -23,7 +23,7 @@ export async function runAttached(
   name: string,
   request: ExecRequest,
   { stdin, interactive, disconnectTimeout = LIMITS.disconnectTimeoutSeconds.default }: ExecOptions,
-): Promise<number> {
+): Promise<CommandResult> {
   const edge = await session.client.createEdgeClient(name)
   const command = await printIfInterrupted(
     session,
@@ -43,11 +43,11 @@ export async function runAttached(
     if (exit === null) {
       printMessage(`detached; the command continues on ${name}.`)
       printStderr(formatDetachedHint(name, processId))
-      return EXIT.ok
+      return { exitCode: EXIT.ok, continues: true }
     }
-    if (!exit.timedOut) return toExitCode(exit)
+    if (!exit.timedOut) return { exitCode: toExitCode(exit), continues: false }
     printMessage(formatTimedOut(request.timeoutSeconds, 'Use a longer --timeout (up to 600), or none.'))
-    return EXIT.timedOut
+    return { exitCode: EXIT.timedOut, continues: false }
   } finally {
     command.stopForwarding()
     removeHandlers()

@@ -3,20 +3,23 @@ import type { ExecRequest } from '../../shared/api/exec.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import type { Session } from '../session.ts'
 import { createSession, requireTerminal } from '../terminal/create-session.ts'
-import type { ExecOptions } from './request.ts'
+import type { CommandResult, ExecOptions } from './request.ts'
 
-export async function runInTerminal(
-  session: Session,
-  name: string,
-  { command, cwd, env, timeoutSeconds }: ExecRequest,
-  { detach, json, stdin, disconnectTimeout }: ExecOptions,
-): Promise<number> {
-  if (detach || json || !stdin || timeoutSeconds !== undefined || disconnectTimeout !== undefined)
+/** @throws CliError when -t is combined with other options that exclude it, or stdin is not a terminal */
+export function checkTerminalOptions({ detach, json, stdin, timeout, disconnectTimeout }: ExecOptions): void {
+  if (detach || json || !stdin || timeout !== undefined || disconnectTimeout !== undefined)
     throw new CliError(
       EXIT.usage,
       '-t cannot be combined with -d, -n, --json, --timeout or --disconnect-timeout.',
     )
   requireTerminal('Use -i without -t.')
+}
+
+export async function runInTerminal(
+  session: Session,
+  name: string,
+  { command, cwd, env }: ExecRequest,
+): Promise<CommandResult> {
   const edge = await session.client.createEdgeClient(name)
   const options = { ...(cwd !== undefined && { cwd }), ...(env !== undefined && { env }) }
   const created = await createSession(edge, { command, ...options })

@@ -5,17 +5,17 @@ import { commandExitCode, EXIT } from '../exit-codes.ts'
 import { printJson, printMessage } from '../output.ts'
 import { formatTimedOut } from '../process-messages.ts'
 import type { Session } from '../session.ts'
-import { printIfInterrupted, replaceCwdError } from './request.ts'
+import { type CommandResult, printIfInterrupted, replaceCwdError } from './request.ts'
 
-export async function runSync(session: Session, name: string, request: ExecRequest): Promise<number> {
+export async function runSync(session: Session, name: string, request: ExecRequest): Promise<CommandResult> {
   const edge = await session.client.createEdgeClient(name)
   const message = `interrupted; the command on ${name} was killed. Its output: \`box history ${name}\`, \`box output ${name} ID\`.`
   const result = await printIfInterrupted(session, message, () =>
     replaceCwdError(edge.requestJson<ExecResult>('POST', '/exec', request), name, request.cwd),
   )
   printJson(result)
-  if (!result.timedOut) return commandExitCode(result.exitCode, result.signal)
+  if (!result.timedOut) return { exitCode: commandExitCode(result.exitCode, result.signal), continues: false }
   const seconds = request.timeoutSeconds ?? LIMITS.execTimeoutSeconds.default
   printMessage(formatTimedOut(seconds, 'Use --timeout (up to 600), or run it without --json.'))
-  return EXIT.timedOut
+  return { exitCode: EXIT.timedOut, continues: false }
 }

@@ -6,14 +6,14 @@ import type { JsonOption } from '../options.ts'
 import { print, printJson, printStderr } from '../output.ts'
 import { formatDetachedHint } from '../process-messages.ts'
 import type { Session } from '../session.ts'
-import { printIfInterrupted, replaceCwdError } from './request.ts'
+import { type CommandResult, printIfInterrupted, replaceCwdError } from './request.ts'
 
 export async function startDetached(
   session: Session,
   name: string,
   request: ExecRequest,
   { json }: JsonOption,
-): Promise<number> {
+): Promise<CommandResult> {
   const edge = await session.client.createEdgeClient(name)
   const uncertainStart = `The command may have started anyway: check with \`box ps ${name}\`.`
   const started = await printIfInterrupted(session, `interrupted. ${uncertainStart}`, () =>
@@ -30,5 +30,5 @@ export async function startDetached(
   if (json) printJson(started)
   else print(processId)
   if (!json && process.stdout.isTTY) printStderr(formatDetachedHint(name, processId))
-  return EXIT.ok
+  return { exitCode: EXIT.ok, continues: true }
 }

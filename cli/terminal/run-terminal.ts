@@ -4,6 +4,7 @@ import type { Offsets } from '../../shared/api/processes.ts'
 import { attach } from '../attach/attachment.ts'
 import { writeOutput } from '../attach/standard-streams.ts'
 import type { EdgeClient } from '../client.ts'
+import type { CommandResult } from '../exec/request.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { printStderr } from '../output.ts'
 import { noSuchSessionMessage, toExitCode } from '../process-messages.ts'
@@ -32,12 +33,11 @@ class LeftSession extends Error {
   }
 }
 
-/** Returns the exit code. */
 export async function runTerminal(
   { signal: interrupted }: Session,
   edge: EdgeClient,
   target: TerminalTarget,
-): Promise<number> {
+): Promise<CommandResult> {
   let { session } = target
   const client = randomBytes(16).toString('hex')
   const controller = new AbortController()
@@ -107,7 +107,7 @@ export async function runTerminal(
   let isDetached = true
   try {
     const exit = await attachment.result
-    if (exit !== null) return toExitCode(exit)
+    if (exit !== null) return { exitCode: toExitCode(exit), continues: false }
   } catch (error) {
     if (!(error instanceof LeftSession)) throw toSessionError(error, edge.boxName, session)
     isDetached = error.isDetached
@@ -121,7 +121,7 @@ export async function runTerminal(
   printStderr(
     `\n${isDetached ? 'detached' : 'disconnected'} from ${name}; attach again: box attach ${edge.boxName} ${name}`,
   )
-  return isDetached ? EXIT.ok : EXIT.terminalFailed
+  return { exitCode: isDetached ? EXIT.ok : EXIT.terminalFailed, continues: true }
 }
 
 function toSessionError(error: unknown, boxName: string, session: string | null): unknown {
