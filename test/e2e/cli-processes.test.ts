@@ -97,7 +97,7 @@ t.test('exec -d, logs -f, ps, kill, history and output, with connection failures
     t.equal(sha256(Buffer.from(stderr, 'latin1')), expected.stderr)
     t.equal(followed.code, EXIT_CODE)
 
-    const tail = await boxForBytes(['logs', '--tail', '100', name, processId])
+    const tail = await boxForBytes(['logs', '--bytes', '100', name, processId])
     t.ok(tail.stdout.equals(followed.stdout.subarray(-100)), 'its tail, without -f')
     t.equal(tail.code, 0)
 
