@@ -66,12 +66,11 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
   async function send(
     method: string,
     url: string,
-    contentType: string | null,
-    createBody?: () => RequestBody,
+    headers: Record<string, string>,
+    createBody?: (() => RequestBody | Promise<RequestBody>) | null,
   ): Promise<IncomingMessage> {
     for (let attempt = 1; ; attempt++) {
-      const headers: Record<string, string> = contentType === null ? {} : { 'content-type': contentType }
-      const result = await sendOnce({ method, url, headers, body: createBody?.() })
+      const result = await sendOnce({ method, url, headers, body: await createBody?.() })
       if (result.ok) return result.response
       const delay = result.status === 429 ? (result.retryAfter ?? 1) : Number.NaN
       if (attempt >= MAX_ATTEMPTS || !(delay >= 0 && delay <= MAX_RETRY_AFTER)) throw result.error
@@ -90,7 +89,8 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
 
   async function requestJson<T>(method: string, url: string, value?: unknown): Promise<T> {
     const bytes = value === undefined ? undefined : Buffer.from(JSON.stringify(value))
-    const response = await send(method, url, bytes ? 'application/json' : null, bytes && (() => bytes))
+    const headers: Record<string, string> = bytes ? { 'content-type': 'application/json' } : {}
+    const response = await send(method, url, headers, bytes && (() => bytes))
     const body = await read(response)
     // Callers of routes that respond with 204 use T = undefined.
     if (response.statusCode === 204) return undefined as T

@@ -25,6 +25,8 @@ export type EdgeClient = {
   boxName: string
   /** null: no such box. */
   boxId: string | null
+  /** null: the box does not exist, or is deleted. */
+  hostname: string | null
   /** `route` is relative to the box, such as /exec. Throws CliError. */
   requestJson<T>(method: string, route: string, body?: unknown): Promise<T>
   /** Resolves with a response whose body is unread. `createBody` is called for each attempt. */
@@ -32,7 +34,8 @@ export type EdgeClient = {
     method: string,
     route: string,
     query: Record<string, string>,
-    createBody?: () => RequestBody,
+    createBody?: (() => RequestBody | Promise<RequestBody>) | null,
+    headers?: Record<string, string>,
   ): Promise<IncomingMessage>
   /** Sends a GET once, without retries. Throws CliError only when there is no response. */
   getOnce(route: string, query: Record<string, string>, options: GetOnceOptions): Promise<AttemptResult>
@@ -78,12 +81,15 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
         return {
           boxName,
           boxId: box?.id ?? null,
+          hostname: boxExists ? box.hostname : null,
           requestJson: <T>(method: string, route: string, body?: unknown) =>
             requests.requestJson<T>(method, boxUrl + route, body).catch(rethrow(route)),
-          send(method, route, query, createBody) {
+          send(method, route, query, createBody, headers) {
             const url = `${boxUrl}${route}?${new URLSearchParams(query)}`
-            const contentType = createBody ? 'application/octet-stream' : null
-            return requests.send(method, url, contentType, createBody).catch(rethrow(route))
+            const contentHeaders = createBody ? { 'content-type': 'application/octet-stream' } : {}
+            return requests
+              .send(method, url, { ...contentHeaders, ...headers }, createBody)
+              .catch(rethrow(route))
           },
           async getOnce(route, query, { headers, signal: getSignal }) {
             const url = `${boxUrl}${route}?${new URLSearchParams(query)}`

@@ -3,10 +3,10 @@ import { constants, type Stats } from 'node:fs'
 import { access, lstat, open, readdir, readlink } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
+import { createPadding, END_OF_ARCHIVE, encodeTarHeader, type TarEntry } from '../../shared/tar.ts'
 import { getSystemErrorCode, toFileError } from './errors.ts'
 import { nullIfMissing } from './paths.ts'
 import { CHUNK_BYTES, readAt } from './read.ts'
-import { createPadding, END_OF_ARCHIVE, encodeTarHeader, type TarEntry } from './tar.ts'
 import { isTempFileName } from './temp-file.ts'
 
 /** How many entries are checked concurrently. */

@@ -1,21 +1,34 @@
-// box cp: copies files and directories to and from a box.
-import type { Command } from 'commander'
+// box cp: copies files and directories to, from and between boxes.
+import { type Command, Option } from 'commander'
+import type { CopyOptions } from '../copy/copy.ts'
 import { type CopyPath, parseCopyPath } from '../copy/paths.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { createJsonOption, type JsonOption } from '../options.ts'
-import { printJson, sanitize } from '../output.ts'
+import { printJson } from '../output.ts'
 import type { RunAction, Session } from '../session.ts'
+
+type Options = JsonOption & CopyOptions
 
 export function addCpCommand(program: Command, runAction: RunAction): void {
   program
     .command('cp')
-    .summary('copy files and directories to and from a box')
+    .summary('copy files and directories to, from and between boxes')
     .description(
-      'Copies a file or a directory to or from a box, up to 1 GiB. If the destination is a directory, the source is ' +
-        'copied into it, as with cp -r. A file or a new directory appears complete or not at all.',
+      'Copies files and directories of any size to a box, from a box or from one box to another. If the destination is ' +
+        'a directory, the sources are copied into it, as with cp -r. A file or a new directory appears complete or not ' +
+        'at all.',
     )
-    .argument('<source>', 'a local path, BOX:PATH, or - for stdin')
-    .argument('<destination>', 'a local path, BOX:PATH, or - for stdout')
+    .argument(
+      '<path...>',
+      'the sources, then the destination: local paths, BOX:PATH, or - for stdin and stdout',
+    )
+    .usage('[options] <source...> <destination>')
+    .option('--mkpath', 'create missing directories of the destination, as rsync does')
+    .option('-q, --quiet', 'show no progress')
+    .option('-r, --recursive', 'as in cp; directories are always copied')
+    .addOption(new Option('-R').hideHelp())
+    .option('-p, --preserve', 'as in cp; modes and modification times are always kept')
+    .addOption(new Option('-a, --archive').hideHelp())
     .addOption(createJsonOption())
     .addHelpText(
       'after',
@@ -23,49 +36,42 @@ export function addCpCommand(program: Command, runAction: RunAction): void {
 Examples:
   box cp notes.md fig:                 to the home directory
   box cp notes.md fig:/tmp/copy.md
+  box cp *.txt src fig:work            several sources: work must be a directory
   box cp src fig:work                  a directory: to work/src if work exists, else to work
   box cp src/. fig:work                only its contents
+  box cp --mkpath a.txt fig:new/dir/   creates new/dir
   box cp fig:work/out .                from the box
+  box cp fig: .                        the home directory, to ./fig
+  box cp fig:data plum:                from one box to another, through this machine
   pg_dump app | box cp - fig:app.sql   from a pipe
   box cp fig:work - | tar -t           to a pipe: a directory is written as a tar archive
 
 A path on a box is absolute, or relative to the home directory. Write a local file with a colon in its name as ./a:b.
-File modes are kept, except when a single file is downloaded. Symbolic links inside a directory stay links. On a
-terminal a progress bar is shown.`,
+Modes are kept, except for set-user-ID and similar bits; new files on this machine follow the umask. Symbolic links inside
+a directory stay links. FIFOs, sockets and devices inside a directory are skipped with a message, and refused as a source.
+If one of several sources fails, the others are still copied, and the exit code is that of the first failure.`,
     )
-    .action((source: string, destination: string, options: JsonOption) =>
-      runAction((session) => copy(session, parseCopyPath(source), parseCopyPath(destination), options)),
+    .action((paths: string[], options: Options) =>
+      runAction((session) => run(session, paths.map(parseCopyPath), options)),
     )
 }
 
-async function copy(
-  session: Session,
-  from: CopyPath,
-  to: CopyPath,
-  { json }: JsonOption,
-): Promise<undefined> {
-  if (to.type === 'box' && from.type !== 'box') {
-    const edge = await session.client.createEdgeClient(to.boxName)
-    const { upload, uploadStdin } = await import('../copy/upload.ts')
-    const { path, size } = await (from.type === 'stdio'
-      ? uploadStdin(edge, to.path)
-      : upload(edge, from.path, to.path))
-    if (json) printJson({ ok: true, type: 'file.uploaded', path, size })
-  } else if (from.type === 'box' && to.type !== 'box') {
-    const edge = await session.client.createEdgeClient(from.boxName)
-    const { download, downloadToStdout } = await import('../copy/download.ts')
-    if (to.type === 'stdio') return downloadToStdout(edge, from.path, session.signal).then(() => undefined)
-    const result = await download(edge, from.path, to.path, session.signal)
-    if (json) printJson({ ok: true, type: 'file.downloaded', ...result })
-  } else if (from.type === 'box') {
-    const source = sanitize(`${from.boxName}:${from.path}`)
-    throw new CliError(
-      EXIT.usage,
-      `Copying between boxes is not supported. Copy ${source} to this machine first. (For a local file, write ./${source}.)`,
-    )
-  } else
-    throw new CliError(
-      EXIT.usage,
-      'Either the source or the destination must be on a box: BOX:PATH, such as fig:notes.md.',
-    )
+async function run(session: Session, paths: CopyPath[], options: Options): Promise<number | undefined> {
+  const destination = paths.at(-1)
+  const sources = paths.slice(0, -1)
+  if (destination === undefined || sources.length === 0)
+    throw new CliError(EXIT.usage, 'The destination is missing: box cp SOURCE... DESTINATION.')
+  const { copy } = await import('../copy/copy.ts')
+  const { copied, failed } = await copy(session, { sources, destination, options })
+  if (options.json && destination.type !== 'stdio')
+    printJson({
+      ok: failed.length === 0,
+      copied,
+      failed: failed.map(({ source, error }) => ({
+        source,
+        message: error.message,
+        exitCode: error.exitCode,
+      })),
+    })
+  return failed[0]?.error.exitCode
 }

@@ -7,6 +7,7 @@ import type { ReadEntry, Unpack } from 'tar'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { sanitize } from '../output.ts'
 import { assertNoMergeConflicts, mergeDirectory, statIfExists, withTempPath } from './local-files.ts'
+import type { Progress } from './progress.ts'
 
 /**
  * Extracts to a temporary directory. A new `target` appears complete or not at all, by a rename. Into an existing
@@ -17,6 +18,7 @@ export async function extractDirectory(
   archive: AsyncIterable<Buffer>,
   target: string,
   existing: Stats | null,
+  progress: Progress,
 ): Promise<void> {
   if (existing !== null && !existing.isDirectory())
     throw new CliError(
@@ -27,7 +29,7 @@ export async function extractDirectory(
   // Rename works only within one file system, and an existing target may be a mount point: extract inside it.
   await withTempPath(existing === null ? dirname(finalPath) : finalPath, async (tempDir) => {
     await mkdir(tempDir, { mode: 0o700 })
-    const { root, modes } = await extractTo(archive, tempDir)
+    const { root, modes } = await extractTo(archive, tempDir, progress)
     const finalModes = modes.map(({ path, mode }) => ({
       path: join(finalPath, path.slice(root.length)),
       mode,
@@ -51,6 +53,9 @@ async function setModes(directories: readonly DirectoryMode[]): Promise<void> {
   for (const { path, mode } of directories.toReversed()) await chmod(path, mode)
 }
 
+/** The agent omits them, the tar of a box does not. */
+const SPECIAL_TYPES = ['FIFO', 'BlockDevice', 'CharacterDevice']
+
 /**
  * Creates symbolic links last, so that no entry is written through one. Clears set-user-id and similar bits.
  * @returns the archive's top directory, and the modes for it and its subdirectories
@@ -58,6 +63,7 @@ async function setModes(directories: readonly DirectoryMode[]): Promise<void> {
 async function extractTo(
   archive: AsyncIterable<Buffer>,
   directory: string,
+  progress: Progress,
 ): Promise<{ root: string; modes: DirectoryMode[] }> {
   const { extract } = await import('tar')
   const links: Link[] = []
@@ -68,6 +74,10 @@ async function extractTo(
     if (path === null) {
       // Not thrown here: the parser would swallow the error.
       outsideError ??= createOutsideError(entry.path)
+      return false
+    }
+    if (SPECIAL_TYPES.includes(entry.type)) {
+      progress.print(`${sanitize(entry.path)}: skipped, not a regular file.`)
       return false
     }
     entry.mode = (entry.mode ?? 0o644) & 0o777

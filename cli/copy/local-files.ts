@@ -11,9 +11,10 @@ export async function statIfExists(path: string): Promise<Stats | null> {
   return nullIfMissing(stat(path))
 }
 
-async function nullIfMissing(stats: Promise<Stats>): Promise<Stats | null> {
+/** Null instead of ENOENT. @throws CliError for other errors */
+export async function nullIfMissing<T>(promise: Promise<T>): Promise<T | null> {
   try {
-    return await stats
+    return await promise
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
     throw toLocalFileError(error)
@@ -28,7 +29,7 @@ export function toLocalFileError(error: unknown, target?: string): unknown {
   if (error instanceof CliError || !isSystemError(error)) return error
   const isMissing = error.code === 'ENOENT' || error.code === 'ENOTDIR'
   const exitCode = isMissing ? EXIT.notFound : EXIT.failed
-  const path = error.path ?? (error.syscall === 'read' ? undefined : target)
+  const path = error.path?.toString() ?? (error.syscall === 'read' ? undefined : target)
   return new CliError(exitCode, describeFileError(error, path), { cause: error })
 }
 
@@ -55,12 +56,12 @@ export async function* withReadErrors(
   }
 }
 
-const TEMP_NAME_PATTERN = /^\.box-cp-[0-9a-f]{16}$/
+const TEMP_NAME_PATTERN = /^\.box-cp-\w+$/
 
 export const createTempName = (): string => `.box-cp-${randomBytes(8).toString('hex')}`
 
 /** Replaces the path of a temporary file, which the user did not choose, by its directory. */
-function hideTempName(path: string): string {
+export function hideTempName(path: string): string {
   const segments = path.split('/')
   const index = segments.findIndex((segment) => TEMP_NAME_PATTERN.test(segment))
   if (index < 0) return path

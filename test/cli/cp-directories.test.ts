@@ -1,9 +1,21 @@
 // box cp of directories: links, empty directories, modes and unusual names are kept; no partial results; untrusted
 // archives.
 import { execFileSync } from 'node:child_process'
-import { chmod, lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises'
+import { truncateSync } from 'node:fs'
+import {
+  chmod,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { waitUntil } from '../support/wait-until.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
@@ -47,6 +59,10 @@ async function readTree(dir: string, prefix = ''): Promise<Record<string, string
 t.after(() => execFileSync('chmod', ['-R', 'u+w', localDir, homeDir]))
 await createTree(join(localDir, 'tree'))
 const expected = await readTree(join(localDir, 'tree'))
+// Sparse: takes no space, and long enough to send that a signal arrives meanwhile.
+await mkdir(join(localDir, 'large'))
+await writeFile(join(localDir, 'large', 'file'), '')
+await truncate(join(localDir, 'large', 'file'), 4 * 1024 ** 3)
 
 t.test('uploads as a new directory, into an existing one, and only the contents', async (t) => {
   t.same(await cp('tree', 'fig:copy'), SUCCESS)
@@ -68,7 +84,7 @@ t.test('downloads as a new directory, and merges into an existing one', async (t
   await writeFile(join(localDir, 'inbox', 'copy', 'empty', 'other'), 'other')
   t.same(await cp('fig:copy', 'inbox'), SUCCESS)
   t.same(await readTree(join(localDir, 'inbox', 'copy')), { ...expected, 'empty/other': '644 other' })
-  t.same((await readdir(localDir)).sort(), ['down', 'inbox', 'tree'])
+  t.same((await readdir(localDir)).sort(), ['down', 'inbox', 'large', 'tree'])
 })
 
 t.test('copies an empty directory', async (t) => {
@@ -81,31 +97,79 @@ t.test('rejects a copy that would replace a file by a directory or the reverse',
   await writeFile(join(homeDir, 'file'), 'x')
   t.match(await cp('tree', 'fig:file'), {
     code: 1,
-    stderr: 'box: Cannot copy the directory to fig: file exists and is not a directory.\n',
+    stderr: 'box: fig: file exists and is not a directory.\n',
   })
   await mkdir(join(localDir, 'clash', 'copy', 'run.sh'), { recursive: true })
   t.match(await cp('fig:copy', 'clash'), { code: 1, stderr: /run\.sh.*Nothing was changed/ })
   t.same(await readdir(join(localDir, 'clash', 'copy')), ['run.sh'])
 })
 
-t.test('a failed upload removes its archive from the box', async (t) => {
+t.test('a failed upload leaves nothing on the box', async (t) => {
   const before = await readdir(homeDir)
   t.match(await cp('tree', 'fig:no/such/parent'), {
-    code: 1,
-    stderr:
-      'box: Cannot copy the directory to fig: no/such is not a directory. If it does not exist, create it with mkdir -p.\n',
+    code: 5,
+    stderr: 'box: fig: there is no directory no/such; --mkpath creates it.\n',
   })
-  fake.handleNext('PUT /v1/box/fig/upload', (response, request) => {
-    request.resume()
-    request.once('end', () => response.destroy())
+  await mkdir(join(localDir, 'shrinking'))
+  await mkdir(join(homeDir, 'merged'))
+  await writeFile(join(localDir, 'shrinking', 'large'), Buffer.alloc(8 * 1024 * 1024, 1))
+  for (const destination of ['fig:broken', 'fig:merged']) {
+    // The window of stdin is 1 MiB, so that the file shrinks before it is read to its end.
+    fake.attached.getFault = () => {
+      truncateSync(join(localDir, 'shrinking', 'large'), 1024)
+      return null
+    }
+    await writeFile(join(localDir, 'shrinking', 'large'), Buffer.alloc(8 * 1024 * 1024, 1))
+    t.match(await cp('shrinking', destination), { code: 1, stderr: /large became shorter during the copy/ })
+    fake.attached.getFault = () => null
+    const { child } = fake.attached.last
+    await waitUntil('the command has exited', () => child.exitCode !== null || child.signalCode !== null)
+  }
+  t.same(await readdir(join(homeDir, 'merged')), [])
+  t.same(await readdir(homeDir), [...before, 'merged'].sort())
+})
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  t.test(`${signal} during an upload removes the partial copy from the box`, async (t) => {
+    const before = await readdir(homeDir)
+    const upload = runBox(fake.url, ['cp', 'large', 'fig:interrupted'], {
+      cwd: localDir,
+      onSpawn: (child) =>
+        void waitUntil(
+          'the upload has started',
+          async () => (await readdir(homeDir)).length > before.length,
+        ).then(() => child.kill(signal)),
+    })
+    t.match(await upload, { code: signal === 'SIGINT' ? 130 : 143, stdout: '', stderr: '' })
+    await waitUntil(
+      'the box has removed the partial copy',
+      async () => (await readdir(homeDir)).length === before.length,
+    )
   })
-  t.match(await cp('tree', 'fig:broken'), { code: 3 })
-  t.same(await readdir(homeDir), before)
-  const lastRequest = fake.requests.at(-1)?.line
-  t.equal(
-    lastRequest,
-    'POST /v1/box/fig/exec',
-    'the archive is also removed when the response to the upload was lost',
+
+t.test('an upload continues after a lost connection', async (t) => {
+  const content = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => (index * 7919) % 251))
+  await mkdir(join(localDir, 'resumed'))
+  await writeFile(join(localDir, 'resumed', 'data'), content)
+  const first = fake.attached.connections
+  fake.attached.getFault = (connection) =>
+    connection === first ? { kind: 'cut_received', afterBytes: 1_000_000 } : null
+  t.match(await cp('resumed', 'fig:'), { code: 0 })
+  fake.attached.getFault = () => null
+  t.equal(fake.attached.last.connections, 2)
+  t.ok((await readFile(join(homeDir, 'resumed', 'data'))).equals(content))
+})
+
+t.test('the history shows what was copied, and the script that ran', async (t) => {
+  t.same(await cp('tree/empty', 'fig:shown'), SUCCESS)
+  const { command } = fake.attached.last.request
+  t.match(command, /^# box cp tree\/empty fig:shown\n/)
+  t.match(command, /\ntar -x/)
+  t.same(await cp('tree/empty', 'fig:a\nb'), SUCCESS)
+  t.match(
+    fake.attached.last.request.command,
+    /^# box cp tree\/empty 'fig:a b'\ndst='\.\/a\nb'/,
+    'a newline does not end the comment',
   )
 })
 

@@ -1,5 +1,5 @@
 // box cp of single files: atomic replacement, directories as destinations, pipes, interruptions and errors.
-import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { startFakeCoordinator } from './fake-coordinator.ts'
@@ -9,18 +9,33 @@ const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const homeDir = fake.getHome('fig')
 const localDir = t.testdir({})
-const cp = (from: string, to: string, options: BoxOptions = {}) =>
-  runBox(fake.url, ['cp', from, to], { cwd: localDir, ...options })
+const cp = (from: string, to?: string, options: BoxOptions = {}) =>
+  runBox(fake.url, ['cp', from, ...(to === undefined ? [] : [to])], { cwd: localDir, ...options })
 const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7919) % 251))
 
-t.test('copies a file up and down byte for byte; an upload keeps the mode', async (t) => {
+t.test('copies a file up and down byte for byte, with its mode and modification time', async (t) => {
   await writeFile(join(localDir, 'tool'), bytes)
   await chmod(join(localDir, 'tool'), 0o750)
+  await utimes(join(localDir, 'tool'), 1_500_000_000, 1_500_000_000.25)
   t.same(await cp('tool', 'fig:'), { code: 0, stdout: '', stderr: '' })
   t.same(await readFile(join(homeDir, 'tool')), bytes)
   t.equal((await stat(join(homeDir, 'tool'))).mode & 0o777, 0o750)
   t.same(await cp('fig:tool', 'back'), { code: 0, stdout: '', stderr: '' })
   t.same(await readFile(join(localDir, 'back')), bytes)
+  for (const path of [join(homeDir, 'tool'), join(localDir, 'back')]) {
+    const { mode, mtimeMs } = await stat(path)
+    t.equal(mode & 0o7777, 0o750, path)
+    t.equal(mtimeMs, 1_500_000_000_250, path)
+  }
+})
+
+t.test('a downloaded file follows the umask, and never gets a set-user-ID bit', async (t) => {
+  await writeFile(join(homeDir, 'setuid'), 'x')
+  await chmod(join(homeDir, 'setuid'), 0o6777)
+  const umask = process.umask(0o027)
+  t.teardown(() => process.umask(umask))
+  t.match(await cp('fig:setuid', 'setuid'), { code: 0 })
+  t.equal((await stat(join(localDir, 'setuid'))).mode & 0o7777, 0o750)
 })
 
 t.test('copies an empty file', async (t) => {
@@ -95,7 +110,7 @@ t.test('an upload stops at an early error response, and is repeated after a 429'
       .writeHead(403)
       .end(JSON.stringify({ ok: false, error: { code: 'permission_denied', message: 'No.' } }))
   })
-  t.match(await cp('large', 'fig:large'), { code: 1, stderr: 'box: No. (permission_denied)\n' })
+  t.match(await cp('large', 'fig:large'), { code: 1, stderr: 'box: fig: No. (permission_denied)\n' })
   fake.handleNext('PUT /v1/box/fig/upload', (response) => {
     response
       .writeHead(429, { 'retry-after': '0' })
@@ -116,17 +131,15 @@ t.test('an error names the path and the reason', async (t) => {
   })
   t.match(await cp('tool', 'fig:no-such-dir/x'), {
     code: 5,
-    stderr:
-      'box: Cannot create no-such-dir/x on fig: no-such-dir is not a directory. If it does not exist, create it with ' +
-      '`box exec fig -- mkdir -p ./no-such-dir`.\n',
+    stderr: 'box: fig:no-such-dir is not a directory. If it does not exist, --mkpath creates it.\n',
   })
   t.match(await cp('plum:x', '.'), { code: 5, stderr: /No such box: 'plum'/ })
   t.match(await cp('fig:tool', 'no-such-dir/x'), {
     code: 5,
-    stderr: 'box: no-such-dir/: no such file or directory (this machine).\n',
+    stderr: 'box: no-such-dir: no such directory on this machine. --mkpath creates it.\n',
   })
   t.match(await cp('here', 'there'), { code: 2, stderr: /must be on a box: BOX:PATH/ })
-  t.match(await cp('fig:a', 'plum:b'), { code: 2, stderr: /between boxes is not supported/ })
+  t.match(await cp('tool'), { code: 2, stderr: /The destination is missing/ })
 })
 
 t.test(

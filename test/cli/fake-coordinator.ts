@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, stat } from 'node:fs/promises'
+import { lstat, mkdir, readdir, stat, utimes } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -156,30 +156,41 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
     [
       /^PUT \/v1\/box\/([^/]+)\/upload\?(.*)$/,
       async (request, response, [, name = '', query]) => {
-        const { path, mode } = Object.fromEntries(new URLSearchParams(query))
+        const { path, mode, mtime } = Object.fromEntries(new URLSearchParams(query))
         const absolutePath = resolve(getHome(findBox(name).hostname), path ?? '')
         if ((await stat(absolutePath).catch(() => null))?.isDirectory()) throw new ApiError('invalid_path')
         if (!(await stat(dirname(absolutePath)).catch(() => null)))
           throw new ApiError('not_found', 'No such directory.')
         await pipeline(request, createWriteStream(absolutePath, { mode: Number.parseInt(mode ?? '644', 8) }))
+        if (mtime !== undefined) await utimes(absolutePath, Number(mtime), Number(mtime))
         const { size } = await stat(absolutePath)
         sendJson(response, { ok: true, type: 'file.uploaded', path: absolutePath, size })
       },
     ],
     [
-      /^GET \/v1\/box\/([^/]+)\/download\?(.*)$/,
-      async (_, response, [, name = '', query]) => {
+      /^(GET|HEAD) \/v1\/box\/([^/]+)\/download\?(.*)$/,
+      async (_, response, [, method, name = '', query]) => {
         const path = new URLSearchParams(query).get('path')?.replace(/^~\/?/, '') ?? ''
         const absolutePath = resolve(getHome(findBox(name).hostname), path)
         const stats = await stat(absolutePath).catch(() => null)
         if (stats === null) throw new ApiError('not_found', `${path}: no such file or directory.`)
+        if (!stats.isFile() && !stats.isDirectory())
+          throw new ApiError('invalid_path', `${path} is neither a file nor a directory.`)
         response.setHeader('x-service-path', encodeURI(absolutePath))
+        response.setHeader('x-service-mode', (stats.mode & 0o7777).toString(8).padStart(4, '0'))
+        response.setHeader('x-service-mtime', String(Math.floor(stats.mtimeMs) / 1000))
         if (stats.isDirectory()) {
           response.setHeader('x-service-content', 'directory')
+          const { files, bytes, skipped } = await countEntries(absolutePath)
+          response.setHeader('x-service-files', files)
+          response.setHeader('x-service-bytes', bytes)
+          response.setHeader('x-service-skipped', skipped)
+          if (method === 'HEAD') return void response.end()
           const tar = spawn('tar', ['-C', dirname(absolutePath), '-c', basename(absolutePath)])
           await pipeline(tar.stdout, response)
         } else {
           response.setHeader('content-length', stats.size)
+          if (method === 'HEAD') return void response.end()
           await pipeline(createReadStream(absolutePath), response)
         }
       },
@@ -250,6 +261,19 @@ async function readText(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk)
   return Buffer.concat(chunks).toString()
+}
+
+/** As the headers of a download report them. */
+async function countEntries(dir: string) {
+  const counts = { files: 0, bytes: 0, skipped: 0 }
+  for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
+    const stats = await lstat(join(entry.parentPath, entry.name))
+    if (stats.isFile()) {
+      counts.files++
+      counts.bytes += stats.size
+    } else if (!stats.isDirectory() && !stats.isSymbolicLink()) counts.skipped++
+  }
+  return counts
 }
 
 /** In the future, so that the age of a box is always 0s. */

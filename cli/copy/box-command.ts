@@ -1,0 +1,167 @@
+// Runs a command on a box as part of a copy: attached, so that its stdin or stdout has any length and survives disconnects.
+import { PassThrough, type Readable } from 'node:stream'
+import type { ExecResult } from '../../shared/api/exec.ts'
+import type { ExecStarted } from '../../shared/api/processes.ts'
+import type { OutputChannel } from '../../shared/attach-format.ts'
+import { LIMITS } from '../../shared/limits.ts'
+import { shellQuote } from '../../shared/shell-quote.ts'
+import type { Attachment } from '../attach/attachment.ts'
+import type { ExitMessage } from '../attach/messages.ts'
+import type { EdgeClient } from '../client.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
+import { sanitize } from '../output.ts'
+import { invalidDataError } from '../server-data.ts'
+import { hideTempName } from './local-files.ts'
+import type { Progress } from './progress.ts'
+
+export type CommandContext = { edge: EdgeClient; signal: AbortSignal; progress: Progress }
+
+/** The exit code of the scripts in box-scripts.ts when the destination is not a directory. */
+export const NOT_A_DIRECTORY_EXIT_CODE = 3
+/** The code of the CliError for it. */
+export const NOT_A_DIRECTORY = 'not_a_directory'
+
+const MAX_STDERR_BYTES = 4096
+
+/** Runs a short command, and returns its stdout. @throws CliError when it fails */
+export async function runOnBox(edge: EdgeClient, args: readonly string[]): Promise<string> {
+  const command = args.map(shellQuote).join(' ')
+  const result = await edge.requestJson<ExecResult>('POST', '/exec', { command })
+  if (result.exitCode !== 0) throw createFailure(edge, { ...result, status: 'exited' }, result.stderr)
+  return result.stdout
+}
+
+/** Sends `input` to the command's stdin, and returns its stdout. The command gets the end of stdin only after all of it. */
+export async function runWithInput(
+  context: CommandContext,
+  command: string,
+  input: AsyncIterable<Buffer>,
+): Promise<string> {
+  const stdout: Buffer[] = []
+  const { attachment, waitForSuccess, terminate } = await startCommand(
+    context,
+    command,
+    true,
+    async (bytes) => {
+      stdout.push(bytes)
+    },
+  )
+  const send = async () => {
+    for await (const bytes of input) if (!(await attachment.writeStdin(bytes))) return
+    attachment.endStdin()
+  }
+  try {
+    await Promise.race([waitForSuccess, send().then(() => waitForSuccess)])
+    return Buffer.concat(stdout).toString()
+  } catch (error) {
+    await terminate()
+    throw error
+  }
+}
+
+/** The command's stdout. A command that fails destroys the stream with a CliError. */
+export async function openOutput(context: CommandContext, command: string): Promise<Readable> {
+  const output = new PassThrough()
+  const { waitForSuccess, terminate } = await startCommand(context, command, false, (bytes) =>
+    writeWithBackpressure(output, bytes, context.signal),
+  )
+  waitForSuccess.then(
+    () => output.end(),
+    (error) => output.destroy(error),
+  )
+  output.once('close', () => {
+    if (!output.readableEnded) void terminate()
+  })
+  return output
+}
+
+type RunningCommand = {
+  attachment: Attachment
+  /** Rejects with a CliError when the command fails. */
+  waitForSuccess: Promise<void>
+  /** For a command that has not exited. Never rejects. */
+  terminate(): Promise<void>
+}
+
+async function startCommand(
+  { edge, signal, progress }: CommandContext,
+  command: string,
+  hasStdin: boolean,
+  onStdout: (bytes: Buffer) => Promise<void>,
+): Promise<RunningCommand> {
+  const request = {
+    command,
+    attached: true,
+    stdin: hasStdin,
+    disconnectTimeoutSeconds: LIMITS.disconnectTimeoutSeconds.default,
+  }
+  const [{ attach }, { processId }] = await Promise.all([
+    import('../attach/attachment.ts'),
+    edge.requestJson<ExecStarted>('POST', '/exec', request),
+  ])
+  if (typeof processId !== 'string') throw invalidDataError('a response without a processId')
+  const path = `/exec/${encodeURIComponent(processId)}`
+  let stderr = Buffer.alloc(0)
+  let hasExited = false
+  const attachment = attach({
+    connect: (position, connectSignal) =>
+      edge.connect(
+        `${path}/attach`,
+        { stdoutOffset: String(position?.stdout ?? 0), stderrOffset: String(position?.stderr ?? 0) },
+        connectSignal,
+      ),
+    start: { stdout: 0, stderr: 0 },
+    sink: {
+      async write(channel: OutputChannel, bytes) {
+        if (channel === 'stdout') return onStdout(bytes)
+        stderr = Buffer.concat([stderr, bytes]).subarray(-MAX_STDERR_BYTES)
+      },
+      reportMissing: () => {
+        throw new CliError(EXIT.failed, `${edge.boxName} has discarded a part of the data. Copy it again.`)
+      },
+    },
+    signal,
+    onOutage: (reason) => progress.print(`disconnected. ${reason} Reconnecting; press Ctrl-C to stop.`),
+    onReconnect: () => progress.print('reconnected; the copy continues.'),
+  })
+  const waitForSuccess = attachment.result.then((exit) => {
+    hasExited = true
+    // null: detached, which this client never requests.
+    if (exit === null || exit.exitCode !== 0) throw createFailure(edge, exit, stderr.toString())
+  })
+  waitForSuccess.catch(() => undefined)
+  return {
+    attachment,
+    waitForSuccess,
+    async terminate() {
+      // If this fails, the box terminates the command after the disconnect timeout.
+      if (!hasExited)
+        await edge
+          .forCleanup()
+          .requestJson('DELETE', path)
+          .catch(() => undefined)
+    },
+  }
+}
+
+type Exit = Pick<ExitMessage, 'status' | 'exitCode' | 'signal' | 'timedOut'>
+
+/** Text of the box: the last lines of stderr, or how the command ended. */
+function createFailure(edge: EdgeClient, exit: Exit | null, stderr: string): CliError {
+  const lastLines = stderr.trim().split('\n').slice(-3).join('; ')
+  const ending =
+    exit?.status === 'exited'
+      ? `the copy failed with exit code ${exit.exitCode}`
+      : 'the copy was terminated: the box or its agent stopped'
+  const reason = sanitize(hideTempNames(lastLines) || ending).replace(/\.$/, '')
+  const isNotADirectory = exit?.exitCode === NOT_A_DIRECTORY_EXIT_CODE
+  const options = isNotADirectory ? { code: NOT_A_DIRECTORY } : {}
+  return new CliError(
+    isNotADirectory ? EXIT.notFound : EXIT.failed,
+    `${sanitize(edge.boxName)}: ${reason}.`,
+    options,
+  )
+}
+
+const hideTempNames = (text: string): string => text.replace(/[^\s'"‘’:]*\.box-cp-[^\s'"‘’:]*/g, hideTempName)

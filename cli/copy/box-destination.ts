@@ -1,0 +1,102 @@
+// Writes a source to a box: PUT /upload for a file of up to 1 GiB, else a command on the box that reads stdin.
+import { Readable } from 'node:stream'
+import type { FileUploaded } from '../../shared/api/files.ts'
+import { LIMITS } from '../../shared/limits.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { readBody } from '../http-request.ts'
+import { sanitize } from '../output.ts'
+import { type CommandContext, NOT_A_DIRECTORY, runOnBox, runWithInput } from './box-command.ts'
+import { toBoxError } from './box-errors.ts'
+import { createUnpackScript, createWriteScript } from './box-scripts.ts'
+import type { Content, DirectoryContent, FileContent } from './content.ts'
+import { getParent, isDirectoryPath, joinPath, toCommandArgument } from './paths.ts'
+import { trackArchive, trackFile } from './track.ts'
+
+export type BoxTarget = CommandContext & {
+  path: string
+  /** The destination must be an existing directory. */
+  mustBeDirectory: boolean
+  /** The first line of the commands in the history of the box. */
+  title: string
+}
+
+/** Returns the real path of the file or directory. @throws CliError */
+export const writeToBox = (target: BoxTarget, content: Content): Promise<string> =>
+  content.type === 'directory' ? unpack(target, content) : writeFile(target, content)
+
+export async function createBoxDirectory({ edge }: CommandContext, path: string): Promise<void> {
+  await runOnBox(edge, ['mkdir', '-p', '--', toCommandArgument(path)])
+}
+
+async function unpack(target: BoxTarget, content: DirectoryContent): Promise<string> {
+  const script = createUnpackScript(target.title, target.path, content, target.mustBeDirectory)
+  const stdout = await runWithInput(target, script, trackArchive(content.archive, target.progress))
+  return stdout.replace(/\n$/, '')
+}
+
+async function writeFile(target: BoxTarget, content: FileContent): Promise<string> {
+  const { path, mustBeDirectory } = target
+  const inDirectory = joinPath(path, content.name)
+  if (content.size === null || content.size > LIMITS.transferBytes) return writeStream(target, content)
+  if (mustBeDirectory || isDirectoryPath(path)) return upload(target, inDirectory, content, content.size)
+  try {
+    return await upload(target, path, content, content.size)
+  } catch (error) {
+    // invalid_path: `path` is a directory. Then the file goes into it, as for cp.
+    if (!(error instanceof CliError) || error.code !== 'invalid_path') throw error
+    return upload(target, inDirectory, content, content.size)
+  }
+}
+
+async function writeStream(target: BoxTarget, content: FileContent): Promise<string> {
+  const { path, mustBeDirectory, title, progress } = target
+  const destination = mustBeDirectory || isDirectoryPath(path) ? joinPath(path, content.name) : path
+  const stream = await content.open()
+  try {
+    const input = trackFile(stream, progress)
+    return (await runWithInput(target, createWriteScript(title, destination, content), input)).replace(
+      /\n$/,
+      '',
+    )
+  } finally {
+    stream.destroy()
+  }
+}
+
+async function upload(
+  { edge, progress }: BoxTarget,
+  path: string,
+  { mode, mtime, open }: FileContent,
+  length: number,
+): Promise<string> {
+  const query = {
+    path,
+    ...(mode !== null && { mode: mode.toString(8).padStart(4, '0') }),
+    ...(mtime !== null && { mtime: (Math.max(0, Math.floor(mtime * 1000)) / 1000).toString() }),
+  }
+  const createBody = async () => {
+    const stream = await open()
+    if (length > 0)
+      return { stream: Readable.from(trackFile(stream, progress), { objectMode: false }), length }
+    stream.destroy()
+    progress.addFile()
+    return Buffer.alloc(0)
+  }
+  try {
+    const response = await edge.send('PUT', '/upload', query, createBody)
+    return (JSON.parse((await readBody(response)).toString()) as FileUploaded).path
+  } catch (error) {
+    if (error instanceof CliError && error.code === 'not_found') throw createParentError(edge.boxName, path)
+    throw toBoxError(edge, error)
+  }
+}
+
+/** For PUT /upload, not_found means that the parent of `path` does not exist on the box, or is not a directory. */
+function createParentError(boxName: string, path: string): CliError {
+  const parent = sanitize(`${boxName}:${getParent(path)}`)
+  return new CliError(
+    EXIT.notFound,
+    `${parent} is not a directory. If it does not exist, --mkpath creates it.`,
+    { code: NOT_A_DIRECTORY },
+  )
+}

@@ -1,0 +1,260 @@
+// box cp: copies each source to the destination, and reports the ones that fail.
+import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
+import { shellQuote } from '../../shared/shell-quote.ts'
+import type { EdgeClient } from '../client.ts'
+import { boxCommand } from '../command-name.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { noSuchBoxError } from '../find-box.ts'
+import { sanitize } from '../output.ts'
+import type { Session } from '../session.ts'
+import { NOT_A_DIRECTORY } from './box-command.ts'
+import { createBoxDirectory, writeToBox } from './box-destination.ts'
+import { formatTitle } from './box-scripts.ts'
+import { measureBoxSource, openBoxSource } from './box-source.ts'
+import { writeLocally } from './local-destination.ts'
+import { statIfExists } from './local-files.ts'
+import {
+  inspectLocalSource,
+  type LocalSource,
+  openLocalSource,
+  openLocalSources,
+  openStdin,
+} from './local-source.ts'
+import {
+  type BoxPath,
+  type CopyPath,
+  getLocalName,
+  getParent,
+  isContentsPath,
+  isDirectoryPath,
+  joinPath,
+  type LocalPath,
+} from './paths.ts'
+import { createProgress, type Progress } from './progress.ts'
+
+export type CopyOptions = { quiet?: boolean; mkpath?: boolean }
+
+/** `path` is the copy's real path on a box, or its path on this machine; null on stdout. */
+export type Copied = { source: string; path: string | null }
+export type Failed = { source: string; error: CliError }
+export type CopyResult = { copied: Copied[]; failed: Failed[] }
+
+type CopyRequest = { sources: CopyPath[]; destination: CopyPath; options: CopyOptions }
+
+type Copy = CopyRequest & {
+  session: Session
+  progress: Progress
+  getEdge(path: BoxPath): Promise<EdgeClient>
+  isSeveral: boolean
+}
+
+/** Throws the error of a single source. The failures of several sources are in the result. */
+export async function copy(session: Session, request: CopyRequest): Promise<CopyResult> {
+  const isSeveral = request.sources.length > 1
+  checkCombination(request)
+  const progress = await createProgress(
+    request.options.quiet === true || request.destination.type === 'stdio',
+  )
+  const context: Copy = { ...request, session, progress, getEdge: createEdgeCache(session), isSeveral }
+  const result: CopyResult = { copied: [], failed: [] }
+  const attempt = async (sources: readonly CopyPath[], action: () => Promise<Copied[]>) => {
+    try {
+      result.copied.push(...(await action()))
+    } catch (error) {
+      session.signal.throwIfAborted()
+      if (!isSeveral || !(error instanceof CliError) || isFatal(error)) throw error
+      for (const { text } of sources) result.failed.push({ source: text, error })
+      progress.print(error.message)
+    }
+  }
+  try {
+    await prepareDestination(context)
+    const local = await inspectLocalSources(context, attempt)
+    await measureBoxSources(context)
+    if (local.length > 1)
+      await attempt(
+        local.map(({ from }) => from),
+        () => copyTogether(context, local),
+      )
+    else for (const source of local) await attempt([source.from], () => copyLocal(context, source))
+    for (const source of context.sources)
+      if (source.type === 'box') await attempt([source], () => copyFromBox(context, source))
+      else if (source.type === 'stdio') await attempt([source], () => copyStdin(context, source))
+    return result
+  } finally {
+    progress.stop()
+  }
+}
+
+/** No other source can be copied either. */
+const isFatal = ({ code, exitCode }: CliError): boolean =>
+  code === NOT_A_DIRECTORY || exitCode === EXIT.unreachable || exitCode === EXIT.notAuthenticated
+
+function checkCombination({ sources, destination, options }: CopyRequest): void {
+  const fail = (message: string): never => {
+    throw new CliError(EXIT.usage, message)
+  }
+  const hasLocal = sources.some(({ type }) => type !== 'box')
+  if (hasLocal && destination.type !== 'box')
+    fail('Either the source or the destination must be on a box: BOX:PATH, such as fig:notes.md.')
+  if (sources.length > 1 && (destination.type === 'stdio' || sources.some(({ type }) => type === 'stdio')))
+    fail('stdin and stdout cannot be combined with several sources.')
+  if (sources[0]?.type === 'stdio' && destination.type === 'box' && isDirectoryPath(destination.path))
+    fail('stdin has no file name. Add one to the destination: BOX:PATH/FILE.')
+  if (options.mkpath && destination.type === 'stdio') fail('--mkpath needs a destination with a path.')
+}
+
+/** One client, and so one connection, per box. */
+function createEdgeCache(session: Session): Copy['getEdge'] {
+  const edges = new Map<string, Promise<EdgeClient>>()
+  return async ({ boxName, text }) => {
+    const pending = edges.get(boxName) ?? session.client.createEdgeClient(boxName)
+    edges.set(boxName, pending)
+    const edge = await pending
+    if (edge.hostname !== null) return edge
+    const { message, exitCode, code } = noSuchBoxError(boxName)
+    const hint = existsSync(text) ? ` For the file on this machine, write ./${sanitize(text)}.` : ''
+    throw new CliError(exitCode, message + hint, { code: code ?? '' })
+  }
+}
+
+/** Finds the boxes, creates missing directories for --mkpath, and checks a local destination of several sources. */
+async function prepareDestination(context: Copy): Promise<void> {
+  const { destination, options, isSeveral, getEdge } = context
+  if (destination.type === 'stdio') return
+  const { path } = destination
+  const directory = isSeveral || isDirectoryPath(path) ? path : getParent(path)
+  if (destination.type === 'box') {
+    const edge = await getEdge(destination)
+    await rejectSameBox(context, edge)
+    if (options.mkpath && directory !== '')
+      await createBoxDirectory({ edge, ...context, signal: context.session.signal }, directory)
+    return
+  }
+  if (options.mkpath && directory !== '') await mkdir(directory, { recursive: true })
+  if (isSeveral && !(await statIfExists(path))?.isDirectory())
+    throw new CliError(
+      EXIT.notFound,
+      `${sanitize(path)} is not a directory on this machine. If it does not exist, --mkpath creates it.`,
+      { code: NOT_A_DIRECTORY },
+    )
+}
+
+/** A copy through this machine would read a directory while it grows. */
+async function rejectSameBox({ sources, destination, getEdge }: Copy, target: EdgeClient): Promise<void> {
+  for (const source of sources) {
+    if (source.type !== 'box' || destination.type !== 'box') continue
+    const edge = await getEdge(source).catch(() => null)
+    if (edge?.boxId !== target.boxId) continue
+    const args = [source.path, destination.path].map((path) => shellQuote(path === '' ? '.' : path))
+    throw new CliError(
+      EXIT.usage,
+      `${sanitize(source.text)} and ${sanitize(destination.text)} are on the same box. Copy there: ` +
+        `${boxCommand()} exec ${sanitize(source.boxName)} -- cp -a ${sanitize(args.join(' '))}`,
+    )
+  }
+}
+
+type Attempt = (sources: readonly CopyPath[], action: () => Promise<Copied[]>) => Promise<void>
+type Inspected = { from: LocalPath; source: LocalSource }
+
+async function inspectLocalSources(context: Copy, attempt: Attempt): Promise<Inspected[]> {
+  const inspected: Inspected[] = []
+  const names = new Set<string>()
+  for (const from of context.sources) {
+    if (from.type !== 'local') continue
+    await attempt([from], async () => {
+      const source = await inspectLocalSource(from.path, context.progress)
+      const name = isContentsPath(from.path) ? null : getLocalName(from.path)
+      if (name !== null && names.has(name))
+        throw new CliError(
+          EXIT.failed,
+          `${sanitize(from.path)}: another source has the same name. Copy it separately.`,
+        )
+      if (name !== null) names.add(name)
+      if (source.totals === null) context.progress.addUnknownTotal()
+      else context.progress.addTotal(source.totals)
+      // A pipe has no size, which an archive needs.
+      if (context.isSeveral && source.totals === null)
+        throw new CliError(EXIT.failed, `${sanitize(from.path)}: a pipe must be the only source.`)
+      inspected.push({ from, source })
+      return []
+    })
+  }
+  return inspected
+}
+
+/** For the total of several sources. A single one reports its size when it is opened. */
+async function measureBoxSources({ sources, isSeveral, progress, getEdge }: Copy): Promise<void> {
+  if (!isSeveral || !progress.isShown) return
+  for (const source of sources) {
+    if (source.type !== 'box') continue
+    // The copy reports the error.
+    const totals = await getEdge(source)
+      .then((edge) => measureBoxSource(edge, source.path))
+      .catch(() => null)
+    if (totals === null) progress.addUnknownTotal()
+    else progress.addTotal(totals)
+  }
+}
+
+async function copyLocal(context: Copy, { from, source }: Inspected): Promise<Copied[]> {
+  context.progress.setLabel(getLocalName(from.path))
+  return [{ source: from.text, path: await write(context, await openLocalSource(source)) }]
+}
+
+/** Several sources as one archive: one request, instead of one for each file. */
+async function copyTogether(context: Copy, sources: readonly Inspected[]): Promise<Copied[]> {
+  context.progress.setLabel(`${sources.length} sources`)
+  const directory = await write(context, openLocalSources(sources.map(({ source }) => source)))
+  return sources.map(({ from }) => ({
+    source: from.text,
+    path: isContentsPath(from.path) ? directory : joinPath(directory, getLocalName(from.path)),
+  }))
+}
+
+async function copyStdin(context: Copy, { text }: CopyPath): Promise<Copied[]> {
+  context.progress.setLabel('stdin')
+  context.progress.addUnknownTotal()
+  return [{ source: text, path: await write(context, openStdin()) }]
+}
+
+async function copyFromBox(context: Copy, from: BoxPath): Promise<Copied[]> {
+  const { session, progress, destination, isSeveral, getEdge } = context
+  const edge = await getEdge(from)
+  const { content, totals, realPath, close } = await openBoxSource(
+    { edge, signal: session.signal, progress },
+    from.path,
+  )
+  try {
+    progress.setLabel(content.name || from.text)
+    if (!isSeveral) {
+      if (totals === null) progress.addUnknownTotal()
+      else progress.addTotal(totals)
+    }
+    if (destination.type !== 'stdio')
+      return [{ source: realPath ?? from.path, path: await write(context, content) }]
+    const bytes = content.type === 'file' ? await content.open() : content.archive
+    await pipeline(bytes, process.stdout, { signal: session.signal, end: false })
+    return []
+  } catch (error) {
+    throw session.signal.aborted ? session.signal.reason : error
+  } finally {
+    close()
+  }
+}
+
+async function write(context: Copy, content: Parameters<typeof writeToBox>[1]): Promise<string> {
+  const { session, progress, sources, destination, isSeveral, getEdge } = context
+  const { signal } = session
+  if (destination.type !== 'box')
+    return writeLocally(content, destination.type === 'local' ? destination.path : '', { progress, signal })
+  const title = formatTitle([...sources, destination].map(({ text }) => text))
+  const edge = await getEdge(destination)
+  return writeToBox(
+    { edge, signal, progress, path: destination.path, mustBeDirectory: isSeveral, title },
+    content,
+  )
+}

@@ -1,0 +1,81 @@
+// Writes a source to this machine. A file or a new directory appears complete or not at all.
+import { createWriteStream, type Stats } from 'node:fs'
+import { chmod, realpath, rename, utimes } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { sanitize } from '../output.ts'
+import type { Content, FileContent } from './content.ts'
+import { openPipe } from './descriptors.ts'
+import { extractDirectory } from './extract-directory.ts'
+import { statIfExists, toLocalFileError, withTempPath } from './local-files.ts'
+import type { Progress } from './progress.ts'
+import { trackArchive, trackFile } from './track.ts'
+
+/** Returns the path of the file or directory. @throws CliError */
+export async function writeLocally(
+  content: Content,
+  target: string,
+  { progress, signal }: { progress: Progress; signal: AbortSignal },
+): Promise<string> {
+  let to = target
+  try {
+    const targetStats = await statIfExists(target)
+    const isInto = targetStats?.isDirectory() && content.name !== ''
+    if (isInto) to = join(target, content.name)
+    const existing = isInto ? await statIfExists(to) : targetStats
+    await requireParent(to)
+    if (content.type === 'directory')
+      await extractDirectory(trackArchive(content.archive, progress), to, existing, progress)
+    else await saveFile(content, to, existing, progress)
+    return to
+  } catch (error) {
+    throw signal.aborted ? signal.reason : toLocalFileError(error, to)
+  }
+}
+
+async function requireParent(path: string): Promise<void> {
+  const parent = dirname(path)
+  const stats = await statIfExists(parent)
+  if (stats?.isDirectory()) return
+  const problem = stats === null ? 'no such directory on this machine' : 'not a directory'
+  throw new CliError(
+    EXIT.notFound,
+    `${sanitize(parent)}: ${problem}.${stats === null ? ' --mkpath creates it.' : ''}`,
+  )
+}
+
+async function saveFile(
+  { mode, mtime, open }: FileContent,
+  path: string,
+  existing: Stats | null,
+  progress: Progress,
+): Promise<void> {
+  if (existing?.isDirectory())
+    throw new CliError(
+      EXIT.failed,
+      `Cannot replace ${sanitize(path)} by a file: it is a directory on this machine. Choose another destination.`,
+    )
+  if (existing === null && path.endsWith('/'))
+    throw new CliError(
+      EXIT.notFound,
+      `${sanitize(path)}: no such directory on this machine. --mkpath creates it.`,
+    )
+  const pipe = openPipe(path)
+  if (pipe === null && existing?.isFIFO())
+    throw new CliError(
+      EXIT.failed,
+      `${sanitize(path)}: not a regular file. To write to it, use - as the destination: box cp … - > ${sanitize(path)}`,
+    )
+  const bytes = trackFile(await open(), progress)
+  if (pipe !== null) return pipeline(bytes, pipe)
+  // Write to a device; do not replace it by a file.
+  if (existing !== null && !existing.isFile()) return pipeline(bytes, createWriteStream(path))
+  const finalPath = existing === null ? path : await realpath(path)
+  await withTempPath(dirname(finalPath), async (tempPath) => {
+    await pipeline(bytes, createWriteStream(tempPath, { flags: 'wx', mode: 0o600, flush: true }))
+    await chmod(tempPath, existing === null ? (mode ?? 0o666) & ~process.umask() : existing.mode & 0o7777)
+    if (mtime !== null) await utimes(tempPath, new Date(), mtime)
+    await rename(tempPath, finalPath)
+  })
+}
