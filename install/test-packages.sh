@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that some tests and the benchmarks need: bubblewrap, slirp4netns, OpenSSH, PostgreSQL,
-# tmux, vim, rsync, zsh, fish, bash-completion, Python with pip and pipx, cargo, Chromium.
+# tmux, vim, rsync, curl, zsh, fish, bash-completion, Python with pip and pipx, cargo, Chromium.
 # Requires root.
 # Tests whose packages are missing are skipped with a reason. Idempotent, and fast when everything is installed.
 set -eu
@@ -19,6 +19,8 @@ require tmux tmux
 require vim vim
 require rsync rsync
 require git git
+require curl curl
+require top procps
 require chromium chromium
 require zsh zsh
 require fish fish

@@ -1,0 +1,132 @@
+// Types the commands of the README into a terminal, as a new user does: an ordinary user with a copy of the project.
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { createNewUser } from '../support/new-user.ts'
+import { readPageCommands } from '../support/page-commands.ts'
+import { PROJECT_DIR } from '../support/project.ts'
+import { readRunningCoordinator, stopDataDirectory } from '../support/stop-data-directory.ts'
+import { startTmux, type TmuxTerminal } from '../support/tmux.ts'
+import { waitUntil } from '../support/wait-until.ts'
+
+t.setTimeout(280_000)
+const INSTALL_TIMEOUT_MS = 200_000
+
+/** What a user types into commands that read from the terminal, after the screen has shown the text. */
+const ANSWERS: Record<string, { after: RegExp; type: string }> = {
+  'box ssh fig': { after: /Session \S+ on fig.*\$\s*$/s, type: 'exit' },
+  'box exec -it fig top': { after: /PID USER/, type: 'q' },
+  'box rm fig': { after: /\[y\/N\]\s*$/, type: 'y' },
+}
+
+const CURL_EXEC = `curl -s http://127.0.0.1:7070/v1/box/fig/exec -H "Authorization: Bearer $KEY" --json '{"command":"uname -a"}'`
+
+/** Text that the screen shows after the command. */
+const RESULTS: Record<string, RegExp> = {
+  'box exec fig uname -a': /^Linux fig /m,
+  "box exec fig -- 'wc -l notes.md && id'": /^\d+ notes\.md\nuid=\d+/m,
+  'box ps fig': /echo step/,
+  'box logs -f fig': /^step 5$/m,
+  'box history fig': /uname -a/,
+  [CURL_EXEC]: /"stdout":"Linux fig /,
+  'box status': /running \(pid \d+\)/,
+}
+
+const stripComment = (line: string): string => line.replace(/\s{2,}#.*$/, '')
+
+/** The number of the shell's commands so far, and the exit code of the last one. */
+const PROMPT = /\[(\d+):(\d+)\]\$ *\n*$/
+
+async function startShell(t: Parameters<typeof startTmux>[0], loginCommand: string): Promise<TmuxTerminal> {
+  const terminal = await startTmux(t, { cols: 160, rows: 50 })
+  terminal.type(loginCommand)
+  terminal.press('Enter')
+  await waitUntil('the shell of the user has started', () =>
+    /bash-[\d.]+\$ *\n*$/.test(terminal.readScreen()),
+  )
+  terminal.type(String.raw`PS1='[\#:$?]\$ '; clear`)
+  terminal.press('Enter')
+  await terminal.waitFor(PROMPT)
+  return terminal
+}
+
+/** Types a command on an empty screen. Resolves with the screen when the next prompt appears. */
+async function run(terminal: TmuxTerminal, line: string): Promise<{ exitCode: number; screen: string }> {
+  const getCount = () => Number(PROMPT.exec(terminal.readScreen())?.[1] ?? Number.NaN)
+  terminal.press('C-l')
+  const count = await waitUntil('the screen is empty', () => /^\[/.test(terminal.readScreen()) && getCount())
+  terminal.type(line)
+  terminal.press('Enter')
+  const answer = ANSWERS[stripComment(line)]
+  if (answer) {
+    await terminal.waitFor(answer.after)
+    terminal.type(answer.type)
+    if (answer.type !== 'q') terminal.press('Enter')
+  }
+  const screen = await waitUntil(
+    `\`${line}\` has completed`,
+    () => getCount() > count && terminal.readScreen(),
+  ).catch((error) => {
+    throw new Error(`${error.message}:\n${terminal.readScreen()}`)
+  })
+  return { exitCode: Number(PROMPT.exec(screen)?.[2]), screen }
+}
+
+const isInstalled = (program: string): boolean =>
+  spawnSync('sh', ['-c', `command -v ${program}`], { stdio: 'ignore' }).status === 0
+
+const missing = ['tmux', 'bash', 'curl', 'top'].filter((program) => !isInstalled(program))
+if (missing.length > 0) t.pass('the commands of the README', { skip: `not installed: ${missing.join(', ')}` })
+else {
+  const [startLine = '', testLine = '', ...lines] = readPageCommands('README.md')
+
+  t.test('the test command of the README is the one of .ci/run', async (t) => {
+    const ciScript = readFileSync(join(PROJECT_DIR, '.ci/run'), 'utf8')
+    t.ok(ciScript.includes(stripComment(testLine)), testLine)
+  })
+
+  t.test('the commands of the README, and the ones with curl, work as written', async (t) => {
+    // The default port may be in use on the machine that runs the tests.
+    const user = createNewUser(t, { BOXWOOD_LISTEN: '127.0.0.1:0' })
+    const dataDir = join(user.projectDir, '.boxwood')
+    t.teardown(() => stopDataDirectory(dataDir))
+
+    const server = await startShell(t, user.loginCommand)
+    server.type(startLine)
+    server.press('Enter')
+    const coordinator = await waitUntil(
+      'the coordinator has started',
+      () => {
+        if (PROMPT.test(server.readScreen()))
+          throw new Error(`${startLine} has failed:\n${server.readScreen()}`)
+        return readRunningCoordinator(dataDir)
+      },
+      INSTALL_TIMEOUT_MS,
+    )
+    const [, suggestedLine = ''] =
+      /^ {2}(\S*box .*)$/m.exec(await server.waitFor(/In another terminal.*\n.*box /)) ?? []
+
+    t.notMatch(server.readScreen(), /npm warn/i, startLine)
+    t.match(suggestedLine, /box exec \S+ -- uname -a/, 'the command that the start suggests')
+
+    // The last block of the README stops the coordinator.
+    const lastLines = lines.splice(lines.findIndex((line) => stripComment(line) === 'box up'))
+    const allLines = [...lines, ...readPageCommands('docs/api.md'), ...lastLines]
+    const terminal = await startShell(t, user.loginCommand)
+    for (const line of [suggestedLine, ...allLines]) {
+      const { exitCode, screen } = await run(terminal, line.replace('http://127.0.0.1:7070', coordinator.url))
+      t.equal(exitCode, 0, line)
+      const expected = RESULTS[stripComment(line)]
+      if (exitCode !== 0) t.comment(screen.trimEnd())
+      // curl exits with 0 when the coordinator responds with an error.
+      if (line.startsWith('curl')) t.notMatch(screen, /"error"/, line)
+      if (expected) t.match(screen, expected, line)
+    }
+    const commands = allLines.map(stripComment)
+    for (const command of Object.keys({ ...ANSWERS, ...RESULTS })) t.ok(commands.includes(command), command)
+
+    const screen = await waitUntil('the coordinator has stopped', () => PROMPT.exec(server.readScreen()))
+    t.equal(screen[2], '0', 'box down stops the coordinator of npm start')
+  })
+}
