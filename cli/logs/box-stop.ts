@@ -3,8 +3,8 @@ import type { BoxDetail, BoxEvent } from '../../shared/api/boxes.ts'
 import type { Command as CommandRecord } from '../../shared/api/commands.ts'
 import type { Client } from '../client.ts'
 import { CliError } from '../exit-codes.ts'
-import type { ExitEvent } from '../follow/read-output.ts'
 import { getPath } from '../history/read-records.ts'
+import { printMessage, sanitize } from '../output.ts'
 
 const STOP_STATES: readonly BoxEvent['toState'][] = ['suspending', 'suspended', 'terminating', 'terminated']
 /** The clocks of the box and of the coordinator may differ. */
@@ -12,16 +12,27 @@ const CLOCK_TOLERANCE_MS = 1000
 
 export type ProcessTimes = Pick<CommandRecord, 'startedAt' | 'finishedAt'>
 
-/** Whether stopping a box may have caused this exit. */
-export const isTermination = ({ status, signal }: ExitEvent): boolean =>
-  status === 'lost' || signal === 'TERM' || signal === 'KILL'
+export type StoppedProcess = {
+  boxName: string
+  boxId: string
+  processId: string
+  exit: { status: string; signal: string | null }
+}
+
+/** Prints why the process was terminated, if its box was stopped. */
+export async function printBoxStop(
+  client: Client,
+  { boxName, boxId, processId, exit }: StoppedProcess,
+): Promise<void> {
+  const isTermination = exit.status === 'lost' || exit.signal === 'TERM' || exit.signal === 'KILL'
+  const stop = isTermination ? await findBoxStop(client, boxId, processId) : null
+  if (stop === null) return
+  const reason = `${sanitize(stop.at)} (${sanitize(stop.reason)})`
+  printMessage(`${boxName} was stopped at ${reason}, which terminated the process.`)
+}
 
 /** The state event of the stop that terminated the process; null if it ended in another way, or if that is unknown. */
-export async function findBoxStop(
-  client: Client,
-  boxId: string,
-  processId: string,
-): Promise<BoxEvent | null> {
+async function findBoxStop(client: Client, boxId: string, processId: string): Promise<BoxEvent | null> {
   try {
     const { events } = await client.getBoxDetail(boxId)
     const path = `${getPath(boxId)}/${encodeURIComponent(processId)}`

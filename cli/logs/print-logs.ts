@@ -3,13 +3,13 @@ import type { Offsets } from '../../shared/api/processes.ts'
 import type { EdgeClient } from '../client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { createMissingOutputReporter } from '../follow/missing-output.ts'
-import { type ExitEvent, getOutputSize, readOutput } from '../follow/read-output.ts'
-import { printMessage, sanitize } from '../output.ts'
+import { getOutputSize, readOutput } from '../follow/read-output.ts'
+import { printMessage } from '../output.ts'
 import { noSuchProcessMessage, replaceNotFoundMessage, toExitCode } from '../process-messages.ts'
 import { findProcess, getNewestProcess, isWholeId, printNewest } from '../processes/find-process.ts'
 import { isNotRunning, listProcesses } from '../processes/list-processes.ts'
 import type { Session } from '../session.ts'
-import { findBoxStop, isTermination } from './box-stop.ts'
+import { printBoxStop } from './box-stop.ts'
 import { createOutputPrinter, type OutputPrinter } from './output-printer.ts'
 import { getStartOffsets, type Selection } from './start-offsets.ts'
 import { printStoredLogs } from './stored-logs.ts'
@@ -119,27 +119,13 @@ async function printLiveLogs(
     if (exit === null) return EXIT.ok
     await printer.printExit(exit)
     if (!follow) return EXIT.ok
-    await printBoxStop(session, edge, processId, exit)
+    if (edge.boxId !== null)
+      await printBoxStop(session.client, { boxName, boxId: edge.boxId, processId, exit })
     return toExitCode(exit)
   } finally {
     missingOutputReporter.flush()
     signal.removeEventListener('abort', onAbort)
   }
-}
-
-/** Prints why the process was terminated, if its box was stopped. */
-async function printBoxStop(
-  { client }: Session,
-  { boxId, boxName }: EdgeClient,
-  processId: string,
-  exit: ExitEvent,
-): Promise<void> {
-  if (boxId === null || !isTermination(exit)) return
-  const stop = await findBoxStop(client, boxId, processId)
-  if (stop !== null)
-    printMessage(
-      `${boxName} was stopped at ${sanitize(stop.at)} (${sanitize(stop.reason)}), which terminated the process.`,
-    )
 }
 
 /** Whether the box will stay stopped: after a restart of the coordinator, boxes that were running are woken. */

@@ -9,6 +9,7 @@ import { readStoredOutput } from '../history/read-stored-output.ts'
 import { printMessage } from '../output.ts'
 import { formatExit, noSuchProcessMessage, replaceNotFoundMessage, toExitCode } from '../process-messages.ts'
 import type { Session } from '../session.ts'
+import { printBoxStop } from './box-stop.ts'
 import { findLastLines } from './last-lines.ts'
 import type { OutputPrinter } from './output-printer.ts'
 import type { Selection } from './start-offsets.ts'
@@ -49,6 +50,7 @@ export async function printStoredLogs(session: Session, logs: StoredLogs): Promi
   const { status, exitCode, signal } = (await getRecord()).command
   await printer.printExit({ status, exitCode, signal })
   printMessage(`the process has ended: ${formatExit(status, { exitCode, signal })}.`)
+  await printBoxStop(session.client, { boxName, boxId, processId, exit: { status, signal } })
   return toExitCode({ status, exitCode, signal })
 }
 

@@ -33,9 +33,9 @@ export async function startProxiedCoordinator(t: Test, env: Record<string, strin
     box: { id, hostname } as { id: string; hostname: string },
     /** The owner's API key. */
     key: readFileSync(join(coordinator.dataDir, 'owner.key'), 'utf8').trim(),
-    /** Kills the coordinator with SIGKILL and starts it again. */
-    async restart() {
-      await coordinator.kill('SIGKILL')
+    /** Kills the coordinator and starts it again. */
+    async restart(signal: NodeJS.Signals = 'SIGKILL') {
+      await coordinator.kill(signal)
       await coordinator.start()
       updateTarget()
     },
