@@ -1,12 +1,10 @@
 // Starts, drains and stops a coordinator. This file defines the order.
-import { writeSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Logger, pino } from 'pino'
+import type { Logger } from 'pino'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import type { CoordinatorRecord, SuspendedBoxes } from '../shared/coordinator-process.ts'
-import { createLogDestination } from '../shared/log-destination.ts'
 import { accountRoutes } from './account/routes.ts'
 import { pruneBoxes } from './boxes/prune.ts'
 import { boxRoutes } from './boxes/routes.ts'
@@ -30,6 +28,7 @@ import { createHttpServer, type HttpServer } from './http/server.ts'
 import type { Provider } from './lifecycle/provider.ts'
 import { readIdentity } from './lifecycle/providers/local/proc.ts'
 import { createLocalProvider } from './lifecycle/providers/local/provider.ts'
+import { type BoxNames, createLogger } from './log/logger.ts'
 import { operationRoutes } from './operations/routes.ts'
 import { StartError } from './start-error.ts'
 import { COORDINATOR_VERSION } from './version.ts'
@@ -63,17 +62,23 @@ const DRAIN_POLL_MS = 20
 
 /** Resolves when the coordinator is ready for requests. Throws StartError for problems that the operator can fix. */
 export async function startCoordinator(config: Config, overrides: Overrides = {}): Promise<Coordinator> {
-  const log = overrides.log ?? createLogger(config.logLevel)
+  const boxNames: BoxNames = new Map()
+  const log = overrides.log ?? (await createLogger(config, boxNames))
   const cleanup = createCleanupStack(log)
   try {
-    return await start(config, log, overrides, cleanup)
+    return await start(config, { log, boxNames }, overrides, cleanup)
   } catch (error) {
     await cleanup.close()
     throw error
   }
 }
 
-async function start(config: Config, log: Logger, overrides: Overrides, cleanup: CleanupStack) {
+async function start(
+  config: Config,
+  { log, boxNames }: { log: Logger; boxNames: BoxNames },
+  overrides: Overrides,
+  cleanup: CleanupStack,
+) {
   const clock = overrides.clock ?? systemClock
   const dataDirectory = await openDataDirectory(config.dataDir)
   const diskReserve = openDiskReserve(dataDirectory.reserveFile, {
@@ -97,7 +102,7 @@ async function start(config: Config, log: Logger, overrides: Overrides, cleanup:
     overrides.provider ??
     (await openLocalProvider(config, log, urls.agents, agentSocketDir).catch(throwStartError))
   cleanup.add('close the provider', () => provider.close())
-  const base: BaseContext = { config, log, clock, db, diskReserve, provider, urls }
+  const base: BaseContext = { config, log, boxNames, clock, db, diskReserve, provider, urls }
   const context = createContext(base, overrides)
   cleanup.add('stop pruning commands', () => context.commands.close())
   cleanup.add('stop storing reports', () => context.reports.close())
@@ -173,12 +178,6 @@ function createRecord(url: string): CoordinatorRecord {
   if (identity === null) throw new StartError('This process is not in /proc. Mount /proc.')
   return { url, ...identity, version: COORDINATOR_VERSION }
 }
-
-const createLogger = (level: Config['logLevel']): Logger =>
-  pino(
-    { level },
-    createLogDestination((bytes) => writeSync(2, bytes)),
-  )
 
 async function startHttpServer(
   context: Context,

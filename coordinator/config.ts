@@ -6,6 +6,7 @@ import { HTTP_LIMITS, LIMITS, LOG_LIMITS } from '../shared/limits.ts'
 import { validationMessage } from '../shared/validation-message.ts'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+const LOG_FORMATS = ['auto', 'pretty', 'json'] as const
 const ISOLATION_CHOICES = ['auto', ...ISOLATION_LEVELS] as const
 const NETWORK_CHOICES = ['auto', ...BOX_NETWORKS] as const
 
@@ -18,6 +19,7 @@ export type Config = {
   /** An origin without a path; null: the address at which the coordinator listens. */
   agentUrl: string | null
   logLevel: (typeof LOG_LEVELS)[number]
+  logFormat: (typeof LOG_FORMATS)[number]
   isolation: (typeof ISOLATION_CHOICES)[number]
   network: (typeof NETWORK_CHOICES)[number]
   /** Connections of clients and agents. */
@@ -101,6 +103,11 @@ export const VARIABLES = {
     default: 'info',
     description: `log level of stderr: ${LOG_LEVELS.join(', ')}`,
     schema: oneOf(LOG_LEVELS),
+  },
+  BOXWOOD_LOG_FORMAT: {
+    default: 'auto',
+    description: 'pretty or json; auto is pretty on a terminal, otherwise one JSON object per line',
+    schema: oneOf(LOG_FORMATS),
   },
   BOXWOOD_LOCAL_ISOLATION: {
     default: 'auto',
@@ -209,6 +216,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     publicUrl: read('BOXWOOD_PUBLIC_URL'),
     agentUrl: read('BOXWOOD_AGENT_URL'),
     logLevel: read('BOXWOOD_LOG'),
+    logFormat: read('BOXWOOD_LOG_FORMAT'),
     isolation: read('BOXWOOD_LOCAL_ISOLATION'),
     network: read('BOXWOOD_LOCAL_NETWORK'),
     maxConnections: read('BOXWOOD_MAX_CONNECTIONS'),

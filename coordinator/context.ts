@@ -18,6 +18,7 @@ import { createHeartbeats, type Heartbeats } from './lifecycle/heartbeats.ts'
 import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle/lifecycle.ts'
 import type { Provider } from './lifecycle/provider.ts'
 import { createReportQueue, type ReportQueue } from './lifecycle/report-queue.ts'
+import type { BoxNames } from './log/logger.ts'
 import { createOperationService, type OperationService } from './operations/service.ts'
 import {
   type AgentConnections,
@@ -36,6 +37,7 @@ export type Urls = {
 export type BaseContext = {
   config: Config
   log: Logger
+  boxNames: BoxNames
   clock: Clock
   db: Db
   diskReserve: DiskReserve
@@ -79,7 +81,7 @@ export type ContextOverrides = {
 const TUNNEL_DRAIN_MS = 500
 
 export function createContext(base: BaseContext, overrides: ContextOverrides = {}): Context {
-  const { config, log, clock, db, diskReserve, provider, urls } = base
+  const { config, log, boxNames, clock, db, diskReserve, provider, urls } = base
   const closing = new AbortController()
   const heartbeats = createHeartbeats({ db, clock, log })
   const commands = createCommands({
@@ -115,6 +117,7 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     db,
     clock,
     log,
+    boxNames,
     provider,
     tunnels,
     // Not the public URL: that may be a proxy that has not started yet.

@@ -4,6 +4,7 @@ import { type Coordinator, startCoordinator } from './app.ts'
 import { type Config, ConfigError, loadConfig } from './config.ts'
 import { StartError } from './start-error.ts'
 import { createStartupBanner, suggestCommand } from './startup-banner.ts'
+import { wrapText } from './wrap-text.ts'
 
 const EXIT = { failed: 1, badConfig: 2 } as const
 /** Time for requests in flight after SIGTERM. */
@@ -62,7 +63,9 @@ async function sendReadyMessage(coordinator: Coordinator): Promise<void> {
 }
 
 async function reportReady(coordinator: Coordinator): Promise<void> {
-  print(await createStartupBanner(coordinator))
+  const banner = await createStartupBanner(coordinator)
+  // On a terminal the banner stands between lines of the log.
+  print(process.stdout.isTTY ? `\n${wrapText(banner, process.stdout.columns)}` : banner)
   await sendReadyMessage(coordinator)
 }
 

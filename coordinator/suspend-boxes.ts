@@ -1,23 +1,18 @@
 // Suspends the boxes that run without a coordinator, for `box down`. Prints a SuspendedBoxes as one line of JSON.
-import { writeSync } from 'node:fs'
 import pLimit from 'p-limit'
-import { pino } from 'pino'
 import { systemClock } from '../shared/clock.ts'
-import { createLogDestination } from '../shared/log-destination.ts'
 import { loadConfig } from './config.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { openDatabase } from './db/open.ts'
 import { createMachineStopper } from './lifecycle/providers/local/machines.ts'
 import { suspendLocalBoxes } from './lifecycle/suspend-local-boxes.ts'
+import { createLogger } from './log/logger.ts'
 
 const MAX_CONCURRENT_STOPS = 8
 
 try {
   const config = loadConfig(process.env)
-  const log = pino(
-    { level: config.logLevel },
-    createLogDestination((bytes) => writeSync(2, bytes)),
-  )
+  const log = await createLogger(config, new Map())
   const { databaseFile } = await openDataDirectory(config.dataDir)
   // Also the lock of the data directory: fails while a coordinator runs.
   const db = await openDatabase({ kind: 'sqlite', file: databaseFile })

@@ -3,8 +3,12 @@
 /**
  * Drops the lines that cannot be written. The first line after them contains their number.
  * @param write writes synchronously and returns the number of written bytes, which may be fewer than all
+ * @param format formats a line of JSON. Default: unchanged
  */
-export function createLogDestination(write: (bytes: Uint8Array) => number): { write(line: string): void } {
+export function createLogDestination(
+  write: (bytes: Uint8Array) => number,
+  format: (line: string) => string = (line) => line,
+): { write(line: string): void } {
   let droppedLines = 0
   let isLineIncomplete = false
 
@@ -26,8 +30,8 @@ export function createLogDestination(write: (bytes: Uint8Array) => number): { wr
       const notice =
         droppedLines === 0
           ? ''
-          : `${JSON.stringify({ level: 50, droppedLines, msg: 'lines of the log were dropped' })}\n`
-      if (writeAll(separator + notice + line)) {
+          : format(`${JSON.stringify({ level: 50, droppedLines, msg: 'lines of the log were dropped' })}\n`)
+      if (writeAll(separator + notice + format(line))) {
         droppedLines = 0
         isLineIncomplete = false
       } else {

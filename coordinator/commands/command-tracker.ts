@@ -1,11 +1,12 @@
 // Gives a command its id and claims token before it is sent to a box, and tracks its record until it is committed.
+import type { Logger } from 'pino'
 import type { AgentExecRequest } from '../../shared/api/exec.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { actorFields } from '../audit/service.ts'
 import type { Db } from '../db/open.ts'
-import type { Actor } from '../http/actor.ts'
+import { type Actor, formatActor } from '../http/actor.ts'
 import { type CommandClaimsSigner, hashCommand } from './command-claims.ts'
 import type { PendingRecords } from './pending-records.ts'
 import { prepareRetentionQuery } from './store.ts'
@@ -40,11 +41,18 @@ export type CommandTracker = {
 export type CommandTrackerOptions = {
   db: Db
   clock: Clock
+  log: Pick<Logger, 'info'>
   claims: CommandClaimsSigner
   pending: PendingRecords
 }
 
-export function createCommandTracker({ db, clock, claims, pending }: CommandTrackerOptions): CommandTracker {
+export function createCommandTracker({
+  db,
+  clock,
+  log,
+  claims,
+  pending,
+}: CommandTrackerOptions): CommandTracker {
   const queryRetention = prepareRetentionQuery(db)
 
   async function createRecord({ boxId, actor, mode, fromCli, command, cwd }: CommandRequest) {
@@ -68,6 +76,8 @@ export function createCommandTracker({ db, clock, claims, pending }: CommandTrac
   return {
     async track(request, send) {
       const record = await createRecord(request)
+      const { boxId, mode, actor } = request
+      log.info({ boxId, commandId: record.commandId, mode, actor: formatActor(actor) }, 'command requested')
       const pendingRecord = pending.add(request.boxId, record.commandId, request.respondsAt)
       const acceptResponse: TrackedCommand['acceptResponse'] = ({ commandId }) => {
         if (commandId === record.commandId) pendingRecord.confirm()

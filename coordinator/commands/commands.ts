@@ -29,7 +29,7 @@ export type Commands = {
 export function createCommands(options: {
   db: Db
   clock: Clock
-  log: Pick<Logger, 'warn' | 'error'>
+  log: Pick<Logger, 'info' | 'warn' | 'error'>
   boxes: Pick<BoxService, 'find'>
   retention: CommandRetention
 }): Commands {
@@ -46,7 +46,7 @@ export function createCommands(options: {
 
   return {
     history: createCommandHistory({ db, clock, boxes, pending }),
-    tracker: createCommandTracker({ db, clock, claims, pending }),
+    tracker: createCommandTracker({ db, clock, log, claims, pending }),
     reportHandler: {
       loadKey: ingest.loadKey,
       async apply(trx, onCommit, boxId, reports) {

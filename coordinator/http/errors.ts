@@ -38,7 +38,13 @@ export function sendError(
       'request failed',
     )
   } else if (apiError.status >= 500) {
-    request.log.warn({ err: apiError, route: request.routeOptions.url }, 'request rejected')
+    // Without a cause, the coordinator is stopping.
+    const isStopping = apiError.code === 'control_plane_unavailable' && apiError.cause === undefined
+    const { box } = request.params as { box?: string }
+    request.log[isStopping ? 'debug' : 'warn'](
+      { box, err: apiError, method: request.method, route: request.routeOptions.url },
+      'request rejected',
+    )
   }
   return reply
     .code(apiError.status)

@@ -31,6 +31,8 @@ export type Claim = {
   attempt: number
   /** Set for the start step: a new token for each attempt, which replaces the previous one. The database stores its hash. */
   agentToken: string | null
+  /** Who requested the job. */
+  actor: string
 }
 
 /** 'settled': nothing to do. `dueAt`: when to try again, in milliseconds since the epoch. */
@@ -61,7 +63,8 @@ export function claimNextStep(db: Db, boxId: string, { owner, now, leaseMs }: Le
     const updatedBox = await setObservedState(trx, box, state, eventReason(row), row.actor, now)
     if (row.operation_id !== null) await startOperation(trx, row.operation_id)
     const agentToken = next.step === 'start' ? await replaceAgentToken(trx, boxId) : null
-    return { claim: { box: updatedBox, op: next.op, step: next.step, attempt: row.attempt, agentToken } }
+    const { attempt, actor } = row
+    return { claim: { box: updatedBox, op: next.op, step: next.step, attempt, agentToken, actor } }
   })
 }
 
@@ -102,23 +105,27 @@ export type StepResult = {
   skipTo?: Step
 }
 
-/** Records that the step succeeded: the job moves to its next step, or finishes after the last one. */
+/**
+ * Records that the step succeeded: the job moves to its next step, or finishes after the last one.
+ * @returns whether the job has finished
+ */
 export function completeStep(
   db: Db,
   { box: { id: boxId }, op, step }: Claim,
   result: StepResult,
   { owner, now }: Pick<Lease, 'owner' | 'now'>,
-): Promise<void> {
+): Promise<boolean> {
   return transaction(db, async (trx) => {
     const leased = await findLeasedJob(trx, boxId, owner)
-    if (!leased) return
+    if (!leased) return false
     const { box, job } = leased
     // Also when the desired state has changed meanwhile: the machine has been created or started.
     if (result.isolation) await updateBox(trx, boxId, { isolation: result.isolation })
-    if (job.op !== op || job.step !== step) return
+    if (job.op !== op || job.step !== step) return false
     const next = result.skipTo ? findStage(op, result.skipTo) : nextStage(op, step)
-    if (next) return void (await updateJob(trx, boxId, { step: next.step }))
-    await finishJob(trx, box, job, now)
+    if (next) await updateJob(trx, boxId, { step: next.step })
+    else await finishJob(trx, box, job, now)
+    return next === undefined
   })
 }
 

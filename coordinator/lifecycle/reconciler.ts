@@ -6,6 +6,7 @@ import type { Clock } from '../../shared/clock.ts'
 import { newUuid } from '../../shared/ids.ts'
 import { dialectTraits } from '../db/dialects.ts'
 import type { Db } from '../db/open.ts'
+import type { BoxNames } from '../log/logger.ts'
 import type { Tunnels } from '../tunnel/types.ts'
 import { backoffDelay } from './backoff.ts'
 import {
@@ -20,12 +21,21 @@ import {
 import { createDueTimer } from './due-timer.ts'
 import { PermanentProviderError, type Provider } from './provider.ts'
 import { runStep } from './steps.ts'
-import { findNextDueTime, listDueBoxIds, listUnreconciledBoxIds, resetJobs } from './store.ts'
+import {
+  findNextDueTime,
+  listDueBoxIds,
+  listLiveBoxNames,
+  listUnreconciledBoxIds,
+  resetJobs,
+} from './store.ts'
+import { OP_DEFINITIONS } from './transitions.ts'
 
 export type ReconcilerOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
+  /** Gets the names of the live boxes, for the log. */
+  boxNames?: BoxNames
   provider: Provider
   tunnels: Tunnels
   /** The coordinator's URL for agents to connect to, without a path. */
@@ -65,7 +75,7 @@ const MAX_ERROR_LENGTH = 500
 const RETRY_AFTER_STORE_ERROR_MS = 1_000
 
 export function createReconciler(options: ReconcilerOptions): Reconciler {
-  const { db, clock, log, provider, tunnels, coordinatorUrl, machineLimit } = options
+  const { db, clock, log, boxNames = new Map(), provider, tunnels, coordinatorUrl, machineLimit } = options
   const { leaseMs = 30_000, connectTimeoutMs = 60_000, backoff = backoffDelay } = options
   const owner = newUuid()
   const changes = new EventEmitter<{ change: [boxId: string] }>().setMaxListeners(0)
@@ -118,6 +128,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   async function reconcile(boxId: string, reconciliation: ActiveReconciliation): Promise<void> {
     /** Deadline of the current connect step. Planning the same step again does not extend it. */
     let connectDeadline: number | undefined
+    let job: { op: Claim['op']; startedAt: number } | undefined
     while (!closing) {
       reconciliation.isRescheduled = false
       reconciliation.abortController = new AbortController()
@@ -126,20 +137,29 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       if (result === 'settled') return
       if ('dueAt' in result) return timer.scheduleAt(result.dueAt)
       const { claim } = result
+      boxNames.set(boxId, claim.box.hostname)
+      if (job?.op !== claim.op) job = { op: claim.op, startedAt: clock.now() }
       connectDeadline =
         claim.step === 'connect' ? (connectDeadline ?? clock.now() + connectTimeoutMs) : undefined
       const remainingConnectMs = Math.max(0, (connectDeadline ?? 0) - clock.now())
-      await runClaimedStep(claim, reconciliation.abortController, remainingConnectMs)
+      const isFinished = await runClaimedStep(claim, reconciliation.abortController, remainingConnectMs)
+      if (isFinished) {
+        const durationMs = clock.now() - job.startedAt
+        log.info({ boxId, actor: claim.actor, durationMs }, `box ${OP_DEFINITIONS[claim.op].reason}`)
+        job = undefined
+        if (claim.op === 'delete') boxNames.delete(boxId)
+      }
       changes.emit('change', boxId)
     }
     await releaseLease(db, boxId, owner)
   }
 
+  /** Resolves to true when the step has finished its job. */
   async function runClaimedStep(
     claim: Claim,
     abortController: AbortController,
     remainingConnectMs: number,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { box, op, step } = claim
     const { signal } = abortController
     const renewal = setInterval(() => {
@@ -161,10 +181,11 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         log,
       }
       const result = await runStep(claim, context)
-      await completeStep(db, claim, result, { owner, now: clock.now() })
+      return await completeStep(db, claim, result, { owner, now: clock.now() })
     } catch (error) {
-      if (step === 'connect' && signal.aborted) return
+      if (step === 'connect' && signal.aborted) return false
       await handleStepFailure(claim, error)
+      return false
     } finally {
       clearInterval(renewal)
     }
@@ -191,6 +212,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   }
 
   async function start(): Promise<void> {
+    for (const { id, hostname } of await listLiveBoxNames(db)) boxNames.set(id, hostname)
     // When coordinators do not share the database, no other coordinator is running: the stored leases are obsolete.
     if (!dialectTraits(db).sharedByCoordinators) await resetJobs(db)
     for (const boxId of await listUnreconciledBoxIds(db)) schedule(boxId)

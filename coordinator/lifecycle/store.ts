@@ -121,6 +121,9 @@ export async function listUnreconciledBoxIds(db: Db): Promise<string[]> {
   return rows.map((row) => row.id)
 }
 
+export const listLiveBoxNames = (db: Db) =>
+  db.selectFrom('boxes').select(['id', 'hostname']).where('terminated_at', 'is', null).execute()
+
 /** Live boxes in one of these states, with the operation of their job. `job_op` is null when the box has no job. */
 export function listBoxesByObservedState(db: Db, states: readonly ObservedState[]) {
   return db

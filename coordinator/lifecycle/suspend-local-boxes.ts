@@ -72,7 +72,7 @@ export async function suspendLocalBoxes(
         } catch (err) {
           // The next start finishes the suspend of a box in state suspending, then restores its desired state.
           log.error(
-            { err, boxId: box.id },
+            { err, box: box.hostname, boxId: box.id },
             'failed to suspend a box; the next start restores its desired state',
           )
           result.failed.push(box.hostname)

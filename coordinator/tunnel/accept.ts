@@ -47,7 +47,8 @@ export function createAcceptor(options: AcceptorOptions) {
     socket.on('error', onError)
     const agent = await inspectRequest(request, options)
     if ('status' in agent) {
-      log.warn({ code: agent.code, status: agent.status, reason: agent.message }, 'agent rejected')
+      const level = options.isDraining() ? 'debug' : 'warn'
+      log[level]({ code: agent.code, status: agent.status, reason: agent.message }, 'agent rejected')
       return rejectUpgrade(socket, agent)
     }
     if (socket.destroyed) return
@@ -67,13 +68,13 @@ export function createAcceptor(options: AcceptorOptions) {
     void session.closed.then((reason) => {
       clearTimeout(timer)
       registry.remove(session, reason)
-      log.info({ boxId, generation, reason }, 'tunnel closed')
+      log.info({ boxId, generation, reason }, 'agent disconnected')
     })
     session.ready.then(
       () => {
         clearTimeout(timer)
         if (!registry.activate(session)) return session.destroy('a newer connection exists')
-        log.info({ boxId, generation, agentVersion: session.agentVersion }, 'tunnel connected')
+        log.info({ boxId, generation, agentVersion: session.agentVersion }, 'agent connected')
         options.onActive(session)
       },
       () => undefined,

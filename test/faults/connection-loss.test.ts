@@ -18,7 +18,7 @@ async function startBoxBehindProxy(t: Test) {
   const proxyStarted = Promise.withResolvers<TunnelProxy>()
   const local = await createLocalProvider({
     dataDir,
-    log: { info: () => undefined, warn: () => undefined },
+    log: { debug: () => undefined, info: () => undefined, warn: () => undefined },
     isolation: 'auto',
     projectRoot: PROJECT_DIR,
     coordinatorUrl: 'http://127.0.0.1:9',

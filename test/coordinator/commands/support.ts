@@ -45,6 +45,7 @@ export async function setUp(
     clock,
     boxes,
     log: {
+      info: () => undefined,
       warn: (line: unknown) => void logged.push(line),
       error: (line: unknown) => void logged.push(line),
     },

@@ -20,7 +20,7 @@ import { createRuntime, listUnusedRuntimes, NODE_FLAGS, RUNTIME_FILES, RUNTIME_L
 
 export type LocalProviderOptions = {
   dataDir: string
-  log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
+  log: Record<'debug' | 'info' | 'warn', (fields: object, message: string) => void>
   /** `auto` chooses the strongest level that works. A named level that does not work is an error. */
   isolation: 'auto' | Level
   /** The network of the boxes. `auto`: own where it works. `own`: an error where it does not work. Default: `host`. */
@@ -78,15 +78,9 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     throw new PermanentProviderError(describeFailure(choice))
   }
   const cgroups = await probeCgroups()
-  log.info(
-    {
-      isolationLevel: choice.level,
-      network: choice.network,
-      limits: cgroups.controllers,
-      unavailable: choice.unavailable,
-    },
-    'local provider ready',
-  )
+  const { level: isolationLevel, network, unavailable } = choice
+  log.info({ isolationLevel, network, limits: cgroups.controllers }, 'local provider ready')
+  log.debug({ unavailable }, 'unavailable isolation levels')
 
   const machines = createMachines({ ...options, dataDir, cgroups })
   await writeCoordinatorUrls()
@@ -213,7 +207,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
         initScript,
       })
       await writeMachine(paths, { ...machine, init })
-      log.info({ boxId, initPid: init.pid, isolationLevel: level }, 'box started')
+      log.debug({ boxId, initPid: init.pid, isolationLevel: level }, 'machine started')
     } catch (error) {
       await machines.stop(paths, machine, 0)
       throw error
@@ -241,14 +235,14 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
 
     stop: (boxId) =>
       runExclusive(boxId, async () => {
-        if (await machines.stopExisting(boxId)) log.info({ boxId }, 'box stopped')
+        if (await machines.stopExisting(boxId)) log.debug({ boxId }, 'machine stopped')
       }),
 
     destroy: (boxId) =>
       runExclusive(boxId, async () => {
         const existed = await machines.stopExisting(boxId)
         await removeTree(boxPaths(boxesDir, boxId).dir)
-        if (existed) log.info({ boxId }, 'box removed')
+        if (existed) log.debug({ boxId }, 'machine removed')
       }),
 
     inspect: (boxId) => runExclusive(boxId, () => machines.inspect(boxId)),

@@ -28,7 +28,7 @@ testEachLevel('starts a box that replaced its URL and token by directories', asy
   const { provider, spec, dataDir, paths, inHome } = await startBox(test, { level, script })
   await waitForFileText(inHome('ready'))
   const warnings: object[] = []
-  const log = { info: () => {}, warn: (fields: object) => void warnings.push(fields) }
+  const log = { debug: () => {}, info: () => {}, warn: (fields: object) => void warnings.push(fields) }
   const coordinatorUrl = 'http://127.0.0.1:10'
   const next = await openProvider(dataDir, { level, log, coordinatorUrl })
   test.teardown(() => next.close())

@@ -28,7 +28,7 @@ testEachLevel('restarts and deletes a box with a damaged machine file', async (t
   await writeFile(paths.machine, '{"boxId":')
   await provider.close()
   const warnings: object[] = []
-  const log = { info: () => {}, warn: (fields: object) => void warnings.push(fields) }
+  const log = { debug: () => {}, info: () => {}, warn: (fields: object) => void warnings.push(fields) }
   const next = await openProvider(dataDir, { level, log })
   test.teardown(() => next.close())
   test.match(warnings, [{ boxId: spec.boxId, err: Error }], 'the damaged file is logged')

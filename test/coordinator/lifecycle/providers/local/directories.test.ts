@@ -99,7 +99,11 @@ t.test('starts with leftovers that cannot be removed, and removes them later', {
   mkdirSync(leftover, { recursive: true })
   const unblock = blockRemoval(test, leftover)
   const warnings: string[] = []
-  const log = { info: () => {}, warn: (_fields: object, message: string) => void warnings.push(message) }
+  const log = {
+    debug: () => {},
+    info: () => {},
+    warn: (_fields: object, message: string) => void warnings.push(message),
+  }
   const first = await openProvider(dataDir, { level: 'process', log })
   await waitUntil('the failure is logged', () => warnings.length > 0)
   test.same(warnings, ['failed to remove a directory that is no longer used'])

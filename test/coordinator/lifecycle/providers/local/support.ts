@@ -67,7 +67,7 @@ export function openProvider(dataDir: string, { level, script = '', ...rest }: T
     projectRoot,
     coordinatorUrl: UNREACHABLE_URL,
     graceMs: 500,
-    log: { info: () => {}, warn: () => {} },
+    log: { debug: () => {}, info: () => {}, warn: () => {} },
     agentCommand: ['sh', '-c', `${script}\nexec sleep 600`],
     ...rest,
   })
