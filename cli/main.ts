@@ -6,6 +6,7 @@ import { addCompletionCommand } from './commands/completion.ts'
 import { addCpCommand } from './commands/cp.ts'
 import { addCreateCommand } from './commands/create.ts'
 import { addDocsCommand } from './commands/docs.ts'
+import { addDoctorCommand } from './commands/doctor.ts'
 import { addDownCommand } from './commands/down.ts'
 import { addExecCommand } from './commands/exec.ts'
 import { addHistoryCommand } from './commands/history.ts'
@@ -133,7 +134,7 @@ for (const addCommand of commandRegistrations.flat()) addCommand(program, runAct
 const localRegistrations = [
   [addUpCommand, addDownCommand, addStatusCommand],
   [addInstallCommands, addCompletionCommand],
-  [addVersionCommand, addOpenCommand, addDocsCommand],
+  [addVersionCommand, addDoctorCommand, addOpenCommand, addDocsCommand],
 ]
 for (const addCommand of localRegistrations.flat()) addCommand(program, runLocalAction)
 for (const command of program.commands) command.showHelpAfterError(`See 'box ${command.name()} --help'.`)

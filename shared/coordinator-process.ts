@@ -28,3 +28,20 @@ export type SuspendedBoxes = {
   /** Their machines may still run. */
   failed: string[]
 }
+
+/** The output of coordinator/diagnose.ts, as one line of JSON: what boxes on this machine can use. */
+export type MachineDiagnosis = {
+  /** null: no isolation level works, and `levelAdvice` says why. */
+  level: string | null
+  /** How to get a stronger isolation level; null: the level is the strongest. */
+  levelAdvice: string | null
+  network: 'own' | 'host'
+  /** How to give each box its own network; null: boxes have one, or the configuration selects the network of the host. */
+  networkAdvice: string | null
+  /** The limits that cgroups enforce. */
+  limits: string[]
+  /** Where a coordinator would listen. */
+  address: string
+  /** Why a coordinator cannot listen there; null: it can. */
+  addressProblem: string | null
+}

@@ -204,6 +204,7 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
     try {
       const index = oneTimeHandlers.findIndex(({ linePrefix }) => line.startsWith(linePrefix))
       if (index >= 0) return oneTimeHandlers.splice(index, 1)[0]?.handler(response, request)
+      if (line === 'GET /') return sendJson(response, { name: 'boxwood', version: '9.9.9' })
       if (request.headers.authorization !== `Bearer ${KEY}`) throw new ApiError('unauthorized')
       for (const [pattern, handler] of routes) {
         const match = pattern.exec(line)

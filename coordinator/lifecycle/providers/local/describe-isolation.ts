@@ -42,7 +42,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   mkfifo: 'coreutils',
 }
 
-function adviseOwnNetwork({ networkProblem }: LevelChoice): string | null {
+/** Null when boxes have their own network, or when it is not wanted. */
+export function adviseOwnNetwork({ networkProblem }: LevelChoice): string | null {
   if (networkProblem === null) return null
   const missing = /^(\S+) is not installed$/.exec(networkProblem)?.[1]
   return missing === undefined
@@ -59,7 +60,8 @@ export const describeFailure = (choice: LevelChoice): string =>
 const listReasons = (choice: LevelChoice): string =>
   choice.unavailable.map(({ level, reason }) => `${level} is not available: ${reason}`).join('; ')
 
-function adviseStrongerLevel(choice: LevelChoice): string | null {
+/** Null when the strongest candidate works. */
+export function adviseStrongerLevel(choice: LevelChoice): string | null {
   const [strongest] = choice.unavailable
   if (strongest === undefined) return null
   if (strongest.reason === 'bwrap is not installed') {

@@ -1,0 +1,66 @@
+// box doctor: checks the installation, the machine and the coordinator, and says what to do.
+import type { Command } from 'commander'
+import { type Color, colorize } from '../colors.ts'
+import type { Check } from '../doctor/check.ts'
+import { EXIT } from '../exit-codes.ts'
+import { selectCoordinator } from '../local/select-coordinator.ts'
+import { createJsonOption, type JsonOption } from '../options.ts'
+import { print, printJson, sanitize } from '../output.ts'
+import type { RunLocalAction } from '../session.ts'
+
+const COLORS: Record<Check['status'], Color> = { ok: 'green', warn: 'yellow', fail: 'red' }
+
+export function addDoctorCommand(program: Command, runLocalAction: RunLocalAction): void {
+  program
+    .command('doctor')
+    .summary('check the installation, and say what to do')
+    .description(
+      'Checks the program, the machine and the coordinator: the PATH, Node, packages, native parts, isolation, network, ' +
+        'limits, disk space, the listen address, the API key and failed boxes. Each warning and failure says what to do. ' +
+        'The checks of the machine are omitted for a coordinator at BOXWOOD_URL.',
+    )
+    .addOption(createJsonOption())
+    .addHelpText(
+      'after',
+      `
+Exit codes: 0 without a failure, also with warnings; 1 with a failure.
+
+Examples:
+  box doctor
+  box doctor --json | jq '.checks[] | select(.status != "ok")'`,
+    )
+    .action((options: JsonOption) => runLocalAction((signal) => runChecks(options, signal)))
+}
+
+async function runChecks({ json }: JsonOption, signal: AbortSignal): Promise<number> {
+  const { checkNativeParts, checkProgram } = await import('../doctor/program-checks.ts')
+  const { checkCoordinator } = await import('../doctor/coordinator-checks.ts')
+  const { checkMachine } = await import('../doctor/machine-checks.ts')
+  const selected = selectCoordinator(process.env, process.cwd())
+  const machineChecks = selected.isLocal
+    ? [checkNativeParts(), ...(await checkMachine(selected.dataDir, selected.running !== null, signal))]
+    : []
+  const checks = [...checkProgram(), ...machineChecks, ...(await checkCoordinator(selected, signal))]
+  const failures = checks.filter(({ status }) => status === 'fail').length
+  const warnings = checks.filter(({ status }) => status === 'warn').length
+  if (json) printJson({ checks, failures, warnings })
+  else {
+    for (const line of formatChecks(checks)) print(line)
+    print(`\n${count(failures, 'failure')}, ${count(warnings, 'warning')}.`)
+  }
+  return failures > 0 ? EXIT.failed : EXIT.ok
+}
+
+const count = (number: number, noun: string): string =>
+  `${number === 0 ? 'No' : number} ${noun}${number === 1 ? '' : 's'}`
+
+function formatChecks(checks: readonly Check[]): string[] {
+  const width = Math.max(...checks.map(({ name }) => name.length))
+  return checks.flatMap(({ name, status, message, advice }) => {
+    const line = `${colorize(status.padEnd(4), COLORS[status])}  ${name.padEnd(width)}  ${sanitize(message)}`
+    return advice === null ? [line] : [line, ...indent(advice, width + 8)]
+  })
+}
+
+const indent = (text: string, width: number): string[] =>
+  text.split('\n').map((line) => ' '.repeat(width) + sanitize(line))

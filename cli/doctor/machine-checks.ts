@@ -1,0 +1,86 @@
+// Checks of the machine on which boxes run: isolation, network, limits, disk space and the address of the coordinator.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, statfsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import type { MachineDiagnosis } from '../../shared/coordinator-process.ts'
+import { PROJECT_DIR } from '../project-directory.ts'
+import { type Check, fail, ok, warn } from './check.ts'
+
+const GB = 1000 ** 3
+/** Below the first, the coordinator suspends the box that grew most. With less than the second, it cannot start boxes. */
+const LOW_SPACE = { fraction: 1 / 20, maxBytes: 2 * GB }
+const MIN_FREE_BYTES = GB / 4
+
+/** @param isRunning whether the coordinator of this data directory is running, so that its address is in use */
+export async function checkMachine(
+  dataDir: string,
+  isRunning: boolean,
+  signal: AbortSignal,
+): Promise<Check[]> {
+  const diagnosis = await diagnose(dataDir, signal)
+  const disk = checkDisk(dataDir)
+  if ('problem' in diagnosis)
+    return [fail('configuration', diagnosis.problem, 'Fix the environment variables, or run `npm ci`.'), disk]
+  const address = isRunning ? [] : [checkAddress(diagnosis)]
+  return [checkIsolation(diagnosis), checkNetwork(diagnosis), checkLimits(diagnosis), disk, ...address]
+}
+
+/** Runs the probes of the coordinator in a process of its own, also while a coordinator is running. */
+async function diagnose(
+  dataDir: string,
+  signal: AbortSignal,
+): Promise<MachineDiagnosis | { problem: string }> {
+  const child = spawn(process.execPath, [join(PROJECT_DIR, 'coordinator/diagnose.ts')], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, BOXWOOD_DATA: dataDir },
+    signal,
+  })
+  const [stdout, stderr] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    child.exitCode ?? once(child, 'exit'),
+  ])
+  if (child.exitCode === 0) return JSON.parse(stdout) as MachineDiagnosis
+  return { problem: stderr.trim().split('\n').join('; ') || 'the checks of the machine have failed' }
+}
+
+function checkIsolation({ level, levelAdvice }: MachineDiagnosis): Check {
+  if (level === null) return fail('isolation', 'no level works', levelAdvice ?? 'Install bubblewrap.')
+  return levelAdvice === null ? ok('isolation', level) : warn('isolation', level, levelAdvice)
+}
+
+function checkNetwork({ network, networkAdvice }: MachineDiagnosis): Check {
+  if (network === 'own') return ok('network', 'each box has its own')
+  const message = 'boxes share the network of this machine'
+  return networkAdvice === null
+    ? ok('network', `${message}, as configured`)
+    : warn('network', message, networkAdvice)
+}
+
+const checkLimits = ({ limits }: MachineDiagnosis): Check =>
+  limits.length > 0
+    ? ok('limits', `enforced: ${limits.join(', ')}`)
+    : warn(
+        'limits',
+        'the CPU and memory limits of tiers are not enforced: cgroups are not available',
+        'Run the coordinator as root, or as a user to whom systemd delegates a cgroup.',
+      )
+
+function checkDisk(dataDir: string): Check {
+  let dir = dataDir
+  while (!existsSync(dir)) dir = dirname(dir)
+  const { bavail, blocks, bsize } = statfsSync(dir)
+  const freeBytes = bavail * bsize
+  const message = `${(freeBytes / GB).toFixed(1)} GB free in ${dir}`
+  if (freeBytes < MIN_FREE_BYTES) return fail('disk', message, 'Free space, for example with `box rm`.')
+  return freeBytes < Math.min(blocks * bsize * LOW_SPACE.fraction, LOW_SPACE.maxBytes)
+    ? warn('disk', message, 'Free space: the coordinator suspends the boxes that grow.')
+    : ok('disk', message)
+}
+
+const checkAddress = ({ address, addressProblem }: MachineDiagnosis): Check =>
+  addressProblem === null
+    ? ok('address', `${address} is free`)
+    : fail('address', `${address} cannot be used`, addressProblem)

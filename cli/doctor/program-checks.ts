@@ -1,0 +1,89 @@
+// Checks of this program: the entry on the PATH, Node, the npm packages and the native parts.
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findOnPath, isSameFile } from '../../shared/command-name.ts'
+import { getRunnerFileName, getSpawnAddonFileName } from '../../shared/native-file-names.ts'
+import { boxCommand } from '../command-name.ts'
+import { PROJECT_DIR } from '../project-directory.ts'
+import { CLI_VERSION } from '../version.ts'
+import { type Check, fail, ok, warn } from './check.ts'
+
+const NODE_MAJOR_VERSION = 24
+
+export const checkProgram = (): Check[] => [checkPath(), checkNode(), checkPackages(PROJECT_DIR)]
+
+function checkPath(): Check {
+  const script = join(PROJECT_DIR, 'box')
+  const found = findOnPath('box', process.env.PATH)
+  if (isSameFile(found, script)) return ok('box', `version ${CLI_VERSION}, ${found}`)
+  if (found === null)
+    return warn(
+      'box',
+      `version ${CLI_VERSION}, ${script}; not on the PATH`,
+      `Run \`${boxCommand()} install\`.`,
+    )
+  return warn(
+    'box',
+    `version ${CLI_VERSION}, ${script}; the PATH finds another program first: ${found}`,
+    `Run \`${boxCommand()} install\`, and put its directory first on the PATH.`,
+  )
+}
+
+/** The script `box` uses the Node of the project; another program may have started main.ts with another Node. */
+function checkNode(): Check {
+  const isExpected = Number.parseInt(process.versions.node, 10) === NODE_MAJOR_VERSION
+  return isExpected
+    ? ok('node', process.version)
+    : warn(
+        'node',
+        `${process.version} instead of ${NODE_MAJOR_VERSION}`,
+        `Start Boxwood with ${boxCommand()}, which uses its own Node.`,
+      )
+}
+
+type Manifest = { version?: string; dependencies?: Record<string, string> }
+type Lock = { packages?: Record<string, { version?: string }> }
+
+/** The direct dependencies, and their versions in package-lock.json. */
+export function checkPackages(projectDir: string): Check {
+  const { dependencies = {} } = readJson<Manifest>(projectDir, 'package.json') ?? {}
+  const locked = readJson<Lock>(projectDir, 'package-lock.json')?.packages ?? {}
+  const names = Object.keys(dependencies)
+  const outdated = names.filter((name) => {
+    const installed = readJson<Manifest>(projectDir, `node_modules/${name}/package.json`)?.version
+    const expected = locked[`node_modules/${name}`]?.version ?? installed
+    return installed === undefined || installed !== expected
+  })
+  return outdated.length === 0
+    ? ok('packages', `${names.length} installed`)
+    : fail('packages', `missing or outdated: ${outdated.join(', ')}`, `Run \`npm ci\` in ${projectDir}.`)
+}
+
+function readJson<T>(projectDir: string, file: string): T | null {
+  try {
+    return JSON.parse(readFileSync(join(projectDir, file), 'utf8')) as T
+  } catch {
+    return null
+  }
+}
+
+/** The parts that `npm ci` compiles. */
+export function checkNativeParts(projectDir = PROJECT_DIR): Check {
+  const dir = join(projectDir, 'agent/exec/native')
+  const parts = [
+    { name: 'spawner', source: 'spawn.c', getFileName: getSpawnAddonFileName },
+    { name: 'runner', source: 'run.c', getFileName: getRunnerFileName },
+  ]
+  const missing = parts
+    .filter(({ source, getFileName }) => !existsSync(join(dir, getFileName(readFileSync(join(dir, source))))))
+    .map(({ name }) => name)
+  if (missing.length === 0) return ok('native parts', 'compiled')
+  const compiler = ['cc', 'gcc', 'clang'].find((name) => findOnPath(name, process.env.PATH) !== null)
+  const install =
+    compiler === undefined ? 'Install a C compiler (Debian, Ubuntu: apt-get install gcc), then run' : 'Run'
+  return warn(
+    'native parts',
+    `not compiled: ${missing.join(', ')}; Boxwood uses slower replacements`,
+    `${install} \`npm run build-native\` in ${projectDir}.`,
+  )
+}

@@ -1,0 +1,76 @@
+// Probes isolation, network, limits and the listen address, for `box doctor`. Prints a MachineDiagnosis as one line of JSON.
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { ISOLATION_LEVELS } from '../shared/api/boxes.ts'
+import type { MachineDiagnosis } from '../shared/coordinator-process.ts'
+import { type Config, ConfigError, loadConfig } from './config.ts'
+import { type Address, listen } from './http/listen.ts'
+import { probeCgroups } from './lifecycle/providers/local/cgroups.ts'
+import {
+  adviseOwnNetwork,
+  adviseStrongerLevel,
+  describeFailure,
+} from './lifecycle/providers/local/describe-isolation.ts'
+import { removeTree } from './lifecycle/providers/local/directories.ts'
+import { chooseLevel, type LevelChoice } from './lifecycle/providers/local/levels/choose-level.ts'
+import { buildRuntime } from './lifecycle/providers/local/runtime.ts'
+
+const EXIT_BAD_CONFIG = 2
+const PROJECT_DIR = dirname(import.meta.dirname)
+
+async function diagnose(config: Config): Promise<MachineDiagnosis> {
+  const [choice, { controllers }, addressProblem] = await Promise.all([
+    probeLevels(config),
+    probeCgroups(),
+    findAddressProblem(config.listen),
+  ])
+  return {
+    level: choice.level,
+    levelAdvice: choice.level === null ? describeFailure(choice) : adviseStrongerLevel(choice),
+    network: choice.network,
+    networkAdvice: adviseOwnNetwork(choice),
+    limits: controllers,
+    address: `${config.listen.host}:${config.listen.port}`,
+    addressProblem,
+  }
+}
+
+/** Runs probe boxes in a temporary directory: a coordinator may be using the data directory. */
+async function probeLevels({ dataDir, isolation, network, agentUrl }: Config): Promise<LevelChoice> {
+  const dir = await mkdtemp(join(existsSync(dataDir) ? dataDir : tmpdir(), '.doctor-'))
+  try {
+    // Boxes with their own user id enter the directory.
+    await chmod(dir, 0o711)
+    const boxesDir = join(dir, 'boxes')
+    await mkdir(boxesDir)
+    return await chooseLevel(isolation === 'auto' ? ISOLATION_LEVELS : [isolation], {
+      boxesDir,
+      dataDir: dir,
+      projectRoot: PROJECT_DIR,
+      runtimeDir: await buildRuntime(PROJECT_DIR, dir),
+      nodePath: process.execPath,
+      network: network === 'auto' && agentUrl !== null ? 'host' : network,
+    })
+  } finally {
+    await removeTree(dir)
+  }
+}
+
+async function findAddressProblem(address: Address): Promise<string | null> {
+  try {
+    const { server } = await listen(address)
+    server.close()
+    return null
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+try {
+  process.stdout.write(`${JSON.stringify(await diagnose(loadConfig(process.env)))}\n`)
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = error instanceof ConfigError ? EXIT_BAD_CONFIG : 1
+}
