@@ -30,6 +30,7 @@ import { readIdentity } from './lifecycle/providers/local/proc.ts'
 import { createLocalProvider } from './lifecycle/providers/local/provider.ts'
 import { type BoxNames, createLogger } from './log/logger.ts'
 import { operationRoutes } from './operations/routes.ts'
+import { assertNotRunning } from './running-coordinator.ts'
 import { StartError } from './start-error.ts'
 import { COORDINATOR_VERSION } from './version.ts'
 
@@ -81,6 +82,7 @@ async function start(
 ) {
   const clock = overrides.clock ?? systemClock
   const dataDirectory = await openDataDirectory(config.dataDir)
+  await assertNotRunning(dataDirectory)
   const diskReserve = openDiskReserve(dataDirectory.reserveFile, {
     onRelease: () =>
       log.error('the disk is full; released the reserved space, and stopped recording commands'),

@@ -1,6 +1,7 @@
 // The coordinator's entry point: starts it, prints the startup banner and stops it on signals.
 import type { ReadyMessage } from '../shared/coordinator-process.ts'
 import { type Coordinator, startCoordinator } from './app.ts'
+import { formatBoxCommand } from './box-command.ts'
 import { type Config, ConfigError, loadConfig } from './config.ts'
 import { StartError } from './start-error.ts'
 import { createStartupBanner, suggestCommand } from './startup-banner.ts'
@@ -45,7 +46,8 @@ async function interrupt(coordinator: Coordinator): Promise<void> {
   )
   const { suspended, failed } = await coordinator.suspendBoxes('the coordinator was stopped')
   print(suspended.length === 0 ? 'No box was suspended.' : `Suspended: ${suspended.join(', ')}.`)
-  if (failed.length > 0) print(`Not stopped: ${failed.join(', ')}. Stop them with \`box down\`.`)
+  const stopCommand = `${formatBoxCommand(coordinator.dataDirectory.dir)} down`
+  if (failed.length > 0) print(`Not stopped: ${failed.join(', ')}. Stop them with \`${stopCommand}\`.`)
 }
 
 /** Notifies the process that started this one with an IPC channel, such as `box up`. */

@@ -1,7 +1,7 @@
 // The coordinator process: its output, files, signal handling and start-up errors.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -66,7 +66,26 @@ t.test('prints a startup banner, and keeps the boxes running on SIGTERM', async 
   await t.test('rejects a second coordinator on the same data', async (t) => {
     const second = run(t, dir)
     t.equal(await second.exited, 1)
-    t.match(second.output.stderr, /^Another coordinator uses this data directory.*\n$/)
+    t.equal(
+      second.output.stderr.replace(/`.*`/, '`COMMAND`'),
+      `Another coordinator uses this data directory: ${url} (pid ${child.pid}). Use it, stop it with \`COMMAND\`, or set another directory in BOXWOOD_DATA.\n`,
+    )
+    t.match(second.output.stderr, `BOXWOOD_DATA=${dir} `)
+  })
+
+  await t.test('rejects a second coordinator while coordinator.json is missing or damaged', async (t) => {
+    const file = join(dir, 'coordinator.json')
+    const content = readFileSync(file)
+    for (const damage of [() => rmSync(file), () => writeFileSync(file, '{"pid":')]) {
+      damage()
+      const second = run(t, dir)
+      t.equal(await second.exited, 1)
+      t.match(
+        second.output.stderr,
+        /^Another coordinator uses this data directory: .*boxwood\.db is locked.*\n$/,
+      )
+    }
+    writeFileSync(file, content)
   })
 
   child.kill('SIGTERM')

@@ -1,0 +1,34 @@
+// Formats paths and `box` commands so that they can be pasted into a terminal in the directory of the user.
+import { existsSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { formatCommandName } from '../shared/command-name.ts'
+import { shellQuote } from '../shared/shell-quote.ts'
+
+const PROJECT_DIR = dirname(import.meta.dirname)
+/** The data directory that the box command finds from every directory. */
+export const DEFAULT_DATA_DIR = join(PROJECT_DIR, '.boxwood')
+
+/** The `box` command for this data directory, which can be pasted into a terminal in the directory of the user. */
+export const formatBoxCommand = (dataDir: string, userDir = getUserDirectory()): string =>
+  formatDataVariable(dataDir, userDir) + formatBoxName(userDir)
+
+export const formatBoxName = (userDir: string): string =>
+  formatCommandName({ projectDir: PROJECT_DIR, cwd: userDir, path: process.env.PATH })
+
+/** npm starts a script in the project directory; INIT_CWD is the directory of the user. */
+export function getUserDirectory(): string {
+  const { npm_lifecycle_event, INIT_CWD } = process.env
+  return (npm_lifecycle_event === 'start' && INIT_CWD) || process.cwd()
+}
+
+/** Empty for a data directory that the box command finds by itself. */
+function formatDataVariable(dir: string, userDir: string): string {
+  const userDataDir = join(userDir, '.boxwood')
+  const isFound = dir === userDataDir || (dir === DEFAULT_DATA_DIR && !existsSync(userDataDir))
+  return isFound ? '' : `BOXWOOD_DATA=${shellQuote(formatPath(dir, userDir))} `
+}
+
+export function formatPath(path: string, userDir: string): string {
+  const relativePath = relative(userDir, path)
+  return relativePath === '' || relativePath.startsWith('..') ? path : relativePath
+}

@@ -1,0 +1,27 @@
+// Rejects a start while another coordinator uses the data directory. The lock of the database has the same effect; here the
+// message has the pid and the URL, and does not wait.
+import { readFile } from 'node:fs/promises'
+import type { CoordinatorRecord } from '../shared/coordinator-process.ts'
+import { formatBoxCommand } from './box-command.ts'
+import type { DataDirectory } from './data-directory.ts'
+import { isAlive } from './lifecycle/providers/local/proc.ts'
+import { StartError } from './start-error.ts'
+
+/** @throws StartError */
+export async function assertNotRunning({ dir, coordinatorFile }: DataDirectory): Promise<void> {
+  const running = await readRecord(coordinatorFile)
+  // A process may start several coordinators, as the tests do.
+  if (running === null || running.pid === process.pid || !isAlive(running)) return
+  throw new StartError(
+    `Another coordinator uses this data directory: ${running.url} (pid ${running.pid}). Use it, stop it with \`${formatBoxCommand(dir)} down\`, or set another directory in BOXWOOD_DATA.`,
+  )
+}
+
+/** null: no coordinator has written the file, or it is not readable. */
+async function readRecord(file: string): Promise<CoordinatorRecord | null> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as CoordinatorRecord
+  } catch {
+    return null
+  }
+}
