@@ -1,77 +1,26 @@
 // box history: lists the commands that ran on a box, or deletes their records.
 import { type Command, Option } from 'commander'
 import type { Account } from '../../shared/api/account.ts'
-import type { Command as CommandRecord, CommandStatus } from '../../shared/api/commands.ts'
+import type { Command as CommandRecord } from '../../shared/api/commands.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { Client } from '../client.ts'
-import { getStateColor } from '../colors.ts'
+import { boxCommand } from '../command-name.ts'
 import { findRecordId } from '../history/find-record.ts'
 import { loadRecords } from '../history/load-records.ts'
 import { getPath } from '../history/read-records.ts'
-import { createUserNames, type UserNames } from '../history/user-names.ts'
+import { createFilters, createRecordList, MODES, STATUSES } from '../history/record-list.ts'
+import { createUserNames } from '../history/user-names.ts'
 import { createMatcher, type FilterValues } from '../lists/filters.ts'
-import type { List, Loaded } from '../lists/list.ts'
+import type { Loaded } from '../lists/list.ts'
 import { addListOptions, getFormat, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { createIntegerParser, type JsonOption } from '../options.ts'
-import { formatAge, formatDuration, printJson, printStderr } from '../output.ts'
-import { formatExit, noSuchRecordMessage, replaceNotFoundMessage } from '../process-messages.ts'
+import { printJson, printStderr } from '../output.ts'
+import { noSuchRecordMessage, replaceNotFoundMessage } from '../process-messages.ts'
 import type { RunAction, Session } from '../session.ts'
 
 type Page = { limit?: number; before?: string; all?: boolean }
 type Options = ListOptions & Page & { mode?: string; status?: string; delete?: string; deleteAll?: boolean }
-
-/** Copied from shared/api/commands.ts: importing it loads zod. */
-const STATUSES = Object.keys({
-  running: true,
-  exited: true,
-  killed: true,
-  timed_out: true,
-  failed: true,
-  lost: true,
-} satisfies Record<CommandStatus, true>)
-const MODES = Object.keys({ sync: true, detached: true } satisfies Record<CommandRecord['mode'], true>)
-
-const createFilters = (getUserName: UserNames['getName']): List<CommandRecord>['filters'] => ({
-  status: { get: ({ status }) => status, values: STATUSES },
-  mode: { get: ({ mode }) => mode, values: MODES },
-  user: { get: (record) => `${getUserName(record)} ${record.actor.userId ?? ''}` },
-  source: { get: ({ source }) => source },
-  command: { get: ({ command }) => command },
-})
-
-const createRecordList = (boxName: string, { getName }: UserNames): List<CommandRecord> => ({
-  columns: [
-    { header: 'ID', cell: ({ id }) => id },
-    {
-      header: 'STARTED',
-      cell: ({ startedAt }, now) => `${formatAge(startedAt, now)} ago`,
-      isRelativeTime: true,
-    },
-    { header: 'STARTED AT', cell: ({ startedAt }) => startedAt, isWide: true },
-    { header: 'MODE', cell: ({ mode }) => mode },
-    { header: 'SOURCE', cell: ({ source }) => source },
-    { header: 'BY', cell: getName },
-    { header: 'USER ID', cell: ({ actor }) => actor.userId ?? '-', isWide: true },
-    {
-      header: 'STATUS',
-      cell: (record) => ({ text: formatExit(record.status, record), color: getStateColor(record.status) }),
-    },
-    { header: 'TOOK', cell: formatElapsed },
-    { header: 'STDOUT', cell: ({ stdoutBytes }) => String(stdoutBytes), isWide: true },
-    { header: 'STDERR', cell: ({ stderrBytes }) => String(stderrBytes), isWide: true },
-    { header: 'CWD', cell: ({ cwd }) => cwd ?? '-', isWide: true },
-    {
-      header: 'COMMAND',
-      cell: ({ command, commandTruncated }) =>
-        command === null ? '(not stored)' : `${command}${commandTruncated ? '…' : ''}`,
-    },
-  ],
-  getId: ({ id }) => id,
-  getName: ({ id }) => id,
-  filters: createFilters(getName),
-  getEmptyMessage: (isFiltered) => `No ${isFiltered ? 'matching ' : ''}commands recorded on ${boxName}.`,
-})
 
 export function addHistoryCommand(program: Command, runAction: RunAction): void {
   const listing = program
@@ -162,7 +111,7 @@ async function showRecords(
     names.learn(page.commands)
     hint = null
     if (page.nextBefore !== null)
-      hint = `Older commands: box history ${name}${formatFilters(options)} --before ${page.nextBefore}`
+      hint = `Older commands: ${boxCommand()} history ${name}${formatFilters(options)} --before ${page.nextBefore}`
     if (hasMore) hint = 'More commands match: use --all or a larger --limit.'
     return { rows: page.commands, toJson: (commands) => ({ ...page, commands }) }
   }
@@ -188,9 +137,6 @@ function formatFilters({ filter = new Map(), mode, status, limit }: Options): st
     .map(([key, value]) => ` --${key} ${value}`)
   return [...filters, ...others].join('')
 }
-
-const formatElapsed = ({ startedAt, finishedAt }: CommandRecord): string =>
-  finishedAt === null ? '-' : formatDuration(Date.parse(finishedAt) - Date.parse(startedAt))
 
 async function deleteRecord(
   client: Client,

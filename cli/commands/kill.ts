@@ -4,7 +4,8 @@ import type { ExecKilled, ExecList } from '../../shared/api/processes.ts'
 import type { EdgeClient } from '../client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { createJsonOption, type JsonOption } from '../options.ts'
-import { printJson, printMessage, printStderr } from '../output.ts'
+import { printJson, printStderr } from '../output.ts'
+import { printError } from '../print-error.ts'
 import { noSuchProcessMessage, replaceNotFoundMessage } from '../process-messages.ts'
 import { findProcess, isWholeId } from '../processes/find-process.ts'
 import type { RunAction } from '../session.ts'
@@ -43,7 +44,7 @@ With several ids, each one is tried; the exit code is that of the first failure.
             else printStderr(`${id}: ${describeResult(result)}`)
           } catch (error) {
             if (!(error instanceof CliError) || ids.length === 1 || !concernsOneProcess(error)) throw error
-            printMessage(error.message)
+            printError(error)
             exitCode ||= error.exitCode
           }
         }

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { Box, ObservedState } from '../../shared/api/boxes.ts'
 import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
 import { getStateColor } from '../colors.ts'
+import { boxCommand } from '../command-name.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
@@ -54,7 +55,7 @@ const BOXES: List<Box> = {
     region: { get: ({ region }) => region, values: REGIONS },
   },
   getEmptyMessage: (isFiltered) =>
-    isFiltered ? 'No matching boxes.' : 'No boxes. Create one with `box create`.',
+    isFiltered ? 'No matching boxes.' : `No boxes. Create one with \`${boxCommand()} create\`.`,
   toRemoved: (box) => (box.observedState === 'terminated' ? null : { ...box, observedState: 'terminated' }),
 }
 

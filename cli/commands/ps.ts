@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { ProcessFields } from '../../shared/api/processes.ts'
 import { getStateColor } from '../colors.ts'
+import { boxCommand } from '../command-name.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
@@ -36,7 +37,7 @@ const createProcessList = (boxName: string): List<ProcessFields> => ({
   getEmptyMessage: (isFiltered) =>
     isFiltered
       ? `No matching processes on ${boxName}.`
-      : `No detached processes on ${boxName}. Start one with \`box exec -d ${boxName} -- COMMAND\`.`,
+      : `No detached processes on ${boxName}. Start one with \`${boxCommand()} exec -d ${boxName} -- COMMAND\`.`,
 })
 
 const FILTERS: List<ProcessFields>['filters'] = {

@@ -1,6 +1,7 @@
 // box sessions: lists the terminal sessions of a box, or ends one.
 import { type Command, Option } from 'commander'
 import type { TerminalKilled, TerminalSession } from '../../shared/api/terminal.ts'
+import { boxCommand } from '../command-name.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
@@ -45,7 +46,7 @@ const createSessionList = (boxName: string): List<TerminalSession> => ({
   getEmptyMessage: (isFiltered) =>
     isFiltered
       ? `No matching terminal sessions on ${boxName}.`
-      : `No terminal sessions on ${boxName}. Start one with \`box ssh ${boxName}\`.`,
+      : `No terminal sessions on ${boxName}. Start one with \`${boxCommand()} ssh ${boxName}\`.`,
 })
 
 export function addSessionsCommand(program: Command, runAction: RunAction): void {

@@ -1,6 +1,7 @@
 // Prints the output of a detached process; of a box that is not running, the stored output.
 import type { Offsets } from '../../shared/api/processes.ts'
 import type { EdgeClient } from '../client.ts'
+import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { createMissingOutputReporter } from '../follow/missing-output.ts'
 import { getOutputSize, readOutput } from '../follow/read-output.ts'
@@ -79,14 +80,21 @@ async function printLiveLogs(
 ): Promise<number> {
   const { signal } = session
   const { boxName } = edge
+  /** Then the state of the process is unknown. */
+  let isDisconnected = false
   const connection = {
     edge,
     processId,
     signal,
-    onOutage: (reason: string) =>
-      printMessage(`disconnected from the process. ${reason} Reconnecting; press Ctrl-C to stop.`),
+    onOutage(reason: string) {
+      isDisconnected = true
+      printMessage(`disconnected from the process. ${reason} Reconnecting; press Ctrl-C to stop.`)
+    },
     onWait: (reason: string) => printMessage(`waiting. ${reason} Retrying; press Ctrl-C to stop.`),
-    onReconnect: () => printMessage('reconnected; the output continues where it stopped.'),
+    onReconnect() {
+      isDisconnected = false
+      printMessage('reconnected; the output continues where it stopped.')
+    },
     isBoxStopped: () => isBoxStopped(session, edge),
   }
   const { tail, bytes, since } = selection
@@ -99,7 +107,9 @@ async function printLiveLogs(
       : await getStartOffsets(connection, size, selection, timesNote.printNoSince)
   const missingOutputReporter = createMissingOutputReporter(boxName, printMessage)
   const onAbort = () =>
-    printMessage(`detached; the process is still running. Reattach with: box logs -f ${boxName} ${processId}`)
+    printMessage(
+      `${isDisconnected ? 'stopped' : 'detached; the process is still running'}. Reattach with: ${boxCommand()} logs -f ${boxName} ${processId}`,
+    )
   try {
     const exit = await readOutput({
       ...connection,

@@ -1,5 +1,6 @@
 // Finds a process by its id or a unique prefix of its id; the newest process without an id.
 import type { ProcessFields } from '../../shared/api/processes.ts'
+import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { printMessage, sanitize } from '../output.ts'
 import { noSuchProcessMessage } from '../process-messages.ts'
@@ -30,7 +31,7 @@ export function findProcess(
 export function getNewestProcess(processes: readonly ProcessFields[], boxName: string): ProcessFields {
   const [newest] = processes
   if (newest !== undefined) return newest
-  const message = `No processes on ${boxName}. Start one with \`box exec -d ${boxName} -- COMMAND\`.`
+  const message = `No processes on ${boxName}. Start one with \`${boxCommand()} exec -d ${boxName} -- COMMAND\`.`
   throw new CliError(EXIT.notFound, message, { code: 'not_found' })
 }
 

@@ -140,3 +140,22 @@ t.test('waits for the Retry-After of a 429', async (t) => {
   t.match(await runBox(fake.url, followArgs(process.id)), { code: 0, stdout: 'done\n' })
   t.equal(process.connections, 2, 'no attempt before the time is over')
 })
+
+t.test('Ctrl-C during an outage does not state that the process is running', async (t) => {
+  const { id } = processes.add({
+    stdout: Buffer.from('ready\n'),
+    exit: null,
+    getFault: (connection) =>
+      connection === 0 ? { kind: 'disconnect', afterBytes: 300 } : { kind: 'reset' },
+  })
+  const result = await runBox(fake.url, followArgs(id), {
+    onSpawn: (child) =>
+      child.stderr?.on('data', (chunk: Buffer) => {
+        if (chunk.includes('disconnected')) child.kill('SIGINT')
+      }),
+  })
+  t.match(result, {
+    code: 130,
+    stderr: new RegExp(`\\nbox: stopped\\. Reattach with: box logs -f fig ${id}\\n$`),
+  })
+})

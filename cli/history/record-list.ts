@@ -1,0 +1,63 @@
+// The list of `box history`: columns and filters.
+import type { Command as CommandRecord, CommandStatus } from '../../shared/api/commands.ts'
+import { getStateColor } from '../colors.ts'
+import type { List } from '../lists/list.ts'
+import { formatAge, formatDuration } from '../output.ts'
+import { formatExit } from '../process-messages.ts'
+import type { UserNames } from './user-names.ts'
+
+/** Copied from shared/api/commands.ts: importing it loads zod. */
+export const STATUSES = Object.keys({
+  running: true,
+  exited: true,
+  killed: true,
+  timed_out: true,
+  failed: true,
+  lost: true,
+} satisfies Record<CommandStatus, true>)
+export const MODES = Object.keys({ sync: true, detached: true } satisfies Record<CommandRecord['mode'], true>)
+
+/** @param getUserName not called by the parser of --filter, which only needs the keys */
+export const createFilters = (getUserName: UserNames['getName']): List<CommandRecord>['filters'] => ({
+  status: { get: ({ status }) => status, values: STATUSES },
+  mode: { get: ({ mode }) => mode, values: MODES },
+  user: { get: (record) => `${getUserName(record)} ${record.actor.userId ?? ''}` },
+  source: { get: ({ source }) => source },
+  command: { get: ({ command }) => command },
+})
+
+export const createRecordList = (boxName: string, { getName }: UserNames): List<CommandRecord> => ({
+  columns: [
+    { header: 'ID', cell: ({ id }) => id },
+    {
+      header: 'STARTED',
+      cell: ({ startedAt }, now) => `${formatAge(startedAt, now)} ago`,
+      isRelativeTime: true,
+    },
+    { header: 'STARTED AT', cell: ({ startedAt }) => startedAt, isWide: true },
+    { header: 'MODE', cell: ({ mode }) => mode },
+    { header: 'SOURCE', cell: ({ source }) => source },
+    { header: 'BY', cell: getName },
+    { header: 'USER ID', cell: ({ actor }) => actor.userId ?? '-', isWide: true },
+    {
+      header: 'STATUS',
+      cell: (record) => ({ text: formatExit(record.status, record), color: getStateColor(record.status) }),
+    },
+    { header: 'TOOK', cell: formatElapsed },
+    { header: 'STDOUT', cell: ({ stdoutBytes }) => String(stdoutBytes), isWide: true },
+    { header: 'STDERR', cell: ({ stderrBytes }) => String(stderrBytes), isWide: true },
+    { header: 'CWD', cell: ({ cwd }) => cwd ?? '-', isWide: true },
+    {
+      header: 'COMMAND',
+      cell: ({ command, commandTruncated }) =>
+        command === null ? '(not stored)' : `${command}${commandTruncated ? '…' : ''}`,
+    },
+  ],
+  getId: ({ id }) => id,
+  getName: ({ id }) => id,
+  filters: createFilters(getName),
+  getEmptyMessage: (isFiltered) => `No ${isFiltered ? 'matching ' : ''}commands recorded on ${boxName}.`,
+})
+
+const formatElapsed = ({ startedAt, finishedAt }: CommandRecord): string =>
+  finishedAt === null ? '-' : formatDuration(Date.parse(finishedAt) - Date.parse(startedAt))
