@@ -3,12 +3,28 @@ import { CliError, EXIT } from './exit-codes.ts'
 import type { CoordinatorConfig } from './find-coordinator.ts'
 import { sanitize } from './output.ts'
 
+/** The user typed a value that the API does not accept. */
+const WRONG_USAGE_CODES = [
+  'bad_request',
+  'invalid_request',
+  'invalid_name',
+  'invalid_tier',
+  'invalid_region',
+  'invalid_template',
+  'invalid_env',
+  'environment_too_large',
+  'invalid_auto_pause',
+  'invalid_pause_at',
+  'invalid_timeout',
+]
+
 /** Exit codes by the API's error code. Codes that are not listed: EXIT.failed. */
 const EXIT_CODE_BY_ERROR_CODE: Record<string, number> = {
   unauthorized: EXIT.notAuthenticated,
   token_expired: EXIT.notAuthenticated,
   verification_required: EXIT.notAuthenticated,
   not_found: EXIT.notFound,
+  ...Object.fromEntries(WRONG_USAGE_CODES.map((code) => [code, EXIT.usage])),
   box_unreachable: EXIT.unreachable,
   control_plane_unavailable: EXIT.unreachable,
 }

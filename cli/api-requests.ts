@@ -7,6 +7,7 @@ import { toResponseError, toUnreachableError } from './api-errors.ts'
 import type { CliError } from './exit-codes.ts'
 import type { CoordinatorConfig } from './find-coordinator.ts'
 import { type RequestBody, readBody, sendRequest } from './http-request.ts'
+import { traceRequest } from './trace.ts'
 import { CLI_VERSION } from './version.ts'
 
 const MAX_ATTEMPTS = 5
@@ -31,6 +32,7 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
   const defaultHeaders = { authorization: `Bearer ${config.key}`, [CLI_VERSION_HEADER]: CLI_VERSION }
 
   async function sendOnce({ method, url, headers, body }: ApiRequest): Promise<AttemptResult> {
+    const trace = traceRequest(method, url)
     const response = await sendRequest({
       method,
       url,
@@ -38,8 +40,10 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
       body,
       signal,
     }).catch((error) => {
+      trace(error)
       throw signal.aborted ? signal.reason : toUnreachableError(error, config)
     })
+    trace(response)
     const { statusCode: status = 0 } = response
     return status >= 200 && status < 300 ? { ok: true, response } : readFailure(response)
   }
@@ -54,11 +58,14 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
   async function connect(url: string): Promise<ConnectResult> {
     // Imported here: most commands open no WebSocket.
     const { openWebSocket } = await import('./attach/open-websocket.ts')
+    const trace = traceRequest('GET', url)
     const { socket, response } = await openWebSocket({ url, headers: defaultHeaders, signal }).catch(
       (error) => {
+        trace(error)
         throw signal.aborted ? signal.reason : toUnreachableError(error, config)
       },
     )
+    trace(response ?? { statusCode: 101 })
     return socket === null ? readFailure(response) : { ok: true, socket }
   }
 

@@ -47,8 +47,9 @@ export const EXIT_CODE_HELP = `
 Exit codes:
   0  success
   1  rejected or failed (stderr has the reason and the API's error code)
-  2  wrong usage
+  2  wrong usage, or a value that the API does not accept
   3  cannot reach the coordinator or the box
   4  not authenticated: no API key, or the key was rejected
   5  no such box, process, record or path
-  exec, ssh, attach and logs -f exit with the command's own code: see 'box exec --help'`
+  exec, run, ssh, attach and logs -f exit with the command's own code: see 'box exec --help'
+With --json or -o json, an error is one line on stderr: {"error":{"code":"...","message":"..."}}`

@@ -1,6 +1,7 @@
 // Entry point of the `box` command: registers the commands, handles signals, sets the exit code.
 import { constants } from 'node:os'
 import { Command, CommanderError, Option } from 'commander'
+import { parseCommandLine } from './command-line.ts'
 import { addAttachCommand } from './commands/attach.ts'
 import { addCompletionCommand } from './commands/completion.ts'
 import { addCpCommand } from './commands/cp.ts'
@@ -32,8 +33,11 @@ import { addUpCommand } from './commands/up.ts'
 import { addVersionCommand } from './commands/version.ts'
 import { addWakeCommand } from './commands/wake.ts'
 import { CliError, EXIT, EXIT_CODE_HELP, signalExitCode } from './exit-codes.ts'
-import { print, printMessage } from './output.ts'
+import { print } from './output.ts'
+import { printError, selectErrorFormat } from './print-error.ts'
 import { openSession, type RunAction, type RunLocalAction, type Session } from './session.ts'
+import { enableTrace } from './trace.ts'
+import { toUsageError } from './usage-error.ts'
 import { CLI_VERSION } from './version.ts'
 
 const HELP = `
@@ -107,13 +111,9 @@ const program = new Command('box')
   })
   .helpOption('-h, --help', 'show help')
   .helpCommand('help [command]', 'show help for a command')
-  .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'box: ')) })
-  .showHelpAfterError("See 'box --help'.")
+  // reportError() prints the errors.
+  .configureOutput({ outputError: () => undefined })
   .addHelpText('after', HELP)
-  // commander responds to `box help UNKNOWN` with the help text only.
-  .addHelpText('after', ({ error, command: { args } }) =>
-    error && args[1] ? `\nbox: unknown command '${args[1]}'` : '',
-  )
   .enablePositionalOptions()
   .exitOverride()
 const commandRegistrations = [
@@ -137,10 +137,15 @@ const localRegistrations = [
   [addVersionCommand, addDoctorCommand, addOpenCommand, addDocsCommand],
 ]
 for (const addCommand of localRegistrations.flat()) addCommand(program, runLocalAction)
-for (const command of program.commands) command.showHelpAfterError(`See 'box ${command.name()} --help'.`)
+program.option('--verbose', 'print each request on stderr').on('option:verbose', enableTrace)
+for (const command of program.commands)
+  command.addOption(new Option('--verbose').hideHelp()).on('option:verbose', enableTrace)
+
+const { args, words } = parseCommandLine(program, process.argv.slice(2))
+selectErrorFormat(program, words)
 
 try {
-  await program.parseAsync()
+  await program.parseAsync(args, { from: 'user' })
 } catch (error) {
   process.exitCode = reportError(error)
 }
@@ -158,13 +163,21 @@ function getFailureExitCode([name = '', ...args]: string[]): number | null {
   return name === 'exec' || name === 'run' || isFollow ? EXIT.execFailed : null
 }
 
-/** Prints the error, unless commander has printed it, and returns the exit code. */
+/** Prints the error and returns the exit code. */
 function reportError(error: unknown): number {
-  const failureExitCode = getFailureExitCode(process.argv.slice(2))
   if (interruptExitCode !== null) return interruptExitCode
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : (failureExitCode ?? EXIT.usage)
-  // Any error that is not a CliError is a bug: print the stack for the bug report.
-  if (error instanceof CliError) printMessage(error.message)
-  else printMessage(error instanceof Error ? (error.stack ?? error.message) : String(error))
-  return failureExitCode ?? (error instanceof CliError ? error.exitCode : EXIT.failed)
+  if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok
+  const failureExitCode = getFailureExitCode(words)
+  // commander has printed the help of `box` without a command.
+  if (error instanceof CommanderError && error.code === 'commander.help') return failureExitCode ?? EXIT.usage
+  const cliError = toCliError(error)
+  printError(cliError)
+  return failureExitCode ?? cliError.exitCode
+}
+
+function toCliError(error: unknown): CliError {
+  if (error instanceof CliError) return error
+  if (error instanceof CommanderError) return toUsageError(error, program, words)
+  // Any other error is a bug: print the stack for the bug report.
+  return new CliError(EXIT.failed, error instanceof Error ? (error.stack ?? error.message) : String(error))
 }

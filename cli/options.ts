@@ -35,11 +35,10 @@ export function createNumberParser(option: string, { min, max }: Range): (text: 
     )
 }
 
-/** A value out of range exits with 1, as when the coordinator rejects it; null (not a number) is wrong usage. */
+/** @param value null: not a number */
 function requireInRange(value: number | null, { min, max }: Range, message: string): number {
-  if (value === null) throw new CliError(EXIT.usage, message)
-  if (value < min || value > max) throw new CliError(EXIT.failed, message)
-  return value
+  if (value !== null && value >= min && value <= max) return value
+  throw new CliError(EXIT.usage, message)
 }
 
 /** Parses --env: NAME=VALUE, or NAME for its value in this environment. Collects repeated options. */

@@ -7,7 +7,6 @@ import type { RunAction } from '../session.ts'
 export function addRestartCommand(program: Command, runAction: RunAction): void {
   program
     .command('restart')
-    .alias('reboot')
     .summary('suspend boxes and start them again')
     .description(
       'Suspends boxes, starts them again and waits until they are running. Files are kept, processes are terminated. A ' +

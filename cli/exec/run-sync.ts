@@ -1,8 +1,9 @@
 // box exec --json: runs a synchronous command and prints the result when it has exited.
 import type { ExecRequest, ExecResult } from '../../shared/api/exec.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { commandExitCode, EXIT } from '../exit-codes.ts'
-import { printJson, printMessage } from '../output.ts'
+import { CliError, commandExitCode, EXIT } from '../exit-codes.ts'
+import { printJson } from '../output.ts'
+import { printError } from '../print-error.ts'
 import { formatTimedOut } from '../process-messages.ts'
 import type { Session } from '../session.ts'
 import { type CommandResult, printIfInterrupted, replaceCwdError } from './request.ts'
@@ -16,6 +17,7 @@ export async function runSync(session: Session, name: string, request: ExecReque
   printJson(result)
   if (!result.timedOut) return { exitCode: commandExitCode(result.exitCode, result.signal), continues: false }
   const seconds = request.timeoutSeconds ?? LIMITS.execTimeoutSeconds.default
-  printMessage(formatTimedOut(seconds, 'Use --timeout (up to 600), or run it without --json.'))
+  const timedOut = formatTimedOut(seconds, 'Use --timeout (up to 600), or run it without --json.')
+  printError(new CliError(EXIT.timedOut, timedOut, { code: 'timed_out' }))
   return { exitCode: EXIT.timedOut, continues: false }
 }

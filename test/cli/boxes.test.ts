@@ -182,10 +182,10 @@ t.test('rejects an invalid number and names the option as typed', async (t) => {
   const ttl = 'box: --ttl must be an integer between 5 and 43200.\n'
   t.same(await create('--ttl', 'long'), { code: 2, stdout: '', stderr: ttl })
   t.same(await create('--ttl', '5.5'), { code: 2, stdout: '', stderr: ttl })
-  t.same(await create('--ttl', '4'), { code: 1, stdout: '', stderr: ttl })
-  t.same(await create('--ttl', '43201'), { code: 1, stdout: '', stderr: ttl })
+  t.same(await create('--ttl', '4'), { code: 2, stdout: '', stderr: ttl })
+  t.same(await create('--ttl', '43201'), { code: 2, stdout: '', stderr: ttl })
   t.match(await create('--auto-pause', '29'), {
-    code: 1,
+    code: 2,
     stderr: 'box: --auto-pause must be an integer between 30 and 10080.\n',
   })
 })

@@ -36,7 +36,7 @@ t.test('options of the command, and their values', async (t) => {
   t.same(await getValues('box create --tier=m'), ['--tier=micro', '--tier=max'])
   t.same(await getValues('box create --region eu'), ['eu-central-1'])
   t.same(await getValues('box ls -o j'), ['json'])
-  t.same(await getValues('box --v'), ['--version'])
+  t.same(await getValues('box --v'), ['--version', '--verbose'])
   t.same(await getValues('box create --env '), [], 'a value that is free text')
   t.ok((await getValues('box whoami --')).includes('--json'), 'of an alias')
 })

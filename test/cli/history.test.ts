@@ -53,8 +53,8 @@ t.test('prints one page and the command for the next one; --all prints every pag
 t.test('rejects an invalid --limit', async (t) => {
   const stderr = 'box: --limit must be an integer between 1 and 200.\n'
   t.same(await box('history', 'fig', '--limit', 'many'), { code: 2, stdout: '', stderr })
-  t.same(await box('history', 'fig', '--limit', '0'), { code: 1, stdout: '', stderr })
-  t.same(await box('history', 'fig', '--limit', '201'), { code: 1, stdout: '', stderr })
+  t.same(await box('history', 'fig', '--limit', '0'), { code: 2, stdout: '', stderr })
+  t.same(await box('history', 'fig', '--limit', '201'), { code: 2, stdout: '', stderr })
 })
 
 t.test('output prints every page of each stream, byte for byte', async (t) => {

@@ -1,0 +1,42 @@
+// Converts the errors of commander, which are about wrong usage, to CliErrors with a hint.
+import type { Command, CommanderError } from 'commander'
+import { boxCommand } from './command-name.ts'
+import { CliError, EXIT } from './exit-codes.ts'
+import { sanitize } from './output.ts'
+import { findArgumentHint, findCommandHint, findOptionHint } from './usage-hints.ts'
+
+export const findCommand = (program: Command, word: string | undefined): Command | undefined =>
+  program.commands.find((command) => command.name() === word || (word && command.aliases().includes(word)))
+
+/** @param words the arguments from the command on */
+export function toUsageError(
+  { code, message }: CommanderError,
+  program: Command,
+  words: readonly string[],
+): CliError {
+  const command = findCommand(program, words[0])
+  const [text = '', ...suggestion] = message.replace(/^error: /, '').split('\n')
+  const hint = findHint(code, text, command?.name() ?? '')
+  const help = `See '${boxCommand()}${command ? ` ${command.name()}` : ''} --help'.`
+  const lines = hint ? [addBoxCommand(hint)] : [...suggestion, help]
+  return new CliError(EXIT.usage, [sanitize(text), ...lines].join('\n'))
+}
+
+/** @param text such as "unknown command 'login'" */
+function findHint(code: string, text: string, command: string): string | undefined {
+  const word = /'([^']*)'/.exec(text)?.[1] ?? ''
+  switch (code) {
+    case 'commander.unknownCommand':
+      return findCommandHint(word)
+    case 'commander.unknownOption':
+      return findOptionHint(command, word)
+    case 'commander.missingArgument':
+    case 'commander.excessArguments':
+      return findArgumentHint(command)
+    default:
+      return undefined
+  }
+}
+
+/** In hints, `box` stands for the command as it was typed. */
+const addBoxCommand = (hint: string): string => hint.replaceAll('`box ', `\`${boxCommand()} `)

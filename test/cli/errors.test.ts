@@ -1,0 +1,169 @@
+// Errors of the box command: JSON errors, exit codes for wrong usage, hints for words of other tools, --verbose.
+import t from 'tap'
+import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
+import { runBox } from './run-box.ts'
+
+const fake = await startFakeCoordinator(t)
+await fake.addBox('fig')
+const box = (...args: string[]) => runBox(fake.url, args)
+
+/** Runs a command that fails, and returns the exit code and the error object, which is all of stderr. */
+async function getJsonError(...args: string[]) {
+  const { code, stdout, stderr } = await box(...args)
+  t.equal(stdout, '', args.join(' '))
+  t.match(stderr, /^\{.*\}\n$/, 'one line')
+  return { code, ...(JSON.parse(stderr) as { error: { code: string; message: string } }) }
+}
+
+t.test('with --json, an error is one JSON object with a code and a message', async (t) => {
+  t.same(await getJsonError('create', 'fig', '--json'), {
+    code: 1,
+    error: { code: 'name_taken', message: 'A box with this name already exists. Choose another name.' },
+  })
+  t.match(await getJsonError('show', 'none', '--json'), {
+    code: 5,
+    error: { code: 'no_such_box', message: /No such box/ },
+  })
+  t.match(await getJsonError('ls', '-o', 'json', '--filter', 'x=y'), { code: 2, error: { code: 'usage' } })
+  t.match(await getJsonError('exec', '--json', 'none', 'ls'), { code: 125, error: { code: 'no_such_box' } })
+  t.match(await runBox('http://127.0.0.1:1', ['ls', '--output=json']), {
+    code: 3,
+    stderr: /^\{"error":\{"code":"unreachable","message":"Cannot reach the coordinator/,
+  })
+  t.match(await runBox(fake.url, ['me', '--json'], { env: { BOXWOOD_API_KEY: 'dcp_wrong' } }), {
+    code: 4,
+    stderr: /"code":"unauthorized"/,
+  })
+})
+
+t.test('wrong usage is a JSON error too, before and after --json', async (t) => {
+  for (const args of [
+    ['create', '--json', '--ttl', 'long'],
+    ['create', '--ttl', 'long', '--json'],
+    ['ls', '--wrong', '--json'],
+    ['ls', '-ojson', '--wrong'],
+    ['show', '--json'],
+    ['paint', '--json'],
+  ])
+    t.match(await getJsonError(...args), { code: 2, error: { code: 'usage' } }, args.join(' '))
+})
+
+t.test('several boxes have one JSON error per line', async (t) => {
+  const { code, stdout, stderr } = await box('stop', 'one', 'fig', 'two', '--json')
+  t.equal(code, 5)
+  t.match(JSON.parse(stdout), { hostname: 'fig' })
+  t.match(
+    stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+    [{ error: { message: /'one'/ } }, { error: { message: /'two'/ } }],
+  )
+})
+
+t.test('the options of a command on the box do not select the format', async (t) => {
+  const exec = (...args: string[]) => box('exec', ...args)
+  t.match(await exec('none', 'jq', '--json'), { code: 125, stderr: /^box: No such box/ })
+  t.match(await exec('none', '--', 'jq', '--json'), { code: 125, stderr: /^box: No such box/ })
+})
+
+t.test('a timeout with --json is a JSON error', async (t) => {
+  const { code, stdout, stderr } = await box('exec', '--json', '--timeout', '1', 'fig', 'sleep 60')
+  t.equal(code, 124)
+  t.match(JSON.parse(stdout), { timedOut: true })
+  t.match(JSON.parse(stderr), { error: { code: 'timed_out', message: /timed out after 1 s/ } })
+})
+
+t.test('values that the API rejects are wrong usage: exit code 2', async (t) => {
+  for (const code of ['invalid_name', 'invalid_tier', 'invalid_region', 'invalid_env', 'bad_request']) {
+    fake.handleNext('POST /api/v1/boxes', (response) => {
+      response.writeHead(400).end(JSON.stringify({ error: code, message: 'tier must be one of nano, micro' }))
+    })
+    t.same(await box('create', '--tier', 'huge'), {
+      code: 2,
+      stdout: '',
+      stderr: `box: tier must be one of nano, micro (${code})\n`,
+    })
+  }
+})
+
+t.test('words of other tools get the command to use', async (t) => {
+  const hints: [string[], RegExp][] = [
+    [['login'], /BOXWOOD_API_KEY.*box me/],
+    [['console', 'fig'], /box ssh NAME/],
+    [['top', 'fig'], /box show NAME/],
+    [['images'], /no images/],
+    [['pause', 'fig'], /box stop NAME/],
+    [['sleep', 'fig'], /box stop NAME/],
+    [['resume', 'fig'], /box start NAME/],
+    [['get', 'boxes'], /box ls/],
+    [['tail', 'fig'], /box logs -f NAME/],
+    [['port-forward', 'fig', '80'], /cannot forward ports yet/],
+    [['snapshot', 'fig'], /snapshots yet/],
+    [['rename', 'fig', 'plum'], /cannot do this yet/],
+    [['up', 'fig'], /starts the coordinator\. To start a box: `\S*box start NAME`/],
+    [['down', 'fig'], /To stop a box: `\S*box stop NAME`/],
+    [['create', '--image', 'debian'], /no images/],
+    [['create', '--cpus', '4'], /--tier sets the CPUs/],
+    [['ls', '--debug'], /Use --verbose/],
+  ]
+  for (const [args, hint] of hints) {
+    const { code, stderr } = await box(...args)
+    t.equal(code, 2, args.join(' '))
+    t.match(stderr, hint)
+    t.match(stderr, /^box: [^:]*(unknown|too many)/)
+    t.notMatch(stderr, /error:|--help|Did you mean/)
+  }
+  t.match(await box('exec', '-u', 'root', 'fig', 'id'), { code: 125, stderr: /user of the box/ })
+})
+
+t.test('some words of other tools are aliases', async (t) => {
+  for (const word of ['inspect', 'describe', 'info'])
+    t.match(await box(word, 'fig'), { code: 0, stdout: /^name +fig$/m })
+  t.match(await box('help', 'inspect'), { code: 0, stdout: /^Usage: box show/ })
+  t.match(await box('scp', 'none', 'fig:'), { code: 5, stderr: /none/ })
+  t.notMatch((await box('--help')).stdout, /inspect|describe|scp/)
+})
+
+t.test('an unknown word gets a similar command, in help too', async (t) => {
+  const message = (word: string, hint: string) => ({
+    code: 2,
+    stdout: '',
+    stderr: `box: unknown command '${word}'\n${hint}See 'box --help'.\n`,
+  })
+  const env = { BOXWOOD_COMMAND: '' }
+  t.match(await runBox(fake.url, ['crate'], { env }), {
+    code: 2,
+    stderr: /^box: unknown command 'crate'\n\(Did you mean create\?\)\n/,
+  })
+  for (const args of [['help', 'nosuch'], ['nosuch', '--help'], ['nosuch']]) {
+    const { code, stdout, stderr } = await box(...args)
+    t.same({ code, stdout, stderr: stderr.replace(/'\S*box --help'/, "'box --help'") }, message('nosuch', ''))
+  }
+})
+
+t.test('--verbose prints each request, without the key', async (t) => {
+  const trace = (method: string, path: string, status: number | string) =>
+    new RegExp(`^box: ${method} ${fake.url}${path}: ${status}, \\d+ ms$`, 'm')
+  for (const result of [
+    await box('--verbose', 'show', 'fig'),
+    await box('show', 'fig', '--verbose'),
+    await runBox(fake.url, ['show', 'fig'], { env: { BOXWOOD_DEBUG: '1' } }),
+  ]) {
+    t.match(result, { code: 0, stdout: /^name +fig$/m })
+    t.match(result.stderr, trace('GET', '/api/v1/boxes', 200))
+    t.notOk(result.stderr.includes(KEY))
+  }
+  const exec = await box('exec', '--verbose', 'fig', 'echo', '--verbose')
+  t.match(exec, { code: 0, stdout: '--verbose\n', stderr: trace('POST', '/v1/box/fig/exec', 200) })
+  t.match(exec.stderr, trace('GET', '/v1/box/fig/exec/[^ ]*/attach[^ ]*', 101))
+  t.same(await box('exec', 'fig', 'echo', '--verbose'), { code: 0, stdout: '--verbose\n', stderr: '' })
+  fake.handleNext('GET /api/v1/boxes', (response) => {
+    response.writeHead(500, { 'x-request-id': 'req-7' }).end('{"error":"internal_error","message":"No."}')
+  })
+  t.match(await box('ls', '--verbose'), { code: 1, stderr: /boxes\?live=1: 500, \d+ ms, request req-7\n/ })
+  t.match(await runBox('http://127.0.0.1:1', ['ls', '--verbose']), {
+    code: 3,
+    stderr: /boxes\?live=1: failed: .*, \d+ ms\n/,
+  })
+})
