@@ -37,10 +37,7 @@ t.test('ssh-config prints an entry that ssh accepts, and creates a key once', { 
   const options = execFileSync('ssh', ['-G', '-F', file, 'box-fig'], { encoding: 'utf8' })
   t.match(options, /^user box$/m)
   t.match(options, new RegExp(`^identityfile ${keyPath}$`, 'm'))
-  t.match(
-    options,
-    new RegExp(`^proxycommand env .*BOXWOOD_URL=${fake.url}/api/v1 .*box\\.sh ssh-proxy fig$`, 'm'),
-  )
+  t.match(options, new RegExp(`^proxycommand env .*BOXWOOD_URL=${fake.url}/api/v1 .*box ssh-proxy fig$`, 'm'))
   t.notMatch(stdout, /dcp_/, 'the API key is not printed')
   t.equal(statSync(keyPath).mode & 0o777, 0o600)
 
@@ -59,7 +56,7 @@ t.test('with a data directory, the configuration names the directory', { skip },
   t.match(
     stdout,
     new RegExp(
-      `^  ProxyCommand env BOXWOOD_DATA=${dataDir} XDG_CONFIG_HOME=\\S+ \\S+box\\.sh ssh-proxy fig$`,
+      `^  ProxyCommand env BOXWOOD_DATA=${dataDir} XDG_CONFIG_HOME=\\S+ \\S+box ssh-proxy fig$`,
       'm',
     ),
   )
