@@ -6,7 +6,7 @@ import { boxCommand } from '../command-name.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { formatAge, printMessage } from '../output.ts'
+import { formatAge } from '../output.ts'
 import { formatExit, getProcessStatus, PROCESS_STATUSES } from '../process-messages.ts'
 import { listProcesses } from '../processes/list-processes.ts'
 import type { RunAction } from '../session.ts'
@@ -71,15 +71,14 @@ Examples:
     .action((name: string, options: ListOptions) =>
       runAction(async ({ client, signal }) => {
         const edge = await client.createEdgeClient(name)
-        let isNotePrinted = false
         const load = async () => {
           const { isStored, ...list } = await listProcesses(client, edge)
-          if (isStored && !isNotePrinted)
-            printMessage(`${edge.boxName} is not running. These processes are from the command history.`)
-          isNotePrinted = isStored
           return {
             rows: list.processes,
             toJson: (processes: readonly ProcessFields[]) => ({ ...list, processes }),
+            note: isStored
+              ? `${edge.boxName} is not running. These processes are from the command history.`
+              : null,
           }
         }
         return printList(createProcessList(edge.boxName), load, options, signal)

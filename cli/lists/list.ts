@@ -29,4 +29,6 @@ export type Loaded<Row> = {
   rows: Row[]
   /** The JSON value for the rows that match the filters. */
   toJson(rows: readonly Row[]): unknown
+  /** Printed on stderr, by --watch when it changes. */
+  note?: string | null
 }

@@ -1,6 +1,6 @@
 // Prints a list once, or continuously with --watch.
 import { EXIT } from '../exit-codes.ts'
-import { print, printJson, printStderr } from '../output.ts'
+import { print, printJson, printMessage, printStderr } from '../output.ts'
 import { createMatcher } from './filters.ts'
 import { formatRows } from './format-rows.ts'
 import type { List, Loaded } from './list.ts'
@@ -17,14 +17,15 @@ export async function printList<Row>(
   const format = getFormat(options)
   const matches = createMatcher(list.filters, filter)
   const loadMatching = async (): Promise<Loaded<Row>> => {
-    const { rows, toJson } = await load()
-    return { rows: rows.filter(matches), toJson }
+    const loaded = await load()
+    return { ...loaded, rows: loaded.rows.filter(matches) }
   }
   if (watch) {
     const { watchList } = await import('./watch-list.ts')
     return watchList(list, loadMatching, { format, showHeader, isFiltered: filter.size > 0, signal })
   }
-  const { rows, toJson } = await loadMatching()
+  const { rows, toJson, note = null } = await loadMatching()
+  if (note !== null) printMessage(note)
   if (format === 'json') printJson(toJson(rows))
   else {
     const { header, lines } = formatRows(list, rows, { format, showHeader, now: Date.now() })

@@ -28,11 +28,11 @@ async function watchOnTerminal<Row>(
 ): Promise<never> {
   const region = createScreenRegion(process.stdout)
   let rows: Row[] = []
-  let outage: string | null = null
+  let message: string | null = null
   const draw = () => {
     const { header, lines } = formatRows(list, rows, { format, showHeader, now: Date.now() })
     const body = lines.length > 0 ? [...header, ...lines] : [list.getEmptyMessage(isFiltered)]
-    region.draw([...body, ...(outage === null ? [] : [`box: ${outage} Retrying.`])])
+    region.draw([...body, ...(message === null ? [] : [`box: ${message}`])])
   }
   const onResize = () => {
     region.clearScreen()
@@ -45,11 +45,11 @@ async function watchOnTerminal<Row>(
       request: load,
       onResult(loaded) {
         rows = loaded.rows
-        outage = null
+        message = loaded.note ?? null
         draw()
       },
       onOutage(reason) {
-        outage = reason
+        message = `${reason} Retrying.`
         draw()
       },
     })
@@ -65,12 +65,15 @@ function watchChanges<Row>(
 ): Promise<never> {
   const printer = createChangePrinter(list, options)
   let isOutage = false
+  let printedNote: string | null = null
   return poll({
     signal,
     request: load,
-    onResult({ rows }) {
+    onResult({ rows, note = null }) {
       if (isOutage) printMessage('reconnected.')
       isOutage = false
+      if (note !== null && note !== printedNote) printMessage(note)
+      printedNote = note
       printer.update(rows)
     },
     onOutage(reason) {

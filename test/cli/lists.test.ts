@@ -2,6 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import t from 'tap'
 import { createPatternMatcher } from '../../cli/lists/filters.ts'
+import { createScreenRegion } from '../../cli/lists/screen-region.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { runBoxInPty } from './box-in-pty.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
@@ -162,6 +163,48 @@ t.test('--watch on a terminal replaces the table', async (t) => {
   await pty.waitFor(/NAME .*\r\nlime .*\r\n… 3 more lines\r\n/)
   pty.type('\u0003')
   t.match(await pty.waitForExit(), { exitCode: 130 })
+})
+
+t.test('--watch on a terminal shows a note below the table, and replaces wrapped lines', async (t) => {
+  const current = await fakeWithFig(t)
+  const { add } = addFakeProcesses(current)
+  const { id } = add({ exit: null })
+  addFakeHistory(current).add({
+    id,
+    mode: 'detached',
+    command: 'make world',
+    status: 'killed',
+    signal: 'TERM',
+  })
+  const pty = runBoxInPty(t, current.url, 'exec $BOX ps fig --watch', { cols: 40, env: { NO_COLOR: '1' } })
+  await pty.waitFor(`${id}  7    running`)
+  current.handleNext('GET /v1/box/fig/exec', (response) => {
+    response.writeHead(409).end('{"ok":false,"error":{"code":"box_not_running","message":"Not running."}}')
+  })
+  await pty.waitFor(/fig is not running\. These processes are from the command history\.\r\n/)
+  // The header, the process and the note have two rows each.
+  await pty.waitFor('\u001b[6A\r\u001b[J')
+  await pty.waitFor(`${id}  7    running`)
+  pty.type('\u0003')
+  await pty.waitForExit()
+})
+
+t.test('a region of the screen has the height of the terminal, with wrapped lines', async (t) => {
+  let output = ''
+  const terminal = { rows: 5, columns: 10, write: (text: string) => (output += text) }
+  const region = createScreenRegion(terminal)
+  region.draw(['a', '\u001b[32m0123456789\u001b[39m'])
+  region.draw(['b', '0123456789x', 'c'])
+  region.draw(['b', '0123456789x', 'c'])
+  region.draw(['1', '2', '3', '4', '5'])
+  t.equal(
+    output,
+    [
+      '\r\u001b[Ja\n\u001b[32m0123456789\u001b[39m\n',
+      '\u001b[2A\r\u001b[Jb\n0123456789x\nc\n',
+      '\u001b[4A\r\u001b[J1\n2\n3\n… 2 more lines\n',
+    ].join(''),
+  )
 })
 
 t.test('states have colours on a terminal', async (t) => {
