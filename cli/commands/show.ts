@@ -1,8 +1,9 @@
 // box show: prints the details of one box.
 import type { Command } from 'commander'
 import type { BoxDetail, Isolation } from '../../shared/api/boxes.ts'
+import { getStateColor } from '../colors.ts'
 import { createJsonOption, type JsonOption } from '../options.ts'
-import { formatAge, formatTable, print, printJson } from '../output.ts'
+import { type Cell, formatAge, formatDuration, formatTable, print, printJson } from '../output.ts'
 import type { RunAction } from '../session.ts'
 
 export function addShowCommand(program: Command, runAction: RunAction): void {
@@ -36,11 +37,17 @@ const NOT_ENFORCED = '(stored, not enforced yet)'
 
 function formatDetail(detail: BoxDetail, now: number): string {
   const { box, state, job, vitals, events } = detail
-  const rows: [string, string][] = [
+  const rows: [string, Cell][] = [
     ['name', box.hostname],
     ['id', box.id],
-    ['state', `${state.observed} for ${formatAge(state.since, now)}${formatDesiredState(detail)}`],
-    ['agent', state.connected ? 'connected' : 'not connected'],
+    [
+      'state',
+      {
+        text: `${state.observed} for ${formatAge(state.since, now)}${formatDesiredState(detail)}`,
+        color: getStateColor(state.observed),
+      },
+    ],
+    ['agent', formatAgent(detail)],
     ['isolation', formatIsolation(box.isolation)],
     ['tier', box.tier],
     ['region', box.desiredRegion ? `${box.region}, moving to ${box.desiredRegion}` : box.region],
@@ -53,21 +60,27 @@ function formatDetail(detail: BoxDetail, now: number): string {
   // Only names: the values are often secrets. --json also prints the values.
   if (detail.envVars.length > 0) rows.push(['variables', detail.envVars.map(({ name }) => name).join(', ')])
   if (vitals)
-    rows.push([
-      'vitals',
-      `cpu ${Math.round(vitals.cpu_pct)}%, memory ${Math.round(vitals.mem_pct)}%, disk ${Math.round(vitals.disk_pct)}%, ` +
-        `${vitals.listeners_count} listening port${vitals.listeners_count === 1 ? '' : 's'}, idle for ${vitals.idle_for_sec}s, agent ${vitals.agent_version}`,
-    ])
+    rows.push(
+      [
+        'usage',
+        `CPU ${Math.round(vitals.cpu_pct)}%, memory ${Math.round(vitals.mem_pct)}%, disk ${Math.round(vitals.disk_pct)}%`,
+      ],
+      ['ports', `${vitals.listeners_count} listening`],
+      ['idle', `for ${formatDuration(vitals.idle_for_sec * 1000)}`],
+    )
   if (job) rows.push(['in progress', `${job.op}: ${job.step}, attempt ${job.attempt}`])
   if (job?.lastError) rows.push(['last error', job.lastError])
   const changes = events.map(({ at, fromState, toState, reason, actor }) => [
     at,
-    fromState === null ? toState : `${fromState} → ${toState}`,
+    { text: fromState === null ? toState : `${fromState} → ${toState}`, color: getStateColor(toState) },
     reason,
     actor,
   ])
   return [formatTable(rows), ...(changes.length > 0 ? ['', formatTable(changes)] : [])].join('\n')
 }
+
+const formatAgent = ({ state, vitals }: BoxDetail): string =>
+  `${state.connected ? 'connected' : 'not connected'}${vitals ? `, version ${vitals.agent_version}` : ''}`
 
 const formatDesiredState = ({ state }: BoxDetail): string =>
   state.desired === state.observed ? '' : `, desired state ${state.desired}`

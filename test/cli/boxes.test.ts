@@ -118,6 +118,32 @@ t.test('show marks settings that are stored but not enforced', async (t) => {
   t.match(stdout, /^restricted +yes \(stored, not enforced yet\)$/m)
 })
 
+t.test('show prints the usage and the agent of a box', async (t) => {
+  fake.handleNext('GET /api/v1/boxes/', (response) => {
+    const vitals = {
+      cpu_pct: 1.4,
+      mem_pct: 20,
+      disk_pct: 3,
+      idle_for_sec: 150,
+      listeners_count: 1,
+      agent_version: '1.2.3',
+    }
+    const state = {
+      desired: 'suspended',
+      observed: 'running',
+      connected: true,
+      since: fake.boxes[0]?.createdAt,
+    }
+    response.end(JSON.stringify({ box: fake.boxes[0], state, job: null, vitals, events: [], envVars: [] }))
+  })
+  const { stdout } = await box('show', 'fig')
+  t.match(stdout, /^state +running for 0s, desired state suspended$/m)
+  t.match(stdout, /^agent +connected, version 1\.2\.3$/m)
+  t.match(stdout, /^usage +CPU 1%, memory 20%, disk 3%$/m)
+  t.match(stdout, /^ports +1 listening$/m)
+  t.match(stdout, /^idle +for 2m 30s$/m)
+})
+
 t.test('suspend and wake wait for the state', async (t) => {
   t.match(await box('suspend', 'fig'), { code: 0, stdout: '', stderr: /fig: suspended\n$/ })
   t.match(await boxJson('wake', 'fig'), { hostname: 'fig', observedState: 'running' })
@@ -150,6 +176,14 @@ t.test('rm waits for the operation', async (t) => {
 t.test('me, also as whoami, prints the user', async (t) => {
   t.match(await box('whoami'), { code: 0, stdout: /^user +owner \(owner\)$/m })
   t.match(await boxJson('me'), { edge: { url: fake.url } })
+})
+
+t.test('me --json has a short form of each box that is not deleted', async (t) => {
+  const { id } = await fake.addBox('kiwi')
+  const { boxes, ...account } = await boxJson('me')
+  t.same(boxes, [{ id, hostname: 'kiwi', observedState: 'running' }])
+  t.match(account, { user: { name: 'owner' }, key: { id: 'key_1' }, billing: null })
+  await box('rm', 'kiwi')
 })
 
 t.test('every request carries the version of the command', async (t) => {
