@@ -1,7 +1,7 @@
 // The context of a command: a client for the coordinator, and the signal that Ctrl-C aborts.
 import { type Client, createClient } from './client.ts'
 import { findCoordinator } from './find-coordinator.ts'
-import { PROJECT_DIR } from './project-directory.ts'
+import { DEFAULT_DATA_PARENT } from './project-directory.ts'
 
 export type Session = {
   client: Client
@@ -18,7 +18,7 @@ export function openSession(
   signal: AbortSignal,
   onClosedPipe: Session['onClosedPipe'] = () => () => undefined,
 ): Session {
-  const client = createClient(findCoordinator(process.env, process.cwd(), PROJECT_DIR), signal)
+  const client = createClient(findCoordinator(process.env, process.cwd(), DEFAULT_DATA_PARENT), signal)
   return { client, signal, onClosedPipe }
 }
 

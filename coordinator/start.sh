@@ -6,4 +6,5 @@ if [ ! -x "$node" ]; then
   echo "The packages of Boxwood are not installed. Run \`npm ci\` in $(dirname "$here")." >&2
   exit 1
 fi
-exec "$node" --max-semi-space-size=1 "$here/main.ts"
+# main.ts, or main.js in the npm package.
+exec "$node" --max-semi-space-size=1 "$here"/main.?s

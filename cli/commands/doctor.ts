@@ -51,8 +51,7 @@ async function runChecks({ json }: JsonOption, signal: AbortSignal): Promise<num
   return failures > 0 ? EXIT.failed : EXIT.ok
 }
 
-const count = (number: number, noun: string): string =>
-  `${number === 0 ? 'No' : number} ${noun}${number === 1 ? '' : 's'}`
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
 
 function formatChecks(checks: readonly Check[]): string[] {
   const width = Math.max(...checks.map(({ name }) => name.length))

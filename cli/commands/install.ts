@@ -5,7 +5,7 @@ import { findOnPath, isSameFile } from '../../shared/command-name.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { createJsonOption, type JsonOption } from '../options.ts'
 import { print, printJson } from '../output.ts'
-import { PROJECT_DIR } from '../project-directory.ts'
+import { IS_NPM_PACKAGE, PROJECT_DIR } from '../project-directory.ts'
 import type { RunLocalAction } from '../session.ts'
 
 type DirOption = { dir?: string }
@@ -87,7 +87,7 @@ async function uninstall({ dir, json }: DirOption & JsonOption) {
 
 /** @throws CliError when npm has installed the package, and the link */
 function requireCheckout(command: 'install' | 'uninstall'): void {
-  if (!PROJECT_DIR.includes('/node_modules/')) return
+  if (!IS_NPM_PACKAGE) return
   const instead =
     command === 'install' ? 'It is on the PATH already.' : 'Remove it with `npm uninstall -g boxwood-server`.'
   throw new CliError(EXIT.failed, `npm has installed this program in ${PROJECT_DIR}. ${instead}`)

@@ -6,7 +6,7 @@ import { findOnPath } from '../../shared/command-name.ts'
 import { findCoordinator } from '../find-coordinator.ts'
 import { createJsonOption, type JsonOption } from '../options.ts'
 import { print, printJson, printMessage } from '../output.ts'
-import { PROJECT_DIR } from '../project-directory.ts'
+import { DEFAULT_DATA_PARENT } from '../project-directory.ts'
 import type { RunLocalAction } from '../session.ts'
 
 export function addOpenCommand(program: Command, runLocalAction: RunLocalAction): void {
@@ -23,7 +23,7 @@ export function addOpenCommand(program: Command, runLocalAction: RunLocalAction)
 }
 
 async function open({ json }: JsonOption): Promise<undefined> {
-  const { baseUrl } = findCoordinator(process.env, process.cwd(), PROJECT_DIR)
+  const { baseUrl } = findCoordinator(process.env, process.cwd(), DEFAULT_DATA_PARENT)
   const url = `${new URL(baseUrl).origin}/`
   if (json) printJson({ url })
   else {

@@ -9,7 +9,7 @@ import { shellQuote } from '../../shared/shell-quote.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { findCoordinator } from '../find-coordinator.ts'
 import { print, printMessage, sanitize } from '../output.ts'
-import { PROJECT_DIR } from '../project-directory.ts'
+import { DEFAULT_DATA_PARENT, PROJECT_DIR } from '../project-directory.ts'
 import type { RunAction, Session } from '../session.ts'
 
 export function addSshConfigCommand(program: Command, runAction: RunAction): void {
@@ -47,7 +47,7 @@ async function printConfig(session: Session, names: string[]): Promise<undefined
       : (await client.request<{ boxes: Box[] }>('GET', '/boxes?live=1')).boxes
   const keyPath = getClientKeyPath()
   createClientKeyUnlessExists(keyPath)
-  const config = findCoordinator(process.env, process.cwd(), PROJECT_DIR)
+  const config = findCoordinator(process.env, process.cwd(), DEFAULT_DATA_PARENT)
   if (config.keySource === 'BOXWOOD_API_KEY')
     printMessage(
       'the configuration does not contain the API key: ssh needs BOXWOOD_API_KEY in its environment.',

@@ -5,7 +5,7 @@ import { existsSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { MachineDiagnosis } from '../../shared/coordinator-process.ts'
-import { PROJECT_DIR } from '../project-directory.ts'
+import { PROJECT_DIR, SOURCE_EXTENSION } from '../project-directory.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
 const GB = 1000 ** 3
@@ -32,7 +32,7 @@ async function diagnose(
   dataDir: string,
   signal: AbortSignal,
 ): Promise<MachineDiagnosis | { problem: string }> {
-  const child = spawn(process.execPath, [join(PROJECT_DIR, 'coordinator/diagnose.ts')], {
+  const child = spawn(process.execPath, [join(PROJECT_DIR, `coordinator/diagnose${SOURCE_EXTENSION}`)], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, BOXWOOD_DATA: dataDir },
     signal,

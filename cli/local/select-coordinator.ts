@@ -5,7 +5,7 @@ import { shellQuote } from '../../shared/shell-quote.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { type Environment, findDataDirectory, parseBaseUrl } from '../find-coordinator.ts'
-import { PROJECT_DIR } from '../project-directory.ts'
+import { DEFAULT_DATA_PARENT } from '../project-directory.ts'
 import { readRunningCoordinator } from './running-coordinator.ts'
 
 export type SelectedCoordinator =
@@ -15,7 +15,7 @@ export type SelectedCoordinator =
 
 /** @throws CliError */
 export function selectCoordinator(env: Environment, cwd: string): SelectedCoordinator {
-  const dataDir = findDataDirectory(env, cwd, PROJECT_DIR)
+  const dataDir = findDataDirectory(env, cwd, DEFAULT_DATA_PARENT)
   const running = readRunningCoordinator(dataDir)
   if (!env.BOXWOOD_URL) return { isLocal: true, dataDir, running }
   const { origin } = new URL(parseBaseUrl(env.BOXWOOD_URL))
@@ -36,6 +36,6 @@ export function requireLocal(selected: SelectedCoordinator, action: 'started' | 
 /** The start of a command for this data directory, as the user typed `box`. */
 export function formatBoxCommand(dataDir: string, env: Environment, cwd: string): string {
   const isFound =
-    findDataDirectory({ ...env, BOXWOOD_DATA: undefined }, cwd, PROJECT_DIR) === resolve(dataDir)
+    findDataDirectory({ ...env, BOXWOOD_DATA: undefined }, cwd, DEFAULT_DATA_PARENT) === resolve(dataDir)
   return isFound ? boxCommand() : `BOXWOOD_DATA=${shellQuote(dataDir)} ${boxCommand()}`
 }

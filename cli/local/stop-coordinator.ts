@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import type { CoordinatorRecord, SuspendedBoxes } from '../../shared/coordinator-process.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { printMessage, printStderr } from '../output.ts'
-import { PROJECT_DIR } from '../project-directory.ts'
+import { PROJECT_DIR, SOURCE_EXTENSION } from '../project-directory.ts'
 import { readReadiness } from './readiness.ts'
 import { sendSignal, waitUntilExited } from './running-coordinator.ts'
 
@@ -34,7 +34,7 @@ export async function stopCoordinator(coordinator: CoordinatorRecord, signal: Ab
 /** Suspends the boxes that run without a coordinator, for example after SIGTERM. @throws CliError while a coordinator runs */
 export async function suspendRemainingBoxes(dataDir: string, signal: AbortSignal): Promise<SuspendedBoxes> {
   if (!existsSync(join(dataDir, 'boxwood.db'))) return { suspended: [], stopped: [], failed: [] }
-  const child = spawn(process.execPath, [join(PROJECT_DIR, 'coordinator/suspend-boxes.ts')], {
+  const child = spawn(process.execPath, [join(PROJECT_DIR, `coordinator/suspend-boxes${SOURCE_EXTENSION}`)], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH, BOXWOOD_DATA: dataDir, BOXWOOD_LOG: 'error' },
     signal,

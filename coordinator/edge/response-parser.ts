@@ -1,4 +1,5 @@
 // Parses responses of agents: small ones on the main thread, others in a worker thread.
+import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { countJsonTokens } from '../../shared/bounded-json.ts'
 import type { AgentResponseType } from './agent-response-types.ts'
@@ -33,7 +34,7 @@ export function createResponseParser({ workerHeapMiB = WORKER_HEAP_MIB } = {}): 
   const pending = new Map<number, PendingParse>()
 
   function startWorker(): Worker {
-    const started = new Worker(new URL('./parse-worker.ts', import.meta.url), {
+    const started = new Worker(join(import.meta.dirname, `parse-worker${extname(import.meta.filename)}`), {
       resourceLimits: { maxOldGenerationSizeMb: workerHeapMiB },
     })
     started.on('message', settle)

@@ -29,19 +29,22 @@ await copyFile(join(PROJECT_DIR, 'box'), join(project, 'box'))
 for (const dir of ['cli', 'shared']) await cp(join(PROJECT_DIR, dir), join(project, dir), { recursive: true })
 await copyFile(join(PROJECT_DIR, 'package.json'), join(project, 'package.json'))
 
-await t.test('before npm ci: one line that says what to run', async (t) => {
-  t.same(await runShell('./box ls', project, SYSTEM_PATH), {
-    code: 1,
-    stdout: '',
-    stderr: `box: the packages of Boxwood are not installed. Run \`npm ci\` in ${project}.\n`,
-  })
-})
-
 await symlink(join(PROJECT_DIR, 'node_modules'), join(project, 'node_modules'))
+const emptyProject = join(root, 'without packages')
+await mkdir(emptyProject)
+await copyFile(join(PROJECT_DIR, 'box'), join(emptyProject, 'box'))
 const elsewhere = join(root, 'elsewhere')
 const bin = join(root, 'bin')
 for (const dir of [elsewhere, bin]) await mkdir(dir)
 await symlink(join(project, 'box'), join(bin, 'box'))
+
+t.test('before npm ci: one line that says what to run', async (t) => {
+  t.same(await runShell('./box ls', emptyProject, SYSTEM_PATH), {
+    code: 1,
+    stdout: '',
+    stderr: `box: the packages of Boxwood are not installed. Run \`npm ci\` in ${emptyProject}.\n`,
+  })
+})
 
 /** Runs `box ls` without a coordinator. Returns the command of the hint, without its arguments. */
 async function getHintedCommand(typed: string, cwd: string, path = SYSTEM_PATH): Promise<string> {

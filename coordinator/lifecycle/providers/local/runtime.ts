@@ -151,7 +151,8 @@ async function bundleAgent(projectRoot: string): Promise<RuntimeFile[]> {
   const { build, stop } = await import('esbuild')
   const built = build({
     absWorkingDir: projectRoot,
-    entryPoints: { agent: 'agent/main.ts' },
+    // Without an extension: the npm package contains JavaScript.
+    entryPoints: { agent: './agent/main' },
     outdir: '/',
     write: false,
     bundle: true,
