@@ -20,7 +20,8 @@ export function formatRows<Row>(
     ...(showHeader ? [columns.map(({ header }) => header)] : []),
     ...rows.map((row) => columns.map(({ cell }) => cell(row, now))),
   ]
-  const lines = formatTable(table, getTerminalWidth()).split('\n')
+  const width = format === 'wide' ? Number.POSITIVE_INFINITY : getTerminalWidth()
+  const lines = formatTable(table, width).split('\n')
   const header = lines.splice(0, showHeader ? 1 : 0)
   return { header, lines }
 }

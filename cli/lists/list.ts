@@ -12,7 +12,7 @@ export type Column<Row> = {
 }
 
 export type List<Row> = {
-  /** The last column may be long: it is truncated at the width of the terminal. */
+  /** The last column may be long: it is truncated at the width of the terminal, except with -o wide. */
   columns: readonly Column<Row>[]
   /** Identifies the row for --watch. */
   getId(row: Row): string

@@ -16,6 +16,7 @@ const web1 = await fake.addBox('web-1')
 const web2 = await fake.addBox('web-2')
 Object.assign(web1, { tier: 'pro', region: 'us-east-1' })
 web2.observedState = 'suspended'
+const processes = addFakeProcesses(fake)
 const box = (...args: string[]) => runBox(fake.url, args)
 const names = async (...args: string[]) => (await box('ls', '-q', ...args)).stdout.split('\n').slice(0, -1)
 
@@ -23,7 +24,7 @@ t.test('-q and -o name print only names, one per line', async (t) => {
   const expected = { code: 0, stdout: 'web-2\nweb-1\nfig\n', stderr: '' }
   t.same(await box('ls', '-q'), expected)
   t.same(await box('ls', '-o', 'name'), expected)
-  const { id } = addFakeProcesses(fake).add()
+  const { id } = processes.add()
   t.same(await box('ps', 'fig', '-q'), { code: 0, stdout: `${id}\n`, stderr: '' })
 })
 
@@ -205,6 +206,16 @@ t.test('a region of the screen has the height of the terminal, with wrapped line
       '\u001b[4A\r\u001b[J1\n2\n3\n… 2 more lines\n',
     ].join(''),
   )
+})
+
+t.test('on a narrow terminal, only -o wide prints whole rows', async (t) => {
+  const pty = runBoxInPty(t, fake.url, 'box ls -o wide', { cols: 40, env: { NO_COLOR: '1' } })
+  await pty.waitFor(`${web2.id}\r\n`)
+  processes.add({ command: 'make a world of many words' })
+  await pty.waitForExit()
+  const long = runBoxInPty(t, fake.url, 'box ps fig', { cols: 40, env: { NO_COLOR: '1' } })
+  await long.waitFor('make a world of man…\r\n')
+  await long.waitForExit()
 })
 
 t.test('states have colours on a terminal', async (t) => {
