@@ -41,7 +41,7 @@ async function poll<T>(
     if (Date.now() - startedAt > TIMEOUT_MS)
       throw new CliError(
         EXIT.failed,
-        `${subject} is not complete after 10 minutes and continues. Check the state with \`box ls\`.`,
+        `${subject} is not complete after 10 minutes and continues. Check the state with \`${boxCommand()} ls\`.`,
       )
     await sleep(interval, undefined, { signal })
     interval = Math.min(interval * 1.5, MAX_POLL_INTERVAL_MS)

@@ -1,5 +1,6 @@
 // box create: creates a box and waits until the box is running.
 import type { Command } from 'commander'
+import { boxCommand } from '../command-name.ts'
 import { addCreateOptions, type CreateOptions, createBox, printUnenforcedOptions } from '../create-box.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption } from '../options.ts'
@@ -42,7 +43,7 @@ Examples:
         if (options.json) printJson(box)
         else print(box.hostname)
         if (!options.json && process.stdout.isTTY)
-          printStderr(`Run a command on the box: box exec ${box.hostname} -- uname -a`)
+          printStderr(`Run a command on the box: ${boxCommand()} exec ${box.hostname} -- uname -a`)
         return undefined
       }),
     )

@@ -55,10 +55,11 @@ function requireSeparator(args: readonly string[], argv: readonly string[]): voi
   const separator = argv.indexOf('--')
   if (separator >= 0 && argv.length - separator - 1 === args.length) return
   const first = sanitize(args[0] ?? '')
+  const box = boxCommand()
   throw new CliError(
     EXIT.usage,
-    'box run creates a box. Write `--` before the command: box run -- COMMAND\n' +
-      `To run a command on the box ${first}: box exec ${first} COMMAND. To start the box: box start ${first}`,
+    `box run creates a box. Write \`--\` before the command: ${box} run -- COMMAND\n` +
+      `To run a command on the box ${first}: ${box} exec ${first} COMMAND. To start the box: ${box} start ${first}`,
   )
 }
 

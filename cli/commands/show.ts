@@ -50,7 +50,10 @@ function formatDetail(detail: BoxDetail, now: number): string {
     ['agent', formatAgent(detail)],
     ['isolation', formatIsolation(box.isolation)],
     ['tier', box.tier],
-    ['region', box.desiredRegion ? `${box.region}, moving to ${box.desiredRegion}` : box.region],
+    [
+      'region',
+      `${box.region}${box.desiredRegion ? `, moving to ${box.desiredRegion}` : ''} (has no effect yet)`,
+    ],
     ['created', `${box.createdAt} (${formatAge(box.createdAt, now)} ago)`],
   ]
   if (box.pauseAt) rows.push(['suspend at', `${box.pauseAt} ${NOT_ENFORCED}`])
@@ -66,7 +69,7 @@ function formatDetail(detail: BoxDetail, now: number): string {
         `CPU ${Math.round(vitals.cpu_pct)}%, memory ${Math.round(vitals.mem_pct)}%, disk ${Math.round(vitals.disk_pct)}%`,
       ],
       ['ports', `${vitals.listeners_count} listening`],
-      ['idle', `for ${formatDuration(vitals.idle_for_sec * 1000)}`],
+      ['idle', `for ${formatIdleTime(vitals.idle_for_sec)}`],
     )
   if (job) rows.push(['in progress', `${job.op}: ${job.step}, attempt ${job.attempt}`])
   if (job?.lastError) rows.push(['last error', job.lastError])
@@ -81,6 +84,9 @@ function formatDetail(detail: BoxDetail, now: number): string {
 
 const formatAgent = ({ state, vitals }: BoxDetail): string =>
   `${state.connected ? 'connected' : 'not connected'}${vitals ? `, version ${vitals.agent_version}` : ''}`
+
+const formatIdleTime = (seconds: number): string =>
+  seconds < 10 ? `${seconds}s` : formatDuration(seconds * 1000)
 
 const formatDesiredState = ({ state }: BoxDetail): string =>
   state.desired === state.observed ? '' : `, desired state ${state.desired}`

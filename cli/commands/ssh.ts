@@ -1,5 +1,6 @@
 // box ssh: opens a terminal session on a box.
 import { type Command, Option } from 'commander'
+import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { parseEnvOption } from '../options.ts'
 import { printStderr, toCommandLine } from '../output.ts'
@@ -62,10 +63,10 @@ async function openTerminal(
     const line = toCommandLine(command)
     throw new CliError(
       EXIT.usage,
-      `box ssh opens a shell. To run a command: box exec ${name} -- ${line} (with a terminal: box exec -it …).`,
+      `box ssh opens a shell. To run a command: ${boxCommand()} exec ${name} -- ${line} (with a terminal: exec -it).`,
     )
   }
-  requireTerminal(`To run a command without a terminal: box exec ${name} -- COMMAND`)
+  requireTerminal(`To run a command without a terminal: ${boxCommand()} exec ${name} -- COMMAND`)
   const edge = await session.client.createEdgeClient(name)
   const options = { ...(cwd !== undefined && { cwd }), ...(env !== undefined && { env }) }
   const created =

@@ -1,6 +1,7 @@
 // Finds the command in the arguments of box exec: separates it from the options that follow the box's name.
 import type { Command } from 'commander'
 import { shellQuote } from '../../shared/shell-quote.ts'
+import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { sanitize } from '../output.ts'
 
@@ -12,7 +13,10 @@ import { sanitize } from '../output.ts'
 export function parseCommandWords(command: Command, name: string, words: readonly string[]): string[] {
   const result = isOption(words[0]) ? parseLeadingOptions(command, name, words) : [...words]
   if (result.length > 0) return result
-  throw new CliError(EXIT.usage, `The command is missing. Example: box exec ${sanitize(name)} -- uname -a`)
+  throw new CliError(
+    EXIT.usage,
+    `The command is missing. Example: ${boxCommand()} exec ${sanitize(name)} -- uname -a`,
+  )
 }
 
 const isOption = (word: string | undefined): boolean => word !== undefined && /^-./.test(word)
@@ -26,7 +30,7 @@ function parseLeadingOptions(command: Command, name: string, words: readonly str
     throw new CliError(
       EXIT.usage,
       `Unknown option '${sanitize(unknown[0] ?? '')}' of box exec. Write one of:\n` +
-        '  box exec [options] NAME COMMAND\n  box exec NAME [options] -- COMMAND',
+        `  ${boxCommand()} exec [options] NAME COMMAND\n  ${boxCommand()} exec NAME [options] -- COMMAND`,
     )
   if (operands.length > 0) throw unseparatedError(name, words, leading.length - operands.length)
   return separator < 0 ? [] : words.slice(separator + 1)
@@ -40,6 +44,7 @@ function unseparatedError(name: string, words: readonly string[], optionCount: n
   return new CliError(
     EXIT.usage,
     `Options after the name need \`--\` before the command. Write one of:\n` +
-      `  box exec ${options} ${sanitize(name)} ${rest}\n  box exec ${sanitize(name)} ${options} -- ${rest}`,
+      `  ${boxCommand()} exec ${options} ${sanitize(name)} ${rest}\n` +
+      `  ${boxCommand()} exec ${sanitize(name)} ${options} -- ${rest}`,
   )
 }
