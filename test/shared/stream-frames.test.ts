@@ -20,6 +20,9 @@ t.test('every frame survives encoding and decoding', async (t) => {
       Buffer.alloc(STREAM_CHUNK_BYTES),
     ].map((bytes) => ({ event: 'stdout' as const, ...at(bytes.length, 9), bytes })),
     { event: 'stderr', ...at(0, LARGEST), bytes: Buffer.from('x') },
+    { event: 'attached', ...at(0), processId: 'p_0123456789abcdef01234567', hasTimes: true },
+    { event: 'stdout', ...at(1), at: 2 ** 50, bytes: Buffer.from('x') },
+    { event: 'stdout', ...at(1), at: null, bytes: Buffer.from('x') },
   ]
   for (const frame of frames) {
     const message = encodeFrame(frame)
@@ -56,6 +59,8 @@ t.test('rejects invalid frames', async (t) => {
       signal: null,
     }),
     'a control frame with output': `${header(heartbeat)}x`,
+    'a time that is not a valid date': `${header({ event: 'stdout', ...at(1), at: 9e15 })}x`,
+    'a time as text': `${header({ event: 'stdout', ...at(1), at: '2026' })}x`,
     'an output frame without output': header({ event: 'stdout', ...at(1) }),
     'more output than its offset allows': `${header({ event: 'stdout', ...at(2, 9) })}abc`,
     'more output than a chunk': `${header({ event: 'stdout', ...at(10 ** 9) })}${'x'.repeat(STREAM_CHUNK_BYTES + 1)}`,

@@ -3,3 +3,4 @@ process.env.BOXWOOD_RUNNER = 'sh'
 await import('./start.test.ts')
 await import('./kill.test.ts')
 await import('./agent-restart.test.ts')
+await import('./output-times.test.ts')
