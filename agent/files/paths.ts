@@ -26,16 +26,17 @@ export function resolvePath(home: string, path: unknown): string {
 
 /**
  * The real path of a file that will be written and may not exist yet. Follows symbolic links; for a dangling link,
- * returns the path of the missing target. Throws `invalid_path` for a path that ends in `/`, `.` or `..`, and system
- * errors.
+ * returns the path of the missing target. Throws `invalid_path` for a path that ends in `/`, `.` or `..`, `not_found`
+ * when the parent directory is missing, and system errors.
  */
 export async function resolveWriteTarget(path: string): Promise<string> {
-  if (/(^|\/)\.{0,2}$/.test(path)) throw new ApiError('invalid_path', `${path} is a directory.`)
+  if (/(^|\/)\.{0,2}$/.test(path))
+    throw new ApiError('invalid_path', `${path} is the path of a directory. Add the name of the file.`)
   let current = path
   for (let links = 0; links < MAX_LINKS; links++) {
     const real = await nullIfMissing(realpath(current))
     if (real !== null) return real
-    const parent = await realpath(dirname(current))
+    const parent = await resolveParent(dirname(current))
     const file = join(parent, basename(current))
     const stat = await nullIfMissing(lstat(file))
     if (stat === null || !stat.isSymbolicLink()) return file
@@ -44,6 +45,13 @@ export async function resolveWriteTarget(path: string): Promise<string> {
     if (current.endsWith('/')) throw new ApiError('invalid_path', `${path} links to a directory.`)
   }
   throw new ApiError('invalid_path', `${path}: too many symbolic links.`)
+}
+
+async function resolveParent(dir: string): Promise<string> {
+  const real = await nullIfMissing(realpath(dir))
+  if (real === null)
+    throw new ApiError('not_found', `The directory ${dir} does not exist on the box. Create it first.`)
+  return real
 }
 
 /** Resolves to null instead of rejecting with ENOENT. */

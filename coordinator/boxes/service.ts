@@ -81,12 +81,21 @@ function requireNotDeleted(row: BoxRow): BoxRow {
 }
 
 /** Names the box as the client did, unless the text is long or has spaces or control characters. */
-function createNoSuchBoxError(nameOrId: string): ApiError {
+function createNoSuchBoxError(
+  nameOrId: string,
+  hint = 'Check the name or id, and that this API key may access the box.',
+): ApiError {
   if (!/^[^\p{C}\p{Z}]{1,64}$/u.test(nameOrId)) return new ApiError('not_found')
-  return new ApiError(
-    'not_found',
-    `No such box: ${nameOrId}. Check the name or id, and that this API key may access the box.`,
-  )
+  return new ApiError('not_found', `No such box: ${nameOrId}. ${hint}`)
+}
+
+/** The control plane addresses boxes only by id (spec §1). */
+function assertId(id: string): void {
+  if (!isUuid(id))
+    throw createNoSuchBoxError(
+      id,
+      'This route needs the id of the box: GET /api/v1/boxes lists names and ids.',
+    )
 }
 
 export function createBoxService(options: BoxServiceOptions): BoxService {
@@ -99,7 +108,8 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
   }
 
   async function find(actor: Actor, id: string): Promise<BoxRow> {
-    return requireVisible(actor, isUuid(id) ? (await queries.byId(id))[0] : undefined, id)
+    assertId(id)
+    return requireVisible(actor, (await queries.byId(id))[0], id)
   }
 
   async function resolve(actor: Actor, nameOrId: string): Promise<BoxRow> {
@@ -185,9 +195,8 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
   /** Throws not_found for a box that is being deleted, which is still readable. */
   function changeDesiredState(actor: Actor, id: string, state: DesiredState, trx?: Trx): Promise<Box> {
     return transaction(trx ?? db, async (trx, onCommit) => {
-      const row = requireNotDeleted(
-        requireVisible(actor, isUuid(id) ? await lockBoxRow(trx, id) : undefined, id),
-      )
+      assertId(id)
+      const row = requireNotDeleted(requireVisible(actor, await lockBoxRow(trx, id), id))
       if (row.observed_state === 'provision_failed') throw new ApiError('box_failed')
       onCommit(() => schedule(id))
       if (row.desired_state === state) return presentBox(row)
@@ -199,7 +208,8 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
 
   function remove(actor: Actor, id: string, trx?: Trx) {
     return transaction(trx ?? db, async (trx, onCommit) => {
-      const row = requireVisible(actor, isUuid(id) ? await lockBoxRow(trx, id) : undefined, id)
+      assertId(id)
+      const row = requireVisible(actor, await lockBoxRow(trx, id), id)
       const now = clock.now()
       const earlier = await findLatestOperation(trx, 'box_delete', id)
       if (row.desired_state === 'terminated' && earlier) {

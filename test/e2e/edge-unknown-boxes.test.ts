@@ -39,11 +39,31 @@ t.test('a 404 response names the box', async (t) => {
   const { api, edge } = await startTestCoordinator(t)
   const message = 'No such box: fgi. Check the name or id, and that this API key may access the box.'
   t.match((await edge('fgi', 'GET', '/exec')).json, { error: { code: 'not_found', message } })
-  t.match((await api('GET', '/boxes/fgi')).json, { error: 'not_found', message })
-  t.match((await api('DELETE', '/boxes/fgi')).json, { error: 'not_found', message })
-  t.match((await api('GET', '/boxes/fgi/commands')).json, { error: 'not_found', message })
+  const { id } = (await api('GET', '/boxes')).json.boxes[0]
+  const unknownId = id.replace(/^./, (digit: string) => (digit === '0' ? '1' : '0'))
+  t.match((await api('GET', `/boxes/${unknownId}`)).json, {
+    error: 'not_found',
+    message: message.replace('fgi', unknownId),
+  })
   for (const name of ['a%0Ab', 'a%20b', 'a'.repeat(65)])
     t.match((await edge(name, 'GET', '/exec')).json.error.message, /^Not found\./, name)
+})
+
+t.test('the control plane asks for an id instead of a name', async (t) => {
+  const { api } = await startTestCoordinator(t)
+  const { hostname } = (await api('GET', '/boxes')).json.boxes[0]
+  const message = `No such box: ${hostname}. This route needs the id of the box: GET /api/v1/boxes lists names and ids.`
+  for (const [method, path] of [
+    ['GET', ''],
+    ['DELETE', ''],
+    ['POST', '/wake'],
+    ['POST', '/suspend'],
+    ['GET', '/commands'],
+  ] as const)
+    t.match(await api(method, `/boxes/${hostname}${path}`), {
+      status: 404,
+      json: { error: 'not_found', message },
+    })
 })
 
 t.test('accepts box ids in upper case', async (t) => {

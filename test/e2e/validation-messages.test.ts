@@ -105,7 +105,7 @@ const QUERY_CASES: (readonly [path: string, code: ErrorCode, message: string])[]
   [
     '/boxes/apple',
     'not_found',
-    'No such box: apple. Check the name or id, and that this API key may access the box.',
+    'No such box: apple. This route needs the id of the box: GET /api/v1/boxes lists names and ids.',
   ],
   ['/nothing', 'not_found', 'This route does not exist. The API reference is at /docs.'],
 ]

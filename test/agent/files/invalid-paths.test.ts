@@ -85,3 +85,20 @@ t.test('rejected requests leave no files behind', async (t) => {
   t.same(await listNames(home), ['dir', 'fifo', 'file', 'link-to-dir', 'loop', 'socket'])
   t.same(await listNames(join(home, 'dir')), [])
 })
+
+t.test('the message of a rejected write names the directory', async (t) => {
+  for (const name of writeRoutes) {
+    const expectMessage = async (path: string, message: string) => {
+      const response = await ROUTES[name]?.(path)
+      if (response === undefined) return t.fail('no such route')
+      t.equal((await readError(response)).message, message)
+    }
+    const missing = join(home, 'missing/deep')
+    await expectMessage(
+      'missing/deep/file',
+      `The directory ${missing} does not exist on the box. Create it first.`,
+    )
+    const directory = `${home}/new/`
+    await expectMessage('new/', `${directory} is the path of a directory. Add the name of the file.`)
+  }
+})
