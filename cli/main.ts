@@ -159,7 +159,7 @@ if (interruptExitCode !== null) setTimeout(() => process.exit(), EXIT_GRACE_MS).
  */
 function getFailureExitCode([name = '', ...args]: string[]): number | null {
   if (['ssh', 'shell', 'attach'].includes(name)) return EXIT.terminalFailed
-  const isFollow = name === 'logs' && args.some((arg) => arg === '-f' || arg === '--follow')
+  const isFollow = name === 'logs' && args.some((arg) => /^-t?f/.test(arg) || arg === '--follow')
   return name === 'exec' || name === 'run' || isFollow ? EXIT.execFailed : null
 }
 

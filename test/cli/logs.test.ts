@@ -150,7 +150,8 @@ t.test('fails when the process or the box does not exist', async (t) => {
   const unknown = 'p_ffffffffffffffffffffffff'
   t.match(await box(['logs', 'fig', unknown]), { code: 5, stderr: noSuchProcess.replace('p_x', unknown) })
   t.match(await box(['logs', 'plum', 'p_1']), { code: 5, stderr: /No such box: 'plum'.*box ls/ })
-  t.match(await box(['logs', '-f', 'plum', 'p_1']), { code: 125, stderr: /No such box: 'plum'/ })
+  for (const option of ['-f', '-ft', '-tf', '--follow'])
+    t.match(await box(['logs', option, 'plum', 'p_1']), { code: 125, stderr: /No such box: 'plum'/ })
   fake.handleNext('GET /v1/box/fig/exec/p_222222222222222222222222/stream', (response) =>
     response.end('<html>'),
   )
