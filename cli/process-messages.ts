@@ -11,6 +11,13 @@ export function formatExit(status: string, { exitCode, signal }: ExitStatus): st
   return signal === null ? status : `${status} ${signal}`
 }
 
+/** For a table: the first line of a command. --json has the whole text. */
+export function formatCommand(command: string, isTruncated = false): string {
+  const [firstLine = '', ...otherLines] = command.trimEnd().split('\n')
+  if (otherLines.length > 0) return `${firstLine} …`
+  return isTruncated ? `${firstLine}…` : firstLine
+}
+
 export const PROCESS_STATUSES = ['running', 'exited', 'killed', 'timed_out', 'lost'] as const
 
 /** The status that the command history has for the process. */

@@ -7,7 +7,7 @@ import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { formatAge } from '../output.ts'
-import { formatExit, getProcessStatus, PROCESS_STATUSES } from '../process-messages.ts'
+import { formatCommand, formatExit, getProcessStatus, PROCESS_STATUSES } from '../process-messages.ts'
 import { listProcesses } from '../processes/list-processes.ts'
 import type { RunAction } from '../session.ts'
 
@@ -29,7 +29,7 @@ const createProcessList = (boxName: string): List<ProcessFields> => ({
     },
     { header: 'STARTED AT', cell: ({ startedAt }) => startedAt, isWide: true },
     { header: 'MODE', cell: ({ attached }) => (attached ? 'attached' : 'detached'), isWide: true },
-    { header: 'COMMAND', cell: ({ command }) => command },
+    { header: 'COMMAND', cell: ({ command }) => formatCommand(command) },
   ],
   getId: ({ processId }) => processId,
   getName: ({ processId }) => processId,

@@ -1,7 +1,7 @@
 // Runs a command on a box as part of a copy: attached, so that its stdin or stdout has any length and survives disconnects.
 import { PassThrough, type Readable } from 'node:stream'
 import type { ExecResult } from '../../shared/api/exec.ts'
-import type { ExecStarted } from '../../shared/api/processes.ts'
+import type { ExecKilled, ExecStarted } from '../../shared/api/processes.ts'
 import type { OutputChannel } from '../../shared/attach-format.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { shellQuote } from '../../shared/shell-quote.ts'
@@ -135,12 +135,16 @@ async function startCommand(
     attachment,
     waitForSuccess,
     async terminate() {
-      // If this fails, the box terminates the command after the disconnect timeout.
-      if (!hasExited)
-        await edge
-          .forCleanup()
-          .requestJson('DELETE', path)
-          .catch(() => undefined)
+      if (hasExited) return
+      // If the request fails, the box terminates the command after the disconnect timeout.
+      const killed = await edge
+        .forCleanup()
+        .requestJson<ExecKilled>('DELETE', path)
+        .catch(() => null)
+      if (killed?.signal === 'KILL' && hasStdin)
+        progress.print(
+          `${edge.boxName}: a partial copy may remain. Remove .box-cp-* in the destination directory.`,
+        )
     },
   }
 }
@@ -164,4 +168,8 @@ function createFailure(edge: EdgeClient, exit: Exit | null, stderr: string): Cli
   )
 }
 
-const hideTempNames = (text: string): string => text.replace(/[^\s'"‘’:]*\.box-cp-[^\s'"‘’:]*/g, hideTempName)
+/** Removes the paths of temporary files, which the user did not choose. */
+const hideTempNames = (text: string): string =>
+  text
+    .replace(/ (to|from|with directory) ['‘][^'’]*\.box-cp-[^'’]*['’]/g, '')
+    .replace(/[^\s'"‘’:]*\.box-cp-[^\s'"‘’:]*/g, hideTempName)

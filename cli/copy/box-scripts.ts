@@ -55,7 +55,8 @@ fi
 require_writable
 umask 0
 new=$(mktemp -d "$parent/.box-cp-XXXXXX")
-trap '[ ! -d "$new" ] || { find "$new" -type d ! -perm -700 -exec chmod u+rwx {} ";"; rm -rf "$new"; }' EXIT
+trap 'trap "" HUP INT TERM
+  [ ! -d "$new" ] || { find "$new" -type d ! -perm -700 -exec chmod u+rwx {} ";"; rm -rf "$new"; }' EXIT
 tar -xof - --no-same-permissions --strip-components=1 -C "$new"
 if [ -d "$dst" ]; then cp -RPlf "$new/." "$dst"
 else chmod "$mode" "$new"; mv "$new" "\${dst%/}"; fi
@@ -86,7 +87,7 @@ if [ -e "$dst" ] && [ ! -f "$dst" ]; then fail "\${dst#./} is not a regular file
 require_parent
 require_writable
 new=$(mktemp "$parent/.box-cp-XXXXXX")
-trap 'rm -f "$new"' EXIT
+trap 'trap "" HUP INT TERM; rm -f "$new"' EXIT
 cat >"$new"
 ${checks}${setMode}
 ${setTime}mv -f "$new" "$dst"

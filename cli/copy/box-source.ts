@@ -51,7 +51,7 @@ export async function openBoxSource(context: CommandContext, path: string): Prom
   }
   if (headers.skipped)
     progress.print(
-      `${formatBoxPath(edge.boxName, path)}: skipped ${headers.skipped === 1 ? '1 entry' : `${headers.skipped} entries`} that ${headers.skipped === 1 ? 'is not a regular file' : 'are not regular files'}.`,
+      `skipped in ${formatBoxPath(edge.boxName, path)}: FIFOs, sockets or devices (${headers.skipped}).`,
     )
   const { files, bytes } = headers
   const totals = files === null || bytes === null ? null : { files, bytes }

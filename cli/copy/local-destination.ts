@@ -12,12 +12,11 @@ import { statIfExists, toLocalFileError, withTempPath } from './local-files.ts'
 import type { Progress } from './progress.ts'
 import { trackArchive, trackFile } from './track.ts'
 
+type WriteContext = { progress: Progress; signal: AbortSignal }
+
 /** Returns the path of the file or directory. @throws CliError */
-export async function writeLocally(
-  content: Content,
-  target: string,
-  { progress, signal }: { progress: Progress; signal: AbortSignal },
-): Promise<string> {
+export async function writeLocally(content: Content, target: string, context: WriteContext): Promise<string> {
+  const { progress, signal } = context
   let to = target
   try {
     const targetStats = await statIfExists(target)
@@ -27,7 +26,7 @@ export async function writeLocally(
     await requireParent(to)
     if (content.type === 'directory')
       await extractDirectory(trackArchive(content.archive, progress), to, existing, progress)
-    else await saveFile(content, to, existing, progress)
+    else await saveFile(content, to, existing, context)
     return to
   } catch (error) {
     throw signal.aborted ? signal.reason : toLocalFileError(error, to)
@@ -49,7 +48,7 @@ async function saveFile(
   { mode, mtime, open }: FileContent,
   path: string,
   existing: Stats | null,
-  progress: Progress,
+  { progress, signal }: WriteContext,
 ): Promise<void> {
   if (existing?.isDirectory())
     throw new CliError(
@@ -61,19 +60,19 @@ async function saveFile(
       EXIT.notFound,
       `${sanitize(path)}: no such directory on this machine. --mkpath creates it.`,
     )
-  const pipe = openPipe(path)
+  const pipe = openPipe(path, 'write')
   if (pipe === null && existing?.isFIFO())
     throw new CliError(
       EXIT.failed,
       `${sanitize(path)}: not a regular file. To write to it, use - as the destination: box cp … - > ${sanitize(path)}`,
     )
   const bytes = trackFile(await open(), progress)
-  if (pipe !== null) return pipeline(bytes, pipe)
+  if (pipe !== null) return pipeline(bytes, pipe, { signal })
   // Write to a device; do not replace it by a file.
-  if (existing !== null && !existing.isFile()) return pipeline(bytes, createWriteStream(path))
+  if (existing !== null && !existing.isFile()) return pipeline(bytes, createWriteStream(path), { signal })
   const finalPath = existing === null ? path : await realpath(path)
   await withTempPath(dirname(finalPath), async (tempPath) => {
-    await pipeline(bytes, createWriteStream(tempPath, { flags: 'wx', mode: 0o600, flush: true }))
+    await pipeline(bytes, createWriteStream(tempPath, { flags: 'wx', mode: 0o600, flush: true }), { signal })
     await chmod(tempPath, existing === null ? (mode ?? 0o666) & ~process.umask() : existing.mode & 0o7777)
     if (mtime !== null) await utimes(tempPath, new Date(), mtime)
     await rename(tempPath, finalPath)

@@ -1,6 +1,7 @@
 // Sources on this machine: a file, a directory, several of them as one directory, stdin, and pipes that the shell passes.
 import { createReadStream, type Stats } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
+import { normalize } from 'node:path'
 import { Readable } from 'node:stream'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { sanitize } from '../output.ts'
@@ -24,7 +25,7 @@ export async function inspectLocalSource(path: string, progress: Progress): Prom
   if (stats.isFile()) return { path, stats, totals: { files: 1, bytes: stats.size } }
   if (stats.isDirectory()) {
     const onSkipped = (skipped: string) =>
-      progress.print(`${sanitize(skipped)}: skipped, not a regular file.`)
+      progress.print(`${sanitize(normalize(skipped))}: skipped, not a regular file.`)
     try {
       return { path, stats, totals: scan(path, onSkipped) }
     } catch (error) {
@@ -54,7 +55,7 @@ function openFile(path: string, stats: Stats): FileContent {
     mode: isRegular ? mode & 0o777 : null,
     mtime: isRegular ? mtimeMs / 1000 : null,
     async open() {
-      const pipe = isRegular ? null : openPipe(path)
+      const pipe = isRegular ? null : openPipe(path, 'read')
       if (pipe !== null) return pipe
       const bytes = isRegular ? readExactly(path, size) : createReadStream(path)
       return Readable.from(withReadErrors(bytes, path), { objectMode: false })

@@ -3,7 +3,7 @@ import type { Command as CommandRecord, CommandStatus } from '../../shared/api/c
 import { getStateColor } from '../colors.ts'
 import type { List } from '../lists/list.ts'
 import { formatAge, formatDuration } from '../output.ts'
-import { formatExit } from '../process-messages.ts'
+import { formatCommand, formatExit } from '../process-messages.ts'
 import type { UserNames } from './user-names.ts'
 
 /** Copied from shared/api/commands.ts: importing it loads zod. */
@@ -50,7 +50,7 @@ export const createRecordList = (boxName: string, { getName }: UserNames): List<
     {
       header: 'COMMAND',
       cell: ({ command, commandTruncated }) =>
-        command === null ? '(not stored)' : `${command}${commandTruncated ? '…' : ''}`,
+        command === null ? '(not stored)' : formatCommand(command, commandTruncated),
     },
   ],
   getId: ({ id }) => id,

@@ -186,7 +186,9 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
           response.setHeader('x-service-bytes', bytes)
           response.setHeader('x-service-skipped', skipped)
           if (method === 'HEAD') return void response.end()
-          const tar = spawn('tar', ['-C', dirname(absolutePath), '-c', basename(absolutePath)])
+          const tar = spawn('sh', ['-c', ARCHIVE_SCRIPT, 'sh', basename(absolutePath)], {
+            cwd: dirname(absolutePath),
+          })
           await pipeline(tar.stdout, response)
         } else {
           response.setHeader('content-length', stats.size)
@@ -263,6 +265,10 @@ async function readText(request: IncomingMessage): Promise<string> {
   for await (const chunk of request) chunks.push(chunk)
   return Buffer.concat(chunks).toString()
 }
+
+/** As the agent does, omits FIFOs, sockets and devices. */
+const ARCHIVE_SCRIPT = `find "./$1" '(' -type f -o -type d -o -type l ')' -print0 |
+  sort -z | tar --null --no-recursion -T - --transform 's,^[.]/,,' -c`
 
 /** As the headers of a download report them. */
 async function countEntries(dir: string) {

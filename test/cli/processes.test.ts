@@ -54,7 +54,7 @@ t.test('Ctrl-C before the response of exec says that the command may have starte
 
 t.test('ps prints a row for each detached process', async (t) => {
   t.match(await box('ps', 'fig'), { code: 0, stdout: '', stderr: /No detached processes.*box exec -d fig/ })
-  add({ command: 'a\nb\u001b[2J', exit: { status: 'lost', exitCode: null, signal: null } })
+  add({ command: 'a\u001b[2J\nb', exit: { status: 'lost', exitCode: null, signal: null } })
   add({ exit: { status: 'killed', exitCode: null, signal: 'KILL' } })
   add({ exit: { status: 'exited', exitCode: 3, signal: null } })
   add({ exit: { status: 'killed', exitCode: null, signal: 'TERM', timedOut: true } })
@@ -70,7 +70,7 @@ t.test('ps prints a row for each detached process', async (t) => {
       ['7', 'timed_out TERM', '0s ago', 'make world'],
       ['7', 'exited 3', '0s ago', 'make world'],
       ['7', 'killed KILL', '0s ago', 'make world'],
-      ['7', 'lost', '0s ago', 'a b\uFFFD[2J'],
+      ['7', 'lost', '0s ago', 'a\uFFFD[2J …'],
     ],
   )
   const { processes } = JSON.parse((await box('ps', 'fig', '--json')).stdout)
