@@ -15,3 +15,13 @@ export function boxCommand(): string {
   })
   return name
 }
+
+/** Replaces the name in the quoted commands of a message, such as `box ls`, also of a message of the coordinator. */
+export const replaceCommandName = (message: string): string =>
+  message.replace(/(?<=[`'])box(?= [a-z-])/g, boxCommand)
+
+/** For help pages, whose examples contain `box`. Empty if the PATH finds this program. */
+export function formatPathNote(): string {
+  const name = boxCommand()
+  return name === 'box' ? '' : `\nbox is not on your PATH. Type ${name} instead, or run \`${name} install\`.`
+}

@@ -2,6 +2,7 @@
 import { constants } from 'node:os'
 import { Command, CommanderError, Option } from 'commander'
 import { parseCommandLine } from './command-line.ts'
+import { formatPathNote } from './command-name.ts'
 import { addAttachCommand } from './commands/attach.ts'
 import { addCompletionCommand } from './commands/completion.ts'
 import { addCpCommand } from './commands/cp.ts'
@@ -35,6 +36,7 @@ import { addWakeCommand } from './commands/wake.ts'
 import { CliError, EXIT, EXIT_CODE_HELP, signalExitCode } from './exit-codes.ts'
 import { print } from './output.ts'
 import { printError, selectErrorFormat } from './print-error.ts'
+import { IS_NPM_PACKAGE } from './project-directory.ts'
 import { openSession, type RunAction, type RunLocalAction, type Session } from './session.ts'
 import { enableTrace } from './trace.ts'
 import { toUsageError } from './usage-error.ts'
@@ -56,7 +58,7 @@ Getting started:
 
 Set BOXWOOD_URL (such as http://127.0.0.1:7070) and BOXWOOD_API_KEY to choose a coordinator. Without them, box
 uses the coordinator of a data directory on this machine: BOXWOOD_DATA, else .boxwood in the current directory, else
-.boxwood in the project that contains this command.
+.boxwood in ${IS_NPM_PACKAGE ? 'your home directory' : 'the project that contains this command'}.
 ${EXIT_CODE_HELP}`
 
 const interruptController = new AbortController()
@@ -114,6 +116,7 @@ const program = new Command('box')
   // reportError() prints the errors.
   .configureOutput({ outputError: () => undefined })
   .addHelpText('after', HELP)
+  .addHelpText('afterAll', formatPathNote)
   .enablePositionalOptions()
   .exitOverride()
 const commandRegistrations = [

@@ -1,6 +1,7 @@
 // Prints results on stdout and messages on stderr. Formats tables, ages and durations; quotes arguments for the shell.
 import { shellQuote } from '../shared/shell-quote.ts'
 import { type Color, colorize } from './colors.ts'
+import { replaceCommandName } from './command-name.ts'
 
 /** Replaces newlines, control and format characters: text from a box or a server must not control the terminal. */
 export function sanitize(text: string): string {
@@ -10,8 +11,8 @@ export function sanitize(text: string): string {
 export const print = (line: string): void => void process.stdout.write(`${line}\n`)
 export const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2))
 export const printStderr = (line: string): void => void process.stderr.write(`${line}\n`)
-/** An error, a warning or a note on stderr, with the prefix `box: `. */
-export const printMessage = (text: string): void => printStderr(`box: ${text}`)
+/** An error, a warning or a note on stderr, with the prefix `box: `. Quoted commands such as `box ls` get the typed name. */
+export const printMessage = (text: string): void => printStderr(`box: ${replaceCommandName(text)}`)
 
 /** The last column is not truncated below this number of characters, even on a narrow terminal. */
 const MIN_LAST_COLUMN_WIDTH = 20

@@ -1,5 +1,6 @@
 // Prints errors on stderr: as text, or with --json as one JSON object per line.
 import type { Command } from 'commander'
+import { replaceCommandName } from './command-name.ts'
 import { type CliError, EXIT } from './exit-codes.ts'
 import { printMessage, printStderr } from './output.ts'
 import { findCommand } from './usage-error.ts'
@@ -47,5 +48,5 @@ const getCode = ({ code, exitCode }: CliError): string => code ?? CODES.get(exit
 /** As text, a message ends with the code of the API. */
 function getMessage({ code, message }: CliError): string {
   const suffix = ` (${code})`
-  return message.endsWith(suffix) ? message.slice(0, -suffix.length) : message
+  return replaceCommandName(message.endsWith(suffix) ? message.slice(0, -suffix.length) : message)
 }

@@ -1,5 +1,7 @@
 // Messages about commands, detached processes and command records: exit status, time limit, and not found.
+
 import type { ProcessFields } from '../shared/api/processes.ts'
+import { boxCommand } from './command-name.ts'
 import { CliError, commandExitCode, EXIT } from './exit-codes.ts'
 import { sanitize } from './output.ts'
 
@@ -62,7 +64,7 @@ export const formatTimedOut = (seconds: number | undefined, hint: string): strin
   `the command timed out${seconds === undefined ? '' : ` after ${seconds} s`}. ${hint}`
 
 export const formatDetachedHint = (boxName: string, id: string): string =>
-  `Follow it: box logs -f ${boxName} ${id}\nKill it:   box kill ${boxName} ${id}`
+  `Follow it: ${boxCommand()} logs -f ${boxName} ${id}\nKill it:   ${boxCommand()} kill ${boxName} ${id}`
 
 export const noSuchSessionMessage = (boxName: string, session: string): string =>
   `No such terminal session on ${boxName}: '${sanitize(session)}'. Run \`box sessions ${boxName}\` to list them.`

@@ -1,6 +1,5 @@
 // Converts the errors of commander, which are about wrong usage, to CliErrors with a hint.
 import type { Command, CommanderError } from 'commander'
-import { boxCommand } from './command-name.ts'
 import { CliError, EXIT } from './exit-codes.ts'
 import { sanitize } from './output.ts'
 import { findArgumentHint, findCommandHint, findOptionHint } from './usage-hints.ts'
@@ -17,8 +16,8 @@ export function toUsageError(
   const command = findCommand(program, words[0])
   const [text = '', ...suggestion] = message.replace(/^error: /, '').split('\n')
   const hint = findHint(code, text, command?.name() ?? '')
-  const help = `See '${boxCommand()}${command ? ` ${command.name()}` : ''} --help'.`
-  const lines = hint ? [addBoxCommand(hint)] : [...suggestion, help]
+  const help = `See 'box${command ? ` ${command.name()}` : ''} --help'.`
+  const lines = hint ? [hint] : [...suggestion, help]
   return new CliError(EXIT.usage, [sanitize(text), ...lines].join('\n'))
 }
 
@@ -37,6 +36,3 @@ function findHint(code: string, text: string, command: string): string | undefin
       return undefined
   }
 }
-
-/** In hints, `box` stands for the command as it was typed. */
-const addBoxCommand = (hint: string): string => hint.replaceAll('`box ', `\`${boxCommand()} `)

@@ -25,7 +25,7 @@ const COMMAND_HINTS = new Map([
   ...forWords('tail follow', '`box logs -f NAME` follows the output of a detached process.'),
   ...forWords(
     'push pull upload download rsync sync',
-    '`box cp` copies files: box cp FILE NAME: and box cp NAME:FILE .',
+    '`box cp` copies files: `box cp FILE NAME:` and `box cp NAME:FILE .`',
   ),
   ...forWords('image images build template templates snapshot snapshots commit', NO_IMAGES),
   ...forWords(

@@ -1,5 +1,7 @@
 // box cp: copies files and directories to, from and between boxes.
+
 import { type Command, Option } from 'commander'
+import { boxCommand } from '../command-name.ts'
 import type { CopyOptions } from '../copy/copy.ts'
 import { type CopyPath, parseCopyPath } from '../copy/paths.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
@@ -60,7 +62,7 @@ async function run(session: Session, paths: CopyPath[], options: Options): Promi
   const destination = paths.at(-1)
   const sources = paths.slice(0, -1)
   if (destination === undefined || sources.length === 0)
-    throw new CliError(EXIT.usage, 'The destination is missing: box cp SOURCE... DESTINATION.')
+    throw new CliError(EXIT.usage, `The destination is missing: ${boxCommand()} cp SOURCE... DESTINATION.`)
   const { copy } = await import('../copy/copy.ts')
   const { copied, failed } = await copy(session, { sources, destination, options })
   if (options.json && destination.type !== 'stdio')

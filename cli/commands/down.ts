@@ -1,5 +1,7 @@
 // box down: stops the coordinator and the boxes on this machine.
+
 import type { Command } from 'commander'
+import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { requireLocal, selectCoordinator } from '../local/select-coordinator.ts'
 import { stopCoordinator, suspendRemainingBoxes } from '../local/stop-coordinator.ts'
@@ -50,6 +52,6 @@ async function down(options: JsonOption, signal: AbortSignal): Promise<undefined
 function describeResult(wasRunning: boolean, names: string[], dataDir: string): string {
   const boxes = names.length > 0 ? `Stopped boxes that ran without a coordinator: ${names.join(', ')}.` : ''
   if (wasRunning)
-    return `The coordinator and its boxes are stopped. \`box up\` starts them again.${boxes && `\n${boxes}`}`
+    return `The coordinator and its boxes are stopped. \`${boxCommand()} up\` starts them again.${boxes && `\n${boxes}`}`
   return boxes || `Nothing was running with the data directory ${dataDir}.`
 }

@@ -1,7 +1,9 @@
 // box status: shows whether the coordinator runs, and counts its boxes by state.
+
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
+import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { type Readiness, readReadiness } from '../local/readiness.ts'
 import { type SelectedCoordinator, selectCoordinator } from '../local/select-coordinator.ts'
@@ -110,6 +112,6 @@ function formatStatus(status: Status): string {
     const counts = Object.entries(boxes).map(([boxState, count]) => `${count} ${boxState}`)
     rows.push(['boxes', counts.length > 0 ? counts.join(', ') : 'none'])
   }
-  const hint = 'Start it with `box up`. `box down` stops boxes that run without a coordinator.'
+  const hint = `Start it with \`${boxCommand()} up\`. \`${boxCommand()} down\` stops boxes that run without a coordinator.`
   return !running && dataDirectory !== null ? `${formatTable(rows)}\n${hint}` : formatTable(rows)
 }

@@ -1,8 +1,10 @@
 // Writes a source to this machine. A file or a new directory appears complete or not at all.
+
 import { createWriteStream, type Stats } from 'node:fs'
 import { chmod, realpath, rename, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { sanitize } from '../output.ts'
 import type { Content, FileContent } from './content.ts'
@@ -64,7 +66,7 @@ async function saveFile(
   if (pipe === null && existing?.isFIFO())
     throw new CliError(
       EXIT.failed,
-      `${sanitize(path)}: not a regular file. To write to it, use - as the destination: box cp … - > ${sanitize(path)}`,
+      `${sanitize(path)}: not a regular file. To write to it, use - as the destination: ${boxCommand()} cp … - > ${sanitize(path)}`,
     )
   const bytes = trackFile(await open(), progress)
   if (pipe !== null) return pipeline(bytes, pipe, { signal })

@@ -1,8 +1,10 @@
 // Sources on this machine: a file, a directory, several of them as one directory, stdin, and pipes that the shell passes.
+
 import { createReadStream, type Stats } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { normalize } from 'node:path'
 import { Readable } from 'node:stream'
+import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { sanitize } from '../output.ts'
 import type { DirectoryContent, FileContent, Totals } from './content.ts'
@@ -35,7 +37,7 @@ export async function inspectLocalSource(path: string, progress: Progress): Prom
   if (isPipePath(path)) return { path, stats, totals: null }
   throw new CliError(
     EXIT.failed,
-    `${sanitize(path)}: not a regular file. To copy what it contains, use - as the source: box cp - … < ${sanitize(path)}`,
+    `${sanitize(path)}: not a regular file. To copy what it contains, use - as the source: ${boxCommand()} cp - … < ${sanitize(path)}`,
   )
 }
 

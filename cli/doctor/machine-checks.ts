@@ -1,10 +1,12 @@
 // Checks of the machine on which boxes run: isolation, network, limits, disk space and the address of the coordinator.
+
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { MachineDiagnosis } from '../../shared/coordinator-process.ts'
+import { boxCommand } from '../command-name.ts'
 import { PROJECT_DIR, SOURCE_EXTENSION } from '../project-directory.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
@@ -74,7 +76,8 @@ function checkDisk(dataDir: string): Check {
   const { bavail, blocks, bsize } = statfsSync(dir)
   const freeBytes = bavail * bsize
   const message = `${(freeBytes / GB).toFixed(1)} GB free in ${dir}`
-  if (freeBytes < MIN_FREE_BYTES) return fail('disk', message, 'Free space, for example with `box rm`.')
+  if (freeBytes < MIN_FREE_BYTES)
+    return fail('disk', message, `Free space, for example with \`${boxCommand()} rm\`.`)
   return freeBytes < Math.min(blocks * bsize * LOW_SPACE.fraction, LOW_SPACE.maxBytes)
     ? warn('disk', message, 'Free space: the coordinator suspends the boxes that grow.')
     : ok('disk', message)

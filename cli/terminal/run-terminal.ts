@@ -1,9 +1,11 @@
 // Connects the local terminal to a terminal session on a box until the program exits or the user leaves.
+
 import { randomBytes } from 'node:crypto'
 import type { Offsets } from '../../shared/api/processes.ts'
 import { attach } from '../attach/attachment.ts'
 import { writeOutput } from '../attach/standard-streams.ts'
 import type { EdgeClient } from '../client.ts'
+import { boxCommand } from '../command-name.ts'
 import type { CommandResult } from '../exec/request.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { printStderr } from '../output.ts'
@@ -119,7 +121,7 @@ export async function runTerminal(
   }
   const name = session ?? ''
   printStderr(
-    `\n${isDetached ? 'detached' : 'disconnected'} from ${name}; attach again: box attach ${edge.boxName} ${name}`,
+    `\n${isDetached ? 'detached' : 'disconnected'} from ${name}; attach again: ${boxCommand()} attach ${edge.boxName} ${name}`,
   )
   return { exitCode: isDetached ? EXIT.ok : EXIT.terminalFailed, continues: true }
 }

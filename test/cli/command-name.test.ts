@@ -4,8 +4,10 @@ import { copyFile, cp, mkdir, symlink } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import t from 'tap'
 import { formatCommandName } from '../../shared/command-name.ts'
+import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { createTempDir } from '../support/temp-dir.ts'
+import { KEY, sendJson, startFakeCoordinator } from './fake-coordinator.ts'
 
 type Result = { code: number; stdout: string; stderr: string }
 
@@ -73,6 +75,30 @@ t.test('a hint does not contain `box` if the PATH finds another program', async 
   await mkdir(otherBin)
   await copyFile('/bin/true', join(otherBin, 'box'))
   t.equal(await getHintedCommand('./box', project, `${otherBin}:${bin}:${SYSTEM_PATH}`), './box')
+})
+
+t.test('messages about errors contain the typed command', async (t) => {
+  const fake = await startFakeCoordinator(t)
+  await fake.addBox('fig')
+  const settings = `BOXWOOD_URL=${fake.url} BOXWOOD_API_KEY=${KEY}`
+  const run = async (args: string) =>
+    (await runShell(`${settings} ./box ${args}`, project, SYSTEM_PATH)).stderr
+  t.match(await run('show plum'), 'Run `./box ls` to list boxes.')
+  t.match(await run('ls --nosuch'), "See './box ls --help'.")
+  t.match(await run('pause fig'), '`./box stop NAME`')
+  t.match(JSON.parse(await run('show plum --json')).error.message, '`./box ls`')
+  fake.handleNext('POST /v1/box/fig/exec', (response) =>
+    sendJson(response, edgeErrorBody(new ApiError('invalid_request', 'Wake it with `box wake fig`.')), 400),
+  )
+  t.match(await run('exec --json fig ls'), 'Wake it with `./box wake fig`.', 'a message of the coordinator')
+})
+
+t.test('help says how to put box on the PATH, unless it is there', async (t) => {
+  for (const args of ['--help', 'exec --help']) {
+    const note = 'box is not on your PATH. Type ./box instead, or run `./box install`.\n'
+    t.match((await runShell(`./box ${args}`, project, SYSTEM_PATH)).stdout, note)
+    t.notMatch((await runShell(`box ${args}`, project, `${bin}:${SYSTEM_PATH}`)).stdout, 'PATH. Type')
+  }
 })
 
 t.test('without the script: a path from the current directory', async (t) => {
