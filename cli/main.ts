@@ -1,45 +1,16 @@
-// Entry point of the `box` command: registers the commands, handles signals, sets the exit code.
+// Entry point of the `box` command: parses the arguments, handles signals, sets the exit code.
 import { constants } from 'node:os'
-import { Command, CommanderError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import { parseCommandLine } from './command-line.ts'
 import { formatPathNote } from './command-name.ts'
-import { addAttachCommand } from './commands/attach.ts'
-import { addCompletionCommand } from './commands/completion.ts'
-import { addCpCommand } from './commands/cp.ts'
-import { addCreateCommand } from './commands/create.ts'
-import { addDocsCommand } from './commands/docs.ts'
-import { addDoctorCommand } from './commands/doctor.ts'
-import { addDownCommand } from './commands/down.ts'
-import { addExecCommand } from './commands/exec.ts'
-import { addHistoryCommand } from './commands/history.ts'
-import { addInstallCommands } from './commands/install.ts'
-import { addKillCommand } from './commands/kill.ts'
-import { addLogsCommand } from './commands/logs.ts'
-import { addLsCommand } from './commands/ls.ts'
-import { addMeCommand } from './commands/me.ts'
-import { addOpenCommand } from './commands/open.ts'
-import { addOutputCommand } from './commands/output.ts'
-import { addPsCommand } from './commands/ps.ts'
-import { addRestartCommand } from './commands/restart.ts'
-import { addRmCommand } from './commands/rm.ts'
-import { addRunCommand } from './commands/run.ts'
-import { addSessionsCommand } from './commands/sessions.ts'
-import { addShowCommand } from './commands/show.ts'
-import { addSshCommand } from './commands/ssh.ts'
-import { addSshConfigCommand } from './commands/ssh-config.ts'
-import { addSshProxyCommand } from './commands/ssh-proxy.ts'
-import { addStatusCommand } from './commands/status.ts'
-import { addSuspendCommand } from './commands/suspend.ts'
-import { addUpCommand } from './commands/up.ts'
-import { addVersionCommand } from './commands/version.ts'
-import { addWakeCommand } from './commands/wake.ts'
 import { CliError, EXIT, EXIT_CODE_HELP, signalExitCode } from './exit-codes.ts'
 import { print } from './output.ts'
-import { printError, selectErrorFormat } from './print-error.ts'
+import { selectErrorFormat } from './print-error.ts'
 import { IS_NPM_PACKAGE } from './project-directory.ts'
+import { registerCommands } from './register-commands.ts'
+import { reportError } from './report-error.ts'
 import { openSession, type RunAction, type RunLocalAction, type Session } from './session.ts'
 import { enableTrace } from './trace.ts'
-import { toUsageError } from './usage-error.ts'
 import { CLI_VERSION } from './version.ts'
 
 const HELP = `
@@ -112,34 +83,13 @@ const program = new Command('box')
     process.exit()
   })
   .helpOption('-h, --help', 'show help')
-  .helpCommand('help [command]', 'show help for a command')
-  // reportError() prints the errors.
+  // report-error.ts prints the errors.
   .configureOutput({ outputError: () => undefined })
   .addHelpText('after', HELP)
   .addHelpText('afterAll', formatPathNote)
   .enablePositionalOptions()
   .exitOverride()
-const commandRegistrations = [
-  [addCreateCommand, addLsCommand, addShowCommand],
-  [
-    addExecCommand,
-    addRunCommand,
-    addPsCommand,
-    addLogsCommand,
-    addKillCommand,
-    addHistoryCommand,
-    addOutputCommand,
-  ],
-  [addSshCommand, addAttachCommand, addSessionsCommand, addSshConfigCommand, addSshProxyCommand],
-  [addCpCommand, addSuspendCommand, addWakeCommand, addRestartCommand, addRmCommand, addMeCommand],
-]
-for (const addCommand of commandRegistrations.flat()) addCommand(program, runAction)
-const localRegistrations = [
-  [addUpCommand, addDownCommand, addStatusCommand],
-  [addInstallCommands, addCompletionCommand],
-  [addVersionCommand, addDoctorCommand, addOpenCommand, addDocsCommand],
-]
-for (const addCommand of localRegistrations.flat()) addCommand(program, runLocalAction)
+registerCommands(program, runAction, runLocalAction)
 program.option('--verbose', 'print each request on stderr').on('option:verbose', enableTrace)
 for (const command of program.commands)
   command.addOption(new Option('--verbose').hideHelp()).on('option:verbose', enableTrace)
@@ -150,37 +100,8 @@ selectErrorFormat(program, words)
 try {
   await program.parseAsync(args, { from: 'user' })
 } catch (error) {
-  process.exitCode = reportError(error)
+  process.exitCode = interruptExitCode ?? reportError(error, program, words)
 }
 
 // After a signal, exit even if the reader of stdout has stopped reading.
 if (interruptExitCode !== null) setTimeout(() => process.exit(), EXIT_GRACE_MS).unref()
-
-/**
- * The exit code of failures of `box` itself, for commands that exit with the code of a program on the box. Other commands
- * return null.
- */
-function getFailureExitCode([name = '', ...args]: string[]): number | null {
-  if (['ssh', 'shell', 'attach'].includes(name)) return EXIT.terminalFailed
-  const isFollow = name === 'logs' && args.some((arg) => /^-t?f/.test(arg) || arg === '--follow')
-  return name === 'exec' || name === 'run' || isFollow ? EXIT.execFailed : null
-}
-
-/** Prints the error and returns the exit code. */
-function reportError(error: unknown): number {
-  if (interruptExitCode !== null) return interruptExitCode
-  if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok
-  const failureExitCode = getFailureExitCode(words)
-  // commander has printed the help of `box` without a command.
-  if (error instanceof CommanderError && error.code === 'commander.help') return failureExitCode ?? EXIT.usage
-  const cliError = toCliError(error)
-  printError(cliError)
-  return failureExitCode ?? cliError.exitCode
-}
-
-function toCliError(error: unknown): CliError {
-  if (error instanceof CliError) return error
-  if (error instanceof CommanderError) return toUsageError(error, program, words)
-  // Any other error is a bug: print the stack for the bug report.
-  return new CliError(EXIT.failed, error instanceof Error ? (error.stack ?? error.message) : String(error))
-}

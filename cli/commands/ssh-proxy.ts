@@ -11,7 +11,7 @@ const EXIT_TIMEOUT_MS = 5000
 
 export function addSshProxyCommand(program: Command, runAction: RunAction): void {
   program
-    .command('ssh-proxy')
+    .command('ssh-proxy', { hidden: true })
     .summary('connect ssh to a box (used by the configuration of box ssh-config)')
     .description(
       'Connects stdin and stdout to an sshd on a box. ssh runs this command as its ProxyCommand: see `box ssh-config`.',

@@ -20,8 +20,8 @@ export function addSshCommand(program: Command, runAction: RunAction): void {
         'connection, the coordinator or this command ends: `box attach` shows it again. Wakes a suspended box.',
     )
     .argument('<name>', "the box's name or id")
-    .argument('[command...]')
-    .usage('[options] <name>')
+    // With words after the name, openTerminal() names box exec.
+    .allowExcessArguments()
     .option('-s, --session <session>', 'attach to the session of this name, or create it')
     .option('-w, --cwd <directory>', 'working directory of a new session')
     .addOption(new Option('--workdir <directory>').hideHelp())
@@ -48,8 +48,8 @@ Exit codes:
   0    detached with ~d
   255  disconnected with ~., or box ssh itself failed`,
     )
-    .action((name: string, command: string[], options: Options) =>
-      runAction((session) => openTerminal(session, name, command, options)),
+    .action((name: string, options: Options, { args }: Command) =>
+      runAction((session) => openTerminal(session, name, args.slice(1), options)),
     )
 }
 
