@@ -5,14 +5,21 @@ import { startBatch } from './batch.ts'
 import { colorize, getStateColor } from './colors.ts'
 import { boxCommand } from './command-name.ts'
 import { printIfInterrupted } from './exec/request.ts'
-import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption } from './options.ts'
+import {
+  createJsonOption,
+  createNoWaitOption,
+  createQuietOption,
+  type JsonOption,
+  type QuietOption,
+  type WaitOption,
+} from './options.ts'
 import { printJson, printStderr } from './output.ts'
 import { selectBoxes } from './select-boxes.ts'
 import type { Session } from './session.ts'
-import { hasStatusLine } from './status-line.ts'
+import { getProgress, hasStatusLine, type Progress } from './status-line.ts'
 import { waitForState } from './wait.ts'
 
-export type ChangeOptions = JsonOption & WaitOption & { all?: boolean }
+export type ChangeOptions = JsonOption & QuietOption & WaitOption & { all?: boolean }
 
 type Action = {
   targetState: 'suspended' | 'running'
@@ -42,6 +49,7 @@ export const addChangeOptions = (command: Command, all: string): Command =>
     .argument('[name...]', 'names or ids of boxes')
     .option('-a, --all', all)
     .addOption(createNoWaitOption())
+    .addOption(createQuietOption())
     .addOption(createJsonOption())
 
 /** Sends all requests before it waits, so that several boxes change concurrently. Returns the exit code. */
@@ -49,17 +57,19 @@ export async function changeStates(
   session: Session,
   names: string[],
   action: keyof typeof ACTIONS,
-  { all, wait, json = false }: ChangeOptions,
+  options: ChangeOptions,
 ): Promise<number> {
+  const { all, wait, json, quiet } = options
+  const progress = getProgress(options)
   const { targetState, transition, appliesTo } = ACTIONS[action]
   const batch = startBatch(names)
   const boxes = await selectBoxes(session, names, all ? appliesTo : null, batch.run)
-  if (all && boxes.length === 0) printStderr(`No boxes to ${action}.`)
+  if (boxes.length === 0 && all && progress !== 'none') printStderr(`No boxes to ${action}.`)
   const changing = await batch.run(boxes, (box) => requestChange(session, box, action))
   await batch.run(changing, async (changingBox) => {
-    const box = wait ? await waitAndPrint(session, changingBox, targetState, json) : changingBox
+    const box = wait ? await waitAndPrint(session, changingBox, targetState, progress) : changingBox
     if (json) printJson(box)
-    else if (!wait)
+    else if (!wait && !quiet)
       printStderr(`${box.hostname}: ${box.observedState === targetState ? targetState : transition}`)
   })
   return batch.exitCode
@@ -69,8 +79,9 @@ export async function changeStates(
 export async function restartBoxes(
   session: Session,
   names: string[],
-  { json = false }: JsonOption,
+  options: JsonOption & QuietOption,
 ): Promise<number> {
+  const progress = getProgress(options)
   const batch = startBatch(names)
   const boxes = await selectBoxes(session, names, null, batch.run)
   const suspending = await batch.run(boxes, (box) =>
@@ -81,11 +92,10 @@ export async function restartBoxes(
       session,
       `interrupted. ${box.hostname} may be suspended now: start it with \`${boxCommand()} wake ${box.hostname}\`.`,
       async () => {
-        if (box.desiredState === 'suspended')
-          await waitForState(session, box, 'suspended', json ? 'none' : 'lines')
+        if (box.desiredState === 'suspended') await waitForState(session, box, 'suspended', progress)
         const waking = await requestChange(session, box, 'wake')
-        const running = await waitAndPrint(session, waking, 'running', json)
-        if (json) printJson(running)
+        const running = await waitAndPrint(session, waking, 'running', progress)
+        if (options.json) printJson(running)
       },
     ),
   )
@@ -101,10 +111,10 @@ async function waitAndPrint(
   session: Session,
   box: Box,
   targetState: Action['targetState'],
-  json: boolean,
+  progress: Progress,
 ): Promise<Box> {
-  const changed = await waitForState(session, box, targetState, json ? 'none' : 'lines')
-  if (!json && hasStatusLine())
+  const changed = await waitForState(session, box, targetState, progress)
+  if (progress === 'lines' && hasStatusLine())
     printStderr(`${box.hostname}: ${colorize(targetState, getStateColor(targetState), process.stderr)}`)
   return changed
 }

@@ -7,11 +7,14 @@ const ENV_NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 export type JsonOption = { json?: boolean }
 export type WaitOption = { wait: boolean }
+export type QuietOption = { quiet?: boolean }
 
 export const createJsonOption = (description = 'print the result as JSON') =>
   new Option('--json', description)
 export const createNoWaitOption = () =>
   new Option('--no-wait', 'return immediately, do not wait for completion')
+
+export const createQuietOption = () => new Option('-q, --quiet', 'print no progress, only results and errors')
 
 export type Range = { min: number; max: number }
 

@@ -1,4 +1,5 @@
 // Shows the progress of a state change on stderr: one changing line on a terminal, else one line for each state.
+import type { JsonOption, QuietOption } from './options.ts'
 import { printStderr } from './output.ts'
 
 /**
@@ -6,6 +7,10 @@ import { printStderr } from './output.ts'
  * nothing without a terminal.
  */
 export type Progress = 'none' | 'lines' | 'terminal'
+
+/** For a command with the options --json and --quiet. */
+export const getProgress = ({ json, quiet }: JsonOption & QuietOption): Progress =>
+  json || quiet ? 'none' : 'lines'
 
 /** The same rule as in yocto-spinner. Where it is false, lines are printed, without cursor movements. */
 export const hasStatusLine = (): boolean =>

@@ -3,10 +3,20 @@ import type { Command } from 'commander'
 import { boxCommand } from '../command-name.ts'
 import { addCreateOptions, type CreateOptions, createBox, printUnenforcedOptions } from '../create-box.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
-import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption } from '../options.ts'
+import {
+  createJsonOption,
+  createNoWaitOption,
+  createQuietOption,
+  type JsonOption,
+  type QuietOption,
+  type WaitOption,
+} from '../options.ts'
 import { print, printJson, printStderr, sanitize } from '../output.ts'
 import type { RunAction } from '../session.ts'
+import { getProgress } from '../status-line.ts'
 import { waitForState } from '../wait.ts'
+
+type Options = CreateOptions & JsonOption & QuietOption & WaitOption
 
 export function addCreateCommand(program: Command, runAction: RunAction): void {
   const command = program
@@ -19,6 +29,7 @@ export function addCreateCommand(program: Command, runAction: RunAction): void {
     .option('--name <name>', 'the same as the argument')
   addCreateOptions(command)
     .addOption(createNoWaitOption())
+    .addOption(createQuietOption())
     .addOption(createJsonOption())
     .addHelpText(
       'after',
@@ -29,7 +40,7 @@ Examples:
   box create -e TOKEN                          copies the value from the local environment
   BOX=$(box create) && box exec $BOX -- make test`,
     )
-    .action((argument: string | undefined, options: CreateOptions & JsonOption & WaitOption) =>
+    .action((argument: string | undefined, options: Options) =>
       runAction(async (session) => {
         const name = selectName(argument, options.name)
         const createdBox = await createBox(session.client, {
@@ -37,12 +48,12 @@ Examples:
           ...(name !== undefined && { name }),
         })
         const box = options.wait
-          ? await waitForState(session, createdBox, 'running', options.json ? 'none' : 'lines')
+          ? await waitForState(session, createdBox, 'running', getProgress(options))
           : createdBox
         printUnenforcedOptions(options)
         if (options.json) printJson(box)
         else print(box.hostname)
-        if (!options.json && process.stdout.isTTY)
+        if (getProgress(options) !== 'none' && process.stdout.isTTY)
           printStderr(`Run a command on the box: ${boxCommand()} exec ${box.hostname} -- uname -a`)
         return undefined
       }),

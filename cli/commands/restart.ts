@@ -1,7 +1,7 @@
 // box restart: suspends boxes and starts them again.
 import type { Command } from 'commander'
 import { restartBoxes } from '../change-state.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
+import { createJsonOption, createQuietOption, type JsonOption, type QuietOption } from '../options.ts'
 import type { RunAction } from '../session.ts'
 
 export function addRestartCommand(program: Command, runAction: RunAction): void {
@@ -13,6 +13,7 @@ export function addRestartCommand(program: Command, runAction: RunAction): void 
         'suspended box is started.',
     )
     .argument('<name...>', 'names or ids of boxes')
+    .addOption(createQuietOption())
     .addOption(createJsonOption())
     .addHelpText(
       'after',
@@ -23,7 +24,7 @@ Examples:
 
 With several boxes, each one is tried; the exit code is that of the first failure.`,
     )
-    .action((names: string[], options: JsonOption) =>
+    .action((names: string[], options: JsonOption & QuietOption) =>
       runAction((session) => restartBoxes(session, names, options)),
     )
 }

@@ -5,13 +5,21 @@ import { startBatch } from '../batch.ts'
 import { canAsk, confirm } from '../confirm.ts'
 import { deleteBox, formatDeletionStatus } from '../delete-box.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
-import { createJsonOption, createNoWaitOption, type JsonOption, type WaitOption } from '../options.ts'
+import {
+  createJsonOption,
+  createNoWaitOption,
+  createQuietOption,
+  type JsonOption,
+  type QuietOption,
+  type WaitOption,
+} from '../options.ts'
 import { printJson, printMessage, printStderr } from '../output.ts'
 import { selectBoxes } from '../select-boxes.ts'
 import type { RunAction, Session } from '../session.ts'
+import { getProgress } from '../status-line.ts'
 import { waitForDeletion } from '../wait.ts'
 
-type Options = JsonOption & WaitOption & { all?: boolean; force?: boolean; yes?: boolean }
+type Options = JsonOption & QuietOption & WaitOption & { all?: boolean; force?: boolean; yes?: boolean }
 
 export function addRmCommand(program: Command, runAction: RunAction): void {
   program
@@ -27,6 +35,7 @@ export function addRmCommand(program: Command, runAction: RunAction): void {
     .option('-y, --yes', 'do not ask for confirmation')
     .option('-f, --force', 'do not ask for confirmation, and ignore boxes that do not exist')
     .addOption(createNoWaitOption())
+    .addOption(createQuietOption())
     .addOption(createJsonOption())
     .addHelpText(
       'after',
@@ -44,7 +53,7 @@ With several boxes, each one is tried; the exit code is that of the first failur
 }
 
 async function deleteBoxes(session: Session, names: string[], options: Options): Promise<number> {
-  const { all, force, yes, wait, json = false } = options
+  const { all, force, yes, wait, json, quiet } = options
   const batch = startBatch(names)
   const boxes = await selectBoxes(session, names, all ? isNotDeleted : null, async (items, find) => {
     const found = await batch.run(items, (name) => find(name).catch((error) => ignoreMissing(error, options)))
@@ -52,7 +61,7 @@ async function deleteBoxes(session: Session, names: string[], options: Options):
   })
   if (boxes.length === 0) {
     if (json && force) printJson(null)
-    else if (all) printStderr('No boxes to delete.')
+    else if (all && !quiet) printStderr('No boxes to delete.')
     return batch.exitCode
   }
   if (!yes && !force && !(await isConfirmed(session, boxes, options))) {
@@ -65,10 +74,15 @@ async function deleteBoxes(session: Session, names: string[], options: Options):
   }))
   await batch.run(deleting, async ({ hostname, response }) => {
     const operation = wait
-      ? await waitForDeletion(session, hostname, response.operation, json ? 'none' : 'terminal')
+      ? await waitForDeletion(
+          session,
+          hostname,
+          response.operation,
+          getProgress(options) === 'none' ? 'none' : 'terminal',
+        )
       : response.operation
     if (json) printJson({ ...response, operation })
-    else printStderr(`${hostname}: ${formatDeletionStatus(operation)}`)
+    else if (!quiet) printStderr(`${hostname}: ${formatDeletionStatus(operation)}`)
   })
   return batch.exitCode
 }

@@ -3,6 +3,7 @@ import t from 'tap'
 import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
+t.setTimeout(120_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const box = (...args: string[]) => runBox(fake.url, args)

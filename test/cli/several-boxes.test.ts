@@ -4,6 +4,7 @@ import { runBoxInPty } from './box-in-pty.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
+t.setTimeout(120_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 await fake.addBox('plum')
@@ -74,6 +75,19 @@ t.test('restart suspends a box and starts it again', async (t) => {
     observedState: 'running',
   })
   t.same(states(), ['wake'])
+})
+
+t.test('-q prints only results and errors', async (t) => {
+  for (const command of ['stop', 'start', 'restart'])
+    t.same(await box(command, '-q', 'fig'), { code: 0, stdout: '', stderr: '' }, command)
+  t.same(await box('stop', '--no-wait', '--quiet', 'fig', 'none'), {
+    code: 5,
+    stdout: '',
+    stderr: (await box('show', 'none')).stderr,
+  })
+  await box('start', 'fig')
+  t.same(await box('create', '-q', 'kiwi'), { code: 0, stdout: 'kiwi\n', stderr: '' })
+  t.same(await box('rm', '-q', 'kiwi'), { code: 0, stdout: '', stderr: '' })
 })
 
 t.test('an interrupted restart names the command that starts the box', async (t) => {
