@@ -55,17 +55,13 @@ async function start(t: Test, env: Record<string, string> = {}) {
       waitUntil(`the log contains ${text}`, () =>
         typeof text === 'string' ? log.includes(text) : text.test(log),
       ),
-    async interrupt() {
-      child.kill('SIGINT')
-      await closed
-    },
+    interrupt: () => child.kill('SIGINT'),
+    closed,
   }
 }
 
 t.test('names the boxes, who used them and how long it took', async (t) => {
-  const { send, sendJson, readLog, waitForLog, interrupt } = await start(t)
-  const { user } = await sendJson('GET', '/api/v1/me')
-  t.ok(user)
+  const { send, sendJson, readLog, waitForLog, interrupt, closed } = await start(t)
   const { box } = await sendJson('POST', '/api/v1/boxes', { name: 'fig', env: { TOKEN: SECRET } })
   await waitForLog(/"box":"fig".*"box created"/)
   await sendJson('POST', '/v1/box/fig/exec', { command: `echo ${SECRET}`, env: { A: SECRET } })
@@ -73,7 +69,10 @@ t.test('names the boxes, who used them and how long it took', async (t) => {
   await waitForLog('"box suspended"')
   await sendJson('POST', `/api/v1/boxes/${box.id}/wake`, {})
   await waitForLog('"box woken"')
-  const { processId } = await sendJson('POST', '/v1/box/fig/exec', { command: 'sleep 600', detached: true })
+  const { processId } = await sendJson('POST', '/v1/box/fig/exec', {
+    command: "trap '' TERM; sleep 600",
+    detached: true,
+  })
   const follower = await send('GET', `/v1/box/fig/exec/${processId}/stream`)
   const followed = follower.text().catch(() => undefined)
   await sendJson('POST', '/api/v1/boxes', { name: 'plum' })
@@ -81,8 +80,11 @@ t.test('names the boxes, who used them and how long it took', async (t) => {
   const { boxes } = await sendJson('GET', '/api/v1/boxes')
   await send('DELETE', `/api/v1/boxes/${boxes[0].id}`)
   await waitForLog(/"box":"plum".*"box deleted"/)
-  await interrupt()
+  interrupt()
+  // As `box logs -f` does when its stream ends. The command ignores SIGTERM, so the stop takes some seconds.
   await followed
+  await waitUntil('a request is rejected', async () => (await send('GET', '/v1/box/fig/exec')).status === 503)
+  await closed
 
   const lines = readLog()
     .trimEnd()
