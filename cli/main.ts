@@ -1,6 +1,6 @@
 // Entry point of the `box` command: parses the arguments, handles signals, sets the exit code.
 import { constants } from 'node:os'
-import { Command, Option } from 'commander'
+import { Command, Help, Option } from 'commander'
 import { parseCommandLine } from './command-line.ts'
 import { formatPathNote } from './command-name.ts'
 import { CliError, EXIT, EXIT_CODE_HELP, signalExitCode } from './exit-codes.ts'
@@ -12,6 +12,7 @@ import { reportError } from './report-error.ts'
 import { openSession, type RunAction, type RunLocalAction, type Session } from './session.ts'
 import { enableTrace } from './trace.ts'
 import { CLI_VERSION } from './version.ts'
+import { wrapHelp } from './wrap-help.ts'
 
 const HELP = `
 Getting started:
@@ -35,6 +36,8 @@ ${EXIT_CODE_HELP}`
 const interruptController = new AbortController()
 /** The exit code after a signal, or when the reader of stdout has closed the pipe; else null. */
 let interruptExitCode: number | null = null
+/** The width of help pages when stdout is not a terminal. */
+const DEFAULT_COLUMNS = 80
 /** Time to write pending output after a signal. */
 const EXIT_GRACE_MS = 500
 
@@ -84,7 +87,14 @@ const program = new Command('box')
   })
   .helpOption('-h, --help', 'show help')
   // report-error.ts prints the errors.
-  .configureOutput({ outputError: () => undefined })
+  .configureOutput({
+    outputError: () => undefined,
+    writeOut: (text) => process.stdout.write(wrapHelp(text, process.stdout.columns ?? DEFAULT_COLUMNS)),
+  })
+  // Every command has options.
+  .configureHelp({
+    subcommandTerm: (command) => Help.prototype.subcommandTerm(command).replace(' [options]', ''),
+  })
   .addHelpText('after', HELP)
   .addHelpText('afterAll', formatPathNote)
   .enablePositionalOptions()
