@@ -30,7 +30,9 @@ const choices = (values: readonly string[]): Source => {
 
 /** By the name of the argument or option, or by the names of the command and the argument. */
 const SOURCES: Record<string, Source> = {
-  name: async ([...words]) => ({ candidates: await listBoxes(words), includesFiles: false }),
+  name: async (words) => ({ candidates: await listBoxes(words), includesFiles: false }),
+  'wake name': async (words) => ({ candidates: await listBoxes(words, 'suspended'), includesFiles: false }),
+  'suspend name': async (words) => ({ candidates: await listBoxes(words, 'running'), includesFiles: false }),
   'create name': none,
   'run name': none,
   id: async ([box = '', ...ids]) => ({ candidates: await listProcesses(box, ids), includesFiles: false }),
@@ -71,12 +73,15 @@ async function fetchUnlessFails<T>(fetch: (client: Client) => Promise<T[]>): Pro
 
 type Client = ReturnType<typeof openSession>['client']
 
-/** Without the boxes in `exclude`. */
-const listBoxes = (exclude: readonly string[] = []): Promise<Candidate[]> =>
+/** Without the boxes in `exclude`; with `state`, only boxes in this state. */
+const listBoxes = (exclude: readonly string[] = [], state?: string): Promise<Candidate[]> =>
   fetchUnlessFails(async (client) => {
     const { boxes } = await client.request<{ boxes: Box[] }>('GET', '/boxes?live=1')
     return boxes
-      .filter(({ hostname }) => !exclude.includes(hostname))
+      .filter(
+        ({ hostname, observedState }) =>
+          !exclude.includes(hostname) && (state ?? observedState) === observedState,
+      )
       .map(({ hostname, observedState }) => ({ value: hostname, description: describe(observedState) }))
   })
 

@@ -46,6 +46,8 @@ t.test('names of boxes, with their states', async (t) => {
   t.same(await getValues('box exec f'), ['fig'])
   t.same(await getValues('box exec -d --cwd /tmp f'), ['fig'], 'after options and their values')
   t.same(await getValues('box ssh-config fig '), ['plum'], 'without the names that are already typed')
+  t.same(await getValues('box start '), ['plum'], 'only suspended boxes can be started')
+  t.same(await getValues('box stop '), ['fig'])
   t.same(await getValues('box create '), [], 'a new name is not completed')
   t.same(await complete('box exec fig '), [], 'the command on the box is not completed')
   t.same(await complete('box exec fig -- ls -'), [])
