@@ -1,16 +1,17 @@
 // The completion scripts in real shells: a person types a part of a command and presses Tab.
 import { execFile } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { SCRIPTS } from '../../cli/completion/scripts.ts'
 import { findOnPath } from '../../shared/command-name.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { startTmux, type TmuxTerminal } from '../support/tmux.ts'
 import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeProcesses } from './fake-processes.ts'
-import { TEST_PATH } from './run-box.ts'
+import { runBox, TEST_PATH } from './run-box.ts'
 
 t.setTimeout(120_000)
 const fake = await startFakeCoordinator(t)
@@ -19,8 +20,14 @@ await fake.addBox('plum', { observedState: 'suspended' })
 const { add } = addFakeProcesses(fake)
 const { id } = add({ command: 'make world' })
 const home = createTempDir(t, 'completion')
-writeFileSync(join(home, 'notes.md'), '')
-const env = { BOXWOOD_URL: `${fake.url}/api/v1`, BOXWOOD_API_KEY: KEY, PATH: TEST_PATH, HOME: home }
+const env = {
+  BOXWOOD_URL: `${fake.url}/api/v1`,
+  BOXWOOD_API_KEY: KEY,
+  PATH: TEST_PATH,
+  HOME: home,
+  XDG_CONFIG_HOME: '',
+  XDG_DATA_HOME: '',
+}
 
 const skipUnlessInstalled = (...programs: string[]): string | false => {
   const missing = programs.filter((program) => findOnPath(program, process.env.PATH) === null)
@@ -29,13 +36,19 @@ const skipUnlessInstalled = (...programs: string[]): string | false => {
 
 const BASH_COMPLETION = '/usr/share/bash-completion/bash_completion'
 
-writeFileSync(join(home, 'bashrc'), "PS1='P> '; source <(box completion bash)\n")
-writeFileSync(join(home, 'bashrc-with-library'), `source ${BASH_COMPLETION}; source ${home}/bashrc\n`)
-writeFileSync(join(home, '.zshrc'), "PS1='P> '; source <(box completion zsh)\n")
-writeFileSync(
-  join(home, 'config.fish'),
-  'box completion fish | source; function fish_prompt; echo -n "P> "; end\n',
-)
+const write = (path: string, content: string) => {
+  mkdirSync(dirname(join(home, path)), { recursive: true })
+  writeFileSync(join(home, path), content)
+}
+write('notes.md', '')
+write('bashrc', "PS1='P> '; source <(box completion bash)\n")
+// bash-completion and fish load the files of box install, and zsh the file _box.
+write('bashrc-with-library', `PS1='P> '; source ${BASH_COMPLETION}\n`)
+write('zsh-source/.zshrc', "PS1='P> '; source <(box completion zsh)\n")
+write('zsh-file/.zshrc', "PS1='P> '; fpath=($ZDOTDIR $fpath); autoload -Uz compinit; compinit\n")
+write('zsh-file/_box', SCRIPTS.zsh)
+write('.config/fish/config.fish', 'function fish_prompt; echo -n "P> "; end\n')
+t.match(await runBox(null, ['install', '--dir', join(home, 'bin')], { env }), { code: 0 })
 
 async function startShell(t: Test, command: string): Promise<TmuxTerminal> {
   const terminal = await startTmux(t, { env })
@@ -79,8 +92,9 @@ const SHELLS = [
     command: 'bash --noprofile --rcfile bashrc-with-library',
     needs: BASH_COMPLETION,
   },
-  { name: 'zsh', command: `env ZDOTDIR=${home} zsh`, needs: null },
-  { name: 'fish', command: "fish --no-config --init-command 'source config.fish'", needs: null },
+  { name: 'zsh', command: `env ZDOTDIR=${home}/zsh-source zsh`, needs: null },
+  { name: 'zsh with an autoloaded file', command: `env ZDOTDIR=${home}/zsh-file zsh`, needs: null },
+  { name: 'fish', command: 'fish', needs: null },
 ]
 
 for (const { name, command, needs } of SHELLS) {
@@ -100,7 +114,7 @@ for (const { name, command, needs } of SHELLS) {
 
 t.test('fish describes the candidates', { skip: skipUnlessInstalled('fish') }, async (t) => {
   const list = async (line: string) => {
-    const args = ['--no-config', '-c', `source config.fish; complete -C '${line}'`]
+    const args = ['-c', `complete -C '${line}'`]
     return (await promisify(execFile)('fish', args, { cwd: home, env: { ...process.env, ...env } })).stdout
   }
   t.equal(await list('box exec '), 'fig\trunning\nplum\tsuspended\n')
