@@ -14,6 +14,7 @@ import { bytesOnDisk, createHeadDiscarder } from './log-bounds.ts'
 import { getTimesPath } from './output-times.ts'
 import { createProcessMonitor, type ProcessMonitor } from './process-monitor.ts'
 import {
+  hasDetachedMarker,
   isPendingRemoval,
   type ProcessMetadata,
   preventStart,
@@ -91,8 +92,10 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
 
   function pruneExited(): void {
     const exited = [...monitors.values()].flatMap(
-      ({ detachedProcess: { processId, exit, startedAt, logs } }) => {
+      ({ detachedProcess: { processId, exit, startedAt, logs, attached, dir } }) => {
         if (exit === null) return []
+        // Its client reads the output, or the attachment deletes it.
+        if (attached !== null && !hasDetachedMarker(dir)) return []
         let bytes = logBytesByProcess.get(processId)
         if (bytes === undefined) {
           bytes = [logs.stdout.path, logs.stderr.path]

@@ -28,6 +28,15 @@ t.test('stdin, output of both streams, and the exit', async (t) => {
   t.throws(() => agent.attachments.get(processId), { code: 'not_found' })
 })
 
+t.test('the limits of the logs do not delete output that the client has not received', async (t) => {
+  const agent = await openAttachedAgent(t, undefined, { retention: { totalLogBytes: 0 } })
+  const { processId } = await agent.start('echo kept')
+  await waitUntil('the process has exited', () => agent.attachments.get(processId).process.exit !== null)
+  const client = agent.connect(processId)
+  await client.waitFor('exit')
+  t.equal(client.output.stdout, 'kept\n')
+})
+
 t.test('without stdin the command reads an end of file', async (t) => {
   const agent = await openAttachedAgent(t)
   const { processId } = await agent.start('cat')

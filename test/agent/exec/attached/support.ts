@@ -8,8 +8,12 @@ import { waitUntil } from '../../../support/wait-until.ts'
 import { createHome, openAgent } from '../detached/support.ts'
 
 /** @param home of an earlier agent, which must be closed */
-export async function openAttachedAgent(t: Test, home: string = createHome(t)) {
-  const agent = await openAgent(t, home)
+export async function openAttachedAgent(
+  t: Test,
+  home: string = createHome(t),
+  options: Parameters<typeof openAgent>[2] = {},
+) {
+  const agent = await openAgent(t, home, options)
   const recorded: string[] = []
   const attachments = createAttachments({
     processes: agent.processes,
