@@ -35,7 +35,7 @@ export async function openBoxSource(context: CommandContext, path: string): Prom
   if (response === null) return openLargeDirectory(context, path)
   const headers = parseDownloadHeaders(response)
   const { path: realPath, mode } = headers
-  const name = getDownloadName(path, realPath, edge.hostname ?? edge.boxName)
+  const name = getDownloadName(path, edge.hostname ?? edge.boxName)
   const close = () => void response.destroy()
   if (!headers.isDirectory) {
     const size = getFileSize(response)
@@ -143,7 +143,7 @@ async function openLargeDirectory(context: CommandContext, path: string): Promis
   const { edge } = context
   const command = `tar -C ${shellQuote(toCommandArgument(path))} -cf - .`
   const output = await openOutput(context, command)
-  const name = isContentsPath(path) ? '' : getDownloadName(path, null, edge.hostname ?? edge.boxName)
+  const name = isContentsPath(path) ? '' : getDownloadName(path, edge.hostname ?? edge.boxName)
   return {
     content: { type: 'directory', name, mode: null, archive: output },
     totals: null,

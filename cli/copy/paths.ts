@@ -39,11 +39,10 @@ export const isDirectoryPath = (path: string): boolean => /(^|\/)\.{0,2}$/.test(
 /** The name of a local source inside a destination directory. */
 export const getLocalName = (path: string): string => basename(resolve(path))
 
-/** The local name of a source on a box. The home directory, `fig:` or `fig:~`, gets the name of the box. */
-export function getDownloadName(path: string, realPath: string | null, hostname: string): string {
+/** The local name of a source on a box. Without a name, as for `fig:` and `fig:/`, that of the box. */
+export function getDownloadName(path: string, hostname: string): string {
   const last = path.replace(/\/+$/, '').split('/').at(-1) ?? ''
-  if (path === '' || path === '~' || path === '~/') return hostname
-  return last === '' || isContentsPath(last) ? basename(realPath ?? '') || hostname : last
+  return last === '' || last === '~' || isContentsPath(last) ? hostname : last
 }
 
 /** The directory that must exist before `path` can be created. On a box '' is the home directory. */

@@ -21,6 +21,15 @@ t.test('a copy of the home directory gets the name of the box', async (t) => {
   t.same(await readdir(join(localDir, 'by-id')), ['fig'], 'also if the box is given by its id')
 })
 
+t.test('the path that a box reports has no effect on the name', async (t) => {
+  fake.handleNext('GET /v1/box/fig/download', (response) => {
+    response.writeHead(200, { 'content-length': 1, 'x-service-path': '/a/../..' }).end('x')
+  })
+  await mkdir(join(localDir, 'safe'))
+  t.match(await cp('fig:/', 'safe'), { code: 0 })
+  t.same(await readdir(join(localDir, 'safe')), ['fig'])
+})
+
 t.test('a local file with a colon is suggested when there is no such box', async (t) => {
   t.match(await cp('a:b', 'fig:'), {
     code: 5,
