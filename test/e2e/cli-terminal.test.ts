@@ -72,7 +72,7 @@ else {
       terminal.press('Enter')
       await terminal.waitFor(/^kept on the screen$/m)
       terminal.type('~d')
-      await terminal.waitFor(`detached from work; attach again: box attach ${name} work`)
+      await terminal.waitFor('detached from work; attach again: ')
       await terminal.waitFor(/^code=0$/m)
       t.match((await box('sessions', name)).stdout, /^work +\d+ +80x24 +0 /m)
 
