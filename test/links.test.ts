@@ -1,0 +1,68 @@
+// The links of the Markdown pages: each relative link names a file of the project, and each anchor a heading of the page.
+import { existsSync, readFileSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import t from 'tap'
+import { PROJECT_DIR } from './support/project.ts'
+
+type Link = { page: string; target: string }
+
+const stripCode = (markdown: string): string =>
+  markdown.replace(/^```.*?^```/gms, '').replace(/`[^`\n]*`/g, '``')
+
+const findTargets = (markdown: string): string[] =>
+  [...stripCode(markdown).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
+
+/** The anchors that GitHub gives to headings: lower case, without punctuation, a hyphen for each space. */
+const findAnchors = (markdown: string): string[] =>
+  [...markdown.replace(/^```.*?^```/gms, '').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+
+/** Returns null for a valid link, else the reason. */
+function findProblem({ page, target }: Link): string | null {
+  if (/^[a-z]+:/.test(target)) return null
+  const [path = '', anchor] = target.split('#')
+  const file = path === '' ? page : resolve(dirname(page), path)
+  if (!existsSync(file)) return `${page}: no file ${path}`
+  if (anchor !== undefined && !findAnchors(readFileSync(file, 'utf8')).includes(anchor))
+    return `${page}: no heading for #${anchor} in ${file}`
+  return null
+}
+
+async function listPages(): Promise<string[]> {
+  const docs = (await readdir(join(PROJECT_DIR, 'docs'))).filter((name) => name.endsWith('.md'))
+  return ['README.md', 'CONTRIBUTING.md', 'bench/README.md', ...docs.map((name) => `docs/${name}`)].map(
+    (name) => join(PROJECT_DIR, name),
+  )
+}
+
+t.test('every relative link of a page has a target', async (t) => {
+  const links = (await listPages()).flatMap((page) =>
+    findTargets(readFileSync(page, 'utf8')).map((target) => ({ page, target })),
+  )
+  t.ok(links.length > 30, `${links.length} links`)
+  t.same(
+    links.map(findProblem).filter((problem) => problem !== null),
+    [],
+  )
+})
+
+t.test('a missing file and a missing heading are reported', async (t) => {
+  const page = join(PROJECT_DIR, 'README.md')
+  for (const target of ['docs/missing.md', '#missing', 'docs/cli.md#missing'])
+    t.type(findProblem({ page, target }), 'string', target)
+  for (const target of ['docs/cli.md', '#quick-start', 'docs/cli.md#lists', 'https://example.com/x'])
+    t.equal(findProblem({ page, target }), null, target)
+})
+
+t.test('the README links to every page', async (t) => {
+  const pages = (await listPages()).slice(1)
+  const targets = findTargets(readFileSync(join(PROJECT_DIR, 'README.md'), 'utf8')).map((target) =>
+    join(PROJECT_DIR, target.split('#')[0] ?? ''),
+  )
+  for (const page of pages) t.ok(targets.includes(page), page)
+})
