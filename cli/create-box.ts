@@ -23,11 +23,11 @@ export const addCreateOptions = (command: Command): Command =>
   command
     .option(
       '--tier <tier>',
-      `size of the box: ${TIER_NAMES.join(', ')} (default: ${DEFAULT_TIER}); 'box show' lists the enforced limits`,
+      `size of the box: ${TIER_NAMES.join(', ')} (default: ${DEFAULT_TIER}); box show lists the enforced limits`,
     )
     .option('--region <region>', `region of the box: ${REGIONS.join(', ')} (stored, has no effect yet)`)
     .option(
-      '-e, --env <K=V>',
+      '-e, --env <name=value>',
       'set an environment variable for every command on the box; can be repeated',
       parseEnvOption,
     )

@@ -45,11 +45,15 @@ export class CliError extends Error {
 
 export const EXIT_CODE_HELP = `
 Exit codes:
-  0  success
-  1  rejected or failed (stderr has the reason and the API's error code)
-  2  wrong usage, or a value that the API does not accept
-  3  cannot reach the coordinator or the box
-  4  not authenticated: no API key, or the key was rejected
-  5  no such box, process, record or path
-  exec, run, ssh, attach and logs -f exit with the command's own code: see 'box exec --help'
-With --json or -o json, an error is one line on stderr: {"error":{"code":"...","message":"..."}}`
+  0         success
+  1         rejected or failed; stderr has the reason and the error code of the API
+  2         wrong usage, or a value that the API does not accept
+  3         cannot reach the coordinator or the box
+  4         not authenticated: no API key, or the key was rejected
+  5         no such box, process, record or path
+  130, 143  interrupted by Ctrl-C or SIGTERM
+exec, run, ssh, attach and logs -f exit with the code of the command on the box. When box itself fails, exec, run and
+logs -f exit with 125, ssh and attach with 255.
+
+With --json or -o json, an error is one line on stderr:
+  {"error":{"code":"...","message":"..."}}`

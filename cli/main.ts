@@ -16,17 +16,17 @@ import { wrapHelp } from './wrap-help.ts'
 
 const HELP = `
 Getting started:
-  box up                         starts the coordinator in the background; box down stops everything
+  box up                         starts the coordinator in the background; box down stops it and the boxes
   box create fig
   box exec fig uname -a
   box exec -d fig make world     runs in the background; prints the id
-  box ssh fig                    opens a terminal that survives disconnects
+  box ssh fig                    opens a terminal, which survives disconnects
   box logs -f fig ID             follows the output and reconnects when needed
   box cp src fig:                copies a directory to the box's home directory
   box cp fig:src/out.log .
-  box stop fig                   keeps files, terminates processes; box start fig starts the box again
+  box stop fig                   keeps the files; box start fig starts the box again
   box rm fig
-  box run --rm -- make test      runs a command in a new box, and deletes the box
+  box run --rm -- make test      runs a command in a new box, then deletes the box
 
 Set BOXWOOD_URL (such as http://127.0.0.1:7070) and BOXWOOD_API_KEY to choose a coordinator. Without them, box
 uses the coordinator of a data directory on this machine: BOXWOOD_DATA, else .boxwood in the current directory, else

@@ -10,7 +10,7 @@ export function addAttachCommand(program: Command, runAction: RunAction): void {
     .command('attach')
     .summary('attach to a terminal session of a box')
     .description(
-      'Attaches to a terminal session that `box ssh` or `box exec -it` started, and shows its screen as it is. Several ' +
+      'Attaches to a terminal session that `box ssh` or `box exec -it` started, and shows its current screen. Several ' +
         'clients can be attached to one session.',
     )
     .argument('<name>', "the box's name or id")
@@ -21,11 +21,11 @@ export function addAttachCommand(program: Command, runAction: RunAction): void {
 Examples:
   box attach fig
   box attach fig work
-  box sessions fig        lists the sessions
+  box sessions fig    lists the sessions
 
 ${ESCAPE_HELP}
 
-The exit codes are those of box ssh.`,
+The exit codes are those of \`box ssh\`.`,
     )
     .action((boxName: string, typed: string | undefined) =>
       runAction(async (session) => {

@@ -17,9 +17,9 @@ export function addCompletionCommand(program: Command, runLocalAction: RunLocalA
       'after',
       `
 Examples:
-  source <(box completion bash)                                      in ~/.bashrc
-  source <(box completion zsh)                                       in ~/.zshrc, after compinit
-  box completion fish >~/.config/fish/completions/box.fish`,
+  source <(box completion bash)    in ~/.bashrc
+  source <(box completion zsh)     in ~/.zshrc, after compinit
+  box completion fish | source     in ~/.config/fish/config.fish`,
     )
     .action((shell: Shell) =>
       runLocalAction(async () => {

@@ -27,9 +27,12 @@ export function addCpCommand(program: Command, runAction: RunAction): void {
     .usage('[options] <source...> <destination>')
     .option('--mkpath', 'create missing directories of the destination, as rsync does')
     .option('-q, --quiet', 'show no progress')
-    .option('-r, --recursive', 'as in cp; directories are always copied')
+    .option('-r, --recursive', 'accepted as in cp, without effect: directories are always copied')
     .addOption(new Option('-R').hideHelp())
-    .option('-p, --preserve', 'as in cp; modes and modification times are always kept')
+    .option(
+      '-p, --preserve',
+      'accepted as in cp, without effect: modes and modification times are always kept',
+    )
     .addOption(new Option('-a, --archive').hideHelp())
     .addOption(createJsonOption())
     .addHelpText(
@@ -48,7 +51,7 @@ Examples:
   pg_dump app | box cp - fig:app.sql   from a pipe
   box cp fig:work - | tar -t           to a pipe: a directory is written as a tar archive
 
-A path on a box is absolute, or relative to the home directory. Write a local file with a colon in its name as ./a:b.
+A path on a box is absolute, or relative to the home directory. A local file with a colon in its name is written ./a:b.
 Modes are kept, except for set-user-ID and similar bits; new files on this machine follow the umask. Symbolic links inside
 a directory stay links. FIFOs, sockets and devices inside a directory are skipped with a message, and refused as a source.
 If one of several sources fails, the others are still copied, and the exit code is that of the first failure.`,

@@ -14,7 +14,7 @@ export function addExecCommand(program: Command, runAction: RunAction): void {
     .description(
       'Runs a command on a box as the box user and exits with its code. Output appears as it is written, byte for byte. ' +
         'stdin is forwarded when it is not a terminal. Wakes a suspended box. With -d the command runs in the ' +
-        'background and its id is printed.',
+        'background, and box exec prints its id.',
     )
     .argument('<name>', "the box's name or id")
     .argument('<command...>', 'one argument: a shell command line; several: each is quoted for the shell')
@@ -22,7 +22,7 @@ export function addExecCommand(program: Command, runAction: RunAction): void {
     .passThroughOptions()
 
   addExecOptions(command)
-    .option('-e, --env <K=V>', 'set an environment variable; can be repeated', parseEnvOption)
+    .option('-e, --env <name=value>', 'set an environment variable; can be repeated', parseEnvOption)
     .addHelpText(
       'after',
       `
@@ -47,12 +47,14 @@ In a shell loop that reads stdin (while read), use -n, as with ssh.
 --json runs the command without live output and prints the last 1 MiB of stdout and of stderr.
 
 Exit codes:
-  the command's own, or 128 + n if signal n killed it; with -d 0 once it has started; 0 after Ctrl-\\
+  N    that of the command, or 128 + n if signal n killed it
+  0    with -d: the command has started; without -d also after Ctrl-\\
   124  the command timed out (reported on stderr)
-  125  box exec itself failed: wrong usage, no such box, coordinator or box unreachable
-  126  127  from the shell on the box: not executable, not found
-  130  Ctrl-C; it also kills the command on the box, unless detached
-  141  the reader of stdout closed the pipe; it also kills the command`,
+  125  box exec itself failed: wrong usage, no such box, cannot reach the coordinator or the box
+  126  from the shell on the box: the command is not executable
+  127  from the shell on the box: the command was not found
+  130  Ctrl-C, which also terminates the command
+  141  the reader of stdout closed the pipe, which also terminates the command`,
     )
     .action((name: string, words: string[]) => {
       const args = parseCommandWords(command, name, words)

@@ -36,12 +36,8 @@ export function addHistoryCommand(program: Command, runAction: RunAction): void 
     'the ids',
     createFilters(() => ''),
   )
-    .addOption(new Option('--mode <mode>', 'short for --filter mode=<mode>: sync or detached').choices(MODES))
-    .addOption(
-      new Option('--status <status>', `short for --filter status=<status>: ${STATUSES.join(', ')}`).choices(
-        STATUSES,
-      ),
-    )
+    .addOption(new Option('--mode <mode>', 'short for --filter mode=<mode>').choices(MODES))
+    .addOption(new Option('--status <status>', 'short for --filter status=<status>').choices(STATUSES))
     .option(
       '--limit <count>',
       'show at most this many commands, 1 to 200 (default: 50)',
@@ -65,13 +61,13 @@ export function addHistoryCommand(program: Command, runAction: RunAction): void 
       `
 Examples:
   box history fig
-  box history fig --filter status=failed --filter command=make --limit 10
-  box history fig --all --json | jq -r '.commands[] | select(.exitCode != 0) | .command'
-  box output fig $ID                         prints the output of a command
+  box history fig --filter status=running --filter command=make --limit 10
+  box history fig --all --json | jq '.commands[] | select(.exitCode != 0)'
+  box output fig $ID    prints the output of a command
   box history fig --delete $ID
 
 --filter user= and command= match a part of the text; with * or ? they match the whole text.
-Deleting a record does not stop the command; use \`box kill\` for that.`,
+Deleting a record does not terminate the command: use \`box kill\`.`,
     )
     .action((name: string, options: Options) =>
       runAction(async (session) => {

@@ -19,7 +19,7 @@ export function addInstallCommands(program: Command, runLocalAction: RunLocalAct
         'in /usr/local/bin. Also installs the completion for bash and fish; for root also for zsh. Prints the lines to add ' +
         'to the startup file of your shell, if any are needed. Can be repeated.',
     )
-    .option('--dir <dir>', 'create the link in this directory')
+    .option('--dir <directory>', 'create the link in this directory')
     .option('--force', 'replace another program of the same name')
     .addOption(createJsonOption())
     .addHelpText('after', '\nExamples:\n  ./box install\n  ./box install --dir ~/bin')
@@ -31,7 +31,7 @@ export function addInstallCommands(program: Command, runLocalAction: RunLocalAct
       'Removes the link and the completion files that `box install` has created. Keeps the coordinator, the boxes and the ' +
         'data directory. Stop the coordinator with `box down` first.',
     )
-    .option('--dir <dir>', 'remove the link in this directory (default: in each directory of the PATH)')
+    .option('--dir <directory>', 'remove the link in this directory (default: in each directory of the PATH)')
     .addOption(createJsonOption())
     .action((options: DirOption & JsonOption) => runLocalAction(() => uninstall(options)))
 }

@@ -27,7 +27,7 @@ export function addKillCommand(program: Command, runAction: RunAction): void {
       `
 Examples:
   box kill fig p_8b49
-  box kill fig $(box ps fig -q --filter state=running)
+  box ps fig -q --filter state=running | xargs -r box kill fig
 
 With several ids, each one is tried; the exit code is that of the first failure.`,
     )

@@ -27,13 +27,13 @@ export function addLogsCommand(program: Command, runAction: RunAction): void {
       createIntegerParser('--tail', COUNT_RANGE),
     )
     .addOption(
-      new Option('--bytes <count>', 'start with the last <count> bytes of each stream')
+      new Option('--bytes <count>', 'start with the last <count> bytes of each stream; not with --tail')
         .argParser(createIntegerParser('--bytes', COUNT_RANGE))
         .conflicts('tail'),
     )
     .option(
       '--since <time>',
-      'start with the output written since then: a duration (90s, 10m, 2h, 1d) or a time (2026-01-31T09:30)',
+      'start with the output written since a time: a duration before now (90s, 10m, 2h, 1d) or a date and time (2026-01-31T09:30)',
       (text) => parseSince(text, Date.now()),
     )
     .option('-t, --timestamps', 'print the time before each line')
@@ -51,11 +51,11 @@ Examples:
   box logs fig $ID 2>/dev/null | sha256sum
 
 -f reconnects automatically if a connection or the coordinator fails; no byte is lost or repeated. stderr reports a long
-outage, and how many bytes are missing if the box has discarded the oldest output. Ctrl-C only stops following: the
-process keeps running. While the box is not running, box logs prints the output that the history has stored.
+outage, and how many bytes are missing if the box has discarded the oldest output. After Ctrl-C the
+process continues. While the box is not running, box logs prints the output that the history has stored.
 
 Exit codes with -f:
-  the command's own, or 128 + n if signal n killed it
+  N    that of the command, or 128 + n if signal n killed it
   125  the exit status is unknown (the process is lost), or box logs itself failed
   130  Ctrl-C`,
     )

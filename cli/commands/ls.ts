@@ -77,9 +77,9 @@ Examples:
   box ls
   box ls -o wide                              also id, network and enforced limits
   box ls --filter state=running --filter name='web-*'
-  box ls -q --filter state=suspended | xargs -n 1 box wake
+  box ls -q --filter state=suspended | xargs -r box start
   box ls --watch
-  box ls --json | jq -r '.boxes[] | .hostname'
+  box ls --json | jq '.boxes[] | {hostname, tier}'
 
 --filter name=TEXT matches a part of the name; with * or ? it matches the whole name. Filters of different keys must all
 match; of the same key, one of them. --watch redraws the table on a terminal; otherwise it prints each changed row, and with

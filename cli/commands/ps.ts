@@ -66,7 +66,7 @@ Examples:
   box ps fig
   box ps fig --watch
   box ps fig --filter command=make
-  box kill fig $(box ps fig -q --filter state=running)`,
+  box ps fig -q --filter state=running | xargs -r box kill fig`,
     )
     .action((name: string, options: ListOptions) =>
       runAction(async ({ client, signal }) => {

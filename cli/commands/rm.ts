@@ -27,11 +27,11 @@ export function addRmCommand(program: Command, runAction: RunAction): void {
     .aliases(['delete', 'destroy', 'remove'])
     .summary('delete boxes with their files')
     .description(
-      'Deletes boxes, their files and their processes, and waits until the deletion is complete. On a terminal it asks for ' +
+      'Deletes boxes, their files and their processes, and waits until the deletion is complete. On a terminal, box rm asks for ' +
         'confirmation.',
     )
     .argument('[name...]', 'names or ids of boxes')
-    .option('-a, --all', 'delete all boxes; without a terminal it needs --yes')
+    .option('-a, --all', 'delete all boxes; without a terminal --yes is required')
     .option('-y, --yes', 'do not ask for confirmation')
     .option('-f, --force', 'do not ask for confirmation, and ignore boxes that do not exist')
     .addOption(createNoWaitOption())

@@ -20,8 +20,8 @@ export function addRunCommand(program: Command, runAction: RunAction): void {
     .command('run')
     .summary('create a box and run a command in it')
     .description(
-      'Creates a box, runs a command in it as box exec does, and exits with its code. The box stays, and its name is ' +
-        'printed on stderr; with --rm the box is deleted at the end, also after Ctrl-C.',
+      'Creates a box, runs a command in it as `box exec` does, and exits with the code of the command. The box stays, and its name is ' +
+        'printed on stderr. With --rm the box is deleted at the end, also after Ctrl-C.',
     )
     .argument('<command...>', 'one argument: a shell command line; several: each is quoted for the shell')
     .usage('[options] -- <command...>')
@@ -40,7 +40,8 @@ Examples:
   box run --name fig --tier pro -e CC=clang -- ./build.sh
   box run -d --name fig -- make world          prints the id of the process
 
-With --rm, a box whose command continues after Ctrl-\\ or ~d is not deleted. The exit codes are those of box exec.`,
+With --rm, a box whose command continues after Ctrl-\\ or ~d is not deleted. The exit codes are those
+of \`box exec\`.`,
     )
     .action((args: string[]) => {
       const options = command.opts<Options>()

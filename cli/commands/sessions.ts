@@ -1,4 +1,4 @@
-// box sessions: lists the terminal sessions of a box, or ends one.
+// box sessions: lists the terminal sessions of a box, or terminates one.
 import { type Command, Option } from 'commander'
 import type { TerminalKilled, TerminalSession } from '../../shared/api/terminal.ts'
 import { boxCommand } from '../command-name.ts'
@@ -53,7 +53,7 @@ export function addSessionsCommand(program: Command, runAction: RunAction): void
   addListOptions(
     program
       .command('sessions')
-      .summary('list or end the terminal sessions of a box')
+      .summary('list or terminate the terminal sessions of a box')
       .description(
         'Lists the terminal sessions of a box that `box ssh` and `box exec -it` started, newest first.',
       )
@@ -61,7 +61,7 @@ export function addSessionsCommand(program: Command, runAction: RunAction): void
       .addOption(
         new Option(
           '--kill <session>',
-          'end a session, given by its name or the first characters: terminate its processes',
+          'terminate the processes of a session, given by its name or its first characters',
         ).conflicts(['filter', 'output', 'watch']),
       ),
     'the names',
@@ -72,8 +72,8 @@ export function addSessionsCommand(program: Command, runAction: RunAction): void
       `
 Examples:
   box sessions fig
-  box sessions fig --kill work
-  box sessions fig -q`,
+  box sessions fig --watch
+  box sessions fig --kill work`,
     )
     .action((name: string, options: Options) =>
       runAction((session) =>

@@ -21,18 +21,19 @@ export function addSshConfigCommand(program: Command, runAction: RunAction): voi
         'and editors connect to boxes through the coordinator. The machine of the box needs the OpenSSH server, but no ' +
         'running sshd and no open port.',
     )
-    .argument('[name...]', 'names or ids (default: all boxes)')
+    .argument('[name...]', 'names or ids of boxes (default: all boxes)')
     .addHelpText(
       'after',
       `
 Examples:
-  box ssh-config >~/.ssh/boxwood.config      then add to the top of ~/.ssh/config: Include boxwood.config
+  box ssh-config >~/.ssh/boxwood.config      add at the top of ~/.ssh/config: Include boxwood.config
   ssh box-fig
   scp -r src box-fig:
   rsync -a src/ box-fig:src/
   git clone box-fig:repository
 
-Run it again when a box was created. Without the OpenSSH server use box ssh, box exec and box cp.`,
+Run \`box ssh-config\` again when a box was created. Without the OpenSSH server use \`box ssh\`, \`box exec\` and
+\`box cp\`.`,
     )
     .action((names: string[]) => runAction((session) => printConfig(session, names)))
 }

@@ -16,8 +16,8 @@ export function addSshCommand(program: Command, runAction: RunAction): void {
     .alias('shell')
     .summary('open a terminal on a box')
     .description(
-      'Opens a terminal session with a login shell on a box, and prints its name. The session continues when the ' +
-        'connection, the coordinator or this command ends: `box attach` shows it again. Wakes a suspended box.',
+      'Opens a terminal session with a login shell on a box, and prints the name of the session. The session ' +
+        'continues when the connection is lost, and when the coordinator or this command exits: `box attach` shows it again. Wakes a suspended box.',
     )
     .argument('<name>', "the box's name or id")
     // With words after the name, openTerminal() names box exec.
@@ -26,7 +26,7 @@ export function addSshCommand(program: Command, runAction: RunAction): void {
     .option('-w, --cwd <directory>', 'working directory of a new session')
     .addOption(new Option('--workdir <directory>').hideHelp())
     .option(
-      '-e, --env <K=V>',
+      '-e, --env <name=value>',
       'set an environment variable of a new session; can be repeated',
       parseEnvOption,
     )
@@ -44,7 +44,7 @@ Examples:
 ${ESCAPE_HELP}
 
 Exit codes:
-  that of the shell, or 128 + n if signal n killed it
+  N    that of the shell, or 128 + n if signal n killed it
   0    detached with ~d
   255  disconnected with ~., or box ssh itself failed`,
     )

@@ -1,6 +1,10 @@
 // Help pages fit the terminal.
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import t from 'tap'
 import { wrapHelp } from '../../cli/wrap-help.ts'
+import { PROJECT_DIR } from '../support/project.ts'
+import { runBox } from './run-box.ts'
 
 t.test('the lines of a paragraph are joined and wrapped', async (t) => {
   const text = 'Lists the boxes, newest first. Shows the\nstate of each.\n\nSee also: box show'
@@ -28,4 +32,19 @@ t.test('a description continues below itself', async (t) => {
     '  125  box exec itself failed: wrong usage, no such\n       box, coordinator unreachable',
   )
   t.equal(wrapHelp(text, 20).split('\n')[0], '  125  box exec itself failed: wrong', 'never below 40 columns')
+})
+
+t.test('no help page is wider than a terminal of 80 columns', async (t) => {
+  const files = await readdir(join(PROJECT_DIR, 'cli/commands'))
+  const commands = [...files.map((file) => [file.replace('.ts', '')]), ['uninstall'], []]
+  const pages = await Promise.all(commands.map((command) => runBox(null, [...command, '--help'])))
+  for (const [index, { stdout }] of pages.entries()) {
+    const usage = ['box', ...(commands[index] ?? [])].join(' ')
+    t.match(stdout, new RegExp(`^Usage: ${usage}\\b`), usage)
+    t.same(
+      stdout.split('\n').filter((line) => line.length > 80),
+      [],
+      usage,
+    )
+  }
 })
