@@ -190,9 +190,15 @@ function cutAfterReceiving(socket: Duplex, afterBytes: number): void {
   })
 }
 
-function killGroup({ pid, exitCode, signalCode }: ChildProcessWithoutNullStreams): void {
-  if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGTERM')
+/** As the agent does, also terminates a process that the command starts meanwhile. */
+function killGroup(child: ChildProcessWithoutNullStreams): void {
+  const { pid, exitCode, signalCode } = child
+  if (pid === undefined || exitCode !== null || signalCode !== null) return
+  process.kill(-pid, 'SIGTERM')
+  setTimeout(() => killGroup(child), KILL_INTERVAL_MS).unref()
 }
+
+const KILL_INTERVAL_MS = 1000
 
 /** Output beyond this number of unacknowledged bytes stays in the pipe. */
 const RETAINED_BYTES = ATTACH_LIMITS.outputWindowBytes
