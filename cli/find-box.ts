@@ -5,10 +5,10 @@ import { sanitize } from './output.ts'
 import { findByPrefix } from './unique-prefix.ts'
 
 /** A mistyped name should not match the id of a box by chance. */
-const MIN_PREFIX_LENGTH = 4
+const MIN_PREFIX_LENGTH = 8
 
 /**
- * Finds a live box by name, any box by id, or a live box by a unique prefix of its id of at least four characters. A name
+ * Finds a live box by name, any box by id, or a live box by a unique prefix of its id of at least eight characters. A name
  * wins over a prefix. @throws CliError when several ids match
  */
 export function findBox(boxes: readonly Box[], text: string): Box | undefined {

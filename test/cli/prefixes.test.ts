@@ -13,9 +13,9 @@ const { add } = addFakeHistory(fake)
 const box = (...args: string[]) => runBox(fake.url, args)
 
 t.test('a prefix of the id identifies a box, at the control plane and at the edge', async (t) => {
-  t.match(JSON.parse((await box('show', 'abcd1', '--json')).stdout), { box: { hostname: 'fig' } })
-  t.match(await box('sessions', 'abcd1'), { code: 0, stderr: /No terminal sessions on fig/ })
-  t.match(await box('show', 'abc'), { code: 5, stderr: /No such box: 'abc'/ }, 'too short')
+  t.match(JSON.parse((await box('show', 'abcd1111', '--json')).stdout), { box: { hostname: 'fig' } })
+  t.match(await box('sessions', 'abcd1111'), { code: 0, stderr: /No terminal sessions on fig/ })
+  t.match(await box('show', 'abcd111'), { code: 5, stderr: /No such box: 'abcd111'/ }, 'too short')
 })
 
 t.test('a name wins over a prefix, a deleted box is not found by a prefix', async (t) => {
@@ -23,22 +23,23 @@ t.test('a name wins over a prefix, a deleted box is not found by a prefix', asyn
     Object.assign({}, fig, { hostname, id, observedState })
   const boxes = [
     createBox('plum', 'cafe0000-0000-4000-8000-000000000000'),
-    createBox('cafe', '11110000-0000-4000-8000-000000000000'),
+    createBox('cafe0000', '11110000-0000-4000-8000-000000000000'),
     createBox('lime', '22220000-0000-4000-8000-000000000000', 'terminated'),
-    createBox('kiwi', 'cafe1111-0000-4000-8000-000000000000'),
+    createBox('kiwi', 'cafe0000-1111-4000-8000-000000000000'),
   ]
-  t.equal(findBox(boxes, 'cafe')?.hostname, 'cafe')
-  t.equal(findBox(boxes, 'cafe1')?.hostname, 'kiwi')
-  t.equal(findBox(boxes, '2222'), undefined)
+  t.equal(findBox(boxes, 'cafe0000')?.hostname, 'cafe0000')
+  t.equal(findBox(boxes, 'cafe0000-1')?.hostname, 'kiwi')
+  t.equal(findBox(boxes, '22220000'), undefined)
   t.equal(findBox(boxes, boxes[2]?.id ?? '')?.hostname, 'lime', 'the whole id of a deleted box')
   t.throws(
     () =>
       findBox(
-        boxes.filter(({ hostname }) => hostname !== 'cafe'),
-        'cafe',
+        boxes.filter(({ hostname }) => hostname !== 'cafe0000'),
+        'cafe0000',
       ),
     {
-      message: /^'cafe' matches 2 boxes\. Type more of the id:\n {2}cafe0000-.* plum\n {2}cafe1111-.* kiwi$/,
+      message:
+        /^'cafe0000' matches 2 boxes\. Type more of the id:\n {2}cafe0000-.* plum\n {2}cafe0000-1.* kiwi$/,
       exitCode: 2,
     },
   )
