@@ -104,6 +104,7 @@ async function startCommand(
   const path = `/exec/${encodeURIComponent(processId)}`
   let stderr = Buffer.alloc(0)
   let hasExited = false
+  const controller = new AbortController()
   const attachment = attach({
     connect: (position, connectSignal) =>
       edge.connect(
@@ -121,7 +122,7 @@ async function startCommand(
         throw new CliError(EXIT.failed, `${edge.boxName} has discarded a part of the data. Copy it again.`)
       },
     },
-    signal,
+    signal: AbortSignal.any([signal, controller.signal]),
     onOutage: (reason) => progress.print(`disconnected. ${reason} Reconnecting; press Ctrl-C to stop.`),
     onReconnect: () => progress.print('reconnected; the copy continues.'),
   })
@@ -141,6 +142,8 @@ async function startCommand(
         .forCleanup()
         .requestJson<ExecKilled>('DELETE', path)
         .catch(() => null)
+      // An open connection would keep this process alive.
+      controller.abort()
       if (killed?.signal === 'KILL' && hasStdin)
         progress.print(
           `${edge.boxName}: a partial copy may remain. Remove .box-cp-* in the destination directory.`,

@@ -147,6 +147,20 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     )
   })
 
+t.test('a failed upload ends although the command on the box does not', async (t) => {
+  await writeFile(join(localDir, 'shrinking', 'large'), Buffer.alloc(8 * 1024 * 1024, 1))
+  fake.attached.getFault = () => {
+    truncateSync(join(localDir, 'shrinking', 'large'), 1024)
+    return null
+  }
+  fake.handleNext('DELETE /v1/box/fig/exec/', (response) => {
+    response.writeHead(200).end('{}')
+  })
+  t.match(await cp('shrinking', 'fig:ignored'), { code: 1, stderr: /became shorter/ })
+  fake.attached.getFault = () => null
+  fake.attached.kill(fake.attached.last.id)
+})
+
 t.test('an upload continues after a lost connection', async (t) => {
   const content = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => (index * 7919) % 251))
   await mkdir(join(localDir, 'resumed'))
