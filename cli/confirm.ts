@@ -13,6 +13,8 @@ export async function confirm(question: string, signal: AbortSignal): Promise<bo
   process.stderr.write(`${question} [y/N] `)
   try {
     const { value } = await lines[Symbol.asyncIterator]().next()
+    // After Ctrl-C and Ctrl-D the cursor is still in the line of the question.
+    if (value === undefined) process.stderr.write('\n')
     signal.throwIfAborted()
     return /^y(es)?$/i.test(value?.trim() ?? '')
   } finally {

@@ -14,7 +14,13 @@ export function toUsageError(
   words: readonly string[],
 ): CliError {
   const command = findCommand(program, words[0])
-  const [text = '', ...suggestion] = message.replace(/^error: /, '').split('\n')
+  const [text = '', ...suggestion] = message
+    .replace(/^error: /, '')
+    .replace(
+      /^command-argument value .* is invalid for argument '(.*)'\. Allowed choices are /,
+      '$1 must be one of ',
+    )
+    .split('\n')
   const hint = findHint(code, text, command?.name() ?? '')
   const help = `See 'box${command ? ` ${command.name()}` : ''} --help'.`
   const lines = hint ? [hint] : [...suggestion, help]

@@ -42,11 +42,15 @@ const COMMAND_HINTS = new Map([
   ...forWords('env secret secrets', '`box create -e NAME=VALUE` sets environment variables of a new box.'),
 ])
 
-/** By `command option`, or by the option alone. */
+/** By `command option`, by the option alone, or by the command alone. */
 const OPTION_HINTS = new Map([
   ...forWords('--image --template --snapshot --from', NO_IMAGES),
   ...forWords('--cpu --cpus --memory --mem --disk --size --vm-size', TIER),
   ...forWords('-p --port --ports --publish', NO_PORTS),
+  [
+    'run',
+    'Write `--` before the command: `box run -- uname -s`. For options of box run, see `box run --help`.',
+  ],
   ['exec -u', 'Commands run as the user of the box.'],
   ['exec --user', 'Commands run as the user of the box.'],
   ['ssh -p', 'box ssh needs no port. For OpenSSH, see `box ssh-config --help`.'],
@@ -70,5 +74,5 @@ const ARGUMENT_HINTS = new Map([
 
 export const findCommandHint = (word: string): string | undefined => COMMAND_HINTS.get(word.toLowerCase())
 export const findOptionHint = (command: string, option: string): string | undefined =>
-  OPTION_HINTS.get(`${command} ${option}`) ?? OPTION_HINTS.get(option)
+  OPTION_HINTS.get(`${command} ${option}`) ?? OPTION_HINTS.get(option) ?? OPTION_HINTS.get(command)
 export const findArgumentHint = (command: string): string | undefined => ARGUMENT_HINTS.get(command)

@@ -1,5 +1,6 @@
 // Runs a command on a box in the mode that the options of box exec select.
 import type { Session } from '../session.ts'
+import { printInteractiveHint } from './interactive-hint.ts'
 import { type CommandResult, type ExecOptions, toExecRequest } from './request.ts'
 import { runAttached } from './run-attached.ts'
 import { checkTerminalOptions, runInTerminal } from './run-in-terminal.ts'
@@ -20,5 +21,7 @@ export function runCommand(
   const request = toExecRequest(args, options)
   if (options.tty) return runInTerminal(session, name, request)
   if (options.detach) return startDetached(session, name, request, options)
+  const isInputLost = process.stdin.isTTY && process.stderr.isTTY && options.stdin && !options.interactive
+  if (isInputLost) printInteractiveHint(name, args)
   return options.json ? runSync(session, name, request) : runAttached(session, name, request, options)
 }

@@ -133,6 +133,25 @@ t.test('-it is accepted before the name, and after the name with --', async (t) 
   t.match(await terminal.waitForExit(), { exitCode: 0 })
 })
 
+t.test('on a terminal, a note names -it for a shell that reads nothing from the terminal', async (t) => {
+  const note = 'the command does not read from this terminal. For a terminal: box exec -it fig'
+  for (const program of ['bash', '/bin/cat']) {
+    const terminal = runBoxInPty(t, fake.url, `box exec fig ${program}; echo code=$?`, { cols: 200 })
+    await terminal.waitFor(`${note} ${program}`)
+    await terminal.waitFor('code=0')
+  }
+  const others = [
+    'box exec fig true',
+    'box exec fig -- cat /dev/null',
+    'box exec -n fig cat',
+    'true | box exec fig cat',
+  ]
+  const terminal = runBoxInPty(t, fake.url, `${others.join('; ')}; echo code=$?`)
+  await terminal.waitFor('code=0')
+  t.notMatch(terminal.output, 'note:')
+  t.same(await runBox(fake.url, ['exec', 'fig', 'bash']), { code: 0, stdout: '', stderr: '' })
+})
+
 t.test('box names that are words of the command line', async (t) => {
   for (const name of ['help', 'exec']) {
     await fake.addBox(name)

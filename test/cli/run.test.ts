@@ -129,6 +129,10 @@ t.test('creates no box for wrong usage', async (t) => {
       code: 125,
       stderr: /^box: box run creates a box\. Write `--` before the command/,
     })
+  t.match(await run(['--rm', 'uname', '-s']), {
+    code: 125,
+    stderr: /unknown option '-s'\nWrite `--` before the command: `box run -- uname -s`/,
+  })
   t.match(await run([]), { code: 125, stderr: /missing required argument/ })
   t.match(await run(['--rm', '-d', '--', 'true']), { code: 125, stderr: /--rm cannot be combined with -d/ })
   t.match(await run(['-it', '--', 'bash']), { code: 125, stderr: /stdin is not a terminal/ })

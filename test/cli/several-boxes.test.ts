@@ -125,13 +125,14 @@ t.test('on a terminal, rm asks, and deletes only after y or yes', async (t) => {
     const terminal = runBoxInPty(t, fake.url, 'box rm kiwi; echo code=$?')
     await terminal.waitFor('Delete box kiwi with all its files? [y/N] ')
     terminal.type(answer)
-    await terminal.waitFor('box: nothing was deleted.')
+    // In a line of its own, also after Ctrl-D.
+    await terminal.waitFor('\nbox: nothing was deleted.')
     await terminal.waitFor('code=1')
   }
   const interrupted = runBoxInPty(t, fake.url, `sh -c 'trap : INT; $BOX rm kiwi; echo code=$?'`)
   await interrupted.waitFor('[y/N]')
   interrupted.type('\x03')
-  await interrupted.waitFor('code=130')
+  await interrupted.waitFor('\ncode=130')
   t.equal(getState('kiwi'), 'running')
 
   for (const answer of ['y\r', 'Yes\r']) {
