@@ -67,4 +67,4 @@ export const formatDetachedHint = (boxName: string, id: string): string =>
   `Follow it: ${boxCommand()} logs -f ${boxName} ${id}\nKill it:   ${boxCommand()} kill ${boxName} ${id}`
 
 export const noSuchSessionMessage = (boxName: string, session: string): string =>
-  `No such terminal session on ${boxName}: '${sanitize(session)}'. Run \`box sessions ${boxName}\` to list them.`
+  `No such terminal session on ${boxName}: '${sanitize(session)}'. Run \`box sessions ${boxName}\` to list sessions.`

@@ -33,7 +33,7 @@ export function findByPrefix<T>(
   const more = matches.length > MAX_LISTED ? '\n  …' : ''
   throw new CliError(
     EXIT.usage,
-    `'${sanitize(prefix)}' matches ${matches.length} ${kind}. Type more of the id:${lines.join('')}${more}`,
+    `'${sanitize(prefix)}' matches ${matches.length} ${kind}. Type more characters:${lines.join('')}${more}`,
     { code: AMBIGUOUS_ID },
   )
 }

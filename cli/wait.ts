@@ -101,7 +101,7 @@ export function waitForDeletion(
       if (status === 'failed')
         throw new CliError(
           EXIT.failed,
-          `The deletion of ${name} failed: ${sanitize(error ?? 'no reason was given')}.`,
+          `The deletion of ${name} failed: ${sanitize(error ?? 'no reason was given')}. Run \`${boxCommand()} rm ${name}\` again.`,
         )
       return status === 'completed' ? response.operation : null
     })

@@ -47,7 +47,8 @@ async function interrupt(coordinator: Coordinator): Promise<void> {
   const { suspended, failed } = await coordinator.suspendBoxes('the coordinator was stopped')
   print(suspended.length === 0 ? 'No box was suspended.' : `Suspended: ${suspended.join(', ')}.`)
   const stopCommand = `${formatBoxCommand(coordinator.dataDirectory.dir)} down`
-  if (failed.length > 0) print(`Not stopped: ${failed.join(', ')}. Stop them with \`${stopCommand}\`.`)
+  if (failed.length > 0)
+    print(`These boxes were not stopped: ${failed.join(', ')}. Stop them with \`${stopCommand}\`.`)
 }
 
 /** Notifies the process that started this one with an IPC channel, such as `box up`. */

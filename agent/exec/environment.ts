@@ -53,6 +53,9 @@ function currentUser(agentEnv: Environment): { name: string; shell: string } {
 export function assertEnvironment(variables: Record<string, string> = {}): void {
   for (const [name, value] of Object.entries(variables)) {
     if (!ENV_NAME_PATTERN.test(name) || value.includes('\0'))
-      throw new ApiError('invalid_request', `The environment variable ${JSON.stringify(name)} cannot be set.`)
+      throw new ApiError(
+        'invalid_request',
+        `The environment variable ${JSON.stringify(name)} cannot be set. Omit it.`,
+      )
   }
 }

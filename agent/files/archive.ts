@@ -36,7 +36,10 @@ export async function checkArchivable(dir: string, limit: number, stateDir: stri
     const size = stat.isFile() ? stat.size : 0
     archiveBytes += 512 + (name.length > 100 ? 1024 : 0) + Math.ceil(size / 512) * 512
     if (archiveBytes > limit)
-      throw new ApiError('payload_too_large', `${dir} is larger than ${limit} bytes as a tar archive.`)
+      throw new ApiError(
+        'payload_too_large',
+        `${dir} is larger than ${limit} bytes as a tar archive. Download its subdirectories separately.`,
+      )
     if (stat.isDirectory()) return listChildren({ path, name }, stateDir)
     if (stat.isFile()) {
       content.files++
@@ -109,7 +112,7 @@ async function* archiveFile(
   try {
     const stat = await handle.stat()
     if (!stat.isFile())
-      throw new ApiError('exec_failed', `${entry.path} was replaced while it was being read.`)
+      throw new ApiError('exec_failed', `${entry.path} was replaced while it was being read. Try again.`)
     const inode = `${stat.dev}:${stat.ino}`
     const target = archivedInodes.get(inode)
     if (target !== undefined)

@@ -113,7 +113,11 @@ async function readLargeFile({ path, handle, stat }: OpenFile, request: FastifyR
 
 async function readSmallFile({ path, handle, stat }: OpenFile, request: FastifyRequest): Promise<Content> {
   const bytes = await readEntireFile(handle, stat.size, LIMITS.inlineFileBytes)
-  if (bytes === null) throw new ApiError('exec_failed', `${path} grows faster than it can be read.`)
+  if (bytes === null)
+    throw new ApiError(
+      'exec_failed',
+      `${path} grows faster than it can be read. Copy the file on the box and download the copy.`,
+    )
   await handle.close()
   // The reported size of a file in /proc is wrong, and its content changes without its ctime.
   const entityTag = bytes.length === stat.size && stat.size > 0 ? createEntityTag(stat) : null

@@ -42,9 +42,10 @@ export async function resolveWriteTarget(path: string): Promise<string> {
     if (stat === null || !stat.isSymbolicLink()) return file
     const link = await readlink(file)
     current = link.startsWith('/') ? link : `${parent}/${link}`
-    if (current.endsWith('/')) throw new ApiError('invalid_path', `${path} links to a directory.`)
+    if (current.endsWith('/'))
+      throw new ApiError('invalid_path', `${path} links to a directory. Add the name of the file.`)
   }
-  throw new ApiError('invalid_path', `${path}: too many symbolic links.`)
+  throw new ApiError('invalid_path', `${path}: too many symbolic links. Choose another path.`)
 }
 
 async function resolveParent(dir: string): Promise<string> {

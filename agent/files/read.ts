@@ -123,7 +123,8 @@ export async function readAt(
 async function readInto(buffer: Buffer, handle: FileHandle, position: number, path: string): Promise<Buffer> {
   for (let filled = 0; filled < buffer.length; ) {
     const { bytesRead } = await handle.read(buffer, filled, buffer.length - filled, position + filled)
-    if (bytesRead === 0) throw new ApiError('exec_failed', `${path} became shorter while it was being read.`)
+    if (bytesRead === 0)
+      throw new ApiError('exec_failed', `${path} became shorter while it was being read. Try again.`)
     filled += bytesRead
   }
   return buffer

@@ -76,8 +76,9 @@ const SET_ID_BITS = 0o6000
 type Target = { path: string; old: Stats | null; mode: number | undefined; mtime: number | undefined }
 
 async function checkReplaceable(path: string, old: Stats): Promise<void> {
-  if (old.isDirectory()) throw new ApiError('invalid_path', `${path} is a directory.`)
-  if (!old.isFile()) throw new ApiError('invalid_path', `${path} is not a regular file.`)
+  if (old.isDirectory())
+    throw new ApiError('invalid_path', `${path} is a directory. Add the name of the file.`)
+  if (!old.isFile()) throw new ApiError('invalid_path', `${path} is not a regular file. Choose another path.`)
   // rename() checks only the directory's permissions and would replace a read-only file.
   await access(path, constants.W_OK)
 }

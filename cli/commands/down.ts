@@ -41,7 +41,7 @@ async function down(options: JsonOption, signal: AbortSignal): Promise<undefined
   if (failed.length > 0)
     throw new CliError(
       EXIT.failed,
-      `Not stopped: ${failed.join(', ')}. The next start of the coordinator wakes these boxes; \`box down\` tries again.`,
+      `These boxes were not stopped: ${failed.join(', ')}. Run \`box down\` again. The next start of the coordinator wakes them.`,
     )
   const names = [...suspended, ...stopped].sort()
   if (options.json) printJson({ stopped: running !== null, boxes: names, dataDirectory: dataDir })

@@ -28,7 +28,8 @@ async function open({ json }: JsonOption): Promise<undefined> {
   if (json) printJson({ url })
   else {
     print(url)
-    if (hasDisplay() && !(await openInBrowser(url))) printMessage('xdg-open cannot open the URL.')
+    if (hasDisplay() && !(await openInBrowser(url)))
+      printMessage('xdg-open failed. Open the URL in a browser.')
   }
 }
 

@@ -73,12 +73,12 @@ function checkOptions(options: Options): void {
 async function createAndRun(session: Session, args: string[], options: Options): Promise<number> {
   const box = await createBoxUninterrupted(session, options)
   let result: CommandResult | null = null
-  let ending: Promise<void> | undefined
-  const end = () => {
-    ending ??= endBox(session, box, options.rm === true && !result?.continues)
-    return ending
+  let cleanup: Promise<void> | undefined
+  const cleanUp = () => {
+    cleanup ??= deleteOrNameBox(session, box, options.rm === true && !result?.continues)
+    return cleanup
   }
-  const removeClosedPipeHandler = session.onClosedPipe(end)
+  const removeClosedPipeHandler = session.onClosedPipe(cleanUp)
   try {
     session.signal.throwIfAborted()
     await waitForState(session, box, 'running', options.json ? 'none' : 'terminal')
@@ -87,12 +87,12 @@ async function createAndRun(session: Session, args: string[], options: Options):
     result = await runCommand(session, box.hostname, args, execOptions)
     return result.exitCode
   } finally {
-    await end()
+    await cleanUp()
     removeClosedPipeHandler()
   }
 }
 
-async function endBox(session: Session, box: Box, isDeleted: boolean): Promise<void> {
+async function deleteOrNameBox(session: Session, box: Box, isDeleted: boolean): Promise<void> {
   if (isDeleted) return deleteTemporaryBox(session, box)
   printMessage(`the box ${box.hostname} stays. Delete it with \`${boxCommand()} rm ${box.hostname}\`.`)
 }

@@ -119,7 +119,10 @@ async function startCommand(
         stderr = Buffer.concat([stderr, bytes]).subarray(-MAX_STDERR_BYTES)
       },
       reportMissing: () => {
-        throw new CliError(EXIT.failed, `${edge.boxName} has discarded a part of the data. Copy it again.`)
+        throw new CliError(
+          EXIT.failed,
+          `${edge.boxName} has discarded a part of the data. Run the command again.`,
+        )
       },
     },
     signal: AbortSignal.any([signal, controller.signal]),
@@ -154,14 +157,14 @@ async function startCommand(
 
 type Exit = Pick<ExitMessage, 'status' | 'exitCode' | 'signal' | 'timedOut'>
 
-/** Text of the box: the last lines of stderr, or how the command ended. */
+/** Text of the box: the last lines of stderr, or the exit status of the command. */
 function createFailure(edge: EdgeClient, exit: Exit | null, stderr: string): CliError {
   const lastLines = stderr.trim().split('\n').slice(-3).join('; ')
-  const ending =
+  const exitStatus =
     exit?.status === 'exited'
       ? `the copy failed with exit code ${exit.exitCode}`
       : 'the copy was terminated: the box or its agent stopped'
-  const reason = sanitize(hideTempNames(lastLines) || ending).replace(/\.$/, '')
+  const reason = sanitize(hideTempNames(lastLines) || exitStatus).replace(/\.$/, '')
   const isNotADirectory = exit?.exitCode === NOT_A_DIRECTORY_EXIT_CODE
   const options = isNotADirectory ? { code: NOT_A_DIRECTORY } : {}
   return new CliError(

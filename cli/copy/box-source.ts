@@ -89,7 +89,10 @@ const firstRange = () => ({ range: `bytes=0-${LIMITS.transferBytes - 1}` })
 function getFileSize({ headers }: IncomingMessage): number {
   const size = Number(/\/(\d{1,15})$/.exec(headers['content-range'] ?? '')?.[1] ?? headers['content-length'])
   if (!Number.isSafeInteger(size))
-    throw new CliError(EXIT.failed, 'The response to the download has no length. Check for proxies.')
+    throw new CliError(
+      EXIT.failed,
+      'The response to the download has no length. Check that no proxy changes the response.',
+    )
   return size
 }
 

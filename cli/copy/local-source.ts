@@ -37,7 +37,7 @@ export async function inspectLocalSource(path: string, progress: Progress): Prom
   if (isPipePath(path)) return { path, stats, totals: null }
   throw new CliError(
     EXIT.failed,
-    `${sanitize(path)}: not a regular file. To copy what it contains, use - as the source: ${boxCommand()} cp - … < ${sanitize(path)}`,
+    `${sanitize(path)}: not a regular file. To read from it, use - as the source: ${boxCommand()} cp - … < ${sanitize(path)}`,
   )
 }
 

@@ -49,7 +49,7 @@ export async function printStoredLogs(session: Session, logs: StoredLogs): Promi
   // Read again: the exit may have been recorded while the output was read.
   const { status, exitCode, signal } = (await getRecord()).command
   await printer.printExit({ status, exitCode, signal })
-  printMessage(`the process has ended: ${formatExit(status, { exitCode, signal })}.`)
+  printMessage(`the process is not running: ${formatExit(status, { exitCode, signal })}.`)
   await printBoxStop(session.client, { boxName, boxId, processId, exit: { status, signal } })
   return toExitCode({ status, exitCode, signal })
 }

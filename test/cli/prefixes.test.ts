@@ -39,7 +39,7 @@ t.test('a name wins over a prefix, a deleted box is not found by a prefix', asyn
       ),
     {
       message:
-        /^'cafe0000' matches 2 boxes\. Type more of the id:\n {2}cafe0000-.* plum\n {2}cafe0000-1.* kiwi$/,
+        /^'cafe0000' matches 2 boxes\. Type more characters:\n {2}cafe0000-.* plum\n {2}cafe0000-1.* kiwi$/,
       exitCode: 2,
     },
   )
@@ -53,7 +53,7 @@ t.test('a prefix identifies a record, also beyond the first page; no id is the n
   t.same(await box('output', 'fig'), { code: 0, stdout: 'newest\n', stderr: '' })
   t.match(await box('output', 'fig', 'p_fff'), {
     code: 2,
-    stderr: `box: 'p_fff' matches 2 records of fig. Type more of the id:\n  ${newest.id}  true\n  ${oldest.id}  true\n`,
+    stderr: `box: 'p_fff' matches 2 records of fig. Type more characters:\n  ${newest.id}  true\n  ${oldest.id}  true\n`,
   })
   t.match(await box('history', 'fig', '--delete', 'fff1'), {
     code: 0,

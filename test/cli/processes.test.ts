@@ -118,7 +118,7 @@ t.test('a unique prefix identifies a process, with and without p_', async (t) =>
     code: 2,
     stdout: '',
     stderr: [
-      "box: 'p_abc' matches 2 processes of fig. Type more of the id:",
+      "box: 'p_abc' matches 2 processes of fig. Type more characters:",
       `  ${second.id}  sleep 9`,
       `  ${first.id}  make world\n`,
     ].join('\n'),

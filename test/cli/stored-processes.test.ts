@@ -70,19 +70,19 @@ t.test('logs prints the stored output of both streams', async (t) => {
 })
 
 t.test(
-  'logs -f prints the stored output and how the process has ended, and exits with its code',
+  'logs -f prints the stored output and the status of the process, and exits with its code',
   async (t) => {
     const { box, add } = await startWithSuspendedBox(t)
     const { id } = add({ mode: 'detached', output: Buffer.from('1\n'), exitCode: 7 })
     t.same(await box('logs', '-f', 'fig', id), {
       code: 7,
       stdout: '1\n',
-      stderr: `${NOTE}\n1box: the process has ended: exited 7.\n`,
+      stderr: `${NOTE}\n1box: the process is not running: exited 7.\n`,
     })
     const { id: lost } = add({ mode: 'detached', status: 'lost', exitCode: null })
     t.match(await box('logs', '-f', 'fig', lost), {
       code: 125,
-      stderr: /has ended: lost\.\nbox: The exit status .* unknown/,
+      stderr: /is not running: lost\.\nbox: The exit status .* unknown/,
     })
     const { id: notStored } = add({ mode: 'detached', outputKept: false })
     t.match(await box('logs', '-f', 'fig', notStored), {
@@ -112,7 +112,7 @@ t.test('logs -f continues with the stored output when the box is suspended', asy
     signal: 'TERM',
   })
   const result = await runBox(fake.url, ['logs', '-f', 'fig', id])
-  t.match(result, { code: 143, stdout: '1\n2\n3\n', stderr: /the process has ended: killed TERM\.\n$/ })
+  t.match(result, { code: 143, stdout: '1\n2\n3\n', stderr: /the process is not running: killed TERM\.\n$/ })
 })
 
 /** Sends `1\n`, disconnects, and suspends the box. */

@@ -71,7 +71,7 @@ t.test('open prints the URL, and opens it where there is a display', async (t) =
   t.match(await runBox(fake.url, ['open'], { env }), { code: 0, stdout: `${fake.url}/\n`, stderr: /^$/ })
   t.equal(readFileSync(opened, 'utf8'), `${fake.url}/\n`)
   writeFileSync(join(dir, 'xdg-open'), '#!/bin/sh\nexit 3\n', { mode: 0o755 })
-  t.match(await runBox(fake.url, ['open'], { env }), { code: 0, stderr: /xdg-open cannot open/ })
+  t.match(await runBox(fake.url, ['open'], { env }), { code: 0, stderr: /xdg-open failed/ })
   writeFileSync(join(dir, 'xdg-open'), '#!/bin/sh\nexec sleep 5\n', { mode: 0o755 })
   t.match(await runBox(fake.url, ['open'], { env }), { code: 0, stderr: /^$/ }, 'a browser in the foreground')
   t.same(JSON.parse((await runBox(fake.url, ['open', '--json'])).stdout), { url: `${fake.url}/` })

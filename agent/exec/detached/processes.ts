@@ -252,7 +252,8 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
       // A failed start is reported to the caller of start().
       await starting.get(processId)?.detachedProcess.catch(() => undefined)
       const monitor = monitors.get(processId)
-      if (monitor === undefined) throw new ApiError('not_found', `Process ${processId} not found.`)
+      if (monitor === undefined)
+        throw new ApiError('not_found', `Process ${processId} not found. Check the id.`)
       return monitor.kill()
     },
     async remove(processId) {

@@ -34,6 +34,7 @@ export function detachedRoutes(app: FastifyInstance, processes: DetachedProcesse
 /** @throws ApiError not_found */
 export function findProcess(processes: DetachedProcesses, processId: string): DetachedProcess {
   const detachedProcess = processes.get(processId)
-  if (detachedProcess === undefined) throw new ApiError('not_found', `Process ${processId} not found.`)
+  if (detachedProcess === undefined)
+    throw new ApiError('not_found', `Process ${processId} not found. Check the id.`)
   return detachedProcess
 }
