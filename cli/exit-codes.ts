@@ -29,7 +29,7 @@ export function commandExitCode(exitCode: number | null, signal: string | null):
   return signalNumber === undefined ? EXIT.execFailed : signalExitCode(signalNumber)
 }
 
-/** An error for the user: the message says what happened and what to do. */
+/** An error for the user: the message contains what happened and what to do. */
 export class CliError extends Error {
   readonly exitCode: number
   /** The API's error code, if the API rejected the request; `no_such_box` where its not_found means the box. */

@@ -1,4 +1,4 @@
-// box doctor: checks the installation, the machine and the coordinator, and says what to do.
+// box doctor: checks the installation, the machine and the coordinator, and prints what to do.
 import type { Command } from 'commander'
 import { type Color, colorize } from '../colors.ts'
 import type { Check } from '../doctor/check.ts'
@@ -13,10 +13,10 @@ const COLORS: Record<Check['status'], Color> = { ok: 'green', warn: 'yellow', fa
 export function addDoctorCommand(program: Command, runLocalAction: RunLocalAction): void {
   program
     .command('doctor')
-    .summary('check the installation, and say what to do')
+    .summary('check the installation, and print what to do')
     .description(
       'Checks the program, the machine and the coordinator: the PATH, Node, packages, native parts, isolation, network, ' +
-        'limits, disk space, the listen address, the API key and failed boxes. Each warning and failure says what to do. ' +
+        'limits, disk space, the listen address, the API key and failed boxes. For each warning and failure, box doctor prints what to do. ' +
         'The checks of the machine are omitted for a coordinator at BOXWOOD_URL.',
     )
     .addOption(createJsonOption())

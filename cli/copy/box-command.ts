@@ -19,7 +19,7 @@ export type CommandContext = { edge: EdgeClient; signal: AbortSignal; progress: 
 
 /** The exit code of the scripts in box-scripts.ts when the destination is not a directory. */
 export const NOT_A_DIRECTORY_EXIT_CODE = 3
-/** The code of the CliError for it. */
+/** The code of the CliError for a destination that is not a directory. */
 export const NOT_A_DIRECTORY = 'not_a_directory'
 
 const MAX_STDERR_BYTES = 4096

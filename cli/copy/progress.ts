@@ -20,7 +20,7 @@ export type Progress = {
 
 const RENDERS_PER_SECOND = 8
 const BAR_WIDTH = 24
-/** The remaining time is shown after this time: before, it would be a guess. */
+/** The remaining time is shown after this delay: an earlier estimate would be inaccurate. */
 const ETA_DELAY_SECONDS = 1
 
 /** Formats with three significant digits, such as 1.95 MiB; below 1000 bytes exactly. */

@@ -86,7 +86,7 @@ function handleSignals(
   session.signal.addEventListener('abort', onAbort)
   if (session.signal.aborted) onAbort()
   process.once('SIGQUIT', onQuit)
-  // The exit code says why box has ended: a failure to terminate the command is not reported.
+  // The exit code has the reason for which box exits: a failure to terminate the command is not reported.
   const removeClosedPipeHandler = session.onClosedPipe(async () => {
     await terminateCommand(edge, processId).catch(() => undefined)
   })

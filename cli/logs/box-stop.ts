@@ -31,7 +31,7 @@ export async function printBoxStop(
   printMessage(`${boxName} was stopped at ${reason}, which terminated the process.`)
 }
 
-/** The state event of the stop that terminated the process; null if it ended in another way, or if that is unknown. */
+/** The state event of the stop that terminated the process; null if another event terminated the process, or if the reason is unknown. */
 async function findBoxStop(client: Client, boxId: string, processId: string): Promise<BoxEvent | null> {
   try {
     const { events } = await client.getBoxDetail(boxId)

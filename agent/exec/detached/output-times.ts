@@ -80,7 +80,7 @@ export function openOutputTimes(logPath: string): OutputTimes | null {
   }
 }
 
-/** Fewer records at the end of the file. null when the file does not exist. */
+/** Returns fewer records at the end of the file; null when the file does not exist. */
 function readRecords(path: string, firstSlot: number, count: number): TimeRecord[] | null {
   let fd: number
   try {
@@ -105,7 +105,7 @@ function readRecords(path: string, firstSlot: number, count: number): TimeRecord
 const readInteger = (buffer: Buffer, position: number): number =>
   buffer.readUInt32LE(position) + buffer.readUInt32LE(position + 4) * 2 ** 32
 
-/** Not a record that a power loss has damaged. */
+/** False for a record that a power loss has damaged. */
 const isValid = ({ at, offset }: TimeRecord): boolean =>
   at > 0 && at <= MAX_REPORTED_INTEGER && offset <= MAX_REPORTED_INTEGER
 
