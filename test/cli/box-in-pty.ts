@@ -31,6 +31,8 @@ export function runBoxInPty(
   script: string,
   { env = {}, cols = 80, rows = 24 }: { env?: Record<string, string>; cols?: number; rows?: number } = {},
 ): BoxInPty {
+  // The test runner and the CI system set these.
+  const { NO_COLOR: _, FORCE_COLOR: __, CI: ___, ...inheritedEnv } = process.env
   const box = `box() { '${process.execPath}' '${MAIN}' "$@"; }`
   const pty = spawn('/bin/sh', ['-c', `${box}\n${script}`], {
     name: 'xterm-256color',
@@ -38,7 +40,7 @@ export function runBoxInPty(
     rows,
     cwd: join(import.meta.dirname),
     env: {
-      ...process.env,
+      ...inheritedEnv,
       PATH: TEST_PATH,
       BOXWOOD_URL: `${url}/api/v1`,
       BOXWOOD_API_KEY: KEY,

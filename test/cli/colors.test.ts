@@ -7,6 +7,9 @@ const createStream = (isTTY: boolean, depth: number) =>
   ({ isTTY, getColorDepth: () => depth, on: () => undefined, write: () => true }) as never
 
 t.test('colours are written to a terminal with colours only', async (t) => {
+  // The test runner sets them.
+  delete process.env.NO_COLOR
+  delete process.env.FORCE_COLOR
   t.equal(colorize('failed', 'red', createStream(true, 8)), '\u001b[31mfailed\u001b[39m')
   t.equal(colorize('failed', 'red', createStream(true, 1)), 'failed', 'TERM=dumb or NO_COLOR')
   t.equal(colorize('failed', 'red', createStream(false, 8)), 'failed', 'a pipe')

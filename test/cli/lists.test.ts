@@ -219,7 +219,7 @@ t.test('on a narrow terminal, only -o wide prints whole rows', async (t) => {
 })
 
 t.test('states have colours on a terminal', async (t) => {
-  const pty = runBoxInPty(t, fake.url, 'box ls; echo end', { env: { NO_COLOR: '' } })
+  const pty = runBoxInPty(t, fake.url, 'box ls; echo end')
   await pty.waitFor('\u001b[90msuspended\u001b[39m')
   await pty.waitFor('\u001b[32mrunning\u001b[39m')
   await pty.waitForExit()
