@@ -16,11 +16,11 @@ export function formatTitle(args: readonly string[]): string {
 
 const FUNCTIONS = `set -eu
 fail() { echo "$1" >&2; exit "\${2:-1}"; }
-require_parent() {
-  parent=$(dirname "$dst")
-  [ -d "$parent" ] || [ ! -e "$parent" ] || fail "\${parent#./} is not a directory" ${NOT_A_DIRECTORY_EXIT_CODE}
-  [ -d "$parent" ] || fail "there is no directory \${parent#./}; --mkpath creates it" ${NOT_A_DIRECTORY_EXIT_CODE}
+require_directory() {
+  [ -d "$1" ] || [ ! -e "$1" ] || fail "\${1#./} is not a directory" ${NOT_A_DIRECTORY_EXIT_CODE}
+  [ -d "$1" ] || fail "there is no directory \${1#./}; --mkpath creates it" ${NOT_A_DIRECTORY_EXIT_CODE}
 }
+require_parent() { parent=$(dirname "$dst"); require_directory "$parent"; }
 require_writable() { [ -w "$parent" ] || fail "\${parent#./}: permission denied"; }
 trap 'exit 1' HUP INT TERM`
 
@@ -45,7 +45,7 @@ export function createUnpackScript(
 ${assign(values)}
 ${FUNCTIONS}
 command -v tar >/dev/null || fail "tar is not installed"
-${mustExist ? `[ -d "$dst" ] || fail "\${dst#./} is not a directory; --mkpath creates it" ${NOT_A_DIRECTORY_EXIT_CODE}\n` : ''}\
+${mustExist ? 'require_directory "$dst"\n' : ''}\
 if [ -d "$dst" ] && [ -n "$name" ]; then dst=\${dst%/}/$name; fi
 parent=$dst
 if [ ! -d "$dst" ]; then
