@@ -62,7 +62,7 @@
 #define STDIN_PIPE_BYTES (1024 * 1024)
 // On a full disk, the runner retries for this long after the command's exit to write the final output.
 #define FULL_DISK_TIMEOUT_SECONDS 10
-// At most one record of the time index per interval. time-index.ts has the same two values.
+// At most one record of the time index per interval. output-times.ts has the same two values.
 #define TIME_INTERVAL_MS 100
 #define MAX_TIME_RECORDS (64 * 1024)
 // Field number in /proc/PID/stat, see proc_pid_stat(5).
