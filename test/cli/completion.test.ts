@@ -89,3 +89,10 @@ t.test('without a coordinator there are no names, and no message', async (t) => 
 t.test('completion rejects an unknown shell', async (t) => {
   t.match(await runBox(null, ['completion', 'csh']), { code: 2, stderr: /bash, zsh, fish/ })
 })
+
+t.test('an unknown shell is refused with the names of the known ones', async (t) => {
+  t.match(await runBox(null, ['completion', 'powershell']), {
+    code: 2,
+    stderr: /^box: shell must be one of bash, zsh, fish/,
+  })
+})
