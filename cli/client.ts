@@ -27,6 +27,8 @@ export type EdgeClient = {
   boxId: string | null
   /** null: the box does not exist, or is deleted. */
   hostname: string | null
+  /** When the client was created. null: no such box. */
+  observedState: Box['observedState'] | null
   /** `route` is relative to the box, such as /exec. Throws CliError. */
   requestJson<T>(method: string, route: string, body?: unknown): Promise<T>
   /** Resolves with a response whose body is unread. `createBody` is called for each attempt. */
@@ -82,6 +84,7 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
           boxName,
           boxId: box?.id ?? null,
           hostname: boxExists ? box.hostname : null,
+          observedState: box?.observedState ?? null,
           requestJson: <T>(method: string, route: string, body?: unknown) =>
             requests.requestJson<T>(method, boxUrl + route, body).catch(rethrow(route)),
           send(method, route, query, createBody, headers) {

@@ -18,7 +18,7 @@ export function addCpCommand(program: Command, runAction: RunAction): void {
     .description(
       'Copies files and directories of any size to a box, from a box or from one box to another. If the destination is ' +
         'a directory, the sources are copied into it, as with cp -r. A file or a new directory appears complete or not ' +
-        'at all.',
+        'at all. Wakes suspended boxes.',
     )
     .argument(
       '<path...>',

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
+import type { Box } from '../../shared/api/boxes.ts'
 import { shellQuote } from '../../shared/shell-quote.ts'
 import type { EdgeClient } from '../client.ts'
 import { boxCommand } from '../command-name.ts'
@@ -9,6 +10,7 @@ import { CliError, EXIT } from '../exit-codes.ts'
 import { noSuchBoxError } from '../find-box.ts'
 import { sanitize } from '../output.ts'
 import type { Session } from '../session.ts'
+import { waitForState } from '../wait.ts'
 import { NOT_A_DIRECTORY } from './box-command.ts'
 import { createBoxDirectory, writeToBox } from './box-destination.ts'
 import { formatTitle } from './box-scripts.ts'
@@ -110,7 +112,7 @@ function checkCombination({ sources, destination, options }: CopyRequest): void 
 function createEdgeCache(session: Session): Copy['getEdge'] {
   const edges = new Map<string, Promise<EdgeClient>>()
   return async ({ boxName, text }) => {
-    const pending = edges.get(boxName) ?? session.client.createEdgeClient(boxName)
+    const pending = edges.get(boxName) ?? openEdge(session, boxName)
     edges.set(boxName, pending)
     const edge = await pending
     if (edge.hostname !== null) return edge
@@ -118,6 +120,16 @@ function createEdgeCache(session: Session): Copy['getEdge'] {
     const hint = existsSync(text) ? ` For the file on this machine, write ./${sanitize(text)}.` : ''
     throw new CliError(exitCode, message + hint, { code: code ?? '' })
   }
+}
+
+/** The file routes do not wake a suspended box. */
+async function openEdge(session: Session, boxName: string): Promise<EdgeClient> {
+  const edge = await session.client.createEdgeClient(boxName)
+  if (edge.observedState === 'suspended') {
+    const { box } = await session.client.request<{ box: Box }>('POST', `/boxes/${edge.boxId}/wake`)
+    await waitForState(session, box, 'running', 'none')
+  }
+  return edge
 }
 
 /** Finds the boxes, creates missing directories for --mkpath, and checks a local destination of several sources. */

@@ -155,7 +155,13 @@ t.test('--no-wait prints the change in progress', async (t) => {
   t.same(await box('wake', 'fig', '--no-wait'), { code: 0, stdout: '', stderr: 'fig: running\n' })
 })
 
-t.test('cp from a suspended box names the command that starts it', async (t) => {
+t.test('cp wakes a suspended box', async (t) => {
+  t.equal((await box('suspend', 'fig')).code, 0)
+  t.equal((await box('cp', import.meta.filename, 'fig:copy')).code, 0)
+  t.match(await boxJson('show', 'fig'), { box: { observedState: 'running' } })
+})
+
+t.test('cp from a box that is suspended meanwhile names the command that starts it', async (t) => {
   fake.handleNext('GET /v1/box/fig/download', (response) => {
     response.writeHead(409).end('{"ok":false,"error":{"code":"box_not_running","message":"Not running."}}')
   })

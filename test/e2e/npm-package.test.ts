@@ -1,5 +1,5 @@
 // The npm package: contains everything that a coordinator and its boxes need, as JavaScript.
-import { execFile } from 'node:child_process'
+import { type ExecFileOptions, execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -9,7 +9,10 @@ import { stopDataDirectory } from '../support/stop-data-directory.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 
 t.setTimeout(120_000)
-const run = promisify(execFile)
+
+/** Without NODE_OPTIONS, in which tap adds a hook to each child process: tsc does not work with this hook. */
+const run = (file: string, args: string[], options: ExecFileOptions = {}) =>
+  promisify(execFile)('env', ['-u', 'NODE_OPTIONS', file, ...args], { ...options, encoding: 'utf8' })
 
 t.test('box works as npm installs it', async (t) => {
   const root = createTempDir(t, 'npm-package')
