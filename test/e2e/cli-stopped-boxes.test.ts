@@ -40,7 +40,7 @@ t.test('logs -f reports the stop of the box; ps and logs work while it is stoppe
   t.match(await box(['logs', '-f', name]), {
     code: 143,
     stdout: '1\n2\n3\n',
-    stderr: /has ended: killed TERM/,
+    stderr: /the process is not running: killed TERM/,
   })
 
   await box(['wake', name])
