@@ -5,20 +5,13 @@ import { join } from 'node:path'
 import t from 'tap'
 import { runBox } from '../cli/run-box.ts'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
+import { isInstalled } from '../support/is-installed.ts'
 import { createSeededRandom, randomBuffer } from '../support/random.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 t.setTimeout(180_000)
 
-const isInstalled = (program: string): boolean => {
-  try {
-    execFileSync('sh', ['-c', `PATH=$PATH:/usr/sbin command -v ${program}`], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-}
 const missing = ['ssh', 'sshd', 'scp', 'ssh-keygen'].filter((program) => !isInstalled(program))
 
 if (missing.length > 0) t.pass('OpenSSH', { skip: `not installed: ${missing.join(', ')}` })

@@ -1,25 +1,15 @@
 // A person's terminal session on a real box, in tmux: box ssh, vim, Ctrl-C, resize, detach, attach, exit code.
-import { execFileSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import t from 'tap'
 import { runBox } from '../cli/run-box.ts'
+import { isInstalled } from '../support/is-installed.ts'
 import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
 import { startTmux } from '../support/tmux.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 t.setTimeout(240_000)
 
-const findProgram = (...programs: string[]): string | undefined =>
-  programs.find((program) => {
-    try {
-      execFileSync('sh', ['-c', `command -v ${program}`], { stdio: 'ignore' })
-      return true
-    } catch {
-      return false
-    }
-  })
-
-if (findProgram('tmux') === undefined) t.pass('a terminal session', { skip: 'tmux is not installed' })
+if (!isInstalled('tmux')) t.pass('a terminal session', { skip: 'tmux is not installed' })
 else {
   const {
     coordinator,
@@ -110,7 +100,7 @@ else {
     t.equal([...screen.matchAll(/^ +\d\s+\w+$/gm)].length, 3, 'each line arrived once')
   })
 
-  const vim = findProgram('vim', 'vi')
+  const vim = ['vim', 'vi'].find(isInstalled)
   t.test(
     'vim: edit, detach, attach to the same screen, save',
     { skip: vim ? false : 'vim is not installed' },

@@ -1,8 +1,8 @@
 // Types the commands of the README into a terminal, as a new user does: an ordinary user with a copy of the project.
-import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { isInstalled } from '../support/is-installed.ts'
 import { createNewUser } from '../support/new-user.ts'
 import { readPageCommands } from '../support/page-commands.ts'
 import { PROJECT_DIR } from '../support/project.ts'
@@ -72,9 +72,6 @@ async function run(terminal: TmuxTerminal, line: string): Promise<{ exitCode: nu
   })
   return { exitCode: Number(PROMPT.exec(screen)?.[2]), screen }
 }
-
-const isInstalled = (program: string): boolean =>
-  spawnSync('sh', ['-c', `command -v ${program}`], { stdio: 'ignore' }).status === 0
 
 const missing = ['tmux', 'bash', 'curl', 'top'].filter((program) => !isInstalled(program))
 if (missing.length > 0) t.pass('the commands of the README', { skip: `not installed: ${missing.join(', ')}` })
