@@ -5,6 +5,11 @@
 // message states the offset of the first byte. For text messages see api/attach.ts. This module does not import zod,
 // whose load time the `box` command avoids.
 
+/** The subprotocol that the server selects. A client may offer it, and must when it offers another one. */
+export const ATTACH_SUBPROTOCOL = 'boxwood'
+/** Followed by a ticket: offered by browsers, which cannot set headers on a WebSocket. Never selected. */
+export const TICKET_SUBPROTOCOL_PREFIX = 'boxwood.ticket.'
+
 /** The first byte of a binary message. */
 export const CHANNELS = { stdin: 0, stdout: 1, stderr: 2 } as const
 export type OutputChannel = 'stdout' | 'stderr'

@@ -1,7 +1,7 @@
 // The clock, passed as a parameter so that tests control the time, and the timestamp format of the API.
 
 export type Clock = {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, except of the agent's running clock. */
   now(): number
 }
 

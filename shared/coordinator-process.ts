@@ -44,4 +44,6 @@ export type MachineDiagnosis = {
   address: string
   /** Why a coordinator cannot listen there; null: it can. */
   addressProblem: string | null
+  /** The configured Postgres database, and why a coordinator cannot use it; null: none is configured. */
+  database: { problem: string | null } | null
 }

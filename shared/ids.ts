@@ -1,11 +1,16 @@
-// Creates and validates ids (spec §2.1). Creates API keys and box tokens.
+// Creates and validates ids (spec §2.1). Creates box tokens and tickets.
 import { randomBytes, randomUUID } from 'node:crypto'
 
 const PREFIXES = {
   apiKey: 'key',
+  archive: 'arc',
   operation: 'dop',
   process: 'p',
+  snapshot: 'snp',
   event: 'evt',
+  session: 'ses',
+  signInCode: 'sic',
+  ticket: 'tkt',
   user: 'usr',
   workspace: 'ws',
 } as const
@@ -24,7 +29,8 @@ export const isUuid = (text: string): boolean => UUID_PATTERN.test(text)
 export const isId = (kind: IdKind, text: string): boolean =>
   text.startsWith(`${PREFIXES[kind]}_`) && /^[0-9a-zA-Z_]{3,64}$/.test(text)
 
-/** Creates an API key of 192 random bits (spec §5.1). The database stores only its hash. */
-export const newApiKey = (): string => `dcp_${randomBytes(24).toString('hex')}`
+/** Creates a terminal ticket (spec §5.10). */
+export const newTicketSecret = (): string => `dct_${randomBytes(24).toString('hex')}`
+
 /** Creates the token with which a box's agent authenticates. */
 export const newBoxToken = (): string => `bxt_${randomBytes(24).toString('hex')}`

@@ -28,18 +28,58 @@ export const LIMITS = {
   streamReconnectMs: 10 * 60_000,
   inlineFileBytes: MiB,
   transferBytes: GiB,
+  /** Not in the spec: the lifetime of a terminal ticket. */
+  ticketSeconds: { min: 60, max: 3600, default: 600 },
+  /** Not in the spec: open terminals per workspace. */
+  openTerminals: 100,
   ttlMinutes: { min: 5, max: 43_200 },
   autoPauseMin: { min: 30, max: 10_080 },
+  autoSnapshotHours: { min: 1, max: 168 },
+  autoSnapshotKeep: { min: 1, max: 10, default: 3 },
+  /** Moves in 24 hours. */
+  movesPerBox: 1,
+  movesPerWorkspace: 3,
+  /** Not in the spec. */
+  snapshotDescriptionChars: 500,
   boxEnvNames: 100,
   boxEnvBytes: 64 * KiB,
   boxNameLength: 32,
   boxEvents: 50,
   /** Not in the spec, which has no pages of boxes. */
   boxPage: { min: 1, max: 200 },
+  /** Not in the spec, apart from the default. */
+  auditRetentionDays: { min: 1, max: 3650, default: 90 },
+  /** Not in the spec. */
+  memberBoxLimit: { min: 1, max: 10_000 },
+  /** Not in the spec. */
+  memberSpendCapUsd: { max: 1_000_000 },
   commandPage: { min: 1, max: 200, default: 50 },
   commandChars: 8192,
   /** Retained bytes per stream in the command history, and the largest page of them. */
   commandOutputBytes: MiB,
+  /** Not in the spec: limits of members and workspaces. */
+  memberNameChars: 64,
+  workspaceNameChars: 64,
+  /** Of a workspace in 24 hours: an invitation sends a mail to any address. */
+  invitations: 100,
+  /** In which a person is an owner. */
+  ownedWorkspaces: 20,
+  auditPage: { min: 1, max: 1000, default: 100 },
+  auditCsvRows: 50_000,
+  /** Not in the spec: reports of clients and downloads, per credential. */
+  auditEventsPerSecond: 20,
+  auditReport: { keys: 16, keyChars: 40, stringChars: 512 },
+  /** Not in the spec: limits of API keys. */
+  keyNameChars: 64,
+  keyExpiryDays: { min: 1, max: 3650 },
+  keyBoxes: 100,
+  /** Keys of a user that are not revoked, and those with no user together. */
+  keysPerUser: 500,
+  keyPage: { min: 1, max: 200 },
+  /** Not in the spec: a machine key expires this long after its last use. */
+  machineKeyDays: 90,
+  /** Not in the spec: deliveries of the audit log to an HTTPS endpoint. */
+  auditSink: { urlChars: 2048, batchEvents: 500, timeoutSeconds: 15, maxRetrySeconds: 3600 },
 } as const
 
 /** Not in the spec: bytes of detached processes' output on a box's disk. */
@@ -49,6 +89,9 @@ export const LOG_LIMITS = {
   /** For all exited processes together. */
   exitedProcesses: { default: GiB },
 } as const
+
+/** Not in the spec: from this CPU usage on a box is active. Background work of idle programs uses less. */
+export const DEFAULT_IDLE_CPU_PERCENT = 5
 
 /** Not in the spec: limits of the connections of clients and agents. */
 export const HTTP_LIMITS = {

@@ -24,9 +24,13 @@ export const newLivenessState = (settings: LivenessSettings, random: () => numbe
   untilPingMs: getPingDelayMs(settings, random),
 })
 
+/** After a clock jump, while the process was frozen, on a suspended machine, or with a blocked event loop. */
+export const isLateCheck = (elapsedMs: number, { tickMs }: LivenessSettings): boolean =>
+  elapsedMs > tickMs * 2
+
 /**
- * Runs one check and updates `state`. The time before a late check does not count as silence: after a clock jump, a
- * suspended machine or a blocked event loop, bytes from the peer may not have been read yet.
+ * Runs one check and updates `state`. The time before a late check does not count as silence: bytes from the peer may not
+ * have been read yet. A late check pings, because the peer may have closed the connection meanwhile.
  * @returns what the caller must do: nothing, send a ping, or close the connection to a dead peer
  */
 export function checkLiveness(
@@ -35,7 +39,7 @@ export function checkLiveness(
   settings: LivenessSettings,
   random: () => number,
 ): 'none' | 'ping' | 'dead' {
-  const isLate = observed.elapsedMs > settings.tickMs * 2
+  const isLate = isLateCheck(observed.elapsedMs, settings)
   const elapsed = Math.max(0, isLate ? settings.tickMs : observed.elapsedMs)
   if (observed.bytes !== state.bytes) {
     state.bytes = observed.bytes
@@ -45,7 +49,7 @@ export function checkLiveness(
   }
   if (!isLate && state.silentMs >= settings.deadAfterMs) return 'dead'
   state.untilPingMs -= elapsed
-  if (state.untilPingMs > 0) return 'none'
+  if (state.untilPingMs > 0 && !isLate) return 'none'
   state.untilPingMs = getPingDelayMs(settings, random)
   return 'ping'
 }

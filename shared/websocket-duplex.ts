@@ -4,6 +4,7 @@ import { Duplex } from 'node:stream'
 /** The members of ws's WebSocket that this module uses. Declared here, so that shared/ does not depend on ws. */
 export type BinaryWebSocket = {
   readonly isPaused: boolean
+  readonly readyState: number
   on(event: 'message', listener: (data: unknown, isBinary: boolean) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
   once(event: 'close', listener: () => void): unknown
@@ -13,6 +14,9 @@ export type BinaryWebSocket = {
   terminate(): void
 }
 
+/** readyState of a WebSocket that waits for the close message of its peer. */
+const CLOSING = 2
+
 const HIGH_WATER_MARK = 256 * 1024
 
 /** Buffered writes up to this total size are copied into one message. */
@@ -20,7 +24,7 @@ const COALESCE_BYTES = 64 * 1024
 
 /**
  * Wraps an open WebSocket. Each write waits for the previous one, so that ws buffers at most the largest write. Destroying
- * the stream terminates the WebSocket; a text message destroys the stream.
+ * the stream terminates the WebSocket, unless its closing handshake has started; a text message destroys the stream.
  */
 export function websocketDuplex(ws: BinaryWebSocket): Duplex {
   const duplex = new Duplex({
@@ -42,7 +46,10 @@ export function websocketDuplex(ws: BinaryWebSocket): Duplex {
       ws.send(chunks[chunks.length - 1] ?? Buffer.alloc(0), done)
     },
     destroy(error, done) {
-      ws.terminate()
+      // Reads on: if received data were left, the kernel would reset the connection, and the peer might not get the close
+      // message.
+      if (ws.readyState === CLOSING) ws.resume()
+      else ws.terminate()
       done(error)
     },
   })

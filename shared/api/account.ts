@@ -5,8 +5,22 @@ import { microDollarsSchema, timestampSchema } from './common.ts'
 
 /** The areas in which the access of a key can be limited (spec §5.8). */
 export const ACCESS_AREAS = ['boxes', 'workspace'] as const
-export const accessLevelsSchema = z.partialRecord(z.enum(ACCESS_AREAS), z.enum(['none', 'read', 'write']))
+export type AccessArea = (typeof ACCESS_AREAS)[number]
+export const ACCESS_LEVELS = ['none', 'read', 'write'] as const
+export type AccessLevel = (typeof ACCESS_LEVELS)[number]
+export const accessLevelsSchema = z.partialRecord(z.enum(ACCESS_AREAS), z.enum(ACCESS_LEVELS))
 export type AccessLevels = z.infer<typeof accessLevelsSchema>
+
+/** Spec §5.11. */
+export const ROLES = ['owner', 'member', 'contractor'] as const
+export type Role = (typeof ROLES)[number]
+
+/** The values of customer.status. */
+export const CUSTOMER_STATUSES = {
+  active: 'the workspace is in use',
+  unverified: "the emailed code of the caller's new agent account is not confirmed",
+  closing: 'the closing of the workspace was requested; everything is removed after workspace.purgeAfter',
+} as const
 
 export const accountSchema = z
   .object({
@@ -15,7 +29,11 @@ export const accountSchema = z
         id: z.string().meta({ description: 'the workspace id' }),
         email: z.string().nullable(),
         githubLogin: z.string().nullable().meta({ description: 'always null' }),
-        status: z.string(),
+        status: z.enum(['active', 'unverified', 'closing']).meta({
+          description: Object.entries(CUSTOMER_STATUSES)
+            .map(([status, meaning]) => `${status}: ${meaning}`)
+            .join('. '),
+        }),
         onboardingStep: z.string().nullable().meta({ description: 'always null' }),
         onboardingCompletedAt: timestampSchema.nullable().meta({ description: 'always null' }),
         createdAt: timestampSchema,
@@ -26,7 +44,7 @@ export const accountSchema = z
       .object({
         email: z.string().nullable(),
         name: z.string(),
-        role: z.enum(['owner', 'member', 'contractor']),
+        role: z.enum(ROLES),
       })
       .nullable(),
     workspace: z.object({
@@ -53,15 +71,18 @@ export const accountSchema = z
       .nullable(),
     boxes: z.array(boxSchema),
     edge: z.object({ url: z.string() }),
-    key: z.object({
-      id: z.string(),
-      kind: z.enum(['machine', 'api']),
-      expiresAt: timestampSchema.nullable(),
-      boxIds: z
-        .array(z.string())
-        .nullable()
-        .meta({ description: 'ids of the boxes that the key may access; null: all boxes' }),
-    }),
+    key: z
+      .object({
+        id: z.string(),
+        kind: z.enum(['machine', 'api']),
+        expiresAt: timestampSchema.nullable(),
+        boxIds: z
+          .array(z.string())
+          .nullable()
+          .meta({ description: 'ids of the boxes that the key may access; null: all boxes' }),
+      })
+      .optional()
+      .meta({ description: 'absent for a dashboard session' }),
     access: accessLevelsSchema
       .optional()
       .meta({ description: 'access level per area; present only for a limited key' }),

@@ -6,8 +6,11 @@ import {
   ENV_NAME_PATTERN,
   ENV_NAME_RULE,
   integerBetween,
+  NO_NUL_RULE,
+  noNul,
   queryIntegerBetween,
   reportedIntegerSchema,
+  reportedTextSchema,
   timestampSchema,
 } from './common.ts'
 import { operationSchema } from './operations.ts'
@@ -29,6 +32,9 @@ export const OBSERVED_STATES = [
   'terminated',
 ] as const
 export const DESIRED_STATES = ['running', 'suspended', 'terminated'] as const
+/** What a suspend did to the processes: frozen ones keep their memory. */
+export const SUSPENDED_AS = ['frozen', 'stopped'] as const
+export type SuspendedAs = (typeof SUSPENDED_AS)[number]
 export type ObservedState = (typeof OBSERVED_STATES)[number]
 export type DesiredState = (typeof DESIRED_STATES)[number]
 
@@ -36,7 +42,7 @@ export type DesiredState = (typeof DESIRED_STATES)[number]
 export const boxIdParamSchema = z.string().toLowerCase().meta({ format: 'uuid' })
 
 export const BOX_NAME_PATTERN = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/
-const BOX_NAME_RULE =
+export const BOX_NAME_RULE =
   'must be 1 to 32 lowercase letters, digits and hyphens, and start and end with a letter or digit'
 
 export const ISOLATION_LEVELS = ['bubblewrap', 'namespaces', 'process'] as const
@@ -71,6 +77,10 @@ export const boxSchema = z
     desiredRegion: z.enum(REGIONS).nullable(),
     desiredState: z.enum(DESIRED_STATES),
     observedState: z.enum(OBSERVED_STATES),
+    suspendedAs: z.enum(SUSPENDED_AS).nullable().meta({
+      description:
+        'of a suspended box: frozen: its processes keep their memory and continue when the box is woken; stopped: its processes have been terminated. Otherwise null.',
+    }),
     autoPauseMin: z.int().nullable(),
     pauseAt: timestampSchema.nullable(),
     autoSnapshotHours: z.int().nullable(),
@@ -100,7 +110,18 @@ export const boxEventSchema = z
   .meta({ id: 'BoxEvent' })
 export type BoxEvent = z.infer<typeof boxEventSchema>
 
-export const JOB_OPS = ['create', 'wake', 'suspend', 'recover', 'delete'] as const
+export const JOB_OPS = [
+  'create',
+  'wake',
+  'suspend',
+  'stop',
+  'sleep',
+  'resize',
+  'move',
+  'recover',
+  'clean_up',
+  'delete',
+] as const
 export const jobSchema = z
   .object({
     op: z.enum(JOB_OPS),
@@ -113,20 +134,39 @@ export const jobSchema = z
 export type Job = z.infer<typeof jobSchema>
 export type JobOp = (typeof JOB_OPS)[number]
 
+const percentSchema = z.number().min(0).max(100).nullable()
 export const vitalsSchema = z
   .object({
-    cpu_pct: z.number().min(0).max(100),
-    mem_pct: z.number().min(0).max(100),
-    disk_pct: z.number().min(0).max(100),
+    cpu_pct: percentSchema,
+    mem_pct: percentSchema,
+    disk_pct: percentSchema,
     idle_for_sec: reportedIntegerSchema,
     listeners_count: z.int().min(0).max(1_000_000),
     agent_version: z.string().max(64),
   })
   .meta({
     id: 'Vitals',
-    description: 'From the last heartbeat. Percentages, 0 to 100, are relative to the limits of the box.',
+    description:
+      'From the last heartbeat. Percentages, 0 to 100, are relative to the limits of the box; null: no sample yet, or the figure is not known for this box.',
   })
 export type Vitals = z.infer<typeof vitalsSchema>
+
+const machineTextSchema = reportedTextSchema(200)
+export const machineSchema = z
+  .object({
+    os: machineTextSchema.meta({ description: 'distribution and version' }),
+    kernel: machineTextSchema.meta({ description: 'release of the kernel' }),
+    arch: machineTextSchema.meta({ description: 'as in Node, such as x64 or arm64' }),
+    cpuModel: machineTextSchema,
+    cpuCount: z.number().min(0).max(65_536).nullable().meta({ description: 'CPUs; may be a fraction' }),
+    memoryBytes: reportedIntegerSchema.nullable(),
+    diskBytes: reportedIntegerSchema.nullable(),
+  })
+  .meta({
+    id: 'Machine',
+    description: 'The machine of a box, with the limits of the box. null: not limited, or not known.',
+  })
+export type Machine = z.infer<typeof machineSchema>
 
 export const boxDetailSchema = z
   .object({
@@ -141,9 +181,12 @@ export const boxDetailSchema = z
       })
       .meta({ description: 'Desired and observed state, and the connection of the agent' }),
     vitals: vitalsSchema.nullable(),
+    machine: machineSchema.nullable().meta({ description: 'null until the agent has reported it' }),
     events: z.array(boxEventSchema).max(LIMITS.boxEvents).meta({ description: 'newest first' }),
     job: jobSchema.nullable(),
-    pausesSurvived: z.int(),
+    pausesSurvived: z.int().meta({
+      description: 'how many times the processes of the box have continued with their memory after a suspend',
+    }),
     environment: z
       .object({ id: z.string(), name: z.string(), versionNo: z.int(), latestVersionNo: z.int() })
       .nullable(),
@@ -154,6 +197,18 @@ export const boxDetailSchema = z
 export type BoxDetail = z.infer<typeof boxDetailSchema>
 
 export const boxResponseSchema = z.object({ box: boxSchema })
+
+export const suspendQuerySchema = z.object({
+  stop: z.enum(['1', '0']).optional().meta({
+    description: '1: terminate the processes, also of a box that is suspended and frozen.',
+  }),
+})
+
+export const resizeRequestSchema = z.object({ target_tier: z.enum(TIER_NAMES) }).meta({ id: 'ResizeBox' })
+export const RESIZE_ERROR_CODES = { target_tier: 'invalid_tier' } as const
+export const moveRequestSchema = z.object({ region: z.enum(REGIONS) }).meta({ id: 'MoveBox' })
+export const MOVE_ERROR_CODES = { region: 'invalid_region' } as const
+
 export const boxListSchema = z.object({
   boxes: z.array(boxSchema),
   nextBefore: z.string().nullable().optional().meta({
@@ -163,7 +218,14 @@ export const boxListSchema = z.object({
 export type BoxList = z.infer<typeof boxListSchema>
 export const deleteBoxResponseSchema = z.object({ box: boxSchema, operation: operationSchema })
 
-const { ttlMinutes, autoPauseMin } = LIMITS
+const { ttlMinutes, autoPauseMin, autoSnapshotHours, autoSnapshotKeep } = LIMITS
+
+const ttlMinutesSchema = integerBetween(ttlMinutes.min, ttlMinutes.max)
+const autoPauseMinSchema = integerBetween(autoPauseMin.min, autoPauseMin.max)
+const envSchema = z.record(
+  z.string().regex(ENV_NAME_PATTERN, ENV_NAME_RULE),
+  z.string().refine(noNul, NO_NUL_RULE),
+)
 
 /** The body of POST /boxes. CREATE_BOX_ERROR_CODES has the error code of each field. */
 export const createBoxRequestSchema = z
@@ -175,23 +237,23 @@ export const createBoxRequestSchema = z
       .meta({ description: 'default: a fruit name' }),
     tier: z.enum(TIER_NAMES).optional(),
     region: z.enum(REGIONS).optional(),
-    ttlMinutes: integerBetween(ttlMinutes.min, ttlMinutes.max)
+    ttlMinutes: ttlMinutesSchema
       .optional()
-      .meta({ description: 'minutes from now until the box is suspended; stored, not enforced yet' }),
-    autoPauseMin: integerBetween(autoPauseMin.min, autoPauseMin.max)
+      .meta({ description: 'minutes from the request until the box is suspended' }),
+    autoPauseMin: autoPauseMinSchema
       .nullish()
-      .meta({ description: 'idle minutes until the box is suspended; stored, not enforced yet' }),
+      .meta({ description: 'idle minutes until the box is suspended; null: never' }),
     environment: z.string().nullish(),
-    env: z
-      .record(
-        z.string().regex(ENV_NAME_PATTERN, ENV_NAME_RULE),
-        z.string().refine((value) => !value.includes('\0'), 'must not contain a NUL byte'),
-      )
-      .optional()
-      .meta({ description: 'environment variables of every command on the box' }),
+    env: envSchema.optional().meta({ description: 'environment variables of every command on the box' }),
     restricted: z.boolean().optional().meta({ description: 'stored, not enforced yet' }),
-    fromSnapshotId: z.string().optional(),
-    fromTemplate: z.string().optional(),
+    fromSnapshotId: z.string().optional().meta({
+      description:
+        'the snapshot whose files the box gets. Region, and by default tier and environment variables, are those of the snapshot; restricted is inherited',
+    }),
+    fromTemplate: z
+      .string()
+      .optional()
+      .meta({ description: 'the name of a template; as fromSnapshotId, which must then be omitted' }),
   })
   .meta({ id: 'CreateBox' })
 export type CreateBoxRequest = z.infer<typeof createBoxRequestSchema>
@@ -205,6 +267,47 @@ export const CREATE_BOX_ERROR_CODES = {
   autoPauseMin: 'invalid_auto_pause',
   env: 'invalid_env',
   fromTemplate: 'invalid_template',
+} as const
+
+/** The body of PATCH /boxes/{id}. The service checks which fields may be given together. */
+export const patchBoxRequestSchema = z
+  .object({
+    autoPauseMin: autoPauseMinSchema
+      .nullish()
+      .meta({ description: 'idle minutes until the box is suspended; null: never' }),
+    ttlMinutes: ttlMinutesSchema
+      .nullish()
+      .meta({ description: 'minutes from the request until the box is suspended; null: never' }),
+    pauseAt: timestampSchema.nullish().meta({
+      description:
+        'when the box is suspended, RFC 3339 in UTC: in the future, at most 30 days from the request; null: never. Not together with ttlMinutes.',
+    }),
+    autoSnapshotHours: integerBetween(autoSnapshotHours.min, autoSnapshotHours.max)
+      .nullish()
+      .meta({ description: 'hours between automatic snapshots; null: none' }),
+    autoSnapshotKeep: integerBetween(autoSnapshotKeep.min, autoSnapshotKeep.max)
+      .optional()
+      .meta({ description: 'automatic snapshots that are kept; older ones are deleted' }),
+    quietHoursExempt: z
+      .boolean()
+      .optional()
+      .meta({ description: 'may only be set by an owner of the workspace; stored, not enforced yet' }),
+    env: envSchema.optional().meta({
+      description:
+        'replaces all environment variables of the box, from the next command on. Not together with other fields.',
+    }),
+  })
+  .meta({ id: 'PatchBox' })
+export type PatchBoxRequest = z.infer<typeof patchBoxRequestSchema>
+
+/** Error codes by field of patchBoxRequestSchema. Fields that are not listed: bad_request. */
+export const PATCH_BOX_ERROR_CODES = {
+  autoPauseMin: 'invalid_auto_pause',
+  ttlMinutes: 'invalid_pause_at',
+  pauseAt: 'invalid_pause_at',
+  autoSnapshotHours: 'invalid_auto_snapshot',
+  autoSnapshotKeep: 'invalid_auto_snapshot',
+  env: 'invalid_env',
 } as const
 
 export const listBoxesQuerySchema = z.object({

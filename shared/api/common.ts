@@ -2,6 +2,18 @@
 import { z } from 'zod'
 
 export const timestampSchema = z.iso.datetime().meta({ description: 'RFC 3339, UTC' })
+
+const EMAIL_MAX_CHARS = 254
+const EMAIL_RULE = `must be an email address of at most ${EMAIL_MAX_CHARS} characters, such as ada@example.com`
+/** Parsed to lowercase. Spaces at both ends are removed. */
+export const emailSchema = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .max(EMAIL_MAX_CHARS, EMAIL_RULE)
+  .regex(z.regexes.email, EMAIL_RULE)
+  .meta({ description: 'an email address. Uppercase letters count as lowercase.', format: 'email' })
+
 export const microDollarsSchema = z.int().meta({ description: 'micro-dollars: 1000000 is one dollar' })
 
 export const controlErrorSchema = z
@@ -20,6 +32,24 @@ export const pidSchema = z
   .int()
   .min(0)
   .max(2 ** 31 - 1)
+/** Text that a box reports, such as the name of a process: each control or unassigned character is replaced. */
+export const reportedTextSchema = (maxChars: number) =>
+  z.string().max(maxChars).overwrite(replaceControlCharacters)
+export const replaceControlCharacters = (text: string): string => text.replace(/\p{C}/gu, '\uFFFD')
+
+export const noNul = (text: string): boolean => !text.includes('\0')
+export const NO_NUL_RULE = 'must not contain a NUL byte'
+/** A name that people choose and terminals print. Spaces at both ends are removed. */
+export function displayNameSchema(maxChars: number) {
+  const rule = `must be 1 to ${maxChars} characters without control characters`
+  return z
+    .string()
+    .trim()
+    .min(1, rule)
+    .max(maxChars, rule)
+    .refine((text) => !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(text), rule)
+}
+
 export const exitCodeSchema = z.int().min(0).max(255)
 
 /** Names of environment variables. */
@@ -51,4 +81,25 @@ export const queryIntegerBetween = (min: number, max: number) =>
 export function queryOffset() {
   const rule = 'must be a non-negative integer'
   return z.preprocess(fromDigits, z.int(rule).min(0, rule).max(Number.MAX_SAFE_INTEGER, rule))
+}
+
+/** Describes queryInstantSchema. */
+export const INSTANT_FORMAT = 'Epoch seconds, or ISO 8601 that ends in Z, such as 2026-01-31T03:14:00Z.'
+
+/** Epoch seconds, or ISO 8601 that ends in Z. Parsed to milliseconds since the epoch. */
+export const queryInstantSchema = z.string().transform((text, context) => {
+  const ms = /^\d{1,11}(\.\d{1,3})?$/.test(text) ? Number(text) * 1000 : parseIso(text)
+  if (ms !== null) return Math.round(ms)
+  context.addIssue('must be epoch seconds, or ISO 8601 that ends in Z, such as 2026-01-31T03:14:00Z')
+  return z.NEVER
+})
+
+const dateSchema = z.iso.date()
+
+function parseIso(text: string): number | null {
+  if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?Z$/.test(text)) return null
+  // Date.parse reads 30 February as 2 March.
+  if (!dateSchema.safeParse(text.slice(0, 10)).success) return null
+  const ms = Date.parse(text)
+  return Number.isNaN(ms) ? null : ms
 }

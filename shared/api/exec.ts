@@ -1,10 +1,15 @@
 // Schemas of command requests and of the results of synchronous commands (spec §4.14).
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
-import { ENV_NAME_PATTERN, ENV_NAME_RULE, exitCodeSchema, timestampSchema } from './common.ts'
+import {
+  ENV_NAME_PATTERN,
+  ENV_NAME_RULE,
+  exitCodeSchema,
+  NO_NUL_RULE,
+  noNul,
+  timestampSchema,
+} from './common.ts'
 
-const noNul = (text: string) => !text.includes('\0')
-const NO_NUL_RULE = 'must not contain a NUL byte'
 const { min, max } = LIMITS.execTimeoutSeconds
 const TIMEOUT_RULE = `must be a number between ${min} and ${max}`
 const disconnect = LIMITS.disconnectTimeoutSeconds

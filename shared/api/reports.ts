@@ -1,9 +1,17 @@
 // Schemas of the agent's reports: NDJSON on one long-lived response (GET /reports), acknowledged by sequence number.
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
-import { vitalsSchema } from './boxes.ts'
+import { machineSchema, vitalsSchema } from './boxes.ts'
 import { COMMAND_ID_PATTERN, COMMAND_STREAMS, FINAL_COMMAND_STATUSES } from './commands.ts'
-import { boundedArray, exitCodeSchema, pidSchema, reportedIntegerSchema } from './common.ts'
+import {
+  boundedArray,
+  exitCodeSchema,
+  pidSchema,
+  reportedIntegerSchema,
+  reportedTextSchema,
+} from './common.ts'
+import { metricsSampleSchema } from './metrics.ts'
+import { listenersLineSchema, processSnapshotReportSchema } from './process-snapshots.ts'
 
 /** Milliseconds since the epoch, by the clock of the box. The maximum is the end of 9999, the last year of RFC 3339. */
 const epochMsSchema = z.int().min(0).max(253_402_300_799_999)
@@ -22,9 +30,9 @@ export const MAX_SURVIVING_COMMANDS = 1000
 export const agentStartedSchema = z.object({
   type: z.literal('agent.started'),
   at: epochMsSchema,
-  instanceId: z.string().max(64),
-  bootId: z.string().max(64),
-  agentVersion: z.string().max(64),
+  instanceId: reportedTextSchema(64),
+  bootId: reportedTextSchema(64),
+  agentVersion: reportedTextSchema(64),
   survivingCommands: boundedArray(z.string().regex(COMMAND_ID_PATTERN), MAX_SURVIVING_COMMANDS)
     .optional()
     .meta({ description: 'attached commands, recorded as synchronous, that still run' }),
@@ -89,12 +97,18 @@ export const commandFinishedSchema = z.object({
   stderr: base64Schema(OUTPUT_CHUNK_BYTES / 2).optional(),
 })
 
+/** What the machine of the box is. Reported after each start of the agent. */
+export const machineReportSchema = z.object({ type: z.literal('machine'), machine: machineSchema })
+
 /** Reports that are stored on the box's disk until acknowledged. */
 export const durableReportSchema = z.discriminatedUnion('type', [
   agentStartedSchema,
   commandStartedSchema,
   commandOutputReportSchema,
   commandFinishedSchema,
+  machineReportSchema,
+  metricsSampleSchema,
+  processSnapshotReportSchema,
 ])
 export type DurableReport = z.infer<typeof durableReportSchema>
 export type CommandReport = Extract<DurableReport, { commandId: string }>
@@ -106,16 +120,22 @@ export type CommandReport = Extract<DurableReport, { commandId: string }>
  */
 export const reportLineSchema = z.discriminatedUnion('type', [
   heartbeatSchema,
+  listenersLineSchema,
   z.object({
     type: z.literal('report'),
-    epoch: z.string().max(64),
+    epoch: reportedTextSchema(64),
     seq: reportedIntegerSchema.min(1),
     report: z.looseObject({ type: z.string() }),
   }),
 ])
 export type Heartbeat = z.infer<typeof heartbeatSchema>
+export type ListenersLine = z.infer<typeof listenersLineSchema>
 export type ReportLine = z.infer<typeof reportLineSchema>
 
-/** POST /reports/ack: every report up to and including `seq` is committed. */
-export const reportAckSchema = z.object({ epoch: z.string(), seq: reportedIntegerSchema })
+/** POST /reports/ack: every report up to and including `seq` is committed. `now`: the time of the coordinator. */
+export const reportAckSchema = z.object({
+  epoch: z.string(),
+  seq: reportedIntegerSchema,
+  now: epochMsSchema.optional(),
+})
 export type ReportAck = z.infer<typeof reportAckSchema>

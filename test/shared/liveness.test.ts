@@ -26,6 +26,10 @@ t.test('the delay of a late check does not count as silence', async (t) => {
   t.notOk(run([tick(5), ...silent(5), tick(5, 3_600_000), tick(5)]).includes('dead'), 'nor at the next check')
 })
 
+t.test('a late check pings the peer', async (t) => {
+  t.same(run([tick(5), tick(6, 3_600_000), tick(6)]), ['none', 'ping', 'none'])
+})
+
 t.test('when the clock jumps back, only a dead peer is reported as dead', async (t) => {
   const results = run([tick(5), tick(5, -3_600_000), ...silent(10)])
   t.equal(results.at(-1), 'dead')

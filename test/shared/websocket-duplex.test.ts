@@ -8,6 +8,7 @@ import { createSeededRandom } from '../support/random.ts'
 /** Queues messages until flush(). */
 class FakeWebSocket extends EventEmitter {
   isPaused = false
+  readyState = 1
   sent: Buffer[] = []
   unsent: (() => void)[] = []
   send(data: Uint8Array, done: (error?: Error | null) => void) {

@@ -1,0 +1,140 @@
+// Schemas of the policies of a workspace (spec §2.9, §4.11).
+import { z } from 'zod'
+import { LIMITS } from '../limits.ts'
+import { TIER_NAMES } from '../tiers.ts'
+import { boundedArray, integerBetween, timestampSchema } from './common.ts'
+
+export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
+export type Weekday = (typeof WEEKDAYS)[number]
+
+const { memberSpendCapUsd, memberBoxLimit, autoPauseMin, auditRetentionDays } = LIMITS
+
+const SPEND_CAP_RULE = `must be an amount between 0.01 and ${memberSpendCapUsd.max} with at most two decimals`
+const hasCents = (amount: number): boolean => Number(amount.toFixed(2)) === amount
+const spendCapSchema = z
+  .number(SPEND_CAP_RULE)
+  .min(0.01, SPEND_CAP_RULE)
+  .max(memberSpendCapUsd.max, SPEND_CAP_RULE)
+  .refine(hasCents, SPEND_CAP_RULE)
+
+const TIME_RULE = 'must be a time between 00:00 and 23:59, such as 22:30'
+const timeSchema = z.string(TIME_RULE).regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, TIME_RULE)
+
+const sortWeekdays = (days: readonly Weekday[]): Weekday[] => WEEKDAYS.filter((day) => days.includes(day))
+const weekdaysSchema = boundedArray(z.enum(WEEKDAYS), WEEKDAYS.length).overwrite(sortWeekdays)
+
+const TIMEZONE_RULE = 'must be an IANA time zone, such as Europe/Berlin'
+function isTimezone(name: string): boolean {
+  // Intl also knows offsets such as +01:00, which have no daylight saving time.
+  if (!/^[A-Za-z][\w+/-]*$/.test(name)) return false
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}
+
+export const quietHoursSchema = z
+  .strictObject({
+    start: timeSchema.meta({ description: 'HH:MM, 24 hours, in the time zone' }),
+    end: timeSchema.meta({
+      description: 'HH:MM; differs from start. Before start: the period ends on the next day.',
+    }),
+    days: weekdaysSchema.meta({ description: 'the days on which the period starts' }),
+    allDayDays: weekdaysSchema.meta({ description: 'the days that are quiet from midnight to midnight' }),
+    timezone: z
+      .string(TIMEZONE_RULE)
+      .max(64, TIMEZONE_RULE)
+      .refine(isTimezone, TIMEZONE_RULE)
+      .meta({ description: 'IANA name, such as Europe/Berlin' }),
+  })
+  .refine(({ start, end }) => start !== end, { path: ['end'], error: 'must differ from start' })
+  .refine(({ days, allDayDays }) => days.length + allDayDays.length > 0, {
+    path: ['days'],
+    error: 'must name a day when allDayDays is empty',
+  })
+  .meta({ id: 'QuietHours', description: 'Hours of the week in which boxes are suspended' })
+export type QuietHours = z.infer<typeof quietHoursSchema>
+
+/** What a change of each policy may set. */
+const POLICY_VALUES = {
+  memberSpendCapUsd: spendCapSchema.meta({
+    description: 'what each member may spend in a billing cycle, in dollars with at most two decimals',
+  }),
+  memberBoxLimit: integerBetween(memberBoxLimit.min, memberBoxLimit.max).meta({
+    description: 'the number of live boxes that each member may have',
+  }),
+  memberMaxTier: z.enum(TIER_NAMES).meta({ description: 'the largest tier that members may use' }),
+  autoPauseFloorMin: integerBetween(autoPauseMin.min, autoPauseMin.max).meta({
+    description: 'the longest autoPauseMin that members may set, in minutes',
+  }),
+  quietHours: quietHoursSchema,
+  auditRetentionDays: integerBetween(auditRetentionDays.min, auditRetentionDays.max).meta({
+    description: `how long events of the audit log are kept, in days; default ${auditRetentionDays.default}`,
+  }),
+  anyoneLinksOwnerOnly: z.boolean().meta({
+    description: 'whether only owners may share a port by an anyone link; default false',
+  }),
+  shareLinks: z.boolean().meta({
+    description: 'whether ports may be shared by links that need no membership; default true',
+  }),
+} as const
+
+export type PolicyName = keyof typeof POLICY_VALUES
+export const POLICY_NAMES = Object.keys(POLICY_VALUES) as PolicyName[]
+
+export const policySchema = z
+  .object({
+    ...POLICY_VALUES,
+    memberSpendCapUsd: POLICY_VALUES.memberSpendCapUsd.nullable(),
+    memberBoxLimit: POLICY_VALUES.memberBoxLimit.nullable(),
+    memberMaxTier: POLICY_VALUES.memberMaxTier.nullable(),
+    autoPauseFloorMin: POLICY_VALUES.autoPauseFloorMin.nullable(),
+    quietHours: POLICY_VALUES.quietHours.nullable(),
+  })
+  .meta({
+    id: 'Policy',
+    description: 'null: the policy is off. The policies are stored; those of members are not enforced yet.',
+  })
+export type Policy = z.infer<typeof policySchema>
+
+/** The policies of a workspace that has not changed them. */
+export const DEFAULT_POLICY: Policy = {
+  memberSpendCapUsd: null,
+  memberBoxLimit: null,
+  memberMaxTier: null,
+  autoPauseFloorMin: null,
+  quietHours: null,
+  auditRetentionDays: auditRetentionDays.default,
+  anyoneLinksOwnerOnly: false,
+  shareLinks: true,
+}
+
+/** The body of PATCH /workspace/policies. */
+export const patchPolicyRequestSchema = z
+  .strictObject({
+    memberSpendCapUsd: POLICY_VALUES.memberSpendCapUsd.nullish(),
+    memberBoxLimit: POLICY_VALUES.memberBoxLimit.nullish(),
+    memberMaxTier: POLICY_VALUES.memberMaxTier.nullish(),
+    autoPauseFloorMin: POLICY_VALUES.autoPauseFloorMin.nullish(),
+    quietHours: POLICY_VALUES.quietHours.nullish(),
+    auditRetentionDays: POLICY_VALUES.auditRetentionDays.nullish(),
+    anyoneLinksOwnerOnly: POLICY_VALUES.anyoneLinksOwnerOnly.nullish(),
+    shareLinks: POLICY_VALUES.shareLinks.nullish(),
+  })
+  .meta({
+    id: 'PatchPolicy',
+    description: 'The policies to change. null: back to the default, which is off for most.',
+  })
+export type PatchPolicyRequest = z.infer<typeof patchPolicyRequestSchema>
+
+export const policyResponseSchema = z.object({
+  policy: policySchema,
+  updatedBy: z
+    .string()
+    .nullable()
+    .meta({ description: 'the id of the user who made the last change; null: there was none' }),
+  updatedAt: timestampSchema.nullable(),
+})
+export type PolicyResponse = z.infer<typeof policyResponseSchema>
