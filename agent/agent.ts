@@ -21,9 +21,11 @@ import { createSyncRecorder } from './exec/history/sync-recorder.ts'
 import { execRoutes } from './exec/routes.ts'
 import { fileRoutes } from './files/routes.ts'
 import { lockDirectory } from './lock.ts'
+import { createCoordinatorClock } from './reports/coordinator-clock.ts'
 import { createOpenStreams } from './reports/open-streams.ts'
 import { deliverReports, reportRoutes } from './reports/routes.ts'
 import { openSpool } from './reports/spool.ts'
+import { createRunningClock } from './running-clock.ts'
 import { openState } from './state.ts'
 import { terminalRoutes } from './terminal/routes.ts'
 import { createTerminalSessions } from './terminal/sessions.ts'
@@ -31,8 +33,10 @@ import { createStreamDialer } from './tunnel/stream-dialer.ts'
 import { createTransferDialer } from './tunnel/transfer-dialer.ts'
 import { startTunnel } from './tunnel/tunnel.ts'
 import { agentVersion } from './version.ts'
+import { activityRoutes } from './vitals/activity-routes.ts'
 import { createActivityTracker } from './vitals/activity-tracker.ts'
-import { createVitalsSampler } from './vitals/sample.ts'
+import { liveProcessRoutes } from './vitals/processes/routes.ts'
+import { startVitals } from './vitals/vitals.ts'
 
 /** How long close() waits for the exits of detached commands. Longer than TERMINATE_GRACE_MS of synchronous ones. */
 const EXITS_TIMEOUT_MS = 2_500
@@ -59,6 +63,7 @@ export async function startAgent(
   requestRestart: () => void = () => undefined,
 ): Promise<Agent> {
   const { coordinatorUrl, boxId, stateDir, home, spawnerKind, runnerKind, maxLogBytes, retention } = config
+  const { idleCpuPercent } = config
   const clock = systemClock
   const instanceId = randomUUID()
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
@@ -68,19 +73,26 @@ export async function startAgent(
   const bootId = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
   const spool = await openSpool({ dir: join(stateDir, 'reports'), stateFile, log })
 
-  const activity = createActivityTracker(clock)
+  const runningClock = createRunningClock()
+  const { startTimer } = runningClock
+  const activity = createActivityTracker(runningClock)
   const processes = await openDetachedProcesses({
     dir: join(stateDir, 'exec'),
-    ...{ home, clock, log, activity, env, spawnerKind, runnerKind, maxLogBytes, retention, bootId },
+    ...{ home, clock, runningClock, log, activity, env, spawnerKind, runnerKind, maxLogBytes, retention },
+    bootId,
   })
   const syncRecorder = createSyncRecorder(spool, log)
   const detachedRecorder = createDetachedRecorder({ processes, spool, log, bootId })
   const attachments = createAttachments({
-    processes,
-    log,
+    ...{ processes, log, startTimer },
     waitUntilRecorded: detachedRecorder.waitUntilRecorded,
   })
-  const vitalsSampler = createVitalsSampler({ home, clock, activity, env })
+  const coordinatorClock = createCoordinatorClock(clock)
+  const vitals = await startVitals({
+    ...{ boxId, home, stateDir, env, spool, log, activity, idleCpuPercent },
+    clock: coordinatorClock,
+    monotonicNow: runningClock.now,
+  })
   const coordinatorAccess = {
     boxId,
     readUrl: () => readCoordinatorUrl(stateDir, coordinatorUrl),
@@ -96,12 +108,14 @@ export async function startAgent(
     recorder: syncRecorder,
   })
   const execDeps = {
-    ...{ home, log, clock, activity, env, spawnerKind, processes, streamDialer },
+    ...{ home, log, clock, startTimer, activity, env, spawnerKind, processes, streamDialer },
     recorder: syncRecorder,
     stopping: stopController.signal,
   }
   const reportDeps = {
-    ...{ spool, clock, log, sampleVitals: () => vitalsSampler.sample() },
+    ...{ spool, clock: coordinatorClock },
+    ...{ readVitals: vitals.read, listeners: vitals.listeners },
+    onCoordinatorTime: coordinatorClock.observe,
     flushRecorders: () => detachedRecorder.flush(),
     openStreams: createOpenStreams(),
   }
@@ -132,6 +146,8 @@ export async function startAgent(
         })
       },
       (scope) => reportRoutes(scope, reportDeps),
+      (scope) => liveProcessRoutes(scope, vitals.liveProcesses),
+      (scope) => activityRoutes(scope, vitals),
     ],
   })
   await app.ready()
@@ -180,6 +196,7 @@ export async function startAgent(
   return {
     async close({ isRestart = false } = {}) {
       stopController.abort()
+      await vitals.close()
       const terminated = terminalSessions.close()
       if (!isRestart) await deliverFinalReports()
       await terminated
@@ -191,6 +208,7 @@ export async function startAgent(
       attachments.close()
       await detachedRecorder.close()
       await processes.close()
+      runningClock.close()
       await spool.close()
       await lock.release()
     },

@@ -37,6 +37,10 @@ export function buildAgentApp({ log, routes }: AgentAppOptions): FastifyInstance
     bodyLimit: TUNNEL_LIMITS.requestBytes,
     // The coordinator sets a deadline for each request.
     requestTimeout: 0,
+    // validate-request.ts validates with zod. Without these, Fastify loads ajv and fast-json-stringify at the start.
+    schemaController: {
+      compilersFactory: { buildValidator: rejectRouteSchema, buildSerializer: rejectRouteSchema },
+    },
     serverFactory: (handler) => createHttp2Server(handler, sessions, log),
   }) as unknown as FastifyInstance
   app.addHook('preClose', (done) => {
@@ -54,6 +58,10 @@ export function buildAgentApp({ log, routes }: AgentAppOptions): FastifyInstance
   })
   for (const registerRoutes of routes) app.register(async (scope) => registerRoutes(scope))
   return app
+}
+
+function rejectRouteSchema(): never {
+  throw new Error('A route of the agent has a JSON schema. Validate its requests with validate-request.ts.')
 }
 
 function createHttp2Server(

@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { isUuid } from '../shared/ids.ts'
-import { LOG_LIMITS } from '../shared/limits.ts'
+import { DEFAULT_IDLE_CPU_PERCENT, LOG_LIMITS } from '../shared/limits.ts'
 import { validationMessage } from '../shared/validation-message.ts'
 import { DEFAULT_RETENTION } from './exec/detached/processes.ts'
 import type { Retention } from './exec/detached/retention.ts'
@@ -32,6 +32,8 @@ export type AgentConfig = {
   maxLogBytes: number
   /** Limits beyond which the oldest exited detached processes are deleted. */
   retention: Retention
+  /** The CPU usage from which the box is active, in percent of one CPU. */
+  idleCpuPercent: number
   logLevel: (typeof LOG_LEVELS)[number]
 }
 
@@ -62,6 +64,7 @@ const environmentSchema = z.object({
   BOXWOOD_EXITED_PROCESSES: integerBetween(1, 100_000).default(DEFAULT_RETENTION.count),
   BOXWOOD_EXITED_DAYS: integerBetween(1, 3650).default(DEFAULT_RETENTION.ageMs / DAY_MS),
   BOXWOOD_EXITED_LOG_BYTES: integerBetween(0, TiB).default(DEFAULT_RETENTION.totalLogBytes),
+  BOXWOOD_IDLE_CPU_PERCENT: integerBetween(1, 100).default(DEFAULT_IDLE_CPU_PERCENT),
   BOXWOOD_LOG: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 })
 
@@ -87,6 +90,7 @@ export function readConfig(env: Record<string, string | undefined>): AgentConfig
       ageMs: values.BOXWOOD_EXITED_DAYS * DAY_MS,
       totalLogBytes: values.BOXWOOD_EXITED_LOG_BYTES,
     },
+    idleCpuPercent: values.BOXWOOD_IDLE_CPU_PERCENT,
     logLevel: values.BOXWOOD_LOG,
   }
 }

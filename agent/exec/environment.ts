@@ -10,6 +10,8 @@ const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 
 /** Variables of the agent that commands inherit. The provider of the box's machine sets them where they are needed. */
 const INHERITED_VARIABLES = [
+  // Identifies the processes of the box, also those that outlive the agent or have become daemons.
+  'BOXWOOD_BOX',
   // For a box that shares /tmp with other boxes.
   'TMPDIR',
   // For a box without root access: package managers install into the home directory.

@@ -7,6 +7,7 @@ import {
   type ExecStarted,
 } from '../../shared/api/processes.ts'
 import type { Clock } from '../../shared/clock.ts'
+import type { StartTimer } from '../running-clock.ts'
 import type { StreamDialer } from '../tunnel/stream-dialer.ts'
 import { validateRequest } from '../validate-request.ts'
 import type { ActivityTracker } from '../vitals/activity-tracker.ts'
@@ -24,6 +25,8 @@ export type ExecDeps = {
   home: string
   log: FastifyBaseLogger
   clock: Clock
+  /** For the time limit of synchronous commands. */
+  startTimer?: StartTimer
   activity: ActivityTracker
   /** The agent's own environment, the source of PATH, LANG and (for a uid without a passwd entry) USER. */
   env?: Record<string, string | undefined>
@@ -50,7 +53,7 @@ export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<
   const spawner = createSpawner(deps.spawnerKind)
   log.info({ spawner: spawner.kind }, 'exec routes ready')
   const baseEnv = baseEnvironment(home, deps.env ?? process.env)
-  const runDeps = { home, log, clock, spawner, recorder, baseEnv }
+  const runDeps = { home, log, clock, startTimer: deps.startTimer, spawner, recorder, baseEnv }
   const running = new Map<AbortController, Promise<unknown>>()
 
   const terminateRunning = () => {

@@ -5,6 +5,7 @@ import { type Clock, toTimestamp } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import { type StartTimer, startWallTimer } from '../running-clock.ts'
 import { PROCESS_ID_VARIABLE } from './environment.ts'
 import type { SyncExit, SyncRecorder, SyncRecording } from './history/sync-recorder.ts'
 import { createOutputTail } from './output-tail.ts'
@@ -20,6 +21,8 @@ export type RunDeps = {
   baseEnv: Record<string, string>
   spawner: Spawner
   clock: Clock
+  /** For the time limit. */
+  startTimer?: StartTimer | undefined
   log: FastifyBaseLogger
   /** Absent: commands are not recorded. */
   recorder?: SyncRecorder | undefined
@@ -35,7 +38,7 @@ export async function runCommand(
   deps: RunDeps,
   signal: AbortSignal,
 ): Promise<ExecResult> {
-  const { clock, log } = deps
+  const { clock, log, startTimer = startWallTimer } = deps
   const processId = newId('process')
   const stdout = createOutputTail(LIMITS.syncOutputBytes)
   const stderr = createOutputTail(LIMITS.syncOutputBytes)
@@ -64,7 +67,7 @@ export async function runCommand(
     })
     termination.catch(terminationFailed.reject)
   }
-  const timeLimitTimer = setTimeout(
+  const stopTimer = startTimer(
     () => {
       // The command may have exited, with the exit event still queued.
       if (!isAlive(command)) return
@@ -106,7 +109,7 @@ export async function runCommand(
     recordExit(recording, FAILED)
     throw error
   } finally {
-    clearTimeout(timeLimitTimer)
+    stopTimer()
     signal.removeEventListener('abort', onAbort)
   }
 }

@@ -1,22 +1,27 @@
-// GET /reports streams heartbeats and spooled reports to the coordinator; POST /reports/ack acknowledges reports;
+// GET /reports streams heartbeats, listening ports and spooled reports to the coordinator; POST /reports/ack acknowledges reports;
 // POST /reports/flush waits for their acknowledgement.
+import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-import type { Logger } from 'pino'
 import type { Vitals } from '../../shared/api/boxes.ts'
-import { type Heartbeat, reportAckSchema } from '../../shared/api/reports.ts'
+import type { ListeningTuple } from '../../shared/api/process-snapshots.ts'
+import { type Heartbeat, type ListenersLine, reportAckSchema } from '../../shared/api/reports.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
+import type { Listeners } from '../vitals/listeners.ts'
 import { createOpenStreams, type OpenStreams } from './open-streams.ts'
 import { type Cursor, type Spool, START_CURSOR } from './spool.ts'
 
 export type ReportDeps = {
   spool: Spool
-  sampleVitals(): Promise<Vitals>
+  /** From the last sample. */
+  readVitals(): Vitals
+  listeners: Pick<Listeners, 'current' | 'events'>
   /** Writes what the recorders have not reported yet to the spool. */
   flushRecorders(): Promise<void>
-  log: Logger
   clock: Clock
+  /** Called with the coordinator's time, in milliseconds since the epoch, when an acknowledgement arrives. */
+  onCoordinatorTime?(now: number): void
   heartbeatIntervalMs?: number
   openStreams?: OpenStreams
 }
@@ -38,6 +43,7 @@ export function reportRoutes(app: FastifyInstance, deps: ReportDeps): void {
   app.post('/reports/ack', async (request, reply) => {
     const ack = reportAckSchema.safeParse(request.body)
     if (!ack.success) throw new ApiError('bad_request', 'The body must be a JSON object {epoch, seq}.')
+    if (ack.data.now !== undefined) deps.onCoordinatorTime?.(ack.data.now)
     if (!(await deps.spool.acknowledge(ack.data))) {
       throw new ApiError('bad_request', 'The acknowledgement is not for this spool: epoch or seq is unknown.')
     }
@@ -67,38 +73,43 @@ export async function deliverReports(
   await spool.waitForAcknowledgement(signal)
 }
 
-/** The first sample may fail while the box starts: its processes and mounts still change. */
-const HEARTBEAT_RETRY_MS = 500
-
 /** Buffers about one chunk. Later reports stay on disk until the coordinator reads further. */
 const STREAM_OPTIONS = { objectMode: false, highWaterMark: 64 * 1024 }
 
 /**
- * Yields a heartbeat immediately and then every `heartbeatIntervalMs`. In between, yields the reports of the spool: first
- * the stored reports, then each new report. When the coordinator stalls, only one chunk is buffered and no heartbeats
- * accumulate.
+ * Yields a heartbeat immediately and then every `heartbeatIntervalMs`, and the listening ports immediately and after each
+ * change. In between, yields the reports of the spool: first the stored reports, then each new report. When the
+ * coordinator stalls, only one chunk is buffered and no heartbeats accumulate.
  */
 async function* streamReports(deps: ReportDeps, signal: AbortSignal): AsyncGenerator<Buffer> {
-  const { spool, clock, heartbeatIntervalMs = 10_000 } = deps
+  const { spool, clock, readVitals, listeners, heartbeatIntervalMs = 10_000 } = deps
   let cursor: Cursor = START_CURSOR
   let nextHeartbeat = 0
+  let sentPorts: readonly ListeningTuple[] | null = null
   while (!signal.aborted) {
     if (performance.now() >= nextHeartbeat) {
       nextHeartbeat = performance.now() + heartbeatIntervalMs
-      const line = await createHeartbeatLine(deps, clock)
-      if (line !== null) yield line
-      else nextHeartbeat = performance.now() + Math.min(HEARTBEAT_RETRY_MS, heartbeatIntervalMs)
+      const heartbeat: Heartbeat = { type: 'heartbeat', at: clock.now(), vitals: readVitals() }
+      yield toLine(heartbeat)
+    }
+    const ports = listeners.current()
+    if (ports !== null && ports !== sentPorts) {
+      sentPorts = ports
+      yield toLine({ type: 'listeners', at: clock.now(), ports: JSON.stringify(ports) })
+      continue
     }
     // Subscribe before reading, so that a report appended in between is not missed.
     const waitController = new AbortController()
     const timer = setTimeout(() => waitController.abort(), Math.max(0, nextHeartbeat - performance.now()))
-    const nextReport = spool
-      .waitForReport(AbortSignal.any([signal, waitController.signal]))
-      .catch(() => undefined)
+    const waitSignal = AbortSignal.any([signal, waitController.signal])
+    const nextChange = Promise.race([
+      spool.waitForReport(waitSignal),
+      once(listeners.events, 'change', { signal: waitSignal }),
+    ]).catch(() => undefined)
     try {
       const batch = await spool.read(cursor)
       if (batch === null) {
-        await nextReport
+        await nextChange
         continue
       }
       cursor = batch.next
@@ -110,12 +121,4 @@ async function* streamReports(deps: ReportDeps, signal: AbortSignal): AsyncGener
   }
 }
 
-async function createHeartbeatLine({ sampleVitals, log }: ReportDeps, clock: Clock): Promise<Buffer | null> {
-  try {
-    const heartbeat: Heartbeat = { type: 'heartbeat', at: clock.now(), vitals: await sampleVitals() }
-    return Buffer.from(`${JSON.stringify(heartbeat)}\n`)
-  } catch (error) {
-    log.warn({ err: error }, 'failed to sample vitals; will retry')
-    return null
-  }
-}
+const toLine = (value: Heartbeat | ListenersLine): Buffer => Buffer.from(`${JSON.stringify(value)}\n`)

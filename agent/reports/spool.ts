@@ -35,6 +35,11 @@ export type Spool = {
    * after a short delay, so that several reports are sent together. Throws when the report cannot be stored.
    */
   appendUnsynced(report: DurableReport): void
+  /**
+   * Like appendUnsynced, for reports that command reports come before. False: the report was dropped, because the
+   * spool is half full or the disk is full. Never writes into the reserve.
+   */
+  appendOptional(report: DurableReport): boolean
   /** Bytes that are not acknowledged yet. */
   pendingBytes(): number
   /** Writers of optional reports should wait while pendingBytes() is above this. */
@@ -141,14 +146,14 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     return { segment, openFile }
   }
 
-  function writeLine(line: Buffer): { segment: Segment; openFile: SpoolFile } {
+  function writeLine(line: Buffer, mayUseReserve: boolean): { segment: Segment; openFile: SpoolFile } {
     try {
       const active = openActiveSegment()
       // After a partial write `segment.bytes` is unchanged: readers ignore the partial line and the next write replaces it.
       active.openFile.write(line, active.segment.bytes)
       return active
     } catch (error) {
-      const active = isDiskFull(error) ? openReserveSegment() : undefined
+      const active = mayUseReserve && isDiskFull(error) ? openReserveSegment() : undefined
       if (active === undefined) throw error
       active.openFile.write(line, active.segment.bytes)
       return active
@@ -166,7 +171,9 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   async function deleteAcknowledged(minDeleteBytes: number): Promise<void> {
     const last = segments.at(-1)
     const acknowledged = segments.filter(({ lastSeq }) => lastSeq <= ackedSeq)
-    if (last !== undefined && file !== null && acknowledged.includes(last) && last.bytes <= minDeleteBytes) {
+    // The reserve becomes free for the next report on a full disk.
+    const keepsLast = last !== undefined && file !== null && !last.isReserve && last.bytes <= minDeleteBytes
+    if (keepsLast && acknowledged.includes(last)) {
       acknowledged.pop()
       pendingBytes -= last.bytes - last.acked
       last.acked = last.bytes
@@ -193,14 +200,14 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   }
 
   /** Writes the report to the page cache and returns the file, so that the caller can sync it. */
-  function writeReport(report: DurableReport): SpoolFile {
+  function writeReport(report: DurableReport, mayUseReserve = true): SpoolFile {
     if (closed) throw new Error('the spool is closed')
     const text = JSON.stringify(report)
     const line = Buffer.from(`{"type":"report","epoch":"${epoch}","seq":${lastSeq + 1},"report":${text}}\n`)
     if (line.length > TUNNEL_LIMITS.reportBytes) {
       throw new Error(`a report of type ${report.type} is too long`)
     }
-    const { segment, openFile } = writeLine(line)
+    const { segment, openFile } = writeLine(line, mayUseReserve)
     segment.bytes += line.length
     pendingBytes += line.length
     lastSeq += 1
@@ -223,6 +230,17 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     appendUnsynced(report) {
       writeReport(report)
       notifier.notifyAppended(false)
+    },
+    appendOptional(report) {
+      if (pendingBytes > highWaterMark || segments.at(-1)?.isReserve) return false
+      try {
+        writeReport(report, false)
+      } catch (error) {
+        if (isDiskFull(error)) return false
+        throw error
+      }
+      notifier.notifyAppended(false)
+      return true
     },
     pendingBytes: () => pendingBytes,
     waitForSpace: (signal) => notifier.waitForSpace(signal, () => pendingBytes <= highWaterMark),

@@ -37,6 +37,8 @@ export type Session = {
   /** Resolves after all output. */
   readonly exit: Promise<Exit>
   hasExited(): boolean
+  /** Whether a client is attached, or a command runs in the foreground. */
+  isInUse(): boolean
   describe(): TerminalSession
   /** Serves the client until it disconnects. */
   attach(socket: AttachSocket, options: AttachOptions): void
@@ -94,6 +96,12 @@ export function startSession(options: SessionOptions): Session {
     for (const client of clients) client.onChange()
   }
 
+  /** The shell leads its own process group, and gives each command another one. */
+  function runsForegroundCommand(): boolean {
+    const foregroundGroup = readProcess(pty.pid)?.foregroundGroup
+    return foregroundGroup !== undefined && foregroundGroup !== pty.pid
+  }
+
   const clientSession: Omit<ClientSession, 'stdin'> = {
     name,
     ...{ start: ring.start, end: ring.end, read: ring.read, resize },
@@ -123,6 +131,7 @@ export function startSession(options: SessionOptions): Session {
     startedAt,
     exit: exited,
     hasExited: () => exit !== null,
+    isInUse: () => clients.size > 0 || command !== null || runsForegroundCommand(),
     describe: () => ({
       session: name,
       pid: pty.pid,

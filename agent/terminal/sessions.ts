@@ -107,7 +107,10 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
       throw error
     }
     const recording = recorder?.start(recorded, session.pid, startedAt) ?? null
+    const unwatch = activity.watch(session.isInUse)
     void session.exit.then(({ exitCode, signal }) => {
+      unwatch()
+      activity.touch()
       const status = signal === null ? 'exited' : 'killed'
       recording?.finish({ status, exitCode, signal, finishedAt: clock.now() }, noOutput)
       running.delete(name)

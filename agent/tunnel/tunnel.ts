@@ -3,7 +3,13 @@ import type { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
-import { checkLiveness, LIVENESS, type LivenessSettings, newLivenessState } from '../../shared/liveness.ts'
+import {
+  checkLiveness,
+  isLateCheck,
+  LIVENESS,
+  type LivenessSettings,
+  newLivenessState,
+} from '../../shared/liveness.ts'
 import { type BackoffSettings, backoffDelay, maxBackoffDelay } from './backoff.ts'
 import { type Connection, connect, type DisconnectReason } from './connect.ts'
 
@@ -133,7 +139,10 @@ async function serve(
   }, liveness.tickMs)
   server.emit('connection', connection.duplex)
   try {
-    return await connection.closed
+    const disconnect = await connection.closed
+    const wasFrozen = isLateCheck(clock.now() - lastCheckAt, liveness)
+    // The coordinator may have restarted while this process was frozen: its absence says nothing about its load.
+    return wasFrozen ? { reconnectAfterMs: 0, ...disconnect } : disconnect
   } finally {
     clearInterval(timer)
     signal.removeEventListener('abort', close)

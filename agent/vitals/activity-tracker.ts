@@ -1,4 +1,4 @@
-// Tracks how long the box has been idle: requests and running operations reset the idle time.
+// Tracks how long the box has been idle: requests, running operations and watched conditions reset the idle time.
 import type { Clock } from '../../shared/clock.ts'
 
 export type ActivityTracker = {
@@ -6,13 +6,17 @@ export type ActivityTracker = {
   touch(): void
   /** Marks the box busy until the returned function is called. Calling that function again has no effect. */
   startOperation(): () => void
-  /** Whole seconds since the last request or finished operation; 0 while an operation runs. */
+  /** The box is busy while `isActive` returns true. Returns the function that ends the watch. */
+  watch(isActive: () => boolean): () => void
+  /** Whole seconds since the last request or finished operation; 0 while the box is busy. */
   idleSeconds(): number
 }
 
+/** @param clock one that is never set, and that stands still while the box is frozen: the idle time must not jump */
 export function createActivityTracker(clock: Clock): ActivityTracker {
   let runningOperations = 0
   let lastActiveAt = clock.now()
+  const watches = new Set<() => boolean>()
   const touch = () => {
     lastActiveAt = clock.now()
   }
@@ -28,8 +32,13 @@ export function createActivityTracker(clock: Clock): ActivityTracker {
         touch()
       }
     },
-    // Clamped: the difference is negative after the clock was set back.
-    idleSeconds: () =>
-      runningOperations > 0 ? 0 : Math.max(0, Math.floor((clock.now() - lastActiveAt) / 1000)),
+    watch(isActive) {
+      watches.add(isActive)
+      return () => void watches.delete(isActive)
+    },
+    idleSeconds() {
+      if (runningOperations > 0 || [...watches].some((isActive) => isActive())) touch()
+      return Math.floor((clock.now() - lastActiveAt) / 1000)
+    },
   }
 }

@@ -1,93 +1,133 @@
-// Counts the listening TCP sockets of the box's own processes.
-import { readdirSync, readlinkSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
-import { hasEnvironmentVariable, listPids } from '../exec/process-table.ts'
+// The listening TCP ports of the box, with their processes.
+import { EventEmitter } from 'node:events'
+import { type ListeningTuple, MAX_LISTENING_PORTS } from '../../shared/api/process-snapshots.ts'
+import { isSamePorts } from '../../shared/process-delta.ts'
+import { readProcess } from '../exec/process-table.ts'
+import { type BoxProcesses, readProcessName } from './box-processes.ts'
+import { displayText } from './display-text.ts'
+import { findSocketOwners } from './socket-owners.ts'
+import { readListeningSockets, readSocketCounts } from './socket-table.ts'
 
-const LISTEN = '0A'
-/** Scanning is synchronous: yield to the event loop after this many processes. */
-const YIELD_INTERVAL = 16
-
-export type ListenerOptions = {
-  procRoot: string
-  /** Identifies the box's processes by their HOME variable when the process table also lists other boxes. */
-  home: string
-  /** True when the box has its own PID namespace: every process in the table belongs to it. */
-  privatePids: boolean
+export type Listeners = {
+  /** Reads the sockets where they may have changed. Call it every second, one call at a time. */
+  poll(): Promise<void>
+  /**
+   * One entry per port and process, by port: at most MAX_LISTENING_PORTS, and replaced at each change. null: not read yet.
+   */
+  current(): readonly ListeningTuple[] | null
+  /** The number of different ports, also above MAX_LISTENING_PORTS. null: not read yet. */
+  count(): number | null
+  /** 'change': current() is different. */
+  events: EventEmitter<{ change: [] }>
 }
 
-/**
- * Returns a function that counts sockets in the LISTEN state. Owners are cached per inode: only a new socket causes a scan
- * of all processes' descriptors. A socket whose owner cannot be determined is not looked up again.
- */
-export function createListenerCounter({
-  procRoot,
-  home,
-  privatePids,
-}: ListenerOptions): () => Promise<number> {
-  /** Socket inode → whether the box owns it. */
-  let ownedByInode = new Map<string, boolean>()
+export type ListenersOptions = {
+  procRoot?: string
+  processes: BoxProcesses
+  /** Whether the box has its own network. Otherwise only the sockets of its processes are the box's. */
+  ownNetwork: boolean
+  /** Milliseconds of a clock that is never set. */
+  monotonicNow?: () => number
+  /** CPU time of this process. */
+  cpuTimeMs?: () => number
+}
 
-  return async () => {
-    const listening = await listListeningInodes(procRoot)
-    const added = new Set(listening.filter((inode) => !ownedByInode.has(inode)))
-    const owned = added.size === 0 ? added : await findOwned(added)
-    ownedByInode = new Map(listening.map((inode) => [inode, ownedByInode.get(inode) ?? owned.has(inode)]))
-    return [...ownedByInode.values()].filter(Boolean).length
-  }
+type Owner = { pid: number; startTime: number; name: string }
+type Socket = { port: number; owner: Owner | null; searches: number }
 
-  async function findOwned(inodes: Set<string>): Promise<Set<string>> {
-    const owned = new Set<string>()
-    for (const [index, pid] of listPids(procRoot).entries()) {
-      if (index % YIELD_INTERVAL === YIELD_INTERVAL - 1) await yieldToEventLoop()
-      const sockets = listSocketInodes(pid, procRoot).filter((inode) => inodes.has(inode))
-      if (sockets.length === 0) continue
-      if (!privatePids && !hasEnvironmentVariable(pid, `HOME=${home}`, procRoot)) continue
-      for (const inode of sockets) owned.add(inode)
+/** The count of sockets does not change when as many are closed as opened, or when an owner exits or is renamed. */
+const REFRESH_MS = 30_000
+/** Reading the tables may use this share of a CPU: they are long on a box with many connections. */
+const MAX_CPU_FRACTION = 0.05
+const MAX_PAUSE_MS = 10_000
+/** The first list of processes may be older than the socket. */
+const SEARCHES = 2
+/** The kernel's names of programs have at most 15 bytes. */
+const NAME_CHARS = 16
+
+export function createListeners(options: ListenersOptions): Listeners {
+  const { procRoot = '/proc', processes, ownNetwork } = options
+  const { monotonicNow = () => performance.now(), cpuTimeMs = readCpuTimeMs } = options
+  const events = new EventEmitter<{ change: [] }>().setMaxListeners(0)
+  /** By inode. */
+  let sockets = new Map<string, Socket>()
+  let ports: readonly ListeningTuple[] | null = null
+  let portCount: number | null = null
+  let counts: string | undefined
+  let refreshAt = 0
+  let pausedUntil = 0
+
+  const isUnsearched = ({ owner, searches }: Socket) => owner === null && searches < SEARCHES
+
+  async function readSockets(isRefresh: boolean): Promise<void> {
+    if (isRefresh) for (const socket of sockets.values()) checkOwner(socket)
+    const listening = await readListeningSockets(procRoot)
+    sockets = new Map(
+      Array.from(listening, ([inode, port]) => {
+        const known = sockets.get(inode)
+        return [inode, known?.port === port ? known : { port, owner: null, searches: 0 }]
+      }),
+    )
+    const unsearched = new Map([...sockets].filter(([, socket]) => isUnsearched(socket)))
+    if (unsearched.size === 0) return
+    const owners = await findSocketOwners(unsearched.keys(), await processes.list(), procRoot)
+    for (const [inode, socket] of unsearched) {
+      socket.searches += 1
+      socket.owner = owners.get(inode) ?? null
     }
-    return owned
+  }
+
+  /** Another process may have the socket of an exited one. A socket without an owner is searched for once more. */
+  function checkOwner(socket: Socket): void {
+    const entry = socket.owner === null ? undefined : readProcess(socket.owner.pid, procRoot)
+    const isSame = entry !== undefined && entry.startTime === socket.owner?.startTime
+    socket.owner = isSame ? { ...entry, name: readProcessName(entry, procRoot) } : null
+    if (socket.owner === null) socket.searches = SEARCHES - 1
+  }
+
+  function publish(): void {
+    const owned = [...sockets.values()].filter(({ owner }) => ownNetwork || owner !== null)
+    portCount = new Set(owned.map(({ port }) => port)).size
+    const next = listPorts(owned)
+    if (ports !== null && isSamePorts(ports, next)) return
+    ports = next
+    events.emit('change')
+  }
+
+  return {
+    async poll() {
+      const startedAt = monotonicNow()
+      if (startedAt < pausedUntil) return
+      const isRefresh = startedAt >= refreshAt
+      const latestCounts = readSocketCounts(procRoot)
+      if (latestCounts === counts && !isRefresh && ![...sockets.values()].some(isUnsearched)) return
+      const cpuBefore = cpuTimeMs()
+      await readSockets(isRefresh)
+      pausedUntil = startedAt + Math.min(MAX_PAUSE_MS, (cpuTimeMs() - cpuBefore) / MAX_CPU_FRACTION)
+      // The counts from before the tables were read: a later change causes the next poll to read the tables again.
+      counts = latestCounts
+      if (isRefresh) refreshAt = startedAt + REFRESH_MS
+      publish()
+    },
+    current: () => ports,
+    count: () => portCount,
+    events,
   }
 }
 
-async function listListeningInodes(procRoot: string): Promise<string[]> {
-  const tables = await Promise.all(['tcp', 'tcp6'].map((name) => readTable(`${procRoot}/net/${name}`)))
-  return tables.flatMap((table) =>
-    table
-      .split('\n')
-      .slice(1)
-      .map((line) => line.trim().split(/\s+/))
-      .filter((fields) => fields[3] === LISTEN)
-      .flatMap((fields) => fields[9] ?? []),
-  )
+function readCpuTimeMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
 }
 
-/** Asynchronous: the kernel needs 4 ms per table to walk its hash table, even with few sockets. */
-async function readTable(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'latin1')
-  } catch (error) {
-    // A kernel without IPv6 has no tcp6.
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
-    throw error
-  }
+function listPorts(sockets: readonly Socket[]): ListeningTuple[] {
+  // A process that listens on IPv4 and IPv6 has two sockets.
+  const byKey = new Map(sockets.map((socket) => [`${socket.port}:${socket.owner?.pid ?? ''}`, socket]))
+  return [...byKey.values()]
+    .sort((a, b) => a.port - b.port || pidOf(a) - pidOf(b))
+    .slice(0, MAX_LISTENING_PORTS)
+    .map(({ port, owner }) => [port, owner?.pid ?? null, owner && displayText(owner.name, NAME_CHARS)])
 }
 
-function listSocketInodes(pid: number, procRoot: string): string[] {
-  const dir = `${procRoot}/${pid}/fd`
-  const names = ignoreUnreadable(() => readdirSync(dir)) ?? []
-  return names.flatMap((name) => {
-    const target = ignoreUnreadable(() => readlinkSync(`${dir}/${name}`))
-    return (target && /^socket:\[(\d+)\]$/.exec(target)?.[1]) || []
-  })
-}
-
-/** The process may have exited, or may belong to another user. */
-function ignoreUnreadable<T>(read: () => T): T | undefined {
-  try {
-    return read()
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(code)) return undefined
-    throw error
-  }
-}
+/** Unknown owners last. */
+const pidOf = ({ owner }: Socket): number => owner?.pid ?? Number.POSITIVE_INFINITY

@@ -6,8 +6,10 @@ import { openSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:http2'
 import { createConnection } from 'node:net'
+import { arch, cpus, release } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { Machine } from '../../shared/api/boxes.ts'
 import type { DurableReport } from '../../shared/api/reports.ts'
 import { newId } from '../../shared/ids.ts'
 import { createTempDir } from '../support/temp-dir.ts'
@@ -61,10 +63,17 @@ t.test('prints every missing or invalid configuration variable and exits with 1'
 
 t.test('connects, runs a command, reports its start, and exits on SIGTERM', async (t) => {
   const received: string[] = []
+  const machines: Machine[] = []
   const coordinator = await startTunnelServer({
     ingest: {
-      apply: async (_box, _epoch, reports) => void received.push(...reports.map(({ report }) => report.type)),
+      async apply(_box, _epoch, reports) {
+        for (const { report } of reports) {
+          received.push(report.type)
+          if (report.type === 'machine') machines.push(report.machine)
+        }
+      },
       heartbeat: () => void received.push('heartbeat'),
+      listeners: () => undefined,
     },
   })
   t.after(() => coordinator.close())
@@ -80,9 +89,10 @@ t.test('connects, runs a command, reports its start, and exits on SIGTERM', asyn
   t.equal(status, 200)
   t.match(JSON.parse((await readAll(body)).toString()), { exitCode: 0, stdout: 'hello\n' })
   await waitUntil(
-    'a report and a heartbeat have arrived',
-    () => received.includes('heartbeat') && received.includes('agent.started'),
+    'reports and a heartbeat have arrived',
+    () => received.includes('heartbeat') && received.includes('agent.started') && machines.length > 0,
   )
+  t.match(machines, [{ kernel: release(), arch: arch(), cpuCount: cpus().length, os: /./, cpuModel: /./ }])
 
   child.kill('SIGTERM')
   t.same(await exit, [0, null])
@@ -94,6 +104,7 @@ t.test('on SIGTERM, delivers the exits of its commands before it disconnects', a
     ingest: {
       apply: async (_box, _epoch, reports) => void received.push(...reports.map(({ report }) => report)),
       heartbeat: () => undefined,
+      listeners: () => undefined,
     },
   })
   t.after(() => coordinator.close())

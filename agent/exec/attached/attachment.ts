@@ -1,6 +1,7 @@
 // The attached state of one command: its current client, its stdin, and the time limit without a client.
 import { join } from 'node:path'
 import type { Offsets } from '../../../shared/api/processes.ts'
+import { type StartTimer, startWallTimer } from '../../running-clock.ts'
 import { readStdinLength, writeDetachedMarker, writeStdinLength } from '../detached/record.ts'
 import type { DetachedProcess } from '../detached/types.ts'
 import { type ControlFifo, openControlFifo } from './control-fifo.ts'
@@ -31,6 +32,7 @@ export type Attachment = {
 export type AttachmentOptions = {
   process: DetachedProcess
   disconnectTimeoutMs: number
+  startTimer?: StartTimer | undefined
   stdin: 'none' | 'open' | 'restored'
   /** No client was connected for disconnectTimeoutMs, since the command started, or since it exited. */
   onTimeout(): void
@@ -40,16 +42,17 @@ export type AttachmentOptions = {
 }
 
 export function createAttachment(options: AttachmentOptions): Attachment {
-  const { process, disconnectTimeoutMs, onTimeout, onDetached, onFinished } = options
+  const { process, disconnectTimeoutMs, startTimer = startWallTimer } = options
+  const { onTimeout, onDetached, onFinished } = options
   const { dir } = process
   const control: ControlFifo = openControlFifo(dir)
   let client: AttachedClient | null = null
-  let timer: NodeJS.Timeout | undefined
+  let stopTimer: (() => void) | undefined
   let isClosed = false
 
   const restartTimer = () => {
-    clearTimeout(timer)
-    timer = setTimeout(onTimeout, disconnectTimeoutMs).unref()
+    stopTimer?.()
+    stopTimer = startTimer(onTimeout, disconnectTimeoutMs)
   }
   const stdin = createStdin(options, {
     onWritten: (offset) => client?.onStdinWritten(offset),
@@ -61,7 +64,7 @@ export function createAttachment(options: AttachmentOptions): Attachment {
   })
   const close = () => {
     isClosed = true
-    clearTimeout(timer)
+    stopTimer?.()
     unsubscribeExit()
     control.close()
     stdin?.close()
@@ -77,7 +80,7 @@ export function createAttachment(options: AttachmentOptions): Attachment {
     process,
     stdin,
     connect(newClient) {
-      clearTimeout(timer)
+      stopTimer?.()
       client?.onReplaced()
       client = newClient
       stdin?.reset()

@@ -1,6 +1,7 @@
 // The attached commands of a box. Terminates commands whose client does not return, and deletes the output of exited ones.
 import type { FastifyBaseLogger } from 'fastify'
 import { ApiError } from '../../../shared/errors.ts'
+import type { StartTimer } from '../../running-clock.ts'
 import { hasDetachedMarker } from '../detached/record.ts'
 import { findProcess } from '../detached/routes.ts'
 import type { DetachedProcess, DetachedProcesses } from '../detached/types.ts'
@@ -18,11 +19,14 @@ export type Attachments = {
 export type AttachmentsOptions = {
   processes: DetachedProcesses
   log: FastifyBaseLogger
+  /** For the time limit without a client. */
+  startTimer?: StartTimer
   /** Resolves when the reports of an exited process are in the spool. */
   waitUntilRecorded(processId: string): Promise<void>
 }
 
-export function createAttachments({ processes, log, waitUntilRecorded }: AttachmentsOptions): Attachments {
+export function createAttachments(options: AttachmentsOptions): Attachments {
+  const { processes, log, startTimer, waitUntilRecorded } = options
   const attachments = new Map<string, Attachment>()
   let isRestoring = true
 
@@ -44,6 +48,7 @@ export function createAttachments({ processes, log, waitUntilRecorded }: Attachm
     const attachment = createAttachment({
       process: detachedProcess,
       disconnectTimeoutMs: attached.disconnectTimeoutMs,
+      startTimer,
       stdin: attached.stdin ? (isRestoring ? 'restored' : 'open') : 'none',
       onTimeout() {
         if (detachedProcess.exit !== null) return void remove(processId)

@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
+import type { StartTimer } from '../../running-clock.ts'
 import { isDead, readProcess } from '../process-table.ts'
 import { SURVIVED_MESSAGE, type Termination, terminateTree } from '../terminate-tree.ts'
 import { LOST_EXIT, resolveExit, type TerminationTimes } from './exit-status.ts'
@@ -13,6 +14,7 @@ import {
   readTerminationMarker,
   type StartRecord,
   type TerminationCause,
+  writeMetadata,
   writeTerminationMarker,
 } from './record.ts'
 import type { DetachedProcess, ProcessExit, StreamName } from './types.ts'
@@ -22,6 +24,8 @@ export type ProcessMonitor = {
   readonly meta: ProcessMetadata
   /** Detects an exit of the process. Costs two small file reads. */
   checkExit(): void
+  /** Records that the process did not run for this time, for the time limit after a restart of the agent. */
+  extendDeadline(frozenMs: number): Promise<void>
   /** Terminates the process tree. After the exit, terminates the remaining background processes. */
   kill(): Promise<KillResult>
   /** Stops monitoring. Resolves when a termination in progress has completed. */
@@ -34,6 +38,8 @@ export type ProcessMonitorOptions = {
   startRecord: StartRecord
   bootId: string
   clock: Clock
+  /** For the time limit. */
+  startTimer: StartTimer
   log: FastifyBaseLogger
   onExit(): void
 }
@@ -47,15 +53,16 @@ type KillResult = { wasRunning: boolean; signal: Termination['signal'] }
 const EXIT_RECORD_TIMEOUT_MS = 15_000
 
 export function createProcessMonitor(options: ProcessMonitorOptions): ProcessMonitor {
-  const { dir, meta, startRecord, bootId, clock, log, onExit } = options
-  const { processId, maxLogBytes, deadline } = meta
+  const { dir, startRecord, bootId, clock, startTimer, log, onExit } = options
+  let { meta } = options
+  const { processId, maxLogBytes } = meta
   const events = new EventEmitter<{ exit: [] }>().setMaxListeners(0)
   const finalSizes: Partial<Record<StreamName, number>> = {}
   const terminationTimes: TerminationTimes = {}
   // The shell runner is not a subreaper. Its other children write the exit record and must not be signalled.
   const subreaperOption = meta.runner === 'native' ? { subreaper: startRecord.runner } : {}
   let exit: ProcessExit | null = null
-  let timeLimitTimer: NodeJS.Timeout | undefined
+  let stopTimer: (() => void) | undefined
   let termination: Promise<KillResult> | undefined
   let closed = false
 
@@ -87,7 +94,7 @@ export function createProcessMonitor(options: ProcessMonitorOptions): ProcessMon
 
   const setExit = (result: ProcessExit) => {
     exit = result
-    clearTimeout(timeLimitTimer)
+    stopTimer?.()
     log.info({ processId, ...result }, 'detached process exited')
     events.emit('exit')
     onExit()
@@ -169,14 +176,22 @@ export function createProcessMonitor(options: ProcessMonitorOptions): ProcessMon
     const [interruptedCause] = Object.keys(terminationTimes) as TerminationCause[]
     if (interruptedCause !== undefined) void terminateInBackground(interruptedCause)
     // min(): a clock that was set back must not extend the limit.
-    const remainingMs = deadline === null ? null : Math.min(deadline - clock.now(), deadline - meta.startedAt)
-    if (remainingMs !== null) timeLimitTimer = setTimeout(onTimeLimit, Math.max(0, remainingMs))
+    const { deadline, startedAt } = meta
+    const remainingMs = deadline === null ? null : Math.min(deadline - clock.now(), deadline - startedAt)
+    if (remainingMs !== null) stopTimer = startTimer(onTimeLimit, Math.max(0, remainingMs))
   }
 
   return {
     detachedProcess,
-    meta,
+    get meta() {
+      return meta
+    },
     checkExit,
+    async extendDeadline(frozenMs) {
+      if (meta.deadline === null || exit !== null || closed) return
+      meta = { ...meta, deadline: meta.deadline + Math.round(frozenMs) }
+      await writeMetadata(dir, meta)
+    },
     async kill() {
       checkExit()
       if (exit === null) return terminate('kill')
@@ -185,7 +200,7 @@ export function createProcessMonitor(options: ProcessMonitorOptions): ProcessMon
       return { wasRunning: false, signal: null }
     },
     async close() {
-      clearTimeout(timeLimitTimer)
+      stopTimer?.()
       await termination?.catch(() => undefined)
       closed = true
     },

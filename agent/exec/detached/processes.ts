@@ -7,6 +7,7 @@ import { type AgentStartRequest, agentStartRequestSchema } from '../../../shared
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { LOG_LIMITS } from '../../../shared/limits.ts'
+import { type RunningClock, startWallTimer } from '../../running-clock.ts'
 import type { ActivityTracker } from '../../vitals/activity-tracker.ts'
 import { baseEnvironment } from '../environment.ts'
 import type { SpawnerKind } from '../spawner.ts'
@@ -34,6 +35,8 @@ export type DetachedOptions = {
   dir: string
   home: string
   clock: Clock
+  /** Time limits count its time. Absent: also the time in which the box is frozen. */
+  runningClock?: Pick<RunningClock, 'startTimer' | 'onThaw'>
   log: FastifyBaseLogger
   activity: ActivityTracker
   /** The agent's own environment. */
@@ -66,8 +69,6 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
   const bootId = options.bootId ?? readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   const runner = createRunner(options.runnerKind ?? null, options.spawnerKind ?? null)
   const baseEnv = baseEnvironment(home, env)
-  // The runner outlives the agent. Without a pid namespace the provider finds the runner by this variable.
-  if (env.BOXWOOD_BOX !== undefined) baseEnv.BOXWOOD_BOX = env.BOXWOOD_BOX
 
   // In start order.
   const monitors = new Map<string, ProcessMonitor>()
@@ -141,6 +142,7 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
       startRecord,
       bootId,
       clock,
+      startTimer: options.runningClock?.startTimer ?? startWallTimer,
       log,
       onExit() {
         endActivity()
@@ -220,6 +222,17 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
   for (const name of await readdir(exitNotificationDir))
     await rm(join(exitNotificationDir, name), { force: true })
   poll()
+  const stopExtending = options.runningClock?.onThaw((frozenMs) => {
+    for (const monitor of running)
+      monitor
+        .extendDeadline(frozenMs)
+        .catch((err: unknown) =>
+          log.error(
+            { err, processId: monitor.meta.processId },
+            'failed to record that a detached process was frozen',
+          ),
+        )
+  })
   const timers = [setInterval(poll, POLL_MS).unref(), setInterval(pruneExited, PRUNE_MS).unref()]
   log.info(
     { runner: runner.kind, running: running.size, total: monitors.size },
@@ -272,6 +285,7 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
       closed = true
       await Promise.allSettled([...starting.values()].map(({ detachedProcess }) => detachedProcess))
       for (const timer of timers) clearInterval(timer)
+      stopExtending?.()
       await Promise.all([...monitors.values()].map((monitor) => monitor.close()))
       stopWatching()
       await Promise.all(removals)

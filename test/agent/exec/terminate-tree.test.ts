@@ -78,8 +78,9 @@ t.test('an exited command needs no signal', async (t) => {
   t.same(await terminateTree({ pid, processId: 'p_none' }), { signal: null, survivors: [] })
 })
 
-const formatStat = ({ pid, startTime }: { pid: number; startTime: number }, ppid: number) =>
-  `${pid} (sleep) S ${ppid} ${pid} ${pid}${' 0'.repeat(15)} ${startTime} 0`
+const PF_KTHREAD = 0x200000
+const formatStat = ({ pid, startTime }: { pid: number; startTime: number }, flags = 0) =>
+  `${pid} (sleep) S 1 ${pid} ${pid} 0 0 ${flags}${' 0'.repeat(12)} ${startTime} 0`
 
 /** A fake /proc with one live process, in the middle of execve: it has neither arguments nor environment. */
 async function createFakeProc(t: Test, entry: { pid: number; startTime: number }) {
@@ -87,7 +88,7 @@ async function createFakeProc(t: Test, entry: { pid: number; startTime: number }
   const dir = join(root, String(entry.pid))
   const write = (name: string, text: string) => writeFile(join(dir, name), text)
   await mkdir(dir)
-  await write('stat', formatStat(entry, 1))
+  await write('stat', formatStat(entry))
   await write('environ', '')
   await write('cmdline', '')
   return { root, write, remove: () => rm(dir, { recursive: true }) }
@@ -125,7 +126,7 @@ t.test('a scan is conclusive when no process without the marker can belong to th
   await proc.write('environ', 'HOME=/\x00')
   t.same(scan(), empty, 'the process has an environment')
   await proc.write('environ', '')
-  await proc.write('stat', formatStat(sleep, 2))
+  await proc.write('stat', formatStat(sleep, PF_KTHREAD))
   t.same(scan(), empty, 'the process is a kernel thread')
 })
 

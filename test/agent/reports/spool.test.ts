@@ -345,3 +345,46 @@ t.test('stores reports on a full disk in its reserve, again and again', async (t
   )
   await next.close()
 })
+
+t.test('drops optional reports while the spool is half full', async (t) => {
+  const spool = await openSpoolIn(createStateDir(t), { maxBytes: 10_000, segmentBytes: 2000 })
+  let appended = 0
+  while (spool.appendOptional(createReport(++appended, 60)));
+  appended -= 1
+  t.ok(spool.pendingBytes() > 5000)
+  await spool.append(createReport(0))
+  t.same(
+    await readTimes(spool),
+    [...Array.from({ length: appended }, (_, i) => i + 1), 0],
+    'others are stored',
+  )
+  t.ok(await spool.acknowledge({ epoch: spool.epoch, seq: appended }))
+  t.ok(spool.appendOptional(createReport(100)), 'stored again after the acknowledgement')
+  await spool.close()
+  t.throws(() => spool.appendOptional(createReport(1)), /closed/)
+})
+
+t.test('on a full disk, drops optional reports and leaves the reserve to the others', async (t) => {
+  const disk = mountSmallDisk(t, 8)
+  if (disk === undefined) return t.pass(SKIP_MOUNT, { skip: SKIP_MOUNT })
+  const spool = await openSpoolIn(disk.dir)
+  const { epoch } = spool
+  const readSeq = async () => (await readStored(spool)).at(-1)?.seq ?? 0
+  disk.fill()
+  const dropAll = () => {
+    for (let i = 0; i < 3; i++) t.equal(spool.appendOptional(createReport(-1, 600)), false)
+  }
+  dropAll()
+  await spool.append(createReport(1, 600))
+  dropAll()
+  t.same(await readTimes(spool), [1])
+  t.ok(await spool.acknowledge({ epoch, seq: await readSeq() }))
+  dropAll()
+  await spool.append(createReport(2, 600))
+  t.same(await readTimes(spool), [2])
+  disk.free()
+  t.ok(await spool.acknowledge({ epoch, seq: await readSeq() }))
+  t.equal(spool.appendOptional(createReport(3)), true, 'stored again when the disk has space')
+  t.same(await readTimes(spool), [3])
+  await spool.close()
+})

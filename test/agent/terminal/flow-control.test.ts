@@ -8,8 +8,14 @@ import { attachClient, createSessions } from './support.ts'
 const MiB = 1024 * 1024
 const WINDOW = MiB
 
+type Client = ReturnType<typeof attachClient>
+
 /** The line above the cursor. */
-const lastLine = ({ terminal }: ReturnType<typeof attachClient>) => describeLines(terminal).at(-2)
+const lastLine = ({ terminal }: Client) => describeLines(terminal).at(-2)
+
+/** The emulator of a client processes received bytes later. */
+const waitForLastLine = (client: Client) =>
+  waitUntil('the terminal shows the last line', () => lastLine(client) === '599999')
 
 t.test('a client that does not acknowledge stops the program after the window', async (t) => {
   const { start } = createSessions(t)
@@ -43,7 +49,8 @@ t.test('a slow client gets the screen while a fast one gets everything', async (
   t.ok(slow.received() < WINDOW + 0.2 * MiB)
   t.equal(slow.messages.filter(({ type }) => type === 'screen').length, 1)
   slow.ack()
-  await waitUntil('the slow client has a new screen', () => lastLine(slow) === '599999')
+  await waitForLastLine(slow)
+  await waitForLastLine(fast)
   t.equal(slow.messages.filter(({ type }) => type === 'screen').length, 2)
   t.ok(slow.receivedBytes() < 3 * MiB)
   t.same(describeLines(slow.terminal).slice(-24), describeLines(fast.terminal).slice(-24))
@@ -59,7 +66,8 @@ t.test('a connection that does not accept bytes stops only its client', async (t
   await waitUntil('the other client has everything', () => other.received() >= 7 * 599_999)
   t.ok(stalled.receivedBytes() < MiB)
   unstall()
-  await waitUntil('the client has the screen', () => lastLine(stalled) === '599999')
+  await waitForLastLine(stalled)
+  await waitForLastLine(other)
   t.same(describeLines(stalled.terminal).slice(-24), describeLines(other.terminal).slice(-24))
 })
 
@@ -72,7 +80,7 @@ t.test('without a client the program runs, and the next client gets the last scr
     client = attachClient(session)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-  await waitUntil('the last line', () => lastLine(client) === '599999')
+  await waitForLastLine(client)
   t.equal(session.describe().clients, 1)
 })
 
@@ -86,7 +94,8 @@ t.test('a client that stayed away for more output than is retained gets the scre
   other.type('\n')
   await waitUntil('everything', () => other.received() >= 7 * 599_999)
   const again = attachClient(session, { offset: first.received() })
-  await waitUntil('everything', () => lastLine(again) === '599999')
+  await waitForLastLine(again)
+  await waitForLastLine(other)
   t.ok(again.find('screen'))
   t.same(describeLines(again.terminal).slice(-24), describeLines(other.terminal).slice(-24))
 })

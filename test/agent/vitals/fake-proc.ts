@@ -14,6 +14,19 @@ export type FakeProcess = {
   shmemKb?: number
   sockets?: number[]
   home?: string
+  ppid?: number
+  name?: string
+  state?: string
+  /** Ticks since boot. */
+  start?: number
+  uid?: number
+  rssKb?: number
+  /** NAME=value entries. */
+  env?: string[]
+  args?: string[]
+  /** Bytes that were read and written. Default: not readable. */
+  io?: [read: number, written: number]
+  isKernelThread?: boolean
 }
 
 export function createFakeProc(t: Test) {
@@ -21,7 +34,8 @@ export function createFakeProc(t: Test) {
   mkdirSync(join(root, 'net'))
   const write = (name: string, text: string) => writeFileSync(join(root, name), text)
   write('net/tcp', 'header\n')
-  write('uptime', '1000.00 2000.00\n')
+  write('net/sockstat', 'sockets: used 9\nTCP: inuse 0 orphan 0\n')
+  let socketCount = 0
   write('meminfo', 'MemTotal:       1000 kB\nMemFree:         10 kB\nMemAvailable:    750 kB\n')
   write('stat', 'cpu  0 0 0 0 0 0 0 0 0 0\n')
 
@@ -31,17 +45,27 @@ export function createFakeProc(t: Test) {
     /** Arguments: user nice system idle iowait irq softirq steal. */
     setCpu: (...ticks: number[]) =>
       write('stat', `cpu  ${ticks.join(' ')} 0 0\ncpu0 9 9 9 9 9 9 9 9 0 0\nintr 1\n`),
-    setUptime: (seconds: number) => write('uptime', `${seconds.toFixed(2)} 1.00\n`),
-    /** `state` is the hexadecimal TCP state. Default: LISTEN. */
-    setSockets: (file: 'tcp' | 'tcp6', inodes: number[], state = '0A') =>
+    /** name, received bytes, sent bytes */
+    setInterfaces: (...interfaces: [string, number, number][]) =>
       write(
-        `net/${file}`,
+        'net/dev',
         [
-          '  sl  local_address rem_address   st …',
-          ...inodes.map((inode) => socketRow(inode, state)),
+          'Inter-|   Receive |  Transmit',
+          ' face |bytes |bytes',
+          ...interfaces.map(
+            ([name, rx, tx]) => `${name.padStart(6)}: ${rx} 9 0 0 0 0 0 0 ${tx} 9 0 0 0 0 0 0`,
+          ),
           '',
         ].join('\n'),
       ),
+    /** Also changes the counts of sockets, unless `isCounted` is false. */
+    setSockets: (file: 'tcp' | 'tcp6', sockets: FakeSocket[], { isCounted = true } = {}) => {
+      write(
+        `net/${file}`,
+        ['  sl  local_address rem_address   st …', ...sockets.map(socketRow), ''].join('\n'),
+      )
+      if (isCounted) write('net/sockstat', `sockets: used 9\nTCP: inuse ${++socketCount} orphan 0\n`)
+    },
     addProcess: ({
       pid,
       cpu = 0,
@@ -50,16 +74,42 @@ export function createFakeProc(t: Test) {
       shmemKb = 0,
       sockets = [],
       home,
+      ppid = 1,
+      name = 'a) b (c',
+      state = 'S',
+      start = 500,
+      uid = 1000,
+      rssKb = 999_999,
+      env = home === undefined ? [] : ['A=b', `HOME=${home}`],
+      args = [],
+      io,
+      isKernelThread = false,
     }: FakeProcess) => {
       rmSync(join(root, String(pid)), { recursive: true, force: true })
       mkdirSync(join(root, String(pid), 'fd'), { recursive: true })
       const ticks = `${cpu} 0 ${childrenCpu} 0`
-      write(`${pid}/stat`, `${pid} (a) b (c) S 1 ${pid} ${pid} 0 -1 0 0 0 0 0 ${ticks} 20 0 1 0 500 0 0\n`)
+      write(
+        `${pid}/stat`,
+        `${pid} (${name}) ${state} ${ppid} ${pid} ${pid} 0 -1 ${isKernelThread ? 2_129_984 : 4_194_560} 0 0 0 0 ${ticks} 20 0 1 0 ${start} 0 0\n`,
+      )
       write(
         `${pid}/status`,
-        `Name:\ta\nVmRSS:\t 999999 kB\nRssAnon:\t ${anonKb} kB\nRssShmem:\t ${shmemKb} kB\n`,
+        [
+          'Name:\ta',
+          `Uid:\t${uid}\t0\t0\t0`,
+          `VmRSS:\t ${rssKb} kB`,
+          `RssAnon:\t ${anonKb} kB`,
+          `RssShmem:\t ${shmemKb} kB`,
+          '',
+        ].join('\n'),
       )
-      write(`${pid}/environ`, home === undefined ? '' : `A=b\0HOME=${home}\0`)
+      write(`${pid}/environ`, env.map((entry) => `${entry}\0`).join(''))
+      write(`${pid}/cmdline`, args.map((arg) => `${arg}\0`).join(''))
+      if (io !== undefined)
+        write(
+          `${pid}/io`,
+          `rchar: 7\nread_bytes: ${io[0]}\nwrite_bytes: ${io[1]}\ncancelled_write_bytes: 7\n`,
+        )
       symlinkSync('/dev/null', join(root, String(pid), 'fd', '0'))
       for (const [index, inode] of sockets.entries()) {
         symlinkSync(`socket:[${inode}]`, join(root, String(pid), 'fd', String(index + 3)))
@@ -69,5 +119,8 @@ export function createFakeProc(t: Test) {
   }
 }
 
-const socketRow = (inode: number, state: string) =>
-  `   0: 0100007F:1F90 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000  1000        0 ${inode} 1 0 100 0`
+/** `state` is the hexadecimal TCP state. Default: LISTEN. */
+export type FakeSocket = { inode: number; port: number; state?: string }
+
+const socketRow = ({ inode, port, state = '0A' }: FakeSocket) =>
+  `   0: 0100007F:${port.toString(16).toUpperCase().padStart(4, '0')} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000  1000        0 ${inode} 1 0 100 0`

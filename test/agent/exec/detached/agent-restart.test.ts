@@ -2,6 +2,8 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { readMetadata } from '../../../../agent/exec/detached/record.ts'
+import { startWallTimer } from '../../../../agent/running-clock.ts'
 import { newId } from '../../../../shared/ids.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { isAlive, waitForPid } from '../support.ts'
@@ -64,6 +66,31 @@ t.test('enforces the time limit of a process started before the restart', async 
   const { processId } = await first.start('exec sleep 600', { timeoutSeconds: 1 })
   const second = await restart(t, first)
   t.match(await second.waitForExit(processId), { status: 'timed_out', signal: 'TERM' })
+})
+
+t.test('the time limit does not count a freeze before the restart', async (t) => {
+  const HOUR_MS = 3_600_000
+  const inFuture = (ms: number) => ({ clock: { now: () => Date.now() + ms } })
+  let notify: ((frozenMs: number) => void) | undefined
+  const runningClock = {
+    startTimer: startWallTimer,
+    onThaw(listener: (frozenMs: number) => void) {
+      notify = listener
+      return () => undefined
+    },
+  }
+  const first = await createAgent(t, { runningClock })
+  const { processId, pid } = await first.start('exec sleep 600', { timeoutSeconds: 60 })
+  const readDeadline = () => readMetadata(join(first.dir, processId))?.deadline ?? 0
+  const deadline = readDeadline()
+  notify?.(HOUR_MS)
+  await waitUntil('the deadline is extended', () => readDeadline() === deadline + HOUR_MS)
+  const second = await restart(t, first, inFuture(HOUR_MS))
+  t.match(await second.getStatus(processId), { running: true, pid })
+  const third = await restart(t, second, inFuture(2 * HOUR_MS))
+  // The shell runner records no signal, and the exit has an earlier time than the request of an agent with a clock in the future.
+  const exit = isNativeRunner ? { signal: 'TERM' } : { exitCode: 128 + 15 }
+  t.match(await third.waitForExit(processId), exit, 'the extended limit applies')
 })
 
 t.test('a repeated start request does not start the command again', async (t) => {

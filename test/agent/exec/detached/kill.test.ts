@@ -11,6 +11,7 @@ t.jobs = 4
 t.test('terminates a process with TERM', async (t) => {
   const { start, kill, getStatus } = await createAgent(t)
   const { processId, pid } = await start('echo before; exec sleep 600')
+  await waitUntil('the command has written', async () => (await getStatus(processId)).stdout === 'before\n')
   t.match(await kill(processId), {
     ok: true,
     type: 'exec.killed',
@@ -65,7 +66,9 @@ t.test('kills a process that ignores TERM', async (t) => {
 
 t.test('a process that handles TERM keeps its exit code and has status killed', async (t) => {
   const { start, kill, getProcess, home } = await createAgent(t)
-  const { processId } = await start(`trap 'echo cleanup; exit 5' TERM; sleep 600 & echo $$ >pid; wait`)
+  // The child writes the file after its execve: a TERM between fork and execve would be lost to the inherited handler.
+  const child = `sh -c 'echo $$ >pid; exec sleep 600'`
+  const { processId } = await start(`trap 'echo cleanup; exit 5' TERM; ${child} & wait`)
   await waitForPid(home, 'pid')
   t.match(await kill(processId), { wasRunning: true, signal: 'TERM' })
   t.match(getProcess(processId).exit, { status: 'killed', exitCode: 5, signal: null })

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { newId } from '../../../../shared/ids.ts'
+import { LIMITS } from '../../../../shared/limits.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { waitForPid } from '../support.ts'
 import { createAgent, isNativeRunner } from './support.ts'
@@ -87,7 +88,7 @@ t.test('behaves like sh -c, with the requested environment and cwd', async (t) =
   const run = async (command: string, fields: object = {}) => {
     const { processId, cwd } = await start(command, fields)
     await waitForExit(processId)
-    return { ...(await getStatus(processId)), cwd }
+    return { ...(await getStatus(processId, LIMITS.detachedTailBytes.max)), cwd }
   }
   const env = { A: 'mine', dir: 'f', COMMAND: 'c', start: 's' }
   const boxEnv = { A: 'box', B: 'box' }
@@ -101,7 +102,8 @@ t.test('behaves like sh -c, with the requested environment and cwd', async (t) =
   t.match(await run('grep -E "Sig(Blk|Ign)" /proc/self/status'), {
     stdout: 'SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n',
   })
-  const { processId, stdout } = await run('env')
+  const { processId, stdout, ...status } = await run('env')
+  t.match(status, { lost: false, exitCode: 0, stderr: '', stdoutTruncated: false })
   t.match(stdout, `BOXWOOD_PROCESS_ID=${processId}\n`)
   t.notMatch(stdout, /BOXWOOD_RUNNER_FOR|boxwood_/)
 })

@@ -1,0 +1,10 @@
+// GET /activity: how long the box has been idle, measured for the request.
+import type { FastifyInstance } from 'fastify'
+import type { Activity } from '../../shared/api/activity.ts'
+
+export function activityRoutes(
+  app: FastifyInstance,
+  { readActivity }: { readActivity(): Promise<Activity> },
+): void {
+  app.get('/activity', readActivity)
+}
