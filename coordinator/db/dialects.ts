@@ -14,8 +14,6 @@ import { NodeSqliteDriver } from './sqlite-driver.ts'
 export type DialectTraits = {
   /** `select … for update` locks rows. Otherwise transactions run one at a time. */
   readonly locksRows: boolean
-  /** Several coordinators can use the database: a lease found at start may belong to a running one. */
-  readonly sharedByCoordinators: boolean
   /** Sequence numbers are `generated … as identity` columns instead of `autoincrement`. */
   readonly identityColumns: boolean
   /** The column type for bytes. */
@@ -25,7 +23,6 @@ export type DialectTraits = {
 class NodeSqliteAdapter extends SqliteAdapter {
   readonly traits: DialectTraits = {
     locksRows: false,
-    sharedByCoordinators: false,
     identityColumns: false,
     bytesType: 'blob',
   }
@@ -39,10 +36,9 @@ class NodeSqliteAdapter extends SqliteAdapter {
   }
 }
 
-class SharedPostgresAdapter extends PostgresAdapter {
+class BoxwoodPostgresAdapter extends PostgresAdapter {
   readonly traits: DialectTraits = {
     locksRows: true,
-    sharedByCoordinators: true,
     identityColumns: true,
     bytesType: 'bytea',
   }
@@ -60,7 +56,7 @@ export function sqliteDialect(database: DatabaseSync, freeDiskSpace: () => boole
 export function postgresDialect(pool: PostgresPool): Dialect {
   const base = new PostgresDialect({ pool })
   return {
-    createAdapter: () => new SharedPostgresAdapter(),
+    createAdapter: () => new BoxwoodPostgresAdapter(),
     createDriver: () => base.createDriver(),
     createQueryCompiler: () => base.createQueryCompiler(),
     createIntrospector: (db) => base.createIntrospector(db),
@@ -70,7 +66,7 @@ export function postgresDialect(pool: PostgresPool): Dialect {
 /** The traits of a database or transaction. */
 export function dialectTraits(db: { getExecutor(): { adapter: object } }): DialectTraits {
   const { adapter } = db.getExecutor()
-  if (adapter instanceof NodeSqliteAdapter || adapter instanceof SharedPostgresAdapter) return adapter.traits
+  if (adapter instanceof NodeSqliteAdapter || adapter instanceof BoxwoodPostgresAdapter) return adapter.traits
   throw new Error('This database was not opened by openDatabase.')
 }
 

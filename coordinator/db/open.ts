@@ -1,26 +1,27 @@
-// Opens the database and runs its migrations. A SQLite file is opened exclusively.
-import { closeSync, openSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
-import { type Dialect, Kysely, type PostgresPool } from 'kysely'
+// Opens the database for one coordinator, and runs its migrations.
+import { type Dialect, Kysely } from 'kysely'
 import { Migrator } from 'kysely/migration'
-import { postgresDialect, sqliteDialect } from './dialects.ts'
+import { sqliteDialect } from './dialects.ts'
 import type { DiskReserve } from './disk-reserve.ts'
 import { migrations } from './migrations/list.ts'
+import { logQueries, observeDriver, type StoreObserver } from './observed-driver.ts'
+import { openPostgres, type PostgresConfig } from './postgres/open.ts'
 import type { Tables } from './schema.ts'
+import { openSqliteFile } from './sqlite-file.ts'
 
 export type Db = Kysely<Tables>
 
-/** The pool's `types` must be `postgresTypes(…)`, or instants are returned as strings. */
-export type DatabaseConfig =
+/** `observer` measures the queries. */
+export type DatabaseConfig = { observer?: StoreObserver | undefined } & (
   | {
       kind: 'sqlite'
       file: string
       /** Released when the disk is full. */
       diskReserve?: DiskReserve
     }
-  | { kind: 'postgres'; pool: PostgresPool }
+  | ({ kind: 'postgres' } & PostgresConfig)
+)
 
-const SQLITE_BUSY = 5
 /** How long to wait for a previous coordinator that is still stopping. */
 const LOCK_WAIT_MS = 2_000
 
@@ -29,7 +30,13 @@ const LOCK_WAIT_MS = 2_000
  * Throws Errors whose messages are meant for the operator.
  */
 export async function openDatabase(config: DatabaseConfig): Promise<Db> {
-  const db = new Kysely<Tables>({ dialect: createDialect(config) })
+  return config.kind === 'sqlite' ? openSqlite(config) : openPostgresDatabase(config)
+}
+
+async function openSqlite(config: DatabaseConfig & { kind: 'sqlite' }): Promise<Db> {
+  const file = openSqliteFile(config.file, LOCK_WAIT_MS)
+  const freeDiskSpace = () => config.diskReserve?.release() ?? false
+  const db = createDb(sqliteDialect(file, freeDiskSpace), config.observer)
   try {
     await migrate(db)
   } catch (error) {
@@ -39,51 +46,32 @@ export async function openDatabase(config: DatabaseConfig): Promise<Db> {
   return db
 }
 
-const createDialect = (config: DatabaseConfig): Dialect =>
-  config.kind === 'sqlite'
-    ? sqliteDialect(openFile(config.file), () => config.diskReserve?.release() ?? false)
-    : postgresDialect(config.pool)
-
-function openFile(file: string): DatabaseSync {
-  createPrivateFile(file)
-  const database = new DatabaseSync(file, { timeout: LOCK_WAIT_MS })
+async function openPostgresDatabase(config: DatabaseConfig & { kind: 'postgres' }): Promise<Db> {
+  const { dialect, createMigrationDialect, close } = await openPostgres(config, LOCK_WAIT_MS)
+  const migrated = createDb(createMigrationDialect())
   try {
-    // Set the locking mode first: WAL then needs no shared-memory file. FULL: a committed write survives a power cut.
-    database.exec('pragma locking_mode = exclusive')
-    database.exec('pragma journal_mode = wal')
-    database.exec('pragma synchronous = full')
-    database.exec('pragma foreign_keys = on')
-    database.exec('begin immediate; commit')
+    await migrate(migrated)
   } catch (error) {
-    database.close()
-    if (isBusy(error)) {
-      throw new Error(
-        `Another coordinator uses this data directory: ${file} is locked. Stop that coordinator (coordinator.json in this directory contains its pid and URL), or set another directory in BOXWOOD_DATA.`,
-        { cause: error },
-      )
-    }
-    throw new Error(
-      `The database ${file} cannot be opened: ${getMessage(error)}. Restore the file from a backup, or set another directory in BOXWOOD_DATA.`,
-      { cause: error },
-    )
+    await close()
+    throw error
+  } finally {
+    await migrated.destroy()
   }
-  return database
+  const db = createDb(dialect, config.observer)
+  // `destroy()` would not close a database that has never been used.
+  await db.connection().execute(async () => undefined)
+  return db
 }
 
-/**
- * Creates the file with mode 0600. SQLite gives its other files the same mode. Does not open an existing file: closing
- * it again would release the POSIX locks that this process holds on the file.
- */
-function createPrivateFile(file: string): void {
-  try {
-    closeSync(openSync(file, 'wx', 0o600))
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
-  }
-}
-
-const isBusy = (error: unknown): boolean =>
-  error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === SQLITE_BUSY
+const createDb = (dialect: Dialect, observer?: StoreObserver): Db =>
+  new Kysely<Tables>(
+    observer === undefined
+      ? { dialect }
+      : {
+          dialect: { ...dialect, createDriver: () => observeDriver(dialect.createDriver(), observer) },
+          log: logQueries(observer),
+        },
+  )
 
 async function migrate(db: Db): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })

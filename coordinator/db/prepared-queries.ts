@@ -15,6 +15,30 @@ export function prepareQuery<Row, Params extends readonly string[]>(
   return async (...parameters) => (await db.executeQuery<Row>({ ...compiled, parameters })).rows
 }
 
+/** Compiles the query on its first use, once per database. */
+function compileOnce<Row>(
+  buildQuery: (db: Db | Trx) => { compile(): CompiledQuery<Row> },
+): (trx: Trx) => CompiledQuery<Row> {
+  const compiledByAdapter = new WeakMap<object, CompiledQuery<Row>>()
+  return (trx) => {
+    const { adapter } = trx.getExecutor()
+    let query = compiledByAdapter.get(adapter)
+    if (query === undefined) {
+      query = buildQuery(trx).compile()
+      compiledByAdapter.set(adapter, query)
+    }
+    return query
+  }
+}
+
+/** Like prepareQuery, for use inside transactions. */
+export function prepareTrxQuery<Row>(
+  buildQuery: (db: Db | Trx) => { compile(): CompiledQuery<Row> },
+): (trx: Trx, parameters: readonly unknown[]) => Promise<Row[]> {
+  const getQuery = compileOnce(buildQuery)
+  return async (trx, parameters) => (await trx.executeQuery<Row>({ ...getQuery(trx), parameters })).rows
+}
+
 /**
  * Prepares an insert, update or delete for use inside transactions. The query is compiled once per database, on its first
  * use. `buildQuery` uses placeholder values, in the order of the parameters. A placeholder must not be null. The returned
@@ -23,15 +47,9 @@ export function prepareQuery<Row, Params extends readonly string[]>(
 export function prepareWrite(
   buildQuery: (db: Db | Trx) => { compile(): CompiledQuery<unknown> },
 ): (trx: Trx, parameters: readonly unknown[]) => Promise<number> {
-  const compiledByAdapter = new WeakMap<object, CompiledQuery<unknown>>()
+  const getQuery = compileOnce(buildQuery)
   return async (trx, parameters) => {
-    const { adapter } = trx.getExecutor()
-    let query = compiledByAdapter.get(adapter)
-    if (query === undefined) {
-      query = buildQuery(trx).compile()
-      compiledByAdapter.set(adapter, query)
-    }
-    const { numAffectedRows } = await trx.executeQuery({ ...query, parameters })
+    const { numAffectedRows } = await trx.executeQuery({ ...getQuery(trx), parameters })
     return Number(numAffectedRows ?? 0n)
   }
 }

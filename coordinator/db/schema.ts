@@ -1,7 +1,11 @@
 // The row types of all tables. Ids are text, instants are integer milliseconds since the epoch, booleans are 0 or 1.
 import type { Generated } from 'kysely'
-import type { DesiredState, JobOp, ObservedState } from '../../shared/api/boxes.ts'
+import type { Role } from '../../shared/api/account.ts'
+import type { AuditActorKind } from '../../shared/api/audit.ts'
+import type { DesiredState, JobOp, ObservedState, SuspendedAs } from '../../shared/api/boxes.ts'
 import type { Command, CommandActor, CommandStream } from '../../shared/api/commands.ts'
+import type { Snapshot } from '../../shared/api/snapshots.ts'
+import type { SealedAuditEvent } from '../../shared/audit-chain.ts'
 import type { Region, Tier } from '../../shared/tiers.ts'
 
 type Flag = 0 | 1
@@ -11,15 +15,27 @@ export type WorkspaceRow = {
   name: string
   zero_data_retention: Flag
   created_at: number
+  /** When its closing was requested; null: it is open. */
+  closing_at: number | null
+  /** When everything of a closing workspace is removed. */
+  purge_after: number | null
 }
 
+/** A member of one workspace. A person with several workspaces has a user in each, with the same email address. */
 export type UserRow = {
   id: string
   workspace_id: string
+  /** Lowercase. Unique among the members of the workspace. */
   email: string | null
   name: string
-  role: 'owner' | 'member' | 'contractor'
+  role: Role
   created_at: number
+  /** When the user signed in for the first time; null: the invitation is open. */
+  joined_at: number | null
+  /** The row stays: boxes and events refer to it. */
+  removed_at: number | null
+  /** The last use of a session, up to an hour late. */
+  last_active_at?: number | null | undefined
 }
 
 export type ApiKeyRow = {
@@ -37,6 +53,66 @@ export type ApiKeyRow = {
   /** JSON {area: level} for a limited key, else null. */
   access: string | null
   created_at: number
+  name: string
+  /** The last characters of the key, by which its user recognises it. null: unknown. */
+  ending: string | null
+  /** Of the current secret. Up to a minute late. */
+  last_used_at: number | null
+  /** Set until the emailed code of a new agent account is confirmed (spec §5.3). */
+  unverified_since: number | null
+}
+
+export type SessionRow = {
+  id: string
+  /** SHA-256 of the cookie's value, hex. */
+  hash: string
+  workspace_id: string
+  user_id: string
+  user_agent: string | null
+  /** The IP address of the sign-in. */
+  address: string | null
+  created_at: number
+  /** Up to an hour late. */
+  last_used_at: number
+  /** Moves with use. */
+  expires_at: number
+}
+
+export type SignInCodeRow = {
+  id: string
+  email: string
+  /** The key that the code verifies. */
+  key_id: string | null
+  /** The user whose new email address the code confirms. A code without a key and a user signs in. */
+  user_id: string | null
+  /** SHA-256, hex. */
+  code_hash: string
+  /** Failed attempts. */
+  attempts: number
+  created_at: number
+  expires_at: number
+  used_at: number | null
+}
+
+/** A credential for one box, which a dashboard session has created. */
+export type TicketRow = {
+  id: string
+  /** SHA-256, hex. */
+  hash: string
+  workspace_id: string
+  user_id: string
+  session_id: string
+  box_id: string
+  created_at: number
+  expires_at: number
+}
+
+export type PolicyRow = {
+  workspace_id: string
+  /** JSON Policy. */
+  policy: string
+  updated_by: string | null
+  updated_at: number
 }
 
 export type BoxRow = {
@@ -61,6 +137,16 @@ export type BoxRow = {
   environment_version_no: number | null
   /** JSON list of {name, value}. */
   env_vars: string
+  /** What the last suspend did; null when the box has been woken, and while its machine is removed or does not exist. */
+  suspended_as: SuspendedAs | null
+  /** The archive of a box in deep sleep, or of a move in progress. */
+  archive_id: string | null
+  /** The disk space that the files of the last archive need in a machine. */
+  archive_bytes: number | null
+  /** JSON list of Leftover: machines and archives that must be removed. null: none. */
+  leftovers: string | null
+  /** The snapshot whose files the box gets when it is created; null: none, or the box has them. */
+  source_snapshot_id: string | null
   /** JSON Isolation; null until the box has a machine. */
   isolation: string | null
   /** SHA-256 of the token the box's agent presents, hex. null before provisioning and after deletion. */
@@ -75,6 +161,10 @@ export type BoxRow = {
   /** JSON Vitals of the last stored heartbeat. */
   vitals: string | null
   last_heartbeat_at: number | null
+  /** JSON ListeningPort list of the last report; null until the first one. */
+  listening_ports: string | null
+  /** JSON Machine; null until the agent has reported it. */
+  machine: string | null
   created_at: number
   updated_at: number
   terminated_at: number | null
@@ -108,8 +198,83 @@ export type JobRow = {
   reason: string | null
   /** Set for a delete. */
   operation_id: string | null
+  /** JSON of what the operation needs besides the box; null: nothing. */
+  params: string | null
   created_at: number
 }
+
+export type SnapshotRow = {
+  id: string
+  workspace_id: string
+  /** The owner of the box. */
+  owner_user_id: string
+  name: string
+  description: string | null
+  status: Snapshot['status']
+  kind: Snapshot['kind']
+  /** The copy that a fork makes for itself. */
+  transient: Flag
+  template_name: string | null
+  expires_at: number | null
+  box_id: string
+  source_hostname: string
+  tier: Tier
+  region: Region
+  restricted: Flag
+  /** Of the box, like BoxRow.env_vars. */
+  env_vars: string
+  /** The disk space that the files need in a box; null until the snapshot is available. */
+  content_bytes: number | null
+  /** What the snapshot added to the archive store. */
+  stored_bytes: number | null
+  /** How long the processes of the box were paused; null: the box was not running. */
+  paused_ms: number | null
+  error: string | null
+  created_at: number
+  updated_at: number
+  /** When a requested deletion completed. The row stays as long as the operation, so that a repeated request gets it. */
+  deleted_at: number | null
+}
+
+/** The change of a snapshot in progress. A snapshot has at most one. */
+export type SnapshotJobRow = Pick<
+  JobRow,
+  | 'attempt'
+  | 'last_error'
+  | 'next_retry_at'
+  | 'lease_owner'
+  | 'lease_until'
+  | 'actor'
+  | 'operation_id'
+  | 'created_at'
+> & { snapshot_id: string; op: 'create' | 'delete' }
+
+export const SCHEDULE_KINDS = [
+  'pause',
+  'auto_pause',
+  'auto_snapshot',
+  'stop_frozen',
+  'deep_sleep',
+  'expire_snapshot',
+  'erase',
+  'prune',
+  'purge_workspace',
+] as const
+export type ScheduleKind = (typeof SCHEDULE_KINDS)[number]
+
+/**
+ * When the condition of a schedule is evaluated next. A row may be due too early: the evaluation then moves it. The
+ * evaluation and the change that it makes commit together, so a schedule never runs twice.
+ */
+export type ScheduleRow = {
+  kind: ScheduleKind
+  /** A box, a snapshot, for `erase` and `purge_workspace` a workspace, or for `prune` what is pruned. */
+  target_id: string
+  due_at: number
+}
+
+/** A move of a box to another region, for the limits per day. */
+export type BoxMoveRow = { box_id: string; workspace_id: string; at: number }
 
 export type OperationRow = {
   id: string
@@ -175,6 +340,28 @@ export type CommandOutputRow = {
   data: Uint8Array
 }
 
+/** The metrics of one box in one period: an hour of samples, or several days of rollups. */
+export type MetricChunkRow = {
+  box_id: string
+  /** Seconds per bucket: 30 for samples, 300 and 3600 for rollups. */
+  res: number
+  /** Epoch seconds, a multiple of the period of `res`. */
+  start: number
+  /** 1: samples that the rollups do not contain yet. */
+  pending_rollup: Flag
+  /** Compressed columns, see metrics/chunk.ts. */
+  data: Uint8Array
+}
+
+/** The process snapshots of one box in four hours. */
+export type ProcessChunkRow = {
+  box_id: string
+  /** Epoch seconds, a multiple of four hours. */
+  start: number
+  /** Compressed snapshots, see process-snapshots/chunk.ts. */
+  data: Uint8Array
+}
+
 /** A key for signing tokens, shared by all replicas. */
 export type SigningKeyRow = {
   name: string
@@ -183,19 +370,35 @@ export type SigningKeyRow = {
   created_at: number
 }
 
-export type AuditEventRow = {
-  /** Ascending. */
-  seq: Generated<number>
+export type AuditEventRow = SealedAuditEvent & { origin: 'server' | 'client'; actor_kind: AuditActorKind }
+
+/** The newest event of a workspace, which the next event's hash covers. Writers lock the row. */
+export type AuditHeadRow = {
   workspace_id: string
+  no: number
+  hash: string
+  /** The times of events do not decrease. */
   at: number
-  kind: string
-  origin: 'server' | 'client'
-  actor_kind: CommandActor['kind']
-  actor_user_id: string | null
-  actor_token_id: string | null
-  box_id: string | null
-  /** JSON object. */
-  detail: string
+  /** The events up to this one are deleted (policy auditRetentionDays); 0: none. */
+  pruned_no: number
+  pruned_hash: string
+}
+
+/** The HTTPS endpoint that receives the audit events of a workspace. */
+export type AuditSinkRow = {
+  workspace_id: string
+  url: string
+  /** Signs the deliveries. */
+  secret: string
+  /** The events up to this one are delivered. */
+  delivered_no: number
+  /** Failed attempts since the last delivery. */
+  attempt: number
+  next_attempt_at: number | null
+  last_error: string | null
+  last_delivered_at: number | null
+  updated_by: string | null
+  updated_at: number
 }
 
 export type Tables = {
@@ -206,9 +409,21 @@ export type Tables = {
   box_events: BoxEventRow
   jobs: JobRow
   operations: OperationRow
+  snapshots: SnapshotRow
+  snapshot_jobs: SnapshotJobRow
+  schedules: ScheduleRow
+  box_moves: BoxMoveRow
   idempotency_keys: IdempotencyKeyRow
   commands: CommandRow
   command_output: CommandOutputRow
+  metric_chunks: MetricChunkRow
+  process_chunks: ProcessChunkRow
   signing_keys: SigningKeyRow
-  audit_events: AuditEventRow
+  sessions: SessionRow
+  sign_in_codes: SignInCodeRow
+  tickets: TicketRow
+  policies: PolicyRow
+  audit_log: AuditEventRow
+  audit_heads: AuditHeadRow
+  audit_sinks: AuditSinkRow
 }

@@ -1,4 +1,5 @@
-// Transactions. A nested transaction joins the outer transaction. onCommit callbacks run after the outermost commit.
+// Transactions. A nested transaction joins the outer transaction. beforeCommit callbacks
+// run at the end of the outermost transaction, onCommit callbacks after its commit.
 import type { SelectQueryBuilder, Transaction } from 'kysely'
 import { dialectTraits } from './dialects.ts'
 import type { Db } from './open.ts'
@@ -9,8 +10,10 @@ export type Trx = Transaction<Tables>
 /** Runs `fn` after the outermost transaction commits. Does not run it after a rollback. */
 export type OnCommit = (fn: () => void) => void
 
-/** The onCommit callbacks of each open transaction. */
-const callbacksByTransaction = new WeakMap<Db, (() => void)[]>()
+type Callbacks = { beforeCommit: (() => Promise<void>)[]; onCommit: (() => void)[] }
+
+/** The callbacks of each open transaction. */
+const callbacksByTransaction = new WeakMap<Db, Callbacks>()
 
 /**
  * Runs `fn` in a transaction, which commits when `fn` resolves and rolls back when `fn` rejects. When `db` is a
@@ -23,7 +26,7 @@ export async function transaction<T>(
   fn: (trx: Trx, onCommit: OnCommit) => Promise<T>,
 ): Promise<T> {
   const outerCallbacks = callbacksByTransaction.get(db)
-  if (outerCallbacks) return fn(db as Trx, (callback) => outerCallbacks.push(callback))
+  if (outerCallbacks) return fn(db as Trx, (callback) => outerCallbacks.onCommit.push(callback))
   try {
     return await runTransaction(db, fn)
   } catch (error) {
@@ -33,19 +36,46 @@ export async function transaction<T>(
 }
 
 async function runTransaction<T>(db: Db, fn: (trx: Trx, onCommit: OnCommit) => Promise<T>): Promise<T> {
-  const callbacks: (() => void)[] = []
+  const callbacks: Callbacks = { beforeCommit: [], onCommit: [] }
   const result = await db.transaction().execute((trx) => {
     callbacksByTransaction.set(trx, callbacks)
-    return runInsideTransaction(() => fn(trx, (callback) => callbacks.push(callback)))
+    return runInsideTransaction(async () => {
+      const result = await fn(trx, (callback) => callbacks.onCommit.push(callback))
+      for (const callback of callbacks.beforeCommit) await callback()
+      return result
+    })
   })
-  for (const callback of callbacks) callback()
+  for (const callback of callbacks.onCommit) callback()
   return result
 }
 
-/** Adds `for update` where the database has row locks: the rows cannot change until the transaction ends. */
+/**
+ * Runs `fn` at the end of the outermost transaction, before it commits. For locks that many transactions need: they are
+ * held briefly, and always acquired last, so that transactions do not wait for each other in a circle.
+ */
+export function beforeCommit(trx: Trx, fn: () => Promise<void>): void {
+  getCallbacks(trx).beforeCommit.push(fn)
+}
+
+/** Like the parameter `onCommit` of the function that transaction() runs. */
+export function afterCommit(trx: Trx, fn: () => void): void {
+  getCallbacks(trx).onCommit.push(fn)
+}
+
+function getCallbacks(trx: Trx): Callbacks {
+  const callbacks = callbacksByTransaction.get(trx)
+  if (!callbacks) throw new Error('needs a transaction that transaction() started')
+  return callbacks
+}
+
+/**
+ * Locks the rows where the database has row locks: they cannot change until the transaction ends. Rows that refer to them
+ * can be inserted meanwhile. Each insert of a box or a snapshot refers to its workspace: the lock `for update` would make
+ * inserts and transactions that lock the workspace wait for each other.
+ */
 export function forUpdate<T extends keyof Tables, O>(
   trx: Trx,
   query: SelectQueryBuilder<Tables, T, O>,
 ): SelectQueryBuilder<Tables, T, O> {
-  return dialectTraits(trx).locksRows ? query.forUpdate() : query
+  return dialectTraits(trx).locksRows ? query.forNoKeyUpdate() : query
 }

@@ -4,10 +4,20 @@ import { initial } from './0001-initial.ts'
 import { commandHistory } from './0002-command-history.ts'
 import { boundReportedNumbers } from './0003-bound-reported-numbers.ts'
 import { liveBoxesAndCommandStatus } from './0004-live-boxes-and-command-status.ts'
+import { boxMetrics } from './0005-box-metrics.ts'
+import { lifeOfABox } from './0006-life-of-a-box.ts'
+import { accessAndAudit } from './0007-access-and-audit.ts'
+import { signIn } from './0008-sign-in.ts'
+import { workspaceIndexes } from './0009-workspace-indexes.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
   '0002-command-history': commandHistory,
   '0003-bound-reported-numbers': boundReportedNumbers,
   '0004-live-boxes-and-command-status': liveBoxesAndCommandStatus,
+  '0005-box-metrics': boxMetrics,
+  '0006-life-of-a-box': lifeOfABox,
+  '0007-access-and-audit': accessAndAudit,
+  '0008-sign-in': signIn,
+  '0009-workspace-indexes': workspaceIndexes,
 }

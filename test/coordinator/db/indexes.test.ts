@@ -1,7 +1,7 @@
 // Requests whose duration must not grow with old rows: their queries read only index entries of matching rows.
 import t from 'tap'
 import { createCommandHistory } from '../../../coordinator/commands/service.ts'
-import { listBoxesByObservedState } from '../../../coordinator/lifecycle/store.ts'
+import { countBoxesByObservedState, listBoxesByObservedState } from '../../../coordinator/lifecycle/store.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { sqliteForTest } from '../../support/db.ts'
 import { capturePlans } from '../../support/query-plan.ts'
@@ -60,4 +60,12 @@ t.test('listing commands by status reads only commands with this status', async 
     [/^SEARCH commands USING INDEX commands_by_status \(box_id=\? AND status=\?\)/],
   )
   t.notOk(plans.some((plan) => plan.includes('TEMP B-TREE')))
+})
+
+t.test('counting the boxes of each state reads no terminated boxes', async (t) => {
+  const { db, readPlans } = capturePlans(await sqliteForTest(t))
+  await readPlans()
+  await countBoxesByObservedState(db)
+  const [plan] = await readPlans()
+  t.equal(plan, 'SCAN boxes USING INDEX boxes_live')
 })

@@ -2,7 +2,10 @@
 import { sql } from 'kysely'
 import t from 'tap'
 import { boundReportedNumbers } from '../../../coordinator/db/migrations/0003-bound-reported-numbers.ts'
+import { lifeOfABox } from '../../../coordinator/db/migrations/0006-life-of-a-box.ts'
+import { toTimestampOrNull } from '../../../shared/clock.ts'
 import { onEachDatabase } from '../../support/db.ts'
+import { createOwner, createTestBoxService } from '../../support/workspace.ts'
 import { finished, output, setUp } from '../commands/support.ts'
 
 onEachDatabase(t, async (t, newDb) => {
@@ -49,5 +52,41 @@ onEachDatabase(t, async (t, newDb) => {
     t.equal((await db.selectFrom('signing_keys').selectAll().execute()).length, 1, 'the signing key is kept')
     await history.remove(owner, boxId, poisoned.id)
     await t.rejects(history.get(owner, boxId, poisoned.id), { code: 'not_found' })
+  })
+
+  t.test('0006 removes deadlines in the past, which earlier versions did not enforce', async (t) => {
+    const db = await newDb(t)
+    const boxes = createTestBoxService(db)
+    const owner = await createOwner(db)
+    const inAnHour = Date.now() + 60 * 60_000
+    const cases = [
+      { state: 'running', deadline: Date.now() - 1000, kept: null },
+      { state: 'suspended', deadline: Date.now() - 1000, kept: null },
+      { state: 'running', deadline: inAnHour, kept: inAnHour },
+      { state: 'suspended', deadline: inAnHour, kept: inAnHour },
+    ] as const
+    const ids: string[] = []
+    for (const { state, deadline } of cases) {
+      const { id } = await boxes.create(owner, {})
+      const values = { desired_state: state, observed_state: state, pause_at: deadline }
+      await db.updateTable('boxes').set(values).where('id', '=', id).execute()
+      ids.push(id)
+    }
+    for (const table of ['snapshot_jobs', 'snapshots', 'schedules', 'box_moves'])
+      await sql`drop table ${sql.table(table)}`.execute(db)
+    for (const index of ['boxes_by_source', 'boxes_frozen'])
+      await sql`drop index ${sql.table(index)}`.execute(db)
+    for (const column of ['suspended_as', 'archive_id', 'leftovers', 'source_snapshot_id', 'archive_bytes'])
+      await sql`alter table boxes drop column ${sql.ref(column)}`.execute(db)
+    await sql`alter table jobs drop column params`.execute(db)
+
+    await lifeOfABox.up(db)
+
+    const schedules = await db.selectFrom('schedules').selectAll().where('kind', '=', 'pause').execute()
+    for (const [i, { kept }] of cases.entries()) {
+      t.equal((await boxes.get(owner, ids[i] ?? '')).box.pauseAt, toTimestampOrNull(kept))
+      const dueTimes = schedules.filter((row) => row.target_id === ids[i]).map((row) => row.due_at)
+      t.same(dueTimes, kept === null ? [] : [kept])
+    }
   })
 })
