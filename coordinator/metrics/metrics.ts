@@ -1,0 +1,23 @@
+// Wires up the metrics of boxes: agents report samples, clients read series.
+import type { Logger } from 'pino'
+import type { Clock } from '../../shared/clock.ts'
+import type { BoxService } from '../boxes/service.ts'
+import type { Db } from '../db/open.ts'
+import { createMetricsIngest, type MetricsIngest } from './ingest.ts'
+import { createMetricsService, type MetricsService } from './service.ts'
+import { createRowDecoder } from './stored-chunks.ts'
+
+export type Metrics = { service: MetricsService; reportHandler: MetricsIngest }
+
+export function createMetrics(options: {
+  db: Db
+  clock: Clock
+  log: Pick<Logger, 'warn' | 'error'>
+  boxes: Pick<BoxService, 'find'>
+}): Metrics {
+  const decodeRow = createRowDecoder(options.log)
+  return {
+    service: createMetricsService({ ...options, decodeRow }),
+    reportHandler: createMetricsIngest({ ...options, decodeRow }),
+  }
+}
