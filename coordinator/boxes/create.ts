@@ -3,22 +3,33 @@ import type { CreateBoxRequest } from '../../shared/api/boxes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { newUuid } from '../../shared/ids.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { DEFAULT_REGION, DEFAULT_TIER } from '../../shared/tiers.ts'
-import type { BoxRow } from '../db/schema.ts'
+import { DEFAULT_TIER, type Region } from '../../shared/tiers.ts'
+import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
+import type { Providers } from '../lifecycle/providers/regions.ts'
 
-const AUTO_SNAPSHOT_KEEP = 3
+/** The regions that new boxes can use. */
+export type RegionRules = Pick<Providers, 'regions' | 'defaultRegion' | 'serves'>
 
-/** Snapshots, templates and environments are not implemented: any name or id of one is unknown. */
+/** The region of a new box. Throws invalid_region for a region that this coordinator does not serve. */
+export function chooseRegion(
+  region: Region | undefined,
+  { regions, defaultRegion, serves }: RegionRules,
+): Region {
+  if (region === undefined) return defaultRegion
+  if (serves(region)) return region
+  throw new ApiError(
+    'invalid_region',
+    `region must be one of ${regions.join(', ')}: this coordinator does not serve ${region}`,
+  )
+}
+
+/** Throws for fields that exclude each other. Environments are not implemented: any name or id of one is unknown. */
 export function checkCreateSource(input: CreateBoxRequest): void {
   const { fromSnapshotId, fromTemplate, region, environment } = input
   if (fromSnapshotId !== undefined && fromTemplate !== undefined) throw new ApiError('invalid_template')
-  if (fromSnapshotId !== undefined || fromTemplate !== undefined) {
-    if (region !== undefined) throw new ApiError('invalid_region')
-    const [field, resource] =
-      fromTemplate === undefined ? ['fromSnapshotId', 'snapshots'] : ['fromTemplate', 'templates']
-    throw new ApiError('not_found', `${field} must be omitted: ${resource} are not implemented`)
-  }
+  if ((fromSnapshotId !== undefined || fromTemplate !== undefined) && region !== undefined)
+    throw new ApiError('invalid_region', 'region must be omitted: the box gets the region of the snapshot')
   if (environment !== undefined && environment !== null)
     throw new ApiError('not_found', 'environment must be null or omitted: environments are not implemented')
 }
@@ -35,16 +46,25 @@ export function serializeEnvVars(env: Record<string, string>): string {
   return JSON.stringify(entries.map(([name, value]) => ({ name, value })))
 }
 
-type NewBox = { input: CreateBoxRequest; actor: Actor; ownerUserId: string; hostname: string; now: number }
+type NewBox = {
+  input: Omit<CreateBoxRequest, 'name'>
+  /** The snapshot whose files the box gets; null: the box starts empty. */
+  source: SnapshotRow | null
+  region: Region
+  actor: Actor
+  ownerUserId: string
+  hostname: string
+  now: number
+}
 
-export function newBoxRow({ input, actor, ownerUserId, hostname, now }: NewBox): BoxRow {
+export function newBoxRow({ input, source, region, actor, ownerUserId, hostname, now }: NewBox): BoxRow {
   return {
     id: newUuid(),
     workspace_id: actor.workspaceId,
     owner_user_id: ownerUserId,
     hostname,
     tier: input.tier ?? DEFAULT_TIER,
-    region: input.region ?? DEFAULT_REGION,
+    region,
     desired_region: null,
     desired_state: 'running',
     observed_state: 'requested',
@@ -52,12 +72,17 @@ export function newBoxRow({ input, actor, ownerUserId, hostname, now }: NewBox):
     auto_pause_min: input.autoPauseMin ?? null,
     pause_at: input.ttlMinutes === undefined ? null : now + input.ttlMinutes * 60_000,
     auto_snapshot_hours: null,
-    auto_snapshot_keep: AUTO_SNAPSHOT_KEEP,
+    auto_snapshot_keep: LIMITS.autoSnapshotKeep.default,
     quiet_hours_exempt: 0,
-    restricted: input.restricted || actor.role === 'contractor' ? 1 : 0,
+    restricted: input.restricted || source?.restricted || actor.role === 'contractor' ? 1 : 0,
     environment_id: null,
     environment_version_no: null,
-    env_vars: serializeEnvVars(input.env ?? {}),
+    env_vars: source && !input.env ? source.env_vars : serializeEnvVars(input.env ?? {}),
+    suspended_as: null,
+    archive_id: null,
+    archive_bytes: null,
+    leftovers: null,
+    source_snapshot_id: source?.id ?? null,
     isolation: null,
     agent_token_hash: null,
     report_epoch: null,
@@ -67,6 +92,8 @@ export function newBoxRow({ input, actor, ownerUserId, hostname, now }: NewBox):
     pauses_survived: 0,
     vitals: null,
     last_heartbeat_at: null,
+    listening_ports: null,
+    machine: null,
     created_at: now,
     updated_at: now,
     terminated_at: null,

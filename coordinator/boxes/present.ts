@@ -6,6 +6,7 @@ import {
   type BoxEvent,
   isolationSchema,
   type Job,
+  type Machine,
   type Vitals,
 } from '../../shared/api/boxes.ts'
 import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
@@ -26,6 +27,7 @@ export const presentBox = (row: BoxRow): Box => ({
   desiredRegion: row.desired_region,
   desiredState: row.desired_state,
   observedState: row.observed_state,
+  suspendedAs: row.observed_state === 'suspended' ? row.suspended_as : null,
   autoPauseMin: row.auto_pause_min,
   pauseAt: toTimestampOrNull(row.pause_at),
   autoSnapshotHours: row.auto_snapshot_hours,
@@ -79,6 +81,7 @@ export function presentDetail({ box: row, events, job, connected, heartbeat }: B
       lastHeartbeatAt: toTimestampOrNull(heartbeat?.at ?? row.last_heartbeat_at),
     },
     vitals: heartbeat?.vitals ?? fromJson<Vitals>(row.vitals),
+    machine: fromJson<Machine>(row.machine),
     events: events.map(presentEvent),
     job: job ? presentJob(job) : null,
     pausesSurvived: row.pauses_survived,

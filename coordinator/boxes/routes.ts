@@ -9,21 +9,35 @@ import {
   createBoxRequestSchema,
   deleteBoxResponseSchema,
   listBoxesQuerySchema,
+  MOVE_ERROR_CODES,
+  moveRequestSchema,
+  PATCH_BOX_ERROR_CODES,
+  patchBoxRequestSchema,
+  RESIZE_ERROR_CODES,
+  resizeRequestSchema,
+  suspendQuerySchema,
 } from '../../shared/api/boxes.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import { ADMISSION_ERRORS } from '../admission/decide.ts'
+import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
+import type { MoveBox } from './move.ts'
+import type { Resizes } from './resize.ts'
 import type { BoxService } from './service.ts'
 
 const boxId = z.object({ id: boxIdParamSchema })
 
-export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
+export type BoxRoutesOptions = { boxes: BoxService; resizes: Resizes; moveBox: MoveBox }
+
+export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[] {
   return [
     route({
       method: 'GET',
       path: '/boxes',
+      access: byKey('boxes', 'read', { acceptsTickets: true }),
       summary: 'List boxes, newest first',
       description:
-        'Returns the boxes that the API key may access: all of them, or one page with limit. Terminated boxes are included for a time that the operator configures.',
+        'Returns the boxes that the API key may access: all of them, or one page with limit. Terminated boxes are included for a time that the operator configures. For a ticket: its box, unless that is deleted or being deleted.',
       request: { query: listBoxesQuerySchema },
       responses: { 200: boxListSchema },
       handler: async ({ actor, query: { limit, ...query } }) =>
@@ -34,28 +48,47 @@ export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
     route({
       method: 'POST',
       path: '/boxes',
+      access: byKey('boxes', 'write', { scope: 'workspace' }),
       summary: 'Create a box',
       description:
         'Responds before the box is running: poll GET /boxes/{id} until observedState is running or provision_failed.',
       request: { body: createBoxRequestSchema },
       fieldErrorCodes: CREATE_BOX_ERROR_CODES,
       idempotent: true,
-      workspaceWide: true,
       responses: { 202: boxResponseSchema },
-      errors: ['not_found', 'name_taken', 'environment_too_large'],
+      errors: [
+        ...(['not_found', 'name_taken', 'environment_too_large'] as const),
+        ...(['snapshot_in_progress', 'snapshot_unavailable', 'restore_tier_not_allowed'] as const),
+        ...ADMISSION_ERRORS.create,
+      ],
       handler: async ({ actor, body, trx }) => ({ box: await boxes.create(actor, body, trx) }),
     }),
     route({
       method: 'GET',
       path: '/boxes/:id',
+      access: byKey('boxes', 'read', { acceptsTickets: true }),
       summary: 'Get a box with its state, vitals, recent state changes and current job',
       request: { params: boxId },
       responses: { 200: boxDetailSchema },
       handler: ({ actor, params }) => boxes.get(actor, params.id),
     }),
     route({
+      method: 'PATCH',
+      path: '/boxes/:id',
+      access: byKey('boxes', 'write'),
+      summary: 'Change when a box is suspended and snapshotted, or its environment variables',
+      description:
+        'A request has either env, or at least one of the other fields. A deadline can be set while the box is running, and cleared at any time.',
+      request: { params: boxId, body: patchBoxRequestSchema },
+      fieldErrorCodes: PATCH_BOX_ERROR_CODES,
+      responses: { 200: boxResponseSchema },
+      errors: ['box_not_running', 'not_owner', 'environment_too_large', ...ADMISSION_ERRORS.patch],
+      handler: async ({ actor, params, body }) => ({ box: await boxes.patch(actor, params.id, body) }),
+    }),
+    route({
       method: 'DELETE',
       path: '/boxes/:id',
+      access: byKey('boxes', 'write'),
       summary: 'Delete a box and its files',
       description:
         'Responds before the box is deleted: poll GET /operations/{id} with the id of the returned operation. Deleting the box again returns the same operation.',
@@ -66,23 +99,67 @@ export function boxRoutes({ boxes }: { boxes: BoxService }): Route[] {
     route({
       method: 'POST',
       path: '/boxes/:id/wake',
+      access: byKey('boxes', 'write', { acceptsTickets: true }),
       summary: 'Wake a box',
       description:
         'Sets desiredState to running. Poll GET /boxes/{id} until observedState is running. No effect on a running box.',
       request: { params: boxId },
       responses: { 202: boxResponseSchema },
-      errors: ['box_failed'],
+      errors: ['box_failed', ...ADMISSION_ERRORS.wake],
       handler: async ({ actor, params }) => ({ box: await boxes.wake(actor, params.id) }),
     }),
     route({
       method: 'POST',
       path: '/boxes/:id/suspend',
+      access: byKey('boxes', 'write'),
       summary: 'Suspend a box',
-      description: 'Terminates the processes of the box and keeps its files. No effect on a suspended box.',
-      request: { params: boxId },
+      description:
+        'Keeps the files of the box. Where the machine can freeze processes, they keep their memory for a time that the operator configures, and continue when the box is woken; otherwise they are terminated. suspendedAs of the box says which. No effect on a suspended box, except with stop=1 on a frozen one.',
+      request: { params: boxId, query: suspendQuerySchema },
       responses: { 202: boxResponseSchema },
       errors: ['box_failed'],
-      handler: async ({ actor, params }) => ({ box: await boxes.suspend(actor, params.id) }),
+      handler: async ({ actor, params, query }) => ({
+        box: await boxes.suspend(actor, params.id, { stop: query.stop === '1' }),
+      }),
+    }),
+    route({
+      method: 'POST',
+      path: '/boxes/:id/resize',
+      access: byKey('boxes', 'write'),
+      summary: 'Change the tier of a box',
+      description:
+        'A running box restarts with the limits of the tier: its processes are terminated. A suspended box gets them when it is woken; a frozen one is stopped. Rejected while the box is between two states, and when its files do not fit on the disk of the tier. No effect on a box with this tier.',
+      request: { params: boxId, body: resizeRequestSchema },
+      fieldErrorCodes: RESIZE_ERROR_CODES,
+      idempotent: true,
+      responses: { 202: boxResponseSchema },
+      errors: ['resize_rejected', ...ADMISSION_ERRORS.resize],
+      prepare: ({ actor, params }) => resizes.measure(actor, params.id),
+      handler: async ({ actor, params, body, trx, prepared }) => ({
+        box: await resizes.resize(
+          actor,
+          params.id,
+          body.target_tier,
+          (prepared as number | null | undefined) ?? null,
+          trx,
+        ),
+      }),
+    }),
+    route({
+      method: 'POST',
+      path: '/boxes/:id/region',
+      access: byKey('boxes', 'write'),
+      summary: 'Move a box to another region',
+      description:
+        'Stops the box, copies its files, and starts it in the region if it was running. desiredRegion is set until then. When the move fails, the box continues in its region. Rejected while the box is between two states, and for the second move of a box or the fourth in the workspace within 24 hours. No effect on a box in this region.',
+      request: { params: boxId, body: moveRequestSchema },
+      fieldErrorCodes: MOVE_ERROR_CODES,
+      idempotent: true,
+      responses: { 202: boxResponseSchema },
+      errors: ['move_rejected', ...ADMISSION_ERRORS.move],
+      handler: async ({ actor, params, body, trx }) => ({
+        box: await moveBox(actor, params.id, body.region, trx),
+      }),
     }),
   ]
 }

@@ -1,47 +1,58 @@
 // The box operations (spec §4.3): access checks, list, create, wake, suspend and delete.
-import type {
-  Box,
-  BoxDetail,
-  BoxList,
-  CreateBoxRequest,
-  DesiredState,
-  ListBoxesQuery,
-  Vitals,
+
+import {
+  BOX_NAME_PATTERN,
+  type Box,
+  type BoxDetail,
+  type BoxList,
+  type CreateBoxRequest,
+  type DesiredState,
+  type ListBoxesQuery,
+  type PatchBoxRequest,
+  type Vitals,
 } from '../../shared/api/boxes.ts'
 import type { Operation } from '../../shared/api/operations.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
+import { DEFAULT_TIER, type Tier } from '../../shared/tiers.ts'
+import { type Admit, createAdmit } from '../admission/admit.ts'
+import { recordBoxChange } from '../audit/record-change.ts'
+import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
-import type { BoxRow } from '../db/schema.ts'
+import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import { encodeCursor, parseCursor } from '../http/page-cursor.ts'
-import { enqueueCreateJob, setDesiredState } from '../lifecycle/set-desired-state.ts'
+import { enqueueStopInsteadOfFreeze } from '../lifecycle/enqueue-jobs.ts'
+import { setDesiredState } from '../lifecycle/set-desired-state.ts'
 import { createOperation, findLatestOperation, presentOperation } from '../operations/service.ts'
-import { checkCreateSource, newBoxRow } from './create.ts'
-import { pickFreeName } from './names.ts'
+import { updateSchedules } from '../schedules/update-schedules.ts'
+import { assertFits } from '../snapshots/rules.ts'
+import { assertUsable, findCreateSource } from '../snapshots/sources.ts'
+import { checkCreateSource, type RegionRules } from './create.ts'
+import { describePatch } from './describe-change.ts'
+import { type CreateEvent, createBoxInserter } from './insert-new-box.ts'
+import { listChangedSchedules, toRowChanges } from './patch.ts'
 import { presentBox, presentDetail } from './present.ts'
-import {
-  findFirstOwner,
-  findJob,
-  insertBox,
-  listBoxEvents,
-  listBoxes,
-  listLiveNames,
-  lockBoxRow,
-  prepareBoxQueries,
-} from './store.ts'
+import { findJob, listBoxEvents, listBoxes, prepareBoxQueries, updateBoxRow } from './store.ts'
 
 export type BoxServiceOptions = {
   db: Db
   clock: Clock
+  regions: RegionRules
   /** Schedules the box for the reconciler. Called after the commit that wrote its desired state or job. */
   schedule(boxId: string): void
+  /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
+  onSchedule?(time: number): void
   /** Whether the box's agent has a tunnel open. */
   isConnected(boxId: string): boolean
   /** The latest heartbeat in memory, which may be newer than the stored one. */
   latestHeartbeat(boxId: string): { vitals: Vitals; at: number } | undefined
+  /** Default: refuses the requests of closing workspaces. */
+  admit?: Admit
+  /** Runs in the transaction that requests the deletion of a box, before the desired state is written. */
+  beforeDelete?(trx: Trx, box: BoxRow, actor: string, now: number): Promise<void>
   /** 0 or more, less than 1. Selects the fruit that names a box created without a name. Default: Math.random. */
   random?: () => number
 }
@@ -57,10 +68,23 @@ export type BoxService = {
   listPage(actor: Actor, query: ListBoxesQuery & { limit: number }): Promise<BoxList>
   create(actor: Actor, input: CreateBoxRequest, trx?: Trx): Promise<Box>
   get(actor: Actor, id: string): Promise<BoxDetail>
+  /** Changes the settings of a box, or its environment variables. Throws like toRowChanges. */
+  patch(actor: Actor, id: string, input: PatchBoxRequest): Promise<Box>
   wake(actor: Actor, id: string, trx?: Trx): Promise<Box>
-  suspend(actor: Actor, id: string, trx?: Trx): Promise<Box>
+  /** @param options.stop terminates the processes, also of a frozen box */
+  suspend(actor: Actor, id: string, options?: { stop: boolean }): Promise<Box>
   /** Idempotent: deleting again returns the operation of the first delete. */
   remove(actor: Actor, id: string, trx?: Trx): Promise<{ box: Box; operation: Operation }>
+  /** Creates a box with the files of the snapshot. The caller has checked the snapshot, the tier and the admission. */
+  createFromSnapshot(
+    trx: Trx,
+    actor: Actor,
+    input: { name: string | undefined; tier: Tier },
+    source: SnapshotRow,
+    event: CreateEvent,
+  ): Promise<Box>
+  /** Finds a box by id, also a deleted one, and locks its row until the transaction ends. */
+  lock(trx: Trx, actor: Actor, id: string): Promise<BoxRow>
   /** Finds a box by id, also a deleted one. */
   find(actor: Actor, id: string): Promise<BoxRow>
   /** Finds a box that is not deleted, by name or id. Runs for every edge request. */
@@ -75,7 +99,7 @@ function canSeeBox(actor: Actor, row: BoxRow): boolean {
 }
 
 /** Rejects a box that is deleted or being deleted. */
-function requireNotDeleted(row: BoxRow): BoxRow {
+export function requireNotDeleted(row: BoxRow): BoxRow {
   if (row.desired_state !== 'terminated') return row
   throw new ApiError('not_found', `Box ${row.hostname} has been deleted. Use another box.`)
 }
@@ -99,8 +123,10 @@ function assertId(id: string): void {
 }
 
 export function createBoxService(options: BoxServiceOptions): BoxService {
-  const { db, clock, schedule, isConnected, latestHeartbeat, random = Math.random } = options
+  const { db, clock, regions, schedule, isConnected, latestHeartbeat, admit = createAdmit() } = options
+  const { random, beforeDelete, onSchedule = () => undefined } = options
   const queries = prepareBoxQueries(db)
+  const insertNewBox = createBoxInserter({ clock, regions, schedule, random })
 
   const requireVisible = (actor: Actor, row: BoxRow | undefined, nameOrId: string): BoxRow => {
     if (!row || !canSeeBox(actor, row)) throw createNoSuchBoxError(nameOrId)
@@ -115,7 +141,9 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
   async function resolve(actor: Actor, nameOrId: string): Promise<BoxRow> {
     // No name is a UUID: a UUID has 36 characters, a name at most 32.
     const id = nameOrId.toLowerCase()
-    const [row] = isUuid(id) ? await queries.byId(id) : await queries.byName(actor.workspaceId, nameOrId)
+    const findByName = async () =>
+      BOX_NAME_PATTERN.test(nameOrId) ? queries.byName(actor.workspaceId, nameOrId) : []
+    const [row] = await (isUuid(id) ? queries.byId(id) : findByName())
     return requireNotDeleted(requireVisible(actor, row, nameOrId))
   }
 
@@ -123,6 +151,8 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     workspaceId: actor.workspaceId,
     ownerUserId: actor.role === 'contractor' ? (actor.userId ?? '') : undefined,
     ids: actor.boxIds ?? undefined,
+    // Spec §4.3.
+    withoutDeleted: actor.credential.type === 'ticket',
   })
 
   async function list(actor: Actor, { live = false } = {}): Promise<Box[]> {
@@ -158,58 +188,84 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
       )
     }
     checkCreateSource(input)
-    return transaction(trx ?? db, async (trx, onCommit) => {
-      const ownerUserId = actor.userId ?? (await findFirstOwner(trx, actor.workspaceId))
-      if (!ownerUserId) throw new Error(`Workspace ${actor.workspaceId} has no owner.`)
+    return transaction(trx ?? db, async (trx) => {
+      const source = await findCreateSource(trx, actor, input)
+      if (source) assertUsable(source)
+      const { tier = source?.tier ?? DEFAULT_TIER, autoPauseMin = null } = input
+      assertFits(tier, source?.content_bytes ?? null)
+      await admit(trx, actor, { action: 'create', tier, autoPauseMin })
+      const event = source ? 'snapshot.restore' : 'box.create'
+      return insertNewBox(trx, actor, { ...input, tier }, source, event)
+    })
+  }
+
+  function patch(actor: Actor, id: string, input: PatchBoxRequest): Promise<Box> {
+    return transaction(db, async (trx, onCommit) => {
+      assertId(id)
+      const row = requireNotDeleted(requireVisible(actor, await lockBox(trx, id), id))
       const now = clock.now()
-      const row = await insertWithName(trx, input.name, actor.workspaceId, (hostname) =>
-        newBoxRow({ input, actor, ownerUserId, hostname, now }),
-      )
-      await enqueueCreateJob(trx, row, { actor: formatActor(actor), now })
-      onCommit(() => schedule(row.id))
+      const changes = toRowChanges(input, { box: row, actor, now })
+      const { autoPauseMin } = input
+      await admit(trx, actor, { action: 'patch', box: row, autoPauseMin })
+      const written = await updateBoxRow(trx, id, { ...changes, updated_at: now })
+      await updateSchedules(trx, written, now, listChangedSchedules(input))
+      const detail = describePatch(row, written)
+      if (detail !== null) recordBoxChange(trx, 'box.update', written, { actor, now }, detail)
+      const { pause_at: pauseAt } = written
+      if (pauseAt !== null) onCommit(() => onSchedule(pauseAt))
+      return presentBox(written)
+    })
+  }
+
+  /**
+   * Throws not_found for a box that is being deleted, which is still readable.
+   * @returns `hasChanged`: false when the box has the desired state already
+   */
+  function changeDesiredState(
+    trx: Trx,
+    actor: Actor,
+    id: string,
+    state: DesiredState,
+  ): Promise<{ row: BoxRow; hasChanged: boolean }> {
+    return transaction(trx, async (trx, onCommit) => {
+      assertId(id)
+      const row = requireNotDeleted(requireVisible(actor, await lockBox(trx, id), id))
+      if (row.observed_state === 'provision_failed') throw new ApiError('box_failed')
+      // Do not schedule the box: that would interrupt the copying of its files.
+      if (row.desired_state === state) return { row, hasChanged: false }
+      onCommit(() => schedule(id))
+      if (state === 'running') await admit(trx, actor, { action: 'wake', box: row })
+      const change = { state, actor: formatActor(actor), now: clock.now() }
+      return { row: await setDesiredState(trx, row, change), hasChanged: true }
+    })
+  }
+
+  const wake = (actor: Actor, id: string, trx?: Trx) =>
+    transaction(trx ?? db, async (trx) => {
+      const { row, hasChanged } = await changeDesiredState(trx, actor, id, 'running')
+      if (hasChanged) recordBoxChange(trx, 'box.wake', row, { actor, now: clock.now() })
       return presentBox(row)
     })
-  }
 
-  /** Relies on the unique index: of two concurrent creates with the same name, one succeeds. */
-  async function insertWithName(
-    trx: Trx,
-    name: string | undefined,
-    workspaceId: string,
-    createRow: (hostname: string) => BoxRow,
-  ): Promise<BoxRow> {
-    if (name !== undefined) {
-      const row = await insertBox(trx, createRow(name))
-      if (!row) throw new ApiError('name_taken', `A box named ${name} already exists. Choose another name.`)
-      return row
-    }
-    const taken = await listLiveNames(trx, workspaceId)
-    for (;;) {
-      const hostname = pickFreeName(taken, random())
-      const row = await insertBox(trx, createRow(hostname))
-      if (row) return row
-      taken.add(hostname)
-    }
-  }
-
-  /** Throws not_found for a box that is being deleted, which is still readable. */
-  function changeDesiredState(actor: Actor, id: string, state: DesiredState, trx?: Trx): Promise<Box> {
-    return transaction(trx ?? db, async (trx, onCommit) => {
-      assertId(id)
-      const row = requireNotDeleted(requireVisible(actor, await lockBoxRow(trx, id), id))
-      if (row.observed_state === 'provision_failed') throw new ApiError('box_failed')
-      onCommit(() => schedule(id))
-      if (row.desired_state === state) return presentBox(row)
-      return presentBox(
-        await setDesiredState(trx, row, { state, actor: formatActor(actor), now: clock.now() }),
-      )
+  const suspend = (actor: Actor, id: string, { stop } = { stop: false }) =>
+    transaction(db, async (trx, onCommit) => {
+      const { row, hasChanged } = await changeDesiredState(trx, actor, id, 'suspended')
+      const now = clock.now()
+      let isStopped = false
+      if (stop) {
+        onCommit(() => schedule(id))
+        const current = await lockBox(trx, id)
+        const request = { reason: 'stopped', actor: formatActor(actor), now }
+        isStopped = current !== undefined && (await enqueueStopInsteadOfFreeze(trx, current, request))
+      }
+      if (hasChanged || isStopped) recordBoxChange(trx, 'box.suspend', row, { actor, now }, { stop })
+      return presentBox(row)
     })
-  }
 
   function remove(actor: Actor, id: string, trx?: Trx) {
     return transaction(trx ?? db, async (trx, onCommit) => {
       assertId(id)
-      const row = requireVisible(actor, await lockBoxRow(trx, id), id)
+      const row = requireVisible(actor, await lockBox(trx, id), id)
       const now = clock.now()
       const earlier = await findLatestOperation(trx, 'box_delete', id)
       if (row.desired_state === 'terminated' && earlier) {
@@ -217,12 +273,14 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
       }
       const { workspace_id: workspaceId } = row
       const operation = await createOperation(trx, { workspaceId, kind: 'box_delete', targetId: id, now })
+      await beforeDelete?.(trx, row, formatActor(actor), now)
       const written = await setDesiredState(trx, row, {
         state: 'terminated',
         actor: formatActor(actor),
         now,
         operationId: operation.id,
       })
+      if (row.desired_state !== 'terminated') recordBoxChange(trx, 'box.delete', row, { actor, now })
       onCommit(() => schedule(id))
       return { box: presentBox(written), operation: presentOperation(operation) }
     })
@@ -233,9 +291,15 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     listPage,
     create,
     get,
-    wake: (actor, id, trx) => changeDesiredState(actor, id, 'running', trx),
-    suspend: (actor, id, trx) => changeDesiredState(actor, id, 'suspended', trx),
+    patch,
+    wake,
+    suspend,
     remove,
+    createFromSnapshot: insertNewBox,
+    lock: async (trx, actor, id) => {
+      assertId(id)
+      return requireVisible(actor, await lockBox(trx, id), id)
+    },
     find,
     resolve,
   }

@@ -1,15 +1,17 @@
 // Queries on boxes, their events and their jobs.
-import type { Selectable } from 'kysely'
+import type { Selectable, Updateable } from 'kysely'
 import { LIMITS } from '../../shared/limits.ts'
 import type { Db } from '../db/open.ts'
 import { prepareQuery } from '../db/prepared-queries.ts'
 import type { BoxEventRow, BoxRow, JobRow } from '../db/schema.ts'
-import { forUpdate, type Trx } from '../db/transaction.ts'
+import type { Trx } from '../db/transaction.ts'
 import type { PageCursor } from '../http/page-cursor.ts'
 
 export type BoxFilter = {
   workspaceId: string
   live: boolean
+  /** Also leaves out boxes that are being deleted. */
+  withoutDeleted?: boolean | undefined
   ownerUserId?: string | undefined
   ids?: readonly string[] | undefined
   before?: PageCursor | undefined
@@ -20,6 +22,8 @@ export type BoxFilter = {
 export function listBoxes(db: Db | Trx, filter: BoxFilter): Promise<BoxRow[]> {
   let query = db.selectFrom('boxes').selectAll().where('workspace_id', '=', filter.workspaceId)
   if (filter.live) query = query.where('terminated_at', 'is', null)
+  if (filter.withoutDeleted)
+    query = query.where('terminated_at', 'is', null).where('desired_state', '!=', 'terminated')
   if (filter.ownerUserId !== undefined) query = query.where('owner_user_id', '=', filter.ownerUserId)
   if (filter.ids) query = query.where('id', 'in', [...filter.ids])
   if (filter.before) {
@@ -32,8 +36,8 @@ export function listBoxes(db: Db | Trx, filter: BoxFilter): Promise<BoxRow[]> {
   return query.orderBy('created_at', 'desc').orderBy('id', 'desc').execute()
 }
 
-export const lockBoxRow = (trx: Trx, id: string): Promise<BoxRow | undefined> =>
-  forUpdate(trx, trx.selectFrom('boxes').selectAll().where('id', '=', id)).executeTakeFirst()
+export const updateBoxRow = (trx: Trx, id: string, changes: Updateable<BoxRow>): Promise<BoxRow> =>
+  trx.updateTable('boxes').set(changes).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
 
 /** The inserted row, or undefined when a live box of the workspace has the same name. */
 export const insertBox = (trx: Trx, row: BoxRow): Promise<BoxRow | undefined> =>
@@ -77,9 +81,52 @@ export async function listExpiredBoxIds(db: Db, terminatedBefore: number, limit:
   return rows.map(({ id }) => id)
 }
 
-/** Deletes the box with its events. Its commands must be deleted before. */
+/** The boxes whose deletion has not been requested. */
+export async function listBoxIdsToRemove(db: Db, workspaceId: string, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('boxes')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('terminated_at', 'is', null)
+    .where('desired_state', '!=', 'terminated')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+export async function hasLiveBox(db: Db, workspaceId: string): Promise<boolean> {
+  const query = db.selectFrom('boxes').select('id').where('workspace_id', '=', workspaceId)
+  return (await query.where('terminated_at', 'is', null).limit(1).executeTakeFirst()) !== undefined
+}
+
+export async function listTerminatedBoxIds(db: Db, workspaceId: string, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('boxes')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('terminated_at', 'is not', null)
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Returns the number of deleted rows. */
+export async function deleteSomeEventsOfBox(trx: Trx, id: string, limit: number): Promise<number> {
+  const oldest = trx
+    .selectFrom('box_events')
+    .select('seq')
+    .where('box_id', '=', id)
+    .orderBy('seq')
+    .limit(limit)
+  const { numDeletedRows } = await trx.deleteFrom('box_events').where('seq', 'in', oldest).executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+/** Deletes the box with its events, metrics and process snapshots. Its commands must be deleted before. */
 export async function deleteBox(trx: Trx, id: string): Promise<void> {
-  await trx.deleteFrom('box_events').where('box_id', '=', id).execute()
+  await trx.deleteFrom('schedules').where('target_id', '=', id).execute()
+  for (const table of ['jobs', 'box_events', 'box_moves', 'metric_chunks', 'process_chunks'] as const)
+    await trx.deleteFrom(table).where('box_id', '=', id).execute()
   await trx.deleteFrom('boxes').where('id', '=', id).execute()
 }
 
@@ -92,6 +139,7 @@ export async function findFirstOwner(db: Db | Trx, workspaceId: string): Promise
     .select('id')
     .where('workspace_id', '=', workspaceId)
     .where('role', '=', 'owner')
+    .where('removed_at', 'is', null)
     .orderBy('created_at')
     .orderBy('id')
     .limit(1)

@@ -1,26 +1,23 @@
 // Persists each lifecycle step: claims it under a lease before it runs and records the result afterwards.
+
+import type { Updateable } from 'kysely'
+import type { ObservedState, SuspendedAs } from '../../shared/api/boxes.ts'
 import { newBoxToken } from '../../shared/ids.ts'
-import { hashSecret } from '../account/keys.ts'
+import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
+import { hashSecret } from '../http/hash-secret.ts'
 import { completeOperation, startOperation } from '../operations/service.ts'
-import { plan } from './plan.ts'
+import { delayDeepSleep } from '../schedules/update-schedules.ts'
+import { type BoxSource, findBoxSource, isWaitingForSnapshot } from '../snapshots/sources.ts'
+import type { Lease } from './leases.ts'
+import { addLeftover } from './leftovers.ts'
+import { deleteMoveRecord, landMove, type MoveParams, parseMoveParams, rollBackMove } from './moves.ts'
+import { describeSituation, plan } from './plan.ts'
 import { createJobRow } from './set-desired-state.ts'
-import { setObservedState } from './set-observed-state.ts'
-import {
-  type BoxRow,
-  deleteJob,
-  findJob,
-  type JobRow,
-  lockBox,
-  updateBox,
-  updateJob,
-  upsertJob,
-} from './store.ts'
+import { recordStopped, setObservedState } from './set-observed-state.ts'
+import { type BoxRow, deleteJob, findJob, type JobRow, updateBox, updateJob, upsertJob } from './store.ts'
 import { findStage, nextStage, OP_DEFINITIONS, type Step } from './transitions.ts'
-
-/** `now` is in milliseconds since the epoch. */
-export type Lease = { owner: string; now: number; leaseMs: number }
 
 /** A step that no other coordinator runs until the lease expires. */
 export type Claim = {
@@ -31,22 +28,29 @@ export type Claim = {
   attempt: number
   /** Set for the start step: a new token for each attempt, which replaces the previous one. The database stores its hash. */
   agentToken: string | null
+  /** Set for the provision step: where the files of the new box come from. null: the box starts empty. */
+  source: Exclude<BoxSource, 'creating'> | null
   /** Who requested the job. */
   actor: string
+  /** Of a move. */
+  move: MoveParams
 }
 
 /** 'settled': nothing to do. `dueAt`: when to try again, in milliseconds since the epoch. */
 export type ClaimResult = { claim: Claim } | { dueAt: number } | 'settled'
 
+/** The box is also scheduled when the snapshot that it waits for changes. */
+const WAIT_FOR_SNAPSHOT_MS = 10_000
+
 /** Plans the box's next step and claims it, unless it is not due or another coordinator holds the lease. */
 export function claimNextStep(db: Db, boxId: string, { owner, now, leaseMs }: Lease): Promise<ClaimResult> {
   return transaction(db, async (trx) => {
-    const box = await lockBox(trx, boxId)
+    let box = await lockBox(trx, boxId)
     if (!box) return 'settled'
     const job = (await findJob(trx, boxId)) ?? null
     if (job && job.lease_owner !== owner && (job.lease_until ?? 0) > now)
       return { dueAt: job.lease_until ?? now }
-    const next = plan({ desired: box.desired_state, observed: box.observed_state, job })
+    const next = plan(describeSituation(box, job))
     if (!next) {
       if (job) await deleteJob(trx, boxId)
       return 'settled'
@@ -57,14 +61,29 @@ export function claimNextStep(db: Db, boxId: string, { owner, now, leaseMs }: Le
       return { dueAt: currentJob.next_retry_at }
     }
     const row = currentJob ?? createJobRow(boxId, next.op, next.step, job?.actor ?? 'system', now)
+    const source = next.step === 'provision' ? await findBoxSource(trx, box) : null
+    if (source === 'creating' || (await isWaitingForSnapshot(trx, boxId, next.step, now))) {
+      await upsertJob(trx, row)
+      await updateJob(trx, boxId, { lease_owner: null, lease_until: null })
+      return { dueAt: now + WAIT_FOR_SNAPSHOT_MS }
+    }
+    // The source of a fork may have been moved before its files were captured.
+    if (source && 'region' in source) box = await updateBox(trx, boxId, { region: source.region })
     await upsertJob(trx, { ...row, step: next.step, next_retry_at: null })
     await updateJob(trx, boxId, { lease_owner: owner, lease_until: now + leaseMs })
     const { state } = findStage(next.op, next.step)
-    const updatedBox = await setObservedState(trx, box, state, eventReason(row), row.actor, now)
+    let updatedBox = state ? await setObservedState(trx, box, state, eventReason(row), row.actor, now) : box
+    // From now on the memory of a frozen box may be lost: the stop must succeed before the box is woken.
+    if (state === 'suspended' && next.step === 'stop')
+      updatedBox = await updateBox(trx, boxId, { suspended_as: 'stopped' })
+    // From now on only the archive has all files of the box.
+    if (next.step === 'discard') updatedBox = await updateBox(trx, boxId, { suspended_as: null })
     if (row.operation_id !== null) await startOperation(trx, row.operation_id)
     const agentToken = next.step === 'start' ? await replaceAgentToken(trx, boxId) : null
     const { attempt, actor } = row
-    return { claim: { box: updatedBox, op: next.op, step: next.step, attempt, agentToken, actor } }
+    const { op, step } = next
+    const move = parseMoveParams(row)
+    return { claim: { box: updatedBox, op, step, attempt, agentToken, source, actor, move } }
   })
 }
 
@@ -77,32 +96,19 @@ async function replaceAgentToken(trx: Trx, boxId: string): Promise<string> {
 const eventReason = (job: Pick<JobRow, 'op' | 'reason'>): string =>
   job.reason ?? OP_DEFINITIONS[job.op].reason
 
-/** Extends the lease. Resolves to false when it is lost: another coordinator may be working on the box. */
-export async function renewLease(db: Db, boxId: string, { owner, now, leaseMs }: Lease): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('jobs')
-    .set({ lease_until: now + leaseMs })
-    .where('box_id', '=', boxId)
-    .where('lease_owner', '=', owner)
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
-}
-
-/** Releases the lease and leaves the job unchanged. */
-export async function releaseLease(db: Db, boxId: string, owner: string): Promise<void> {
-  await db
-    .updateTable('jobs')
-    .set({ lease_owner: null, lease_until: null })
-    .where('box_id', '=', boxId)
-    .where('lease_owner', '=', owner)
-    .execute()
-}
-
 export type StepResult = {
   /** JSON. */
   isolation?: string | null
   /** The step to run next, instead of the following one. */
   skipTo?: Step
+  /** The step has finished the job in this state. */
+  finish?: ObservedState
+  /** What happened to the processes of the box. */
+  suspendedAs?: SuspendedAs
+  /** The disk space that the files of the archived machine occupy. */
+  archiveBytes?: number
+  /** The reason of the job's further state events. */
+  reason?: string
 }
 
 /**
@@ -119,27 +125,66 @@ export function completeStep(
     const leased = await findLeasedJob(trx, boxId, owner)
     if (!leased) return false
     const { box, job } = leased
-    // Also when the desired state has changed meanwhile: the machine has been created or started.
+    // Also when the desired state has changed meanwhile: the machine has been created, started or stopped.
     if (result.isolation) await updateBox(trx, boxId, { isolation: result.isolation })
+    if (result.archiveBytes !== undefined) await updateBox(trx, boxId, { archive_bytes: result.archiveBytes })
+    if (result.suspendedAs) await updateBox(trx, boxId, { suspended_as: result.suspendedAs })
     if (job.op !== op || job.step !== step) return false
     const next = result.skipTo ? findStage(op, result.skipTo) : nextStage(op, step)
-    if (next) await updateJob(trx, boxId, { step: next.step })
-    else await finishJob(trx, box, job, now)
-    return next === undefined
+    const isFinished = !next || result.finish !== undefined
+    const changes = changesAfter({ op, step, isFinished }, box, job)
+    const updatedBox = changes ? await updateBox(trx, boxId, changes) : box
+    if (isFinished) {
+      await finishJob(trx, { ...updatedBox, suspended_as: result.suspendedAs ?? box.suspended_as }, job, {
+        state: result.finish ?? OP_DEFINITIONS[op].finalState,
+        now,
+      })
+      return true
+    }
+    await updateJob(trx, boxId, { step: next.step, reason: result.reason ?? job.reason })
+    return false
   })
 }
 
-async function finishJob(trx: Trx, box: BoxRow, job: JobRow, now: number): Promise<void> {
-  const { finalState } = OP_DEFINITIONS[job.op]
-  const updatedBox = await setObservedState(trx, box, finalState, eventReason(job), job.actor, now)
-  if (job.op === 'wake') await updateBox(trx, box.id, { pauses_survived: box.pauses_survived + 1 })
-  if (job.op === 'delete') {
-    await updateBox(trx, box.id, { terminated_at: now, agent_token_hash: null })
+function changesAfter(
+  { op, step, isFinished }: Pick<Claim, 'op' | 'step'> & { isFinished: boolean },
+  box: BoxRow,
+  job: JobRow,
+): Updateable<BoxRow> | null {
+  const { archive_id: archiveId, region } = box
+  if (op === 'move') return isFinished ? landMove(box, parseMoveParams(job)) : null
+  // The archive becomes outdated when the machine starts.
+  if (step === 'unpack' && archiveId !== null)
+    return { archive_id: null, leftovers: addLeftover(box.leftovers, { region, machine: false, archiveId }) }
+  if (step === 'clean_up') return { leftovers: null }
+  return null
+}
+
+async function finishJob(
+  trx: Trx,
+  box: BoxRow,
+  job: JobRow,
+  { state, now }: { state: ObservedState | null; now: number },
+): Promise<void> {
+  const { op, actor } = job
+  const reason = eventReason(job)
+  let updatedBox = box
+  if (op === 'stop') updatedBox = await recordStopped(trx, box, reason, actor, now)
+  else if (state) updatedBox = await setObservedState(trx, box, state, reason, actor, now)
+  if (op === 'wake' && box.suspended_as === 'frozen')
+    await updateBox(trx, box.id, { pauses_survived: box.pauses_survived + 1 })
+  if (op === 'delete') {
+    const removed = { archive_id: null, leftovers: null, desired_region: null, agent_token_hash: null }
+    await updateBox(trx, box.id, { ...removed, terminated_at: now })
     if (job.operation_id !== null) await completeOperation(trx, job.operation_id, now)
   }
-  // The desired state may have changed meanwhile. The change also wrote its actor to this job.
-  const next = plan({ desired: updatedBox.desired_state, observed: updatedBox.observed_state, job: null })
-  if (next) await upsertJob(trx, createJobRow(box.id, next.op, next.step, job.actor, now))
+  await startNextJob(trx, updatedBox, actor, now)
+}
+
+/** The desired state may have changed during the job. The change also wrote its actor to the job. */
+async function startNextJob(trx: Trx, box: BoxRow, actor: string, now: number): Promise<void> {
+  const next = plan(describeSituation(box, null))
+  if (next) await upsertJob(trx, createJobRow(box.id, next.op, next.step, actor, now))
   else await deleteJob(trx, box.id)
 }
 
@@ -151,9 +196,9 @@ export type Failure = {
 }
 
 /** Whether the job fails when this attempt fails. */
-export const isFinalAttempt = ({ op, attempt }: Claim, permanent: boolean): boolean => {
-  const { maxAttempts } = OP_DEFINITIONS[op]
-  return maxAttempts !== undefined && (permanent || attempt + 1 >= maxAttempts)
+export const isFinalAttempt = ({ op, step, attempt }: Claim, permanent: boolean): boolean => {
+  const { maxAttempts, failsIn = step } = OP_DEFINITIONS[op]
+  return maxAttempts !== undefined && failsIn === step && (permanent || attempt + 1 >= maxAttempts)
 }
 
 /** Records that the step failed: schedules a retry, or ends the job in its failure state after the last attempt. */
@@ -174,10 +219,9 @@ export function failStep(
     if (!leased) return
     const { box, job } = leased
     if (job.op !== op || job.step !== step) return
-    const { failureState } = OP_DEFINITIONS[op]
-    if (failureState && isFinalAttempt(claim, failure.permanent)) {
-      await setObservedState(trx, box, failureState, failure.message, job.actor, now)
-      return void (await deleteJob(trx, boxId))
+    if (isFinalAttempt(claim, failure.permanent)) {
+      const fail = op === 'move' ? failMove : op === 'sleep' ? failSleep : failCreate
+      return startNextJob(trx, await fail(trx, box, job, failure.message, now), job.actor, now)
     }
     await updateJob(trx, boxId, {
       step: findStage(op, step).retryFrom ?? step,
@@ -188,6 +232,31 @@ export function failStep(
       lease_until: null,
     })
   })
+}
+
+const withoutFinalPeriod = (text: string): string => text.replace(/\.$/, '')
+
+const failCreate = (trx: Trx, box: BoxRow, job: JobRow, message: string, now: number): Promise<BoxRow> =>
+  setObservedState(trx, box, 'provision_failed', message, job.actor, now)
+
+/** The box stays suspended. The archive is incomplete. */
+async function failSleep(trx: Trx, box: BoxRow, job: JobRow, message: string, now: number): Promise<BoxRow> {
+  const { region, archive_id: archiveId } = box
+  const reason = `packing the box into an archive failed: ${withoutFinalPeriod(message)}; the box stays suspended`
+  // A frozen box was stopped before.
+  await recordStopped(trx, box, reason, job.actor, now)
+  await delayDeepSleep(trx, box.id, now)
+  const leftovers = addLeftover(box.leftovers, { region, machine: false, archiveId })
+  return updateBox(trx, box.id, { archive_id: null, leftovers })
+}
+
+async function failMove(trx: Trx, box: BoxRow, job: JobRow, message: string, now: number): Promise<BoxRow> {
+  const move = parseMoveParams(job)
+  await deleteMoveRecord(trx, job)
+  const rolledBack = await updateBox(trx, box.id, rollBackMove(box, move))
+  const reason = `the move to ${box.desired_region} failed: ${withoutFinalPeriod(message)}; the box stays in ${box.region}`
+  const state = move.isPacked ? 'deep_sleep' : 'suspended'
+  return setObservedState(trx, rolledBack, state, reason, job.actor, now)
 }
 
 async function findLeasedJob(trx: Trx, boxId: string, owner: string) {

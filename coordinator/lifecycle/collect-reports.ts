@@ -1,10 +1,12 @@
 // Collects the final reports of a box before its machine is stopped or destroyed.
 import type { Logger } from 'pino'
+import type { Region } from '../../shared/tiers.ts'
 import type { Tunnels } from '../tunnel/types.ts'
 import type { Provider } from './provider.ts'
+import type { BoxRow } from './store.ts'
 
 export type CollectReportsOptions = {
-  provider: Pick<Provider, 'inspect'>
+  providers: { for(region: Region): Pick<Provider, 'inspect'> }
   tunnels: Pick<Tunnels, 'current' | 'flushReports'>
   log: Pick<Logger, 'warn'>
 }
@@ -17,12 +19,13 @@ const FLUSH_TIMEOUT_MS = 5_000
 
 /** Never rejects: a box must stop without its reports too. */
 export async function collectReports(
-  boxId: string,
-  { provider, tunnels, log }: CollectReportsOptions,
+  { id: boxId, region }: Pick<BoxRow, 'id' | 'region'>,
+  { providers, tunnels, log }: CollectReportsOptions,
 ): Promise<void> {
   try {
     // Only the agent of a running machine connects.
-    if (tunnels.current(boxId) === undefined && (await provider.inspect(boxId)) !== 'running') return
+    const isConnected = tunnels.current(boxId) !== undefined
+    if (!isConnected && (await providers.for(region).inspect(boxId)) !== 'running') return
     await tunnels.flushReports(boxId, FLUSH_TIMEOUT_MS)
   } catch (err) {
     log.warn({ err, boxId }, 'failed to collect the final reports of a box before stopping it')

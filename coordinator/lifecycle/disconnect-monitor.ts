@@ -1,20 +1,22 @@
 // Watches running boxes for lost agent connections and creates recover jobs for them.
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LimitFunction } from 'p-limit'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
+import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import type { Tunnels } from '../tunnel/types.ts'
-import type { Provider } from './provider.ts'
+import type { Providers } from './providers/regions.ts'
 import { createJobRow } from './set-desired-state.ts'
-import { findJob, listBoxesByObservedState, lockBox, updateJob, upsertJob } from './store.ts'
+import { findBox, findJob, listBoxesByObservedState, updateJob, upsertJob } from './store.ts'
 
 export type DisconnectMonitorOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
-  provider: Provider
+  providers: Providers
   tunnels: Tunnels
   /** Limits concurrent provider calls. */
   machineLimit: LimitFunction
@@ -37,7 +39,7 @@ export type DisconnectMonitor = {
 const MIN_INSPECT_INTERVAL_MS = 250
 
 export function createDisconnectMonitor(options: DisconnectMonitorOptions): DisconnectMonitor {
-  const { db, clock, log, provider, tunnels, machineLimit, schedule, disconnectGraceMs } = options
+  const { db, clock, log, providers, tunnels, machineLimit, schedule, disconnectGraceMs } = options
   /** The boxes whose agent is disconnected. Aborting ends the watch. */
   const watches = new Map<string, AbortController>()
   let closed = false
@@ -82,7 +84,8 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
   async function hasMachineStopped(boxId: string, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false
     try {
-      return (await provider.inspect(boxId)) !== 'running'
+      const box = await findBox(db, boxId)
+      return box !== undefined && (await providers.for(box.region).inspect(boxId)) !== 'running'
     } catch (err) {
       log.warn({ err, boxId }, 'failed to inspect a machine; will recover the box unless its agent connects')
       return false
@@ -93,21 +96,28 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
     const created = await transaction(db, async (trx) => {
       const box = await lockBox(trx, boxId)
       if (box?.observed_state !== 'running' || box.desired_state !== 'running') return false
-      if (await findJob(trx, boxId)) return false
+      const job = await findJob(trx, boxId)
+      if (job && job.op !== 'clean_up') return false
       await upsertJob(trx, {
         ...createJobRow(boxId, 'recover', 'inspect', 'system', clock.now()),
-        reason: 'connection lost',
+        reason: 'the agent of the box disconnected',
       })
       return true
     })
     if (created) schedule(boxId)
   }
 
-  /** The agent has reconnected: run a pending recover job now instead of at its next retry. */
+  /**
+   * The agent has reconnected: run a recover job now instead of at its next retry. Also when the job is running: its
+   * inspection may have just failed.
+   */
   async function retryRecoveryNow(boxId: string): Promise<void> {
     const job = await findJob(db, boxId)
-    if (job?.op !== 'recover' || job.next_retry_at === null) return
-    await transaction(db, (trx) => updateJob(trx, boxId, { next_retry_at: null, reason: 'reconnected' }))
+    if (job?.op !== 'recover') return
+    await transaction(db, async (trx) => {
+      const current = await findJob(trx, boxId)
+      if (current?.op === 'recover') await updateJob(trx, boxId, { next_retry_at: null })
+    })
     schedule(boxId)
   }
 
@@ -120,8 +130,10 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
 
   async function start(): Promise<void> {
     const boxes = await listBoxesByObservedState(db, ['running'])
-    for (const { id, desired_state, job_op } of boxes)
-      if (desired_state === 'running' && job_op === null && !tunnels.current(id)) startWatch(id)
+    for (const { id, desired_state, job_op } of boxes) {
+      const isSettled = desired_state === 'running' && (job_op === null || job_op === 'clean_up')
+      if (isSettled && !tunnels.current(id)) startWatch(id)
+    }
   }
 
   tunnels.on('connected', onConnected)

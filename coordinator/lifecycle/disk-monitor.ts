@@ -1,18 +1,22 @@
 // Enforces the disk sizes of the tiers where boxes share a disk: measures the boxes and suspends those that are too large.
+
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
-import { TIERS } from '../../shared/tiers.ts'
+import { type Region, TIERS } from '../../shared/tiers.ts'
+import { recordBoxChange } from '../audit/record-change.ts'
+import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
-import type { SharedDisk } from './provider.ts'
+import type { Provider, SharedDisk } from './provider.ts'
 import { setDesiredState } from './set-desired-state.ts'
-import { type BoxRow, listBoxesByObservedState, lockBox } from './store.ts'
+import { type BoxRow, listBoxesByObservedState } from './store.ts'
 
 export type DiskMonitorOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
-  disk: SharedDisk
+  /** The disks of the regions on one file system. */
+  disks: ReadonlyMap<Region, SharedDisk>
   /** Triggers a reconciliation of the box. */
   schedule(boxId: string): void
 }
@@ -47,7 +51,7 @@ const limitOf = ({ fraction, maxBytes }: { fraction: number; maxBytes: number },
 const formatGb = (bytes: number): string => `${(bytes / GB).toFixed(1)} GB`
 
 export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
-  const { db, clock, log, disk, schedule } = options
+  const { db, clock, log, disks, schedule } = options
   /** The sizes from which the growth of the boxes counts. A box that is missing here is new. */
   let baseline: Map<string, number> | undefined
   /** The size at which each box was last suspended. */
@@ -59,6 +63,8 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
   const closing = new AbortController()
 
   async function check(): Promise<void> {
+    const [disk] = disks.values()
+    if (disk === undefined) return
     const { freeBytes, totalBytes } = await disk.readSpace()
     const growthLimit = limitOf(GROWTH, totalBytes)
     const isLow = freeBytes < limitOf(LOW_SPACE, totalBytes)
@@ -85,7 +91,8 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
   async function measureRunningBoxes(): Promise<MeasuredBox[]> {
     const boxes: MeasuredBox[] = []
     for (const box of await listBoxesByObservedState(db, ['running'])) {
-      boxes.push({ box, size: await disk.measure(box.id, closing.signal) })
+      const disk = disks.get(box.region)
+      if (disk !== undefined) boxes.push({ box, size: await disk.measure(box.id, closing.signal) })
     }
     return boxes
   }
@@ -109,7 +116,9 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
     const isSuspended = await transaction(db, async (trx) => {
       const box = await lockBox(trx, id)
       if (box?.desired_state !== 'running' || box.observed_state !== 'running') return false
-      await setDesiredState(trx, box, { state: 'suspended', actor: 'system', now: clock.now(), reason })
+      const [actor, now] = ['system', clock.now()] as const
+      await setDesiredState(trx, box, { state: 'suspended', actor, now, reason })
+      recordBoxChange(trx, 'box.suspend', box, { actor, now }, { stop: false, reason })
       return true
     })
     if (!isSuspended) return
@@ -138,4 +147,17 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
       await running
     },
   }
+}
+
+/** The shared disks of the providers, those on the same file system together. */
+export function groupByFileSystem(
+  providers: ReadonlyMap<Region, Provider>,
+): ReadonlyMap<Region, SharedDisk>[] {
+  const groups = new Map<string, Map<Region, SharedDisk>>()
+  for (const [region, { sharedDisk }] of providers) {
+    if (sharedDisk === undefined) continue
+    const group = groups.get(sharedDisk.fileSystem) ?? new Map<Region, SharedDisk>()
+    groups.set(sharedDisk.fileSystem, group.set(region, sharedDisk))
+  }
+  return [...groups.values()]
 }

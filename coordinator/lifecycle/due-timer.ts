@@ -15,10 +15,18 @@ export function createDueTimer(clock: Clock, onDue: () => Promise<void>, onError
 
   /** `time` is in milliseconds since the epoch. */
   function scheduleAt(time: number): void {
-    if (closed || time >= earliest) return
+    if (!closed && time < earliest) setTimer(time, Math.min(MAX_TIMEOUT_MS, Math.max(0, time - clock.now())))
+  }
+
+  /** Also after the clock has been set: an earlier time may be scheduled that has passed meanwhile. */
+  function runNow(): void {
+    if (!closed) setTimer(Number.NEGATIVE_INFINITY, 0)
+  }
+
+  function setTimer(time: number, ms: number): void {
     earliest = time
     clearTimeout(timeout)
-    timeout = setTimeout(onTimeout, Math.min(MAX_TIMEOUT_MS, Math.max(0, time - clock.now())))
+    timeout = setTimeout(onTimeout, ms)
     timeout.unref()
   }
 
@@ -32,5 +40,5 @@ export function createDueTimer(clock: Clock, onDue: () => Promise<void>, onError
     clearTimeout(timeout)
   }
 
-  return { scheduleAt, close }
+  return { scheduleAt, runNow, close }
 }

@@ -1,10 +1,13 @@
 // Assembles the lifecycle of this coordinator's boxes: reconciler, disconnect monitor, waiting and suspending.
 import pLimit from 'p-limit'
+import type { ObservedState } from '../../shared/api/boxes.ts'
 import type { SuspendedBoxes } from '../../shared/coordinator-process.ts'
 import { withTimeout } from '../timeout.ts'
+import { checkFrozenBoxes } from './check-frozen-boxes.ts'
 import { createDisconnectMonitor } from './disconnect-monitor.ts'
-import { createDiskMonitor } from './disk-monitor.ts'
+import { createDiskMonitor, groupByFileSystem } from './disk-monitor.ts'
 import { createReconciler, type ReconcilerOptions } from './reconciler.ts'
+import { countBoxesByObservedState } from './store.ts'
 import { suspendLocalBoxes } from './suspend-local-boxes.ts'
 import { createWaitUntilRunning, type WaitUntilRunning } from './wait-until-running.ts'
 
@@ -25,6 +28,10 @@ export type Lifecycle = {
   /** Triggers a reconciliation of the box. Call it after writing the box's desired state or job. */
   schedule(boxId: string): void
   waitUntilRunning: WaitUntilRunning
+  /** Calls the listener after the state or the job of a box has been written. Returns the unsubscribe function. */
+  onChange(listener: (boxId: string) => void): () => void
+  /** The number of live boxes in each observed state. Reads every live box. */
+  countBoxes(): Promise<Map<ObservedState, number>>
   /**
    * Closes, stops every box's machine and sets the observed state to suspended. The next start wakes the boxes.
    * @returns the names of the boxes.
@@ -47,13 +54,14 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     disconnectGraceMs,
   })
 
-  const { sharedDisk } = options.provider
-  const diskMonitor = sharedDisk && createDiskMonitor({ ...options, schedule, disk: sharedDisk })
+  const diskMonitors = groupByFileSystem(options.providers.byRegion).map((disks) =>
+    createDiskMonitor({ ...options, schedule, disks }),
+  )
 
   let closed: Promise<void> | undefined
   async function closeOnce(): Promise<void> {
     disconnectMonitor.close()
-    const steps = Promise.all([diskMonitor?.close(), reconciler.close()])
+    const steps = Promise.all([...diskMonitors.map((monitor) => monitor.close()), reconciler.close()])
     await withTimeout(steps, closeTimeoutMs, `lifecycle steps run for more than ${closeTimeoutMs} ms`).catch(
       (err: unknown) => log.error({ err }, 'stopping without waiting for lifecycle steps'),
     )
@@ -65,11 +73,14 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
 
   return {
     schedule,
+    onChange,
+    countBoxes: () => countBoxesByObservedState(db),
     waitUntilRunning: createWaitUntilRunning({ db, tunnels, onChange }),
     async start() {
       await reconciler.start()
       await disconnectMonitor.start()
-      diskMonitor?.start()
+      await checkFrozenBoxes({ ...options, machineLimit, schedule })
+      for (const monitor of diskMonitors) monitor.start()
     },
     async suspendLocalBoxes(reason) {
       await close()

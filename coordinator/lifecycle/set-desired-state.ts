@@ -1,7 +1,8 @@
 // Writes a box's desired state and the job that leads to it. The reconciler runs the job.
 import type { DesiredState, JobOp } from '../../shared/api/boxes.ts'
 import type { Trx } from '../db/transaction.ts'
-import { plan } from './plan.ts'
+import { updateSchedules } from '../schedules/update-schedules.ts'
+import { describeSituation, plan } from './plan.ts'
 import {
   type BoxRow,
   deleteJob,
@@ -32,6 +33,7 @@ export async function enqueueCreateJob(
   const change = { from: null, to: box.observed_state, reason: 'created', actor, at: now }
   await recordStateChange(trx, box.id, change)
   await upsertJob(trx, createJobRow(box.id, 'create', 'provision', actor, now))
+  await updateSchedules(trx, box, now)
 }
 
 /** Sets the desired state of a box and creates, updates or deletes its job to match. The caller has locked the box. */
@@ -42,7 +44,7 @@ export async function setDesiredState(
 ): Promise<BoxRow> {
   const updatedBox = await updateBox(trx, box.id, { desired_state: state, updated_at: now })
   const job = (await findJob(trx, box.id)) ?? null
-  const next = plan({ desired: state, observed: box.observed_state, job })
+  const next = plan(describeSituation(updatedBox, job))
   if (!next) {
     // Do not delete a leased job: its worker re-reads the desired state, and removing the row would release
     // the lease early.
@@ -71,5 +73,6 @@ export const createJobRow = (box_id: string, op: JobOp, step: string, actor: str
   actor,
   reason: null,
   operation_id: null,
+  params: null,
   created_at: now,
 })

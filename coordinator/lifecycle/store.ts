@@ -4,16 +4,12 @@ import type { ObservedState } from '../../shared/api/boxes.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow, JobRow } from '../db/schema.ts'
-import { forUpdate, type Trx } from '../db/transaction.ts'
+import type { Trx } from '../db/transaction.ts'
 
 export type { BoxRow, JobRow }
 
 export const findBox = (db: Db | Trx, boxId: string): Promise<BoxRow | undefined> =>
   db.selectFrom('boxes').selectAll().where('id', '=', boxId).executeTakeFirst()
-
-/** Reads the box and locks its row until the transaction ends. The lock serialises changes to the box's states and job. */
-export const lockBox = (trx: Trx, boxId: string): Promise<BoxRow | undefined> =>
-  forUpdate(trx, trx.selectFrom('boxes').selectAll().where('id', '=', boxId)).executeTakeFirst()
 
 export const findJob = (db: Db | Trx, boxId: string): Promise<JobRow | undefined> =>
   db.selectFrom('jobs').selectAll().where('box_id', '=', boxId).executeTakeFirst()
@@ -70,43 +66,13 @@ export async function recordStateChange(trx: Trx, boxId: string, change: StateCh
   await trx.deleteFrom('box_events').where('box_id', '=', boxId).where('seq', '<', oldestKeptSeq).execute()
 }
 
-/** Ids of the boxes whose job is due and not leased. An expired lease does not count. */
-export async function listDueBoxIds(db: Db, now: number): Promise<string[]> {
-  const rows = await db
-    .selectFrom('jobs')
-    .select('box_id')
-    .where((eb) => eb.or([eb('next_retry_at', 'is', null), eb('next_retry_at', '<=', now)]))
-    .where((eb) => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<=', now)]))
-    .execute()
-  return rows.map((row) => row.box_id)
-}
+/** Resets each job that waits for an agent to its start step: the machine may have stopped while no coordinator was running. */
+export const resetConnectSteps = (db: Db) =>
+  db.updateTable('jobs').set({ step: 'start' }).where('step', '=', 'connect').execute()
 
 /**
- * The earliest time at which another job becomes due, in milliseconds since the epoch; undefined when there is none. A job
- * is due when its retry time has been reached and its lease has expired.
- */
-export async function findNextDueTime(db: Db, now: number): Promise<number | undefined> {
-  const rows = await db
-    .selectFrom('jobs')
-    .select(['next_retry_at', 'lease_until'])
-    .where((eb) => eb.or([eb('next_retry_at', '>', now), eb('lease_until', '>', now)]))
-    .execute()
-  const dueTimes = rows.map((row) => Math.max(row.next_retry_at ?? 0, row.lease_until ?? 0))
-  return dueTimes.length === 0 ? undefined : dueTimes.reduce((a, b) => Math.min(a, b))
-}
-
-/**
- * Releases all leases and resets each job that waits for an agent to its start step. The machine may have stopped while no
- * coordinator was running.
- */
-export async function resetJobs(db: Db): Promise<void> {
-  await db.updateTable('jobs').set({ lease_owner: null, lease_until: null }).execute()
-  await db.updateTable('jobs').set({ step: 'start' }).where('step', '=', 'connect').execute()
-}
-
-/**
- * Ids of the boxes that are not in their desired state and have no job, such as boxes that Ctrl-C suspended. Excludes
- * boxes whose provisioning failed.
+ * Ids of the boxes that are not in their desired state or have leftovers, and have no job, such as boxes that Ctrl-C
+ * suspended. Excludes boxes whose provisioning failed.
  */
 export async function listUnreconciledBoxIds(db: Db): Promise<string[]> {
   const rows = await db
@@ -116,10 +82,18 @@ export async function listUnreconciledBoxIds(db: Db): Promise<string[]> {
     .where('jobs.box_id', 'is', null)
     .where('boxes.terminated_at', 'is', null)
     .where('boxes.observed_state', '!=', 'provision_failed')
-    .whereRef('boxes.desired_state', '!=', 'boxes.observed_state')
+    .where((eb) =>
+      eb.or([
+        eb('boxes.observed_state', '!=', eb.ref('boxes.desired_state')),
+        eb('boxes.leftovers', 'is not', null),
+      ]),
+    )
     .execute()
   return rows.map((row) => row.id)
 }
+
+export const listLiveBoxRegions = (db: Db) =>
+  db.selectFrom('boxes').select(['id', 'region']).where('terminated_at', 'is', null).execute()
 
 export const listLiveBoxNames = (db: Db) =>
   db.selectFrom('boxes').select(['id', 'hostname']).where('terminated_at', 'is', null).execute()
@@ -134,4 +108,15 @@ export function listBoxesByObservedState(db: Db, states: readonly ObservedState[
     .where('boxes.terminated_at', 'is', null)
     .where('boxes.observed_state', 'in', [...states])
     .execute()
+}
+
+/** The number of live boxes in each observed state. Reads every live box. */
+export async function countBoxesByObservedState(db: Db): Promise<Map<ObservedState, number>> {
+  const rows = await db
+    .selectFrom('boxes')
+    .select(({ fn }) => ['observed_state', fn.countAll().as('count')])
+    .where('terminated_at', 'is', null)
+    .groupBy('observed_state')
+    .execute()
+  return new Map(rows.map(({ observed_state, count }) => [observed_state, Number(count)]))
 }

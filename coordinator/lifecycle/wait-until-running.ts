@@ -2,7 +2,7 @@
 import { ApiError } from '../../shared/errors.ts'
 import type { Db } from '../db/open.ts'
 import type { Tunnel, Tunnels } from '../tunnel/types.ts'
-import { findBox } from './store.ts'
+import { findBox, findJob } from './store.ts'
 
 export type WaitUntilRunning = (boxId: string, ms: number, signal?: AbortSignal) => Promise<Tunnel>
 
@@ -33,14 +33,20 @@ export function createWaitUntilRunning(options: {
         const remainingMs = deadline - performance.now()
         if (box.observed_state === 'running')
           return await tunnels.wait(boxId, Math.max(0, remainingMs), signal)
-        if (remainingMs <= 0)
-          throw new ApiError('box_unreachable', 'The box did not start in time. Try again.')
+        if (remainingMs <= 0) throw new ApiError('box_unreachable', await explainTimeout(db, boxId))
         await raceWithTimeout(change, remainingMs, signal)
       }
     } finally {
       changes.unsubscribe()
     }
   }
+}
+
+async function explainTimeout(db: Db, boxId: string): Promise<string> {
+  const problem = (await findJob(db, boxId))?.last_error ?? null
+  return problem === null
+    ? 'The box did not start in time. Try again.'
+    : `The box did not start in time. The last attempt failed: ${problem}`
 }
 
 /** `next()` resolves at the first change after the call. */

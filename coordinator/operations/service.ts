@@ -7,10 +7,12 @@ import type { Db } from '../db/open.ts'
 import type { OperationRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
+import { canSeeSnapshot } from '../snapshots/rules.ts'
 import {
   deleteFinishedBefore,
   findBoxOwner,
   findOperationById,
+  findSnapshotAccess,
   insertOperation,
   selectLatestOperation,
   updateOperation,
@@ -91,7 +93,11 @@ export function createOperationService({ db, clock }: { db: Db; clock: Clock }):
     row.completed_at !== null && row.completed_at < clock.now() - RETENTION_MS
 
   async function canSeeOperation(actor: Actor, row: OperationRow) {
-    if (row.kind !== 'box_delete') return actor.boxIds === null && actor.role !== 'contractor'
+    if (row.kind === 'snapshot_delete') {
+      const snapshot = await findSnapshotAccess(db, row.target_id)
+      // A snapshot that has expired leaves no row.
+      return snapshot ? canSeeSnapshot(actor, snapshot) : actor.boxIds === null && actor.role !== 'contractor'
+    }
     if (actor.boxIds && !actor.boxIds.includes(row.target_id)) return false
     return actor.role !== 'contractor' || (await findBoxOwner(db, row.target_id)) === actor.userId
   }

@@ -6,6 +6,17 @@ import { onEachDatabase } from '../../support/db.ts'
 import { addUser, createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
 
 onEachDatabase(t, async (t, newDb) => {
+  t.test('a box of a key with no user belongs to the first owner that is not removed', async (t) => {
+    const db = await newDb(t)
+    const first = await createOwner(db)
+    const second = await addUser(db, first, { role: 'owner' })
+    const boxes = createTestBoxService(db)
+    const withoutUser = { ...first, userId: null }
+    t.match(await boxes.create(withoutUser, {}), { ownerUserId: first.userId })
+    await db.updateTable('users').set({ removed_at: 1 }).where('id', '=', first.userId).execute()
+    t.match(await boxes.create(withoutUser, {}), { ownerUserId: second.userId })
+  })
+
   t.test('returns the box as stored, with its first event and job', async (t) => {
     const db = await newDb(t)
     const clock = createTestClock()

@@ -21,7 +21,7 @@ onEachDatabase(t, async (t, newDb) => {
     const { db, owner, boxes, id } = await withBox(t, 'running')
     t.match(await boxes.suspend(owner, id), { desiredState: 'suspended', observedState: 'running' })
     const before = await boxes.get(owner, id)
-    t.match(before.job, { op: 'suspend', step: 'stop' })
+    t.match(before.job, { op: 'suspend', step: 'freeze' })
     t.same(await boxes.suspend(owner, id), before.box, 'suspending again changes nothing')
     t.match(await boxes.wake(owner, id), { desiredState: 'running', observedState: 'running' })
     t.equal((await boxes.get(owner, id)).job, null, 'waking cancels the pending suspend')

@@ -1,8 +1,7 @@
 // Authentication of agents, their reports and heartbeats, and the retention of state events.
 import t from 'tap'
-import { hashSecret } from '../../../coordinator/account/keys.ts'
-import type { CommandReportHandler } from '../../../coordinator/commands/commands.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
+import { hashSecret } from '../../../coordinator/http/hash-secret.ts'
 import {
   applyReports,
   type BoxReports,
@@ -12,6 +11,7 @@ import { createHeartbeats } from '../../../coordinator/lifecycle/heartbeats.ts'
 import type { Vitals } from '../../../shared/api/boxes.ts'
 import { newUuid } from '../../../shared/ids.ts'
 import { onEachDatabase } from '../../support/db.ts'
+import { noReportHandlers } from '../../support/report-handlers.ts'
 import { createRestartableLifecycle } from '../../support/restartable-lifecycle.ts'
 import { createTestBoxService, createTestClock } from '../../support/workspace.ts'
 
@@ -26,9 +26,8 @@ const vitals = (cpu_pct: number): Vitals => ({
   agent_version: '1.2.3',
 })
 
-const noCommands: CommandReportHandler = { loadKey: async () => undefined, apply: async () => undefined }
 const apply = (db: Db, boxId: string, epoch: string, reports: BoxReports['reports']) =>
-  applyReports(db, noCommands, [{ boxId, epoch, reports }])
+  applyReports(db, noReportHandlers, [{ boxId, epoch, reports }])
 
 onEachDatabase(t, async (t, newDb) => {
   t.test('accepts a token only for its own box, from its first start until deletion', async (t) => {
@@ -129,7 +128,8 @@ onEachDatabase(t, async (t, newDb) => {
 
   t.test('retains the last 50 state events', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
-    const { db, owner, boxes, startLifecycle, waitForState, getDetail } = lifecycle
+    const { db, infra, owner, boxes, startLifecycle, waitForState, getDetail } = lifecycle
+    infra.canFreeze = true
     await startLifecycle()
     const { id } = await boxes.create(owner, {})
     await waitForState(id, 'running')

@@ -1,18 +1,14 @@
 // Leases: of several coordinators on one database, only one runs a step.
 import t from 'tap'
-import {
-  claimNextStep,
-  completeStep,
-  failStep,
-  releaseLease,
-  renewLease,
-} from '../../../coordinator/lifecycle/claim.ts'
+import { claimNextStep, completeStep, failStep } from '../../../coordinator/lifecycle/claim.ts'
+import { createLeases } from '../../../coordinator/lifecycle/leases.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { createRestartableLifecycle } from '../../support/restartable-lifecycle.ts'
 
 onEachDatabase(t, async (t, newDb) => {
   t.test('a claim is exclusive until it is released or expires', async (t) => {
     const { db, owner, boxes } = await createRestartableLifecycle(t, await newDb(t))
+    const leases = createLeases(db, 'jobs')
     const { id } = await boxes.create(owner, {})
     const lease = (leaseOwner: string, now: number) => ({ owner: leaseOwner, now, leaseMs: 1000 })
     const results = await Promise.all([
@@ -27,21 +23,21 @@ onEachDatabase(t, async (t, newDb) => {
     if (!claim) return
     const firstWon = typeof results[0] === 'object' && 'claim' in results[0]
     const [winner, loser] = firstWon ? ['a', 'b'] : ['b', 'a']
-    t.equal(await renewLease(db, id, lease(winner, 5500)), true)
+    t.equal(await leases.renew(id, lease(winner, 5500)), true)
     t.same(await claimNextStep(db, id, lease(loser, 6400)), { dueAt: 6500 })
     t.match(
       await claimNextStep(db, id, lease(loser, 6501)),
       { claim: { step: 'provision' } },
       'an expired claim can be taken over',
     )
-    t.equal(await renewLease(db, id, lease(winner, 6502)), false)
+    t.equal(await leases.renew(id, lease(winner, 6502)), false)
     await completeStep(db, claim, {}, { owner: winner, now: 6503 })
     t.match(
       await boxes.get(owner, id),
       { job: { step: 'provision' } },
       'a result is ignored after the lease has expired',
     )
-    await releaseLease(db, id, loser)
+    await leases.release(id, loser)
     t.match(await claimNextStep(db, id, lease(winner, 6504)), { claim: { step: 'provision' } })
   })
 
@@ -68,8 +64,9 @@ onEachDatabase(t, async (t, newDb) => {
   t.test('three coordinators create, start and stop each machine once', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
     const { infra, owner, boxes, startLifecycle, waitForState } = lifecycle
-    const created = await Promise.all(Array.from({ length: 12 }, () => boxes.create(owner, {})))
+    // A start releases all leases.
     const coordinators = await Promise.all([startLifecycle(), startLifecycle(), startLifecycle()])
+    const created = await Promise.all(Array.from({ length: 12 }, () => boxes.create(owner, {})))
     const scheduleOnAll = (id: string) => {
       for (const coordinator of coordinators) coordinator.schedule(id)
     }

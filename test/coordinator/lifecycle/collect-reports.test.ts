@@ -19,10 +19,14 @@ t.test('collects reports before a suspend, a delete and Ctrl-C, while the machin
 
   await boxes.suspend(owner, id)
   await waitForState(id, 'suspended')
-  t.same(callsOf(id), ['flushReports', 'stop'])
+  t.same(
+    callsOf(id),
+    ['flushReports', 'flushReports', 'stop'],
+    'before the attempt to freeze, and before the stop',
+  )
   await boxes.remove(owner, id)
   await waitForState(id, 'terminated')
-  t.same(callsOf(id).slice(2), ['destroy'], 'the agent of a stopped machine never connects')
+  t.same(callsOf(id).slice(3), ['destroy'], 'the agent of a stopped machine never connects')
   await coordinator.suspendLocalBoxes('stopped')
   t.same(callsOf(other.id), ['flushReports', 'stop'])
 })

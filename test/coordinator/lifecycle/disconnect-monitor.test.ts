@@ -107,6 +107,25 @@ t.test('starts machines that stopped while the coordinator was down', async (t) 
   t.equal(infra.countCalls('start', running.id), 1, 'a running machine has time to reconnect')
 })
 
+t.test('starts a machine that stopped while the archive of its box could not be removed', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { db, infra, owner, boxes, startLifecycle, waitForState, waitFor } = lifecycle
+  const first = await startLifecycle()
+  const { id } = await boxes.create(owner, {})
+  await waitForState(id, 'running')
+  await first.close()
+  const leftovers = JSON.stringify([{ region: 'us-west-2', machine: false, archiveId: 'arc_1' }])
+  await db.updateTable('boxes').set({ leftovers }).execute()
+  infra.before.removeArchive = createFailingFault(Number.POSITIVE_INFINITY)
+  const second = await startLifecycle({ backoff: () => 1_000_000 })
+  await waitFor('the failed removal', () => infra.countCalls('removeArchive') === 1)
+  await second.close()
+  infra.powerOff(id)
+  await startLifecycle({ backoff: () => 1_000_000 })
+  await waitFor('a second start', () => infra.countCalls('start') === 2)
+  await waitFor('the recovery', async () => (await lifecycle.listStates(id)).at(-1) === 'running')
+})
+
 t.test('suspends and deletes a disconnected box', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
   const { infra, owner, boxes, startLifecycle, waitForState, getDetail, waitFor } = lifecycle

@@ -1,8 +1,11 @@
 // Disk sizes of boxes that share a disk: a box above its tier's size is suspended, and can be woken to delete files.
 import t, { type Test } from 'tap'
-import { createDiskMonitor } from '../../../coordinator/lifecycle/disk-monitor.ts'
+import { createDiskMonitor, groupByFileSystem } from '../../../coordinator/lifecycle/disk-monitor.ts'
+import type { Provider, SharedDisk } from '../../../coordinator/lifecycle/provider.ts'
 import { systemClock } from '../../../shared/clock.ts'
+import { DEFAULT_REGION } from '../../../shared/tiers.ts'
 import { sqliteForTest } from '../../support/db.ts'
+import { FakeInfrastructure } from '../../support/fake-infrastructure.ts'
 import { createRestartableLifecycle } from '../../support/restartable-lifecycle.ts'
 import { silentLog } from '../../support/tunnel.ts'
 
@@ -22,18 +25,20 @@ async function createBoxes(t: Test, names: string[]) {
     ids.push(id)
   }
   let elapsedMs = 0
+  const sharedDisk: SharedDisk = {
+    fileSystem: 'test',
+    readSpace: async () => ({ freeBytes: disk.freeBytes, totalBytes: 1000 * GB }),
+    async measure(boxId) {
+      disk.measured += 1
+      return disk.sizes.get(boxId) ?? 0
+    },
+  }
   const monitor = createDiskMonitor({
     db,
     clock: { now: () => systemClock.now() + elapsedMs },
     log: silentLog,
     schedule,
-    disk: {
-      readSpace: async () => ({ freeBytes: disk.freeBytes, totalBytes: 1000 * GB }),
-      async measure(boxId) {
-        disk.measured += 1
-        return disk.sizes.get(boxId) ?? 0
-      },
-    },
+    disks: new Map([[DEFAULT_REGION, sharedDisk]]),
   })
   const [first = '', second = ''] = ids
   const advance = (ms: number) => {
@@ -119,4 +124,31 @@ t.test('measures the boxes only when the disk has filled, and at long intervals'
   advance(11 * MINUTE_MS)
   await monitor.check()
   t.equal(disk.measured, 3)
+})
+
+t.test('regions on one file system are monitored together, others alone', async (t) => {
+  const createProvider = (fileSystem?: string): Provider => ({
+    ...new FakeInfrastructure().provider,
+    ...(fileSystem === undefined
+      ? {}
+      : {
+          sharedDisk: {
+            fileSystem,
+            measure: async () => 0,
+            readSpace: async () => ({ freeBytes: 0, totalBytes: 0 }),
+          },
+        }),
+  })
+  const groups = groupByFileSystem(
+    new Map([
+      ['us-west-2', createProvider('a')],
+      ['us-east-1', createProvider('b')],
+      ['us-east-2', createProvider()],
+      ['eu-central-1', createProvider('a')],
+    ]),
+  )
+  t.same(
+    groups.map((disks) => [...disks.keys()]),
+    [['us-west-2', 'eu-central-1'], ['us-east-1']],
+  )
 })

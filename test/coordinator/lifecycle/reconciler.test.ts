@@ -22,7 +22,7 @@ onEachDatabase(t, async (t, newDb) => {
     await waitForState(id, 'suspended')
     t.equal(infra.machines.get(id)?.state, 'stopped')
     await boxes.wake(owner, id)
-    t.match(await waitForState(id, 'running'), { pausesSurvived: 1 })
+    t.match(await waitForState(id, 'running'), { pausesSurvived: 0 })
     const { operation } = await boxes.remove(owner, id)
     const terminated = await waitForState(id, 'terminated')
     t.equal(infra.machines.size, 0)

@@ -5,6 +5,7 @@ import { createReportQueue } from '../../../coordinator/lifecycle/report-queue.t
 import type { CommandReport } from '../../../shared/api/reports.ts'
 import { newId } from '../../../shared/ids.ts'
 import { onEachDatabase } from '../../support/db.ts'
+import { noReportHandlers } from '../../support/report-handlers.ts'
 import { createOwner, createTestBoxService } from '../../support/workspace.ts'
 
 const commandFinished = (): CommandReport => ({
@@ -28,12 +29,12 @@ onEachDatabase(t, async (t, newDb) => {
   let isFailing = true
   const commands: CommandReportHandler = {
     loadKey: async () => undefined,
-    async apply(trx, _onCommit, boxId) {
+    async apply(trx, _onCommit, { id: boxId }) {
       transactions.add(trx)
       if (isFailing && boxId === failingId) throw new Error('simulated failure')
     },
   }
-  const queue = createReportQueue(db, commands)
+  const queue = createReportQueue(db, { ...noReportHandlers, commands })
   const applyReport = (boxId: string) =>
     queue.apply({ boxId, epoch: 'e', reports: [{ seq: 1, report: commandFinished() }] })
   const listAppliedIds = async () =>

@@ -30,11 +30,17 @@ t.test('Ctrl-C suspends every box and the next start wakes them', async (t) => {
   t.match(await getDetail(running.id), {
     box: { desiredState: 'running', observedState: 'suspended' },
     job: null,
-    events: [{ toState: 'suspended', reason: 'the coordinator was stopped', actor: 'system' }],
+    events: [
+      {
+        toState: 'suspended',
+        reason: /^the coordinator was stopped; its processes were terminated$/,
+        actor: 'system',
+      },
+    ],
   })
   infra.agentsConnect = true
   await startLifecycle()
-  t.match(await waitForState(running.id, 'running'), { pausesSurvived: 1 })
+  await waitForState(running.id, 'running')
   await waitForState(starting.id, 'running')
   t.match(await getDetail(suspended.id), { box: { observedState: 'suspended' } })
 })

@@ -1,124 +1,191 @@
-// The state machine: checks every combination of desired state, observed state and job.
+// The state machine: walks every situation that a box can get into, by any request, step result and failure.
 import t from 'tap'
-import { type NextStep, plan, type Situation } from '../../../coordinator/lifecycle/plan.ts'
+import { plan, type Situation } from '../../../coordinator/lifecycle/plan.ts'
 import {
   ALLOWED_TRANSITIONS,
   findStage,
   nextStage,
   OP_DEFINITIONS,
-  STEPS,
+  type Step,
 } from '../../../coordinator/lifecycle/transitions.ts'
-import { DESIRED_STATES, JOB_OPS, type JobOp, OBSERVED_STATES } from '../../../shared/api/boxes.ts'
+import { DESIRED_STATES, type JobOp, type ObservedState } from '../../../shared/api/boxes.ts'
 
-const situations: Situation[] = DESIRED_STATES.flatMap((desired) =>
-  OBSERVED_STATES.flatMap((observed) => [
-    { desired, observed, job: null },
-    ...JOB_OPS.flatMap((op) =>
-      OP_DEFINITIONS[op].stages.map(({ step }) => ({ desired, observed, job: { op, step } })),
-    ),
-  ]),
-)
-const describeSituation = ({ desired, observed, job }: Situation) =>
-  `${observed} → ${desired}, ${job ? `job ${job.op} ${job.step}` : 'no job'}`
+type Node = Omit<Situation, 'job'> & { job: { op: JobOp; step: Step } | null; isPacked: boolean }
 
-t.test('each operation passes only through allowed transitions', async (t) => {
-  for (const [op, { stages, finalState, failureState }] of Object.entries(OP_DEFINITIONS)) {
-    const states = [...stages.map(({ state }) => state), finalState]
-    for (const [i, state] of states.slice(1).entries()) {
-      const previous = states[i]
-      if (previous && previous !== state)
-        t.ok(ALLOWED_TRANSITIONS[previous].includes(state), `${op}: ${previous} → ${state}`)
+const REQUESTED: Node = {
+  desired: 'running',
+  observed: 'requested',
+  suspendedAs: null,
+  hasArchive: false,
+  hasLeftovers: false,
+  job: { op: 'create', step: 'provision' },
+  isPacked: false,
+}
+const keyOf = (node: Node) => JSON.stringify(node)
+const MEMORY_STATES: readonly ObservedState[] = ['waking', 'suspending', 'suspended']
+
+/** The made transitions, as `running suspending`. */
+const transitions = new Set<string>()
+
+function moveTo(node: Node, observed: ObservedState | null): Node {
+  if (observed === null || observed === node.observed) return node
+  transitions.add(`${node.observed} ${observed}`)
+  return { ...node, observed, suspendedAs: MEMORY_STATES.includes(observed) ? node.suspendedAs : null }
+}
+
+/** The situation while the next step runs. */
+function claim(node: Node): Node | null {
+  const next = plan(node)
+  if (next === null) return null
+  const { state } = findStage(next.op, next.step)
+  const claimed = { ...moveTo(node, state), job: next }
+  return state === 'suspended' && next.step === 'stop' ? { ...claimed, suspendedAs: 'stopped' } : claimed
+}
+
+/** The situations after the running step: its success first. */
+function listOutcomes(node: Node): Node[] {
+  if (node.job === null) return []
+  const { op, step } = node.job
+  const { finalState, failureState, failsIn = step } = OP_DEFINITIONS[op]
+  const finish = (from: Node, state = finalState): Node => ({
+    ...moveTo(from, state),
+    hasLeftovers: op === 'delete' || op === 'clean_up' ? false : from.hasLeftovers,
+    job: null,
+  })
+  const goTo = (from: Node, nextStep: Step | undefined): Node =>
+    nextStep === undefined ? finish(from) : { ...from, job: { op, step: nextStep } }
+  const following = nextStage(op, step)?.step
+  const endMove = (from: Node, state: ObservedState): Node =>
+    finish({ ...from, hasArchive: from.isPacked, hasLeftovers: true, isPacked: false }, state)
+  const retried = goTo(node, findStage(op, step).retryFrom ?? step)
+  const packedOr = (state: ObservedState) => (node.isPacked ? 'deep_sleep' : state)
+  if (op === 'move') {
+    const succeeded =
+      step === 'transfer' && node.isPacked
+        ? [endMove(node, 'deep_sleep')]
+        : step === 'unpack' && node.desired === 'suspended'
+          ? [endMove(node, 'suspended')]
+          : following === undefined
+            ? [endMove(node, 'running')]
+            : [goTo(node, following)]
+    return [...succeeded, retried, endMove(node, packedOr('suspended'))]
+  }
+  const withoutArchive = op === 'sleep' ? { ...node, hasArchive: false, hasLeftovers: true } : node
+  const failed = failureState && failsIn === step ? [finish(withoutArchive, failureState)] : []
+  switch (step) {
+    case 'freeze':
+      return [finish({ ...node, suspendedAs: 'frozen' }, 'suspended'), goTo(node, following), retried]
+    case 'stop': {
+      const stopped: Node = { ...node, suspendedAs: 'stopped' }
+      const packed = op === 'suspend' && node.hasArchive ? [finish(node, 'deep_sleep')] : []
+      return [goTo(stopped, following), retried, ...packed]
     }
-    for (const { state, retryFrom } of stages) {
-      if (failureState) t.ok(ALLOWED_TRANSITIONS[state].includes(failureState), `${op} can fail in ${state}`)
-      if (retryFrom) t.equal(findStage(op as JobOp, retryFrom).state, state, `${op} is retried in ${state}`)
+    case 'inspect':
+      return [goTo(node, 'connect'), goTo(node, 'start'), retried]
+    case 'start': {
+      const withoutMemory = node.suspendedAs && ({ ...node, suspendedAs: 'stopped' } as const)
+      return [
+        goTo(node, following),
+        ...(withoutMemory ? [goTo(withoutMemory, following)] : []),
+        retried,
+        ...failed,
+      ]
+    }
+    case 'unpack':
+      return [goTo({ ...node, hasArchive: false, hasLeftovers: true }, following), retried]
+    default:
+      return [goTo(node, following), retried, ...failed]
+  }
+}
+
+/** What requests, schedules and monitors do to a box. */
+function listChanges(node: Node): Node[] {
+  const { desired, observed, suspendedAs, job } = node
+  const isIdle = job === null || job.op === 'clean_up'
+  const changes: Node[] = []
+  if (desired !== 'terminated') changes.push(...DESIRED_STATES.map((state) => ({ ...node, desired: state })))
+  if (observed === 'suspended' && desired === 'suspended' && isIdle) {
+    if (suspendedAs === 'frozen') changes.push({ ...node, job: { op: 'stop', step: 'stop' } })
+    const step = suspendedAs === 'frozen' ? 'stop' : 'archive'
+    changes.push({ ...node, hasArchive: true, job: { op: 'sleep', step } })
+  }
+  if (observed === 'running' && desired === 'running' && isIdle)
+    changes.push({ ...node, job: { op: 'recover', step: 'inspect' } })
+  if (observed === 'running' && desired === 'running' && isIdle)
+    changes.push({ ...node, job: { op: 'resize', step: 'stop' } })
+  if (
+    (observed === 'deep_sleep' ? 'suspended' : observed) === desired &&
+    isIdle &&
+    desired !== 'terminated'
+  ) {
+    const isPacked = observed === 'deep_sleep'
+    const job = { op: 'move', step: isPacked ? 'transfer' : 'stop' } as const
+    changes.push({ ...node, job, hasArchive: true, isPacked })
+  }
+  if (['running', 'degraded', 'waking'].includes(observed)) {
+    // Ctrl-C of the coordinator.
+    const suspending: Node = { ...moveTo(node, 'suspending'), suspendedAs: 'stopped' }
+    const kept = job?.op === 'move' || job?.op === 'delete' ? job : null
+    changes.push({ ...moveTo(suspending, 'suspended'), job: kept })
+    if (observed === 'waking' && node.hasArchive)
+      changes.push({ ...moveTo(suspending, 'deep_sleep'), job: kept })
+  }
+  return changes
+}
+
+/** Every situation that a box can get into. */
+function walk(): Node[] {
+  const nodes = new Map([[keyOf(REQUESTED), REQUESTED]])
+  const queue = [REQUESTED]
+  for (let node = queue.pop(); node; node = queue.pop()) {
+    const claimed = claim(node)
+    const settled = claimed === null ? [{ ...node, job: null }] : [claimed, ...listOutcomes(claimed)]
+    for (const next of [...settled, ...listChanges(node)]) {
+      if (nodes.has(keyOf(next))) continue
+      nodes.set(keyOf(next), next)
+      queue.push(next)
     }
   }
+  return [...nodes.values()]
+}
+
+const nodes = walk()
+
+t.test('the operations make exactly the allowed transitions', async (t) => {
+  const allowed = Object.entries(ALLOWED_TRANSITIONS).flatMap(([from, states]) =>
+    states.map((to) => `${from} ${to}`),
+  )
+  t.same([...transitions].sort(), allowed.sort())
 })
 
 t.test('every state except terminated can become terminating or terminated', async (t) => {
-  for (const state of OBSERVED_STATES) {
-    if (state === 'terminated') t.same(ALLOWED_TRANSITIONS[state], [])
-    else if (state === 'terminating') t.same(ALLOWED_TRANSITIONS[state], ['terminated'])
-    else t.ok(ALLOWED_TRANSITIONS[state].includes('terminating'), state)
+  for (const [state, following] of Object.entries(ALLOWED_TRANSITIONS)) {
+    if (state === 'terminated') t.same(following, [])
+    else if (state === 'terminating') t.same(following, ['terminated'])
+    else t.ok(following.includes('terminating'), state)
   }
 })
 
-t.test('the planned step runs in a state that the box may enter', async (t) => {
-  for (const situation of situations) {
-    const next = plan(situation)
-    if (!next || !isReachable(situation)) continue
-    t.ok(STEPS.includes(next.step))
-    const { state } = findStage(next.op, next.step)
-    t.ok(
-      state === situation.observed || ALLOWED_TRANSITIONS[situation.observed].includes(state),
-      `${describeSituation(situation)}: ${next.op} ${next.step} runs in ${state}`,
-    )
-  }
+t.test('a step is retried in the state in which it runs', async (t) => {
+  for (const [op, { stages }] of Object.entries(OP_DEFINITIONS))
+    for (const { step, state, retryFrom = step } of stages)
+      t.equal(findStage(op as JobOp, retryFrom).state, state, `${op} ${step}`)
 })
 
-t.test('the planned steps lead to the desired state from every reachable situation', async (t) => {
-  for (const situation of situations) {
-    if (!isReachable(situation)) continue
-    let { observed, job } = situation
-    const { desired } = situation
-    let steps = 0
-    for (let next = plan({ desired, observed, job }); next; next = plan({ desired, observed, job })) {
-      ;({ observed, job } = completeStep(next))
-      steps += 1
-      if (steps > 20) break
+t.test('the steps lead to the desired state from every situation', async (t) => {
+  t.ok(nodes.length > 200, `${nodes.length} situations`)
+  for (const start of nodes) {
+    let node = start
+    let count = 0
+    for (let claimed = claim(node); claimed && count < 30; claimed = claim(node)) {
+      node = listOutcomes(claimed)[0] ?? claimed
+      count += 1
     }
-    const reached = steps > 20 ? 'endless loop' : observed
-    const isFinal = desired !== 'terminated' && ['provision_failed', 'terminated'].includes(observed)
-    const expected = isFinal ? observed : desired
-    const actual = reached === 'deep_sleep' ? 'suspended' : reached
-    t.equal(actual, expected, describeSituation(situation))
+    const { observed, hasLeftovers } = node
+    const state = observed === 'deep_sleep' ? 'suspended' : observed
+    const hasFailed = observed === 'provision_failed' && start.desired !== 'terminated'
+    const isDesired = state === start.desired || hasFailed || start.observed === 'terminated'
+    if (count === 30 || !isDesired || hasLeftovers)
+      t.fail(`${keyOf(start)} ends in ${keyOf(node)} after ${count} steps`)
   }
 })
-
-t.test('plans the expected step when the desired state changes during a job', async (t) => {
-  const planFor = (
-    desired: Situation['desired'],
-    observed: Situation['observed'],
-    job: Situation['job'] = null,
-  ) => plan({ desired, observed, job })
-  t.equal(planFor('running', 'running'), null)
-  t.equal(planFor('suspended', 'suspended'), null)
-  t.same(planFor('running', 'suspending', { op: 'suspend', step: 'stop' }), { op: 'suspend', step: 'stop' })
-  t.same(planFor('suspended', 'waking', { op: 'wake', step: 'connect' }), { op: 'suspend', step: 'stop' })
-  t.same(planFor('suspended', 'bootstrapping', { op: 'create', step: 'connect' }), {
-    op: 'create',
-    step: 'connect',
-  })
-  t.same(planFor('terminated', 'bootstrapping', { op: 'create', step: 'start' }), {
-    op: 'delete',
-    step: 'destroy',
-  })
-  t.equal(planFor('running', 'provision_failed'), null)
-  t.equal(
-    planFor('running', 'running', { op: 'suspend', step: 'stop' }),
-    null,
-    'a suspend can be cancelled before it starts',
-  )
-})
-
-/** Excludes states that no operation leads to yet, and combinations of state and job that cannot occur. */
-function isReachable({ desired, observed, job }: Situation): boolean {
-  if (observed === 'resizing' || observed === 'migrating') return desired === 'terminated' && job === null
-  if (observed === 'terminated' || observed === 'provision_failed') return job === null
-  if (observed === 'terminating') return desired === 'terminated' && (job === null || job.op === 'delete')
-  if (!job) return true
-  const [firstStage] = OP_DEFINITIONS[job.op].stages
-  return (
-    findStage(job.op, job.step).state === observed ||
-    (job.step === firstStage.step && ALLOWED_TRANSITIONS[observed].includes(firstStage.state))
-  )
-}
-
-/** The situation after the step has succeeded. */
-function completeStep({ op, step }: NextStep): Pick<Situation, 'observed' | 'job'> {
-  const next = nextStage(op, step)
-  return next
-    ? { observed: findStage(op, step).state, job: { op, step: next.step } }
-    : { observed: OP_DEFINITIONS[op].finalState, job: null }
-}

@@ -6,7 +6,7 @@ import { createRestartableLifecycle } from '../../support/restartable-lifecycle.
 
 t.test('waits until a box is running, times out, aborts, and rejects failed or deleted boxes', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-  const { infra, owner, boxes, startLifecycle, waitForState, waitFor } = lifecycle
+  const { infra, owner, boxes, startLifecycle, waitForState, waitFor, getDetail } = lifecycle
   const { waitUntilRunning } = await startLifecycle({ connectTimeoutMs: 10 })
   const { id } = await boxes.create(owner, {})
   t.match(await waitUntilRunning(id, 10_000), { boxId: id }, 'resolves for a new box')
@@ -24,6 +24,13 @@ t.test('waits until a box is running, times out, aborts, and rejects failed or d
   controller.abort(new Error('the client disconnected'))
   await t.rejects(waiting, { message: 'the client disconnected' })
   await t.rejects(waitUntilRunning(newUuid(), 10_000), { code: 'not_found' })
+
+  infra.before.start = () => Promise.reject(new Error('The archive is damaged.'))
+  await boxes.wake(owner, id)
+  await waitFor('a failed attempt', async () => (await getDetail(id)).job?.lastError != null)
+  const timeout = 'The box did not start in time. The last attempt failed: The archive is damaged.'
+  await t.rejects(waitUntilRunning(id, 20), { code: 'box_unreachable', message: timeout })
+  delete infra.before.start
 
   infra.agentsConnect = false
   const unconnected = await boxes.create(owner, {})

@@ -1,4 +1,4 @@
-// Per-box cgroup limits. Probes which controllers this process may delegate to child cgroups, v2 first, then v1.
+// Per-box cgroups: limits, and a freezer. Probes what this process may delegate to child cgroups, v2 first, then v1.
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
@@ -6,6 +6,7 @@ import { dirname, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Isolation } from '../../../../shared/api/boxes.ts'
 import { TIERS, type Tier } from '../../../../shared/tiers.ts'
+import { findFreezer, probeFreezer } from './freezer.ts'
 
 export type Controller = Isolation['limits'][number]
 const CONTROLLERS = ['cpu', 'memory', 'pids'] as const satisfies Controller[]
@@ -17,30 +18,51 @@ const REMOVE_ATTEMPTS = 100
 const REMOVE_RETRY_MS = 20
 
 /** `parent`: the directory in which a cgroup for each box can be created. `controllers`: the limits that work. */
-type Hierarchy = { version: 1 | 2; parent: string; controllers: Controller[] }
-export type Cgroups = { hierarchies: Hierarchy[]; controllers: Controller[] }
+type Hierarchy = { version: 1 | 2; parent: string; controllers: Controller[]; canFreeze: boolean }
+export type Cgroups = { hierarchies: Hierarchy[]; controllers: Controller[]; canFreeze: boolean }
 
 /** `own`: the directory of the cgroup that this process is in. */
 type CgroupMount = { version: 1 | 2; controllers: string[]; own: string; mountPoint: string }
 
-/** Finds the usable controllers by creating and removing a probe cgroup. Takes a few ms. */
+/** Finds the usable controllers and a freezer by creating and removing probe cgroups. Takes a few ms. */
 export async function probeCgroups(): Promise<Cgroups> {
   const hierarchies: Hierarchy[] = []
   const missing = new Set<Controller>(CONTROLLERS)
-  for (const mount of listCgroupMounts()) {
+  const mounts = listCgroupMounts()
+  for (const mount of mounts) {
     const wanted = CONTROLLERS.filter(
       (name) => missing.has(name) && (mount.version === 2 || mount.controllers.includes(name)),
     )
     if (wanted.length === 0) continue
     for (const parent of listCandidateParents(mount)) {
-      const controllers = await probeParent(mount.version, parent, wanted)
-      if (controllers.length === 0) continue
-      hierarchies.push({ version: mount.version, parent, controllers })
-      for (const name of controllers) missing.delete(name)
+      const hierarchy = await probeParent(mount.version, parent, wanted)
+      if (hierarchy === null || hierarchy.controllers.length === 0) continue
+      hierarchies.push(hierarchy)
+      for (const name of hierarchy.controllers) missing.delete(name)
       break
     }
   }
-  return { hierarchies, controllers: CONTROLLERS.filter((name) => !missing.has(name)) }
+  if (!hierarchies.some(({ canFreeze }) => canFreeze)) {
+    const freezer = await probeSeparateFreezer(mounts)
+    if (freezer !== null) hierarchies.push(freezer)
+  }
+  return {
+    hierarchies,
+    controllers: CONTROLLERS.filter((name) => !missing.has(name)),
+    canFreeze: hierarchies.some(({ canFreeze }) => canFreeze),
+  }
+}
+
+/** A hierarchy without limits: version 2 needs no controller to freeze, version 1 has one for it. */
+async function probeSeparateFreezer(mounts: CgroupMount[]): Promise<Hierarchy | null> {
+  for (const mount of mounts) {
+    if (mount.version === 1 && !mount.controllers.includes('freezer')) continue
+    for (const parent of listCandidateParents(mount)) {
+      const hierarchy = await probeParent(mount.version, parent, [])
+      if (hierarchy?.canFreeze) return hierarchy
+    }
+  }
+  return null
 }
 
 const boxCgroupDir = ({ parent }: Hierarchy, boxId: string): string => join(parent, `boxwood-${boxId}`)
@@ -59,12 +81,23 @@ export function createCgroups(cgroups: Cgroups, boxId: string, tier: Tier): stri
   })
 }
 
+/** Includes the processes of nested cgroups, which a box may create where it may write to its cgroup. */
 export function listCgroupPids(dirs: string[]): number[] {
   return dirs.flatMap((dir) => {
-    const file = join(dir, 'cgroup.procs')
-    return existsSync(file) ? readFileSync(file, 'utf8').split('\n').map(Number).filter(Boolean) : []
+    try {
+      const pids = readFileSync(join(dir, 'cgroup.procs'), 'utf8').split('\n').map(Number).filter(Boolean)
+      return [...pids, ...listCgroupPids(listNested(dir))]
+    } catch (error) {
+      if (['ENOENT', 'ENODEV'].includes((error as NodeJS.ErrnoException).code ?? '')) return []
+      throw error
+    }
   })
 }
+
+const listNested = (dir: string): string[] =>
+  readdirSync(dir, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => join(dir, name))
 
 /**
  * Stops the processes of the cgroups from forking, and sends SIGKILL to all of them at once where the kernel supports it
@@ -101,9 +134,7 @@ export async function removeCgroups(dirs: string[]): Promise<void> {
 }
 
 function removeCgroupTree(dir: string): void {
-  for (const entry of readdirSync(dir, { withFileTypes: true })) {
-    if (entry.isDirectory()) removeCgroupTree(join(dir, entry.name))
-  }
+  for (const nested of listNested(dir)) removeCgroupTree(nested)
   rmdirSync(dir)
 }
 
@@ -130,17 +161,17 @@ function writeLimit(version: 1 | 2, dir: string, name: Controller, tier: Tier): 
   }
 }
 
-/** The controllers that accept a limit in a temporary child of `parent`; none when a process cannot join the child. */
-async function probeParent(version: 1 | 2, parent: string, wanted: Controller[]): Promise<Controller[]> {
+/** What works in a temporary child of `parent`. null: a child cannot be created, or a process cannot join it. */
+async function probeParent(version: 1 | 2, parent: string, wanted: Controller[]): Promise<Hierarchy | null> {
   const dir = join(parent, `boxwood-probe-${process.pid}-${randomBytes(4).toString('hex')}`)
   try {
     if (version === 2) for (const name of wanted) enableController(parent, name)
     mkdirSync(dir)
   } catch {
-    return []
+    return null
   }
   try {
-    const working = wanted.filter((name) => {
+    const controllers = wanted.filter((name) => {
       try {
         writeLimit(version, dir, name, 'nano')
         return true
@@ -149,7 +180,9 @@ async function probeParent(version: 1 | 2, parent: string, wanted: Controller[])
       }
     })
     const joined = spawnSync('/bin/sh', ['-c', 'echo $$ >"$1/cgroup.procs"', 'sh', dir], { stdio: 'ignore' })
-    return joined.status === 0 ? working : []
+    if (joined.status !== 0) return null
+    const freezer = findFreezer([dir])
+    return { version, parent, controllers, canFreeze: freezer !== null && (await probeFreezer(freezer)) }
   } finally {
     await removeCgroups([dir])
   }

@@ -1,6 +1,6 @@
 // Text for people: how local boxes are isolated, what is not isolated, and how to get stronger isolation.
 import { existsSync, readFileSync } from 'node:fs'
-import type { Controller } from './cgroups.ts'
+import type { Cgroups } from './cgroups.ts'
 import type { Level, LevelChoice } from './levels/choose-level.ts'
 
 const LEVEL_DESCRIPTIONS = {
@@ -13,8 +13,15 @@ const LIMIT_NAMES = { cpu: 'CPU', memory: 'memory', pids: 'number of processes' 
 
 const DISK_LIMIT = 'A box that uses more disk space than its tier allows is suspended.'
 
+const NO_FREEZER =
+  'A suspend terminates the processes of a box, because the coordinator cannot create a cgroup that freezes them.'
+
 /** For the startup banner. */
-export function describeIsolation(choice: LevelChoice, limits: Controller[], isRoot: boolean): string {
+export function describeIsolation(
+  choice: LevelChoice,
+  { controllers, canFreeze }: Pick<Cgroups, 'controllers' | 'canFreeze'>,
+  isRoot: boolean,
+): string {
   if (choice.level === null) return `Local boxes cannot be created. ${describeFailure(choice)}`
   const ownUser = isRoot ? ', and its own user id' : ''
   const warning =
@@ -22,11 +29,14 @@ export function describeIsolation(choice: LevelChoice, limits: Controller[], isR
       ? ' and nothing else: it can read and change everything that you can on this machine'
       : ''
   const limited =
-    limits.length === 0
+    controllers.length === 0
       ? 'Tier limits are not enforced: cgroups are not available.'
-      : `Limits enforced by cgroup: ${limits.map((name) => LIMIT_NAMES[name]).join(', ')}.`
+      : `Limits enforced by cgroup: ${controllers.map((name) => LIMIT_NAMES[name]).join(', ')}.`
+  const freezing = canFreeze ? [] : [NO_FREEZER]
   const summary = `Local boxes use isolation level ${choice.level}: ${LEVEL_DESCRIPTIONS[choice.level]}${ownUser}${warning}. ${limited} ${DISK_LIMIT} ${describeNetwork(choice)}`
-  const advice = [adviseStrongerLevel(choice), adviseOwnNetwork(choice)].filter((line) => line !== null)
+  const advice = [...freezing, adviseStrongerLevel(choice), adviseOwnNetwork(choice)].filter(
+    (line) => line !== null,
+  )
   return [summary, ...advice].join('\n')
 }
 

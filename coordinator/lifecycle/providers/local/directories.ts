@@ -61,6 +61,8 @@ exec find . -xdev -mindepth 1 -delete`
  */
 export async function removeTree(dir: string, signal?: AbortSignal): Promise<void> {
   const options = signal === undefined ? {} : { signal }
+  // The deletion of a box calls this for each region.
+  if ((await lstatIfExists(dir)) === null) return
   await emptyBoxDirectories(dir, options)
   try {
     await runCommand(['rm', '-rf', '--one-file-system', '--', dir], options)
@@ -76,10 +78,7 @@ export async function removeTree(dir: string, signal?: AbortSignal): Promise<voi
  * replacing them by symlinks, can only remove files that the box itself can remove. Root enters only its own directories.
  */
 async function emptyBoxDirectories(dir: string, options: { signal?: AbortSignal }): Promise<void> {
-  const stats = await lstat(dir).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
-    throw error
-  })
+  const stats = await lstatIfExists(dir)
   if (!stats?.isDirectory()) return
   if (isRoot && stats.uid === 0) {
     for (const entry of await readdir(dir, { withFileTypes: true })) {
@@ -94,3 +93,9 @@ async function emptyBoxDirectories(dir: string, options: { signal?: AbortSignal 
     // Entries of other users are left, or the machine cannot run the command. `rm` removes them or reports why not.
   })
 }
+
+const lstatIfExists = (path: string) =>
+  lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })

@@ -1,5 +1,6 @@
 // Measures how much disk space the boxes use.
 import { execFile } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import type { SharedDisk } from '../../provider.ts'
 
@@ -7,6 +8,7 @@ import type { SharedDisk } from '../../provider.ts'
 const MEASURE_TIMEOUT_MS = 10 * 60_000
 
 export const createSharedDisk = (boxesDir: string, getBoxDir: (boxId: string) => string): SharedDisk => ({
+  fileSystem: `local ${statSync(boxesDir).dev}`,
   measure: (boxId, signal) => measureTree(getBoxDir(boxId), signal),
   async readSpace() {
     const { bsize, bavail, blocks } = await statfs(boxesDir)

@@ -1,5 +1,6 @@
 // Builds all environment variables of a box's init and agent. They inherit none from the coordinator.
 import { join } from 'node:path'
+import type { Isolation } from '../../../../shared/api/boxes.ts'
 import type { MachineSpec } from '../../provider.ts'
 import { VIEW_PATHS } from './filesystem-view.ts'
 import type { BoxPaths } from './machine-file.ts'
@@ -18,13 +19,16 @@ type EnvironmentInput = {
   paths: BoxPaths
   /** The box has its own file-system view and process ids. */
   isNamespaced: boolean
-  tierLimits: { cpus: number; memoryBytes: number }
+  /** The box has a uid that no other box has. */
+  hasOwnUid: boolean
+  network: Isolation['network']
+  tierLimits: { cpus: number; memoryBytes: number; diskGb: number }
   /** Environment variables that configure the agent. */
   agentSettings: Readonly<Record<string, string>>
 }
 
 export function createBoxEnvironment(input: EnvironmentInput): Record<string, string> {
-  const { spec, paths, isNamespaced, tierLimits, agentSettings } = input
+  const { spec, paths, isNamespaced, hasOwnUid, network, tierLimits, agentSettings } = input
   const home = isNamespaced ? VIEW_PATHS.home : paths.home
   return {
     ...agentSettings,
@@ -41,6 +45,9 @@ export function createBoxEnvironment(input: EnvironmentInput): Record<string, st
     BOXWOOD_RECONNECT_MAX_MS: '2000',
     BOXWOOD_CPUS: String(tierLimits.cpus),
     BOXWOOD_MEMORY_BYTES: String(tierLimits.memoryBytes),
+    BOXWOOD_DISK_BYTES: String(tierLimits.diskGb * 1000 ** 3),
+    BOXWOOD_NETWORK: network,
+    ...(hasOwnUid ? { BOXWOOD_OWN_UID: '1' } : {}),
     ...packageManagerVariables(isNamespaced ? '/etc' : paths.etc),
     ...(isNamespaced ? { BOXWOOD_PRIVATE_PIDS: '1' } : { TMPDIR: paths.tmp }),
   }

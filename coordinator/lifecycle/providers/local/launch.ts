@@ -1,7 +1,7 @@
 // Launches a box's init in its own session, independent of the coordinator, and finds the init of a launched box.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { closeSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseProcStat } from '../../../../shared/proc-stat.ts'
 import { SYSTEM_PATH } from './environment.ts'
@@ -14,7 +14,8 @@ const MAX_LOG_BYTES = 1024 * 1024
 const MAX_FINAL_OUTPUT_BYTES = 4 * 1024
 const MAX_LAUNCH_RECORD_BYTES = 4 * 1024
 const START_TIMEOUT_MS = 10_000
-const POLL_MS = 5
+/** Shorter than the start of the agent, so that the box is not available later. Each poll reads all of /proc. */
+const POLL_MS = 20
 
 /**
  * Arguments: RECORD CGROUP... -- COMMAND... The launcher writes its identity to RECORD and joins the cgroups before
@@ -55,6 +56,7 @@ export async function launchBox({
 }: LaunchInput): Promise<ProcessIdentity> {
   rotateLog(paths.log)
   rmSync(paths.launchRecord, { recursive: true, force: true })
+  writeFileSync(paths.launchRecord, '')
   const log = openSync(paths.log, 'a', 0o600)
   const logOffset = statSync(paths.log).size
   // env -i: tools that instrument this process may add variables such as NODE_OPTIONS to the processes it spawns.
@@ -72,6 +74,7 @@ export async function launchBox({
   child.unref()
   const deadline = performance.now() + START_TIMEOUT_MS
   for (;;) {
+    await sleep(POLL_MS)
     const init = findInit(paths, initScript)
     if (init !== null) return init
     const exited = child.exitCode !== null || child.signalCode !== null
@@ -84,7 +87,6 @@ export async function launchBox({
         `The init of the box ${problem}. See ${paths.log}. Final output: ${lastLines || 'none'}`,
       )
     }
-    await sleep(POLL_MS)
   }
 }
 

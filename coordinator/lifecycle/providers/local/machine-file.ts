@@ -16,7 +16,7 @@ export const isBoxUid = (uid: number): boolean => uid >= FIRST_BOX_UID && uid <=
 
 const MAX_MACHINE_FILE_BYTES = 64 * 1024
 
-const processIdentity = z.object({ pid: z.int().positive(), startTicks: z.int(), bootId: z.string() })
+export const processIdentity = z.object({ pid: z.int().positive(), startTicks: z.int(), bootId: z.string() })
 
 const machine = z.object({
   boxId: z.string().refine(isUuid),
@@ -52,8 +52,13 @@ export function boxPathsIn(dir: string) {
     /** The mount point of the box's root, in its own mount namespace only. Empty on the host. */
     root: join(dir, 'root'),
     machine: join(dir, 'machine.json'),
-    /** The identity of the launcher process, which it writes before it executes the box's command. */
+    /**
+     * The identity of the launcher process, which it writes before it executes the box's command. The file exists from
+     * before a launch until all processes of the box are known to be terminated.
+     */
     launchRecord: join(dir, 'launched'),
+    /** Exists while the processes are paused: see pause.ts. */
+    pauseRecord: join(dir, 'paused'),
     log: join(dir, 'log'),
   }
 }
@@ -79,18 +84,19 @@ export class DamagedMachineError extends Error {
 }
 
 export async function writeMachine(paths: BoxPaths, value: Machine): Promise<void> {
-  await writeAtomically(paths.machine, `${JSON.stringify(value)}\n`)
+  await writeAtomically(paths.machine, `${JSON.stringify(value)}\n`, { isDurable: true })
 }
 
 /**
  * Replaces a file atomically, with mode 0600. Safe in a directory that a box can write: the temporary file has a random
  * name and is created exclusively, so symlinks planted by the box are not followed. A directory with the name of the file
  * is renamed.
+ * @param options.isDurable survives a power loss; else the file may then be empty
  */
 export async function writeAtomically(
   path: string,
   text: string,
-  owner: number | null = null,
+  { owner = null, isDurable = false }: { owner?: number | null; isDurable?: boolean } = {},
 ): Promise<void> {
   const tempPath = `${path}.${randomBytes(6).toString('hex')}`
   try {
@@ -98,7 +104,7 @@ export async function writeAtomically(
     try {
       await file.writeFile(text)
       if (owner !== null) await file.chown(owner, owner)
-      await file.sync()
+      if (isDurable) await file.sync()
     } finally {
       await file.close()
     }

@@ -41,7 +41,10 @@ export function isAlive(identity: ProcessIdentity): boolean {
 }
 
 /** No-op when the process has exited or its pid now belongs to another process. */
-export function sendSignal(identity: ProcessIdentity, name: 'SIGTERM' | 'SIGKILL'): void {
+export function sendSignal(
+  identity: ProcessIdentity,
+  name: 'SIGTERM' | 'SIGKILL' | 'SIGSTOP' | 'SIGCONT',
+): void {
   if (!isAlive(identity)) return
   try {
     process.kill(identity.pid, name)

@@ -1,93 +1,60 @@
-// The local provider: runs each box as a group of isolated processes on the coordinator's machine.
-import { chmod, mkdir } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
-import { ISOLATION_LEVELS, type Isolation } from '../../../../shared/api/boxes.ts'
+// The local provider of one region: runs each box as a group of isolated processes on the coordinator's machine.
+import { mkdir } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { Isolation } from '../../../../shared/api/boxes.ts'
 import { formatAgentVersion } from '../../../../shared/protocol.ts'
-import { TIERS } from '../../../../shared/tiers.ts'
+import { type Region, TIERS } from '../../../../shared/tiers.ts'
 import { AGENT_SOCKET_FILE } from '../../../http/agent-socket.ts'
-import { type MachineSpec, PermanentProviderError, type Provider } from '../../provider.ts'
-import { createCgroups, listBoxCgroupDirs, probeCgroups } from './cgroups.ts'
+import {
+  type ArchiveContents,
+  type ArchiveInfo,
+  type ArchiveKey,
+  type MachineSpec,
+  PermanentProviderError,
+  type Provider,
+} from '../../provider.ts'
+import { createArchives } from './archives/archives.ts'
+import { createCgroups, listBoxCgroupDirs } from './cgroups.ts'
+import { linkCompileCache, unlinkCompileCache } from './compile-cache.ts'
 import { describeFailure, describeIsolation } from './describe-isolation.ts'
-import { chooseUid, createBoxDirectories, listLeftovers, removeTree } from './directories.ts'
+import { chooseUid, createBoxDirectories, removeTree } from './directories.ts'
 import { createSharedDisk } from './disk-usage.ts'
 import { createBoxEnvironment } from './environment.ts'
 import { buildMountList, MAPPED_UID, VIEW_PATHS, writeEtcFiles } from './filesystem-view.ts'
+import type { LocalHost } from './host.ts'
 import { launchBox } from './launch.ts'
-import { buildBoxCommand, chooseLevel, type Level, type Network } from './levels/choose-level.ts'
-import { type BoxPaths, boxPaths, type Machine, writeAtomically, writeMachine } from './machine-file.ts'
-import { createMachines, getBoxesDir } from './machines.ts'
-import { createRuntime, listUnusedRuntimes, NODE_FLAGS, RUNTIME_FILES, RUNTIME_LINKS } from './runtime.ts'
-
-export type LocalProviderOptions = {
-  dataDir: string
-  log: Record<'debug' | 'info' | 'warn', (fields: object, message: string) => void>
-  /** `auto` chooses the strongest level that works. A named level that does not work is an error. */
-  isolation: 'auto' | Level
-  /** The network of the boxes. `auto`: own where it works. `own`: an error where it does not work. Default: `host`. */
-  network?: 'auto' | Network
-  /**
-   * The directory of the coordinator's socket, for the agents of boxes with their own network. Default: these agents
-   * connect to the coordinator's URL.
-   */
-  socketDir?: string
-  /** The root directory of the project that contains the agent. */
-  projectRoot: string
-  /** The coordinator's current URL, an origin. Written to the existing boxes at startup. */
-  coordinatorUrl: string
-  /** Environment variables that configure the agents. */
-  agentSettings?: Readonly<Record<string, string>>
-  nodePath?: string
-  /** Milliseconds between SIGTERM and SIGKILL when a box is stopped. Default: 5 s. */
-  graceMs?: number
-  /** For tests: the command that the init runs instead of the agent. */
-  agentCommand?: string[]
-}
+import { buildBoxCommand, type Level, type Network } from './levels/choose-level.ts'
+import {
+  type BoxPaths,
+  boxPaths,
+  type Machine,
+  readMachine,
+  writeAtomically,
+  writeMachine,
+} from './machine-file.ts'
+import { NODE_FLAGS } from './node-flags.ts'
+import { createBoxesDir, getArchivesDir, getRegionDir } from './region-directories.ts'
+import { ARCHIVE_ROOTS, restoreMachine } from './restore-machine.ts'
+import { runInTurn } from './run-in-turn.ts'
+import { RUNTIME_FILES } from './runtime.ts'
 
 const SOCKET_URL = `unix:${VIEW_PATHS.socketDir}/${AGENT_SOCKET_FILE}`
 
-/** Throws PermanentProviderError when the configured level or network does not work on this machine. */
-export async function createLocalProvider(options: LocalProviderOptions): Promise<Provider> {
-  const { log, isolation, nodePath = process.execPath, agentSettings = {} } = options
-  const { socketDir = null } = options
-  const dataDir = resolve(options.dataDir)
-  const projectRoot = resolve(options.projectRoot)
-  const boxesDir = getBoxesDir(dataDir)
+/** The provider of one region. Closing the provider does not close the host. */
+export async function createLocalProvider(host: LocalHost, region: Region): Promise<Provider> {
+  const { options, choice, cgroups, runtimeDir, getRuntimeDir, runtimePaths } = host
+  const { log, dataDir, projectRoot, nodePath, agentSettings = {}, socketDir = null } = options
+  const boxesDir = await createBoxesDir(dataDir, region)
   const isRoot = process.getuid?.() === 0
-  await mkdir(boxesDir, { recursive: true })
-  // A box at level process can enter its own directory, but cannot list the other boxes.
-  await chmod(boxesDir, 0o711)
-  const getRuntimeDir = await createRuntime(projectRoot, dataDir, nodePath)
-  const runtimeDir = await getRuntimeDir()
-  /** Paths that stay valid for running boxes after an upgrade, and when the project directory is moved. */
-  const runtimePaths = {
-    current: join(dirname(runtimeDir), RUNTIME_LINKS.current),
-    node: join(dirname(runtimeDir), RUNTIME_LINKS.node),
-  }
-  const leftovers = [...(await listLeftovers(boxesDir)), ...(await listUnusedRuntimes(runtimeDir))]
-  const candidates = isolation === 'auto' ? ISOLATION_LEVELS : [isolation]
-  const probeInput = {
-    boxesDir,
-    dataDir,
-    projectRoot,
-    runtimeDir,
-    nodePath,
-    network: options.network ?? 'host',
-  }
-  const choice = await chooseLevel(candidates, probeInput)
-  if (choice.level === null && (isolation !== 'auto' || options.network === 'own')) {
-    throw new PermanentProviderError(describeFailure(choice))
-  }
-  const cgroups = await probeCgroups()
-  const { level: isolationLevel, network, unavailable } = choice
-  log.info({ isolationLevel, network, limits: cgroups.controllers }, 'local provider ready')
-  log.debug({ unavailable }, 'unavailable isolation levels')
-
-  const machines = createMachines({ ...options, dataDir, cgroups })
+  const machines = host.createMachines(boxesDir)
+  await machines.continuePaused()
+  const archives = createArchives({ dir: getArchivesDir(getRegionDir(dataDir, region)), log })
   await writeCoordinatorUrls()
-  const closing = new AbortController()
-  const cleanup = removeLeftovers()
 
   const { runExclusive, waitUntilIdle } = createBoxQueue()
+  /** The captures of a box run one at a time: the end of a capture continues the processes. */
+  const captures = createBoxQueue()
 
   function requireLevel(): Level {
     if (choice.level === null) throw new PermanentProviderError(describeFailure(choice))
@@ -101,8 +68,8 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
         'The box was created by a coordinator that ran as root. Run the coordinator as root.',
       )
     }
-    const machine = existing ?? { boxId, uid: null, level: null, isolation: null, init: null, cgroups: [] }
-    const uid = isRoot ? (machine.uid ?? chooseUid(await listUsedUids())) : null
+    const machine = existing ?? (await createMachine(boxId))
+    const uid = isRoot ? (machine.uid ?? chooseUid(await host.listUsedUids())) : null
     await mkdir(paths.dir, { recursive: true })
     // Record the uid before files with this uid are created, so that no other box gets the same uid.
     await writeMachine(paths, { ...machine, uid })
@@ -111,8 +78,35 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     return { ...machine, uid }
   }
 
-  const listUsedUids = async (): Promise<Set<number>> =>
-    new Set((await machines.list()).flatMap(({ uid }) => uid ?? []))
+  async function createMachine(boxId: string): Promise<Machine> {
+    const uid = isRoot ? chooseUid(await host.listUsedUids()) : null
+    return { boxId, uid, level: null, isolation: null, init: null, cgroups: [] }
+  }
+
+  async function capture(
+    boxId: string,
+    archive: ArchiveKey,
+    contents: ArchiveContents,
+    signal: AbortSignal,
+  ): Promise<ArchiveInfo> {
+    const interruption = new AbortController()
+    const machine = await runExclusive(boxId, () => machines.beginCapture(boxId, interruption))
+    if (machine === null)
+      throw new PermanentProviderError('The machine of the box does not exist. Delete the box.')
+    const files = { dir: boxPaths(boxesDir, boxId).dir, roots: ARCHIVE_ROOTS[contents], uid: machine.uid }
+    const pause =
+      machine.init === null ? undefined : () => runExclusive(boxId, () => machines.pause(boxId, interruption))
+    const verify = () => {
+      machines.endCapture(boxId)
+      interruption.signal.throwIfAborted()
+    }
+    const captureSignal = AbortSignal.any([signal, interruption.signal])
+    try {
+      return await archives.capture(files, archive, { pause, verify, signal: captureSignal })
+    } finally {
+      machines.endCapture(boxId)
+    }
+  }
 
   /** Updates the url file of each box, which running agents re-read: a restarted coordinator may have another URL. */
   async function writeCoordinatorUrls(): Promise<void> {
@@ -120,7 +114,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
       const { state } = boxPaths(boxesDir, boxId)
       // The isolation of a machine with a damaged file is unknown: assume that of new machines.
       const url = coordinatorUrlFor(isolation?.network ?? choice.network, options.coordinatorUrl)
-      await writeAtomically(join(state, 'url'), url, uid).catch((err: unknown) =>
+      await writeAtomically(join(state, 'url'), url, { owner: uid }).catch((err: unknown) =>
         log.warn({ boxId, err }, 'failed to write the coordinator URL for a box'),
       )
     }
@@ -130,23 +124,14 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     return network === 'own' && socketDir !== null ? SOCKET_URL : url
   }
 
-  /** The agent reads both files before each connection. */
+  /** The agent reads both files before each connection. After a power loss, the next start writes them again. */
   async function writeConnectionFiles(
     paths: BoxPaths,
     spec: { coordinatorUrl: string; agentToken: string },
     uid: number | null,
   ): Promise<void> {
-    await writeAtomically(join(paths.state, 'token'), spec.agentToken, uid)
-    await writeAtomically(join(paths.state, 'url'), spec.coordinatorUrl, uid)
-  }
-
-  /** Runs in the background: a large directory does not delay the start, and a failure is only logged. */
-  async function removeLeftovers(): Promise<void> {
-    for (const dir of leftovers) {
-      await removeTree(dir, closing.signal).catch((err: unknown) => {
-        if (!closing.signal.aborted) log.warn({ err }, 'failed to remove a directory that is no longer used')
-      })
-    }
+    await writeAtomically(join(paths.state, 'token'), spec.agentToken, { owner: uid })
+    await writeAtomically(join(paths.state, 'url'), spec.coordinatorUrl, { owner: uid })
   }
 
   async function startMachine(spec: MachineSpec & { agentToken: string }): Promise<{ isolation: Isolation }> {
@@ -156,15 +141,17 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     if (existing === null)
       throw new PermanentProviderError('The machine of the box does not exist. Delete the box.')
     if (existing.init !== null && existing.isolation !== null) {
-      // The machine is running. Record its init: load() may have found an unrecorded one.
-      await writeMachine(paths, existing)
+      // load() may have found an unrecorded init. A durable write would double the time of a thaw.
+      if (!isDeepStrictEqual(await readMachine(paths).catch(() => null), existing))
+        await writeMachine(paths, existing)
       const coordinatorUrl = coordinatorUrlFor(existing.isolation.network, spec.coordinatorUrl)
       await writeConnectionFiles(paths, { ...spec, coordinatorUrl }, existing.uid)
+      // The agent of a frozen machine reads the files when it reconnects.
+      machines.thaw(existing)
       return { isolation: existing.isolation }
     }
     const level = requireLevel()
-    // Terminate processes that outlived their init.
-    await machines.stop(paths, existing, 0)
+    await machines.stopRemaining(paths, existing)
     const prepared = await prepareMachine(paths, boxId, level)
     const { uid } = prepared
     const { network } = choice
@@ -183,6 +170,7 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     const initScript = machines.initScriptOf(level)
     const runtimeDir = await getRuntimeDir()
     const isNamespaced = level !== 'process'
+    await linkCompileCache(runtimeDir, uid ?? MAPPED_UID)
     const defaultAgentCommand = isNamespaced
       ? [VIEW_PATHS.node, ...NODE_FLAGS, VIEW_PATHS.agent]
       : [runtimePaths.node, ...NODE_FLAGS, join(runtimePaths.current, RUNTIME_FILES.agent)]
@@ -197,7 +185,11 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
       shellArgs: [initScript, ...(options.agentCommand ?? defaultAgentCommand)],
     }
     const command = buildBoxCommand(level, network, levelInput, paths.dir)
-    const environmentInput = { isNamespaced, tierLimits: TIERS[tier], agentSettings }
+    const environmentInput = {
+      ...{ isNamespaced, network, agentSettings },
+      hasOwnUid: uid !== null,
+      tierLimits: TIERS[tier],
+    }
     try {
       const init = await launchBox({
         paths,
@@ -219,12 +211,14 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
     name: 'local',
     agentVersion: formatAgentVersion(basename(runtimeDir)),
     sharedDisk: createSharedDisk(boxesDir, (boxId) => boxPaths(boxesDir, boxId).dir),
-    describe: () => describeIsolation(choice, cgroups.controllers, isRoot),
+    describe: () => describeIsolation(choice, cgroups, isRoot),
 
-    create: (spec) =>
+    create: (spec, signal) =>
       runExclusive(spec.boxId, async () => {
         const paths = boxPaths(boxesDir, spec.boxId)
         const level = requireLevel()
+        if (spec.source !== undefined && (await machines.load(spec.boxId)) === null)
+          await restoreMachine(boxesDir, await createMachine(spec.boxId), spec.source, archives, signal)
         const machine = await prepareMachine(paths, spec.boxId, level)
         return {
           isolation: machine.isolation ?? { level, limits: cgroups.controllers, network: choice.network },
@@ -240,17 +234,36 @@ export async function createLocalProvider(options: LocalProviderOptions): Promis
 
     destroy: (boxId) =>
       runExclusive(boxId, async () => {
-        const existed = await machines.stopExisting(boxId)
-        await removeTree(boxPaths(boxesDir, boxId).dir)
-        if (existed) log.debug({ boxId }, 'machine removed')
+        const { dir } = boxPaths(boxesDir, boxId)
+        const uid = (await machines.load(boxId))?.uid
+        const state = await machines.inspect(boxId)
+        const isStopped = state === 'stopped' || state === 'absent'
+        // After a move, the processes of the box belong to its machine in another region.
+        if (!isStopped || !host.isInOtherRegion(boxId, boxesDir)) await machines.stopExisting(boxId)
+        await removeTree(dir)
+        if (uid != null) await unlinkCompileCache(dirname(runtimeDir), uid)
+        if (state !== 'absent') log.debug({ boxId }, 'machine removed')
       }),
 
     inspect: (boxId) => runExclusive(boxId, () => machines.inspect(boxId)),
 
+    freeze: (boxId) => runExclusive(boxId, () => machines.freeze(boxId)),
+
+    capture: (boxId, archive, contents, signal = new AbortController().signal) =>
+      runInTurn(
+        (work) => captures.runExclusive(boxId, work),
+        signal,
+        () => capture(boxId, archive, contents, signal),
+      ),
+    removeArchive: archives.remove,
+    removeArchives: archives.removeAll,
+    readArchive: archives.read,
+    writeArchive: archives.write,
+
     async close() {
-      closing.abort()
-      await cleanup
+      await archives.close()
       await waitUntilIdle()
+      await machines.close()
     },
   }
 }

@@ -1,29 +1,18 @@
-// Builds the runtime directory that boxes run: the bundled agent, its native files and the init script.
+// Assembles the runtime directory that boxes run: the bundled agent, its native files and the init script.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import {
-  chmod,
-  cp,
-  mkdir,
-  readdir,
-  readFile,
-  readlink,
-  rename,
-  rm,
-  symlink,
-  writeFile,
-} from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { chmod, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, relative } from 'node:path'
 import {
   BUNDLED_RUNNER_FILE_NAME,
   BUNDLED_SPAWN_ADDON_FILE_NAME,
   getRunnerFileName,
   getSpawnAddonFileName,
 } from '../../../../shared/native-file-names.ts'
+import { EXTERNAL_PACKAGES, getAgentBundle } from './agent-bundle.ts'
+import { isCompileCacheFile } from './compile-cache.ts'
 import { listPids, readArgv } from './proc.ts'
 
-/** bufferutil is a native addon, which cannot be bundled. It loads its binary with node-gyp-build. */
-const COPIED_PACKAGES = ['bufferutil', 'node-gyp-build']
 /** The addon of node-pty, for this system. npm does not install it on a system for which there is none. */
 const OPTIONAL_PACKAGES = [`@lydell/node-pty-${process.platform}-${process.arch}`]
 
@@ -36,18 +25,11 @@ export const RUNTIME_FILES = { agent: 'agent.mjs', init: 'init.sh', buildId: 'bu
 export const RUNTIME_LINKS = { current: 'current', previous: 'previous', node: 'node' } as const
 const EXECUTABLES: readonly string[] = [RUNTIME_FILES.init, BUNDLED_RUNNER_FILE_NAME]
 
-/**
- * Keep the agent's heap small. Without the native spawner each command forks the agent, which costs about 60 µs per
- * MiB of memory that the agent has written to (the bundle halves that memory, compared with separate source files).
- * One GC thread collects a small heap faster than several threads that must be woken first. Growth by 20 % per
- * collection replaces V8's default, which makes the heap several times as large after thousands of connections.
- */
-export const NODE_FLAGS = [
-  '--max-semi-space-size=1',
-  '--heap-growing-percent=20',
-  '--single-threaded-gc',
-] as const
+/** Caches of the bundle. The second one is for a project that this user cannot write to. */
+const PROJECT_CACHE = 'node_modules/.cache/boxwood/agent-bundle'
+const DATA_CACHE = 'agent-bundle'
 
+/** `name` is the path in the runtime directory. */
 type RuntimeFile = { name: string; bytes: Uint8Array }
 
 /** Builds the runtime directory. The returned function returns its path, and rebuilds a directory that was removed. */
@@ -90,7 +72,7 @@ async function replaceSymlink(path: string, target: string): Promise<void> {
 }
 
 /**
- * Bundles the agent of this project into `<dataDir>/runtime/<hash of the content>` and returns that directory. A complete
+ * Assembles the runtime of this project in `<dataDir>/runtime/<hash of the content>` and returns that directory. A complete
  * directory is never changed. It becomes the current version.
  */
 export async function buildRuntime(
@@ -98,35 +80,48 @@ export async function buildRuntime(
   dataDir: string,
   nodePath = process.execPath,
 ): Promise<string> {
-  const runtimeDir = await buildVersion(projectRoot, join(dataDir, 'runtime'))
+  const parentDir = join(dataDir, 'runtime')
+  const cacheFiles = [join(projectRoot, PROJECT_CACHE), join(dataDir, DATA_CACHE)]
+  const bundle = await getAgentBundle(projectRoot, cacheFiles)
+  const files = [
+    ...bundle,
+    ...(await readNativeFiles(join(projectRoot, 'agent/exec/native'))),
+    ...(await readPackages(projectRoot)),
+    { name: RUNTIME_FILES.init, bytes: await readFile(join(projectRoot, 'agent/init/init.sh')) },
+  ]
+  const runtimeDir = await writeVersion(parentDir, files)
   await linkRuntime(runtimeDir, nodePath)
   return runtimeDir
 }
 
-async function buildVersion(projectRoot: string, parentDir: string): Promise<string> {
-  const files = await bundleAgent(projectRoot)
+async function writeVersion(parentDir: string, content: readonly RuntimeFile[]): Promise<string> {
+  const program = content.filter(({ name }) => !isCompileCacheFile(name))
   const hash = createHash('sha256')
-  for (const { name, bytes } of files) hash.update(name).update('\0').update(bytes)
+  for (const { name, bytes } of program) hash.update(`${name}\0${bytes.length}\0`).update(bytes)
   const buildId = hash.digest('hex').slice(0, 16)
   const runtimeDir = join(parentDir, buildId)
-  files.push({ name: RUNTIME_FILES.buildId, bytes: Buffer.from(buildId) })
-  await mkdir(parentDir, { recursive: true })
-  const optionalPackages = OPTIONAL_PACKAGES.filter((name) =>
-    existsSync(join(projectRoot, 'node_modules', name)),
-  )
-  const packages = [...COPIED_PACKAGES, ...optionalPackages].map((name) => join('node_modules', name))
-  const names = [...files.map(({ name }) => name), ...packages]
-  if (names.every((name) => existsSync(join(runtimeDir, name)))) return runtimeDir
+  const buildIdFile = { name: RUNTIME_FILES.buildId, bytes: Buffer.from(buildId) }
+  if (await isComplete(runtimeDir, [...program, buildIdFile])) return runtimeDir
 
   const stagingDir = `${runtimeDir}.${process.pid}`
   await rm(stagingDir, { recursive: true, force: true })
-  await mkdir(stagingDir)
-  for (const { name, bytes } of files) await writeFile(join(stagingDir, name), bytes)
-  for (const path of packages) await cp(join(projectRoot, path), join(stagingDir, path), { recursive: true })
+  for (const { name, bytes } of [...content, buildIdFile]) {
+    await mkdir(dirname(join(stagingDir, name)), { recursive: true })
+    await writeFile(join(stagingDir, name), bytes)
+  }
   await makeWorldReadable([parentDir, stagingDir])
   await rm(runtimeDir, { recursive: true, force: true })
   await rename(stagingDir, runtimeDir)
   return runtimeDir
+}
+
+/** Compares the contents: a power failure may have damaged a file. */
+async function isComplete(runtimeDir: string, files: readonly RuntimeFile[]): Promise<boolean> {
+  for (const { name, bytes } of files) {
+    const written = await readFile(join(runtimeDir, name)).catch(() => null)
+    if (written === null || !written.equals(bytes)) return false
+  }
+  return true
 }
 
 /**
@@ -147,37 +142,18 @@ export async function listUnusedRuntimes(runtimeDir: string): Promise<string[]> 
   return names.map((name) => join(parentDir, name))
 }
 
-async function bundleAgent(projectRoot: string): Promise<RuntimeFile[]> {
-  const { build, stop } = await import('esbuild')
-  const built = build({
-    absWorkingDir: projectRoot,
-    // Without an extension: the npm package contains JavaScript.
-    entryPoints: { agent: './agent/main' },
-    outdir: '/',
-    write: false,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node24',
-    // Dynamically imported modules become separate files, which are loaded on first use.
-    splitting: true,
-    outExtension: { '.js': '.mjs' },
-    minifyWhitespace: true,
-    minifySyntax: true,
-    external: [...COPIED_PACKAGES, 'utf-8-validate'],
-    // The bundled CommonJS packages load Node's built-in modules with require.
-    banner: {
-      js: "import{createRequire as createRequireHere}from'node:module';const require=createRequireHere(import.meta.url);",
-    },
-  })
-  // Without stop, esbuild's child process keeps running for further builds.
-  const { outputFiles } = await built.finally(stop)
-  const init = await readFile(join(projectRoot, 'agent/init/init.sh'))
-  return [
-    ...(await readNativeFiles(join(projectRoot, 'agent/exec/native'))),
-    ...outputFiles.map(({ path, contents }) => ({ name: basename(path), bytes: contents })),
-    { name: RUNTIME_FILES.init, bytes: init },
-  ]
+/** The packages that are not bundled. */
+async function readPackages(projectRoot: string): Promise<RuntimeFile[]> {
+  const packages = [...EXTERNAL_PACKAGES, ...OPTIONAL_PACKAGES].map((name) => join('node_modules', name))
+  const found: RuntimeFile[] = []
+  for (const dir of packages.filter((path) => existsSync(join(projectRoot, path)))) {
+    const entries = await readdir(join(projectRoot, dir), { recursive: true, withFileTypes: true })
+    const names = entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(projectRoot, join(entry.parentPath, entry.name)))
+    for (const name of names.sort()) found.push({ name, bytes: await readFile(join(projectRoot, name)) })
+  }
+  return found
 }
 
 /** The native files are missing where there was no C compiler; the agent then uses its fallbacks. */

@@ -1,20 +1,10 @@
 // Terminates every process of a box: SIGTERM, a grace period, then SIGKILL until none is left.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { killCgroups, listCgroupPids } from './cgroups.ts'
-import { environmentMarker } from './environment.ts'
-import { findLauncher } from './launch.ts'
-import { type BoxPaths, isBoxUid, type Machine } from './machine-file.ts'
-import {
-  hasEnvironmentEntry,
-  isAlive,
-  listPids,
-  type ProcessIdentity,
-  readArgv,
-  readIdentity,
-  readStat,
-  readUid,
-  sendSignal,
-} from './proc.ts'
+import { listProcesses } from './box-processes.ts'
+import { killCgroups } from './cgroups.ts'
+import type { BoxPaths, Machine } from './machine-file.ts'
+import { continueProcesses } from './pause.ts'
+import { isAlive, type ProcessIdentity, readArgv, readStat, sendSignal } from './proc.ts'
 import { runCommand } from './run-command.ts'
 
 const POLL_MS = 25
@@ -35,6 +25,8 @@ export async function terminateProcesses(
   const listRemaining = () => listProcesses(paths, machine)
   const processes = listRemaining()
   if (processes.length > 0) sendTerm(machine, processes)
+  // Frozen and paused processes handle the signal now. A frozen process of cgroup version 1 cannot even be killed.
+  continueProcesses(paths, machine)
   const graceDeadline = performance.now() + graceMs
   while (listRemaining().length > 0 && performance.now() < graceDeadline) await sleep(POLL_MS)
   await killProcesses(machine, listRemaining, killTimeoutMs)
@@ -97,39 +89,3 @@ function sendTerm(machine: Machine, processes: ProcessIdentity[]): void {
 
 /** Between restarts of the agent the init runs `sleep`. */
 const isInitSleep = (pid: number): boolean => readArgv(pid)[0] === 'sleep'
-
-/**
- * Finds the box's processes by several criteria: the init and its launcher; membership in the box's cgroups; the box's
- * uid; the environment marker; and descent from any of these.
- */
-function listProcesses(paths: BoxPaths, machine: Machine): ProcessIdentity[] {
-  const pids = new Set(listCgroupPids(machine.cgroups))
-  for (const root of [machine.init, findLauncher(paths)]) {
-    if (root !== null && isAlive(root)) pids.add(root.pid)
-  }
-  const parents = new Map<number, number>()
-  for (const pid of listPids()) {
-    const stat = readStat(pid)
-    if (stat === null) continue
-    parents.set(pid, stat.ppid)
-    if (belongsToBox(pid, machine)) pids.add(pid)
-  }
-  addDescendants(pids, parents)
-  pids.delete(process.pid)
-  return [...pids].map(readIdentity).filter((identity) => identity !== null)
-}
-
-/** Where the box has its own uid, the environment marker finds only its launcher, which runs as root. */
-function belongsToBox(pid: number, { uid, boxId }: Machine): boolean {
-  const owner = readUid(pid)
-  if (owner === null) return false
-  if (uid !== null && isBoxUid(owner)) return owner === uid
-  return hasEnvironmentEntry(pid, environmentMarker(boxId))
-}
-
-function addDescendants(pids: Set<number>, parents: Map<number, number>): void {
-  for (let previousSize = -1; previousSize !== pids.size; ) {
-    previousSize = pids.size
-    for (const [pid, parent] of parents) if (pids.has(parent)) pids.add(pid)
-  }
-}

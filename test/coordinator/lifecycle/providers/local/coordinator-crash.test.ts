@@ -53,3 +53,17 @@ t.test("does not signal another process that has reused the init's pid", async (
   await provider.stop(spec.boxId)
   test.same([otherProcess.exitCode, otherProcess.signalCode], [null, null], 'the process is still running')
 })
+
+// At the other levels the kernel terminates them with the init.
+t.test('terminates processes that outlived their init before the next start', async (test) => {
+  const seconds = uniqueSleepSeconds()
+  const script = `[ -e started ] && exec sleep 600; : >started; setsid sleep ${seconds} & exec sleep 600`
+  const { provider, spec, paths } = await startBox(test, { level: 'process', script })
+  await waitUntil("the box's process runs", () => findPidsByArgument(seconds).length === 1)
+  const init = (await readMachine(paths))?.init
+  if (!init) throw new Error('the box does not run')
+  process.kill(init.pid, 'SIGKILL')
+  await waitUntil('the box has stopped', async () => (await provider.inspect(spec.boxId)) === 'stopped')
+  await provider.start(spec)
+  test.same(findPidsByArgument(seconds), [])
+})

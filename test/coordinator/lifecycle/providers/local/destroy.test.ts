@@ -20,11 +20,20 @@ echo yes >"$HOME/ready"; chmod 000 "\${TMPDIR:-/tmp}"`
   const { provider, spec, dataDir, paths, inHome } = await startBox(test, { level, script })
   await waitForFileText(inHome('ready'))
   await waitUntil('the sleep process runs', () => findPidsByArgument(seconds).length === 1)
-  const { cgroups } = JSON.parse(await readFile(paths.machine, 'utf8')) as { cgroups: string[] }
+  const { cgroups, uid } = JSON.parse(await readFile(paths.machine, 'utf8')) as {
+    cgroups: string[]
+    uid: number | null
+  }
+  const listLinks = () =>
+    readdirSync(join(dataDir, 'runtime'), { recursive: true }).filter((name) =>
+      String(name).endsWith(`-${uid}`),
+    )
+  if (uid !== null) test.not(listLinks().length, 0, 'the compile cache is linked for the user')
   await provider.destroy(spec.boxId)
   test.equal(await provider.inspect(spec.boxId), 'absent')
   test.same(findPidsByArgument(seconds), [])
   test.same(readdirSync(join(dataDir, 'boxes')), [])
+  test.same(listLinks(), [], 'nothing in the data directory has the name of the user')
   for (const dir of cgroups) test.throws(() => readdirSync(dir), { code: 'ENOENT' }, `${dir} is removed`)
   await provider.destroy(spec.boxId)
   await provider.stop(spec.boxId)

@@ -19,6 +19,8 @@ testEachLevel("passes the agent's variables and none of the coordinator's", asyn
     BOXWOOD_URL: spec.coordinatorUrl,
     BOXWOOD_CPUS: '1',
     BOXWOOD_MEMORY_BYTES: String(1024 ** 3),
+    BOXWOOD_DISK_BYTES: String(10 * 1000 ** 3),
+    BOXWOOD_NETWORK: 'host',
     BOXWOOD_RECONNECT_MAX_MS: '2000',
     BOXWOOD_HOME: env.HOME ?? 'HOME is missing',
     BOXWOOD_STATE: level === 'process' ? paths.state : '/var/lib/boxwood',
@@ -26,6 +28,7 @@ testEachLevel("passes the agent's variables and none of the coordinator's", asyn
     LANG: 'C.UTF-8',
   })
   test.equal(env.BOXWOOD_PRIVATE_PIDS, level === 'process' ? undefined : '1')
+  test.equal(env.BOXWOOD_OWN_UID, process.getuid?.() === 0 ? '1' : undefined)
   test.notOk('COORDINATOR_SECRET' in env)
   test.notOk('NODE_EXTRA_CA_CERTS' in env)
 })

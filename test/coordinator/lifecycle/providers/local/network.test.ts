@@ -158,7 +158,7 @@ t.test('uses the network of the host where boxes cannot have their own', async (
 t.test('the startup banner describes the network and the requirements of the setting own', async (test) => {
   const choice = { level: 'bubblewrap' as const, unavailable: [] }
   const describe = (network: 'own' | 'host', networkProblem: string | null) =>
-    describeIsolation({ ...choice, network, networkProblem }, [], false)
+    describeIsolation({ ...choice, network, networkProblem }, { controllers: [], canFreeze: true }, false)
   test.match(describe('own', null), /Each box has its own network, and cannot connect to localhost/)
   test.notMatch(describe('own', null), /share the network/)
   test.match(describe('host', null), /including localhost\.$/)

@@ -1,10 +1,22 @@
 // The runtime directory, which contains the agent: rebuilt when it was removed, and removed when no box uses it.
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { chmod, cp, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import t from 'tap'
+import { linkCompileCache } from '../../../../../coordinator/lifecycle/providers/local/compile-cache.ts'
+import { FIRST_BOX_UID as BOX_UID } from '../../../../../coordinator/lifecycle/providers/local/machine-file.ts'
+import { NODE_FLAGS } from '../../../../../coordinator/lifecycle/providers/local/node-flags.ts'
 import {
   buildRuntime,
   createRuntime,
@@ -15,6 +27,7 @@ import { waitUntil } from '../../../../support/wait-until.ts'
 import {
   createDataDir,
   createMachineSpec,
+  isRoot,
   openProvider,
   projectRoot,
   startBox,
@@ -40,6 +53,47 @@ t.test('completes a runtime directory with missing files', async (test) => {
   for (const name of names) await rm(join(runtimeDir, name), { recursive: true })
   test.equal(await buildRuntime(projectRoot, dataDir), runtimeDir)
   for (const name of names) test.ok(existsSync(join(runtimeDir, name)), name)
+})
+
+t.test('replaces a damaged file of the runtime directory', async (test) => {
+  const dataDir = await createDataDir(test)
+  const runtimeDir = await buildRuntime(projectRoot, dataDir)
+  const file = join(runtimeDir, 'node_modules/bufferutil/index.js')
+  const text = readFileSync(file, 'utf8')
+  writeFileSync(file, text.replace('try', 'tri'))
+  test.equal(await buildRuntime(projectRoot, dataDir), runtimeDir)
+  test.equal(readFileSync(file, 'utf8'), text)
+})
+
+t.test('a box reads the compile cache of the agent, and does not write to it', async (test) => {
+  if (!isRoot) return test.pass('the agent runs as another user', { skip: 'needs root' })
+  const dataDir = await createDataDir(test)
+  const runtimeDir = await buildRuntime(projectRoot, dataDir)
+  await linkCompileCache(runtimeDir, BOX_UID)
+  const listCache = () => readdirSync(join(runtimeDir, 'compile-cache'), { recursive: true }).sort()
+  const before = listCache()
+  // Other users may be unable to enter the directory of the project.
+  const node = join(dataDir, 'node')
+  await cp(process.execPath, node)
+  await chmod(node, 0o755)
+  const { status, stderr } = spawnSync(node, [...NODE_FLAGS, join(runtimeDir, 'agent.mjs')], {
+    ...{ uid: BOX_UID, gid: BOX_UID, cwd: '/', encoding: 'utf8' },
+    env: { NODE_DEBUG_NATIVE: 'COMPILE_CACHE' },
+  })
+  test.equal(status, 1, 'the agent has no configuration')
+  test.match(stderr, /V8 code cache for ESM \S+main-\w+\.mjs was accepted/)
+  test.same(listCache(), before)
+})
+
+t.test('the agent does not use a compile cache that its user can write to', async (test) => {
+  const dataDir = await createDataDir(test)
+  const runtimeDir = await buildRuntime(projectRoot, dataDir)
+  const { stderr } = spawnSync(process.execPath, [...NODE_FLAGS, join(runtimeDir, 'agent.mjs')], {
+    ...{ cwd: '/', encoding: 'utf8' },
+    env: { NODE_DEBUG_NATIVE: 'COMPILE_CACHE' },
+  })
+  test.match(stderr, /BOXWOOD_URL/, 'the agent has been loaded')
+  test.notMatch(stderr, /reading cache/)
 })
 
 t.test('keeps the current and the previous version', async (test) => {

@@ -4,19 +4,21 @@ import { chmod, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import type { MachineSpec } from '../../../../../coordinator/lifecycle/provider.ts'
+import type { MachineSpec, Provider } from '../../../../../coordinator/lifecycle/provider.ts'
+import {
+  type LocalHostOptions,
+  openLocalHost,
+} from '../../../../../coordinator/lifecycle/providers/local/host.ts'
 import {
   chooseLevel,
   type Level,
 } from '../../../../../coordinator/lifecycle/providers/local/levels/choose-level.ts'
 import { boxPaths } from '../../../../../coordinator/lifecycle/providers/local/machine-file.ts'
-import {
-  createLocalProvider,
-  type LocalProviderOptions,
-} from '../../../../../coordinator/lifecycle/providers/local/provider.ts'
+import { createLocalProvider } from '../../../../../coordinator/lifecycle/providers/local/provider.ts'
 import { buildRuntime } from '../../../../../coordinator/lifecycle/providers/local/runtime.ts'
 import { ISOLATION_LEVELS } from '../../../../../shared/api/boxes.ts'
 import { newUuid } from '../../../../../shared/ids.ts'
+import { DEFAULT_REGION } from '../../../../../shared/tiers.ts'
 import { createTempDir } from '../../../../support/temp-dir.ts'
 import { waitUntil } from '../../../../support/wait-until.ts'
 
@@ -58,10 +60,10 @@ export function testEachLevel(
 /** Nothing listens at this URL. */
 const UNREACHABLE_URL = 'http://127.0.0.1:9'
 
-export type TestProviderOptions = Partial<LocalProviderOptions> & { level: Level; script?: string }
+export type TestProviderOptions = Partial<LocalHostOptions> & { level: Level; script?: string }
 
-export function openProvider(dataDir: string, { level, script = '', ...rest }: TestProviderOptions) {
-  return createLocalProvider({
+export function openHost(dataDir: string, { level, script = '', ...rest }: TestProviderOptions) {
+  return openLocalHost({
     dataDir,
     isolation: level,
     projectRoot,
@@ -71,6 +73,18 @@ export function openProvider(dataDir: string, { level, script = '', ...rest }: T
     agentCommand: ['sh', '-c', `${script}\nexec sleep 600`],
     ...rest,
   })
+}
+
+/** The provider of the default region, which closes its host. */
+export async function openProvider(dataDir: string, options: TestProviderOptions): Promise<Provider> {
+  const host = await openHost(dataDir, options)
+  const provider = await createLocalProvider(host, DEFAULT_REGION)
+  return {
+    ...provider,
+    async close() {
+      await Promise.all([provider.close(), host.close()])
+    },
+  }
 }
 
 export const createMachineSpec = (): MachineSpec & { agentToken: string } => ({

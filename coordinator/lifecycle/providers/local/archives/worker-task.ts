@@ -1,0 +1,42 @@
+// The tasks of the worker thread of the archive store, and the messages between the thread and the coordinator.
+import type { Manifest } from './store-files.ts'
+import type { StoreLimits } from './store-stream.ts'
+import type { buildTarCommands, TarCommand } from './tar.ts'
+
+type Archive = {
+  /** The directory of the workspace. */
+  workspaceDir: string
+  archiveId: string
+}
+
+export type WorkerTask =
+  | ({
+      kind: 'capture'
+      limits: StoreLimits
+      commands: Pick<ReturnType<typeof buildTarCommands>, 'pack' | 'measure' | 'findLongPath'>
+      /** The processes of the machine are paused while the files are read. */
+      isPaused: boolean
+    } & Archive)
+  /** Stores a tar stream, from stdin. */
+  | ({ kind: 'write'; limits: StoreLimits } & Archive)
+  | ({ kind: 'restore'; command: TarCommand } & Archive)
+  /** Writes the tar stream to stdout. */
+  | ({ kind: 'read' } & Archive)
+  | { kind: 'collect'; scope: 'all' | 'removed'; workspaceDir: string }
+
+export type WorkerRequest =
+  /** Reads the files of the box. */
+  | { kind: 'start' }
+  /** The answer to `read`. */
+  | { kind: 'resumed'; pausedMs: number | null }
+  | { kind: 'abort' }
+
+export type WorkerErrorKind = 'damaged' | 'permanent' | 'other'
+
+export type WorkerReply =
+  /** The thread waits for `start`. */
+  | { kind: 'ready' }
+  /** The files of the box are no longer needed. */
+  | { kind: 'read' }
+  | { kind: 'done'; manifest: Manifest | null }
+  | { kind: 'failed'; error: WorkerErrorKind; message: string }

@@ -1,0 +1,195 @@
+// The worker thread of the archive store: hashes, compresses and verifies, so that the coordinator's thread does not.
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { addAbortSignal, type Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { setImmediate as yieldToEvents } from 'node:timers/promises'
+import { parentPort, workerData } from 'node:worker_threads'
+import { readChunk } from './chunk-store.ts'
+import { collectChunks } from './collect.ts'
+import { readTarOutput, startTar, TarError } from './run-tar.ts'
+import {
+  archivePath,
+  CHUNK_LIST_FILE,
+  DamagedArchiveError,
+  type Manifest,
+  readChunkList,
+  readManifest,
+  storeDirs,
+  verifyChunkList,
+} from './store-files.ts'
+import { createStreamStore, StoreLimitError, type StreamStore } from './store-stream.ts'
+import type { WorkerErrorKind, WorkerReply, WorkerRequest, WorkerTask } from './worker-task.ts'
+
+/** Chunks that wait for tar to read them. */
+const MAX_BUFFERED_BYTES = 2 * 1024 * 1024
+
+const port = parentPort
+if (port === null) throw new Error('This module runs in a worker thread.')
+const task = workerData as WorkerTask
+const dirs = storeDirs(task.workspaceDir)
+const aborting = new AbortController()
+const { signal } = aborting
+const requests = new Map<WorkerRequest['kind'], PromiseWithResolvers<WorkerRequest>>()
+
+const requestOf = (kind: WorkerRequest['kind']): PromiseWithResolvers<WorkerRequest> => {
+  const existing = requests.get(kind) ?? Promise.withResolvers<WorkerRequest>()
+  requests.set(kind, existing)
+  return existing
+}
+
+port.on('message', (request: WorkerRequest) => {
+  if (request.kind === 'abort') aborting.abort()
+  else requestOf(request.kind).resolve(request)
+})
+const aborted = once(signal, 'abort').then(() => Promise.reject(signal.reason))
+aborted.catch(() => {})
+
+const reply = (message: WorkerReply): void => port.postMessage(message)
+const receive = (kind: WorkerRequest['kind']): Promise<WorkerRequest> =>
+  Promise.race([requestOf(kind).promise, aborted])
+
+function syncFileSystem(dir: string): void {
+  execFileSync('sync', ['-f', dir], { stdio: 'ignore' })
+}
+
+async function capture(current: WorkerTask & { kind: 'capture' }): Promise<Manifest> {
+  const store = createStreamStore(dirs, current.limits, current.isPaused)
+  try {
+    reply({ kind: 'ready' })
+    await receive('start')
+    const { commands } = current
+    // A failure of one command terminates the others.
+    const reading = new AbortController()
+    const readSignal = AbortSignal.any([signal, reading.signal])
+    const pack = startTar(commands.pack, readSignal)
+    const tasks = [
+      pipeToStore(pack, store),
+      readTarOutput(commands.measure, readSignal),
+      readTarOutput(commands.findLongPath, readSignal),
+    ] as const
+    const [, usage, longPath] = await Promise.all(tasks).catch(async (error) => {
+      reading.abort()
+      await Promise.allSettled([...tasks, pack.exited])
+      throw error
+    })
+    if (longPath !== '')
+      throw new StoreLimitError(
+        `The path that starts with ${longPath.slice(0, 100).replace(/[^ -~]/g, '?')} is longer than 4095 bytes. Shorten it, then try again.`,
+      )
+    reply({ kind: 'read' })
+    const resumed = await receive('resumed')
+    const pausedMs = resumed.kind === 'resumed' ? resumed.pausedMs : null
+    const contentBytes = Number.parseInt(usage.trimEnd().split('\n').at(-1) ?? '', 10) * 1024
+    return await finish(store, current.archiveId, { contentBytes, pausedMs })
+  } finally {
+    store.close()
+  }
+}
+
+async function pipeToStore(
+  { stdin, stdout, exited }: ReturnType<typeof startTar>,
+  store: StreamStore,
+): Promise<void> {
+  stdin.end()
+  for await (const data of stdout) store.push(data)
+  await exited
+}
+
+async function finish(
+  store: StreamStore,
+  archiveId: string,
+  info: { contentBytes: number; pausedMs: number | null },
+): Promise<Manifest> {
+  for (const _ of store.finish()) {
+    await yieldToEvents()
+    signal.throwIfAborted()
+  }
+  if (!store.isComplete()) throw new Error('The tar stream is incomplete.')
+  return store.commit(archiveId, info, syncFileSystem)
+}
+
+async function write(current: WorkerTask & { kind: 'write' }): Promise<Manifest> {
+  const store = createStreamStore(dirs, current.limits, false)
+  try {
+    let contentBytes = 0
+    for await (const data of addAbortSignal(signal, process.stdin)) {
+      contentBytes += data.length
+      store.push(data)
+    }
+    return await finish(store, current.archiveId, { contentBytes, pausedMs: null })
+  } finally {
+    process.stdin.destroy()
+    store.close()
+  }
+}
+
+/** Writes the tar stream. Each chunk is verified before it is written. Returns when the target is closed. */
+async function loadStream(archiveId: string, target: Writable): Promise<void> {
+  const dir = archivePath(dirs, archiveId)
+  verifyChunkList(dir, readManifest(dir))
+  for (const entry of readChunkList(join(dir, CHUNK_LIST_FILE))) {
+    target.write(readChunk(dirs, entry))
+    if (target.writableLength > MAX_BUFFERED_BYTES) await waitUntilDrained(target)
+    else await yieldToEvents()
+    if (target.destroyed) break
+  }
+  target.end()
+  signal.throwIfAborted()
+}
+
+function waitUntilDrained(target: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = () => {
+      target.off('drain', stop).off('close', stop)
+      resolve()
+    }
+    target.on('drain', stop).on('close', stop)
+  })
+}
+
+async function restore(current: WorkerTask & { kind: 'restore' }): Promise<void> {
+  const tar = startTar(current.command, signal)
+  tar.stdout.resume()
+  try {
+    await loadStream(current.archiveId, tar.stdin)
+  } catch (error) {
+    aborting.abort()
+    await tar.exited.catch(() => {})
+    throw error
+  }
+  await tar.exited
+}
+
+async function runTask(): Promise<Manifest | null> {
+  if (task.kind === 'capture') return await capture(task)
+  if (task.kind === 'write') return await write(task)
+  if (task.kind === 'restore') await restore(task)
+  else if (task.kind === 'read') {
+    const stdout = addAbortSignal(signal, process.stdout)
+    await loadStream(task.archiveId, stdout)
+    await finished(stdout)
+  } else collectChunks(dirs, task.scope)
+  return null
+}
+
+function describeFailure(error: unknown): { error: WorkerErrorKind; message: string } {
+  const message = error instanceof Error ? error.message : String(error)
+  if (error instanceof DamagedArchiveError) return { error: 'damaged', message }
+  if (error instanceof StoreLimitError) return { error: 'permanent', message }
+  if (!(error instanceof TarError)) return { error: 'other', message }
+  if (task.kind === 'restore')
+    return { error: 'other', message: `The files of the box could not be written: ${message}` }
+  const problem = `The files of the box could not be read: ${message}`
+  if (!message.endsWith('Permission denied')) return { error: 'other', message: problem }
+  return { error: 'permanent', message: `${problem}. Change its mode with chmod, then try again.` }
+}
+
+try {
+  reply({ kind: 'done', manifest: await runTask() })
+} catch (error) {
+  reply({ kind: 'failed', ...describeFailure(error) })
+}
+// An unread stdin would keep the thread running.
+process.exit()
