@@ -43,31 +43,34 @@ export function createAccountService(options: {
   async function load(actor: Actor): Promise<Account> {
     const workspace = await findWorkspaceById(db, actor.workspaceId)
     if (!workspace)
-      throw new Error(`The workspace ${actor.workspaceId} of key ${actor.keyId} does not exist.`)
+      throw new Error(`The workspace ${actor.workspaceId} of ${actor.credential.id} does not exist.`)
     const user = actor.userId === null ? undefined : await findUserById(db, actor.userId)
+    const { credential } = actor
     const canReadWorkspace = canRead(actor, 'workspace')
     const visibleBoxes = canRead(actor, 'boxes') ? await boxes.list(actor) : []
     return {
-      customer: presentCustomer(workspace, canReadWorkspace ? user : undefined),
+      customer: presentCustomer(actor, workspace, canReadWorkspace ? user : undefined),
       user: user ? { email: user.email, name: user.name, role: user.role } : null,
       workspace: {
         id: workspace.id,
         name: workspace.name,
         ...(canReadWorkspace && {
           zeroDataRetention: workspace.zero_data_retention === 1,
-          closingAt: null,
-          purgeAfter: null,
+          closingAt: toTimestampOrNull(workspace.closing_at),
+          purgeAfter: toTimestampOrNull(workspace.purge_after),
         }),
       },
       billing: canReadWorkspace ? NO_BILLING : null,
       boxes: visibleBoxes,
       edge: { url: edgeUrl },
-      key: {
-        id: actor.keyId,
-        kind: actor.keyKind,
-        expiresAt: toTimestampOrNull(actor.keyExpiresAt),
-        boxIds: actor.boxIds ? [...actor.boxIds] : null,
-      },
+      ...(credential.type === 'key' && {
+        key: {
+          id: credential.id,
+          kind: credential.kind,
+          expiresAt: toTimestampOrNull(credential.expiresAt),
+          boxIds: actor.boxIds ? [...actor.boxIds] : null,
+        },
+      }),
       ...(actor.access && { access: actor.access }),
       box: findOldestLiveBox(visibleBoxes),
     }
@@ -76,11 +79,20 @@ export function createAccountService(options: {
   return { load }
 }
 
-const presentCustomer = (workspace: WorkspaceRow, user: UserRow | undefined): Account['customer'] => ({
+const getStatus = ({ credential }: Actor, workspace: WorkspaceRow): Account['customer']['status'] => {
+  if (credential.type === 'key' && credential.isUnverified) return 'unverified'
+  return workspace.closing_at === null ? 'active' : 'closing'
+}
+
+const presentCustomer = (
+  actor: Actor,
+  workspace: WorkspaceRow,
+  user: UserRow | undefined,
+): Account['customer'] => ({
   id: workspace.id,
   email: user?.email ?? null,
   githubLogin: null,
-  status: 'active',
+  status: getStatus(actor, workspace),
   onboardingStep: null,
   onboardingCompletedAt: null,
   createdAt: toTimestamp(workspace.created_at),

@@ -1,22 +1,7 @@
-// Queries on workspaces, users and API keys.
-
+// Queries on workspaces and users.
 import type { Db } from '../db/open.ts'
-import { prepareQuery } from '../db/prepared-queries.ts'
-import type { ApiKeyRow, UserRow, WorkspaceRow } from '../db/schema.ts'
+import type { UserRow, WorkspaceRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
-
-export type KeyWithRole = ApiKeyRow & { role: UserRow['role'] | null }
-
-/** Finds a key by its hash. Runs for every request. */
-export const prepareKeyQuery = (db: Db) =>
-  prepareQuery<KeyWithRole, [hash: string]>(db, (database) =>
-    database
-      .selectFrom('api_keys')
-      .leftJoin('users', 'users.id', 'api_keys.user_id')
-      .selectAll('api_keys')
-      .select('users.role as role')
-      .where('api_keys.hash', '=', ''),
-  )
 
 export const findFirstWorkspace = (db: Db | Trx): Promise<WorkspaceRow | undefined> =>
   db.selectFrom('workspaces').selectAll().orderBy('created_at').orderBy('id').limit(1).executeTakeFirst()
@@ -33,6 +18,8 @@ export const findOwner = (db: Db | Trx, workspaceId: string): Promise<UserRow | 
     .selectAll()
     .where('workspace_id', '=', workspaceId)
     .where('role', '=', 'owner')
+    .where('joined_at', 'is not', null)
+    .where('removed_at', 'is', null)
     .orderBy('created_at')
     .orderBy('id')
     .limit(1)
@@ -41,4 +28,3 @@ export const findOwner = (db: Db | Trx, workspaceId: string): Promise<UserRow | 
 export const insertWorkspace = (trx: Trx, row: WorkspaceRow) =>
   trx.insertInto('workspaces').values(row).execute()
 export const insertUser = (trx: Trx, row: UserRow) => trx.insertInto('users').values(row).execute()
-export const insertKey = (trx: Trx, row: ApiKeyRow) => trx.insertInto('api_keys').values(row).execute()

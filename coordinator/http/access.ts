@@ -1,32 +1,109 @@
-// Enforces the access levels of limited keys (spec §5.8, §5.9). Which boxes a key covers is checked by each resource.
+// Declares and enforces who may use a route (spec §5). Which boxes an actor may use is checked by each resource.
+import type { AccessArea, AccessLevel } from '../../shared/api/account.ts'
 import { ApiError } from '../../shared/errors.ts'
-import type { Actor } from './actor.ts'
-import type { Method, RouteAccess } from './route.ts'
+import type { Actor, Credential } from './actor.ts'
 
 const RANK = { none: 0, read: 1, write: 2 } as const
 
-type AccessRequirements = { method: Method; access?: RouteAccess | null; workspaceWide?: boolean }
+/** `not_contractor`: owners and members. `owner`: owners only. */
+export type AllowedRoles = 'any' | 'not_contractor' | 'owner'
 
-export const getRequiredAccess = ({ method, access }: AccessRequirements): RouteAccess | null =>
-  access === undefined ? { area: 'boxes', level: method === 'GET' ? 'read' : 'write' } : access
+/** Every route declares its access with one of the functions below. */
+export type Access =
+  /** Needs no credential, and reads none. */
+  | { credential: 'none' }
+  /** Needs a dashboard session; API keys get 401 unauthorized (spec §5.7). */
+  | { credential: 'session'; roles: AllowedRoles }
+  /** Accepts API keys; on the control plane also dashboard sessions. */
+  | {
+      credential: 'key'
+      /** What a limited key needs (spec §5.8); null: nothing. */
+      area: AccessArea | null
+      level: Exclude<AccessLevel, 'none'>
+      /** `workspace`: keys that are limited to boxes get key_access_denied (spec §5.9). */
+      scope: 'boxes' | 'workspace'
+      roles: AllowedRoles
+      /** Accepts terminal tickets (spec §5.10). */
+      acceptsTickets: boolean
+      /** Accepts keys whose emailed code is not confirmed (spec §5.3). */
+      acceptsUnverified: boolean
+      /** Refuses monitor tickets with 403 not_allowed (spec §7.1) instead of 401 unauthorized. */
+      forbidsMonitorTickets: boolean
+    }
 
-/** Throws key_access_denied with area and level, or with scope "boxes". */
-export function assertAccess(actor: Actor, route: AccessRequirements): void {
-  const required = getRequiredAccess(route)
-  if (required !== null && actor.access !== null) {
-    const { area, level } = required
-    const granted = actor.access[area] ?? 'none'
-    if (RANK[granted] < RANK[level])
-      throw new ApiError(
-        'key_access_denied',
-        `This API key lacks ${level} access to ${area}. Use an API key with this access.`,
-        { fields: { area, level } },
-      )
-  }
-  if (route.workspaceWide && actor.boxIds !== null)
+type KeyAccess = Extract<Access, { credential: 'key' }>
+
+export const withoutCredential: Access = { credential: 'none' }
+
+export const bySession = (roles: AllowedRoles = 'any'): Access => ({ credential: 'session', roles })
+
+/** Routes of the area `workspace` are workspace-wide unless `options` says otherwise. */
+export const byKey = (
+  area: KeyAccess['area'],
+  level: KeyAccess['level'],
+  options: Partial<
+    Pick<KeyAccess, 'scope' | 'roles' | 'acceptsTickets' | 'acceptsUnverified' | 'forbidsMonitorTickets'>
+  > = {},
+): Access => ({
+  credential: 'key',
+  area,
+  level,
+  scope: area === 'workspace' ? 'workspace' : 'boxes',
+  roles: 'any',
+  acceptsTickets: false,
+  acceptsUnverified: false,
+  forbidsMonitorTickets: false,
+  ...options,
+})
+
+export const NEEDS_SESSION =
+  'This request needs a dashboard session; API keys cannot send it. Sign in with `box login` or at /sign-in.'
+
+/** Throws unauthorized when the route does not accept this kind of credential. */
+function assertCredential({ type }: Credential, access: Access, host: 'control' | 'edge'): void {
+  if (access.credential === 'none') return
+  if (type === 'session' && host === 'control') return
+  if (type === 'key' && access.credential === 'key') return
+  if (type === 'ticket' && access.credential === 'key' && access.acceptsTickets) return
+  if (access.credential === 'session') throw new ApiError('unauthorized', NEEDS_SESSION)
+  throw new ApiError('unauthorized', 'This request needs an API key. Send it as Authorization: Bearer dcp_….')
+}
+
+function assertRole({ role }: Actor, roles: AllowedRoles): void {
+  if (roles === 'any') return
+  if (role === 'contractor') throw new ApiError('not_allowed')
+  if (roles === 'owner' && role !== 'owner') throw new ApiError('not_owner')
+}
+
+/**
+ * @throws ApiError verification_required, unauthorized, not_allowed, not_owner, or key_access_denied with area and level,
+ *   or with scope "boxes"
+ */
+export function assertAccess(actor: Actor, access: Access, host: 'control' | 'edge'): void {
+  const { credential } = actor
+  assertVerified(credential, access)
+  assertCredential(credential, access, host)
+  if (access.credential === 'none') return
+  assertRole(actor, access.roles)
+  if (access.credential === 'session') return
+  const { area, level, scope } = access
+  if (area !== null && actor.access !== null && RANK[actor.access[area] ?? 'none'] < RANK[level])
+    throw new ApiError(
+      'key_access_denied',
+      `This API key lacks ${level} access to ${area}. Use an API key with this access.`,
+      { fields: { area, level } },
+    )
+  if (scope === 'workspace' && actor.boxIds !== null)
     throw new ApiError(
       'key_access_denied',
       'This API key is limited to some boxes and cannot be used for workspace-wide requests. Use an API key without this limit.',
       { fields: { scope: 'boxes' } },
     )
+}
+
+/** @param access null: the request is for an unknown route */
+export function assertVerified(credential: Credential, access: Access | null): void {
+  if (credential.type !== 'key' || !credential.isUnverified) return
+  if (access?.credential === 'none' || (access?.credential === 'key' && access.acceptsUnverified)) return
+  throw new ApiError('verification_required')
 }

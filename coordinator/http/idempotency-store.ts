@@ -1,4 +1,5 @@
 // SQL of the idempotency_keys table: one row per key, from the start of its first request until 24 hours later.
+import { deleteInBatches } from '../db/delete-in-batches.ts'
 import type { Db } from '../db/open.ts'
 import type { IdempotencyKeyRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
@@ -6,14 +7,17 @@ import { type Trx, transaction } from '../db/transaction.ts'
 /** The primary key. */
 export type IdempotencyKeyId = Pick<IdempotencyKeyRow, 'workspace_id' | 'route' | 'key'>
 
-/** Inserts the key and returns undefined, or returns the existing row. Rows created before `cutoff` are deleted. */
+/** Rows per transaction. */
+const BATCH_SIZE = 500
+
+/** Inserts the key and returns undefined, or returns the existing row. A row created before `cutoff` does not count. */
 export function claimKey(
   db: Db,
   row: IdempotencyKeyId & { fingerprint: string; created_at: number },
   cutoff: number,
 ): Promise<IdempotencyKeyRow | undefined> {
   return transaction(db, async (trx) => {
-    await trx.deleteFrom('idempotency_keys').where('created_at', '<=', cutoff).execute()
+    await deleteKey(trx, row).where('created_at', '<=', cutoff).execute()
     const { numInsertedOrUpdatedRows } = await trx
       .insertInto('idempotency_keys')
       .values({ ...row, status: null, body: null })
@@ -22,6 +26,13 @@ export function claimKey(
     return numInsertedOrUpdatedRows === 1n ? undefined : selectKey(trx, row).executeTakeFirstOrThrow()
   })
 }
+
+const deleteKey = (db: Db | Trx, { workspace_id, route, key }: IdempotencyKeyId) =>
+  db
+    .deleteFrom('idempotency_keys')
+    .where('workspace_id', '=', workspace_id)
+    .where('route', '=', route)
+    .where('key', '=', key)
 
 const selectKey = (db: Db | Trx, { workspace_id, route, key }: IdempotencyKeyId) =>
   db
@@ -46,15 +57,30 @@ export async function saveResponse(
 }
 
 /** Deletes the key unless it has a response. */
-export async function releaseKey(db: Db, { workspace_id, route, key }: IdempotencyKeyId): Promise<void> {
-  await db
-    .deleteFrom('idempotency_keys')
-    .where('workspace_id', '=', workspace_id)
-    .where('route', '=', route)
-    .where('key', '=', key)
-    .where('status', 'is', null)
-    .execute()
+export async function releaseKey(db: Db, id: IdempotencyKeyId): Promise<void> {
+  await deleteKey(db, id).where('status', 'is', null).execute()
 }
+
+/**
+ * Deletes the keys created at or before the instant. Returns their number.
+ * @param signal aborts between two transactions
+ */
+export const deleteExpiredKeys = (db: Db, createdBefore: number, signal: AbortSignal): Promise<number> =>
+  deleteInBatches(
+    db,
+    async (trx) => {
+      const keys = await trx
+        .selectFrom('idempotency_keys')
+        .select(['workspace_id', 'route', 'key'])
+        .where('created_at', '<=', createdBefore)
+        .orderBy('created_at')
+        .limit(BATCH_SIZE)
+        .execute()
+      for (const key of keys) await deleteKey(trx, key).execute()
+      return keys.length
+    },
+    signal,
+  )
 
 /**
  * Deletes every key without a response. Called at startup, when no request can be running: a key of a process that

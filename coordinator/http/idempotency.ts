@@ -22,7 +22,7 @@ function toCanonicalJson(value: unknown): string {
 
 /** SHA-256 (hex) of everything that must be equal for two requests to be the same request. */
 function computeFingerprint(actor: Actor, params: unknown, body: unknown): string {
-  const member = actor.userId ?? actor.keyId
+  const member = actor.userId ?? actor.credential.id
   const scope = actor.boxIds === null ? null : [...actor.boxIds].sort()
   return createHash('sha256')
     .update(toCanonicalJson({ body: body ?? null, params: params ?? null, member, role: actor.role, scope }))

@@ -40,10 +40,14 @@ export type Listening = {
   destroyConnections(): void
 }
 
-/** Throws StartError when the address cannot be used. */
+/**
+ * Throws StartError when the address cannot be used.
+ * @param variable the environment variable of the address, for error messages
+ */
 export async function listen(
   { host, port }: Address,
   limits: ConnectionLimits = DEFAULT_LIMITS,
+  variable = 'BOXWOOD_LISTEN',
 ): Promise<Listening> {
   const headersTimeoutMs = limits.headersTimeoutSeconds * 1000
   let acceptsUpgrade: (request: IncomingMessage) => boolean = () => false
@@ -65,7 +69,9 @@ export async function listen(
   })
   server.on('request', respondStarting)
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(createListenError(error, { host, port })))
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(createListenError(error, { host, port }, variable)),
+    )
     server.listen(port, host, resolve)
   })
   const address = server.address() as AddressInfo
@@ -109,16 +115,21 @@ function respondStarting(request: IncomingMessage, response: ServerResponse): vo
     .end(JSON.stringify(body))
 }
 
-const LISTEN_ERRORS: Record<string, string> = {
-  EADDRINUSE: 'another program already uses this port. Stop it, or set another address in BOXWOOD_LISTEN.',
-  EADDRNOTAVAIL: 'this machine does not have this address. Set another one in BOXWOOD_LISTEN.',
-  ENOTFOUND: 'the host name cannot be resolved. Set another one in BOXWOOD_LISTEN.',
-  EACCES: 'this user may not use this port. Set a port of 1024 or above in BOXWOOD_LISTEN.',
+const LISTEN_PROBLEMS: Record<string, string> = {
+  EADDRINUSE: 'another program already uses this port. Stop it, or set another address',
+  EADDRNOTAVAIL: 'this machine does not have this address. Set another one',
+  ENOTFOUND: 'the host name cannot be resolved. Set another one',
+  EACCES: 'this user may not use this port. Set a port of 1024 or above',
 }
 
-function createListenError(error: NodeJS.ErrnoException, { host, port }: Address): StartError {
+function createListenError(
+  error: NodeJS.ErrnoException,
+  { host, port }: Address,
+  variable: string,
+): StartError {
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
-  const problem =
-    LISTEN_ERRORS[error.code ?? ''] ?? `${error.message}. Set another address in BOXWOOD_LISTEN.`
-  return new StartError(`The coordinator cannot listen on ${address}: ${problem}`, { cause: error })
+  const problem = LISTEN_PROBLEMS[error.code ?? ''] ?? `${error.message}. Set another address`
+  return new StartError(`The coordinator cannot listen on ${address}: ${problem} in ${variable}.`, {
+    cause: error,
+  })
 }

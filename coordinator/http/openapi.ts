@@ -3,10 +3,12 @@
 import { z } from 'zod'
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi'
 import { clientMessageSchema, serverMessageSchema } from '../../shared/api/attach.ts'
+import { auditDeliverySchema } from '../../shared/api/audit-sink.ts'
 import { controlErrorSchema, edgeErrorSchema } from '../../shared/api/common.ts'
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts'
+import { SESSION_COOKIE } from '../../shared/session-cookie.ts'
 import { API_VERSION } from '../version.ts'
-import { getRequiredAccess } from './access.ts'
+import type { Access } from './access.ts'
 import { getGeneralCode, type Host } from './errors.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
 import type { Route } from './route.ts'
@@ -20,6 +22,10 @@ Fields and routes are added without notice: ignore unknown fields. Error codes a
 HEAD is supported wherever GET is, except for WebSockets, and has the same response without the body. Another method on a path of this document gets 405 \`method_not_allowed\` with the header \`Allow\`. A request whose headers are not valid HTTP gets 400 or 431, before its path is known.
 
 A WebSocket carries two kinds of messages. A binary message is one channel byte and 1 to 65536 raw bytes: 0 is stdin, sent by the client; 1 is stdout and 2 is stderr, sent by the server. A text message is a JSON object: \`AttachServerMessage\` or \`AttachClientMessage\`. The server sends at most 4 MiB of output beyond the last \`ack\` of the client. The client sends at most 1 MiB of stdin beyond the last \`stdin\` message of the server.
+
+The server closes a WebSocket with 1000 when the exchange is complete, 1008 for an invalid message, 1011 for a failure of the server or the box, 1012 when the coordinator is stopping, 3000 when the credential is no longer valid (revoked or expired), and 3003 when it may no longer use the box. With 3000 and 3003, the reason of the close frame is the error code. The server selects the subprotocol \`boxwood\` when the client offers it. A client that cannot set headers offers its ticket as \`boxwood.ticket.dct_…\` beside it.
+
+A revocation applies to open requests too: event streams end with the event \`error\`, WebSockets with the message \`error\`, and other requests with the error response or, once the response has started, by closing the connection.
 
 Deliberately not provided:
 - Sandboxes: their routes respond with 404.
@@ -55,17 +61,28 @@ const RETRY_CODES: readonly ErrorCode[] = [
   'control_plane_unavailable',
 ]
 
+function listAccessErrors(access: Access): ErrorCode[] {
+  // Pages of other origins.
+  if (access.credential === 'none') return ['not_allowed']
+  const roles: ErrorCode[] =
+    access.roles === 'any' ? [] : access.roles === 'owner' ? ['not_allowed', 'not_owner'] : ['not_allowed']
+  const common: ErrorCode[] = ['unauthorized', 'token_expired', 'not_allowed', ...roles]
+  if (access.credential === 'session') return [...common, 'verification_required']
+  return [
+    ...common,
+    ...(access.acceptsUnverified ? [] : (['verification_required'] as const)),
+    ...(access.area !== null || access.scope === 'workspace' ? (['key_access_denied'] as const) : []),
+  ]
+}
+
 /** Every error code of the route: its own, and those that follow from its definition. */
 export function listErrorCodes(route: Route, host: Host): ErrorCode[] {
-  const { request, fieldErrorCodes = {}, idempotent, errors } = route
-  const isLimited = getRequiredAccess(route) !== null || route.workspaceWide
+  const { request, fieldErrorCodes = {}, bodyErrorCode, idempotent, errors } = route
   const implied: ErrorCode[] = [
-    'unauthorized',
-    'token_expired',
+    ...listAccessErrors(route.access),
     'internal_error',
     'control_plane_unavailable',
     ...(host === 'control' ? (['cli_update_required'] as const) : []),
-    ...(isLimited ? (['key_access_denied'] as const) : []),
     ...(request?.params ? (['not_found'] as const) : []),
     getGeneralCode(host),
     ...(route.method !== 'GET' && !route.rawBody ? (['request_timeout'] as const) : []),
@@ -74,7 +91,14 @@ export function listErrorCodes(route: Route, host: Host): ErrorCode[] {
       ? (['invalid_idempotency_key', 'idempotency_in_progress', 'idempotency_key_reused'] as const)
       : []),
   ]
-  return [...new Set([...implied, ...Object.values(fieldErrorCodes), ...(errors ?? [])])]
+  return [
+    ...new Set([
+      ...implied,
+      ...Object.values(fieldErrorCodes),
+      ...(bodyErrorCode ? [bodyErrorCode] : []),
+      ...(errors ?? []),
+    ]),
+  ]
 }
 
 function createErrorResponses(route: Route, host: Host): ZodOpenApiResponsesObject {
@@ -96,12 +120,14 @@ function createErrorResponses(route: Route, host: Host): ZodOpenApiResponsesObje
 
 function createSuccessResponses(route: Route): ZodOpenApiResponsesObject {
   const { responses, otherStatuses = {}, isEventStream, contentTypes = [OCTET_STREAM] } = route
+  const toBinary = (types: readonly string[]) => Object.fromEntries(types.map((type) => [type, BINARY]))
   const headers = route.idempotent ? idempotencyResponseHeader : route.responseHeaders
   const createContent = (status: string, schema: z.ZodType | null) => {
-    if (schema !== null) return { content: { 'application/json': { schema } } }
+    if (schema !== null)
+      return { content: { 'application/json': { schema }, ...toBinary(route.otherContentTypes ?? []) } }
     if (status === '204' || status === '101') return {}
     return {
-      content: isEventStream ? EVENTS : Object.fromEntries(contentTypes.map((type) => [type, BINARY])),
+      content: isEventStream ? EVENTS : toBinary(contentTypes),
     }
   }
   const successes = Object.entries(responses).map(
@@ -138,6 +164,17 @@ function createRequestBody(route: Route): Pick<ZodOpenApiOperationObject, 'reque
   return { requestBody: { content: { 'application/json': { schema: body } }, required } }
 }
 
+const API_KEY = { apiKey: [] }
+const SESSION = { session: [] }
+const TICKET = { ticket: [] }
+
+/** The alternatives that the route accepts. Empty: no credential is needed. */
+function listCredentials({ access }: Route, host: Host): Record<string, string[]>[] {
+  if (access.credential === 'none') return []
+  if (access.credential === 'session') return [SESSION]
+  return [API_KEY, ...(host === 'control' ? [SESSION] : []), ...(access.acceptsTickets ? [TICKET] : [])]
+}
+
 function createOperation(route: Route, host: Host): ZodOpenApiOperationObject {
   const { params, query } = route.request ?? {}
   const header = route.idempotent ? idempotencyHeader : route.requestHeaders
@@ -145,6 +182,7 @@ function createOperation(route: Route, host: Host): ZodOpenApiOperationObject {
     ...(route.tag === undefined ? {} : { tags: [route.tag] }),
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
+    security: listCredentials(route, host),
     requestParams: {
       ...(params instanceof z.ZodObject ? { path: params } : {}),
       ...(query instanceof z.ZodObject ? { query } : {}),
@@ -153,6 +191,24 @@ function createOperation(route: Route, host: Host): ZodOpenApiOperationObject {
     ...createRequestBody(route),
     responses: { ...createSuccessResponses(route), ...createErrorResponses(route, host) },
   }
+}
+
+/** The request that the coordinator sends to the endpoint of PUT /audit/sink. */
+const AUDIT_DELIVERY: ZodOpenApiOperationObject = {
+  tags: ['Audit log'],
+  summary: 'Audit events for the endpoint of PUT /audit/sink',
+  security: [],
+  requestParams: {
+    header: z.object({
+      'webhook-id': z.string().meta({ description: 'identifies the batch' }),
+      'webhook-timestamp': z.string().meta({ description: 'epoch seconds' }),
+      'webhook-signature': z.string().meta({ description: 'see PUT /audit/sink' }),
+    }),
+  },
+  requestBody: { content: { 'application/json': { schema: auditDeliverySchema } }, required: true },
+  responses: {
+    '2XX': { description: 'The events are stored. Any other response repeats the request later.' },
+  },
 }
 
 /** OpenAPI 3.1. */
@@ -174,13 +230,26 @@ export function createOpenApiDocument({
     openapi: '3.1.0',
     info: { title: 'Boxwood', version: API_VERSION, description: DESCRIPTION },
     servers: [{ url: publicUrl }],
-    security: [{ apiKey: [] }],
+    security: [API_KEY],
     components: {
       schemas: { AttachServerMessage: serverMessageSchema, AttachClientMessage: clientMessageSchema },
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, which starts with dcp_' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: SESSION_COOKIE,
+          description:
+            'A dashboard session, which a sign-in starts. Pages of other origins cannot send requests with it.',
+        },
+        ticket: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A ticket for one box, which starts with dct_, from POST /boxes/{id}/tickets',
+        },
       },
     },
     paths,
+    webhooks: { auditDelivery: { post: AUDIT_DELIVERY } },
   })
 }

@@ -1,18 +1,22 @@
 // Registers route tables with Fastify and applies the rules of spec §4.1 and §5 that hold for every route.
+import { finished } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import type { Db } from '../db/open.ts'
-import { assertAccess } from './access.ts'
+import { assertAccess, assertVerified, NEEDS_SESSION } from './access.ts'
 import type { Actor } from './actor.ts'
-import { authenticate, type FindKey } from './auth.ts'
+import { authenticate, type CredentialFinders, isMonitorTicket } from './auth.ts'
 import { registerBodyParsers } from './body.ts'
 import { assertCliVersion } from './cli-version.ts'
+import { assertSameOrigin } from './cross-origin.ts'
+import { describeDenial, type RecordDenial } from './denial.ts'
 import { type Host, sendError } from './errors.ts'
 import { createIdempotentRunner, type RunIdempotent } from './idempotency.ts'
 import { createMethodLookup } from './method-lookup.ts'
+import type { OpenRequest, OpenRequests } from './open-requests.ts'
 import type { Route, RouteInput } from './route.ts'
 import { assertQueryIsUtf8 } from './url-encoding.ts'
 import { validate } from './validate.ts'
@@ -28,17 +32,20 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set before the route's handler runs. */
     actor: Actor | null
+    /** Set for requests to the edge, together with `actor`. */
+    openRequest: OpenRequest | null
   }
 }
 
-export type HttpContext = {
-  findKey: FindKey
+export type HttpContext = CredentialFinders & {
   db: Db
   clock: Clock
+  openRequests: OpenRequests
+  denials: { record: RecordDenial }
   edge: {
     limiter: {
       /** Rejects with rate_limited. */
-      countRequest(keyId: string): Promise<void>
+      countRequest(credentialId: string): Promise<void>
     }
   }
 }
@@ -59,7 +66,7 @@ const IDEMPOTENCY_KEY_HEADER = 'idempotency-key'
 export const COMPRESSION = {
   encodings: ['gzip' as const],
   threshold: LIMITS.gzipAboveBytes + 1,
-  customTypes: /^(application\/(json|javascript)|text\/(html|css|javascript))(;|$)/,
+  customTypes: /^(application\/(json|javascript)|text\/(html|css|csv|javascript))(;|$)/,
 }
 
 const toHttpMethods = ({ method, isWebSocket }: Route): string[] =>
@@ -73,21 +80,42 @@ export function getSuccessStatus({ method, path, responses }: Route): number {
   return status
 }
 
-/** Runs before the body is read. A request counts against the rate of its key, also when it is rejected later. */
+/**
+ * Runs before the body is read. A request counts against the rate of its credential, also when it is rejected later.
+ * @param route undefined: the path is unknown
+ */
 export async function authenticateRequest(
   request: FastifyRequest,
   host: Host,
   context: HttpContext,
+  route?: Route,
 ): Promise<void> {
-  const actor = await authenticate(request.headers.authorization, context.findKey)
-  request.actor = actor
-  if (host === 'edge') await context.edge.limiter.countRequest(actor.keyId)
-  if (host === 'control') assertCliVersion(request.headers[CLI_VERSION_HEADER])
+  const { headers, method } = request
+  if (route?.access.credential === 'none') {
+    assertSameOrigin(headers)
+  } else {
+    if (
+      route?.access.credential === 'key' &&
+      route.access.forbidsMonitorTickets &&
+      isMonitorTicket(headers.authorization)
+    )
+      throw new ApiError('not_allowed', 'Monitor tickets cannot report events. Use an API key.')
+    const message = route?.access.credential === 'session' ? NEEDS_SESSION : undefined
+    const actor = await authenticate(headers, context, message)
+    request.actor = actor
+    assertVerified(actor.credential, route?.access ?? null)
+    if (actor.credential.type === 'session' && (method !== 'GET' || route?.isWebSocket))
+      assertSameOrigin(headers)
+    if (host === 'edge') await context.edge.limiter.countRequest(actor.credential.id)
+  }
+  if (host === 'control') assertCliVersion(headers[CLI_VERSION_HEADER])
 }
 
 /** Also registers the host's 401, 404 and 405 responses under the prefix. */
 export function registerRoutes(app: FastifyInstance, registration: RouteRegistration): void {
   const { prefix, base = '', host, routes, context } = registration
+  for (const { method, path, access } of routes)
+    if (access === undefined) throw new Error(`${method} ${path} does not declare its access`)
   const runIdempotent = createIdempotentRunner(context)
   const getMethods = createMethodLookup(
     routes.flatMap((route) =>
@@ -98,14 +126,28 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
   app.register(
     async (scope) => {
       registerBodyParsers(scope, host)
-      scope.setErrorHandler((error, request, reply) => void sendError(error, request, reply, host))
-      scope.addHook('onRequest', async (request) => {
-        await authenticateRequest(request, host, context)
+      scope.setErrorHandler((error, request, reply) => {
+        const denial = describeDenial(error, request)
+        if (denial !== null) finished(reply.raw, () => context.denials.record(denial))
+        sendError(error, request, reply, host)
+      })
+      scope.addHook('onRequest', async (request, reply) => {
+        const { route } = request.routeOptions.config
+        const { changeCount: changesBefore } = context.openRequests
+        await authenticateRequest(request, host, context, route)
+        // Shared caches store responses to requests with a cookie, unlike those with Authorization.
+        if (request.actor?.credential.type === 'session') reply.header('cache-control', 'no-store')
         if (request.is404) throw createUnknownRouteError(request, getMethods)
         assertQueryIsUtf8(request.url, host)
-        const { route } = request.routeOptions.config
-        if (route && request.actor) assertAccess(request.actor, route)
+        const { actor, headers } = request
+        if (route && actor) assertAccess(actor, route.access, host)
         if (route?.isWebSocket) assertWebSocketHandshake(request)
+        if (route && actor && host === 'edge')
+          request.openRequest = context.openRequests.add({
+            ...{ actor, changesBefore, headers },
+            access: route.access,
+            response: reply.raw,
+          })
       })
       // Never reached, since the hook throws first. Without it, Fastify runs no hooks for unknown paths of the prefix.
       scope.setNotFoundHandler((request) => {
@@ -144,24 +186,28 @@ function createHandler(route: Route, host: Host, runIdempotent: RunIdempotent) {
   const status = getSuccessStatus(route)
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { params, query, body, actor } = request
-    if (actor === null) throw new Error('the request reached its route without authentication')
+    if (actor === null && route.access.credential !== 'none')
+      throw new Error('the request reached its route without authentication')
     const createInput = () =>
       ({ ...validate(route, host, { params, query, body }), actor, request, reply }) as RouteInput<
         NonNullable<Route['request']>
       >
+    const prepare = async () => route.prepare?.(createInput())
     const header = request.headers[IDEMPOTENCY_KEY_HEADER]
-    if (route.idempotent && header !== undefined) {
+    if (route.idempotent && header !== undefined && actor !== null) {
       const routeName = `${route.method} ${route.path}`
+      const prepared = await prepare().catch(() => undefined)
       const response = await runIdempotent(
         { header, route: routeName, actor, params, body, status },
         // An invalid body must not hide that the key was used for another request.
-        async (trx) => route.handler({ ...createInput(), trx }),
+        async (trx) => route.handler({ ...createInput(), trx, prepared }),
       )
       if (response.replayed) reply.header('idempotent-replayed', 'true')
       return reply.code(response.status).type('application/json; charset=utf-8').send(response.body)
     }
     // Awaiting a sent reply gives undefined, so a handler that returns the reply also ends here.
-    const result = await route.handler(createInput())
+    const prepared = await prepare()
+    const result = await route.handler({ ...createInput(), prepared })
     if (result !== undefined) return reply.code(status).send(result)
     if (status === 204 && !reply.sent) return reply.code(204).send()
     return reply

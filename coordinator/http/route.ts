@@ -1,9 +1,9 @@
 // Defines routes as data. Registration, validation, 405 responses and the OpenAPI document are derived from them.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import type { ACCESS_AREAS } from '../../shared/api/account.ts'
 import type { ErrorCode } from '../../shared/errors.ts'
 import type { Trx } from '../db/transaction.ts'
+import { type Access, withoutCredential } from './access.ts'
 import type { Actor } from './actor.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -25,10 +25,9 @@ export type RouteInput<S extends RouteSchemas> = {
   reply: FastifyReply
   /** Set for an idempotent request: writes through it commit together with the stored response. */
   trx?: Trx
+  /** What `prepare` returned. */
+  prepared?: unknown
 }
-
-/** The access that a limited key needs (spec §5.8). */
-export type RouteAccess = { area: (typeof ACCESS_AREAS)[number]; level: 'read' | 'write' }
 
 export type Route<S extends RouteSchemas = RouteSchemas> = {
   /** GET also serves HEAD, whose body is not sent. A handler that streams its body checks `request.method`. */
@@ -44,12 +43,12 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
   request?: S
   /** Field → error code of a request in which the field is invalid. Default: the general code of the host. */
   fieldErrorCodes?: Readonly<Record<string, ErrorCode>>
+  /** The error code of an invalid field of the body, also of an unknown one. `field` of the error names the field. */
+  bodyErrorCode?: ErrorCode
   /** Maximum size of a JSON body in bytes. Default: LIMITS.jsonBodyBytes. */
   bodyLimit?: number
-  /** Default: area boxes, level read for GET and write for other methods. null: no access level is needed. */
-  access?: RouteAccess | null
-  /** Rejects keys that are limited to some boxes (spec §5.9). */
-  workspaceWide?: boolean
+  /** Who may use the route (spec §5). */
+  access: Access
   /** Accepts Idempotency-Key (spec §4.1.6). The handler returns the response body and writes through `trx`. */
   idempotent?: boolean
   /** The body is bytes, not JSON: the handler reads `request.raw`. */
@@ -68,8 +67,12 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
   responseHeaders?: z.ZodObject
   /** Content types of a response of bytes. Default: application/octet-stream. */
   contentTypes?: readonly string[]
+  /** Further content types of the success response, for the OpenAPI document. The handler sends these bytes itself. */
+  otherContentTypes?: readonly string[]
   /** Further error codes of the handler, for the OpenAPI document. */
   errors?: readonly ErrorCode[]
+  /** Runs before the handler and outside its transaction, for slow reads. */
+  prepare?(input: RouteInput<S>): Promise<unknown>
   /** The result is sent with the success status. A handler that sends the response itself returns `reply`. */
   handler(input: RouteInput<S>): Promise<unknown>
 }
@@ -77,6 +80,15 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
 /** Infers the types of the handler's input from the route's schemas. */
 export function route<const S extends RouteSchemas>(definition: Route<S>): Route {
   return definition as unknown as Route
+}
+
+/** A route that needs no credential. Its handler gets no actor. */
+export function routeWithoutCredential<const S extends RouteSchemas>(
+  definition: Omit<Route<S>, 'access' | 'handler' | 'prepare'> & {
+    handler(input: Omit<RouteInput<S>, 'actor'>): Promise<unknown>
+  },
+): Route {
+  return { ...definition, access: withoutCredential } as unknown as Route
 }
 
 /** Sets the group of routes in the API reference. */

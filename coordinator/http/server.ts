@@ -18,6 +18,7 @@ import { type Health, healthRoutes } from './health.ts'
 import { closeAfterEarlyResponse, isEarlyResponse, type LingerLimits } from './lingering-close.ts'
 import { getRequestPath, type Listening } from './listen.ts'
 import { createMethodLookup } from './method-lookup.ts'
+import { createRequestObservation, type RequestObserver } from './observe-requests.ts'
 import { type ApiTables, createOpenApiDocument } from './openapi.ts'
 import { pageRoutes, registerFileSender } from './pages/routes.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
@@ -46,8 +47,14 @@ export type HttpServerOptions = {
   edge: readonly Route[]
   agents: AgentConnectionHandlers
   health: Health
+  /** Further routes without an API key, such as the metrics. */
+  publicRoutes?: readonly PublicRoute[]
+  /** Observes all requests. Default: none. */
+  observer?: RequestObserver | undefined
   /** The origin at which clients reach this server. */
   publicUrl: string
+  /** IP addresses and ranges of the proxies whose X-Forwarded-For has the address of the client. Default: none. */
+  trustedProxies?: readonly string[]
   /** Default: HTTP_LIMITS.linger. */
   linger?: LingerLimits
 }
@@ -61,14 +68,27 @@ export type HttpServer = {
   close(): Promise<void>
 }
 
-const isAgentWebSocketPath = (path: string) =>
+export const isAgentWebSocketPath = (path: string) =>
   path === TUNNEL_PATH || path.startsWith(STREAM_PATH_PREFIX) || path.startsWith(SOCKET_PATH_PREFIX)
+
+const TRANSFER_ROUTE = `${TRANSFER_PATH_PREFIX}:id`
 
 const DROP_LOG_INTERVAL_MS = 60_000
 
 /** Serves requests on a socket that is already listening. */
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { listening, log, context, control, edge, agents, health, publicUrl, linger } = options
+  const {
+    listening,
+    log,
+    context,
+    control,
+    edge,
+    agents,
+    health,
+    publicUrl,
+    linger,
+    trustedProxies = [],
+  } = options
   let inFlight = 0
   let isRejecting = false
   let fastifyListener: RequestListener = () => undefined
@@ -82,6 +102,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
     exposeHeadRoutes: false,
+    trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
     routerOptions: { maxParamLength: 512 },
     clientErrorHandler: (error, socket) => respondToClientError(error, socket as Socket),
     frameworkErrors: (error, request, reply) => {
@@ -97,6 +118,8 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     },
   })
   app.decorateRequest('actor', null)
+  app.decorateRequest('openRequest', null)
+  const serve = createRequestObservation(app, options.observer)
   app.setErrorHandler((error, request, reply) => void sendError(error, request, reply, 'control'))
   app.setNotFoundHandler(() => {
     throw new ApiError('not_found', UNKNOWN_ROUTE)
@@ -130,6 +153,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     ...healthRoutes(health),
     openApiRoute({ control, edge, publicUrl }),
     ...pageRoutes(publicUrl),
+    ...(options.publicRoutes ?? []),
   ])
   registerRoutes(app, { prefix: CONTROL_PREFIX, host: 'control', routes: control, context })
   registerRoutes(app, { prefix: EDGE_PREFIX, base: EDGE_BASE, host: 'edge', routes: edge, context })
@@ -146,8 +170,9 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     if (request.socket.writableEnded) return
     closeAfterEarlyResponse(request, response, linger)
     countInFlight(response)
-    if (request.url?.startsWith(TRANSFER_PATH_PREFIX)) agents.handleTransfer(request, response)
-    else fastifyListener(request, response)
+    if (request.url?.startsWith(TRANSFER_PATH_PREFIX))
+      serve({ request, response, host: 'agents', route: TRANSFER_ROUTE }, agents.handleTransfer)
+    else serve({ request, response, host: getHost(request.url ?? '') ?? 'public' }, fastifyListener)
   })
   const webSocketMethods = createMethodLookup(
     edge
@@ -164,7 +189,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
       if (isAgentWebSocketPath(getRequestPath(request))) return agents.handleUpgrade(request, socket, head)
       serveUpgrade(request, socket, head, (request, response) => {
         countInFlight(response)
-        fastifyListener(request, response)
+        serve({ request, response, host: getHost(request.url ?? '') ?? 'public' }, fastifyListener)
       })
     },
   )

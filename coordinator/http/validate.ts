@@ -1,7 +1,7 @@
 // Validates requests against their route's schemas. Handlers trust the types.
 import type { z } from 'zod'
 import { ApiError } from '../../shared/errors.ts'
-import { validationMessage } from '../../shared/validation-message.ts'
+import { formatField, validationMessage } from '../../shared/validation-message.ts'
 import { getGeneralCode, type Host } from './errors.ts'
 import type { Route } from './route.ts'
 
@@ -18,14 +18,22 @@ function parse(
   throw toError(result.error.issues)
 }
 
+/** The path of an unknown field ends with its parent. */
+const getPath = (issue: Issues[number] | undefined): PropertyKey[] =>
+  issue?.code === 'unrecognized_keys' ? [...issue.path, ...issue.keys] : (issue?.path ?? [])
+
 export type RequestParts = { params: unknown; query: unknown; body: unknown }
 
 /** Throws not_found for a malformed path, else the error code of the field or the host's general code. */
 export function validate(route: Route, host: Host, parts: RequestParts): RequestParts {
   const { params, query, body } = route.request ?? {}
-  const { fieldErrorCodes = {} } = route
+  const { fieldErrorCodes = {}, bodyErrorCode } = route
   const createError = (issues: Issues, root: 'query' | 'body') => {
-    const [field = ''] = issues[0]?.path ?? []
+    const [field = ''] = getPath(issues[0])
+    if (root === 'body' && bodyErrorCode !== undefined && field !== '')
+      return new ApiError(bodyErrorCode, validationMessage(issues, root), {
+        fields: { field: formatField([field], root) },
+      })
     const code = Object.hasOwn(fieldErrorCodes, field) ? fieldErrorCodes[String(field)] : undefined
     return new ApiError(code ?? getGeneralCode(host), validationMessage(issues, root))
   }

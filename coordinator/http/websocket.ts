@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { MAX_ATTACH_MESSAGE_BYTES } from '../../shared/attach-format.ts'
+import { ATTACH_SUBPROTOCOL, MAX_ATTACH_MESSAGE_BYTES } from '../../shared/attach-format.ts'
 import { ApiError } from '../../shared/errors.ts'
 
 const upgrades = new WeakMap<IncomingMessage, { socket: Duplex; head: Buffer }>()
@@ -18,6 +18,8 @@ const server = new WebSocketServer({
   maxFragments: 64,
   // The relay responds, and limits the number of pings.
   autoPong: false,
+  // Without it, ws selects the first subprotocol, which may contain a ticket.
+  handleProtocols: (protocols) => protocols.has(ATTACH_SUBPROTOCOL) && ATTACH_SUBPROTOCOL,
 })
 
 export const isWebSocketUpgrade = ({ headers }: IncomingMessage): boolean =>
@@ -39,10 +41,26 @@ export function serveUpgrade(
   listener(request, response)
 }
 
-/** @throws ApiError invalid_request when the request is not a WebSocket handshake */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+
+function isSubprotocolList(header: string): boolean {
+  const protocols = header.split(',').map((protocol) => protocol.trim())
+  return protocols.every((protocol) => TOKEN.test(protocol)) && new Set(protocols).size === protocols.length
+}
+
+/**
+ * Checks all that ws checks: after this, the route's handler opens a connection to the box before the handshake.
+ * @throws ApiError invalid_request when the request is not a WebSocket handshake
+ */
 export function assertWebSocketHandshake({ raw }: FastifyRequest): void {
-  if (upgrades.has(raw) && raw.headers['sec-websocket-version'] === '13' && raw.headers['sec-websocket-key'])
-    return
+  const { headers } = raw
+  const protocols = headers['sec-websocket-protocol']
+  const isHandshake =
+    upgrades.has(raw) &&
+    headers['sec-websocket-version'] === '13' &&
+    /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '') &&
+    (protocols === undefined || isSubprotocolList(protocols))
+  if (isHandshake) return
   throw new ApiError('invalid_request', 'This route is a WebSocket. Connect with a WebSocket client.', {
     headers: { upgrade: 'websocket', connection: 'Upgrade' },
   })
@@ -53,6 +71,8 @@ export function acceptWebSocket({ raw }: FastifyRequest, reply: FastifyReply): P
   const upgrade = upgrades.get(raw)
   if (upgrade === undefined) throw new Error('not an upgrade request')
   reply.hijack()
+  // For metrics and traces: the handshake's response is written by ws.
+  reply.raw.statusCode = 101
   return new Promise((resolve, reject) => {
     upgrade.socket.once('close', () => reject(new Error('the client disconnected during the handshake')))
     server.handleUpgrade(raw, upgrade.socket, upgrade.head, (ws) => {

@@ -14,7 +14,7 @@ export const createHomePage = (publicUrl: string, version: string): string => `<
 <main>
 <h1>Boxwood <small>${version}</small></h1>
 <p>This is the coordinator of a Boxwood installation. Boxwood hosts boxes: Linux machines on which people and coding agents work.</p>
-<p><a href="docs">API reference</a> · <a href="openapi.json">OpenAPI document</a></p>
+<p><a href="sign-in">Sign in</a> · <a href="docs">API reference</a> · <a href="openapi.json">OpenAPI document</a></p>
 <h2>Command line</h2>
 <p>On the coordinator's machine, in the directory of Boxwood, this command puts <code>box</code> on the <code>PATH</code>:</p>
 <pre>./box install</pre>

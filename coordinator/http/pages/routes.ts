@@ -1,4 +1,4 @@
-// The pages for browsers: GET / describes this coordinator, GET /docs is the API reference.
+// The pages for browsers: GET / describes this coordinator, GET /docs is the API reference, GET /sign-in signs in.
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import fastifyStatic from '@fastify/static'
@@ -7,6 +7,7 @@ import { API_VERSION, COORDINATOR_VERSION } from '../../version.ts'
 import type { PublicRoute } from '../public-routes.ts'
 import { DOCS_PAGE } from './docs-page.ts'
 import { createHomePage } from './home-page.ts'
+import { SIGN_IN_PAGE } from './sign-in-page.ts'
 
 const ASSETS = join(import.meta.dirname, 'assets')
 /** The browser files of Swagger UI. The package swagger-ui-dist has the same files, and telemetry at its installation. */
@@ -19,6 +20,8 @@ const FILES = {
   'page.css': ASSETS,
   'docs.css': ASSETS,
   'docs.js': ASSETS,
+  'next-path.js': ASSETS,
+  'sign-in.js': ASSETS,
   'swagger-ui.css': SWAGGER_UI,
   'swagger-ui-bundle.js': SWAGGER_UI,
 }
@@ -70,6 +73,7 @@ export function pageRoutes(publicUrl: string): PublicRoute[] {
       },
     },
     { path: '/docs', handler: async (_request, reply) => sendPage(reply, DOCS_PAGE) },
+    { path: '/sign-in', handler: async (_request, reply) => sendPage(reply, SIGN_IN_PAGE) },
     { path: '/docs/', handler: async (_request, reply) => reply.redirect('../docs', 308) },
     ...Object.entries(FILES).map(([name, directory]) => ({
       path: `/docs/${name}`,

@@ -1,12 +1,8 @@
 // API keys: the first key, a replacement key, and revoked and expired keys.
 import t from 'tap'
-import {
-  createKeyFinder,
-  createOwnerKey,
-  ensureFirstWorkspace,
-  hashSecret,
-} from '../../../coordinator/account/keys.ts'
-import { newApiKey } from '../../../shared/ids.ts'
+import { createKeyFinder, createOwnerKey, ensureFirstWorkspace } from '../../../coordinator/account/keys.ts'
+import { hashSecret } from '../../../coordinator/http/hash-secret.ts'
+import { newApiKey } from '../../../shared/api-key.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { createTestClock } from '../../support/workspace.ts'
 
@@ -17,12 +13,17 @@ onEachDatabase(t, async (t, newDb) => {
     const storedKeys: string[] = []
     const options = { db, clock, newApiKey, storeKey: async (key: string) => void storedKeys.push(key) }
     const first = await ensureFirstWorkspace(options)
-    t.match(first, { created: true, apiKey: /^dcp_[0-9a-f]{48}$/ })
+    t.match(first, { created: true, apiKey: /^dcp_[0-9A-Za-z]{38}$/ })
     t.same(await ensureFirstWorkspace(options), { created: false })
     t.same(storedKeys, [first.apiKey])
     const find = createKeyFinder({ db, clock })
     t.match(await find(hashSecret(first.apiKey ?? '')), {
-      actor: { role: 'owner', keyKind: 'api', keyExpiresAt: null, boxIds: null, access: null },
+      actor: {
+        role: 'owner',
+        credential: { type: 'key', kind: 'api', expiresAt: null, isUnverified: false },
+        boxIds: null,
+        access: null,
+      },
     })
     t.same(await find(hashSecret('dcp_other')), { rejected: 'unknown' })
     const [row] = await db.selectFrom('api_keys').selectAll().execute()
@@ -53,6 +54,9 @@ onEachDatabase(t, async (t, newDb) => {
       { actor: { role: 'owner' } },
       'a missing key file gets a new key',
     )
+    const events = await db.selectFrom('audit_log').selectAll().execute()
+    t.match(events, [{ kind: 'key.create', actor_kind: 'system' }], 'the new key is on record')
+    t.notMatch(JSON.stringify(events), keyFile)
   })
 
   t.test('rejects revoked and expired keys with the reason', async (t) => {
@@ -63,10 +67,15 @@ onEachDatabase(t, async (t, newDb) => {
     const hash = hashSecret(apiKey ?? '')
     const expiresAt = clock.now() + 1000
     await db.updateTable('api_keys').set({ expires_at: expiresAt }).execute()
-    t.match(await find(hash), { actor: { keyExpiresAt: expiresAt } })
+    t.match(await find(hash), { actor: { credential: { expiresAt } } })
     clock.advance(1000)
-    t.same(await find(hash), { rejected: 'expired', expiresAt })
+    const identity = {
+      credential: { type: 'key', id: /^key_/, kind: 'api' },
+      workspaceId: /^ws_/,
+      userId: /^usr_/,
+    }
+    t.match(await find(hash), { rejected: 'expired', expiresAt, identity })
     await db.updateTable('api_keys').set({ revoked_at: 1 }).execute()
-    t.same(await find(hash), { rejected: 'revoked' })
+    t.match(await find(hash), { rejected: 'revoked', identity })
   })
 })

@@ -1,11 +1,13 @@
 // Access levels of limited keys, and the minimum CLI version.
 import t from 'tap'
 import { z } from 'zod'
+import { byKey } from '../../../coordinator/http/access.ts'
 import { type Route, route } from '../../../coordinator/http/route.ts'
 import { actor, startTestServer } from './test-server.ts'
 
 const createRoute = (path: string, overrides: Partial<Route>) =>
   route({
+    access: byKey('boxes', 'write'),
     method: 'GET',
     path,
     summary: '',
@@ -14,10 +16,10 @@ const createRoute = (path: string, overrides: Partial<Route>) =>
     ...overrides,
   })
 const control = [
-  createRoute('/boxes', {}),
-  createRoute('/boxes', { method: 'POST', workspaceWide: true }),
-  createRoute('/settings', { access: { area: 'workspace', level: 'write' } }),
-  createRoute('/me', { access: null }),
+  createRoute('/boxes', { access: byKey('boxes', 'read') }),
+  createRoute('/boxes', { method: 'POST', access: byKey('boxes', 'write', { scope: 'workspace' }) }),
+  createRoute('/settings', { access: byKey('workspace', 'write') }),
+  createRoute('/me', { access: byKey(null, 'read') }),
 ]
 const keys = {
   dcp_reader: { actor: { ...actor, access: { boxes: 'read' as const } } },

@@ -2,11 +2,13 @@
 import { request as httpRequest } from 'node:http'
 import t from 'tap'
 import { z } from 'zod'
+import { byKey } from '../../../coordinator/http/access.ts'
 import { route } from '../../../coordinator/http/route.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { startTestServer } from './test-server.ts'
 
 const echo = route({
+  access: byKey('boxes', 'write'),
   method: 'POST',
   path: '/echo',
   summary: 'Return the body',
@@ -20,6 +22,7 @@ const echo = route({
 })
 const large = route({ ...echo, path: '/large', bodyLimit: 200_000 })
 const noBody = route({
+  access: byKey('boxes', 'write'),
   method: 'POST',
   path: '/no-body',
   summary: 'Accept no body',
@@ -27,6 +30,7 @@ const noBody = route({
   handler: async () => undefined,
 })
 const raw = route({
+  access: byKey('boxes', 'write'),
   method: 'PUT',
   path: '/raw',
   summary: 'Accept bytes',

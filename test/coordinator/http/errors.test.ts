@@ -1,12 +1,14 @@
 // The errors 401, 404, 405, 429 and 500 in the envelope of each host.
 import t from 'tap'
 import { z } from 'zod'
+import { byKey } from '../../../coordinator/http/access.ts'
 import { route } from '../../../coordinator/http/route.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { startTestServer } from './test-server.ts'
 
 const createThingRoute = (method: 'GET' | 'DELETE') =>
   route({
+    access: byKey('boxes', 'write'),
     method,
     path: '/things/:id',
     summary: 'Use a thing',
@@ -15,6 +17,7 @@ const createThingRoute = (method: 'GET' | 'DELETE') =>
     handler: async () => ({}),
   })
 const broken = route({
+  access: byKey('boxes', 'write'),
   method: 'GET',
   path: '/broken',
   summary: 'Fail with an unexpected error',
@@ -24,6 +27,7 @@ const broken = route({
   },
 })
 const rejecting = route({
+  access: byKey('boxes', 'write'),
   method: 'GET',
   path: '/rejecting',
   summary: 'Fail with an API error',

@@ -1,6 +1,7 @@
 // Idempotency-Key: every row of the spec's table (§4.1.6), and keys left by a crash.
 import t from 'tap'
 import { z } from 'zod'
+import { byKey } from '../../../coordinator/http/access.ts'
 import { releaseUnfinishedKeys } from '../../../coordinator/http/idempotency-store.ts'
 import { route } from '../../../coordinator/http/route.ts'
 import { ApiError } from '../../../shared/errors.ts'
@@ -16,6 +17,7 @@ function createInsertRoutes() {
   }
   const createInsertRoute = (path: string, params?: z.ZodType) =>
     route({
+      access: byKey('boxes', 'write'),
       method: 'POST',
       path,
       summary: 'Insert a row',
@@ -52,7 +54,7 @@ async function setUp(t: Parameters<typeof startTestServer>[0]) {
     control: routes,
     clock: { now: () => now },
     keys: {
-      dcp_second_key: { actor: { ...actor, keyId: 'key_2' } },
+      dcp_second_key: { actor: { ...actor, credential: { ...actor.credential, id: 'key_2' } } },
       dcp_other_member: { actor: { ...actor, userId: 'usr_2' } },
       dcp_demoted: { actor: { ...actor, role: 'member' } },
       dcp_scope_ab: { actor: { ...actor, boxIds: ['a', 'b'] } },

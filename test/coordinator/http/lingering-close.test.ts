@@ -3,12 +3,14 @@ import { Agent, request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
 import { z } from 'zod'
+import { byKey } from '../../../coordinator/http/access.ts'
 import { route } from '../../../coordinator/http/route.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { startTestServer } from './test-server.ts'
 
 const refusing = route({
+  access: byKey('boxes', 'write'),
   method: 'PUT',
   path: '/refusing',
   summary: 'Reject the request before its body is read',

@@ -5,6 +5,7 @@ import { type CheckedResponse, createOpenApiCheck } from '../../support/openapi-
 
 type Operation = {
   summary: string
+  security: Record<string, string[]>[]
   parameters?: { name: string; in: string; required?: boolean }[]
   responses: Record<string, { description: string; 'x-error-codes'?: string[] }>
 }
@@ -41,7 +42,7 @@ t.test('describes the routes of both hosts, their parameters and error codes', a
     t.ok(documentedRoutes.includes(expected), expected)
 
   for (const [path, pathItem] of Object.entries(paths)) {
-    for (const [method, { summary, parameters = [], responses }] of Object.entries(pathItem)) {
+    for (const [method, { summary, parameters = [], responses, security }] of Object.entries(pathItem)) {
       const pathParameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
       const declaredParameters = parameters
         .filter((parameter) => parameter.in === 'path')
@@ -52,10 +53,17 @@ t.test('describes the routes of both hosts, their parameters and error codes', a
         `${method} ${path} declares its path parameters`,
       )
       t.ok(summary)
-      t.ok(responses['401']?.['x-error-codes']?.includes('unauthorized'))
+      const needsCredential = security.length > 0
+      if (needsCredential) t.ok(responses['401']?.['x-error-codes']?.includes('unauthorized'))
       t.ok(Object.keys(responses).some((status) => status.startsWith('2') || status === '101'))
     }
   }
+  const getSecurity = (method: string, path: string) => paths[path]?.[method]?.security
+  t.same(getSecurity('post', '/api/v1/sign-in'), [])
+  t.same(getSecurity('get', '/api/v1/session'), [{ session: [] }])
+  t.same(getSecurity('post', '/api/v1/boxes'), [{ apiKey: [] }, { session: [] }])
+  t.same(getSecurity('get', '/api/v1/boxes'), [{ apiKey: [] }, { session: [] }, { ticket: [] }])
+  t.same(getSecurity('post', '/v1/box/{box}/exec'), [{ apiKey: [] }, { ticket: [] }])
   const createBox = paths['/api/v1/boxes']?.post
   t.match(createBox?.responses['400']?.['x-error-codes'], [
     'bad_request',
@@ -74,6 +82,73 @@ t.test('describes the routes of both hosts, their parameters and error codes', a
     ([, name]) => name ?? '',
   )
   for (const name of new Set(referencedSchemas)) t.ok(json.components.schemas[name], `${name} is defined`)
+})
+
+/** The status of the response, and the codes of the spec that do not follow from the method of the route (§4.3, §4.8, §7.1). */
+const BOX_ROUTES: Record<string, [status: number, codes: string]> = {
+  'get /boxes': [200, ''],
+  'post /boxes': [
+    202,
+    `not_found invalid_name invalid_tier invalid_region invalid_env invalid_auto_pause invalid_pause_at invalid_template
+    environment_too_large restore_tier_not_allowed name_taken snapshot_in_progress snapshot_unavailable box_limit
+    insufficient_balance tier_unavailable policy_denied workspace_held workspace_closing idempotency_key_reused`,
+  ],
+  'get /boxes/{id}': [200, 'not_found'],
+  'patch /boxes/{id}': [
+    200,
+    `not_found invalid_auto_pause invalid_pause_at invalid_auto_snapshot invalid_env environment_too_large
+    box_not_running policy_denied not_owner`,
+  ],
+  'delete /boxes/{id}': [202, 'not_found'],
+  'post /boxes/{id}/wake': [202, 'not_found box_failed wake_rejected workspace_held'],
+  'post /boxes/{id}/suspend': [202, 'not_found'],
+  'post /boxes/{id}/resize': [
+    202,
+    'not_found invalid_tier resize_rejected tier_unavailable workspace_held idempotency_key_reused',
+  ],
+  'post /boxes/{id}/region': [
+    202,
+    'not_found invalid_region move_rejected workspace_held idempotency_key_reused',
+  ],
+  'post /boxes/{id}/fork': [
+    202,
+    `not_found invalid_name invalid_tier no_volume name_taken restore_tier_not_allowed snapshot_limit box_limit
+    insufficient_balance idempotency_key_reused`,
+  ],
+  'post /boxes/{id}/template': [
+    201,
+    'not_found no_volume invalid_template snapshot_limit idempotency_key_reused',
+  ],
+  'get /boxes/{id}/metrics': [200, 'not_found'],
+  'get /boxes/{id}/procs-at': [200, 'not_found'],
+  'get /operations/{id}': [200, 'not_found'],
+  'get /snapshots': [200, ''],
+  'post /snapshots': [201, 'not_found no_volume invalid_name snapshot_limit idempotency_key_reused'],
+  'delete /snapshots/{id}': [202, 'not_found'],
+  'post /snapshots/{id}/restore': [
+    202,
+    `not_found invalid_name invalid_tier snapshot_in_progress snapshot_unavailable restore_tier_not_allowed name_taken
+    box_limit insufficient_balance idempotency_key_reused`,
+  ],
+  'post /snapshots/{id}/template': [
+    200,
+    'not_found invalid_template snapshot_in_progress snapshot_unavailable',
+  ],
+  'delete /snapshots/{id}/template': [200, 'not_found'],
+}
+
+t.test('describes the statuses and codes of the routes of boxes and snapshots', async (t) => {
+  const { send } = await startTestCoordinator(t)
+  const { paths } = (await send('GET', '/openapi.json')).json
+  for (const [route, [status, codes]] of Object.entries(BOX_ROUTES)) {
+    const [method = '', path] = route.split(' ')
+    const { responses }: Operation = paths[`/api/v1${path}`][method]
+    const documented = Object.values(responses).flatMap((response) => response['x-error-codes'] ?? [])
+    const successes = Object.keys(responses).filter((key) => key.startsWith('2'))
+    t.same(successes, [`${status}`], route)
+    for (const code of `bad_request key_access_denied ${codes}`.split(/\s+/).filter(Boolean))
+      t.ok(documented.includes(code), `${route}: ${code}`)
+  }
 })
 
 t.test('describes headers, content types, required bodies and implied errors', async (t) => {
@@ -120,4 +195,24 @@ t.test('the tests reject responses that the document does not describe', async (
   ] as const)
     t.throws(checkBoxes(changes), new RegExp(problem))
   t.throws(() => check('GET', '/api/v1/unknown', { status: 200, headers, text }), /is not documented/)
+})
+
+t.test('every field of a request or response has a type', async (t) => {
+  const { send } = await startTestCoordinator(t)
+  const { json } = await send('GET', '/openapi.json', undefined, { key: null })
+  const isTyped = (schema: object) =>
+    ['type', '$ref', 'anyOf', 'oneOf', 'allOf', 'const', 'enum'].some((keyword) => keyword in schema)
+  const untyped: string[] = []
+  const collectUntyped = (value: unknown, path: string) => {
+    if (typeof value !== 'object' || value === null) return
+    for (const [name, child] of Object.entries(value)) {
+      if (name === 'properties')
+        for (const [field, schema] of Object.entries(child as Record<string, object>))
+          if (!isTyped(schema)) untyped.push(`${path}/${field}`)
+      collectUntyped(child, `${path}/${name}`)
+    }
+  }
+  collectUntyped(json.paths, 'paths')
+  collectUntyped(json.components.schemas, 'schemas')
+  t.same(untyped, [])
 })

@@ -4,11 +4,13 @@ import { connect } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { z } from 'zod'
+import { byKey } from '../../../coordinator/http/access.ts'
 import { route } from '../../../coordinator/http/route.ts'
 import { startTestServer } from './test-server.ts'
 
 const createSizedRoute = (size: number, type?: string) =>
   route({
+    access: byKey('boxes', 'write'),
     method: 'GET',
     path: `/sized/${size}${type ? '/typed' : ''}`,
     summary: 'Get a body of a fixed size',

@@ -2,20 +2,20 @@
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { hashSecret, type KeyLookupResult } from '../../../coordinator/account/keys.ts'
 import { openDatabase } from '../../../coordinator/db/open.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
+import type { CredentialFinders, CredentialLookup } from '../../../coordinator/http/auth.ts'
+import { hashSecret } from '../../../coordinator/http/hash-secret.ts'
 import type { LingerLimits } from '../../../coordinator/http/lingering-close.ts'
 import { type ConnectionLimits, listen } from '../../../coordinator/http/listen.ts'
+import { createOpenRequests } from '../../../coordinator/http/open-requests.ts'
 import type { Route } from '../../../coordinator/http/route.ts'
 import { type AgentConnectionHandlers, createHttpServer } from '../../../coordinator/http/server.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 
 export const actor: Actor = {
-  keyId: 'key_1',
-  keyKind: 'api',
-  keyExpiresAt: null,
+  credential: { type: 'key', id: 'key_1', kind: 'api', expiresAt: null, isUnverified: false },
   boxIds: null,
   access: null,
   workspaceId: 'ws_1',
@@ -27,7 +27,7 @@ export type TestServerOptions = {
   control?: Route[]
   edge?: Route[]
   /** Key → lookup result, or the error of the lookup. The key dcp_owner always exists. */
-  keys?: Record<string, KeyLookupResult | Error>
+  keys?: Record<string, CredentialLookup | Error>
   clock?: Clock
   limits?: ConnectionLimits
   linger?: LingerLimits
@@ -49,9 +49,18 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
       .insertInto('workspaces')
       .values({ id, name: id, zero_data_retention: 0, created_at: 0 })
       .execute()
-  const keyLookup = new Map<string, KeyLookupResult | Error>(
+  const keyLookup = new Map<string, CredentialLookup | Error>(
     Object.entries({ dcp_owner: { actor }, ...keys }).map(([key, result]) => [hashSecret(key), result]),
   )
+  const finders: CredentialFinders = {
+    findSession: async () => ({ rejected: 'unknown' }),
+    findTicket: async () => ({ rejected: 'unknown' }),
+    findKey: async (hash) => {
+      const result = keyLookup.get(hash) ?? { rejected: 'unknown' }
+      if (result instanceof Error) throw result
+      return result
+    },
+  }
   const logLines: string[] = []
   const listening = await listen({ host: '127.0.0.1', port: 0 }, limits)
   const http = await createHttpServer({
@@ -60,12 +69,10 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
     context: {
       db,
       clock,
+      denials: { record: () => undefined },
       edge: { limiter: { countRequest } },
-      findKey: async (hash) => {
-        const result = keyLookup.get(hash) ?? { rejected: 'unknown' }
-        if (result instanceof Error) throw result
-        return result
-      },
+      ...finders,
+      openRequests: createOpenRequests({ clock, finders }),
     },
     control,
     edge,

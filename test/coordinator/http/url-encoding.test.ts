@@ -1,10 +1,12 @@
 // URLs that are not percent-encoded UTF-8 are rejected.
 import t from 'tap'
 import { z } from 'zod'
+import { byKey } from '../../../coordinator/http/access.ts'
 import { route } from '../../../coordinator/http/route.ts'
 import { startTestServer } from './test-server.ts'
 
 const echo = route({
+  access: byKey('boxes', 'write'),
   method: 'GET',
   path: '/echo/:name',
   summary: 'Return the name and the query',

@@ -1,0 +1,191 @@
+// Ends open edge requests whose credential may no longer send them: streams and transfers outlive the check at their
+// start (spec §5.4).
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { Clock } from '../../shared/clock.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { type Access, assertAccess } from './access.ts'
+import type { Actor } from './actor.ts'
+import { authenticate, type CredentialFinders } from './auth.ts'
+
+/** A change of what credentials may do. Without `userId` and `credentialId`: of all credentials of the workspace. */
+export type AccessChange = {
+  workspaceId: string
+  /** All credentials of this user. */
+  userId?: string
+  /** A key, a session or a ticket. For a session, its tickets too. */
+  credentialId?: string
+}
+
+export type OpenRequest = {
+  /** Aborts when the client disconnects, and with an ApiError when the credential may no longer send the request. */
+  readonly signal: AbortSignal
+  /**
+   * Adds a check of the actor to those of later changes. Rejects with an ApiError when a change since the authentication
+   * does not allow the request.
+   */
+  addCheck(check: (actor: Actor) => Promise<unknown>): Promise<void>
+}
+
+export type NewOpenRequest = {
+  /** Authenticated when `changeCount` was `changesBefore`. */
+  actor: Actor
+  changesBefore: number
+  headers: IncomingHttpHeaders
+  access: Access
+  response: ServerResponse
+}
+
+export type OpenRequests = {
+  /**
+   * Checks the affected open requests again. Call it in onCommit after a credential was revoked, rotated or limited, a
+   * session ended, or a user was removed or got another role.
+   */
+  accessChanged(change: AccessChange): void
+  /** Number of calls of accessChanged(). Read it before a request is authenticated. */
+  readonly changeCount: number
+  /** Registers an edge request until its response is closed. */
+  add(request: NewOpenRequest): OpenRequest
+  /** Number of registered requests. */
+  readonly size: number
+}
+
+type Entry = Omit<NewOpenRequest, 'changesBefore'> & {
+  disconnected: AbortController
+  check: (actor: Actor) => Promise<unknown>
+  /** Number of started checks. */
+  checks: number
+  /** Checks again when the credential expires. */
+  expiryTimer: NodeJS.Timeout | undefined
+  /** Destroys the connection after the grace period. */
+  endTimer: NodeJS.Timeout | undefined
+}
+
+/** For the error response, the final event or the close frame. Then the connection is destroyed. */
+const END_GRACE_MS = 2_000
+/** The longest delay of setTimeout(), about 24 days. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+export type OpenRequestsOptions = { clock: Clock; finders: CredentialFinders; graceMs?: number }
+
+export function createOpenRequests({
+  clock,
+  finders,
+  graceMs = END_GRACE_MS,
+}: OpenRequestsOptions): OpenRequests {
+  const byWorkspace = new Map<string, Set<Entry>>()
+  let changeCount = 0
+
+  async function check(entry: Entry): Promise<void> {
+    entry.checks += 1
+    const { checks } = entry
+    try {
+      const actor = await authenticate(entry.headers, finders)
+      assertAccess(actor, entry.access, 'edge')
+      await entry.check(actor)
+      // A check that started later has read newer rows.
+      if (checks !== entry.checks) return
+      entry.actor = actor
+      armExpiryTimer(entry)
+    } catch (error) {
+      end(entry, toEndError(error))
+    }
+  }
+
+  /** The expiry of a credential may move: it is read again when the timer fires. */
+  function armExpiryTimer(entry: Entry): void {
+    clearTimeout(entry.expiryTimer)
+    const { expiresAt } = entry.actor.credential
+    if (expiresAt === null || entry.disconnected.signal.aborted || entry.response.closed) return
+    const delayMs = Math.min(Math.max(expiresAt - clock.now(), 1), MAX_TIMER_MS)
+    entry.expiryTimer = setTimeout(() => void check(entry), delayMs).unref()
+  }
+
+  function end(entry: Entry, error: ApiError): void {
+    const { disconnected, response } = entry
+    if (disconnected.signal.aborted || response.closed) return
+    clearTimeout(entry.expiryTimer)
+    disconnected.abort(error)
+    entry.endTimer = setTimeout(() => response.destroy(), graceMs).unref()
+  }
+
+  function register(entry: Entry): void {
+    const { actor, response, disconnected } = entry
+    const entries = byWorkspace.get(actor.workspaceId) ?? new Set()
+    byWorkspace.set(actor.workspaceId, entries.add(entry))
+    response.once('close', () => {
+      entries.delete(entry)
+      if (entries.size === 0 && byWorkspace.get(actor.workspaceId) === entries)
+        byWorkspace.delete(actor.workspaceId)
+      clearTimeout(entry.expiryTimer)
+      clearTimeout(entry.endTimer)
+      if (!response.writableFinished) disconnected.abort()
+    })
+    armExpiryTimer(entry)
+  }
+
+  return {
+    accessChanged(change) {
+      changeCount += 1
+      for (const entry of byWorkspace.get(change.workspaceId) ?? [])
+        if (isAffected(entry.actor, change)) void check(entry)
+    },
+    get changeCount() {
+      return changeCount
+    },
+    add({ changesBefore, ...request }) {
+      const disconnected = new AbortController()
+      const { signal } = disconnected
+      const entry: Entry = {
+        ...request,
+        disconnected,
+        check: async () => undefined,
+        checks: 0,
+        expiryTimer: undefined,
+        endTimer: undefined,
+      }
+      // The client disconnected before the listener was added.
+      if (request.response.destroyed) disconnected.abort()
+      else register(entry)
+      if (changeCount !== changesBefore) void check(entry)
+      return {
+        signal,
+        async addCheck(added) {
+          entry.check = added
+          if (entry.checks > 0) await check(entry)
+          signal.throwIfAborted()
+        },
+      }
+    },
+    get size() {
+      let size = 0
+      for (const entries of byWorkspace.values()) size += entries.size
+      return size
+    },
+  }
+}
+
+function isAffected({ userId, credential }: Actor, change: AccessChange): boolean {
+  if (change.userId !== undefined && change.userId !== userId) return false
+  // The change may be the end of the session of a ticket.
+  return (
+    change.credentialId === undefined || change.credentialId === credential.id || credential.type === 'ticket'
+  )
+}
+
+/** The messages of authenticate() are for new requests. */
+function toEndError(error: unknown): ApiError {
+  if (!(error instanceof ApiError))
+    return new ApiError(
+      'control_plane_unavailable',
+      'The coordinator cannot check the access of the request.',
+      {
+        cause: error,
+      },
+    )
+  if (error.code !== 'unauthorized') return error
+  return new ApiError(
+    'unauthorized',
+    'The credential of this request was revoked, or its session has ended. Use another credential.',
+    { headers: error.headers },
+  )
+}

@@ -1,0 +1,45 @@
+// The page of GET /sign-in. sign-in.js sends the requests. URLs are relative, for proxies that add a path.
+
+export const SIGN_IN_PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sign in · Boxwood</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="docs/page.css">
+<script type="module" src="docs/sign-in.js"></script>
+</head>
+<body>
+<main>
+<h1>Sign in to Boxwood</h1>
+<noscript>This page needs JavaScript.</noscript>
+<p id="insecure" role="alert" hidden>This page was loaded over http from another machine. Browsers store the sign-in only for https pages and for localhost. Open the https address of this coordinator.</p>
+<form id="email-form" hidden>
+<p><label for="email">Email address</label><br>
+<input id="email" type="email" autocomplete="email" maxlength="254" required></p>
+<p><button>Send code</button></p>
+</form>
+<details id="owner" hidden>
+<summary>Sign in as the owner of this coordinator</summary>
+<form id="owner-form">
+<p><label for="secret">Content of the file sign-in.key in the data directory</label><br>
+<input id="secret" type="password" autocomplete="off" maxlength="200" required></p>
+<p><button>Sign in as the owner</button></p>
+</form>
+</details>
+<form id="code-form" hidden>
+<p>If <strong class="sent-to"></strong> is the address of a member, a code was sent to it. Without a mail server the code is in the output of the coordinator.</p>
+<p><label for="code">Code</label><br>
+<input id="code" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" placeholder="XXXX-XXXX" maxlength="32" required></p>
+<p><button>Sign in</button> <button type="button" id="back">Use another address</button></p>
+</form>
+<section id="done" hidden>
+<p>You are signed in as <strong class="user"></strong> in the workspace <strong class="workspace"></strong>.</p>
+<p><a id="next" hidden>Continue</a> <button type="button" id="sign-out">Sign out</button></p>
+</section>
+<p id="error" role="alert"></p>
+</main>
+</body>
+</html>
+`

@@ -1,0 +1,108 @@
+// Sends mail over SMTP. Without SMTP, the coordinator prints the codes of mails on its stdout.
+import { isIP } from 'node:net'
+import { createTransport } from 'nodemailer'
+import type { Logger } from 'pino'
+
+export type Mail = {
+  to: string
+  subject: string
+  text: string
+  /** The code that `text` contains. */
+  code?: string
+}
+
+export type Mailer = {
+  /**
+   * Resolves when the mail is delivered to the SMTP server, or when the failure is logged. Never rejects. A response must
+   * not wait for it, and a transaction must not contain it: call it in onCommit.
+   */
+  send(mail: Mail): Promise<void>
+  /** Waits for mails that are being sent, up to a limit. */
+  close(): Promise<void>
+}
+
+export type MailerOptions = {
+  /** smtp: or smtps:, with user and password. null: there is no SMTP server. */
+  smtpUrl: string | null
+  from: string
+  log: Pick<Logger, 'error'>
+  /** Prints a line on stdout. */
+  print(line: string): void
+  /** How long close() waits for mails that are being sent. */
+  closeMs?: number
+}
+
+const TIMEOUTS_MS = { connection: 10_000, greeting: 10_000, socket: 20_000 } as const
+
+export const createMailer = (options: MailerOptions): Mailer => {
+  const { smtpUrl, ...rest } = options
+  return smtpUrl === null ? createPrintingMailer(rest) : createSmtpMailer(smtpUrl, rest)
+}
+
+/** @param publicUrl an origin */
+export function createDefaultSender(publicUrl: string): string {
+  const { hostname } = new URL(publicUrl)
+  const isAddress = hostname.startsWith('[') || isIP(hostname) !== 0
+  return `boxwood@${isAddress ? 'localhost' : hostname}`
+}
+
+const createPrintingMailer = ({ print }: Pick<MailerOptions, 'print'>): Mailer => ({
+  async send({ to, subject, code }) {
+    print(
+      code === undefined
+        ? `No mail to ${to} is sent without SMTP: ${subject}`
+        : `${subject} for ${to}: ${code}`,
+    )
+  },
+  close: async () => undefined,
+})
+
+function createSmtpMailer(
+  smtpUrl: string,
+  { from, log, closeMs = 3_000 }: Pick<MailerOptions, 'from' | 'log' | 'closeMs'>,
+): Mailer {
+  const transport = createTransport(
+    {
+      url: smtpUrl,
+      pool: true,
+      maxConnections: 2,
+      connectionTimeout: TIMEOUTS_MS.connection,
+      greetingTimeout: TIMEOUTS_MS.greeting,
+      socketTimeout: TIMEOUTS_MS.socket,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    },
+    { from },
+  )
+  const pending = new Set<Promise<void>>()
+
+  async function deliver({ to, subject, text }: Mail): Promise<void> {
+    try {
+      await transport.sendMail({ to: { name: '', address: to }, subject, text })
+    } catch (error) {
+      // Without the message of the error: it contains the response of the server, which may quote the mail.
+      const { code, command, responseCode } = error as {
+        code?: string
+        command?: string
+        responseCode?: number
+      }
+      log.error({ code, command, responseCode }, 'failed to send a mail')
+    }
+  }
+
+  return {
+    send(mail) {
+      const sending = deliver(mail).finally(() => pending.delete(sending))
+      pending.add(sending)
+      return sending
+    },
+    async close() {
+      const { promise: timeout, resolve } = Promise.withResolvers<void>()
+      const timer = setTimeout(resolve, closeMs)
+      await Promise.race([Promise.all(pending), timeout])
+      clearTimeout(timer)
+      transport.close({ force: true })
+      await Promise.all(pending)
+    },
+  }
+}

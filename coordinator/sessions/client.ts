@@ -1,0 +1,11 @@
+// Reads what a sign-in stores about its client.
+import type { FastifyRequest } from 'fastify'
+import { readSessionCookie } from './cookie.ts'
+import { getClientAddress } from './rate-limits.ts'
+import type { Client } from './start-session.ts'
+
+export const readClient = (request: FastifyRequest): Client => ({
+  userAgent: request.headers['user-agent'] ?? null,
+  address: getClientAddress(request),
+  token: readSessionCookie(request.headers),
+})

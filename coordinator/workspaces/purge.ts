@@ -1,0 +1,98 @@
+// Deletes everything of a closing workspace when the time in which it can be reopened has ended. Every step is idempotent:
+// a coordinator that is killed repeats the purge from the start, and finds nothing left of the steps that are complete.
+import type { Logger } from 'pino'
+import type { Clock } from '../../shared/clock.ts'
+import { deleteInBatches } from '../db/delete-in-batches.ts'
+import type { Db } from '../db/open.ts'
+import { transaction } from '../db/transaction.ts'
+import type { OpenRequests } from '../http/open-requests.ts'
+import { schedulePurge } from '../schedules/update-schedules.ts'
+import {
+  CREDENTIAL_TABLES,
+  deleteSignInCodes,
+  deleteSomeRows,
+  deleteWorkspace,
+  OTHER_TABLES,
+  removeMembers,
+} from './purge-store.ts'
+import { lockWorkspace } from './store.ts'
+
+export type PurgeOptions = {
+  db: Db
+  clock: Clock
+  log: Pick<Logger, 'info'>
+  openRequests: Pick<OpenRequests, 'accessChanged'>
+  /** Requests the deletion of all boxes. Returns whether all are terminated. */
+  removeBoxes(workspaceId: string, signal: AbortSignal): Promise<boolean>
+  /** Requests the deletion of all snapshots. Returns whether all are deleted. */
+  removeSnapshots(workspaceId: string, signal: AbortSignal): Promise<boolean>
+  /** Removes what the providers store for the workspace, which has no boxes and no snapshots. */
+  removeArchives(workspaceId: string): Promise<void>
+  /** Deletes the rows of the terminated boxes, with their history. */
+  deleteBoxRows(workspaceId: string, signal: AbortSignal): Promise<void>
+}
+
+/**
+ * Purges the workspace if its time has come. Returns when to continue, in milliseconds since the epoch; undefined: the
+ * schedule has been deleted, because the workspace is deleted or open again, or the signal is aborted.
+ * @param signal aborts between two transactions
+ */
+export type PurgeWorkspace = (workspaceId: string, signal: AbortSignal) => Promise<number | undefined>
+
+const BATCH_SIZE = 1000
+/** Machines are polled for their end in an interval that grows with the time that they take. */
+const POLL_MS = { min: 250, max: 60_000 } as const
+
+export function createPurge(options: PurgeOptions): PurgeWorkspace {
+  const { db, clock, log, openRequests, removeBoxes, removeSnapshots, removeArchives, deleteBoxRows } =
+    options
+
+  /** The members cannot sign in any more. null: there is nothing to purge. */
+  function begin(workspaceId: string): Promise<{ dueAt: number } | { startedAt: number } | null> {
+    return transaction(db, async (trx) => {
+      const workspace = await lockWorkspace(trx, workspaceId)
+      const now = clock.now()
+      if (!workspace || workspace.purge_after === null) {
+        await schedulePurge(trx, workspaceId, null)
+        return null
+      }
+      const { purge_after: purgeAfter } = workspace
+      if (purgeAfter > now) return { dueAt: purgeAfter }
+      return { startedAt: await removeMembers(trx, workspaceId, now) }
+    })
+  }
+
+  async function deleteCredentials(workspaceId: string, signal: AbortSignal): Promise<void> {
+    // Some belong to keys, so they are deleted first.
+    await transaction(db, (trx) => deleteSignInCodes(trx, workspaceId))
+    for (const table of CREDENTIAL_TABLES)
+      await deleteInBatches(db, (trx) => deleteSomeRows(trx, table, workspaceId, BATCH_SIZE), signal)
+    openRequests.accessChanged({ workspaceId })
+  }
+
+  async function deleteRows(workspaceId: string, signal: AbortSignal): Promise<void> {
+    await deleteBoxRows(workspaceId, signal)
+    for (const table of OTHER_TABLES)
+      await deleteInBatches(db, (trx) => deleteSomeRows(trx, table, workspaceId, BATCH_SIZE), signal)
+    if (signal.aborted) return
+    await transaction(db, (trx) => deleteWorkspace(trx, workspaceId))
+    log.info({ workspaceId }, 'deleted a closed workspace')
+  }
+
+  return async (workspaceId, signal) => {
+    const purge = await begin(workspaceId)
+    if (purge === null) return undefined
+    if ('dueAt' in purge) return purge.dueAt
+    await deleteCredentials(workspaceId, signal)
+    const hasNoBoxes = await removeBoxes(workspaceId, signal)
+    const hasNoSnapshots = await removeSnapshots(workspaceId, signal)
+    if (signal.aborted) return undefined
+    if (!hasNoBoxes || !hasNoSnapshots) {
+      const now = clock.now()
+      return now + Math.min(Math.max((now - purge.startedAt) / 10, POLL_MS.min), POLL_MS.max)
+    }
+    await removeArchives(workspaceId)
+    await deleteRows(workspaceId, signal)
+    return undefined
+  }
+}
