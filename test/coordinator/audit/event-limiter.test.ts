@@ -1,0 +1,28 @@
+// The limit of reports and downloads: a credential cannot add any number of events to the audit log.
+import t from 'tap'
+import { createAuditLog } from '../../../coordinator/audit/audit-log.ts'
+import { ApiError } from '../../../shared/errors.ts'
+import { LIMITS } from '../../../shared/limits.ts'
+import { sqliteForTest } from '../../support/db.ts'
+import { createOwner, createTestClock } from '../../support/workspace.ts'
+
+t.test('a credential may send 20 reports and downloads per second', async (t) => {
+  const db = await sqliteForTest(t)
+  const clock = createTestClock()
+  const owner = await createOwner(db, clock)
+  const lock = async () => {
+    throw new ApiError('not_found')
+  }
+  const audit = createAuditLog({ db, clock, boxes: { lock } })
+  const report = (actor = owner) => audit.report(actor, { kind: 'exec', boxId: crypto.randomUUID() })
+  const results = await Promise.allSettled(
+    Array.from({ length: LIMITS.auditEventsPerSecond + 1 }, () => report()),
+  )
+  const codes = results.map((result) => (result.status === 'rejected' ? result.reason.code : 'accepted'))
+  t.same(codes, [...Array.from({ length: LIMITS.auditEventsPerSecond }, () => 'not_found'), 'rate_limited'])
+  t.match(results.at(-1), {
+    reason: { headers: { 'retry-after': '1' }, message: /20 reports and downloads per second .* in 1 s/ },
+  })
+  const other = { ...owner, credential: { ...owner.credential, id: 'key_other' } }
+  await t.rejects(report(other), { code: 'not_found' }, 'another credential has its own limit')
+})
