@@ -5,17 +5,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import type { CoordinatorRecord, SuspendedBoxes } from '../shared/coordinator-process.ts'
+import { keyRoutes } from './account/key-routes.ts'
 import { accountRoutes } from './account/routes.ts'
-import { pruneBoxes } from './boxes/prune.ts'
+import { agentAccountRoutes } from './accounts/routes.ts'
+import { auditRoutes } from './audit/routes.ts'
+import { auditSinkRoutes } from './audit-export/routes.ts'
 import { boxRoutes } from './boxes/routes.ts'
 import { type CleanupStack, createCleanupStack } from './cleanup-stack.ts'
 import { commandRoutes } from './commands/routes.ts'
 import type { Config } from './config.ts'
 import { type BaseContext, type Context, type ContextOverrides, createContext } from './context.ts'
 import { type DataDirectory, openDataDirectory, writePrivateFile } from './data-directory.ts'
-import { dialectTraits } from './db/dialects.ts'
 import { openDiskReserve } from './db/disk-reserve.ts'
-import { openDatabase } from './db/open.ts'
+import { openConfiguredDatabase } from './db/open-configured.ts'
 import { edgeRoutes } from './edge/routes.ts'
 import { ensureOwnerKey } from './first-start.ts'
 import type { Actor } from './http/actor.ts'
@@ -25,24 +27,41 @@ import { releaseUnfinishedKeys } from './http/idempotency-store.ts'
 import { listen } from './http/listen.ts'
 import { withTag } from './http/route.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
+import { openProviders } from './lifecycle/open-providers.ts'
 import type { Provider } from './lifecycle/provider.ts'
 import { readIdentity } from './lifecycle/providers/local/proc.ts'
-import { createLocalProvider } from './lifecycle/providers/local/provider.ts'
+import { type Providers, serveAllRegions } from './lifecycle/providers/regions.ts'
 import { type BoxNames, createLogger } from './log/logger.ts'
+import { memberRoutes } from './members/routes.ts'
+import { metricsRoutes } from './metrics/routes.ts'
 import { operationRoutes } from './operations/routes.ts'
+import { policyRoutes } from './policies/routes.ts'
+import { portRoutes } from './ports/routes.ts'
+import { processSnapshotRoutes } from './process-snapshots/routes.ts'
 import { assertNotRunning } from './running-coordinator.ts'
+import { sessionRoutes, signInRoutes } from './sessions/routes.ts'
+import { boxSnapshotRoutes, snapshotRoutes } from './snapshots/routes.ts'
 import { StartError } from './start-error.ts'
+import { startTelemetry, type Telemetry } from './telemetry/telemetry.ts'
+import { ticketRoutes } from './tickets/routes.ts'
+import { withTimeout } from './timeout.ts'
 import { COORDINATOR_VERSION } from './version.ts'
+import { workspaceRoutes } from './workspaces/routes.ts'
 
 export type Overrides = ContextOverrides & {
   log?: Logger
   clock?: Clock
+  /** Serves all regions. */
   provider?: Provider
+  /** Instead of the configured providers. */
+  providers?: Providers
 }
 
 export type Coordinator = {
   /** The origin at which it listens. */
   readonly url: string
+  /** The origin of the listener for metrics; null: there is none. */
+  readonly metricsUrl: string | null
   readonly dataDirectory: DataDirectory
   readonly context: Context
   /** The actor of the key in the data directory; null: that key is revoked or expired. */
@@ -51,15 +70,19 @@ export type Coordinator = {
   drain(ms: number): Promise<void>
   /** Suspends every box on this machine until the next start. Returns the names of the boxes. */
   suspendBoxes(reason: string): Promise<SuspendedBoxes>
+  /** Resolves when the coordinator cannot continue: another one has got its database. */
+  readonly failure: Promise<Error>
   /** Stops everything immediately. Boxes keep their state. */
   close(): Promise<void>
 }
 
-const PRUNE_INTERVAL_MS = 60 * 60 * 1000
 const RESTORE_INTERVAL_MS = 10_000
 /** More than the lifecycle's own limit. */
 const LIFECYCLE_CLOSE_MS = 30_000
+/** More than the limit of Snapshots. */
+const SNAPSHOTS_CLOSE_MS = 15_000
 const DRAIN_POLL_MS = 20
+const DATABASE_CHECK_MS = 2_000
 
 /** Resolves when the coordinator is ready for requests. Throws StartError for problems that the operator can fix. */
 export async function startCoordinator(config: Config, overrides: Overrides = {}): Promise<Coordinator> {
@@ -87,44 +110,72 @@ async function start(
     onRelease: () =>
       log.error('the disk is full; released the reserved space, and stopped recording commands'),
   })
-  const db = await openDatabase({
-    kind: 'sqlite',
-    file: dataDirectory.databaseFile,
+  const telemetry = await startTelemetry(config, { clock, cleanup, log })
+  const failure = Promise.withResolvers<Error>()
+  const db = await openConfiguredDatabase(config, dataDirectory, {
     diskReserve,
+    observer: telemetry.observers.store,
+    log,
+    onTaken: failure.resolve,
   }).catch(throwStartError)
   cleanup.add('close the database', () => db.destroy())
   const listening = await listen(config.listen, config)
+  telemetry.addServer(listening.server)
   cleanup.add('close the listening socket', () => listening.server.close())
-  const agentSocketDir = overrides.provider ? null : await openAgentSocket()
   const urls = {
     agents: config.agentUrl ?? listening.url,
     public: config.publicUrl ?? listening.url,
   }
-  const provider =
-    overrides.provider ??
-    (await openLocalProvider(config, log, urls.agents, agentSocketDir).catch(throwStartError))
-  cleanup.add('close the provider', () => provider.close())
-  const base: BaseContext = { config, log, boxNames, clock, db, diskReserve, provider, urls }
+  const providers = await chooseProviders()
+  cleanup.add('close the providers', () => providers.close())
+  const { observers } = telemetry
+  const base: BaseContext = { config, log, boxNames, clock, db, diskReserve, providers, urls, observers }
   const context = createContext(base, overrides)
+  telemetry.addSources(context)
+  cleanup.add('finish the background tasks', () => context.background.close())
+  cleanup.add('send the last mails', () => context.mailer.close())
+  cleanup.add('record the last refused requests', () => context.denials.close())
+  cleanup.add('stop delivering audit logs', () => context.auditExport.close())
   cleanup.add('stop pruning commands', () => context.commands.close())
   cleanup.add('stop storing reports', () => context.reports.close())
   cleanup.add('close the response parser', () => context.edge.responseParser.close())
   cleanup.add('stop upgrading agents', context.stopAgentUpgrades)
   cleanup.add('close the tunnels', () => context.agentConnections.close())
+  cleanup.add('write the last use of API keys', () => context.keyUses.close())
   cleanup.add('store the heartbeats', () => context.heartbeats.close())
   cleanup.add('finish lifecycle steps', () => context.lifecycle.close(), LIFECYCLE_CLOSE_MS)
+  cleanup.add('interrupt the jobs of snapshots', () => context.snapshots.close(), SNAPSHOTS_CLOSE_MS)
+  cleanup.add('stop the schedules', () => context.schedules.close())
 
-  if (!dialectTraits(db).sharedByCoordinators) await releaseUnfinishedKeys(db)
-  const owner = await ensureOwnerKey(context, dataDirectory)
-  const { http, health } = await startHttpServer(context, listening)
+  await releaseUnfinishedKeys(db)
+  const { http, health } = await startHttpServer(context, listening, telemetry)
   cleanup.add('close the HTTP server', () => http.close())
   await context.lifecycle.start()
-  cleanup.add('stop pruning', schedulePruning(context))
+  await context.snapshots.start()
+  // After the start of the lifecycle, which releases all leases: the first start creates a box.
+  const owner = await ensureOwnerKey(context, dataDirectory)
+  await context.schedules.start()
+  await context.auditExport.start()
   const restoreTimer = setInterval(diskReserve.restore, RESTORE_INTERVAL_MS)
   cleanup.add('stop restoring the disk reserve', () => clearInterval(restoreTimer.unref()))
+  await writePrivateFile(dataDirectory.signInKeyFile, `${context.sessions.signIn.ownerSecret}\n`)
+  cleanup.add('remove sign-in.key', () => rm(dataDirectory.signInKeyFile, { force: true }))
   await writePrivateFile(dataDirectory.coordinatorFile, `${JSON.stringify(createRecord(listening.url))}\n`)
   cleanup.add('remove coordinator.json', () => rm(dataDirectory.coordinatorFile, { force: true }))
   health.phase = 'ready'
+
+  async function chooseProviders(): Promise<Providers> {
+    if (overrides.providers) return overrides.providers
+    if (overrides.provider) return serveAllRegions(overrides.provider)
+    return openProviders({
+      config,
+      db,
+      log,
+      projectRoot: join(import.meta.dirname, '..'),
+      coordinatorUrl: urls.agents,
+      agentSocketDir: await openAgentSocket(),
+    }).catch(throwStartError)
+  }
 
   /** Returns the directory of the socket; null when the boxes cannot use it. */
   async function openAgentSocket(): Promise<string | null> {
@@ -154,20 +205,26 @@ async function start(
     context.stopAgentUpgrades()
     const deadline = performance.now() + ms
     while (http.getInFlightCount() > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MS)
+    await context.schedules.close()
     await context.lifecycle.close()
     await context.agentConnections.drain()
   }
 
   const coordinator: Coordinator = {
     url: listening.url,
+    metricsUrl: telemetry.metricsUrl,
     dataDirectory,
     context,
     owner,
+    failure: failure.promise,
     drain,
-    suspendBoxes(reason) {
+    async suspendBoxes(reason) {
       health.phase = 'draining'
       http.rejectNewRequests()
       context.closeStreams()
+      await context.schedules.close()
+      // A capture holds the machine of its box.
+      await context.snapshots.close()
       return context.lifecycle.suspendLocalBoxes(reason)
     },
     close: cleanup.close,
@@ -184,6 +241,7 @@ function createRecord(url: string): CoordinatorRecord {
 async function startHttpServer(
   context: Context,
   listening: Awaited<ReturnType<typeof listen>>,
+  telemetry: Telemetry,
 ): Promise<{ http: HttpServer; health: { phase: 'starting' | 'ready' | 'draining' } }> {
   const { db, log, urls, agentConnections } = context
   const health: { phase: 'starting' | 'ready' | 'draining' } = { phase: 'starting' }
@@ -192,76 +250,48 @@ async function startHttpServer(
     log,
     context,
     control: [
+      ...withTag('Sign-in', signInRoutes(context)),
+      ...withTag('Sign-in', sessionRoutes(context)),
+      ...withTag('Sign-in', agentAccountRoutes(context)),
       ...withTag('Account', accountRoutes(context)),
+      ...withTag('API keys', keyRoutes(context)),
       ...withTag('Boxes', boxRoutes(context)),
+      ...withTag('Boxes', metricsRoutes({ metrics: context.metrics.service })),
+      ...withTag('Boxes', processSnapshotRoutes(context.processSnapshots)),
+      ...withTag('Boxes', portRoutes(context)),
+      ...withTag('Boxes', ticketRoutes(context)),
       ...withTag('Command history', commandRoutes({ commands: context.commands.history })),
+      ...withTag('Boxes', boxSnapshotRoutes({ snapshots: context.snapshots.service })),
+      ...withTag('Snapshots', snapshotRoutes({ snapshots: context.snapshots.service })),
       ...withTag('Operations', operationRoutes(context)),
+      ...withTag('Members', memberRoutes(context)),
+      ...withTag('Workspace', workspaceRoutes(context)),
+      ...withTag('Workspace', policyRoutes(context)),
+      ...withTag('Audit log', auditRoutes(context)),
+      ...withTag('Audit log', auditSinkRoutes({ auditSink: context.auditExport.service })),
     ],
     edge: edgeRoutes(context.edge),
     agents: agentConnections,
     health: { getUnreadyReason: async () => (health.phase === 'ready' ? checkDatabase(db) : health.phase) },
     publicUrl: urls.public,
+    trustedProxies: context.config.trustedProxies,
+    publicRoutes: telemetry.publicRoutes,
+    observer: telemetry.observers.requests,
   })
   return { http, health }
 }
 
 async function checkDatabase(db: Context['db']): ReturnType<Health['getUnreadyReason']> {
   try {
-    await db.selectFrom('workspaces').select('id').limit(1).execute()
+    const query = db.selectFrom('workspaces').select('id').limit(1).execute()
+    await withTimeout(query, DATABASE_CHECK_MS, 'the database does not respond')
     return null
   } catch {
     return 'database'
   }
 }
 
-/** @param agentSocketDir null: boxes must share the network of this machine. */
-const openLocalProvider = (
-  config: Config,
-  log: Logger,
-  coordinatorUrl: string,
-  agentSocketDir: string | null,
-): Promise<Provider> =>
-  createLocalProvider({
-    dataDir: config.dataDir,
-    log,
-    isolation: config.isolation,
-    // A configured URL may be an address of this machine's loopback interface.
-    network:
-      config.network === 'auto' && (config.agentUrl !== null || agentSocketDir === null)
-        ? 'host'
-        : config.network,
-    ...(config.agentUrl === null && agentSocketDir !== null ? { socketDir: agentSocketDir } : {}),
-    agentSettings: {
-      BOXWOOD_LOG_BYTES: String(config.logBytes),
-      BOXWOOD_EXITED_LOG_BYTES: String(config.exitedLogBytes),
-    },
-    projectRoot: join(import.meta.dirname, '..'),
-    coordinatorUrl,
-  })
-
-/** For errors of openDatabase and createLocalProvider, whose messages are written for the operator. */
+/** For errors of openConfiguredDatabase and openProviders, whose messages are written for the operator. */
 function throwStartError(error: Error): never {
   throw new StartError(error.message, { cause: error })
-}
-
-function schedulePruning({ db, clock, config, operations, commands, log }: Context): () => void {
-  const stopping = new AbortController()
-  const prune = () => {
-    pruneBoxes({ db, clock, retentionDays: config.deletedBoxDays }, stopping.signal).catch((err: unknown) =>
-      log.error({ err }, 'failed to remove deleted boxes; will retry'),
-    )
-    operations
-      .prune()
-      .catch((err: unknown) => log.error({ err }, 'failed to delete expired operations; will retry'))
-    commands
-      .prune()
-      .catch((err: unknown) => log.error({ err }, 'failed to delete expired commands; will retry'))
-  }
-  prune()
-  const timer = setInterval(prune, PRUNE_INTERVAL_MS)
-  timer.unref()
-  return () => {
-    stopping.abort()
-    clearInterval(timer)
-  }
 }

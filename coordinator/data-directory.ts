@@ -8,10 +8,14 @@ import { StartError } from './start-error.ts'
 export type DataDirectory = {
   dir: string
   databaseFile: string
+  /** Describes the Postgres database of the boxes in this directory. Absent: their database is `databaseFile`. */
+  postgresFile: string
   /** See DiskReserve. */
   reserveFile: string
   /** The owner's API key, mode 0600. */
   ownerKeyFile: string
+  /** The secret that signs in the owner, mode 0600. Only while a coordinator runs. */
+  signInKeyFile: string
   /** A CoordinatorRecord while a coordinator runs: the box command reads it to find a coordinator on this machine. */
   coordinatorFile: string
 }
@@ -30,8 +34,10 @@ export async function openDataDirectory(dir: string): Promise<DataDirectory> {
     return {
       dir,
       databaseFile,
+      postgresFile: join(dir, 'postgres'),
       reserveFile: join(dir, 'disk-reserve'),
       ownerKeyFile: join(dir, 'owner.key'),
+      signInKeyFile: join(dir, 'sign-in.key'),
       coordinatorFile: join(dir, 'coordinator.json'),
     }
   } catch (error) {

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { ISOLATION_LEVELS } from '../shared/api/boxes.ts'
 import type { MachineDiagnosis } from '../shared/coordinator-process.ts'
 import { type Config, ConfigError, loadConfig } from './config.ts'
+import { findPostgresProblem } from './db/postgres/open.ts'
 import { type Address, listen } from './http/listen.ts'
 import { probeCgroups } from './lifecycle/providers/local/cgroups.ts'
 import {
@@ -21,10 +22,12 @@ const EXIT_BAD_CONFIG = 2
 const PROJECT_DIR = dirname(import.meta.dirname)
 
 async function diagnose(config: Config): Promise<MachineDiagnosis> {
-  const [choice, { controllers }, addressProblem] = await Promise.all([
+  const { databaseUrl } = config
+  const [choice, { controllers }, addressProblem, databaseProblem] = await Promise.all([
     probeLevels(config),
     probeCgroups(),
     findAddressProblem(config.listen),
+    databaseUrl === null ? null : findPostgresProblem(databaseUrl),
   ])
   return {
     level: choice.level,
@@ -34,6 +37,7 @@ async function diagnose(config: Config): Promise<MachineDiagnosis> {
     limits: controllers,
     address: `${config.listen.host}:${config.listen.port}`,
     addressProblem,
+    database: databaseUrl === null ? null : { problem: databaseProblem },
   }
 }
 

@@ -1,23 +1,30 @@
 // Creates the workspace, the owner's key and a first box on the first start, in one transaction.
 import { readFile } from 'node:fs/promises'
-import { newApiKey } from '../shared/ids.ts'
-import { createKeyFinder, createOwnerKey, ensureFirstWorkspace, hashSecret } from './account/keys.ts'
+import { newApiKey } from '../shared/api-key.ts'
+import { createKeyFinder, createOwnerKey, ensureFirstWorkspace, recordKeyCreation } from './account/keys.ts'
+import { recordAuditEvent } from './audit/service.ts'
 import type { Context } from './context.ts'
 import { type DataDirectory, writePrivateFile } from './data-directory.ts'
 import { transaction } from './db/transaction.ts'
 import type { Actor } from './http/actor.ts'
+import { hashSecret } from './http/hash-secret.ts'
 
 /**
  * Makes sure that the data directory has an owner key. Later starts create one only when the file has no known key.
  * Returns the key's actor; null: the key is revoked or expired.
  */
 export async function ensureOwnerKey(context: Context, dataDirectory: DataDirectory): Promise<Actor | null> {
-  const { db, clock, boxes, findKey, log } = context
+  const { db, clock, boxes, log } = context
+  // Not that of the context: a start is not a use of the key.
+  const findKey = createKeyFinder({ db, clock })
   const storeKey = (key: string) => writePrivateFile(dataDirectory.ownerKeyFile, `${key}\n`)
   await transaction(db, async (trx) => {
-    const { apiKey } = await ensureFirstWorkspace({ db: trx, clock, newApiKey, storeKey })
-    if (apiKey === undefined) return
-    const found = await createKeyFinder({ db: trx, clock })(hashSecret(apiKey))
+    const { key } = await ensureFirstWorkspace({ db: trx, clock, newApiKey, storeKey })
+    if (!key) return
+    const actor = { system: true, workspaceId: key.workspace_id } as const
+    recordAuditEvent(trx, { kind: 'workspace.create', actor, boxId: null, detail: {}, at: clock.now() })
+    recordKeyCreation(trx, key)
+    const found = await createKeyFinder({ db: trx, clock })(key.hash)
     if ('actor' in found) await boxes.create(found.actor, {}, trx)
   })
   const found = await findKey(hashSecret(await readKey(dataDirectory)))

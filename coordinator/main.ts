@@ -56,7 +56,7 @@ async function sendReadyMessage(coordinator: Coordinator): Promise<void> {
   if (!process.send) return
   const message: ReadyMessage = {
     url: coordinator.url,
-    isolation: coordinator.context.provider.describe(),
+    isolation: coordinator.context.providers.describe(),
     suggestedCommand: await suggestCommand(coordinator),
   }
   // The other process may have exited.
@@ -97,7 +97,14 @@ function stopOnSignals(starting: Promise<Coordinator>): void {
   for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal(terminate))
 }
 
+async function stopOnFailure(coordinator: Coordinator): Promise<void> {
+  const error = await coordinator.failure
+  await coordinator.close()
+  fail(new StartError(`${error.message} The boxes keep running.`))
+}
+
 const config = readConfig()
 const starting = startCoordinator(config)
 stopOnSignals(starting)
 starting.then(reportReady).catch(fail)
+starting.then(stopOnFailure).catch(fail)

@@ -6,5 +6,7 @@ if [ ! -x "$node" ]; then
   echo "The packages of Boxwood are not installed. Run \`npm ci\` in $(dirname "$here")." >&2
   exit 1
 fi
+# Node caches the compiled sources here, as for the box command. Without write permission Node does not cache.
+export NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE-$here/../node_modules/.cache/box}"
 # main.ts, or main.js in the npm package.
 exec "$node" --max-semi-space-size=1 "$here"/main.?s

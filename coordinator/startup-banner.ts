@@ -15,12 +15,12 @@ export async function createStartupBanner(
   userDir = getUserDirectory(),
 ): Promise<string> {
   const { url, dataDirectory, context } = coordinator
-  const { config, provider, urls } = context
+  const { config, providers, urls } = context
   const box = formatBoxName(userDir)
   const worksEverywhere = box !== './box' && dataDirectory.dir === DEFAULT_DATA_DIR
   const lines = [
     `Boxwood listens on ${urls.public === url ? url : `${url} (for clients: ${urls.public})`}.`,
-    provider.describe(),
+    providers.describe(),
     `The owner's API key is in ${formatPath(dataDirectory.ownerKeyFile, userDir)}.`,
     ...(isWildcard(config.listen.host) && config.publicUrl === null
       ? ['To use it from other machines, set BOXWOOD_PUBLIC_URL to the URL at which they reach it.']

@@ -3,8 +3,8 @@ import pLimit from 'p-limit'
 import { systemClock } from '../shared/clock.ts'
 import { loadConfig } from './config.ts'
 import { openDataDirectory } from './data-directory.ts'
-import { openDatabase } from './db/open.ts'
-import { createMachineStopper } from './lifecycle/providers/local/machines.ts'
+import { openConfiguredDatabase } from './db/open-configured.ts'
+import { openMachineStoppers } from './lifecycle/open-providers.ts'
 import { suspendLocalBoxes } from './lifecycle/suspend-local-boxes.ts'
 import { createLogger } from './log/logger.ts'
 
@@ -13,13 +13,13 @@ const MAX_CONCURRENT_STOPS = 8
 try {
   const config = loadConfig(process.env)
   const log = await createLogger(config, new Map())
-  const { databaseFile } = await openDataDirectory(config.dataDir)
-  // Also the lock of the data directory: fails while a coordinator runs.
-  const db = await openDatabase({ kind: 'sqlite', file: databaseFile })
+  const dataDirectory = await openDataDirectory(config.dataDir)
+  // Fails while a coordinator runs.
+  const db = await openConfiguredDatabase(config, dataDirectory, { log, onTaken: () => undefined })
   try {
-    const provider = await createMachineStopper({ dataDir: config.dataDir, log })
+    const providers = await openMachineStoppers(db, { dataDir: config.dataDir, log })
     const result = await suspendLocalBoxes(
-      { db, clock: systemClock, log, provider, tunnels: null, machineLimit: pLimit(MAX_CONCURRENT_STOPS) },
+      { db, clock: systemClock, log, providers, tunnels: null, machineLimit: pLimit(MAX_CONCURRENT_STOPS) },
       'the box was stopped without a coordinator',
     )
     process.stdout.write(`${JSON.stringify(result)}\n`)

@@ -7,7 +7,7 @@ import type { Db } from '../db/open.ts'
 import type { OnCommit, Trx } from '../db/transaction.ts'
 import { createCommandClaims } from './command-claims.ts'
 import { type CommandTracker, createCommandTracker } from './command-tracker.ts'
-import { createCommandIngest } from './ingest.ts'
+import { createCommandIngest, type ReportingBox } from './ingest.ts'
 import { createPendingRecords } from './pending-records.ts'
 import { type CommandPruner, type CommandRetention, createCommandPruner } from './prune.ts'
 import { type CommandHistory, createCommandHistory } from './service.ts'
@@ -15,7 +15,7 @@ import { type CommandHistory, createCommandHistory } from './service.ts'
 export type CommandReportHandler = {
   /** Must resolve before the transaction that contains `apply` is started. */
   loadKey(): Promise<void>
-  apply(trx: Trx, onCommit: OnCommit, boxId: string, reports: readonly CommandReport[]): Promise<void>
+  apply(trx: Trx, onCommit: OnCommit, box: ReportingBox, reports: readonly CommandReport[]): Promise<void>
 }
 
 export type Commands = {
@@ -49,11 +49,11 @@ export function createCommands(options: {
     tracker: createCommandTracker({ db, clock, log, claims, pending }),
     reportHandler: {
       loadKey: ingest.loadKey,
-      async apply(trx, onCommit, boxId, reports) {
-        const { recorded, newRecords, outputBytes } = await ingest.apply(trx, boxId, reports)
+      async apply(trx, onCommit, box, reports) {
+        const { recorded, newRecords, outputBytes } = await ingest.apply(trx, box, reports)
         onCommit(() => {
-          pending.markCommitted(boxId, recorded)
-          pruner.recordGrowth(boxId, newRecords, outputBytes)
+          pending.markCommitted(box.id, recorded)
+          pruner.recordGrowth(box.id, newRecords, outputBytes)
         })
       },
     },

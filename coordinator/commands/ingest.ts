@@ -3,7 +3,9 @@
 import type { Logger } from 'pino'
 import { COMMAND_STREAMS } from '../../shared/api/commands.ts'
 import type { CommandReport } from '../../shared/api/reports.ts'
+import type { BoxRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
+import { hasZeroDataRetention } from '../db/zero-data-retention.ts'
 import { type CommandClaims, type CommandClaimsSigner, hashStoredCommand } from './command-claims.ts'
 import { writeOutput } from './output-chunks.ts'
 import { newCommandRow, type RecordUpdate, reduceReports } from './reduce-reports.ts'
@@ -18,8 +20,11 @@ export type CommandIngest = {
    * Writes a box's reports, in order. Skips invalid reports, because they must not block the reports after them: a start
    * whose claims token is invalid (logged), and reports on a command that is not in the history of this box.
    */
-  apply(trx: Trx, boxId: string, reports: readonly CommandReport[]): Promise<IngestResult>
+  apply(trx: Trx, box: ReportingBox, reports: readonly CommandReport[]): Promise<IngestResult>
 }
+
+/** Locked by the transaction. */
+export type ReportingBox = Pick<BoxRow, 'id' | 'workspace_id'>
 
 export type IngestResult = {
   /** The commands, and whether their record contains the exit. */
@@ -58,7 +63,11 @@ export function createCommandIngest(claims: CommandClaimsSigner, log: Pick<Logge
     return verified
   }
 
-  function groupByCommand(boxId: string, reports: readonly CommandReport[]): Map<string, CommandReports> {
+  function groupByCommand(
+    boxId: string,
+    reports: readonly CommandReport[],
+    keepContent: boolean,
+  ): Map<string, CommandReports> {
     const groups = new Map<string, CommandReports>()
     for (const report of reports) {
       let group = groups.get(report.commandId)
@@ -69,16 +78,25 @@ export function createCommandIngest(claims: CommandClaimsSigner, log: Pick<Logge
       if (report.type === 'command.started' && group.newRow === null) {
         const verified = verifyClaims(boxId, report)
         if (verified === null) continue
-        group.newRow = newCommandRow(report, verified)
+        group.newRow = newCommandRow(report, {
+          ...verified,
+          keepOutput: verified.keepOutput && keepContent,
+        })
       }
       group.reports.push(report)
     }
     return groups
   }
 
-  async function apply(trx: Trx, boxId: string, reports: readonly CommandReport[]): Promise<IngestResult> {
+  async function apply(
+    trx: Trx,
+    { id: boxId, workspace_id: workspaceId }: ReportingBox,
+    reports: readonly CommandReport[],
+  ): Promise<IngestResult> {
     const result: IngestResult = { recorded: [], newRecords: 0, outputBytes: 0 }
-    for (const [commandId, group] of groupByCommand(boxId, reports)) {
+    // The claims of a command that was requested earlier may allow to store its content.
+    const keepContent = !(await hasZeroDataRetention(trx, workspaceId))
+    for (const [commandId, group] of groupByCommand(boxId, reports, keepContent)) {
       let reduced: RecordUpdate | null = null
       if (group.newRow !== null) {
         reduced = reduceReports(group.newRow, group.reports)
@@ -88,7 +106,7 @@ export function createCommandIngest(claims: CommandClaimsSigner, log: Pick<Logge
       if (reduced === null) {
         const row = await findCommandById(trx, commandId)
         if (row?.box_id !== boxId || row.deleted_at !== null) continue
-        reduced = reduceReports(row, group.reports)
+        reduced = reduceReports(row, group.reports, keepContent)
         await updateReportedColumns(trx, reduced.row)
       }
       const { row, output } = reduced

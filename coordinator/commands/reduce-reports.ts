@@ -19,8 +19,15 @@ export type RecordUpdate = {
   output: Record<CommandStream, { before: RetainedRange; update: OutputUpdate | null }>
 }
 
-/** @param reports on one command, in order. Each may have been applied before. */
-export function reduceReports(initial: CommandRow, reports: readonly CommandReport[]): RecordUpdate {
+/**
+ * @param reports on one command, in order. Each may have been applied before.
+ * @param keepOutput false: discards output, also of a record whose earlier output is stored
+ */
+export function reduceReports(
+  initial: CommandRow,
+  reports: readonly CommandReport[],
+  keepOutput = true,
+): RecordUpdate {
   let row = initial
   const segments: Record<CommandStream, OutputSegment[]> = { stdout: [], stderr: [] }
   const streamLengths = { stdout: 0, stderr: 0 }
@@ -52,7 +59,11 @@ export function reduceReports(initial: CommandRow, reports: readonly CommandRepo
   }
   const updateStream = (stream: CommandStream) => {
     const before = retainedRange(row, stream)
-    const update = mergeSegments(before, row.output_kept ? segments[stream] : [], streamLengths[stream])
+    const update = mergeSegments(
+      before,
+      row.output_kept && keepOutput ? segments[stream] : [],
+      streamLengths[stream],
+    )
     const { start, bytes } = update?.retained ?? before
     row = { ...row, [`${stream}_start`]: start, [`${stream}_bytes`]: bytes }
     return { before, update }

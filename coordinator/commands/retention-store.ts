@@ -1,5 +1,6 @@
-// Queries of the pruner: find the records that exceed the retention limits, delete them or their output.
+// Queries of the pruner and of zero data retention: find records, delete them, their content or their output.
 import type { Db } from '../db/open.ts'
+import type { CommandRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 import { deleteOutput } from './output-chunks.ts'
 
@@ -45,9 +46,59 @@ export async function discardOutput(trx: Trx, ids: readonly string[]): Promise<v
     .execute()
 }
 
+/** Also deletes running commands. Returns the number of deleted records. */
+export async function deleteSomeCommandsOfBox(trx: Trx, boxId: string, limit: number): Promise<number> {
+  const rows = await trx
+    .selectFrom('commands')
+    .select('id')
+    .where('box_id', '=', boxId)
+    .limit(limit)
+    .execute()
+  await deleteCommands(
+    trx,
+    rows.map(({ id }) => id),
+  )
+  return rows.length
+}
+
 /** Also deletes running commands, which a terminated box does not have. */
 export async function deleteCommandsOfBox(trx: Trx, boxId: string): Promise<void> {
   const ids = trx.selectFrom('commands').select('id').where('box_id', '=', boxId)
   await trx.deleteFrom('command_output').where('command_id', 'in', ids).execute()
   await trx.deleteFrom('commands').where('box_id', '=', boxId).execute()
+}
+
+export type RecordPosition = Pick<CommandRow, 'id' | 'requested_at'>
+
+/** Records that have text, a directory or output, newest first. Deleted records have none of them. */
+export function listCommandsWithContent(
+  trx: Trx,
+  boxId: string,
+  before: RecordPosition | undefined,
+  limit: number,
+): Promise<RecordPosition[]> {
+  let query = trx
+    .selectFrom('commands')
+    .select(['id', 'requested_at'])
+    .where('box_id', '=', boxId)
+    .where('deleted_at', 'is', null)
+    .where((eb) =>
+      eb.or([eb('output_kept', '=', 1), eb('command', 'is not', null), eb('cwd', 'is not', null)]),
+    )
+  if (before !== undefined)
+    query = query
+      .where('requested_at', '<=', before.requested_at)
+      .where((eb) => eb.or([eb('requested_at', '<', before.requested_at), eb('id', '<', before.id)]))
+  return query.orderBy('requested_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+}
+
+/** Deletes what zero data retention does not store (spec §2.6). The stream lengths stay. */
+export async function blankCommands(trx: Trx, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await discardOutput(trx, ids)
+  await trx
+    .updateTable('commands')
+    .set({ command: null, command_truncated: 0, cwd: null, output_kept: 0 })
+    .where('id', 'in', [...ids])
+    .execute()
 }

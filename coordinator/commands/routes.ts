@@ -9,10 +9,11 @@ import {
   commandResponseSchema,
   deleteCommandsResponseSchema,
 } from '../../shared/api/commands.ts'
+import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
 import type { CommandHistory } from './service.ts'
 
-const access = { area: 'boxes', level: 'write' } as const
+const access = byKey('boxes', 'write')
 const boxParams = z.object({ id: boxIdParamSchema })
 const commandParams = boxParams.extend({ commandId: z.string() })
 

@@ -12,6 +12,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { recordAuditEvent } from '../audit/service.ts'
 import type { BoxService } from '../boxes/service.ts'
+import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
@@ -90,13 +91,15 @@ export function createCommandHistory({ db, clock, boxes, pending }: CommandHisto
   async function remove(actor: Actor, boxId: string, commandId: string): Promise<void> {
     await checkAccessAndWaitForRecords(actor, boxId, commandId)
     await transaction(db, async (trx) => {
+      // Of two concurrent requests, only one records the deletion.
+      await lockBox(trx, boxId)
       const found = COMMAND_ID_PATTERN.test(commandId) ? await findCommandById(trx, commandId) : undefined
       const row = requireRecordOfBox(found, boxId)
       if (row.deleted_at !== null) return
       const now = clock.now()
       await eraseCommands(trx, [commandId], now)
       const detail = { commandId }
-      await recordAuditEvent(trx, { kind: 'command_history.delete', actor, boxId, detail, at: now })
+      recordAuditEvent(trx, { kind: 'command_history.delete', actor, boxId, detail, at: now })
     })
   }
 
@@ -104,17 +107,19 @@ export function createCommandHistory({ db, clock, boxes, pending }: CommandHisto
     await checkAccessAndWaitForRecords(actor, boxId)
     for (let deleted = 0; ; ) {
       const batchDeleted = await transaction(db, async (trx) => {
+        await lockBox(trx, boxId)
         const rows = await listCommands(trx, { boxId }, BATCH_SIZE)
+        if (rows.length === 0) return 0
         const now = clock.now()
-        const ids = rows.map(({ id }) => id)
-        await eraseCommands(trx, ids, now)
-        const total = deleted + ids.length
-        // The last batch writes one audit event for all deleted records.
-        if (ids.length < BATCH_SIZE && total > 0) {
-          const detail = { deleted: total }
-          await recordAuditEvent(trx, { kind: 'command_history.delete', actor, boxId, detail, at: now })
-        }
-        return ids.length
+        await eraseCommands(
+          trx,
+          rows.map(({ id }) => id),
+          now,
+        )
+        // Of each batch: the coordinator may be killed before the next one.
+        const detail = { deleted: rows.length }
+        recordAuditEvent(trx, { kind: 'command_history.delete', actor, boxId, detail, at: now })
+        return rows.length
       })
       deleted += batchDeleted
       if (batchDeleted < BATCH_SIZE) return deleted

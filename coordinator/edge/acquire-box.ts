@@ -28,7 +28,10 @@ export const ACQUIRE_ERRORS = [
 export type AcquiredBox = {
   box: BoxRow
   tunnel: Tunnel
-  /** Aborts when the client disconnects, so that the agent stops too. */
+  /**
+   * Aborts when the client disconnects, and with an ApiError when its credential may no longer use the box, so that the
+   * agent stops too.
+   */
   signal: AbortSignal
 }
 
@@ -39,32 +42,42 @@ export type AcquireOptions = {
   isStream?: boolean
   /** Counts against the limits of attachments instead of those of requests. Default: false. */
   isAttachment?: boolean
+  /** Counts against the terminals of the workspace too. Default: false. */
+  isTerminal?: boolean
 }
 
 type AcquireInput = Omit<RouteInput<RouteSchemas>, 'params'> & { params: { box: string } }
 
 /**
  * Holds one slot of the caller's key and one of the box until the response is closed.
- * @throws ApiError not_found, rate_limited, box_not_running (with `state`), box_unreachable
+ * @throws ApiError not_found, rate_limited, customer_session_limit, box_not_running (with `state`), box_unreachable; and the codes of a credential
+ *   that may no longer use the box
  */
 export async function acquireBox(
   context: EdgeContext,
-  { actor, params, reply }: AcquireInput,
-  { wakesBox = false, isStream = false, isAttachment = false }: AcquireOptions = {},
+  { actor, params, request, reply }: AcquireInput,
+  { wakesBox = false, isStream = false, isAttachment = false, isTerminal = false }: AcquireOptions = {},
 ): Promise<AcquiredBox> {
-  const box = await context.boxes.resolve(actor, params.box)
-  const release = await context.limiter.acquire(actor.keyId, box.id, { isStream, isAttachment })
-  const disconnected = new AbortController()
-  reply.raw.once('close', () => {
-    release()
-    if (!reply.raw.writableFinished) disconnected.abort()
-  })
+  const { boxes, pauseGate } = context
+  const pausesBefore = pauseGate.count
+  let box = await boxes.resolve(actor, params.box)
+  const terminalOf = isTerminal ? actor.workspaceId : undefined
+  const slots = { isStream, isAttachment, terminalOf }
+  const release = await context.limiter.acquire(actor.credential.id, box.id, slots)
+  reply.raw.once('close', release)
   // The client disconnected before the listener was attached.
-  if (reply.raw.destroyed) {
-    release()
-    disconnected.abort()
+  if (reply.raw.destroyed) release()
+  const { id } = box
+  const { openRequest } = request
+  if (openRequest === null) throw new Error('the request is not registered as open')
+  await openRequest.addCheck((actor) => boxes.resolve(actor, id))
+  const { signal } = openRequest
+  // A pause that began before the slot was acquired may have suspended the box since it was read.
+  const pause = pauseGate.wait(box.id)
+  if (pause !== undefined || pauseGate.count !== pausesBefore) {
+    await pause
+    box = await boxes.resolve(actor, id)
   }
-  const { signal } = disconnected
   return { box, tunnel: await connectTunnel(context, box, actor, wakesBox, signal), signal }
 }
 

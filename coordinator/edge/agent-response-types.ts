@@ -3,6 +3,11 @@ import type { z } from 'zod'
 import { execResultSchema } from '../../shared/api/exec.ts'
 import { fileReadSchema, fileUploadedSchema, fileWrittenSchema } from '../../shared/api/files.ts'
 import {
+  LIVE_COMMAND_CHARS,
+  liveProcessesSchema,
+  MAX_LIVE_PROCESSES,
+} from '../../shared/api/live-processes.ts'
+import {
   execKilledSchema,
   execListSchema,
   execStartedSchema,
@@ -41,6 +46,12 @@ export const AGENT_RESPONSES = {
     maxTokens: FIELDS_TOKENS,
   },
   'exec.killed': { schema: execKilledSchema, maxBytes: 4 * KiB, maxTokens: FIELDS_TOKENS },
+  'process.list': {
+    schema: liveProcessesSchema,
+    // A command, a name and a user, and the other fields of each process.
+    maxBytes: MAX_LIVE_PROCESSES * (ESCAPED * (LIVE_COMMAND_CHARS + 128) + KiB),
+    maxTokens: MAX_LIVE_PROCESSES * 32,
+  },
   'terminal.started': { schema: terminalStartedSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
   'terminal.list': {
     schema: terminalListSchema,

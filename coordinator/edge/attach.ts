@@ -3,10 +3,11 @@ import type { WebSocket } from 'ws'
 import { attachQuerySchema } from '../../shared/api/attach.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { byKey } from '../http/access.ts'
 import { type Route, type RouteInput, type RouteSchemas, route } from '../http/route.ts'
 import { acceptWebSocket } from '../http/websocket.ts'
 import { createTokenBuckets } from '../tunnel/token-buckets.ts'
-import { ACQUIRE_ERRORS, acquireBox } from './acquire-box.ts'
+import { ACQUIRE_ERRORS, type AcquiredBox, acquireBox } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
 import { openDialBack } from './open-dial-back.ts'
 import { processParams } from './processes.ts'
@@ -19,12 +20,12 @@ const MESSAGES = { capacity: 40_000, perSecond: 20_000 }
 export type AttachmentRelay = (
   input: Pick<RouteInput<RouteSchemas>, 'request' | 'reply' | 'actor'>,
   agent: WebSocket,
-  boxId: string,
+  acquired: Pick<AcquiredBox, 'box' | 'signal'>,
 ) => Promise<void>
 
 export function createAttachmentRelay({ closing }: Pick<EdgeContext, 'closing'>): AttachmentRelay {
   const messages = createTokenBuckets(systemClock, MESSAGES)
-  return async ({ request, reply, actor }, agent, boxId) => {
+  return async ({ request, reply, actor }, agent, { box, signal }) => {
     const client = await acceptWebSocket(request, reply).catch((error: unknown) => {
       agent.terminate()
       throw error
@@ -32,8 +33,9 @@ export function createAttachmentRelay({ closing }: Pick<EdgeContext, 'closing'>)
     await relayAttachment(client, agent, {
       log: request.log,
       closing,
-      countAgentMessage: () => messages.spend(`box:${boxId}`, 1),
-      countClientMessage: () => messages.spend(`key:${actor.keyId}`, 1),
+      signal,
+      countAgentMessage: () => messages.spend(`box:${box.id}`, 1),
+      countClientMessage: () => messages.spend(`key:${actor.credential.id}`, 1),
     })
   }
 }
@@ -43,6 +45,7 @@ export function attachRoutes(context: EdgeContext, relay: AttachmentRelay): Rout
     route({
       method: 'GET',
       path: '/exec/:processId/attach',
+      access: byKey('boxes', 'write', { acceptsTickets: true }),
       summary: 'Attach to a command that was started with attached: live output and stdin over a WebSocket',
       description:
         'A newer connection to the same command replaces an older one. To resume, ' +
@@ -52,7 +55,6 @@ export function attachRoutes(context: EdgeContext, relay: AttachmentRelay): Rout
         query: attachQuerySchema,
       },
       isWebSocket: true,
-      access: { area: 'boxes', level: 'write' },
       responses: { 101: null },
       errors: [...ACQUIRE_ERRORS, 'invalid_request'],
       async handler(input) {
@@ -62,7 +64,7 @@ export function attachRoutes(context: EdgeContext, relay: AttachmentRelay): Rout
         const { stdoutOffset = 0, stderrOffset = 0 } = query
         const path = `/exec/${params.processId}/attach?stdoutOffset=${stdoutOffset}&stderrOffset=${stderrOffset}`
         const agent = await openDialBack(context.sockets, acquired, { path })
-        await relay(input, agent, acquired.box.id)
+        await relay(input, agent, acquired)
         return reply
       },
     }),

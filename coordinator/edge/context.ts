@@ -2,12 +2,14 @@
 import type { CommandTracker } from '../commands/command-tracker.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
+import type { PauseGate } from '../schedules/pause-gate.ts'
 import type { Sockets, Streams, Transfers, Tunnels } from '../tunnel/types.ts'
 import type { EdgeLimiter } from './limits.ts'
 import type { ResponseParser } from './response-parser.ts'
 
 export type EdgeContext = {
   limiter: EdgeLimiter
+  pauseGate: Pick<PauseGate, 'count' | 'wait'>
   tunnels: Tunnels
   transfers: Transfers
   streams: Streams
@@ -21,6 +23,8 @@ export type EdgeContext = {
   }
   /** Records commands in the history. */
   commandTracker: CommandTracker
+  /** Records in the audit log that the actor opened a terminal. */
+  recordConnect(actor: Actor, boxId: string, session: string): Promise<void>
   /** Resolves when the box is running and connected. Rejects with box_unreachable after `ms`. */
   waitUntilRunning(boxId: string, ms: number, signal: AbortSignal): Promise<void>
   /** Aborts when the coordinator is about to stop: open streams then end with a reconnect event. */

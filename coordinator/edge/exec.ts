@@ -11,6 +11,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import { parseEnvVars } from '../boxes/present.ts'
+import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
 import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
@@ -25,6 +26,7 @@ export function execRoutes(context: EdgeContext): Route[] {
     route({
       method: 'POST',
       path: '/exec',
+      access: byKey('boxes', 'write', { acceptsTickets: true }),
       summary: 'Run a command and return its output, or start it detached or attached',
       description:
         'Wakes a suspended box and waits for it. A synchronous command is terminated when the client disconnects.',

@@ -9,6 +9,7 @@ import {
   writeFileRequestSchema,
 } from '../../shared/api/files.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
 import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
@@ -73,6 +74,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
     route({
       method: 'GET',
       path: '/files',
+      access: byKey('boxes', 'read', { acceptsTickets: true }),
       summary: 'Read a file of up to 1 MiB',
       request: { params: boxParams, query: pathQuerySchema },
       fieldErrorCodes: { path: 'invalid_path' },
@@ -89,6 +91,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
     route({
       method: 'PUT',
       path: '/files',
+      access: byKey('boxes', 'write', { acceptsTickets: true }),
       summary: 'Write a file of up to 1 MiB, atomically',
       request: { params: boxParams, body: writeFileRequestSchema },
       fieldErrorCodes: { path: 'invalid_path' },
@@ -108,6 +111,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
     route({
       method: 'GET',
       path: '/download',
+      access: byKey('boxes', 'read', { acceptsTickets: true }),
       summary: 'Download a file of up to 1 GiB, or a directory as a tar stream',
       description:
         'For a file, supports ETag with If-None-Match, and Range with one range and If-Range. A larger file can be ' +
@@ -129,6 +133,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
     route({
       method: 'PUT',
       path: '/upload',
+      access: byKey('boxes', 'write', { acceptsTickets: true }),
       summary: 'Write a file of up to 1 GiB from the raw body, atomically',
       request: { params: boxParams, query: uploadQuerySchema },
       fieldErrorCodes: { path: 'invalid_path' },

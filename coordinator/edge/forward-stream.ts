@@ -14,6 +14,8 @@ export type ForwardOptions = RenderOptions & {
   from: Offsets
   /** Aborts when the coordinator is about to stop. */
   closing: AbortSignal
+  /** Aborts with an ApiError when the client's credential may no longer read the stream. */
+  signal?: AbortSignal
   /** After this time the client has to reconnect. Default: 10 minutes (spec §4.14). */
   lifetimeMs?: number
   /** How long a client that does not read may stay connected after the final event. Default: 30 s. */
@@ -40,7 +42,7 @@ class ClientDisconnected extends Error {}
 
 /**
  * Forwards frames until the final one. When the agent violates the protocol, disconnects or stays silent, the client gets
- * an `error` event; at the end of the lifetime, or when the coordinator stops, a `reconnect` event. Both carry the position
+ * an `error` event, and also when its credential may no longer read the stream; at the end of the lifetime, or when the coordinator stops, a `reconnect` event. Both carry the position
  * to resume from. A client that disconnects closes the agent's connection.
  * @param messages Buffers, one frame each; closed in every case
  * @param client ended, or destroyed after the linger time
@@ -50,7 +52,7 @@ export async function forwardStream(
   client: Writable,
   options: ForwardOptions,
 ): Promise<void> {
-  const { closing, lifetimeMs = LIMITS.streamReconnectMs, lingerMs = 30_000 } = options
+  const { closing, signal, lifetimeMs = LIMITS.streamReconnectMs, lingerMs = 30_000 } = options
   const { heartbeatMs = LIMITS.streamHeartbeatMs } = options
   const reader = createFrameReader(options.processId, options.from)
   let silentHeartbeats = 0
@@ -60,7 +62,9 @@ export async function forwardStream(
   const stop = (reason: Error) => messages.destroy(reason)
   const onClosing = () => stop(new Reconnect())
   const onClientClose = () => stop(new ClientDisconnected())
+  const onAbort = () => stop(signal?.reason instanceof ApiError ? signal.reason : new ClientDisconnected())
   closing.addEventListener('abort', onClosing)
+  signal?.addEventListener('abort', onAbort)
   client.on('close', onClientClose)
   client.on('error', () => undefined)
   messages.on('error', () => undefined)
@@ -74,6 +78,7 @@ export async function forwardStream(
   let finalEvent: string | undefined
   try {
     if (client.destroyed) throw new ClientDisconnected()
+    if (signal?.reason instanceof ApiError) throw signal.reason
     if (closing.aborted) throw new Reconnect()
     for await (const message of messages.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       silentHeartbeats = 0
@@ -95,6 +100,7 @@ export async function forwardStream(
     clearTimeout(lifetime)
     clearInterval(silenceCheck)
     closing.removeEventListener('abort', onClosing)
+    signal?.removeEventListener('abort', onAbort)
     client.off('close', onClientClose)
     closeSource(messages)
   }

@@ -11,11 +11,21 @@ export type EdgeLimits = {
   streams: number
   /** Concurrent attached connections per API key and per box. They do not count as requests. */
   attachments: number
+  /** Open terminals per workspace. Each also counts as an attachment. */
+  terminals: number
 }
 
-export type AcquireSlotOptions = { isStream?: boolean; isAttachment?: boolean }
+/** The limit that a rejected request has reached. */
+export type EdgeLimit = 'rate' | 'requests' | 'streams' | 'attachments' | 'terminals'
 
-/** Both functions reject with rate_limited and Retry-After in seconds. */
+export type AcquireSlotOptions = {
+  isStream?: boolean
+  isAttachment?: boolean
+  /** Set for a terminal: the workspace of the box. */
+  terminalOf?: string | undefined
+}
+
+/** Both functions reject with rate_limited and Retry-After in seconds, or with customer_session_limit. */
 export type EdgeLimiter = {
   /** Counts a request of the API key, before anything else is checked. */
   countRequest(keyId: string): Promise<void>
@@ -42,17 +52,21 @@ function rejectLimited(retryAfterMs: number, problem: string, advice = 'Try agai
 
 export function createEdgeLimiter(
   limits: EdgeLimits,
-  store: LimitStore = createMemoryStore(limits.requestsPerSecond),
+  {
+    store = createMemoryStore(limits.requestsPerSecond),
+    onReject = () => undefined,
+  }: { store?: LimitStore; onReject?: ((limit: EdgeLimit) => void) | undefined } = {},
 ): EdgeLimiter {
-  const { requestsPerSecond, concurrency, streams, attachments } = limits
+  const { requestsPerSecond, concurrency, streams, attachments, terminals } = limits
   const keyOf = (keyId: string) => `key:${keyId}`
   /** Requests that hold a slot, without streams. */
   const requestsByBox = new Map<string, number>()
 
   async function count(key: string, subject: string): Promise<void> {
     const waitMs = await store.countRequest(key)
-    if (waitMs > 0)
-      rejectLimited(waitMs, `${subject} has reached the limit of ${requestsPerSecond} requests per second.`)
+    if (waitMs === 0) return
+    onReject('rate')
+    rejectLimited(waitMs, `${subject} has reached the limit of ${requestsPerSecond} requests per second.`)
   }
 
   function releaseOnce(boxId: string, release: () => void): () => void {
@@ -69,20 +83,33 @@ export function createEdgeLimiter(
 
   return {
     countRequest: (keyId) => count(keyOf(keyId), 'This API key'),
-    async acquire(keyId, boxId, { isStream = false, isAttachment = false } = {}) {
+    async acquire(keyId, boxId, { isStream = false, isAttachment = false, terminalOf } = {}) {
       const prefix = isAttachment ? 'attachments:' : ''
       const limit = isAttachment ? attachments : concurrency
       const key: Slot = { key: prefix + keyOf(keyId), limit }
       const box: Slot = { key: `${prefix}box:${boxId}`, limit }
       const stream: Slot = { key: `streams:${keyId}`, limit: streams }
+      const terminal: Slot = { key: `terminals:${terminalOf}`, limit: terminals }
       await count(`box:${boxId}`, 'This box')
-      const acquisition = await store.acquire(isStream ? [stream, key, box] : [key, box])
+      const acquisition = await store.acquire([
+        ...(isStream ? [stream] : []),
+        ...(terminalOf === undefined ? [] : [terminal]),
+        ...[key, box],
+      ])
       if ('release' in acquisition) {
         if (isStream) return acquisition.release
         requestsByBox.set(boxId, (requestsByBox.get(boxId) ?? 0) + 1)
         return releaseOnce(boxId, acquisition.release)
       }
       const { full } = acquisition
+      if (full === terminal) {
+        onReject('terminals')
+        throw new ApiError(
+          'customer_session_limit',
+          `The workspace has reached its limit of ${terminals} open terminals. Close one first.`,
+        )
+      }
+      onReject(full === stream ? 'streams' : isAttachment ? 'attachments' : 'requests')
       if (full === stream)
         rejectLimited(
           SLOT_RETRY_MS,

@@ -6,6 +6,7 @@ import {
   execStatusQuerySchema,
   execStatusSchema,
 } from '../../shared/api/processes.ts'
+import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
 import { ACQUIRE_ERRORS, boxParams } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
@@ -22,6 +23,7 @@ export function processRoutes(context: EdgeContext): Route[] {
     route({
       method: 'GET',
       path: '/exec',
+      access: byKey('boxes', 'read', { acceptsTickets: true }),
       summary: 'List detached processes, newest first',
       request: { params: boxParams },
       responses: { 200: execListSchema },
@@ -31,6 +33,7 @@ export function processRoutes(context: EdgeContext): Route[] {
     route({
       method: 'GET',
       path: '/exec/:processId',
+      access: byKey('boxes', 'read', { acceptsTickets: true }),
       summary: 'Get a detached process and the tail of its output',
       request: { params: processParams, query: execStatusQuerySchema },
       responses: { 200: execStatusSchema },
@@ -45,6 +48,7 @@ export function processRoutes(context: EdgeContext): Route[] {
     route({
       method: 'DELETE',
       path: '/exec/:processId',
+      access: byKey('boxes', 'write', { acceptsTickets: true }),
       summary: 'Terminate a detached process and its descendants',
       description:
         'Sends SIGTERM, then SIGKILL. If the process has exited, terminates the background processes that it started.',

@@ -15,6 +15,8 @@ export type RelayOptions = {
   log: Pick<Logger, 'debug'>
   /** Aborts when the coordinator is about to stop. */
   closing: AbortSignal
+  /** Aborts with an ApiError when the client's credential may no longer use the connection. */
+  signal: AbortSignal
   /** Counts a message. Returns the milliseconds until the next one may be read. */
   countAgentMessage(): number
   countClientMessage(): number
@@ -31,30 +33,44 @@ const MAX_PEER_PINGS = 100
 /** How long a peer may take to complete the closing handshake. */
 const CLOSE_TIMEOUT_MS = 2_000
 
-const CLOSE_CODES = { complete: 1000, invalid: 1008, failed: 1011, stopping: 1012 } as const
+/** The last two are registered with IANA. The OpenAPI document describes all. */
+const CLOSE_CODES = {
+  complete: 1000,
+  invalid: 1008,
+  failed: 1011,
+  stopping: 1012,
+  unauthorized: 3000,
+  forbidden: 3003,
+} as const
 
 /**
  * Returns when both connections are closing. When the agent disconnects before it has completed the exchange, or violates
- * the protocol, the client gets an `error` message.
+ * the protocol, or the client may no longer use the connection, the client gets an `error` message.
  * @param client paused
  * @param agent paused
  */
 export function relayAttachment(client: WebSocket, agent: WebSocket, options: RelayOptions): Promise<void> {
-  const { log, closing, countAgentMessage, countClientMessage, pingMs = 15_000 } = options
+  const { log, closing, signal, countAgentMessage, countClientMessage, pingMs = 15_000 } = options
   const finished = Promise.withResolvers<void>()
   let isFinished = false
 
-  const finish = (code: number, message?: ServerMessage) => {
+  const finish = (code: number, message?: ServerMessage, reason = '') => {
     if (isFinished) return
     isFinished = true
     clearInterval(pingTimer)
     closing.removeEventListener('abort', onClosing)
+    signal.removeEventListener('abort', onAbort)
     if (message !== undefined) client.send(JSON.stringify(message), () => undefined)
-    for (const ws of [client, agent]) closeWebSocket(ws, code)
+    closeWebSocket(client, code, reason)
+    closeWebSocket(agent, code, '')
     finished.resolve()
   }
   const fail = (error: ApiError) => finish(CLOSE_CODES.failed, toErrorMessage(error))
   const onClosing = () => finish(CLOSE_CODES.stopping, { type: 'reconnect' })
+  const onAbort = () => {
+    const error: unknown = signal.reason
+    if (error instanceof ApiError) finish(getCloseCode(error), toErrorMessage(error), error.code)
+  }
 
   const fromAgent = (data: Buffer, isBinary: boolean): Buffer | string => {
     const message = parseServerMessage(data, isBinary)
@@ -86,7 +102,9 @@ export function relayAttachment(client: WebSocket, agent: WebSocket, options: Re
   client.once('close', () => finish(CLOSE_CODES.complete))
   agent.once('close', (code) => (code === CLOSE_CODES.complete ? finish(code) : fail(UNREACHABLE)))
   closing.addEventListener('abort', onClosing)
+  signal.addEventListener('abort', onAbort)
   if (closing.aborted) onClosing()
+  if (signal.aborted) onAbort()
   // A connection may have closed before the listeners were added.
   if (client.readyState > client.OPEN) finish(CLOSE_CODES.complete)
   if (agent.readyState > agent.OPEN) fail(UNREACHABLE)
@@ -103,10 +121,15 @@ const toErrorMessage = ({ code, message }: ApiError): ServerMessage => ({
   message: message.slice(0, 4096),
 })
 
-function closeWebSocket(ws: WebSocket, code: number): void {
+function getCloseCode({ status }: ApiError): number {
+  if (status >= 500) return CLOSE_CODES.failed
+  return status === 401 ? CLOSE_CODES.unauthorized : CLOSE_CODES.forbidden
+}
+
+function closeWebSocket(ws: WebSocket, code: number, reason: string): void {
   // Reads the close frame of the peer.
   ws.resume()
-  ws.close(code)
+  ws.close(code, reason)
   setTimeout(() => ws.terminate(), CLOSE_TIMEOUT_MS).unref()
 }
 

@@ -4,6 +4,7 @@ import { attachRoutes, createAttachmentRelay } from './attach.ts'
 import type { EdgeContext } from './context.ts'
 import { execRoutes } from './exec.ts'
 import { fileRoutes } from './files.ts'
+import { liveProcessRoutes } from './live-processes.ts'
 import { processRoutes } from './processes.ts'
 import { streamRoutes } from './stream.ts'
 import { terminalRoutes } from './terminal.ts'
@@ -17,6 +18,7 @@ export function edgeRoutes(context: EdgeContext): Route[] {
       ...streamRoutes(context),
       ...attachRoutes(context, relay),
     ]),
+    ...withTag('Processes', liveProcessRoutes(context)),
     ...withTag('Terminals', terminalRoutes(context, relay)),
     ...withTag('Files', fileRoutes(context)),
   ]

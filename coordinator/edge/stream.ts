@@ -8,6 +8,7 @@ import {
   streamQuerySchema,
 } from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
 import { ACQUIRE_ERRORS, acquireBox } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
@@ -34,6 +35,7 @@ export function streamRoutes(context: EdgeContext): Route[] {
     route({
       method: 'GET',
       path: '/exec/:processId/stream',
+      access: byKey('boxes', 'read', { acceptsTickets: true }),
       summary: 'Stream the output of a detached process as server-sent events; resume with Last-Event-ID',
       description:
         'Events: `attached` first, then `stdout` and `stderr` with `data`, `offset` and `nextOffset`, `heartbeat`, and at the end `exit`, `reconnect` or `error`. With `since` or `timestamps`, `attached` has `hasTimes`: whether the times of the requested streams are known. They are unknown for processes that were started by an earlier version. With `timestamps=true`, `stdout` and `stderr` have `at`, an RFC 3339 time that is exact to 100 ms, or null for output that is older than the 65536 stored times. When a connection is resumed, send `since` and `timestamps` again.',
@@ -78,7 +80,9 @@ export function streamRoutes(context: EdgeContext): Route[] {
         reply.raw.writeHead(200, HEADERS)
         reply.raw.flushHeaders()
         const hasTimes = timestamps || since !== undefined
-        await forwardStream(messages, reply.raw, { processId, from, encoding, timestamps, hasTimes, closing })
+        const { signal } = acquired
+        const options = { processId, from, encoding, timestamps, hasTimes, closing, signal }
+        await forwardStream(messages, reply.raw, options)
         return reply
       },
     }),

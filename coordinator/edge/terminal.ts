@@ -15,6 +15,7 @@ import {
 import { ApiError } from '../../shared/errors.ts'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import { parseEnvVars } from '../boxes/present.ts'
+import { byKey } from '../http/access.ts'
 import { type Route, type RouteInput, type RouteSchemas, route } from '../http/route.ts'
 import { ACQUIRE_ERRORS, type AcquiredBox, acquireBox, boxParams } from './acquire-box.ts'
 import { createAgentProtocolError, readAgentResponse } from './agent-response.ts'
@@ -93,15 +94,19 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
   const mayCreate = ({ create = 'auto', offset }: TerminalQuery) => create === 'auto' && offset === undefined
 
   /** Two clients that create a session with the same name get the same session. */
-  async function attach(input: StartInput, acquired: AcquiredBox, query: TerminalQuery): Promise<WebSocket> {
+  async function attach(
+    input: StartInput,
+    acquired: AcquiredBox,
+    query: TerminalQuery,
+  ): Promise<{ agent: WebSocket; session: string }> {
     const { client, offset, cols, rows, term } = query
-    const open = (session: string, isNew: boolean) => {
+    const open = async (session: string, isNew: boolean) => {
       const exited = isNew || !mayCreate(query)
       const parameters = new URLSearchParams()
       for (const [name, value] of Object.entries({ isNew, exited, client, offset, cols, rows }))
         if (value !== undefined) parameters.set(name, String(value))
       const path = `/terminal/sessions/${session}/attach?${parameters}`
-      return openDialBack(context.sockets, acquired, { path })
+      return { agent: await openDialBack(context.sockets, acquired, { path }), session }
     }
     const startNew = async (session?: string) => {
       const fields = { session, cols, rows, term }
@@ -130,6 +135,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
     route({
       method: 'POST',
       path: '/terminal/sessions',
+      access: byKey('boxes', 'write'),
       summary: 'Start a terminal session',
       description: 'Wakes a suspended box and waits for it. The session runs until its program exits.',
       request: { params: boxParams, body: terminalStartSchema },
@@ -144,6 +150,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
     route({
       method: 'GET',
       path: '/terminal/sessions',
+      access: byKey('boxes', 'read'),
       summary: 'List running terminal sessions, newest first',
       request: { params: boxParams },
       responses: { 200: terminalListSchema },
@@ -153,6 +160,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
     route({
       method: 'DELETE',
       path: '/terminal/sessions/:session',
+      access: byKey('boxes', 'write'),
       summary: 'Terminate the programs of a terminal session',
       description: 'Sends SIGHUP, then SIGTERM, then SIGKILL.',
       request: { params: sessionParams },
@@ -172,24 +180,29 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
     route({
       method: 'GET',
       path: '/terminal',
+      access: byKey('boxes', 'write', { acceptsTickets: true }),
       summary: 'Attach to a terminal session, or start one, over a WebSocket',
       description:
         'Wakes a suspended box, except with create=never or offset. To resume after a ' +
         'disconnect, connect again with session, client and the offset of the received output.',
       request: { params: boxParams, query: terminalQuerySchema },
       isWebSocket: true,
-      access: { area: 'boxes', level: 'write' },
       responses: { 101: null },
-      errors: [...ACQUIRE_ERRORS, 'invalid_request'],
+      errors: [...ACQUIRE_ERRORS, 'invalid_request', 'customer_session_limit'],
       async handler(input) {
         const { query, reply } = input
         if (context.closing.aborted) throw new ApiError('control_plane_unavailable')
         const acquired = await acquireBox(context, input, {
           isAttachment: true,
+          isTerminal: true,
           wakesBox: mayCreate(query),
         })
-        const agent = await attach(input, acquired, query)
-        await relay(input, agent, acquired.box.id)
+        const { agent, session } = await attach(input, acquired, query)
+        await context.recordConnect(input.actor, acquired.box.id, session).catch((error: unknown) => {
+          agent.terminate()
+          throw error
+        })
+        await relay(input, agent, acquired)
         return reply
       },
     }),

@@ -17,7 +17,7 @@ import { type Rejection, rejectUpgrade } from './reject-upgrade.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
 import { createWebSocketServer } from './websocket-server.ts'
 
-export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random'> & {
+export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random' | 'observeRequest'> & {
   log: Logger
   authenticate: Authenticate
   registry: Registry
@@ -32,6 +32,8 @@ export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random'> & {
   /** Called when the connection is open, and when it has become its box's tunnel. */
   onOpen(session: Session): void
   onActive(session: Session): void
+  /** Called with the error code when an agent is rejected. */
+  onReject?: ((code: string) => void) | undefined
 }
 
 /** The largest accepted message: HTTP/2 frames have at most 256 KiB, and several are sent as one message. */
@@ -49,14 +51,23 @@ export function createAcceptor(options: AcceptorOptions) {
     if ('status' in agent) {
       const level = options.isDraining() ? 'debug' : 'warn'
       log[level]({ code: agent.code, status: agent.status, reason: agent.message }, 'agent rejected')
+      options.onReject?.(agent.code)
       return rejectUpgrade(socket, agent)
     }
     if (socket.destroyed) return
     server.handleUpgrade(request, socket, head, (ws) => {
       socket.off('error', onError)
-      const { liveness, random, limits } = options
+      const { liveness, random, limits, observeRequest } = options
       const identity = { ...agent, generation: registry.nextGeneration() }
-      const session = openSession({ ws, socket: socket as Socket, identity, liveness, random, limits })
+      const session = openSession({
+        ws,
+        socket: socket as Socket,
+        identity,
+        liveness,
+        random,
+        limits,
+        observeRequest,
+      })
       options.onOpen(session)
       activateWhenReady(session)
     })

@@ -17,7 +17,7 @@ import type { Session } from './session.ts'
 import { createSockets } from './sockets.ts'
 import { createStreams } from './streams.ts'
 import { createTransfers } from './transfers.ts'
-import type { Sockets, Streams, Transfers, Tunnels } from './types.ts'
+import type { Sockets, Streams, Transfers, TunnelRequestObserver, Tunnels } from './types.ts'
 
 export type AgentConnectionsOptions = {
   log: Logger
@@ -40,6 +40,9 @@ export type AgentConnectionsOptions = {
   drainMs?: number
   /** Agents reconnect at a random time within this period after a drain. Default: grows with the number of tunnels. */
   reconnectSpreadMs?: number
+  /** See SessionOptions and AcceptorOptions. */
+  observeRequest?: TunnelRequestObserver | undefined
+  onReject?: ((code: string) => void) | undefined
 }
 
 export type AgentConnections = Tunnels & {
@@ -101,12 +104,14 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
     handshakeTimeoutMs: options.handshakeTimeoutMs ?? 10_000,
     isDraining: () => isDraining,
     reconnectAfterMs,
+    observeRequest: options.observeRequest,
+    onReject: options.onReject,
     onOpen(session) {
       sessions.add(session)
       void session.closed.then(() => sessions.delete(session))
     },
     onActive(session) {
-      reportReaders.set(session, startReportReader(session, { log, ingest, limits, ...retryOptions }))
+      reportReaders.set(session, startReportReader(session, { log, clock, ingest, limits, ...retryOptions }))
     },
   })
 
@@ -138,8 +143,14 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
       const session = await registry.wait(boxId, ms)
       await reportReaders.get(session)?.flush(deadline - performance.now())
     },
-    disconnect(boxId, reason) {
-      registry.get(boxId)?.destroy(reason)
+    disconnect(boxId, reason, { reconnect } = {}) {
+      const session = registry.get(boxId)
+      if (session !== undefined) {
+        // The box has no tunnel from now on, also while the close message is sent.
+        registry.remove(session, reason)
+        if (reconnect === 'immediately') session.destroyForReconnect(0, reason)
+        else session.destroy(reason)
+      }
       transfers.disconnect(boxId)
       streams.disconnect(boxId)
       sockets.disconnect(boxId)

@@ -4,14 +4,22 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Vitals } from '../../shared/api/boxes.ts'
 import {
+  type ListeningPort,
+  listeningTuplesSchema,
+  MAX_LISTENING_PORTS,
+  toListeningPort,
+} from '../../shared/api/process-snapshots.ts'
+import {
   type DurableReport,
   durableReportSchema,
   type Heartbeat,
+  type ListenersLine,
   type ReportAck,
   type ReportLine,
   reportLineSchema,
 } from '../../shared/api/reports.ts'
 import { BoundedJsonError, parseBoundedJson } from '../../shared/bounded-json.ts'
+import type { Clock } from '../../shared/clock.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { validationMessage } from '../../shared/validation-message.ts'
 import type { BoxLimits } from './box-limits.ts'
@@ -28,10 +36,13 @@ export type Ingest = {
   apply(boxId: string, epoch: string, reports: SequencedReport[]): Promise<void>
   /** @param at milliseconds since the epoch, by the box's clock */
   heartbeat(boxId: string, vitals: Vitals, at: number): void
+  /** All listening ports of the box, after a change or a reconnect. */
+  listeners(boxId: string, ports: ListeningPort[]): void
 }
 
 export type ReportStreamOptions = {
   log: Logger
+  clock: Clock
   ingest: Ingest
   limits: Pick<BoxLimits, 'countLines'>
   /** Delay before the stream is reopened on the same tunnel: doubles from `first` to `max`. */
@@ -109,7 +120,8 @@ export function startReportReader(session: Session, options: ReportStreamOptions
 }
 
 /** Reads one report stream to its end. Returns the number of lines. */
-async function readReports(session: Session, { ingest, log, limits }: ReportStreamOptions): Promise<number> {
+async function readReports(session: Session, options: ReportStreamOptions): Promise<number> {
+  const { log, limits } = options
   const { status, body } = await session.requestReports({
     method: 'GET',
     path: '/reports',
@@ -130,7 +142,7 @@ async function readReports(session: Session, { ingest, log, limits }: ReportStre
     count += lines.length
     const delayMs = limits.countLines(session.boxId, lines.length, chunk.length)
     for (let i = 0; i < lines.length; i += MAX_BATCH_LINES) {
-      await handleLines(session, ingest, lines.slice(i, i + MAX_BATCH_LINES), parseReport)
+      await handleLines(session, options, lines.slice(i, i + MAX_BATCH_LINES), parseReport)
       // Other boxes come first: without a report to commit, the loop would not wait for anything.
       await setImmediate()
     }
@@ -144,16 +156,21 @@ type ReportOf<L> = L extends { report: infer R } ? R : never
 
 async function handleLines(
   session: Session,
-  ingest: Ingest,
+  { ingest, clock }: ReportStreamOptions,
   lines: string[],
   parseReport: ReportParser,
 ): Promise<void> {
   let heartbeat: Heartbeat | undefined
+  let listeners: ListenersLine | undefined
   const batches: { epoch: string; seq: number; reports: SequencedReport[] }[] = []
   for (const text of lines) {
     const line = parseLine(text)
     if (line.type === 'heartbeat') {
       heartbeat = line
+      continue
+    }
+    if (line.type === 'listeners') {
+      listeners = line
       continue
     }
     let batch = batches.at(-1)
@@ -165,11 +182,12 @@ async function handleLines(
     const report = parseReport(line.report)
     if (report !== undefined) batch.reports.push({ seq: line.seq, report })
   }
-  // Only the latest heartbeat matters.
+  // Only the latest heartbeat matters, and the latest list of ports.
   if (heartbeat !== undefined) ingest.heartbeat(session.boxId, heartbeat.vitals, heartbeat.at)
+  if (listeners !== undefined) ingest.listeners(session.boxId, parsePorts(listeners))
   for (const { epoch, seq, reports } of batches) {
     if (reports.length > 0) await ingest.apply(session.boxId, epoch, reports)
-    await acknowledge(session, { epoch, seq })
+    await acknowledge(session, { epoch, seq, now: clock.now() })
   }
 }
 
@@ -179,9 +197,15 @@ function parseLine(text: string): ReportLine {
   return parsed.data
 }
 
-function parseJson(text: string): unknown {
+function parsePorts({ ports }: ListenersLine): ListeningPort[] {
+  const parsed = listeningTuplesSchema.safeParse(parseJson(ports, MAX_PORTS_TOKENS), { reportInput: true })
+  if (!parsed.success) throw new InvalidReportError(validationMessage(parsed.error.issues, 'listeners'))
+  return parsed.data.map(toListeningPort)
+}
+
+function parseJson(text: string, maxTokens = MAX_LINE_TOKENS): unknown {
   try {
-    return parseBoundedJson(text, MAX_LINE_TOKENS)
+    return parseBoundedJson(text, maxTokens)
   } catch (error) {
     if (!(error instanceof BoundedJsonError)) throw error
     throw new InvalidReportError(`a report ${error.message}`)
@@ -210,8 +234,9 @@ function createReportParser({ boxId }: Session, log: Logger): ReportParser {
 }
 
 const MAX_LOGGED_TYPES = 16
-/** A report has fewer than 20 fields. Leaves room for reports of a newer agent. */
-const MAX_LINE_TOKENS = 256
+/** A sample of 16 file systems and 16 interfaces has 320. Leaves room for reports of a newer agent. */
+const MAX_LINE_TOKENS = 512
+const MAX_PORTS_TOKENS = 5 * MAX_LISTENING_PORTS
 
 async function acknowledge(session: Session, ack: ReportAck): Promise<void> {
   const { status, body } = await session.requestReports({

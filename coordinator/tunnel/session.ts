@@ -10,7 +10,7 @@ import { websocketDuplex } from '../../shared/websocket-duplex.ts'
 import type { BoxLimits } from './box-limits.ts'
 import { createHttp2FrameCounter } from './http2-frame-counter.ts'
 import { sendRequest } from './request.ts'
-import type { Tunnel, TunnelRequest, TunnelResponse } from './types.ts'
+import type { Tunnel, TunnelRequest, TunnelRequestObserver, TunnelResponse } from './types.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -25,6 +25,8 @@ const MAX_HEADER_COUNT = 64
 const FLOOD_LIMITS = { maxSessionInvalidFrames: 10, maxSessionRejectedStreams: 10 }
 /** A larger send buffer means that the agent has stopped reading. */
 const MAX_UNSENT_BYTES = 32 * MiB
+/** How long a closing connection stays open for an agent that does not respond. */
+const LINGER_MS = 1_000
 
 export type Identity = Pick<Tunnel, 'boxId' | 'generation' | 'instanceId' | 'agentVersion'>
 
@@ -35,6 +37,8 @@ export type SessionOptions = {
   liveness: LivenessSettings
   random: () => number
   limits: Pick<BoxLimits, 'allowMessages' | 'allowControlFrame' | 'expectResponse' | 'backOff'>
+  /** Observes the requests of clients. */
+  observeRequest?: TunnelRequestObserver | undefined
 }
 
 export type Session = Tunnel & {
@@ -54,12 +58,15 @@ export type Session = Tunnel & {
   runLivenessCheck(elapsedMs: number): void
   /** Rejects further requests. */
   retire(): void
-  /** Closes the connection and sends the agent its reconnect delay. */
+  /** Sends the agent its reconnect delay, and waits for the agent to close the connection. */
   closeForReconnect(reconnectAfterMs: number): void
+  /** Sends the agent its reconnect delay, also to a frozen agent, and closes the session immediately. */
+  destroyForReconnect(reconnectAfterMs: number, reason: string): void
   destroy(reason: string): void
 }
 
-export function openSession({ ws, socket, identity, liveness, random, limits }: SessionOptions): Session {
+export function openSession(options: SessionOptions): Session {
+  const { ws, socket, identity, liveness, random, limits, observeRequest } = options
   const { boxId } = identity
   const countFrames = createHttp2FrameCounter()
   // Before the listener of the duplex: frames are counted before they are parsed.
@@ -102,6 +109,11 @@ export function openSession({ ws, socket, identity, liveness, random, limits }: 
     if (!limits.allowControlFrame(boxId)) disconnectFlood('pongs')
   })
 
+  function closeForReconnect(reconnectAfterMs: number): void {
+    retirement.abort()
+    ws.close(1012, JSON.stringify({ reconnectAfterMs }))
+  }
+
   const ready = new Promise<void>((resolve, reject) => {
     h2.once('remoteSettings', () => resolve())
     void closed.then((reason) =>
@@ -125,7 +137,7 @@ export function openSession({ ws, socket, identity, liveness, random, limits }: 
     retiring: retirement.signal,
     request(request) {
       limits.expectResponse(boxId)
-      return send(request)
+      return observeRequest ? observeRequest(request, () => send(request)) : send(request)
     },
     requestReports: send,
     isResponsive(ms) {
@@ -152,9 +164,14 @@ export function openSession({ ws, socket, identity, liveness, random, limits }: 
       if (verdict === 'ping' && ws.readyState === ws.OPEN) ws.ping()
     },
     retire: () => retirement.abort(),
-    closeForReconnect(reconnectAfterMs) {
-      retirement.abort()
-      ws.close(1012, JSON.stringify({ reconnectAfterMs }))
+    closeForReconnect,
+    destroyForReconnect(reconnectAfterMs, reason) {
+      if (closeReason !== undefined) return
+      closeReason = reason
+      closeForReconnect(reconnectAfterMs)
+      h2.destroy()
+      resolveClosed(reason)
+      setTimeout(() => ws.terminate(), LINGER_MS).unref()
     },
     destroy,
   }

@@ -33,6 +33,12 @@ export interface Tunnel {
   request(request: TunnelRequest): Promise<TunnelResponse>
 }
 
+/** Observes each request to an agent, for metrics and traces. Resolves as `send()`. */
+export type TunnelRequestObserver = (
+  request: TunnelRequest,
+  send: () => Promise<TunnelResponse>,
+) => Promise<TunnelResponse>
+
 export type TunnelEvents = {
   connected: [tunnel: Tunnel]
   /** The box has no tunnel now. Not emitted when a newer tunnel replaces one. */
@@ -51,8 +57,11 @@ export interface Tunnels {
    * another error when the agent does not support it.
    */
   flushReports(boxId: string, ms: number): Promise<void>
-  /** Closes the box's tunnel and its dial-back connections, for example because its token is no longer valid. */
-  disconnect(boxId: string, reason: string): void
+  /**
+   * Closes the box's tunnel and its dial-back connections, for example because its token is no longer valid.
+   * @param options.reconnect immediately: the agent reconnects without a delay, at the latest when its machine is thawed
+   */
+  disconnect(boxId: string, reason: string, options?: { reconnect?: 'immediately' }): void
 }
 
 /** A dial-back connection for one large body: GET to fetch it (upload), PUT to send it (download). */

@@ -59,12 +59,22 @@ onEachDatabase(t, async (t, newDb) => {
     t.equal(await history.removeAll(owner, boxId), 0)
     await report([second.started, third.started, finished(third.id)], 'e3')
     t.same(await history.list(owner, boxId, {}), { commands: [], nextBefore: null })
-    const auditEvents = await db.selectFrom('audit_events').selectAll().orderBy('seq').execute()
+    const auditEvents = await db
+      .selectFrom('audit_log')
+      .selectAll()
+      .where('kind', '=', 'command_history.delete')
+      .orderBy('no')
+      .execute()
     const expected = { kind: 'command_history.delete', origin: 'server', actor_kind: 'user', box_id: boxId }
     t.match(
-      auditEvents.map(({ detail, ...rest }) => ({ ...rest, ...JSON.parse(detail) })),
+      auditEvents.map(({ detail, ...rest }) => ({ ...rest, ...JSON.parse(detail ?? '') })),
       [
-        { ...expected, commandId: first.id, actor_user_id: owner.userId, actor_token_id: owner.keyId },
+        {
+          ...expected,
+          commandId: first.id,
+          actor_user_id: owner.userId,
+          actor_token_id: owner.credential.id,
+        },
         { ...expected, deleted: 2 },
       ],
     )
@@ -72,11 +82,24 @@ onEachDatabase(t, async (t, newDb) => {
   })
 
   t.test('deletes more records than fit in one transaction', async (t) => {
-    const { commands, owner, boxId, request, report } = await setUp(await newDb(t))
+    const { db, commands, owner, boxId, request, report } = await setUp(await newDb(t))
     const commandsSent = await Promise.all(Array.from({ length: 120 }, () => request()))
     await report(commandsSent.map(({ started }) => started))
-    t.equal(await commands.history.removeAll(owner, boxId), 120)
-    t.same((await commands.history.list(owner, boxId, {})).commands, [])
+    const { history } = commands
+    const results = await Promise.all([1, 2, 3].map(() => history.removeAll(owner, boxId)))
+    t.equal(
+      results.reduce((sum, count) => sum + count, 0),
+      120,
+      'concurrent requests delete each record once',
+    )
+    t.same((await history.list(owner, boxId, {})).commands, [])
+    const events = await db
+      .selectFrom('audit_log')
+      .select('detail')
+      .where('kind', '=', 'command_history.delete')
+      .execute()
+    const counts = events.map(({ detail }) => JSON.parse(detail ?? '').deleted)
+    t.same(counts, [50, 50, 20], 'each transaction records what it deletes')
   })
 
   t.test('throws not_found for an actor that may not see the box', async (t) => {

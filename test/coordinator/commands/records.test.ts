@@ -11,7 +11,7 @@ onEachDatabase(t, async (t, newDb) => {
     const { history } = commands
     const { id, started } = await request({ command: 'make test', cwd: 'src', fromCli: true })
     await report([started])
-    const actor = { kind: 'user', userId: owner.userId, tokenId: owner.keyId }
+    const actor = { kind: 'user', userId: owner.userId, tokenId: owner.credential.id }
     const common = { id, boxId, mode: 'sync', source: 'cli', command: 'make test', cwd: 'src', pid: 7, actor }
     const running = { ...common, status: 'running', exitCode: null, signal: null, finishedAt: null }
     t.match(await history.get(owner, boxId, id), running)

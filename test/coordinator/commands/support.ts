@@ -5,6 +5,7 @@ import type { Db } from '../../../coordinator/db/open.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
 import { applyReports } from '../../../coordinator/lifecycle/agents.ts'
 import type { DurableReport } from '../../../shared/api/reports.ts'
+import { noReportHandlers } from '../../support/report-handlers.ts'
 import {
   createOwner,
   createTestBoxService,
@@ -78,7 +79,9 @@ export async function setUp(
 
   async function report(reports: readonly DurableReport[], epoch = 'e1', from = boxId): Promise<void> {
     const numbered = reports.map((report) => ({ seq: ++seq, report }))
-    await applyReports(db, commands.reportHandler, [{ boxId: from, epoch, reports: numbered }])
+    await applyReports(db, { ...noReportHandlers, commands: commands.reportHandler }, [
+      { boxId: from, epoch, reports: numbered },
+    ])
   }
 
   async function run(options?: CommandOptions): Promise<SentCommand> {

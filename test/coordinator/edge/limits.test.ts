@@ -14,7 +14,13 @@ const rejectionOf = async (acquiring: Promise<unknown>) => {
 const rateLimited = { code: 'rate_limited', retryAfter: '1' }
 
 t.test('rejects the ninth concurrent request of a token, and of a box, until another ends', async (t) => {
-  const limiter = createEdgeLimiter({ requestsPerSecond: 1000, concurrency: 8, streams: 4, attachments: 2 })
+  const limiter = createEdgeLimiter({
+    requestsPerSecond: 1000,
+    concurrency: 8,
+    streams: 4,
+    attachments: 2,
+    terminals: 3,
+  })
   const releases = await Promise.all(Array.from({ length: 8 }, (_, i) => limiter.acquire('token', `box${i}`)))
   t.match(await rejectionOf(limiter.acquire('token', 'another box')), rateLimited)
   t.equal(limiter.acquiredCount(), 8, 'a rejected request holds no slot')
@@ -30,7 +36,13 @@ t.test('rejects the ninth concurrent request of a token, and of a box, until ano
 })
 
 t.test('a slot that is released twice counts once', async (t) => {
-  const limiter = createEdgeLimiter({ requestsPerSecond: 1000, concurrency: 1, streams: 4, attachments: 2 })
+  const limiter = createEdgeLimiter({
+    requestsPerSecond: 1000,
+    concurrency: 1,
+    streams: 4,
+    attachments: 2,
+    terminals: 3,
+  })
   const releaseFirst = await limiter.acquire('token', 'box')
   releaseFirst()
   const releaseSecond = await limiter.acquire('token', 'box')
@@ -45,18 +57,36 @@ t.test('rejects the twenty-first request per second of a token, and of a box', a
     const release = await limiter.acquire(token, box)
     release()
   }
-  const byToken = createEdgeLimiter({ requestsPerSecond: 20, concurrency: 8, streams: 4, attachments: 2 })
+  const byToken = createEdgeLimiter({
+    requestsPerSecond: 20,
+    concurrency: 8,
+    streams: 4,
+    attachments: 2,
+    terminals: 3,
+  })
   for (let i = 0; i < 20; i++) await request(byToken, 'token', `box${i}`)
   t.match(await rejectionOf(request(byToken, 'token', 'new box')), rateLimited)
   await request(byToken, 'another token', 'new box')
 
-  const byBox = createEdgeLimiter({ requestsPerSecond: 20, concurrency: 8, streams: 4, attachments: 2 })
+  const byBox = createEdgeLimiter({
+    requestsPerSecond: 20,
+    concurrency: 8,
+    streams: 4,
+    attachments: 2,
+    terminals: 3,
+  })
   for (let i = 0; i < 20; i++) await request(byBox, `token${i}`, 'box')
   t.match(await rejectionOf(request(byBox, 'new token', 'box')), rateLimited)
 })
 
 t.test('rejects the fifth stream of a token, but not its other requests or other tokens', async (t) => {
-  const limiter = createEdgeLimiter({ requestsPerSecond: 1000, concurrency: 8, streams: 4, attachments: 2 })
+  const limiter = createEdgeLimiter({
+    requestsPerSecond: 1000,
+    concurrency: 8,
+    streams: 4,
+    attachments: 2,
+    terminals: 3,
+  })
   const stream = { isStream: true }
   const streams = []
   for (let i = 0; i < 4; i++) streams.push(await limiter.acquire('token', `box${i}`, stream))
@@ -80,7 +110,13 @@ t.test('rejects the fifth stream of a token, but not its other requests or other
 })
 
 t.test('allows another request after Retry-After seconds', async (t) => {
-  const limiter = createEdgeLimiter({ requestsPerSecond: 5, concurrency: 8, streams: 4, attachments: 2 })
+  const limiter = createEdgeLimiter({
+    requestsPerSecond: 5,
+    concurrency: 8,
+    streams: 4,
+    attachments: 2,
+    terminals: 3,
+  })
   const request = async () => (await limiter.acquire('token', 'box'))()
   for (let round = 0; round < 2; round++) {
     for (;;) {
@@ -95,7 +131,13 @@ t.test('allows another request after Retry-After seconds', async (t) => {
 })
 
 t.test('knows whether a request to a box, other than a stream, is in flight', async (t) => {
-  const limiter = createEdgeLimiter({ requestsPerSecond: 1000, concurrency: 8, streams: 4, attachments: 2 })
+  const limiter = createEdgeLimiter({
+    requestsPerSecond: 1000,
+    concurrency: 8,
+    streams: 4,
+    attachments: 2,
+    terminals: 3,
+  })
   const stream = await limiter.acquire('key', 'box', { isStream: true })
   t.equal(limiter.hasRequests('box'), false)
   const releases = [await limiter.acquire('key', 'box'), await limiter.acquire('key', 'box')]
@@ -108,4 +150,25 @@ t.test('knows whether a request to a box, other than a stream, is in flight', as
   t.equal(limiter.hasRequests('box'), false)
   stream()
   t.equal(limiter.acquiredCount(), 0)
+})
+
+t.test('limits the open terminals of a workspace, over all keys and boxes', async (t) => {
+  const limits = { requestsPerSecond: 1000, concurrency: 1, streams: 1, attachments: 2, terminals: 3 }
+  const limiter = createEdgeLimiter(limits)
+  const terminal = { isAttachment: true, terminalOf: 'workspace' }
+  const terminals = []
+  for (let i = 0; i < 3; i++) terminals.push(await limiter.acquire(`key${i}`, `box${i}`, terminal))
+  const acquireAnother = () => limiter.acquire('another', 'another', terminal)
+  t.match(await rejectionOf(acquireAnother()), { code: 'customer_session_limit' })
+  await limiter.acquire('key', 'box', { ...terminal, terminalOf: 'another workspace' })
+  await limiter.acquire('key', 'box', { isAttachment: true })
+  t.equal(limiter.acquiredCount(), 5, 'a rejected terminal holds no slot')
+  t.match(await rejectionOf(limiter.acquire('key0', 'box0', { isAttachment: true })), null)
+  t.match(
+    await rejectionOf(limiter.acquire('key0', 'box0', { isAttachment: true })),
+    rateLimited,
+    'a terminal counts as an attached connection',
+  )
+  terminals[0]?.()
+  await acquireAnother().then((release) => release(), t.fail)
 })

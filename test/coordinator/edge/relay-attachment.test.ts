@@ -49,6 +49,7 @@ async function startRelay(t: Test, options: Partial<RelayOptions> = {}) {
   const finished = relayAttachment(client.inner, agent.inner, {
     log: { debug: () => undefined },
     closing: closing.signal,
+    signal: new AbortController().signal,
     countAgentMessage: () => 0,
     countClientMessage: () => 0,
     ...options,
