@@ -1,6 +1,6 @@
 // Converts failed requests to CliErrors: a message for the user and an exit code.
 import { CliError, EXIT } from './exit-codes.ts'
-import type { CoordinatorConfig } from './find-coordinator.ts'
+import { type CoordinatorConfig, TYPED_URL } from './find-coordinator.ts'
 import { sanitize } from './output.ts'
 
 /** The user typed a value that the API does not accept. */
@@ -15,7 +15,16 @@ const WRONG_USAGE_CODES = [
   'environment_too_large',
   'invalid_auto_pause',
   'invalid_pause_at',
+  'invalid_auto_snapshot',
   'invalid_timeout',
+  'invalid_policy',
+  'invalid_time',
+  'invalid_kind',
+  'invalid_box',
+  'invalid_actor',
+  'invalid_origin',
+  'invalid_cursor',
+  'invalid_limit',
 ]
 
 /** Exit codes by the API's error code. Codes that are not listed: EXIT.failed. */
@@ -42,13 +51,15 @@ const CONNECTION_ERRORS: Record<string, string> = {
 /** For a request without a response, or with an incomplete response. */
 export function toUnreachableError(error: unknown, { baseUrl, urlSource }: CoordinatorConfig): CliError {
   if (error instanceof CliError) return error
-  const hint =
-    urlSource === 'BOXWOOD_URL'
-      ? 'Check BOXWOOD_URL, and that the coordinator is running.'
-      : 'Start it with `box up`.'
+  const hint = urlSource.endsWith('coordinator.json')
+    ? 'Start it with `box up`.'
+    : `Check ${urlSource === 'BOXWOOD_URL' ? urlSource : formatUrlSource(urlSource)}, and that the coordinator is running.`
   const message = `Cannot reach the coordinator at ${new URL(baseUrl).origin} (${describeConnectionError(error)}). ${hint}`
   return new CliError(EXIT.unreachable, message, { cause: error })
 }
+
+const formatUrlSource = (urlSource: string): string =>
+  urlSource === TYPED_URL ? urlSource : `the URL in ${urlSource}`
 
 function describeConnectionError(error: unknown): string {
   if (!(error instanceof Error)) return sanitize(String(error))
@@ -58,29 +69,40 @@ function describeConnectionError(error: unknown): string {
 }
 
 /** For a response that is not 2xx, or not JSON. Reads the envelopes of control plane and edge (spec §1). */
-export function toResponseError(
-  status: number,
-  body: Buffer,
-  { baseUrl, urlSource, keySource }: CoordinatorConfig,
-): CliError {
+export function toResponseError(status: number, body: Buffer, config: CoordinatorConfig): CliError {
+  const { baseUrl, urlSource } = config
   const { origin } = new URL(baseUrl)
   const { code, message } = parseErrorBody(body)
   if (code === null) {
     return new CliError(
       EXIT.failed,
-      `The response from ${origin} (HTTP ${status}) is not from a Boxwood coordinator. Check the URL in ${urlSource}.`,
+      `The response from ${origin} (HTTP ${status}) is not from a Boxwood coordinator. Check ${formatUrlSource(urlSource)}.`,
     )
   }
-  if (code === 'unauthorized' || code === 'token_expired') {
-    const problem = code === 'token_expired' ? 'has expired' : `was rejected by ${origin}`
-    return createApiError(code, `The API key in ${keySource} ${problem}. Set BOXWOOD_API_KEY to a valid key.`)
-  }
+  if (code === 'unauthorized' || code === 'token_expired')
+    return createApiError(code, describeRejection(code, config))
   // A wrong path in BOXWOOD_URL: the coordinator has no such route.
   const pathHint =
     code === 'not_found' && !baseUrl.endsWith('/api/v1')
       ? ` Check the path in ${urlSource}, such as ${origin}/api/v1.`
       : ''
   return createApiError(code, `${message ?? 'The request was rejected.'}${pathHint}`)
+}
+
+function describeRejection(code: string, { baseUrl, key, keySource, profile }: CoordinatorConfig): string {
+  const { origin } = new URL(baseUrl)
+  if (key === null && profile?.session === undefined) return `${origin} has refused the sign-in.`
+  if (key === null)
+    return `The sign-in at ${origin} has expired or was ended. Sign in again with \`box login\`.`
+  const problem = code === 'token_expired' ? 'has expired' : `was rejected by ${origin}`
+  const isOfProfile = profile !== undefined && profile.key === key
+  return `The API key in ${keySource} ${problem}. ${isOfProfile ? 'Sign in again with `box login`.' : getKeyAdvice(keySource)}`
+}
+
+function getKeyAdvice(keySource: string): string {
+  if (keySource === 'BOXWOOD_API_KEY') return 'Set BOXWOOD_API_KEY to a valid key.'
+  // The file in a data directory: a sign-in on this machine creates another key.
+  return keySource.endsWith('owner.key') ? 'Sign in with `box login`.' : 'Use another key.'
 }
 
 /** An error with the API's error code, which the message ends with. */

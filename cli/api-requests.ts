@@ -1,8 +1,9 @@
-// Requests to the coordinator: adds the API key and the version, translates errors, retries after a 429.
+// Requests to the coordinator: adds the credential and the version, translates errors, retries after a 429.
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
 import { CLI_VERSION_HEADER } from '../shared/protocol.ts'
+import { SESSION_COOKIE } from '../shared/session-cookie.ts'
 import { toResponseError, toUnreachableError } from './api-errors.ts'
 import type { CliError } from './exit-codes.ts'
 import type { CoordinatorConfig } from './find-coordinator.ts'
@@ -29,7 +30,7 @@ export type FailedAttempt = { ok: false; error: CliError; status: number; retryA
 
 /** The functions throw CliError, or the signal's reason once it is aborted. */
 export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal) {
-  const defaultHeaders = { authorization: `Bearer ${config.key}`, [CLI_VERSION_HEADER]: CLI_VERSION }
+  const defaultHeaders = { ...getCredentialHeaders(config), [CLI_VERSION_HEADER]: CLI_VERSION }
 
   async function sendOnce({ method, url, headers, body }: ApiRequest): Promise<AttemptResult> {
     const trace = traceRequest(method, url)
@@ -109,6 +110,11 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
   }
 
   return { sendOnce, connect, send, requestJson }
+}
+
+function getCredentialHeaders({ key, profile }: CoordinatorConfig): Record<string, string> {
+  if (key !== null) return { authorization: `Bearer ${key}` }
+  return profile?.session === undefined ? {} : { cookie: `${SESSION_COOKIE}=${profile.session}` }
 }
 
 /** Seconds; null for the date form, which the coordinator does not send. */

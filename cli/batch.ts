@@ -1,10 +1,13 @@
-// Commands that take several boxes: each box is tried, and the exit code is that of the first failure.
+// Commands that take several boxes or snapshots: each one is tried, and the exit code is that of the first failure.
 import { CliError, EXIT } from './exit-codes.ts'
 import { sanitize } from './output.ts'
 import { printError } from './print-error.ts'
 
-/** A name that the user typed, or a box. */
-type Item = string | { hostname: string }
+/** A name that the user typed, a box, or a snapshot. */
+type Item = string | { hostname: string } | { name: string }
+
+const getName = (item: Item): string =>
+  typeof item === 'string' ? item : 'hostname' in item ? item.hostname : item.name
 
 export type Batch = {
   /** Runs `action` for each item in turn and returns the results. Prints the error of a failed item and omits the item. */
@@ -24,7 +27,7 @@ export function startBatch(names: readonly string[]): Batch {
           results.push(await action(item))
         } catch (error) {
           if (!(error instanceof CliError) || names.length === 1 || concernsAllBoxes(error)) throw error
-          printError(addName(error, typeof item === 'string' ? item : item.hostname))
+          printError(addName(error, getName(item)))
           exitCode ||= error.exitCode
         }
       }

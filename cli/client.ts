@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Account } from '../shared/api/account.ts'
 import type { Box, BoxDetail } from '../shared/api/boxes.ts'
 import { type AttemptResult, type ConnectResult, createApiRequests } from './api-requests.ts'
-import { CliError } from './exit-codes.ts'
+import { CliError, EXIT } from './exit-codes.ts'
 import { findBox, isLive, noSuchBoxError } from './find-box.ts'
 import type { CoordinatorConfig } from './find-coordinator.ts'
 import type { RequestBody } from './http-request.ts'
@@ -11,6 +11,10 @@ import type { RequestBody } from './http-request.ts'
 export type Client = {
   /** Sends a request to the control plane; `path` starts with a slash. Throws CliError. */
   request<T>(method: string, path: string, body?: unknown): Promise<T>
+  /** As request(), by the session of `box login`: no key may use these routes. Throws CliError without a session. */
+  requestBySession<T>(method: string, path: string, body?: unknown): Promise<T>
+  /** Sends a GET to the control plane. Resolves with a response whose body is unread. Throws CliError. */
+  download(path: string): Promise<IncomingMessage>
   /** Finds a box by name, id or unique prefix of its id; throws CliError (not found). */
   findBox(nameOrId: string): Promise<Box>
   getBoxDetail(id: string): Promise<BoxDetail>
@@ -52,12 +56,18 @@ export type GetOnceOptions = { headers: Record<string, string>; signal: AbortSig
 const CLEANUP_TIMEOUT_MS = 10_000
 
 export function createClient(config: CoordinatorConfig, signal: AbortSignal): Client {
-  const { requestJson } = createApiRequests(config, signal)
+  const { requestJson, send } = createApiRequests(config, signal)
   const request = <T>(method: string, path: string, body?: unknown) =>
     requestJson<T>(method, `${config.baseUrl}${path}`, body)
 
   return {
     request,
+    async requestBySession(method, path, body) {
+      assertHasSession(config)
+      const session = createApiRequests({ ...config, key: null }, signal)
+      return session.requestJson(method, `${config.baseUrl}${path}`, body)
+    },
+    download: (path) => send('GET', `${config.baseUrl}${path}`, {}),
     withSignal: (otherSignal) => createClient(config, otherSignal),
     getBoxDetail: (id) => request('GET', `/boxes/${encodeURIComponent(id)}`),
     async findBox(nameOrId) {
@@ -114,6 +124,16 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
       return createWithSignal(signal)
     },
   }
+}
+
+/** @throws CliError */
+function assertHasSession({ keySource, profile, baseUrl }: CoordinatorConfig): void {
+  if (profile?.session !== undefined) return
+  const message =
+    keySource === 'BOXWOOD_API_KEY'
+      ? 'No API key may do this, and BOXWOOD_API_KEY is set. Unset it, and sign in with `box login`.'
+      : `This needs a sign-in at ${new URL(baseUrl).origin}, not an API key. Run \`box login\`.`
+  throw new CliError(EXIT.notAuthenticated, message, { code: 'not_signed_in' })
 }
 
 type EdgeRequest = { boxName: string; boxExists: boolean; route: string }

@@ -20,6 +20,7 @@ const STATE_COLORS: Record<string, Color> = {
   timed_out: 'red',
   lost: 'red',
   degraded: 'red',
+  available: 'green',
   suspended: 'gray',
   deep_sleep: 'gray',
   terminated: 'gray',

@@ -13,20 +13,52 @@ const ALIASES = new Map([
   ['processes', 'ps'],
   ['jobs', 'ps'],
   ['reboot', 'restart'],
+  ['key', 'keys'],
+  ['member', 'members'],
+  ['team', 'members'],
+  ['users', 'members'],
+  ['policy', 'policies'],
+])
+
+/** Commands that list something without a verb: `box keys ls` is `box keys`. */
+const LISTS = /^(keys?|members?|polic(y|ies)|audit|use)$/
+
+/** As in `docker image ls` and `gh release delete`. A box that has the name of a verb is given by its id. */
+const NOUN = /^(snapshot|template)s?$/
+const VERBS = new Map<string, (noun: string) => string[]>([
+  ['ls', (noun) => [`${noun}s`]],
+  ['list', (noun) => [`${noun}s`]],
+  ['rm', (noun) => [`${noun}s`, 'rm']],
+  ['delete', (noun) => [`${noun}s`, 'rm']],
+  ['remove', (noun) => [`${noun}s`, 'rm']],
+  ['create', (noun) => [noun]],
+  ['restore', () => ['restore']],
 ])
 
 /** `words` start with the command; the options of box itself precede them in `args`. */
 export type CommandLine = { args: string[]; words: string[] }
 
 export function parseCommandLine(program: Command, argv: readonly string[]): CommandLine {
-  const start = argv.findIndex((word) => !word.startsWith('-'))
+  // --profile is the only option of box itself that has a value.
+  const start = argv.findIndex((word, index) => !word.startsWith('-') && argv[index - 1] !== '--profile')
   if (start < 0) return { args: [...argv], words: [] }
   const words = argv.slice(start)
   const position = words[0] === 'help' && words.length > 1 ? 1 : 0
+  replaceNounAndVerb(words, position)
   const command = ALIASES.get(words[position] ?? '') ?? words[position] ?? ''
   words[position] = command
   // For `box help UNKNOWN` and `box UNKNOWN --help`, commander prints the help of box without an error.
   if (command !== 'help' && !command.startsWith('-') && !findCommand(program, command))
     return { args: [command], words: [command, ...words.slice(position + 1)] }
   return { args: [...argv.slice(0, start), ...words], words }
+}
+
+function replaceNounAndVerb(words: string[], position: number): void {
+  const [typed = '', verb = ''] = words.slice(position, position + 2)
+  if (typed === 'workspaces')
+    words.splice(position, 1, 'workspace', ...(verb === '' || verb.startsWith('-') ? ['ls'] : []))
+  if (LISTS.test(typed) && ['ls', 'list'].includes(verb)) words.splice(position + 1, 1)
+  const noun = NOUN.exec(typed)?.[1]
+  const replacement = noun === undefined ? undefined : VERBS.get(verb)?.(noun)
+  if (replacement !== undefined) words.splice(position, 2, ...replacement)
 }

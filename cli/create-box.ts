@@ -2,15 +2,18 @@
 import { type Command, Option } from 'commander'
 import type { Box, CreateBoxRequest } from '../shared/api/boxes.ts'
 import { LIMITS } from '../shared/limits.ts'
-import { DEFAULT_TIER, REGIONS, TIER_NAMES } from '../shared/tiers.ts'
+import { DEFAULT_REGION, REGIONS } from '../shared/tiers.ts'
 import type { Client } from './client.ts'
 import { CliError, EXIT } from './exit-codes.ts'
-import { createIntegerParser, parseEnvOption } from './options.ts'
-import { printMessage } from './output.ts'
+import { addTierOption } from './new-box.ts'
+import { createDurationParser, parseEnvOption } from './options.ts'
+import { addHints, TIER_TOO_SMALL_HINTS } from './refusals.ts'
+import { findSnapshot } from './snapshots/find-snapshot.ts'
 
 export type CreateOptions = {
   name?: string
   tier?: string
+  from?: string
   region?: string
   env?: Record<string, string>
   ttl?: number
@@ -20,33 +23,45 @@ export type CreateOptions = {
 
 /** -t is not short for --tier: in box run, as in box exec, -t is short for --tty. */
 export const addCreateOptions = (command: Command): Command =>
-  command
+  addTierOption(command)
     .option(
-      '--tier <tier>',
-      `size of the box: ${TIER_NAMES.join(', ')} (default: ${DEFAULT_TIER}); box show lists the enforced limits`,
+      '--from <template|snapshot>',
+      'create the box with the files, the variables and the tier of a template or snapshot, in its region',
     )
-    .option('--region <region>', `region of the box: ${REGIONS.join(', ')} (stored, has no effect yet)`)
+    .option('--region <region>', `region of the box: ${REGIONS.join(', ')} (default: ${DEFAULT_REGION})`)
     .option(
       '-e, --env <name=value>',
       'set an environment variable for every command on the box; can be repeated',
       parseEnvOption,
     )
     .option(
-      '--ttl <minutes>',
-      'suspend the box after this time, 5 to 43200 (stored, not enforced yet)',
-      createIntegerParser('--ttl', LIMITS.ttlMinutes),
+      '--ttl <duration>',
+      'suspend the box after this time: 5m to 30d, such as 90m, 2h or 1d; a number alone is minutes',
+      createDurationParser('--ttl', 'minutes', LIMITS.ttlMinutes),
     )
     .option(
-      '--auto-pause <minutes>',
-      'suspend the box after this idle time, 30 to 10080 (stored, not enforced yet)',
-      createIntegerParser('--auto-pause', LIMITS.autoPauseMin),
+      '--auto-pause <duration>',
+      'suspend the box when it was idle for this time: 30m to 7d; a number alone is minutes',
+      createDurationParser('--auto-pause', 'minutes', LIMITS.autoPauseMin),
     )
     .addOption(new Option('--restricted').hideHelp())
 
 /** Sends the request; the box is not running yet. @throws CliError */
 export async function createBox(client: Client, options: CreateOptions): Promise<Box> {
-  const { box } = await client.request<{ box: Box }>('POST', '/boxes', toCreateRequest(options))
-  return box
+  const request = { ...toCreateRequest(options), ...(await findSource(client, options)) }
+  const response = client.request<{ box: Box }>('POST', '/boxes', request)
+  return (await addHints(response, TIER_TOO_SMALL_HINTS)).box
+}
+
+/** --from: the snapshot, by its id, its template name or its name. */
+async function findSource(client: Client, { from, region }: CreateOptions): Promise<CreateBoxRequest> {
+  if (from === undefined) return {}
+  if (region !== undefined)
+    throw new CliError(
+      EXIT.usage,
+      '--region cannot be combined with --from: the box starts in the region of the snapshot.',
+    )
+  return { fromSnapshotId: (await findSnapshot(client, from)).id }
 }
 
 /** Does not validate name, tier and region: a newer coordinator may accept other values. */
@@ -66,16 +81,4 @@ function toCreateRequest(options: CreateOptions): CreateBoxRequest {
     ...(ttl !== undefined && { ttlMinutes: ttl }),
     ...(autoPause !== undefined && { autoPauseMin: autoPause }),
   }
-}
-
-/** Prints one note if the box has settings that the coordinator stores but does not enforce. */
-export function printUnenforcedOptions({ ttl, autoPause, region }: CreateOptions): void {
-  const options = [
-    ...(ttl === undefined ? [] : ['--ttl']),
-    ...(autoPause === undefined ? [] : ['--auto-pause']),
-    ...(region === undefined ? [] : ['--region']),
-  ]
-  if (options.length === 0) return
-  const list = new Intl.ListFormat('en-GB').format(options)
-  printMessage(`note: ${list} ${options.length === 1 ? 'is' : 'are'} stored, but not enforced yet.`)
 }

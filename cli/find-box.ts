@@ -22,7 +22,8 @@ export function findBox(boxes: readonly Box[], text: string): Box | undefined {
   })
 }
 
-export const isLive = (box: Box): boolean => box.observedState !== 'terminated'
+export const isLive = ({ observedState }: Pick<Box, 'observedState'>): boolean =>
+  observedState !== 'terminated'
 
 export const noSuchBoxError = (nameOrId: string): CliError =>
   new CliError(EXIT.notFound, `No such box: '${sanitize(nameOrId)}'. Run \`box ls\` to list boxes.`, {

@@ -1,57 +1,136 @@
-// Finds the coordinator's URL and an API key: in the environment, else in a data directory on this machine.
+// Finds the coordinator's URL and credentials: in the environment, a profile, or a data directory on this machine.
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { isMistypedApiKey } from '../shared/api-key-checksum.ts'
 import { boxCommand } from './command-name.ts'
 import { CliError, EXIT } from './exit-codes.ts'
+import { getProfilePath, type Profile, type Profiles, readProfiles } from './profiles/profile-file.ts'
+import { findLocalProfile, findProfileByOrigin, selectProfile } from './profiles/select-profile.ts'
 
 export type Environment = Record<string, string | undefined>
 
 export type CoordinatorConfig = {
   /** The control-plane address with its path prefix, such as `/api/v1`; no trailing slash. */
   baseUrl: string
-  key: string
-  /** The variable or file that the URL came from, for error messages. */
+  /** null: requests are authenticated by the session. */
+  key: string | null
+  /** The variable, file or profile that the URL came from, for error messages. */
   urlSource: string
-  /** The variable or file that the key came from, for error messages. */
+  /** The variable, file or profile that the key came from, for error messages. */
   keySource: string
+  /** The profile that the credentials came from. */
+  profile?: Profile
 }
+
+/** The URL source of an argument. */
+export const TYPED_URL = 'the URL'
 
 type DataDir = { path: string; url: string | null; key: string | null }
 
-const getStartHint = () => `Start one with \`${boxCommand()} up\`, or set BOXWOOD_URL and BOXWOOD_API_KEY.`
+const getStartHint = () =>
+  `Start one with \`${boxCommand()} up\`, or sign in to another one with \`${boxCommand()} login URL\`.`
+
+export const formatProfileSource = (name: string): string => `profile ${name}`
 
 /**
- * `BOXWOOD_URL` and `BOXWOOD_API_KEY` take precedence. A missing value comes from the data directory: `BOXWOOD_DATA`,
- * else `.boxwood` in `cwd`, else `.boxwood` in `projectDir`. The key of a data directory is sent to the coordinator of
- * that directory only.
+ * `BOXWOOD_URL` and `BOXWOOD_API_KEY` take precedence, then the selected profile. Otherwise the data directory:
+ * `BOXWOOD_DATA`, else `.boxwood` in `cwd`, else `.boxwood` in `projectDir`. The key of a profile or of a data directory
+ * is sent to its own coordinator only.
  * @throws CliError
  */
 export function findCoordinator(env: Environment, cwd: string, projectDir: string): CoordinatorConfig {
+  const found = env.BOXWOOD_URL
+    ? findByUrl(parseBaseUrl(env.BOXWOOD_URL), env, cwd, projectDir)
+    : findSelected(env, cwd, projectDir)
+  if (!env.BOXWOOD_API_KEY) return found
+  // Not with the session of a profile: the user has chosen the key.
+  const { profile: _, ...config } = found
+  const keySource = 'BOXWOOD_API_KEY'
+  return { ...config, key: parseKey(env.BOXWOOD_API_KEY, keySource), keySource }
+}
+
+function findByUrl(baseUrl: string, env: Environment, cwd: string, projectDir: string): CoordinatorConfig {
+  const urlSource = 'BOXWOOD_URL'
+  // The caller replaces this key.
+  if (env.BOXWOOD_API_KEY) return { baseUrl, urlSource, key: null, keySource: '' }
+  const profiles = readProfiles(getProfilePath(env))
+  const profile = findProfileByOrigin(profiles, baseUrl, env.BOXWOOD_PROFILE || profiles.selected)
+  if (profile?.isPreferred) return { ...fromProfile(profile.profile), baseUrl, urlSource }
   const dataDir = findDataDir(env, cwd, projectDir)
-  const baseUrl = env.BOXWOOD_URL ? parseBaseUrl(env.BOXWOOD_URL) : getBaseUrl(dataDir, cwd, projectDir)
-  const urlSource = env.BOXWOOD_URL ? 'BOXWOOD_URL' : join(dataDir?.path ?? '', 'coordinator.json')
-  if (env.BOXWOOD_API_KEY) {
-    const keySource = 'BOXWOOD_API_KEY'
-    return { baseUrl, urlSource, key: parseKey(env.BOXWOOD_API_KEY, keySource), keySource }
+  if (dataDir !== null && dataDir.url !== null && isSameOrigin(dataDir.url, baseUrl)) {
+    const config = fromDataDir(dataDir, profiles)
+    if (config !== null) return { ...config, baseUrl, urlSource }
   }
-  if (dataDir?.key && dataDir.url !== null && isSameOrigin(dataDir.url, baseUrl)) {
-    const keySource = join(dataDir.path, 'owner.key')
-    return { baseUrl, urlSource, key: parseKey(dataDir.key, keySource), keySource }
-  }
-  const missingFrom = env.BOXWOOD_URL ? `for ${baseUrl}` : `in ${dataDir?.path}`
+  if (profile !== null) return { ...fromProfile(profile.profile), baseUrl, urlSource }
   throw new CliError(
     EXIT.notAuthenticated,
-    `No API key found ${missingFrom}. Set BOXWOOD_API_KEY, for example to the key in owner.key in the coordinator's data directory.`,
+    `No API key found for ${baseUrl}. Sign in with \`${boxCommand()} login\`, or set BOXWOOD_API_KEY.`,
   )
+}
+
+function findSelected(env: Environment, cwd: string, projectDir: string): CoordinatorConfig {
+  const { profile } = selectProfile(env)
+  if (profile !== null) return fromProfile(profile)
+  const dataDir = findDataDir(env, cwd, projectDir)
+  const baseUrl = getBaseUrl(dataDir, cwd, projectDir)
+  const path = dataDir?.path ?? ''
+  // The caller replaces this key.
+  if (env.BOXWOOD_API_KEY) return { baseUrl, urlSource: getUrlFile(path), key: null, keySource: '' }
+  const config = dataDir === null ? null : fromDataDir(dataDir, readProfiles(getProfilePath(env)))
+  if (config !== null) return config
+  throw new CliError(
+    EXIT.notAuthenticated,
+    `No API key found in ${path}. Sign in with \`${boxCommand()} login\`, or set BOXWOOD_API_KEY.`,
+  )
+}
+
+function fromProfile(profile: Profile): CoordinatorConfig {
+  const source = formatProfileSource(profile.name)
+  const { url, key, session } = profile
+  if (key === undefined && session === undefined)
+    throw new CliError(
+      EXIT.notAuthenticated,
+      `The ${source} has no credentials. Sign in with \`${boxCommand()} login --profile ${profile.name}\`.`,
+    )
+  return {
+    ...{ baseUrl: parseBaseUrl(url, source), urlSource: source },
+    ...{ key: key === undefined ? null : parseKey(key, source), keySource: source, profile },
+  }
+}
+
+const getUrlFile = (dataDir: string): string => join(dataDir, 'coordinator.json')
+
+/** The session is that of the profile `local`, whose key takes precedence over owner.key. null: there is no key. */
+function fromDataDir({ path, url, key }: DataDir, profiles: Profiles): CoordinatorConfig | null {
+  const baseUrl = parseBaseUrl(url ?? '')
+  const profile = findLocalProfile(profiles, baseUrl)
+  const found = { baseUrl, urlSource: getUrlFile(path), ...(profile !== null && { profile }) }
+  if (profile?.key !== undefined) {
+    const keySource = formatProfileSource(profile.name)
+    return { ...found, key: parseKey(profile.key, keySource), keySource }
+  }
+  const keySource = getOwnerKeyFile(path)
+  if (key !== null) return { ...found, key: parseKey(key, keySource), keySource }
+  return profile?.session === undefined ? null : { ...found, key: null, keySource: '' }
 }
 
 function findDataDir(env: Environment, cwd: string, projectDir: string): DataDir | null {
   for (const path of listDataDirs(env, cwd, projectDir)) {
     const url = readUrl(join(path, 'coordinator.json'))
     // Skip a directory without a URL: its key may belong to a different coordinator than BOXWOOD_URL.
-    if (url !== null) return { path, url, key: env.BOXWOOD_API_KEY ? null : readKey(path) }
+    if (url !== null) return { path, url, key: env.BOXWOOD_API_KEY ? null : readOwnerKey(path) }
   }
   return env.BOXWOOD_DATA ? { path: resolve(cwd, env.BOXWOOD_DATA), url: null, key: null } : null
+}
+
+/** The running coordinator of the data directory on this machine. @throws CliError when there is none */
+export function findLocalCoordinator(
+  env: Environment,
+  cwd: string,
+  projectDir: string,
+): { baseUrl: string; dataDir: string } {
+  const dataDir = findDataDir(env, cwd, projectDir)
+  return { baseUrl: getBaseUrl(dataDir, cwd, projectDir), dataDir: dataDir?.path ?? '' }
 }
 
 const listDataDirs = (env: Environment, cwd: string, projectDir: string): string[] =>
@@ -81,8 +160,11 @@ function readUrl(path: string): string | null {
   }
 }
 
-function readKey(dataDir: string): string | null {
-  return readFileIfExists(join(dataDir, 'owner.key'))?.trim() || null
+export const getOwnerKeyFile = (dataDir: string): string => join(dataDir, 'owner.key')
+
+/** null: there is no key. */
+export function readOwnerKey(dataDir: string): string | null {
+  return readFileIfExists(getOwnerKeyFile(dataDir))?.trim() || null
 }
 
 function readFileIfExists(path: string): string | null {
@@ -101,13 +183,13 @@ function readFileIfExists(path: string): string | null {
   }
 }
 
-/** Adds the path prefix `/api/v1` to a URL without a path. @throws CliError */
-export function parseBaseUrl(text: string): string {
+/** Adds the path prefix `/api/v1` to a URL without a path. @param source for the error message @throws CliError */
+export function parseBaseUrl(text: string, source = 'BOXWOOD_URL'): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     throw new CliError(
       EXIT.usage,
-      `BOXWOOD_URL is not a valid URL: ${JSON.stringify(text)}. Example: http://127.0.0.1:7070`,
+      `${source} is not a valid URL: ${JSON.stringify(text)}. Example: http://127.0.0.1:7070`,
     )
   }
   const path = url.pathname.replace(/\/+$/, '')
@@ -131,9 +213,14 @@ function getBaseUrl(dataDir: DataDir | null, cwd: string, projectDir: string): s
   return parseBaseUrl(dataDir.url)
 }
 
-/** Trims the key. Throws CliError if it has characters that are not allowed in the Authorization header. */
-function parseKey(key: string, keySource: string): string {
+/** Trims the key. Throws CliError if it is mistyped, or has characters that the Authorization header does not allow. */
+export function parseKey(key: string, keySource: string): string {
   const trimmed = key.trim()
+  if (isMistypedApiKey(trimmed))
+    throw new CliError(
+      EXIT.notAuthenticated,
+      `The API key in ${keySource} has a typing error. Copy it again.`,
+    )
   if (/^[\x21-\x7e]+$/.test(trimmed)) return trimmed
   throw new CliError(
     EXIT.notAuthenticated,

@@ -1,4 +1,4 @@
-// Prints results on stdout and messages on stderr. Formats tables, ages and durations; quotes arguments for the shell.
+// Prints results on stdout and messages on stderr. Formats tables, times and sizes; quotes arguments for the shell.
 import { shellQuote } from '../shared/shell-quote.ts'
 import { type Color, colorize } from './colors.ts'
 import { replaceCommandName } from './command-name.ts'
@@ -99,6 +99,33 @@ export function formatDuration(milliseconds: number): string {
   }
   return units.slice(0, 2).join(' ')
 }
+
+/** As formatDuration, without a second unit that is 0: 2h in place of 2h 0m. For settings. */
+export const formatSetting = (milliseconds: number): string =>
+  formatDuration(milliseconds).replace(/ 0[a-z]$/, '')
+
+/** As formatDuration, without a fraction. */
+export const formatWholeSeconds = (seconds: number): string =>
+  seconds < 10 ? `${seconds}s` : formatDuration(seconds * 1000)
+
+/** Formats with three significant digits, such as 1.95 MiB; below 1000 bytes exactly. */
+export function formatBytes(bytes: number): string {
+  let value = bytes
+  for (const unit of ['B', 'KiB', 'MiB']) {
+    if (value < 1000) return `${unit === 'B' ? value : value.toPrecision(3)} ${unit}`
+    value /= 1024
+  }
+  return `${value >= 1000 ? Math.round(value) : value.toPrecision(3)} GiB`
+}
+
+/** Local date and time, such as 2026-01-31 03:14:15. */
+export function formatLocalTime(time: number): string {
+  const date = new Date(time)
+  const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map(pad).join('-')
+  return `${day} ${[date.getHours(), date.getMinutes(), date.getSeconds()].map(pad).join(':')}`
+}
+
+const pad = (value: number): string => String(value).padStart(2, '0')
 
 /** A single argument is a shell command line and stays unchanged. Each of several arguments is quoted. */
 export function toCommandLine(args: readonly string[]): string {

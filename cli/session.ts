@@ -1,10 +1,12 @@
 // The context of a command: a client for the coordinator, and the signal that Ctrl-C aborts.
 import { type Client, createClient } from './client.ts'
-import { findCoordinator } from './find-coordinator.ts'
+import { type CoordinatorConfig, findCoordinator } from './find-coordinator.ts'
 import { DEFAULT_DATA_PARENT } from './project-directory.ts'
 
 export type Session = {
   client: Client
+  /** Where the requests go, and where the credentials came from. */
+  coordinator: CoordinatorConfig
   signal: AbortSignal
   /**
    * Runs `cleanup` before the process exits because the reader of stdout or stderr has closed the pipe. Returns a function
@@ -18,8 +20,8 @@ export function openSession(
   signal: AbortSignal,
   onClosedPipe: Session['onClosedPipe'] = () => () => undefined,
 ): Session {
-  const client = createClient(findCoordinator(process.env, process.cwd(), DEFAULT_DATA_PARENT), signal)
-  return { client, signal, onClosedPipe }
+  const coordinator = findCoordinator(process.env, process.cwd(), DEFAULT_DATA_PARENT)
+  return { client: createClient(coordinator, signal), coordinator, signal, onClosedPipe }
 }
 
 /**

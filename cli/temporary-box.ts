@@ -6,7 +6,7 @@ import { deleteBox } from './delete-box.ts'
 import { CliError } from './exit-codes.ts'
 import { printMessage } from './output.ts'
 import type { Session } from './session.ts'
-import { waitForDeletion } from './wait.ts'
+import { waitForDeletion } from './wait/wait-for-deletion.ts'
 
 /** For a request that Ctrl-C does not abort. */
 const REQUEST_TIMEOUT_MS = 10_000
@@ -31,7 +31,13 @@ export async function deleteTemporaryBox({ client, signal }: Session, box: Box):
   const requestSignal = AbortSignal.timeout(REQUEST_TIMEOUT_MS)
   try {
     const { operation } = await deleteBox(client.withSignal(requestSignal), box)
-    if (!signal.aborted) await waitForDeletion({ client, signal }, hostname, operation, 'terminal')
+    if (!signal.aborted)
+      await waitForDeletion(
+        { client, signal },
+        { name: hostname, command: `rm ${hostname}` },
+        operation,
+        'terminal',
+      )
   } catch (error) {
     // Ctrl-C during the wait: the coordinator completes the deletion.
     if (signal.aborted && error === signal.reason) return

@@ -14,6 +14,8 @@ export function toUsageError(
   words: readonly string[],
 ): CliError {
   const command = findCommand(program, words[0])
+  const subcommand = command && findCommand(command, words[1])
+  const name = [command, subcommand].flatMap((found) => found?.name() ?? []).join(' ')
   const [text = '', ...suggestion] = message
     .replace(/^error: /, '')
     .replace(
@@ -21,8 +23,8 @@ export function toUsageError(
       '$1 must be one of ',
     )
     .split('\n')
-  const hint = findHint(code, text, command?.name() ?? '')
-  const help = `See 'box${command ? ` ${command.name()}` : ''} --help'.`
+  const hint = findHint(code, text, name)
+  const help = `See '${['box', ...(name === '' ? [] : [name])].join(' ')} --help'.`
   const lines = hint ? [hint] : [...suggestion, help]
   return new CliError(EXIT.usage, [sanitize(text), ...lines].join('\n'))
 }

@@ -1,65 +1,102 @@
 // What to type instead of words of other tools: commands, options and arguments that box does not have.
 
-const SUSPEND = '`box stop NAME` stops a box: it keeps the files and terminates the processes.'
+const STOP = '`box stop NAME` stops a box: it keeps the files and terminates the processes.'
+const SUSPEND =
+  '`box suspend NAME` keeps the files, and the processes where possible. `box stop NAME` terminates the processes.'
 const WAKE = '`box start NAME` starts a suspended box.'
 const TERMINAL = '`box ssh NAME` opens a terminal on a box.'
 const CREATE = '`box create [NAME]` creates a box.'
 const LIST = '`box ls` lists the boxes, `box show NAME` shows one.'
-const NO_IMAGES = 'Boxwood has no images, templates or snapshots yet. `box create` creates an empty box.'
-const NO_PORTS = 'Boxwood cannot forward ports yet.'
+const NO_IMAGES =
+  'Boxwood has no images. `box template NAME TEMPLATE` makes a template of a box, and `box create --from TEMPLATE` creates boxes from it.'
+const SNAPSHOT = '`box snapshot NAME` takes a snapshot, `box template NAME TEMPLATE` a template.'
+const FORK = '`box fork NAME [NEWNAME]` copies a box.'
+const DELETE_SNAPSHOT = '`box snapshots rm SNAPSHOT` deletes a snapshot.'
+const LISTENING = '`box ports NAME` lists the listening ports of a box.'
+const NO_PORTS = `Boxwood cannot forward ports yet. ${LISTENING}`
 const SERVER = '`box up` starts the coordinator, `box status` shows it.'
 const ACCESS =
-  'box needs no login: set BOXWOOD_URL and BOXWOOD_API_KEY. `box me` shows the key in use. To open a terminal on a box: `box ssh NAME`.'
+  '`box login URL` signs in to a coordinator, `box use` selects one, and `box me` shows the user and the key in use.'
 const TIER = '--tier sets the CPUs, the memory and the disk of a box.'
 
 const forWords = (words: string, hint: string) => words.split(' ').map((word) => [word, hint] as const)
 
 const COMMAND_HINTS = new Map([
-  ...forWords('login logout auth config context contexts profile profiles keys token', ACCESS),
+  ...forWords('auth signin config context contexts profile profiles switch token', ACCESS),
   ...forWords('console connect enter terminal sh bash', TERMINAL),
-  ...forWords('pause sleep hibernate halt shutdown poweroff', SUSPEND),
+  ...forWords('sleep hibernate freeze', SUSPEND),
+  ...forWords('halt shutdown poweroff', STOP),
   ...forWords('resume unpause unsuspend boot', WAKE),
   ...forWords('new add launch provision', CREATE),
   ...forWords('get boxes', LIST),
-  ...forWords('top stats usage', '`box show NAME` shows the CPU, memory and disk usage of a box.'),
+  ...forWords(
+    'stats usage monitor vitals graph free df uptime vmstat iostat',
+    '`box metrics NAME` shows the usage of a box over time, `box top NAME` its processes, `box show NAME` its current usage.',
+  ),
+  ...forWords('procs-at psat', '`box ps-at NAME 03:14` lists the processes of a past moment.'),
+  ...forWords('htop processes procs pstree', '`box top NAME` shows the processes of a box.'),
+  ...forWords('port listening listeners netstat ss lsof', LISTENING),
   ...forWords('tail follow', '`box logs -f NAME` follows the output of a detached process.'),
   ...forWords(
     'push pull upload download rsync sync',
     '`box cp` copies files: `box cp FILE NAME:` and `box cp NAME:FILE .`',
   ),
-  ...forWords('image images build template templates snapshot snapshots commit', NO_IMAGES),
+  ...forWords('image images build', NO_IMAGES),
+  ...forWords('commit checkpoint backup save export', SNAPSHOT),
+  ...forWords('rmi rm-snapshot delete-snapshot', DELETE_SNAPSHOT),
+  ...forWords('clone duplicate branch', FORK),
+  ...forWords('rollback revert import', '`box restore SNAPSHOT [NEWNAME]` creates a box from a snapshot.'),
+  ...forWords('rename mv', 'Boxes cannot be renamed. `box fork NAME NEWNAME` copies a box.'),
+  ...forWords('scale', '`box resize NAME TIER` changes the tier of a box.'),
+  ...forWords('migrate relocate', '`box move NAME REGION` moves a box to another region.'),
   ...forWords(
-    'fork clone rename mv resize move migrate',
-    'Boxwood cannot do this yet. `box create` creates a new box.',
+    'schedule update edit autostop auto-pause ttl',
+    '`box set NAME` sets when a box is suspended and when snapshots are taken.',
   ),
-  ...forWords('port ports forward port-forward proxy tunnel share expose', NO_PORTS),
+  ...forWords('forward port-forward proxy tunnel share expose', NO_PORTS),
   ...forWords('server serve daemon coordinator', SERVER),
+  ...forWords('invite', '`box members invite EMAIL --role ROLE` invites a person.'),
+  ...forWords('role roles grant', '`box members set EMAIL --role ROLE` changes the role of a member.'),
   ...forWords(
-    'events audit',
-    '`box history NAME` lists the commands of a box, `box show NAME` its state changes.',
+    'revoke rotate',
+    '`box keys rm KEY` revokes an API key, `box keys rotate KEY` replaces its secret.',
   ),
+  ...forWords('quota quotas limits quiet-hours', '`box policies` shows the policies of the workspace.'),
+  ...forWords('org orgs organization project projects', '`box workspace ls` lists your workspaces.'),
   ...forWords('apply deploy', '`box create` creates a box, `box cp` copies files, `box exec` runs commands.'),
-  ...forWords('env secret secrets', '`box create -e NAME=VALUE` sets environment variables of a new box.'),
+  ...forWords('secret secrets vars variables', '`box env NAME A=1` sets environment variables of a box.'),
 ])
 
 /** By `command option`, by the option alone, or by the command alone. */
 const OPTION_HINTS = new Map([
-  ...forWords('--image --template --snapshot --from', NO_IMAGES),
+  ...forWords('--image', NO_IMAGES),
+  ...forWords('--template --snapshot --from-template --from-snapshot', 'Use --from.'),
   ...forWords('--cpu --cpus --memory --mem --disk --size --vm-size', TIER),
   ...forWords('-p --port --ports --publish', NO_PORTS),
   [
     'run',
     'Write `--` before the command: `box run -- uname -s`. For options of box run, see `box run --help`.',
   ],
+  ['metrics --since', 'Use --last 24h or --from.'],
+  ['metrics --until', 'Use --to.'],
+  ['ps -a', '`box top NAME` shows all processes of a box.'],
   ['exec -u', 'Commands run as the user of the box.'],
   ['exec --user', 'Commands run as the user of the box.'],
   ['ssh -p', 'box ssh needs no port. For OpenSSH, see `box ssh-config --help`.'],
   ['ssh -L', NO_PORTS],
   ['create -t', 'Use --tier.'],
+  ['resize --tier', 'Use `box resize NAME TIER`.'],
+  ['move --region', 'Use `box move NAME REGION`.'],
+  ['env -e', 'Use `box env NAME A=1`.'],
+  ['env --set', 'Use `box env NAME A=1`.'],
+  ['wait --condition', 'Use --for.'],
+  ['wait --state', 'Use --for.'],
+  ['snapshot --template', '`box template NAME TEMPLATE` makes a template of a box.'],
+  ['snapshot -m', 'Use --description.'],
   ['create -n', 'Use `box create NAME`.'],
   ...forWords(
     '-H --host --url --api-key --key --token',
-    'Set BOXWOOD_URL and BOXWOOD_API_KEY in the environment.',
+    'Select a coordinator with --profile, or set BOXWOOD_URL and BOXWOOD_API_KEY in the environment.',
   ),
   ...forWords('--debug', 'Use --verbose.'),
   ...forWords('--format', 'Use --json, or -o on commands that list something.'),

@@ -1,22 +1,10 @@
 // box create: creates a box and waits until the box is running.
 import type { Command } from 'commander'
-import { boxCommand } from '../command-name.ts'
-import { addCreateOptions, type CreateOptions, createBox, printUnenforcedOptions } from '../create-box.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import {
-  createJsonOption,
-  createNoWaitOption,
-  createQuietOption,
-  type JsonOption,
-  type QuietOption,
-  type WaitOption,
-} from '../options.ts'
-import { print, printJson, printStderr, sanitize } from '../output.ts'
+import { addCreateOptions, type CreateOptions, createBox } from '../create-box.ts'
+import { addNewBoxOutputOptions, finishCreation, type NewBoxOptions, selectName } from '../new-box.ts'
 import type { RunAction } from '../session.ts'
-import { getProgress } from '../status-line.ts'
-import { waitForState } from '../wait.ts'
 
-type Options = CreateOptions & JsonOption & QuietOption & WaitOption
+type Options = CreateOptions & NewBoxOptions
 
 export function addCreateCommand(program: Command, runAction: RunAction): void {
   const command = program
@@ -27,10 +15,7 @@ export function addCreateCommand(program: Command, runAction: RunAction): void {
     )
     .argument('[name]', 'name of the box (default: a fruit name)')
     .option('--name <name>', 'the same as the argument')
-  addCreateOptions(command)
-    .addOption(createNoWaitOption())
-    .addOption(createQuietOption())
-    .addOption(createJsonOption())
+  addNewBoxOutputOptions(addCreateOptions(command))
     .addHelpText(
       'after',
       `
@@ -38,33 +23,15 @@ Examples:
   box create
   box create fig -e TOKEN=abc                  sets TOKEN for every command on the box
   box create -e TOKEN                          copies the value from the local environment
+  box create fig --from web                    with the files of a template or snapshot
   BOX=$(box create) && box exec $BOX -- make test`,
     )
     .action((argument: string | undefined, options: Options) =>
       runAction(async (session) => {
         const name = selectName(argument, options.name)
-        const createdBox = await createBox(session.client, {
-          ...options,
-          ...(name !== undefined && { name }),
-        })
-        const box = options.wait
-          ? await waitForState(session, createdBox, 'running', getProgress(options))
-          : createdBox
-        printUnenforcedOptions(options)
-        if (options.json) printJson(box)
-        else print(box.hostname)
-        if (getProgress(options) !== 'none' && process.stdout.isTTY)
-          printStderr(`Run a command on the box: ${boxCommand()} exec ${box.hostname} -- uname -a`)
+        const box = await createBox(session.client, { ...options, ...(name !== undefined && { name }) })
+        await finishCreation(session, box, options)
         return undefined
       }),
     )
-}
-
-function selectName(argument: string | undefined, option: string | undefined): string | undefined {
-  if (argument !== undefined && option !== undefined && argument !== option)
-    throw new CliError(
-      EXIT.usage,
-      `Two names were given: '${sanitize(argument)}' and '${sanitize(option)}' (--name). Use one.`,
-    )
-  return argument ?? option
 }

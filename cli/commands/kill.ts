@@ -1,13 +1,13 @@
 // box kill: terminates detached processes.
 import type { Command } from 'commander'
-import type { ExecKilled, ExecList } from '../../shared/api/processes.ts'
+import type { ExecKilled } from '../../shared/api/processes.ts'
 import type { EdgeClient } from '../client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { createJsonOption, type JsonOption } from '../options.ts'
 import { printJson, printStderr } from '../output.ts'
 import { printError } from '../print-error.ts'
 import { noSuchProcessMessage, replaceNotFoundMessage } from '../process-messages.ts'
-import { findProcess, isWholeId } from '../processes/find-process.ts'
+import { createIdFinder } from '../processes/find-process.ts'
 import type { RunAction } from '../session.ts'
 import { AMBIGUOUS_ID } from '../unique-prefix.ts'
 
@@ -51,16 +51,6 @@ With several ids, each one is tried; the exit code is that of the first failure.
         return exitCode
       }),
     )
-}
-
-/** Requests the list once, for the first id that is not complete. */
-function createIdFinder(edge: EdgeClient): (typed: string) => Promise<string> {
-  let list: Promise<ExecList> | undefined
-  return async (typed) => {
-    if (isWholeId(typed)) return typed
-    list ??= edge.requestJson<ExecList>('GET', '/exec')
-    return findProcess((await list).processes, edge.boxName, typed).processId
-  }
 }
 
 const killProcess = (edge: EdgeClient, name: string, id: string): Promise<ExecKilled> =>

@@ -1,8 +1,8 @@
 // box logs: prints the output of a detached process; with -f until the process exits.
 import { type Command, Option } from 'commander'
-import { parseSince } from '../logs/parse-since.ts'
 import type { LogsOptions } from '../logs/print-logs.ts'
 import { createIntegerParser } from '../options.ts'
+import { parseTime } from '../parse-time.ts'
 import type { RunAction } from '../session.ts'
 
 const COUNT_RANGE = { min: 0, max: 999_999_999 }
@@ -33,8 +33,8 @@ export function addLogsCommand(program: Command, runAction: RunAction): void {
     )
     .option(
       '--since <time>',
-      'start with the output written since a time: a duration before now (90s, 10m, 2h, 1d) or a date and time (2026-01-31T09:30)',
-      (text) => parseSince(text, Date.now()),
+      'start with the output written since a time: a duration before now (90s, 10m, 2h, 1d), a time of day (03:14) or a date and time (2026-01-31T09:30)',
+      (text) => parseTime('--since', text, Date.now()),
     )
     .option('-t, --timestamps', 'print the time before each line')
     .option('--json', 'print one JSON object per line, with the bytes in base64')

@@ -1,7 +1,8 @@
 // box ls: lists the boxes.
 import type { Command } from 'commander'
-import type { Box, ObservedState } from '../../shared/api/boxes.ts'
+import type { Box } from '../../shared/api/boxes.ts'
 import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
+import { formatBoxState } from '../box-state.ts'
 import { getStateColor } from '../colors.ts'
 import { boxCommand } from '../command-name.ts'
 import type { List } from '../lists/list.ts'
@@ -9,39 +10,26 @@ import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { formatAge } from '../output.ts'
 import type { RunAction } from '../session.ts'
+import { STATES } from '../wait/conditions.ts'
 
 type Options = ListOptions & { all?: boolean }
-
-/** Copied from OBSERVED_STATES of shared/api/boxes.ts: importing it loads zod. */
-const STATES = Object.keys({
-  requested: true,
-  provisioning: true,
-  bootstrapping: true,
-  running: true,
-  suspending: true,
-  suspended: true,
-  waking: true,
-  deep_sleep: true,
-  resizing: true,
-  migrating: true,
-  degraded: true,
-  provision_failed: true,
-  terminating: true,
-  terminated: true,
-} satisfies Record<ObservedState, true>)
 
 const BOXES: List<Box> = {
   columns: [
     { header: 'NAME', cell: ({ hostname }) => hostname },
     {
       header: 'STATE',
-      cell: ({ observedState }) => ({ text: observedState, color: getStateColor(observedState) }),
+      cell: (box) => ({ text: formatBoxState(box), color: getStateColor(box.observedState) }),
     },
     { header: 'TIER', cell: ({ tier }) => tier },
     { header: 'ISOLATION', cell: ({ isolation }) => isolation?.level ?? '-' },
     { header: 'AGE', cell: ({ createdAt }, now) => formatAge(createdAt, now), isRelativeTime: true },
     { header: 'NETWORK', cell: ({ isolation }) => isolation?.network ?? '-', isWide: true },
-    { header: 'REGION', cell: ({ region }) => region, isWide: true },
+    {
+      header: 'REGION',
+      cell: ({ region, desiredRegion }) => (desiredRegion === null ? region : `${region} → ${desiredRegion}`),
+      isWide: true,
+    },
     { header: 'LIMITS', cell: ({ isolation }) => isolation?.limits.join(',') || '-', isWide: true },
     { header: 'CREATED', cell: ({ createdAt }) => createdAt, isWide: true },
     { header: 'ID', cell: ({ id }) => id, isWide: true },

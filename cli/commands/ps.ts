@@ -66,7 +66,9 @@ Examples:
   box ps fig
   box ps fig --watch
   box ps fig --filter command=make
-  box ps fig -q --filter state=running | xargs -r box kill fig`,
+  box ps fig -q --filter state=running | xargs -r box kill fig
+
+\`box top\` shows all processes of a box, \`box ps-at\` those of a past moment.`,
     )
     .action((name: string, options: ListOptions) =>
       runAction(async ({ client, signal }) => {

@@ -1,4 +1,4 @@
-// box restart: suspends boxes and starts them again.
+// box restart: stops boxes and starts them again.
 import type { Command } from 'commander'
 import { restartBoxes } from '../change-state.ts'
 import { createJsonOption, createQuietOption, type JsonOption, type QuietOption } from '../options.ts'
@@ -7,9 +7,9 @@ import type { RunAction } from '../session.ts'
 export function addRestartCommand(program: Command, runAction: RunAction): void {
   program
     .command('restart')
-    .summary('suspend boxes and start them again')
+    .summary('stop boxes and start them again')
     .description(
-      'Suspends boxes, starts them again and waits until they are running. Files are kept, processes are terminated. A ' +
+      'Stops boxes, starts them again and waits until they are running. Files are kept, processes are terminated. A ' +
         'suspended box is started.',
     )
     .argument('<name...>', 'names or ids of boxes')

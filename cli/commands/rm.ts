@@ -17,7 +17,7 @@ import { printJson, printMessage, printStderr } from '../output.ts'
 import { selectBoxes } from '../select-boxes.ts'
 import type { RunAction, Session } from '../session.ts'
 import { getProgress } from '../status-line.ts'
-import { waitForDeletion } from '../wait.ts'
+import { waitForDeletion } from '../wait/wait-for-deletion.ts'
 
 type Options = JsonOption & QuietOption & WaitOption & { all?: boolean; force?: boolean; yes?: boolean }
 
@@ -76,7 +76,7 @@ async function deleteBoxes(session: Session, names: string[], options: Options):
     const operation = wait
       ? await waitForDeletion(
           session,
-          hostname,
+          { name: hostname, command: `rm ${hostname}` },
           response.operation,
           getProgress(options) === 'none' ? 'none' : 'terminal',
         )

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import { boxCommand } from '../command-name.ts'
-import { addCreateOptions, type CreateOptions, printUnenforcedOptions } from '../create-box.ts'
+import { addCreateOptions, type CreateOptions } from '../create-box.ts'
 import { addExecOptions } from '../exec/options.ts'
 import type { CommandResult, ExecOptions } from '../exec/request.ts'
 import { checkExecOptions, runCommand } from '../exec/run-command.ts'
@@ -10,7 +10,7 @@ import { CliError, EXIT } from '../exit-codes.ts'
 import { printMessage, sanitize } from '../output.ts'
 import type { RunAction, Session } from '../session.ts'
 import { createBoxUninterrupted, deleteTemporaryBox } from '../temporary-box.ts'
-import { waitForState } from '../wait.ts'
+import { waitForState } from '../wait/wait-for-box.ts'
 
 /** `env` belongs to the box, and so to its commands. */
 type Options = Omit<ExecOptions, 'env'> & CreateOptions & { rm?: boolean }
@@ -82,7 +82,6 @@ async function createAndRun(session: Session, args: string[], options: Options):
   try {
     session.signal.throwIfAborted()
     await waitForState(session, box, 'running', options.json ? 'none' : 'terminal')
-    printUnenforcedOptions(options)
     const { env: _, ...execOptions } = options
     result = await runCommand(session, box.hostname, args, execOptions)
     return result.exitCode

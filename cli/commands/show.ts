@@ -1,17 +1,32 @@
 // box show: prints the details of one box.
 import type { Command } from 'commander'
-import type { BoxDetail, Isolation } from '../../shared/api/boxes.ts'
+import type { BoxDetail, Isolation, Job, Machine } from '../../shared/api/boxes.ts'
+import { formatBoxState } from '../box-state.ts'
+import type { Client } from '../client.ts'
 import { getStateColor } from '../colors.ts'
+import { boxCommand } from '../command-name.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
 import { createJsonOption, type JsonOption } from '../options.ts'
-import { type Cell, formatAge, formatDuration, formatTable, print, printJson } from '../output.ts'
+import {
+  type Cell,
+  formatAge,
+  formatBytes,
+  formatTable,
+  formatWholeSeconds,
+  print,
+  printJson,
+} from '../output.ts'
+import { formatSchedules } from '../schedules.ts'
 import type { RunAction } from '../session.ts'
+import { loadSnapshots } from '../snapshots/find-snapshot.ts'
 
 export function addShowCommand(program: Command, runAction: RunAction): void {
   program
     .command('show')
     .summary('show the details of a box')
     .description(
-      'Shows the state of a box, its CPU, memory and disk usage, the state change in progress, and the last state changes.',
+      'Shows the state of a box, its system, its CPU, memory and disk usage, the state change in progress, and the last state ' +
+        'changes. A usage that is not known for the box is "-"; without a connection to its agent, the usage is omitted.',
     )
     .argument('<name>', "the box's name or id")
     .addOption(createJsonOption())
@@ -24,18 +39,29 @@ Examples:
     )
     .action((name: string, options: JsonOption) =>
       runAction(async ({ client }) => {
-        const detail = await client.getBoxDetail((await client.findBox(name)).id)
+        const { id } = await client.findBox(name)
+        const detail = await client.getBoxDetail(id)
         if (options.json) printJson(detail)
-        else print(formatDetail(detail, Date.now()))
+        else print(formatDetail(detail, await countSnapshots(client, id), Date.now()))
         return undefined
       }),
     )
 }
 
-/** The coordinator stores these settings but does not enforce them. */
+/** null: the coordinator does not list snapshots, or not for this API key. */
+async function countSnapshots(client: Client, boxId: string): Promise<number | null> {
+  try {
+    return (await loadSnapshots(client)).snapshots.filter((snapshot) => snapshot.boxId === boxId).length
+  } catch (error) {
+    if (error instanceof CliError && error.exitCode !== EXIT.unreachable) return null
+    throw error
+  }
+}
+
+/** The coordinator stores the setting but does not enforce it. */
 const NOT_ENFORCED = '(stored, not enforced yet)'
 
-function formatDetail(detail: BoxDetail, now: number): string {
+function formatDetail(detail: BoxDetail, snapshotCount: number | null, now: number): string {
   const { box, state, job, vitals, events } = detail
   const rows: [string, Cell][] = [
     ['name', box.hostname],
@@ -43,35 +69,38 @@ function formatDetail(detail: BoxDetail, now: number): string {
     [
       'state',
       {
-        text: `${state.observed} for ${formatAge(state.since, now)}${formatDesiredState(detail)}`,
+        text: `${formatBoxState({ ...box, observedState: state.observed })} for ${formatAge(state.since, now)}${formatDesiredState(detail)}`,
         color: getStateColor(state.observed),
       },
     ],
     ['agent', formatAgent(detail)],
     ['isolation', formatIsolation(box.isolation)],
+    ...formatMachine(detail.machine),
     ['tier', box.tier],
-    [
-      'region',
-      `${box.region}${box.desiredRegion ? `, moving to ${box.desiredRegion}` : ''} (has no effect yet)`,
-    ],
+    ['region', `${box.region}${box.desiredRegion ? `, moving to ${box.desiredRegion}` : ''}`],
     ['created', `${box.createdAt} (${formatAge(box.createdAt, now)} ago)`],
   ]
-  if (box.pauseAt) rows.push(['suspend at', `${box.pauseAt} ${NOT_ENFORCED}`])
-  if (box.autoPauseMin !== null)
-    rows.push(['suspend when', `idle for ${box.autoPauseMin} minutes ${NOT_ENFORCED}`])
+  rows.push(...formatSchedules(box, now))
+  if (snapshotCount) rows.push(['snapshots', `${snapshotCount} (${boxCommand()} snapshots ${box.hostname})`])
+  if (detail.pausesSurvived > 0)
+    rows.push(['frozen', `${detail.pausesSurvived} times; the processes continued with their memory`])
   if (box.restricted) rows.push(['restricted', `yes ${NOT_ENFORCED}`])
   // Only names: the values are often secrets. --json also prints the values.
   if (detail.envVars.length > 0) rows.push(['variables', detail.envVars.map(({ name }) => name).join(', ')])
-  if (vitals)
+  // The last heartbeat of a box that is not connected does not describe it now.
+  if (vitals && state.connected)
     rows.push(
       [
         'usage',
-        `CPU ${Math.round(vitals.cpu_pct)}%, memory ${Math.round(vitals.mem_pct)}%, disk ${Math.round(vitals.disk_pct)}%`,
+        `CPU ${formatPercent(vitals.cpu_pct)}, memory ${formatPercent(vitals.mem_pct)}, disk ${formatPercent(vitals.disk_pct)}`,
       ],
-      ['ports', `${vitals.listeners_count} listening`],
-      ['idle', `for ${formatIdleTime(vitals.idle_for_sec)}`],
+      [
+        'ports',
+        `${vitals.listeners_count} listening${vitals.listeners_count > 0 ? ` (${boxCommand()} ports ${box.hostname})` : ''}`,
+      ],
+      ['idle', `for ${formatWholeSeconds(vitals.idle_for_sec)}`],
     )
-  if (job) rows.push(['in progress', `${job.op}: ${job.step}, attempt ${job.attempt}`])
+  if (job) rows.push(['in progress', formatJob(job, now)])
   if (job?.lastError) rows.push(['last error', job.lastError])
   const changes = events.map(({ at, fromState, toState, reason, actor }) => [
     at,
@@ -82,11 +111,28 @@ function formatDetail(detail: BoxDetail, now: number): string {
   return [formatTable(rows), ...(changes.length > 0 ? ['', formatTable(changes)] : [])].join('\n')
 }
 
+function formatJob({ op, step, attempt, nextRetryAt }: Job, now: number): string {
+  const retry = nextRetryAt === null ? 0 : Date.parse(nextRetryAt) - now
+  return `${op}: ${step}, attempt ${attempt}${retry > 0 ? `, next attempt in ${formatWholeSeconds(Math.ceil(retry / 1000))}` : ''}`
+}
+
+const formatPercent = (value: number | null): string => (value === null ? '-' : `${Math.round(value)}%`)
+
+/** The system, and the size of the box. */
+function formatMachine(machine: Machine | null | undefined): [string, string][] {
+  // A coordinator of an older version sends no machine.
+  if (!machine) return []
+  const { os, kernel, arch, cpuModel, cpuCount, memoryBytes, diskBytes } = machine
+  const cpus = cpuCount === null ? '-' : `${cpuCount} CPU${cpuCount === 1 ? '' : 's'}`
+  const sizes = [memoryBytes, diskBytes].map((bytes) => (bytes === null ? '-' : formatBytes(bytes)))
+  return [
+    ['system', [os, kernel, arch].filter((text) => text !== '').join(', ')],
+    ['machine', `${cpus}${cpuModel ? ` (${cpuModel})` : ''}, memory ${sizes[0]}, disk ${sizes[1]}`],
+  ]
+}
+
 const formatAgent = ({ state, vitals }: BoxDetail): string =>
   `${state.connected ? 'connected' : 'not connected'}${vitals ? `, version ${vitals.agent_version}` : ''}`
-
-const formatIdleTime = (seconds: number): string =>
-  seconds < 10 ? `${seconds}s` : formatDuration(seconds * 1000)
 
 const formatDesiredState = ({ state }: BoxDetail): string =>
   state.desired === state.observed ? '' : `, desired state ${state.desired}`

@@ -1,4 +1,4 @@
-// box suspend: stops boxes.
+// box suspend: suspends boxes. Their processes are frozen where the machine can freeze them.
 import type { Command } from 'commander'
 import { addChangeOptions, type ChangeOptions, changeStates } from '../change-state.ts'
 import type { RunAction } from '../session.ts'
@@ -6,11 +6,12 @@ import type { RunAction } from '../session.ts'
 export function addSuspendCommand(program: Command, runAction: RunAction): void {
   const command = program
     .command('suspend')
-    .alias('stop')
-    .summary('stop boxes (keeps files, terminates processes)')
+    .alias('pause')
+    .summary('suspend boxes (keeps files, and processes where possible)')
     .description(
-      'Stops boxes and waits until they are suspended. Files are kept, processes are terminated. `box wake` or the next ' +
-        '`box exec` starts a box again.',
+      'Suspends boxes and waits. Files are kept. Where the machine can freeze processes, they keep their memory and continue ' +
+        'when the box is woken, for an hour unless the operator has set another time; then, and on other machines, they are ' +
+        'terminated. `box ls` shows a frozen box. `box wake` or the next `box exec` starts a box again.',
     )
   addChangeOptions(command, 'suspend all running boxes')
     .addHelpText(
@@ -18,10 +19,10 @@ export function addSuspendCommand(program: Command, runAction: RunAction): void 
       `
 Examples:
   box suspend fig
-  box stop fig plum
-  box stop --all
+  box suspend fig plum
+  box suspend --all
 
-With several boxes, each one is tried; the exit code is that of the first failure.`,
+\`box stop\` terminates the processes at once. With several boxes, each one is tried; the exit code is that of the first failure.`,
     )
     .action((names: string[], options: ChangeOptions) =>
       runAction((session) => changeStates(session, names, 'suspend', options)),

@@ -17,7 +17,7 @@ async function listCandidates(program: Command, line: readonly string[]): Promis
   const target = parseLine(program, line)
   switch (target.kind) {
     case 'command':
-      return { candidates: listCommands(program, line.at(-1) !== ''), includesFiles: false }
+      return { candidates: listCommands(target.of, line.at(-1) !== ''), includesFiles: false }
     case 'option':
       return { candidates: listOptions(target.command), includesFiles: false }
     case 'value': {
@@ -28,7 +28,10 @@ async function listCandidates(program: Command, line: readonly string[]): Promis
         ...candidate,
         value: target.prefix + candidate.value,
       }))
-      return { ...values, candidates }
+      // Such as `rm` of box snapshots.
+      const isFirstArgument = target.words.length === 0 && !('long' in target.of)
+      const subcommands = isFirstArgument ? listCommands(target.command, false) : []
+      return { ...values, candidates: [...subcommands, ...candidates] }
     }
     case 'none':
       return { candidates: [], includesFiles: false }
@@ -36,10 +39,10 @@ async function listCandidates(program: Command, line: readonly string[]): Promis
 }
 
 /** With `includesAliases`, an alias such as `list` is a candidate too. */
-function listCommands(program: Command, includesAliases: boolean): Candidate[] {
-  return program
+function listCommands(parent: Command, includesAliases: boolean): Candidate[] {
+  return parent
     .createHelp()
-    .visibleCommands(program)
+    .visibleCommands(parent)
     .flatMap((command) =>
       [command.name(), ...(includesAliases ? command.aliases() : [])].map((value) => ({
         value,

@@ -1,8 +1,11 @@
 // Finds what the word at the cursor is: a command, an option, or the value of an option or argument.
 import type { Argument, Command, Option } from 'commander'
+import { parseCommandLine } from '../command-line.ts'
+import { findCommand } from '../usage-error.ts'
 
 export type CompletionTarget =
-  | { kind: 'command' }
+  /** `of`: box itself, or a command with subcommands. */
+  | { kind: 'command'; of: Command }
   | { kind: 'option'; command: Command }
   /** `words` are the previous arguments of the command, without options. `prefix` precedes the value, as in `--tier=`. */
   | { kind: 'value'; command: Command; of: Argument | Option; words: string[]; prefix: string }
@@ -11,16 +14,27 @@ export type CompletionTarget =
 
 /** @param line the words after `box` up to the cursor; the one at the cursor is incomplete and may be empty */
 export function parseLine(program: Command, line: readonly string[]): CompletionTarget {
-  const previous = line.slice(0, -1)
+  const { args: previous, words } = parseCommandLine(program, line.slice(0, -1))
   const last = line.at(-1) ?? ''
-  const index = previous.findIndex((word) => !word.startsWith('-'))
-  if (index < 0) return last.startsWith('-') ? { kind: 'option', command: program } : { kind: 'command' }
+  const index = words.length === 0 ? -1 : Math.max(0, previous.length - words.length)
+  const profile = program.options.find(({ long }) => long === '--profile')
+  if (index < 0 && previous.at(-1) === '--profile' && profile !== undefined)
+    return { kind: 'value', command: program, of: profile, words: [], prefix: '' }
+  if (index < 0)
+    return last.startsWith('-') ? { kind: 'option', command: program } : { kind: 'command', of: program }
   const name = previous[index]
-  if (name === 'help') return index === previous.length - 1 ? { kind: 'command' } : { kind: 'none' }
-  const command = program.commands.find(
-    (candidate) => candidate.name() === name || candidate.aliases().includes(name ?? ''),
-  )
-  return command === undefined ? { kind: 'none' } : parseCommand(command, previous.slice(index + 1), last)
+  if (name === 'help')
+    return index === previous.length - 1 ? { kind: 'command', of: program } : { kind: 'none' }
+  const command = findCommand(program, name)
+  if (command === undefined) return { kind: 'none' }
+  return parseSubcommand(command, previous.slice(index + 1), last)
+}
+
+function parseSubcommand(command: Command, previous: readonly string[], last: string): CompletionTarget {
+  const subcommand = findCommand(command, previous[0])
+  return subcommand === undefined
+    ? parseCommand(command, previous, last)
+    : parseSubcommand(subcommand, previous.slice(1), last)
 }
 
 function parseCommand(command: Command, previous: readonly string[], last: string): CompletionTarget {
@@ -43,6 +57,8 @@ function parseCommand(command: Command, previous: readonly string[], last: strin
     const option = command.options.find(({ long }) => long === flag)
     return option ? { kind: 'value', command, of: option, words, prefix: `${flag}=` } : { kind: 'none' }
   }
+  if (argument === undefined && words.length === 0 && command.commands.length > 0)
+    return { kind: 'command', of: command }
   const isTooMany = words.length >= command.registeredArguments.length && !argument?.variadic
   return argument === undefined || isTooMany
     ? { kind: 'none' }

@@ -8,7 +8,7 @@ export type Shell = (typeof SHELLS)[number]
 export const SCRIPT_MARKER = 'Completion of the box command of Boxwood'
 
 export const SCRIPTS: Record<Shell, string> = {
-  // bash splits words at ':' and '=' too, and replaces only the part after the last of them.
+  // bash splits words at ':', '=' and '@' too, and replaces only the part after the last of them; that part includes '@'.
   bash: `# ${SCRIPT_MARKER} for bash.
 _box() {
   local words word candidate hidden
@@ -17,6 +17,7 @@ _box() {
   while [[ \${#words[@]} -gt 0 && \${words[0]} != "\${COMP_WORDS[0]}" ]]; do words=("\${words[@]:1}"); done
   word=\${words[-1]}
   hidden=\${word%"\${word##*[:=]}"}
+  [[ $word == *@* ]] && hidden=\${word%"$2"}
   COMPREPLY=()
   while IFS=$'\\t' read -r candidate _; do
     if [[ $candidate == :files ]]; then

@@ -1,12 +1,20 @@
-// The values of options and arguments: boxes, processes and sessions of the coordinator, tiers, regions, local files.
+// The values of options and arguments: boxes, snapshots, processes and sessions of the coordinator, tiers, regions, time spans, local files.
 import type { Argument, Command, Option } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
+import type { Member } from '../../shared/api/members.ts'
 import type { ExecList } from '../../shared/api/processes.ts'
+import type { CurrentSession } from '../../shared/api/sessions.ts'
 import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
+import { isSuspended } from '../box-state.ts'
 import { listTopics } from '../docs/pages.ts'
 import { getPage } from '../history/read-records.ts'
+import { loadKeys } from '../keys/find-key.ts'
 import { sanitize } from '../output.ts'
+import { POLICY_NAMES } from '../policies/policy-values.ts'
+import { getProfilePath, readProfiles } from '../profiles/profile-file.ts'
+import { LOCAL } from '../profiles/select-profile.ts'
 import { openSession } from '../session.ts'
+import { loadSnapshots } from '../snapshots/find-snapshot.ts'
 import { listSessions } from '../terminal/create-session.ts'
 
 export type Candidate = { value: string; description: string }
@@ -18,7 +26,7 @@ type Source = (words: readonly string[]) => Values | Promise<Values>
 /** The user waits for the candidates. */
 const TIMEOUT_MS = 1_000
 /** A shell inserts the value into the command line without quotes. */
-const SAFE_VALUE = /^[\w.:-]{1,128}$/
+const SAFE_VALUE = /^[\w.:@+-]{1,128}$/
 const MAX_DESCRIPTION_LENGTH = 60
 
 const none: Source = () => ({ candidates: [], includesFiles: false })
@@ -31,10 +39,30 @@ const choices = (values: readonly string[]): Source => {
 /** By the name of the argument or option, or by the names of the command and the argument. */
 const SOURCES: Record<string, Source> = {
   name: async (words) => ({ candidates: await listBoxes(words), includesFiles: false }),
-  'wake name': async (words) => ({ candidates: await listBoxes(words, 'suspended'), includesFiles: false }),
-  'suspend name': async (words) => ({ candidates: await listBoxes(words, 'running'), includesFiles: false }),
+  'wake name': async (words) => ({ candidates: await listBoxes(words, isSuspended), includesFiles: false }),
+  'stop name': async (words) => ({ candidates: await listBoxes(words, isRunning), includesFiles: false }),
+  'suspend name': async (words) => ({ candidates: await listBoxes(words, isRunning), includesFiles: false }),
   'create name': none,
   'run name': none,
+  'fork name': none,
+  'restore name': none,
+  'snapshot name': none,
+  'template name': none,
+  box: async (words) => ({ candidates: await listBoxes(words), includesFiles: false }),
+  'fork source': async () => ({ candidates: await listBoxes(), includesFiles: false }),
+  'template source': async () => ({
+    candidates: [...(await listBoxes()), ...(await listSnapshots())],
+    includesFiles: false,
+  }),
+  snapshot: async (words) => ({ candidates: await listSnapshots(words), includesFiles: false }),
+  from: async () => ({ candidates: await listSnapshots(), includesFiles: false }),
+  file: files,
+  'set ttl': choices(['1h', '4h', '1d', 'off']),
+  'set autoPause': choices(['30m', '2h', '8h', 'off']),
+  autoSnapshot: choices(['6h', '24h', 'off']),
+  variable: async ([box = '']) => ({ candidates: await listVariables(box), includesFiles: false }),
+  unset: async ([box = '']) => ({ candidates: await listVariables(box), includesFiles: false }),
+  template: async (words) => ({ candidates: await listTemplates(words), includesFiles: false }),
   id: async ([box = '', ...ids]) => ({ candidates: await listProcesses(box, ids), includesFiles: false }),
   'output id': async ([box = '']) => ({ candidates: await listRecords(box), includesFiles: false }),
   session: async ([box = '']) => ({ candidates: await listTerminals(box), includesFiles: false }),
@@ -44,7 +72,16 @@ const SOURCES: Record<string, Source> = {
   path: listPaths,
   tier: choices(TIER_NAMES),
   region: choices(REGIONS),
+  last: choices(['1h', '6h', '24h', '7d', '30d']),
   dir: files,
+  'rename name': none,
+  'close name': none,
+  key: async (words) => ({ candidates: await listKeys(words), includesFiles: false }),
+  member: async (words) => ({ candidates: await listMembers(words), includesFiles: false }),
+  workspace: async () => ({ candidates: await listWorkspaces(), includesFiles: false }),
+  policy: choices(POLICY_NAMES),
+  csv: files,
+  profile: () => choices(listProfileNames())([]),
   topic: () => choices(listTopics())([]),
 }
 
@@ -54,7 +91,10 @@ export async function listValues(
   target: Argument | Option,
   words: readonly string[],
 ): Promise<Values> {
-  const name = 'attributeName' in target ? target.attributeName() : target.name().replace(/s$/, '')
+  const isOption = 'attributeName' in target
+  const name = isOption ? target.attributeName() : target.name().replace(/s$/, '')
+  // --name is a new name.
+  if (isOption && name === 'name') return { candidates: [], includesFiles: false }
   const source =
     target.argChoices !== undefined
       ? choices(target.argChoices)
@@ -71,18 +111,88 @@ async function fetchUnlessFails<T>(fetch: (client: Client) => Promise<T[]>): Pro
   }
 }
 
+/** By their ids: names are not unique. */
+const listKeys = (exclude: readonly string[]): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) => {
+    const keys = await loadKeys(client)
+    return keys
+      .filter(({ id }) => !exclude.includes(id))
+      .map(({ id, name }) => ({ value: id, description: describe(name) }))
+  })
+
+/** By their email addresses; the first owner may have none. */
+const listMembers = (exclude: readonly string[]): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) => {
+    const { members } = await client.requestBySession<{ members: Member[] }>('GET', '/members')
+    return members
+      .map(({ id, email, name, role }) => ({ value: email ?? id, description: describe(`${name}, ${role}`) }))
+      .filter(({ value }) => !exclude.includes(value))
+  })
+
+/** By their ids: names are not unique. */
+const listWorkspaces = (): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) => {
+    const { workspaces } = await client.requestBySession<CurrentSession>('GET', '/session')
+    return workspaces.map(({ id, name }) => ({ value: id, description: describe(name) }))
+  })
+
+function listProfileNames(): string[] {
+  try {
+    const { profiles } = readProfiles(getProfilePath(process.env))
+    return [...new Set([LOCAL, ...profiles.map(({ name }) => name)])]
+  } catch {
+    return []
+  }
+}
+
 type Client = ReturnType<typeof openSession>['client']
 
-/** Without the boxes in `exclude`; with `state`, only boxes in this state. */
-const listBoxes = (exclude: readonly string[] = [], state?: string): Promise<Candidate[]> =>
+const isRunning = (state: Box['observedState']): boolean => state === 'running'
+
+/** Without the boxes in `exclude`. */
+const listBoxes = (
+  exclude: readonly string[] = [],
+  isIncluded: (state: Box['observedState']) => boolean = () => true,
+): Promise<Candidate[]> =>
   fetchUnlessFails(async (client) => {
     const { boxes } = await client.request<{ boxes: Box[] }>('GET', '/boxes?live=1')
     return boxes
-      .filter(
-        ({ hostname, observedState }) =>
-          !exclude.includes(hostname) && (state ?? observedState) === observedState,
-      )
+      .filter(({ hostname, observedState }) => !exclude.includes(hostname) && isIncluded(observedState))
       .map(({ hostname, observedState }) => ({ value: hostname, description: describe(observedState) }))
+  })
+
+/** Only the names: the values are often secrets. */
+const listVariables = (box: string): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) => {
+    const { envVars } = await client.findBox(box)
+    return envVars.map(({ name }) => ({ value: name, description: '' }))
+  })
+
+const listTemplates = (exclude: readonly string[] = []): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) => {
+    const { snapshots } = await loadSnapshots(client)
+    return snapshots.flatMap(({ templateName, sourceBoxHostname }) =>
+      templateName === null || exclude.includes(templateName)
+        ? []
+        : [{ value: templateName, description: describe(`template of ${sourceBoxHostname}`) }],
+    )
+  })
+
+/** Templates by their names, then snapshots by their names; snapshots with the same name by their ids. */
+const listSnapshots = (exclude: readonly string[] = []): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) => {
+    const { snapshots } = await loadSnapshots(client)
+    const names = snapshots.flatMap(({ name, templateName }) => templateName ?? name)
+    return snapshots
+      .map(({ id, name, templateName, status, sourceBoxHostname }) => {
+        const typed = templateName ?? name
+        const kind = templateName === null ? 'snapshot' : 'template'
+        return {
+          value: names.filter((other) => other === typed).length > 1 ? id : typed,
+          description: describe(`${kind} of ${sourceBoxHostname}, ${status}`),
+        }
+      })
+      .filter(({ value }) => !exclude.includes(value))
   })
 
 /** Local files, and boxes as `fig:`. */

@@ -4,13 +4,14 @@ import { mkdir } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import type { Box } from '../../shared/api/boxes.ts'
 import { shellQuote } from '../../shared/shell-quote.ts'
+import { isSuspended } from '../box-state.ts'
 import type { EdgeClient } from '../client.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { noSuchBoxError } from '../find-box.ts'
 import { sanitize } from '../output.ts'
 import type { Session } from '../session.ts'
-import { waitForState } from '../wait.ts'
+import { waitForState } from '../wait/wait-for-box.ts'
 import { NOT_A_DIRECTORY } from './box-command.ts'
 import { createBoxDirectory, writeToBox } from './box-destination.ts'
 import { formatTitle } from './box-scripts.ts'
@@ -125,7 +126,7 @@ function createEdgeCache(session: Session): Copy['getEdge'] {
 /** The file routes do not wake a suspended box. */
 async function openEdge(session: Session, boxName: string): Promise<EdgeClient> {
   const edge = await session.client.createEdgeClient(boxName)
-  if (edge.observedState === 'suspended') {
+  if (edge.observedState !== null && isSuspended(edge.observedState)) {
     const { box } = await session.client.request<{ box: Box }>('POST', `/boxes/${edge.boxId}/wake`)
     await waitForState(session, box, 'running', 'none')
   }

@@ -1,6 +1,6 @@
 // The progress of a copy on stderr: files, bytes, speed and remaining time. Shown only on a terminal that can move the cursor.
 import type { SingleBar } from 'cli-progress'
-import { formatDuration, printMessage, sanitize } from '../output.ts'
+import { formatBytes, formatDuration, printMessage, sanitize } from '../output.ts'
 import type { Totals } from './content.ts'
 
 export type Progress = {
@@ -22,16 +22,6 @@ const RENDERS_PER_SECOND = 8
 const BAR_WIDTH = 24
 /** The remaining time is shown after this delay: an earlier estimate would be inaccurate. */
 const ETA_DELAY_SECONDS = 1
-
-/** Formats with three significant digits, such as 1.95 MiB; below 1000 bytes exactly. */
-export function formatBytes(bytes: number): string {
-  let value = bytes
-  for (const unit of ['B', 'KiB', 'MiB']) {
-    if (value < 1000) return `${unit === 'B' ? value : value.toPrecision(3)} ${unit}`
-    value /= 1024
-  }
-  return `${value >= 1000 ? Math.round(value) : value.toPrecision(3)} GiB`
-}
 
 export type ProgressState = {
   label: string

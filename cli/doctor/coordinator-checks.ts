@@ -43,7 +43,7 @@ async function checkAccess(url: string, signal: AbortSignal): Promise<Check[]> {
     return [
       ok('coordinator', `running at ${url}`),
       await checkVersion(url, signal),
-      ok('API key', `${sanitize(key.id)} is valid`),
+      ok('API key', key ? `${sanitize(key.id)} is valid` : 'signed in'),
       checkBoxes(boxes),
     ]
   } catch (error) {

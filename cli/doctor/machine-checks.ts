@@ -26,7 +26,8 @@ export async function checkMachine(
   if ('problem' in diagnosis)
     return [fail('configuration', diagnosis.problem, 'Fix the environment variables, or run `npm ci`.'), disk]
   const address = isRunning ? [] : [checkAddress(diagnosis)]
-  return [checkIsolation(diagnosis), checkNetwork(diagnosis), checkLimits(diagnosis), disk, ...address]
+  const machine = [checkIsolation(diagnosis), checkNetwork(diagnosis), checkLimits(diagnosis), disk]
+  return [...machine, ...address, ...checkDatabase(diagnosis)]
 }
 
 /** Runs the probes of the coordinator in a process of its own, also while a coordinator is running. */
@@ -87,3 +88,10 @@ const checkAddress = ({ address, addressProblem }: MachineDiagnosis): Check =>
   addressProblem === null
     ? ok('address', `${address} is free`)
     : fail('address', `${address} cannot be used`, addressProblem)
+
+function checkDatabase({ database }: MachineDiagnosis): Check[] {
+  if (database === null) return []
+  return database.problem === null
+    ? [ok('database', 'Postgres, reachable')]
+    : [fail('database', 'Postgres cannot be used', database.problem)]
+}

@@ -12,6 +12,8 @@ export const CONNECTION_LOST: Disconnect = { reason: 'The connection was lost.',
  * @throws CliError when a retry cannot help
  */
 export function toDisconnect({ error, status, retryAfter }: FailedAttempt, isFirst: boolean): Disconnect {
+  // When a connection was lost, the coordinator may still count it.
+  if (isFirst && error.code === 'customer_session_limit') throw error
   if (status >= 500 || status === 429 || status === 408) return { reason: error.message, retryAfter, error }
   // An error response without a code comes from a proxy, for example while the coordinator restarts.
   const isTemporary = error.code === null || error.code === 'box_not_running'

@@ -20,7 +20,7 @@ export function createUserNames({ user, key }: Pick<Account, 'user' | 'key'>): U
     learn(records) {
       if (ownName === null) return
       for (const { actor } of records)
-        if (actor.tokenId === key.id && actor.userId !== null) names.set(actor.userId, ownName)
+        if (actor.tokenId === key?.id && actor.userId !== null) names.set(actor.userId, ownName)
     },
     getName: ({ actor: { kind, userId } }) =>
       userId === null ? kind : (names.get(userId) ?? userId.slice(0, ID_LENGTH)),

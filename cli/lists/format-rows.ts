@@ -15,7 +15,7 @@ export function formatRows<Row>(
 ): FormattedRows {
   if (rows.length === 0) return { header: [], lines: [] }
   if (format === 'name') return { header: [], lines: rows.map((row) => sanitize(list.getName(row))) }
-  const columns = list.columns.filter(({ isWide = false }) => format === 'wide' || !isWide)
+  const columns = list.columns.filter(({ isWide, isShort }) => !(format === 'wide' ? isShort : isWide))
   const table = [
     ...(showHeader ? [columns.map(({ header }) => header)] : []),
     ...rows.map((row) => columns.map(({ cell }) => cell(row, now))),

@@ -7,6 +7,8 @@ export type Column<Row> = {
   cell(row: Row, now: number): Cell
   /** Shown only with -o wide. */
   isWide?: boolean
+  /** Omitted with -o wide, where another column has the whole value. */
+  isShort?: boolean
   /** Changes with time only, such as an age: not a change of the row for --watch. */
   isRelativeTime?: boolean
 }
@@ -23,6 +25,8 @@ export type List<Row> = {
   getEmptyMessage(isFiltered: boolean): string
   /** The row that --watch prints for a row that is missing now; null prints nothing. Default: null. */
   toRemoved?(row: Row): Row | null
+  /** Rows only appear, as in a log: --watch prints them instead of a table that is redrawn. */
+  isAppendOnly?: boolean
 }
 
 export type Loaded<Row> = {

@@ -14,9 +14,14 @@ export type ListOptions = JsonOption & {
   watch?: boolean
 }
 
-/** @param names what -q prints, such as "the ids" */
-export function addListOptions(command: Command, names: string, filters: Filters<never>): Command {
-  return command
+/** @param names what -q prints, such as "the ids" @param hasWatch false for a list that cannot change */
+export function addListOptions(
+  command: Command,
+  names: string,
+  filters: Filters<never>,
+  { hasWatch = true } = {},
+): Command {
+  command
     .addOption(
       new Option('-o, --output <format>', `name prints only ${names}; wide adds columns`).choices(FORMATS),
     )
@@ -28,8 +33,8 @@ export function addListOptions(command: Command, names: string, filters: Filters
         `show only matching rows; can be repeated. Keys: ${Object.keys(filters).join(', ')}`,
       ).argParser(createFilterParser(filters)),
     )
-    .option('-w, --watch', 'show changes until Ctrl-C')
-    .option('--no-header', 'omit the header of the table')
+  if (hasWatch) command.option('-w, --watch', 'show changes until Ctrl-C')
+  return command.option('--no-header', 'omit the header of the table')
 }
 
 export function getFormat({ output, json, quiet }: ListOptions): Format {

@@ -1,15 +1,20 @@
-// Requests a value once a second. The API has no events for boxes. Survives an outage of the coordinator.
+// Requests a value at intervals. The API has no events for boxes. Survives an outage of the coordinator.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CliError, EXIT } from '../exit-codes.ts'
 
-const INTERVAL_MS = 1000
+const DEFAULT_INTERVAL_MS = 1000
 const MAX_BACKOFF_MS = 5000
+/** A request that takes longer is reported as an outage while it continues. */
+const SLOW_MS = 5000
 
 export type PollOptions<T> = {
   signal: AbortSignal
+  /** From a response to the next request. Default: 1000. */
+  intervalMs?: number
+  slowMs?: number
   request(): Promise<T>
   onResult(result: T): void
-  /** Called for the first failed request after a successful one. */
+  /** Called for the first failed or slow request after a successful one. */
   onOutage(reason: string): void
 }
 
@@ -17,22 +22,41 @@ export type PollOptions<T> = {
  * Never resolves.
  * @throws CliError when the first request fails, or a later one in a way that a retry cannot help; the signal's reason
  */
-export async function poll<T>({ signal, request, onResult, onOutage }: PollOptions<T>): Promise<never> {
+export async function poll<T>({
+  signal,
+  intervalMs = DEFAULT_INTERVAL_MS,
+  slowMs = SLOW_MS,
+  request,
+  onResult,
+  onOutage,
+}: PollOptions<T>): Promise<never> {
   let isFirst = true
+  let isOutage = false
+  const reportOutage = (reason: string) => {
+    if (isFirst || isOutage) return
+    isOutage = true
+    onOutage(reason)
+  }
+  const reportSlow = () => reportOutage('The coordinator does not respond.')
   for (let failures = 0; ; ) {
+    const timer = setTimeout(reportSlow, slowMs)
     try {
-      onResult(await request())
+      const result = await request()
       failures = 0
       isFirst = false
+      isOutage = false
+      onResult(result)
     } catch (error) {
       if (signal.aborted) throw signal.reason
       if (isFirst || !(error instanceof CliError) || !isTemporary(error)) throw error
-      if (failures === 0) onOutage(error.message)
+      reportOutage(error.message)
       failures = Math.min(failures + 1, 10)
+    } finally {
+      clearTimeout(timer)
     }
-    const backoff = Math.min(MAX_BACKOFF_MS, INTERVAL_MS * 2 ** failures)
+    const backoff = Math.min(MAX_BACKOFF_MS, DEFAULT_INTERVAL_MS * 2 ** failures)
     // Jitter: clients that were disconnected together should not retry together.
-    const delay = failures === 0 ? INTERVAL_MS : backoff * (0.5 + Math.random() / 2)
+    const delay = failures === 0 ? intervalMs : backoff * (0.5 + Math.random() / 2)
     await sleep(delay, undefined, { signal }).catch((error) => {
       throw signal.aborted ? signal.reason : error
     })

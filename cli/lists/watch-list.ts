@@ -16,7 +16,7 @@ export function watchList<Row>(
   options: WatchOptions,
 ): Promise<never> {
   const canRedraw = process.stdout.isTTY && process.env.TERM !== 'dumb'
-  return canRedraw && options.format !== 'json'
+  return canRedraw && !list.isAppendOnly && options.format !== 'json'
     ? watchOnTerminal(list, load, { ...options, format: options.format })
     : watchChanges(list, load, options)
 }

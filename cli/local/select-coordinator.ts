@@ -1,35 +1,49 @@
-// Selects the coordinator of `box up`, `box down` and `box status`: a data directory on this machine, or BOXWOOD_URL.
+// Selects the coordinator of `box up`, `box down` and `box status`: a data directory on this machine, or another URL.
 import { resolve } from 'node:path'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
 import { shellQuote } from '../../shared/shell-quote.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
-import { type Environment, findDataDirectory, parseBaseUrl } from '../find-coordinator.ts'
+import {
+  type Environment,
+  findDataDirectory,
+  formatProfileSource,
+  parseBaseUrl,
+} from '../find-coordinator.ts'
+import { selectProfile } from '../profiles/select-profile.ts'
 import { DEFAULT_DATA_PARENT } from '../project-directory.ts'
 import { readRunningCoordinator } from './running-coordinator.ts'
 
 export type SelectedCoordinator =
   | { isLocal: true; dataDir: string; running: CoordinatorRecord | null }
-  /** BOXWOOD_URL is set, and is not the URL of the running coordinator of the data directory. */
-  | { isLocal: false; url: string }
+  /** The URL of BOXWOOD_URL or of the selected profile is not that of the running coordinator of the data directory. */
+  | { isLocal: false; url: string; urlSource: string }
 
 /** @throws CliError */
 export function selectCoordinator(env: Environment, cwd: string): SelectedCoordinator {
   const dataDir = findDataDirectory(env, cwd, DEFAULT_DATA_PARENT)
   const running = readRunningCoordinator(dataDir)
-  if (!env.BOXWOOD_URL) return { isLocal: true, dataDir, running }
-  const { origin } = new URL(parseBaseUrl(env.BOXWOOD_URL))
+  const { url, urlSource } = findUrl(env)
+  if (url === null) return { isLocal: true, dataDir, running }
+  const { origin } = new URL(url)
   if (running !== null && new URL(running.url).origin === origin) return { isLocal: true, dataDir, running }
-  return { isLocal: false, url: origin }
+  return { isLocal: false, url: origin, urlSource }
 }
 
-/** @param action completes "cannot be … from here" @throws CliError for a coordinator at BOXWOOD_URL */
+/** null: the coordinator of the data directory. */
+function findUrl(env: Environment): { url: string | null; urlSource: string } {
+  if (env.BOXWOOD_URL) return { url: parseBaseUrl(env.BOXWOOD_URL), urlSource: 'BOXWOOD_URL' }
+  const { profile } = selectProfile(env)
+  return { url: profile?.url ?? null, urlSource: `The ${formatProfileSource(profile?.name ?? '')}` }
+}
+
+/** @param action completes "cannot be … from here" @throws CliError for a coordinator that is not on this machine */
 export function requireLocal(selected: SelectedCoordinator, action: 'started' | 'stopped') {
   if (selected.isLocal) return selected
   throw new CliError(
     EXIT.failed,
-    `BOXWOOD_URL selects the coordinator at ${selected.url}, which cannot be ${action} from here. ` +
-      'For a coordinator on this machine, unset BOXWOOD_URL.',
+    `${selected.urlSource} selects the coordinator at ${selected.url}, which cannot be ${action} from here. ` +
+      `For a coordinator on this machine, ${selected.urlSource === 'BOXWOOD_URL' ? 'unset BOXWOOD_URL' : 'use --profile local'}.`,
   )
 }
 

@@ -36,7 +36,7 @@ export async function suspendRemainingBoxes(dataDir: string, signal: AbortSignal
   if (!existsSync(join(dataDir, 'boxwood.db'))) return { suspended: [], stopped: [], failed: [] }
   const child = spawn(process.execPath, [join(PROJECT_DIR, `coordinator/suspend-boxes${SOURCE_EXTENSION}`)], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH, BOXWOOD_DATA: dataDir, BOXWOOD_LOG: 'error' },
+    env: { ...readDatabaseSettings(), PATH: process.env.PATH, BOXWOOD_DATA: dataDir, BOXWOOD_LOG: 'error' },
     signal,
   })
   const [stdout, stderr] = await Promise.all([
@@ -49,3 +49,9 @@ export async function suspendRemainingBoxes(dataDir: string, signal: AbortSignal
   if (stderr !== '') printStderr(stderr.trimEnd())
   return JSON.parse(stdout) as SuspendedBoxes
 }
+
+/** The variables that select the database: Postgres clients also read PGPASSWORD and others, and a file in HOME. */
+const readDatabaseSettings = (): Record<string, string | undefined> =>
+  Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => /^(BOXWOOD_DATABASE_URL|PG[A-Z]+|HOME)$/.test(name)),
+  )

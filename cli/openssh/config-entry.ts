@@ -1,8 +1,9 @@
 // The OpenSSH configuration of one box.
 
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { shellQuote } from '../../shared/shell-quote.ts'
-import type { CoordinatorConfig } from '../find-coordinator.ts'
+import { type CoordinatorConfig, formatProfileSource } from '../find-coordinator.ts'
+import { LOCAL } from '../profiles/select-profile.ts'
 
 export type ConfigEntry = {
   boxName: string
@@ -32,12 +33,16 @@ const escapePercent = (text: string): string => text.replaceAll('%', '%%')
  * The variables that make `box` use this coordinator and the same client key from any directory. An API key from the
  * environment is not included, because the configuration is not secret.
  */
-export function getProxyEnv({ baseUrl, urlSource, keySource }: CoordinatorConfig): string[] {
+export function getProxyEnv({ baseUrl, urlSource, keySource, profile }: CoordinatorConfig): string[] {
   const { XDG_CONFIG_HOME } = process.env
-  const usesDataDir = keySource !== 'BOXWOOD_API_KEY'
+  const usesDataDir = basename(keySource) === 'owner.key'
+  const usesProfile = profile !== undefined && keySource === formatProfileSource(profile.name)
   return [
     ...(usesDataDir ? [`BOXWOOD_DATA=${dirname(keySource)}`] : []),
-    ...(urlSource === 'BOXWOOD_URL' || !usesDataDir ? [`BOXWOOD_URL=${baseUrl}`] : []),
+    // The profile `local` finds the coordinator by the data directory.
+    ...(usesProfile ? [`BOXWOOD_PROFILE=${profile.name}`] : []),
+    ...(usesProfile && profile.name === LOCAL ? [`BOXWOOD_DATA=${dirname(urlSource)}`] : []),
+    ...(urlSource === 'BOXWOOD_URL' || !(usesDataDir || usesProfile) ? [`BOXWOOD_URL=${baseUrl}`] : []),
     ...(XDG_CONFIG_HOME ? [`XDG_CONFIG_HOME=${XDG_CONFIG_HOME}`] : []),
   ].map(shellQuote)
 }

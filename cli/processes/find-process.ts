@@ -1,5 +1,6 @@
 // Finds a process by its id or a unique prefix of its id; the newest process without an id.
-import type { ProcessFields } from '../../shared/api/processes.ts'
+import type { ExecList, ProcessFields } from '../../shared/api/processes.ts'
+import type { EdgeClient } from '../client.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { printMessage, sanitize } from '../output.ts'
@@ -25,6 +26,16 @@ export function findProcess(
   })
   if (found !== undefined) return found
   throw new CliError(EXIT.notFound, noSuchProcessMessage(boxName, typed), { code: 'not_found' })
+}
+
+/** Requests the list once, for the first id that is not complete. */
+export function createIdFinder(edge: EdgeClient): (typed: string) => Promise<string> {
+  let list: Promise<ExecList> | undefined
+  return async (typed) => {
+    if (isWholeId(typed)) return typed
+    list ??= edge.requestJson<ExecList>('GET', '/exec')
+    return findProcess((await list).processes, edge.boxName, typed).processId
+  }
 }
 
 /** @throws CliError when there is no process */

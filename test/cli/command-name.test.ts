@@ -85,7 +85,7 @@ t.test('messages about errors contain the typed command', async (t) => {
     (await runShell(`${settings} ./box ${args}`, project, SYSTEM_PATH)).stderr
   t.match(await run('show plum'), 'Run `./box ls` to list boxes.')
   t.match(await run('ls --nosuch'), "See './box ls --help'.")
-  t.match(await run('pause fig'), '`./box stop NAME`')
+  t.match(await run('halt fig'), '`./box stop NAME`')
   t.match(JSON.parse(await run('show plum --json')).error.message, '`./box ls`')
   fake.handleNext('POST /v1/box/fig/exec', (response) =>
     sendJson(response, edgeErrorBody(new ApiError('invalid_request', 'Wake it with `box wake fig`.')), 400),

@@ -1,6 +1,6 @@
 // The completion scripts in real shells: a person types a part of a command and presses Tab.
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -13,7 +13,7 @@ import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeProcesses } from './fake-processes.ts'
 import { runBox, TEST_PATH } from './run-box.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 await fake.addBox('plum', { observedState: 'suspended' })
@@ -47,6 +47,11 @@ write('bashrc-with-library', `PS1='P> '; source ${BASH_COMPLETION}\n`)
 write('zsh-source/.zshrc', "PS1='P> '; source <(box completion zsh)\n")
 write('zsh-file/.zshrc', "PS1='P> '; fpath=($ZDOTDIR $fpath); autoload -Uz compinit; compinit\n")
 write('zsh-file/_box', SCRIPTS.zsh)
+write(
+  '.config/boxwood/profiles.json',
+  JSON.stringify({ selected: null, profiles: [{ name: 'ann@work', url: `${fake.url}/api/v1` }] }),
+)
+chmodSync(join(home, '.config/boxwood/profiles.json'), 0o600)
 write('.config/fish/config.fish', 'function fish_prompt; echo -n "P> "; end\n')
 t.match(await runBox(null, ['install', '--dir', join(home, 'bin')], { env }), { code: 0 })
 
@@ -79,6 +84,7 @@ const COMPLETIONS = [
   ['box create --tier=ult', 'box create --tier=ultra '],
   ['box kill fig p_', `box kill fig ${id} `],
   ['box cp fi', 'box cp fig:'],
+  ['box use ann@w', 'box use ann@work '],
   ['box cp note', 'box cp notes.md '],
   ['box cp notes.md fi', 'box cp notes.md fig:'],
   ['BOXWOOD_DATA=x box exec f', 'BOXWOOD_DATA=x box exec fig '],

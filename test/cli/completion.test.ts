@@ -3,12 +3,15 @@ import t from 'tap'
 import { ApiError } from '../../shared/errors.ts'
 import { sendJson, startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeProcesses } from './fake-processes.ts'
+import { addFakeSnapshots } from './fake-snapshots.ts'
 import { runBox } from './run-box.ts'
 
+t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 await fake.addBox('plum', { observedState: 'suspended' })
 const { add } = addFakeProcesses(fake)
+const snapshots = addFakeSnapshots(fake)
 
 /** Returns the lines for a command line. A space at the end starts the next word. */
 async function complete(commandLine: string, url: string | null = fake.url): Promise<string[]> {
@@ -52,6 +55,31 @@ t.test('names of boxes, with their states', async (t) => {
   t.same(await complete('box exec fig '), [], 'the command on the box is not completed')
   t.same(await complete('box exec fig -- ls -'), [])
   t.same(await getValues('box show fig '), [], 'no further argument')
+  for (const command of ['top', 'metrics', 'ps-at', 'ports'])
+    t.same(await getValues(`box ${command} f`), ['fig'], command)
+  t.same(await getValues('box ps-at fig 03'), [], 'a time is not completed')
+  t.same(await getValues('box top fig --sort m'), ['memory'])
+  t.same(await getValues('box metrics fig --last 3'), ['30d'])
+})
+
+t.test('names of snapshots and templates, and the subcommand of their lists', async (t) => {
+  const { id } = snapshots.add({ name: 'twice' })
+  snapshots.add({ name: 'twice', templateName: 'web' })
+  snapshots.add({ name: 'twice' })
+  snapshots.add({ name: 'once' })
+  t.same(await complete('box restore w'), ['web\ttemplate of fig, available'])
+  t.same(await getValues('box restore o'), ['once'])
+  t.ok((await getValues('box restore s')).includes(id), 'a name that several snapshots have: the ids')
+  t.same(await getValues('box restore web '), [], 'a new name is not completed')
+  t.same(await getValues('box create --from w'), ['web'])
+  t.same(await getValues('box snapshots rm once o'), [])
+  t.same(await getValues('box snapshots rm web o'), ['once'])
+  t.same(await getValues('box snapshot rm o'), ['once'])
+  t.same(await getValues('box snapshots '), ['rm', 'plum', 'fig'])
+  t.same(await getValues('box templates '), ['rm'])
+  t.same(await getValues('box templates rm '), ['web'])
+  t.same(await getValues('box snapshots rm --y'), ['--yes'])
+  t.same(await getValues('box fork f'), ['fig'])
 })
 
 t.test('cp: boxes and local files', async (t) => {
@@ -62,6 +90,7 @@ t.test('cp: boxes and local files', async (t) => {
 t.test('ids of processes and names of sessions of the box', async (t) => {
   const { id } = add({ command: 'make world\u001b[2J' })
   t.same(await complete('box kill fig p_'), [`${id}\tmake world\uFFFD[2J`])
+  t.same(await complete('box top fig '), [`${id}\tmake world\uFFFD[2J`])
   t.same(await complete('box logs -f fig '), [`${id}\tmake world\uFFFD[2J`])
   fake.terminals.start({ session: 'work' }, fake.getHome('fig'))
   t.same(await complete('box attach fig '), ['work\tlogin shell'])

@@ -12,7 +12,7 @@ import { createTempDir } from '../support/temp-dir.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 /** Does not exist. */
 const dataDir = join(createTempDir(t, 'doctor'), 'data')
@@ -66,6 +66,13 @@ t.test('the port is in use: fails with the reason', async (t) => {
 t.test('reports an invalid variable of the coordinator', async (t) => {
   const checks = await diagnose(null, { BOXWOOD_LISTEN: 'here' })
   t.match(checks.configuration, { status: 'fail', message: /^BOXWOOD_LISTEN must be host:port/ })
+})
+
+t.test('reports a Postgres database that cannot be used, without its password', async (t) => {
+  const url = 'postgres://boxwood:pg-secret@127.0.0.1:9/boxwood'
+  const checks = await diagnose(null, { BOXWOOD_DATABASE_URL: url })
+  t.match(checks.database, { status: 'fail', advice: /^Postgres at 127\.0\.0\.1:9 cannot be reached/ })
+  t.notMatch(JSON.stringify(checks), 'pg-secret')
 })
 
 t.test('reports the isolation that the configuration selects', async (t) => {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const box = (...args: string[]) => runBox(fake.url, args)
@@ -90,18 +90,32 @@ t.test('values that the API rejects are wrong usage: exit code 2', async (t) => 
 
 t.test('words of other tools get the command to use', async (t) => {
   const hints: [string[], RegExp][] = [
-    [['login'], /BOXWOOD_API_KEY.*box me/],
+    [['auth'], /box login URL.*box use.*box me/],
     [['console', 'fig'], /box ssh NAME/],
-    [['top', 'fig'], /box show NAME/],
+    [['stats', 'fig'], /box metrics NAME.*box top NAME.*box show NAME/],
+    [['procs-at', 'fig'], /box ps-at NAME/],
+    [['metrics', 'fig', '--since', '1h'], /Use --last/],
+    [['htop', 'fig'], /box top NAME/],
+    [['port', 'fig'], /box ports NAME/],
     [['images'], /no images/],
-    [['pause', 'fig'], /box stop NAME/],
-    [['sleep', 'fig'], /box stop NAME/],
+    [['hibernate', 'fig'], /box suspend NAME.*box stop NAME/],
+    [['shutdown', 'fig'], /box stop NAME/],
     [['resume', 'fig'], /box start NAME/],
     [['get', 'boxes'], /box ls/],
     [['tail', 'fig'], /box logs -f NAME/],
     [['port-forward', 'fig', '80'], /cannot forward ports yet/],
-    [['snapshot', 'fig'], /snapshots yet/],
-    [['rename', 'fig', 'plum'], /cannot do this yet/],
+    [['scale', 'fig'], /box resize NAME TIER/],
+    [['migrate', 'fig'], /box move NAME REGION/],
+    [['edit', 'fig'], /box set NAME/],
+    [['secrets', 'fig'], /box env NAME/],
+    [['resize', 'fig', '--tier', 'pro'], /box resize NAME TIER/],
+    [['clone', 'fig'], /box fork NAME/],
+    [['commit', 'fig'], /box snapshot NAME.*box template NAME/],
+    [['checkpoint', 'fig'], /box snapshot NAME/],
+    [['rollback', 'fig'], /box restore SNAPSHOT/],
+    [['rmi', 'fig'], /box snapshots rm SNAPSHOT/],
+    [['rename', 'fig', 'plum'], /cannot be renamed.*box fork NAME/],
+    [['create', '--template', 'web'], /Use --from/],
     [['up', 'fig'], /starts the coordinator\. To start a box: `\S*box start NAME`/],
     [['down', 'fig'], /To stop a box: `\S*box stop NAME`/],
     [['create', '--image', 'debian'], /no images/],

@@ -103,9 +103,10 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
       },
     ],
     [
-      /^POST \/api\/v1\/boxes\/([^/]+)\/(wake|suspend)$/,
-      async (_, response, [, id = '', action]) => {
+      /^POST \/api\/v1\/boxes\/([^/]+)\/(wake|suspend)(\?stop=1)?$/,
+      async (_, response, [, id = '', action, stop]) => {
         const box = findBox(id)
+        if (action === 'wake' || stop) box.suspendedAs = null
         box.desiredState = action === 'wake' ? 'running' : 'suspended'
         sendJson(response, { box }, 202)
       },
@@ -292,6 +293,7 @@ const NEW_BOX = {
   desiredRegion: null,
   desiredState: 'running',
   observedState: 'running',
+  suspendedAs: null,
   autoPauseMin: null,
   pauseAt: null,
   autoSnapshotHours: null,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { findCoordinator } from '../../cli/find-coordinator.ts'
 import { CLI_VERSION } from '../../cli/version.ts'
+import { newApiKey } from '../../shared/api-key.ts'
 import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
@@ -21,12 +22,14 @@ t.test('reads the data directory: BOXWOOD_DATA, the current directory, or the pr
   const dataDir = await createDataDir(join(root, 'data'))
   t.match(await runBox(null, ['me'], { env: { BOXWOOD_DATA: dataDir } }), { code: 0 })
   await createDataDir(join(root, 'project', '.boxwood'), 'http://project.example')
-  t.match(findCoordinator({}, join(root, 'empty'), join(root, 'project')), {
+  t.match(findCoordinator({ XDG_CONFIG_HOME: root }, join(root, 'empty'), join(root, 'project')), {
     baseUrl: 'http://project.example/api/v1',
     key: KEY,
   })
   await createDataDir(join(root, 'here', '.boxwood'))
-  t.match(findCoordinator({}, join(root, 'here'), join(root, 'project')), { baseUrl: `${fake.url}/api/v1` })
+  t.match(findCoordinator({ XDG_CONFIG_HOME: root }, join(root, 'here'), join(root, 'project')), {
+    baseUrl: `${fake.url}/api/v1`,
+  })
   t.throws(() => findCoordinator({ BOXWOOD_DATA: join(root, 'empty') }, join(root, 'here'), root), {
     message: /BOXWOOD_DATA.*box up/,
   })
@@ -45,12 +48,12 @@ t.test('uses BOXWOOD_URL, with or without the path prefix', async (t) => {
 t.test('does not send the key of a data directory to another coordinator', async (t) => {
   const dataDir = await createDataDir(join(t.testdir({}), 'data'), 'http://127.0.0.1:1')
   const result = await runBox(null, ['me'], { env: { BOXWOOD_DATA: dataDir, BOXWOOD_URL: fake.url } })
-  t.match(result, { code: 4, stderr: /No API key found for .*Set BOXWOOD_API_KEY/ })
+  t.match(result, { code: 4, stderr: /No API key found for .*box login.*BOXWOOD_API_KEY/ })
 })
 
 t.test('each connection error names the setting to change', async (t) => {
   const cwd = t.testdir({})
-  t.throws(() => findCoordinator({}, cwd, cwd), { message: /box up.*BOXWOOD_URL/ })
+  t.throws(() => findCoordinator({ XDG_CONFIG_HOME: cwd }, cwd, cwd), { message: /box up.*box login URL/ })
   t.match(
     await runBox('http://127.0.0.1:1', ['ls']),
     { code: 3, stderr: /connection refused.*BOXWOOD_URL/ },
@@ -66,6 +69,13 @@ t.test('each connection error names the setting to change', async (t) => {
     await runBox(fake.url, ['ls'], { env: { BOXWOOD_API_KEY: 'dcp_wrong' } }),
     { code: 4, stderr: /key in BOXWOOD_API_KEY was rejected/ },
     'wrong key',
+  )
+  const key = newApiKey()
+  const mistyped = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`
+  t.throws(
+    () => findCoordinator({ BOXWOOD_URL: fake.url, BOXWOOD_API_KEY: mistyped }, cwd, cwd),
+    { message: /API key in BOXWOOD_API_KEY has a typing error/ },
+    'a mistyped key is recognised without a request',
   )
   fake.handleNext('GET /api/v1/boxes', (response) => response.end('<html>'))
   t.match(

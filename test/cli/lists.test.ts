@@ -10,6 +10,7 @@ import { addFakeHistory } from './fake-history.ts'
 import { addFakeProcesses } from './fake-processes.ts'
 import { type BoxResult, runBox } from './run-box.ts'
 
+t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const web1 = await fake.addBox('web-1')
@@ -136,7 +137,7 @@ t.test('--watch with JSON prints an object per changed row', async (t) => {
   const watch = startWatch(current.url, 'ls', '--watch', '--json')
   await watch.waitFor(/running/)
   Object.assign(current.boxes[0] ?? {}, { observedState: 'suspended' })
-  await watch.waitFor(/suspended/)
+  await watch.waitFor(/"suspended"/)
   const { stdout } = await watch.interrupt()
   t.match(
     stdout

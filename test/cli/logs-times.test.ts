@@ -1,7 +1,8 @@
 // box logs --since and --timestamps.
 import t from 'tap'
 import { createTimePrefixer } from '../../cli/logs/output-printer.ts'
-import { parseSince } from '../../cli/logs/parse-since.ts'
+import { parseTime } from '../../cli/parse-time.ts'
+
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeProcesses } from './fake-processes.ts'
 import { createRandom } from './random.ts'
@@ -92,7 +93,7 @@ t.test('a line gets one time, however its bytes arrive', async (t) => {
 
 t.test('parses durations and times', async (t) => {
   const now = Date.UTC(2026, 0, 31, 12)
-  const parse = (text: string) => parseSince(text, now)
+  const parse = (text: string) => parseTime('--since', text, now)
   t.equal(parse('90s'), now - 90_000)
   t.equal(parse('1h30m'), now - 5_400_000)
   t.equal(parse('1.5d'), now - 129_600_000)

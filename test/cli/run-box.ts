@@ -9,6 +9,9 @@ const MAIN = resolve(import.meta.dirname, '../../cli/main.ts')
 /** Finds the script `box`, so that messages name the command `box`. */
 export const TEST_PATH = `${resolve(import.meta.dirname, '../fixtures/bin')}:${process.env.PATH}`
 
+/** Does not exist: the tests use no profiles of the user. */
+const NO_CONFIG = resolve(import.meta.dirname, 'no-config')
+
 export type BoxResult = { code: number | null; stdout: string; stderr: string }
 export type BoxByteResult = { code: number | null; stdout: Buffer; stderr: Buffer }
 
@@ -38,11 +41,19 @@ export async function runBoxForBytes(
   args: string[],
   options: BoxOptions = {},
 ): Promise<BoxByteResult> {
-  const { BOXWOOD_URL: _, BOXWOOD_API_KEY: __, BOXWOOD_DATA: ___, ...inheritedEnv } = process.env
+  const {
+    BOXWOOD_URL: _,
+    BOXWOOD_API_KEY: __,
+    BOXWOOD_DATA: ___,
+    BOXWOOD_PROFILE: ____,
+    // tap adds a hook with which each child process starts more slowly.
+    NODE_OPTIONS: _____,
+    ...inheritedEnv
+  } = process.env
   const coordinatorEnv = url === null ? {} : { BOXWOOD_URL: `${url}/api/v1`, BOXWOOD_API_KEY: KEY }
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd: options.cwd ?? join(import.meta.dirname),
-    env: { ...inheritedEnv, PATH: TEST_PATH, ...coordinatorEnv, ...options.env },
+    env: { ...inheritedEnv, PATH: TEST_PATH, XDG_CONFIG_HOME: NO_CONFIG, ...coordinatorEnv, ...options.env },
   })
   const chunks: { stdout: Buffer[]; stderr: Buffer[] } = { stdout: [], stderr: [] }
   if (!options.ignoreStdout) child.stdout.on('data', (chunk: Buffer) => chunks.stdout.push(chunk))

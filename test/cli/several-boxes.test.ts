@@ -4,7 +4,7 @@ import { runBoxInPty } from './box-in-pty.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 await fake.addBox('plum')
@@ -27,7 +27,7 @@ t.test('all requests are sent before the first wait', async (t) => {
   fake.requests.length = 0
   await box('stop', 'fig', 'plum')
   const lines = fake.requests.map(({ line }) => line.replace(/[0-9a-f-]{36}/, 'ID'))
-  t.ok(lines.lastIndexOf('POST /api/v1/boxes/ID/suspend') < lines.indexOf('GET /api/v1/boxes/ID'))
+  t.ok(lines.lastIndexOf('POST /api/v1/boxes/ID/suspend?stop=1') < lines.indexOf('GET /api/v1/boxes/ID'))
   await box('start', 'fig', 'plum')
 })
 
@@ -58,14 +58,38 @@ t.test('--all applies to the boxes that are not in the state yet', async (t) => 
   t.match(await box('stop'), { code: 2, stderr: /The name of a box is missing/ })
 })
 
-t.test('restart suspends a box and starts it again', async (t) => {
-  const states = () => fake.requests.flatMap(({ line }) => /\/(suspend|wake)$/.exec(line)?.[1] ?? [])
+t.test('stop terminates frozen boxes too, suspend does not', async (t) => {
+  const plum = fake.boxes.find(({ hostname }) => hostname === 'plum')
+  const frozen = { desiredState: 'suspended', observedState: 'suspended', suspendedAs: 'frozen' } as const
+  Object.assign(plum ?? {}, frozen)
+  t.same(await box('suspend', 'plum'), { code: 0, stdout: '', stderr: 'plum: suspended (frozen)\n' })
+  t.same(await box('stop', 'plum'), { code: 0, stdout: '', stderr: 'plum: suspended\n' })
+  Object.assign(plum ?? {}, frozen)
+  t.match(await box('stop', '--all', '--no-wait'), { code: 0, stderr: /plum: suspended\n/ })
+  await box('start', '--all')
+})
+
+t.test('stop asks again when the freeze of the box had started before', async (t) => {
+  const { id } = fake.boxes.find(({ hostname }) => hostname === 'plum') ?? {}
+  fake.requests.length = 0
+  fake.handleNext(`POST /api/v1/boxes/${id}/suspend?stop=1`, (response) => {
+    const plum = fake.boxes.find((candidate) => candidate.id === id)
+    Object.assign(plum ?? {}, { desiredState: 'suspended', suspendedAs: 'frozen' })
+    response.writeHead(202).end(JSON.stringify({ box: plum }))
+  })
+  t.match(await box('stop', 'plum'), { code: 0, stderr: /suspended \(frozen\)\nplum: suspended\n$/ })
+  t.equal(fake.requests.filter(({ line }) => line.endsWith('suspend?stop=1')).length, 2)
+  await box('start', 'plum')
+})
+
+t.test('restart stops a box and starts it again', async (t) => {
+  const states = () => fake.requests.flatMap(({ line }) => /\/(suspend\?stop=1|wake)$/.exec(line)?.[1] ?? [])
   fake.requests.length = 0
   t.match(await box('restart', 'fig', 'plum'), {
     code: 0,
     stderr: /fig: suspended\n.*fig: running\n.*plum: running\n$/s,
   })
-  t.same(states(), ['suspend', 'suspend', 'wake', 'wake'])
+  t.same(states(), ['suspend?stop=1', 'suspend?stop=1', 'wake', 'wake'])
   t.equal(getState('fig'), 'running')
 
   await box('stop', 'fig')

@@ -6,7 +6,7 @@ import type { AttachFault } from './fake-attach.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const { attached, terminals } = fake
@@ -30,7 +30,9 @@ t.test('ssh opens a new session, prints its name, and exits with the code of the
   await terminal.waitFor('30 100')
   terminal.resize(70, 20)
   await waitUntil('the session has the new size', () => last().pty.cols === 70 && last().pty.rows === 20)
-  terminal.type('sleep 60\r')
+  // The process that receives SIGINT must have the default action: a shell between fork and execve has not.
+  terminal.type(`sh -c 'echo rea""dy; exec sleep 60'\r`)
+  await terminal.waitFor('ready')
   terminal.type('\x03')
   await terminal.waitFor('^C')
   terminal.type('exit 7\r')

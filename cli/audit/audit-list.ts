@@ -1,0 +1,98 @@
+// The list of audit events, and its output as CSV.
+import { createWriteStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import type { AuditEvent } from '../../shared/api/audit.ts'
+import type { Client } from '../client.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import type { List } from '../lists/list.ts'
+import type { ListOptions } from '../lists/options.ts'
+import { printList } from '../lists/print-list.ts'
+import { loadMemberNames } from '../members/member-names.ts'
+import { formatLocalTime, printStderr } from '../output.ts'
+import type { Session } from '../session.ts'
+import { type FilterOptions, loadBoxNames, loadEvents, loadEventsAfter, toQuery } from './audit-query.ts'
+
+export type AuditOptions = ListOptions &
+  FilterOptions & { tail?: number; follow?: boolean; csv?: string | true }
+
+const DEFAULT_COUNT = 50
+
+type Names = { getUser(id: string): string; getBox(id: string): string }
+
+const createEventList = ({ getUser, getBox }: Names): List<AuditEvent> => ({
+  columns: [
+    { header: 'ID', cell: ({ id }) => String(id) },
+    { header: 'TIME', cell: ({ at }) => formatLocalTime(Date.parse(at)) },
+    { header: 'KIND', cell: ({ kind }) => kind },
+    {
+      header: 'ACTOR',
+      cell: ({ actorUserId, actorTokenId, actorKind }) =>
+        actorUserId === null ? (actorTokenId?.slice(0, 12) ?? actorKind) : getUser(actorUserId),
+    },
+    { header: 'BOX', cell: ({ boxId }) => (boxId === null ? '-' : getBox(boxId)) },
+    { header: 'ORIGIN', cell: ({ origin }) => origin, isWide: true },
+    { header: 'CREDENTIAL', cell: ({ actorTokenId }) => actorTokenId ?? '-', isWide: true },
+    { header: 'DETAIL', cell: ({ detail }) => formatDetail(detail) },
+  ],
+  getId: ({ id }) => String(id),
+  getName: ({ id }) => String(id),
+  filters: {},
+  getEmptyMessage: () => 'No matching events.',
+  isAppendOnly: true,
+})
+
+const formatDetail = (detail: AuditEvent['detail']): string =>
+  Object.entries(detail)
+    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(' ')
+
+/** Returns the exit code. */
+export async function showAudit(session: Session, options: AuditOptions): Promise<number> {
+  const { client, signal } = session
+  const query = await toQuery(client, options, Date.now())
+  if (options.csv !== undefined) return downloadCsv(session, query, options.csv)
+  const [getUser, getBox] = await Promise.all([loadMemberNames(client), loadBoxNames(client)])
+  const list = createEventList({ getUser, getBox })
+  const load = createLoader(client, query, options)
+  return printList(list, load, { ...options, watch: options.follow ?? false }, signal)
+}
+
+/** Oldest first. With --follow, each call after the first one returns the events since the previous call. */
+function createLoader(client: Client, query: URLSearchParams, options: AuditOptions) {
+  const { tail, follow, since, until } = options
+  const hasTime = since !== undefined || until !== undefined
+  const count = tail ?? (hasTime ? Number.POSITIVE_INFINITY : DEFAULT_COUNT)
+  let last: number | null = null
+  return async () => {
+    const { events, nextBefore } =
+      last === null
+        ? await loadEvents(client, query, count)
+        : { events: await loadEventsAfter(client, query, last), nextBefore: null }
+    // Without a matching event, the newest event of all is where the next call starts.
+    if (follow) last = events[0]?.id ?? last ?? (await loadNewestId(client))
+    const toJson = (rows: readonly AuditEvent[]) => ({ events: rows, nextBefore })
+    return { rows: events.reverse(), toJson }
+  }
+}
+
+const loadNewestId = async (client: Client): Promise<number> =>
+  (await loadEvents(client, new URLSearchParams(), 1)).events[0]?.id ?? 0
+
+async function downloadCsv(
+  { client }: Session,
+  query: URLSearchParams,
+  file: string | true,
+): Promise<number> {
+  query.set('format', 'csv')
+  const response = await client.download(`/audit?${query}`)
+  const isStdout = file === true || file === '-'
+  try {
+    if (isStdout) await pipeline(response, process.stdout, { end: false })
+    // Only the user may read the log.
+    else await pipeline(response, createWriteStream(file, { mode: 0o600 }))
+  } catch (error) {
+    throw new CliError(EXIT.failed, `Cannot write the events: ${(error as Error).message}.`, { cause: error })
+  }
+  if (!isStdout) printStderr(`${file}: written`)
+  return EXIT.ok
+}

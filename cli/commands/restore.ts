@@ -1,0 +1,54 @@
+// box restore: creates a box with the files of a snapshot or template.
+import type { Command } from 'commander'
+import type { Box } from '../../shared/api/boxes.ts'
+import type { RestoreRequest } from '../../shared/api/snapshots.ts'
+import {
+  addNewBoxArgument,
+  addNewBoxOutputOptions,
+  addTierOption,
+  finishCreation,
+  type NewBoxOptions,
+  selectName,
+} from '../new-box.ts'
+import { addHints, TIER_TOO_SMALL_HINTS } from '../refusals.ts'
+import type { RunAction } from '../session.ts'
+import { findSnapshot } from '../snapshots/find-snapshot.ts'
+
+export function addRestoreCommand(program: Command, runAction: RunAction): void {
+  const command = program
+    .command('restore')
+    .summary('create a box from a snapshot or template')
+    .description(
+      'Creates a box with the files and variables of a snapshot or template, in its region, and waits until the box is ' +
+        'running. The box of the snapshot does not change. Prints the name on stdout and the state changes on stderr.',
+    )
+    .argument('<snapshot>', 'name or id of a snapshot, or name of a template')
+  addNewBoxOutputOptions(addTierOption(addNewBoxArgument(command), 'that of the snapshot'))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  box restore fig-20260131-031415
+  box restore web plum --tier pro
+
+\`box create --from\` does the same with further options, such as -e.`,
+    )
+    .action((typed: string, argument: string | undefined, options: NewBoxOptions) =>
+      runAction(async (session) => {
+        const { client } = session
+        const { id } = await findSnapshot(client, typed)
+        const response = client.request<{ box: Box }>(
+          'POST',
+          `/snapshots/${encodeURIComponent(id)}/restore`,
+          toRequest(selectName(argument, options.name), options),
+        )
+        await finishCreation(session, (await addHints(response, TIER_TOO_SMALL_HINTS)).box, options)
+        return undefined
+      }),
+    )
+}
+
+const toRequest = (name: string | undefined, { tier }: NewBoxOptions): RestoreRequest => ({
+  ...(name !== undefined && { name }),
+  ...(tier !== undefined && { tier: tier as NonNullable<RestoreRequest['tier']> }),
+})

@@ -1,0 +1,95 @@
+// box template: makes a template of a box or of a snapshot.
+import type { Command } from 'commander'
+import type { Box } from '../../shared/api/boxes.ts'
+import type { CreateTemplateRequest, Snapshot } from '../../shared/api/snapshots.ts'
+import type { Client } from '../client.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { findBox } from '../find-box.ts'
+import { createJsonOption, createNoWaitOption, createQuietOption } from '../options.ts'
+import { print, printJson, printStderr, sanitize } from '../output.ts'
+import { addHints, SNAPSHOT_LIMIT_HINTS } from '../refusals.ts'
+import type { RunAction } from '../session.ts'
+import { isSnapshotId, loadSnapshots, selectSnapshot } from '../snapshots/find-snapshot.ts'
+import { finishSnapshot, type NewSnapshotOptions } from '../snapshots/new-snapshot.ts'
+
+export function addTemplateCommand(program: Command, runAction: RunAction): void {
+  program
+    .command('template')
+    .summary('make a template of a box or snapshot')
+    .description(
+      'Makes a template, from which `box create --from` creates boxes. Of a box: takes a snapshot now, and waits until it is ' +
+        'available. Of a snapshot: gives the snapshot the name of the template. A template that had the name before becomes a ' +
+        'plain snapshot. Prints the name of the template on stdout.',
+    )
+    .argument('<source>', 'name or id of a box or snapshot; a box wins')
+    .argument('<name>', 'name of the template')
+    .option('--description <text>', 'description of the snapshot of a box')
+    .addOption(createNoWaitOption())
+    .addOption(createQuietOption())
+    .addOption(createJsonOption())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  box template fig web && box create --from web
+  box template fig-20260131-031415 web
+
+\`box templates\` lists the templates. \`box templates rm web\` removes the name and keeps the snapshot.`,
+    )
+    .action((source: string, name: string, options: NewSnapshotOptions) =>
+      runAction(async (session) => {
+        const found = await findSource(session.client, source)
+        if ('hostname' in found) {
+          const { description } = options
+          const request: CreateTemplateRequest = { name, ...(description !== undefined && { description }) }
+          const response = session.client.request<{ snapshot: Snapshot }>(
+            'POST',
+            `/boxes/${found.id}/template`,
+            request,
+          )
+          const { snapshot } = await addHints(response, SNAPSHOT_LIMIT_HINTS)
+          await finishSnapshot(session, snapshot, options, () => name)
+        } else await nameSnapshot(session.client, found, name, options)
+        return undefined
+      }),
+    )
+}
+
+async function findSource(client: Client, typed: string): Promise<Box | Snapshot> {
+  if (!isSnapshotId(typed)) {
+    const { boxes } = await client.request<{ boxes: Box[] }>('GET', '/boxes?live=1')
+    const box = findBox(boxes, typed)
+    if (box !== undefined) return box
+  }
+  const { snapshots } = await loadSnapshots(client, '?transient=1')
+  const snapshot = selectSnapshot(snapshots, typed)
+  if (snapshot !== undefined) return snapshot
+  throw new CliError(
+    EXIT.notFound,
+    `No such box or snapshot: '${sanitize(typed)}'. \`box ls\` lists the boxes, \`box snapshots\` the snapshots.`,
+    { code: 'not_found' },
+  )
+}
+
+async function nameSnapshot(
+  client: Client,
+  { id }: Snapshot,
+  name: string,
+  { json, quiet }: NewSnapshotOptions,
+): Promise<void> {
+  const path = `/snapshots/${encodeURIComponent(id)}/template`
+  const response = await addHints(
+    client.request<{ snapshot: Snapshot; previous: Snapshot | null }>('POST', path, { name }),
+    { snapshot_in_progress: `\`box wait ${id}\` waits for it.` },
+  )
+  if (json) {
+    printJson(response)
+    return
+  }
+  const { previous } = response
+  if (previous !== null && previous.id !== id && !quiet)
+    printStderr(
+      `${sanitize(previous.name)} (${sanitize(previous.id)}) had this name before, and stays as a snapshot.`,
+    )
+  print(sanitize(name))
+}

@@ -1,0 +1,79 @@
+// The key that box uses on this machine: created by a sign-in, revoked by the next one and by box logout.
+import { hostname } from 'node:os'
+import type { KeyWithSecret } from '../../shared/api/keys.ts'
+import { LIMITS } from '../../shared/limits.ts'
+import { createApiRequests } from '../api-requests.ts'
+import { CliError } from '../exit-codes.ts'
+import { formatProfileSource } from '../find-coordinator.ts'
+import { printMessage } from '../output.ts'
+import type { Profile } from '../profiles/profile-file.ts'
+import type { NewSession } from './sign-in.ts'
+
+/** Creates a machine key by the session, unless the coordinator refuses. The profile has both. */
+export async function createProfile(
+  { name, url }: Pick<Profile, 'name' | 'url'>,
+  { cookie, session, user, workspace }: NewSession,
+  { needsKey }: { needsKey: boolean },
+  signal: AbortSignal,
+): Promise<Profile> {
+  const profile: Profile = {
+    ...{ name, url, session: cookie, sessionExpiresAt: session.expiresAt },
+    ...{ user: user.email ?? user.name, workspace: workspace.name },
+  }
+  if (!needsKey) return profile
+  try {
+    const { key, secret } = await requestBySession<KeyWithSecret>(profile, signal, 'POST', '/keys', {
+      name: `box on ${hostname()}`.slice(0, LIMITS.keyNameChars),
+      kind: 'machine',
+    })
+    return {
+      ...profile,
+      ...{ key: secret, keyId: key.id },
+      ...(key.expiresAt !== null && { keyExpiresAt: key.expiresAt }),
+    }
+  } catch (error) {
+    if (signal.aborted || !(error instanceof CliError)) throw error
+    printMessage(
+      `warning: the coordinator has created no API key, so that commands on boxes do not work: ${error.message}`,
+    )
+    return profile
+  }
+}
+
+export const requestBySession = <T>(
+  profile: Profile,
+  signal: AbortSignal,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<T> => {
+  const config = {
+    baseUrl: profile.url,
+    key: null,
+    urlSource: formatProfileSource(profile.name),
+    keySource: '',
+    profile,
+  }
+  return createApiRequests(config, signal).requestJson<T>(method, `${profile.url}${path}`, body)
+}
+
+/**
+ * Revokes the machine key of a profile that a sign-in has created, and ends its session. An API key that was stored with
+ * `box login --with-key` stays valid. Returns the failures.
+ * @param by has a session of the same user that revokes the key; default: the profile itself
+ */
+export async function endProfile(profile: Profile, signal: AbortSignal, by = profile): Promise<CliError[]> {
+  if (profile.session === undefined) return []
+  const failures: CliError[] = []
+  const attempt = async (path: string, session: Profile) => {
+    try {
+      await requestBySession(session, signal, 'DELETE', path)
+    } catch (error) {
+      if (signal.aborted || !(error instanceof CliError)) throw error
+      if (error.code !== 'not_found') failures.push(error)
+    }
+  }
+  if (profile.keyId !== undefined) await attempt(`/keys/${encodeURIComponent(profile.keyId)}`, by)
+  await attempt('/session', profile)
+  return failures
+}

@@ -1,0 +1,24 @@
+// Whether the API key that the coordinator has stored in its data directory works: it may be revoked or replaced.
+import { dirname } from 'node:path'
+import { createApiRequests } from '../api-requests.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { getOwnerKeyFile, parseKey, readOwnerKey } from '../find-coordinator.ts'
+
+/** @param signInKeyPath in the data directory @throws CliError when the coordinator does not respond */
+export async function isOwnerKeyValid(
+  { baseUrl, signInKeyPath }: { baseUrl: string; signInKeyPath: string },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const dataDir = dirname(signInKeyPath)
+  const keySource = getOwnerKeyFile(dataDir)
+  try {
+    const key = readOwnerKey(dataDir)
+    if (key === null) return false
+    const config = { baseUrl, key: parseKey(key, keySource), urlSource: 'the URL', keySource }
+    await createApiRequests(config, signal).requestJson('GET', `${baseUrl}/me`)
+    return true
+  } catch (error) {
+    if (error instanceof CliError && error.exitCode === EXIT.notAuthenticated) return false
+    throw error
+  }
+}

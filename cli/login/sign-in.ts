@@ -1,0 +1,110 @@
+// Signs in with an emailed code, or as the owner with sign-in.key. Returns the session.
+import type { IncomingMessage } from 'node:http'
+import { hostname } from 'node:os'
+import type { IssuedCode, SignedIn } from '../../shared/api/sessions.ts'
+import { SESSION_COOKIE } from '../../shared/session-cookie.ts'
+import { createApiRequests } from '../api-requests.ts'
+import { CliError } from '../exit-codes.ts'
+import { TYPED_URL } from '../find-coordinator.ts'
+import { readBody } from '../http-request.ts'
+import { printMessage, printStderr, sanitize } from '../output.ts'
+import { addHints } from '../refusals.ts'
+import { invalidDataError } from '../server-data.ts'
+import { CLI_VERSION } from '../version.ts'
+import { createLineReader, type LineReader } from './read-line.ts'
+import type { Target } from './target.ts'
+
+/** `cookie`: the value of the session cookie. */
+export type NewSession = SignedIn & { cookie: string }
+
+/** For mistyped codes. The coordinator allows five. */
+const MAX_ATTEMPTS = 3
+
+export async function signInAsOwner(
+  { baseUrl }: Target,
+  { secret, path }: NonNullable<Target['signInKey']>,
+  signal: AbortSignal,
+): Promise<NewSession> {
+  return addHints(post(baseUrl, '/sign-in/owner', { secret }, signal), {
+    unauthorized: `Check that the coordinator there has written ${path}.`,
+  })
+}
+
+/** @param email undefined: asks for it */
+export async function signInByEmail(
+  { baseUrl }: Target,
+  email: string | undefined,
+  signal: AbortSignal,
+): Promise<NewSession> {
+  const lines = createLineReader(signal)
+  try {
+    const address = email ?? (await lines.ask('Email: '))
+    const requests = createRequests(baseUrl, signal)
+    const { id } = await requests.requestJson<IssuedCode>('POST', `${baseUrl}/sign-in`, { email: address })
+    printStderr(`If ${sanitize(address)} is a member, a code has been sent to that address.`)
+    return await confirm(baseUrl, id, lines, signal)
+  } finally {
+    lines.close()
+  }
+}
+
+async function confirm(
+  baseUrl: string,
+  id: string,
+  lines: LineReader,
+  signal: AbortSignal,
+): Promise<NewSession> {
+  for (let attempt = 1; ; attempt++) {
+    const code = await lines.ask('Code: ')
+    try {
+      return await post(baseUrl, '/sign-in/confirm', { id, code }, signal)
+    } catch (error) {
+      const isWrongCode =
+        error instanceof CliError && ['invalid_code', 'bad_request'].includes(error.code ?? '')
+      if (!isWrongCode || !process.stdin.isTTY || attempt >= MAX_ATTEMPTS) throw error
+      printMessage('This is not the code. Try again.')
+    }
+  }
+}
+
+/** Switches the session to another workspace: the coordinator replaces the cookie. */
+export const switchWorkspace = (
+  baseUrl: string,
+  cookie: string,
+  workspaceId: string,
+  signal: AbortSignal,
+): Promise<NewSession> => post(baseUrl, '/session/workspace', { workspaceId }, signal, cookie)
+
+/** Requests without a credential, or with the cookie. */
+const createRequests = (baseUrl: string, signal: AbortSignal, cookie?: string) =>
+  createApiRequests(
+    {
+      ...{ baseUrl, key: null, urlSource: TYPED_URL, keySource: '' },
+      ...(cookie !== undefined && { profile: { name: '', url: baseUrl, session: cookie } }),
+    },
+    signal,
+  )
+
+async function post(
+  baseUrl: string,
+  path: string,
+  body: unknown,
+  signal: AbortSignal,
+  cookie?: string,
+): Promise<NewSession> {
+  const bytes = Buffer.from(JSON.stringify(body))
+  // Identifies the session in the list of sessions.
+  const headers = { 'content-type': 'application/json', 'user-agent': `box/${CLI_VERSION} (${hostname()})` }
+  const requests = createRequests(baseUrl, signal, cookie)
+  const response = await requests.send('POST', baseUrl + path, headers, () => bytes)
+  const signedIn = JSON.parse((await readBody(response)).toString()) as SignedIn
+  return { ...signedIn, cookie: parseCookie(response) }
+}
+
+function parseCookie({ headers }: IncomingMessage): string {
+  const prefix = `${SESSION_COOKIE}=`
+  const header = headers['set-cookie']?.find((text) => text.startsWith(prefix))
+  const value = header?.slice(prefix.length).split(';')[0]
+  if (!value || !/^[\x21-\x7e]+$/.test(value)) throw invalidDataError('no session cookie')
+  return value
+}

@@ -1,0 +1,91 @@
+// Invites, changes and removes members of the workspace.
+import type { Role } from '../../shared/api/account.ts'
+import type { Invitation, Member, UpdateMemberRequest } from '../../shared/api/members.ts'
+import { startBatch } from '../batch.ts'
+import type { Client } from '../client.ts'
+import { canAsk, confirm } from '../confirm.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import type { JsonOption, QuietOption } from '../options.ts'
+import { printJson, printMessage, printStderr, sanitize } from '../output.ts'
+import type { Session } from '../session.ts'
+import { findByPrefix } from '../unique-prefix.ts'
+
+export const loadMembers = async (client: Client): Promise<Member[]> =>
+  (await client.requestBySession<{ members: Member[] }>('GET', '/members')).members
+
+export const getLabel = ({ email, name }: Pick<Member, 'email' | 'name'>): string => email ?? name
+
+/** By email, id or a unique prefix of the id. @throws CliError */
+export function findMember(members: readonly Member[], typed: string): Member {
+  const lowercase = typed.toLowerCase()
+  const found =
+    members.find(({ email }) => email === lowercase) ??
+    (typed.startsWith('usr_')
+      ? findByPrefix<Member>(members, typed, {
+          getId: ({ id }: Member) => id,
+          describe: getLabel,
+          kind: 'members',
+        })
+      : undefined)
+  if (found !== undefined) return found
+  throw new CliError(
+    EXIT.notFound,
+    `No such member: '${sanitize(typed)}'. Use an email address or an id of \`box members\`.`,
+    { code: 'no_such_member' },
+  )
+}
+
+type Output = JsonOption & QuietOption
+
+export async function inviteMember(
+  { client }: Session,
+  email: string,
+  { role, name, json, quiet }: Output & { role: Role; name?: string },
+): Promise<undefined> {
+  const request = { email, role, ...(name !== undefined && { name }) }
+  const invitation = await client.requestBySession<Invitation>('POST', '/members', request)
+  if (json) printJson(invitation)
+  else if (!quiet) printStderr(`${sanitize(getLabel(invitation.member))} is invited as ${role}.`)
+  if (!json && !invitation.emailed)
+    printMessage(
+      'the coordinator sends no mail: notify the person yourself. They sign in with `box login URL` and this email address.',
+    )
+}
+
+export async function setMember(
+  { client }: Session,
+  typed: string,
+  { role, name, json, quiet }: Output & UpdateMemberRequest,
+): Promise<undefined> {
+  if (role === undefined && name === undefined)
+    throw new CliError(EXIT.usage, 'Nothing to set. Use --role or --name.')
+  const { id } = findMember(await loadMembers(client), typed)
+  const request = { ...(role !== undefined && { role }), ...(name !== undefined && { name }) }
+  const { member } = await client.requestBySession<{ member: Member }>('PATCH', `/members/${id}`, request)
+  if (json) printJson(member)
+  else if (!quiet) printStderr(sanitize(`${getLabel(member)}: ${member.name}, ${member.role}`))
+}
+
+/** Returns the exit code. */
+export async function removeMembers(
+  { client, signal }: Session,
+  typed: string[],
+  { yes, json, quiet }: Output & { yes?: boolean },
+): Promise<number> {
+  const batch = startBatch(typed)
+  const all = await loadMembers(client)
+  const members = await batch.run([...new Set(typed)], async (text) => findMember(all, text))
+  if (members.length === 0) return batch.exitCode
+  const labels = sanitize(members.map(getLabel).join(', '))
+  const question = `Remove ${labels} from the workspace, and revoke their API keys and sessions?`
+  if (!yes && canAsk(json ?? false) && !(await confirm(question, signal))) {
+    printMessage('no member was removed.')
+    return EXIT.failed
+  }
+  await batch.run(members, async (member) => {
+    await client.requestBySession('DELETE', `/members/${member.id}`)
+    if (json) printJson({ id: member.id, email: member.email, removed: true })
+    else if (!quiet) printStderr(`${sanitize(getLabel(member))}: removed`)
+  })
+  return batch.exitCode
+}

@@ -1,0 +1,125 @@
+// box keys, members, policies, audit and workspace, by the sign-in of the owner.
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { readProfiles } from '../../cli/profiles/profile-file.ts'
+import { startTestCoordinator } from '../support/coordinator.ts'
+import { createTempDir } from '../support/temp-dir.ts'
+import { waitUntil } from '../support/wait-until.ts'
+import { runBox } from './run-box.ts'
+
+t.setTimeout(240_000)
+const { url, key, dataDir, api, instance } = await startTestCoordinator(t)
+const configHome = createTempDir(t, 'config')
+const env = { XDG_CONFIG_HOME: configHome, BOXWOOD_DATA: dataDir }
+const box = (...args: string[]) => runBox(null, args, { env })
+
+async function run(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await box(...args)
+  t.equal(code, 0, `box ${args.join(' ')}: ${stderr}`)
+  return stdout
+}
+
+await api('POST', '/boxes', { name: 'fig' })
+
+t.test('keys need a sign-in, and BOXWOOD_API_KEY is not one', async (t) => {
+  t.match(await box('keys'), { code: 4, stderr: /needs a sign-in .* Run `\S*box login`/ })
+  await run('login')
+  t.match(await runBox(url, ['keys'], { env: { ...env, BOXWOOD_API_KEY: key } }), {
+    code: 4,
+    stderr: /Unset it, and sign in/,
+  })
+})
+
+t.test('box keys creates, lists, limits, rotates and revokes', async (t) => {
+  const created = await box('keys', 'create', 'ci', '--expires', '30d', '--box', 'fig', '--read-only')
+  t.match(created, { code: 0, stderr: /^Key ci \(key_\S+; access .*1 box; expires in 30d\) created/ })
+  const secret = created.stdout.trim()
+  t.match(secret, /^dcp_\w+$/, 'stdout is the secret')
+  t.match((await api('GET', '/me', undefined, { key: secret })).json, { access: { boxes: 'read' } })
+  t.match(
+    await run('key', 'ls'),
+    /^ci +key_\S+ +api +\S+ +boxes=read,workspace=read, 1 box +in \d+d +(never|\d+s ago)$/m,
+  )
+  t.match(await box('keys', 'rotate', 'ci', '-q'), { code: 0, stdout: /^dcp_\w+\n$/, stderr: /^$/ })
+  t.equal((await api('GET', '/me', undefined, { key: secret })).status, 401)
+  t.match(await box('keys', 'set', 'ci', '--expires', 'never', '--access', 'all', '--all-boxes'), {
+    code: 0,
+    stderr: /access all; never expires/,
+  })
+  t.match(await box('keys', 'rm', 'ci', '-y'), { code: 0, stderr: 'ci: revoked\n' })
+})
+
+t.test('box members invites, changes and removes', async (t) => {
+  t.match(await box('members', 'invite', 'Ada@example.com', '--role', 'member'), {
+    code: 0,
+    stderr: /^ada@example\.com is invited as member\./,
+  })
+  await run('members', 'set', 'ada@example.com', '--role', 'contractor')
+  t.equal(await run('__complete', '--', 'members', 'rm', 'ada@'), 'ada@example.com\tada, contractor\n')
+  t.match(await run('members'), /^ada@example\.com +ada +contractor +invited +-$/m)
+  t.match(await box('members', 'rm', 'ada@example.com'), { code: 0, stderr: 'ada@example.com: removed\n' })
+})
+
+t.test('box policies shows and changes', async (t) => {
+  t.match(await box('policies', 'set', 'quiet-hours', 'mon-fri', '22:00-07:00', 'Europe/Berlin'), {
+    code: 0,
+    stderr: 'quietHours: mon-fri 22:00-07:00 Europe/Berlin\n',
+  })
+  t.match(await box('policies'), {
+    stdout: /^quietHours +mon-fri 22:00-07:00 Europe\/Berlin$.*^auditRetentionDays +90 days$/ms,
+    stderr: /^Changed at \S+ by \S+\.$/m,
+  })
+})
+
+t.test('box audit lists, filters, follows and writes CSV', async (t) => {
+  const list = await run('audit', '--since', '1h', '--kind', 'key.create,policy.update')
+  t.match(list, /^ID .*\n\d+ +\S+ \S+ +key\.create +\S+ +- .*\n(.*\n)*\d+ +\S+ \S+ +policy\.update .*\n$/)
+  t.match(await run('audit', '--box', 'fig'), /box\.create +\S+ +fig /)
+  const file = join(configHome, 'audit.csv')
+  await run('audit', '--csv', file)
+  t.match(readFileSync(file, 'utf8'), /^id,at,kind,.*key\.create/s)
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  let output = ''
+  const follow = runBox(
+    null,
+    ['audit', '-f', '-n', '1', '--no-header', '--kind', 'audit.export,key.create'],
+    {
+      env,
+      async onSpawn(child) {
+        child.stdout?.on('data', (chunk) => (output += chunk))
+        await waitUntil('the last event', () => output.includes('audit.export'))
+        await api('GET', '/audit?format=csv')
+        await waitUntil('a further event', () => output.split('\n').length > 2)
+        child.kill('SIGTERM')
+      },
+    },
+  )
+  t.match(await follow, { code: 143, stdout: /^\d+ .* audit\.export .*\n\d+ .* audit\.export .*\n$/ })
+})
+
+t.test('box audit verify finds a change', async (t) => {
+  const { stdout } = await box('audit', 'verify')
+  const [, head = ''] = /^Head: (\d+:[0-9a-f]{64})$/m.exec(stdout) ?? []
+  t.match(stdout, /^\d+ events are intact\.$/m)
+  t.match(await box('audit', 'verify', '--head', head), { code: 0, stdout: /part of the chain/ })
+  const { db } = instance.context
+  await db.updateTable('audit_log').set({ kind: 'box.delete' }).where('no', '=', 2).execute()
+  t.match(await box('audit', 'verify'), { code: 1, stdout: /broken at event 2: / })
+})
+
+t.test('box workspace creates, and switches the session and the key', async (t) => {
+  // Identifies the person in the new workspace.
+  await instance.context.db.updateTable('users').set({ email: 'owner@example.com' }).execute()
+  const id = (await run('workspaces', 'create', 'research', '-q')).trim()
+  t.match(await box('workspace', 'use', 'research'), { code: 0, stderr: /profile local uses .* research/ })
+  t.match(JSON.parse(await run('whoami', '--json')), {
+    workspace: { id },
+    key: { kind: 'machine' },
+    client: { profile: 'local' },
+  })
+  t.match(await box('workspace', 'close', 'research', '-y'), { code: 0, stderr: /workspace reopen/ })
+  t.match(await run('workspaces'), /^\* +research +owner +ws_\S+$/m)
+  await run('logout')
+  t.same(readProfiles(join(configHome, 'boxwood/profiles.json')).profiles, [])
+})

@@ -1,0 +1,101 @@
+// box env: lists, sets and removes the variables of a box; .env files.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import t from 'tap'
+import { formatEnvLine } from '../../cli/env/env-file.ts'
+import { createTempDir } from '../support/temp-dir.ts'
+import { runBoxInPty } from './box-in-pty.ts'
+import { startFakeCoordinator } from './fake-coordinator.ts'
+import { addFakeSettings } from './fake-settings.ts'
+import { runBox } from './run-box.ts'
+
+t.setTimeout(240_000)
+const fake = await startFakeCoordinator(t)
+const fig = await fake.addBox('fig')
+const { bodies } = addFakeSettings(fake)
+const box = (...args: string[]) => runBox(fake.url, args)
+const dir = createTempDir(t, 'env')
+
+t.beforeEach(() => {
+  bodies.length = 0
+  fig.envVars = [
+    { name: 'A', value: '1' },
+    { name: 'TEXT', value: 'two words' },
+  ]
+})
+
+t.test('lists the variables as lines, as JSON, or one value', async (t) => {
+  t.same(await box('env', 'fig'), { code: 0, stdout: 'A=1\nTEXT=two words\n', stderr: '' })
+  t.same(JSON.parse((await box('env', 'fig', '--json')).stdout), { A: '1', TEXT: 'two words' })
+  t.same(await box('env', 'fig', 'TEXT'), { code: 0, stdout: 'two words\n', stderr: '' })
+  t.match(await box('env', 'fig', 'B'), { code: 5, stderr: /B is not set on fig/ })
+  fig.envVars = []
+  t.same(await box('env', 'fig'), { code: 0, stdout: '', stderr: 'No variables on fig.\n' })
+})
+
+t.test('sets and removes variables, and keeps the others', async (t) => {
+  t.same(await box('env', 'fig', 'B=x=y', 'A=', '--unset', 'TEXT'), {
+    code: 0,
+    stdout: '',
+    stderr: 'fig: 2 set, 1 removed; for new commands\n',
+  })
+  t.same(bodies, [{ env: { A: '', B: 'x=y' } }])
+  t.match(await box('env', 'fig', 'A='), { stderr: 'fig: no change\n' })
+  t.match(await box('env', 'fig', '1A=x'), { code: 2, stderr: /'1A=x' must be NAME=VALUE/ })
+  t.match(await box('env', 'fig', 'A=1', 'B'), { code: 2, stderr: /'B' must be NAME=VALUE/ })
+  t.match(await box('env', 'fig', '--clear'), { code: 0, stderr: 'fig: 2 removed; for new commands\n' })
+  t.same(bodies.at(-1), { env: {} })
+})
+
+t.test('reads .env files, from a path and from stdin', async (t) => {
+  const path = join(dir, '.env')
+  writeFileSync(path, '# comment\nexport TOKEN="a b"\nLINES="1\n2"\n')
+  t.match(await box('env', 'fig', '--clear', '--file', path, 'TOKEN=c'), { code: 0 })
+  t.same(bodies, [{ env: { TOKEN: 'c', LINES: '1\n2' } }])
+  const { stdout: lines } = await box('env', 'fig')
+  t.match(await runBox(fake.url, ['env', 'fig', '--clear', '--file', '-'], { stdin: lines }), {
+    stderr: /no change/,
+  })
+  t.match(await box('env', 'fig', '--file', join(dir, 'none')), {
+    code: 2,
+    stderr: /Cannot read .*no such file/,
+  })
+})
+
+t.test('a terminal gets no control characters, a pipe the exact value', async (t) => {
+  fig.envVars = [{ name: 'A', value: '\u001b[2J' }]
+  t.equal((await box('env', 'fig', 'A')).stdout, '\u001b[2J\n')
+  const pty = runBoxInPty(t, fake.url, 'box env fig; box env fig A')
+  await pty.waitForExit()
+  t.notOk(pty.output.includes('\u001b[2J'))
+  t.match(pty.output, /A='?\uFFFD\[2J/)
+})
+
+t.test('--verbose prints no values', async (t) => {
+  const { stderr } = await box('env', 'fig', 'TOKEN=very-secret', '--verbose')
+  t.match(stderr, /PATCH http/)
+  t.notMatch(stderr, /very-secret|two words/)
+})
+
+t.test('every line is read as the value that it was written for', async (t) => {
+  for (const value of [
+    '',
+    ' ',
+    'a b',
+    ' a ',
+    'a#b',
+    '#',
+    "it's",
+    '"',
+    `'"`,
+    '\'"\n',
+    'a\nb',
+    '\\n',
+    '$A',
+    '`',
+    'ü',
+  ])
+    t.equal(parseEnv(formatEnvLine('A', value) ?? '').A, value, JSON.stringify(value))
+  t.equal(formatEnvLine('A', '\'"`\n'), null, 'the format has no escapes')
+})
