@@ -1,6 +1,7 @@
 // Child process of fleet.ts: receives a Fleet message, opens the tunnels of its boxes and sends their heartbeats. Sends the
 // parent the milliseconds until all tunnels were connected.
 import { randomUUID } from 'node:crypto'
+import { EventEmitter } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +19,7 @@ process.once('message', async ({ url, boxes }: Fleet) => {
   const stateDir = await mkdtemp(join(tmpdir(), 'boxwood-fleet-agents-'))
   const state = await openState(stateDir, log)
   const spool = await openSpool({ dir: join(stateDir, 'reports'), stateFile: state, log })
-  const sampleVitals = async () => ({
+  const readVitals = () => ({
     cpu_pct: 1,
     mem_pct: 2,
     disk_pct: 3,
@@ -31,7 +32,8 @@ process.once('message', async ({ url, boxes }: Fleet) => {
     routes: [
       (scope) =>
         reportRoutes(scope, {
-          ...{ spool, sampleVitals, log, clock: systemClock },
+          ...{ spool, readVitals, clock: systemClock },
+          listeners: { current: () => null, events: new EventEmitter() },
           flushRecorders: async () => undefined,
         }),
     ],

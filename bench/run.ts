@@ -6,10 +6,16 @@ import { benchExec } from './exec.ts'
 import { benchFleet } from './fleet.ts'
 import { benchHostile } from './hostile.ts'
 import { benchIdle } from './idle.ts'
+import { benchLifecycle } from './lifecycle.ts'
+import { benchMetrics } from './metrics.ts'
+import { benchProcessSnapshots } from './process-snapshots.ts'
+import { benchSample } from './sample.ts'
+import { benchSnapshots } from './snapshot.ts'
 import { benchStream } from './stream.ts'
 import { startBoxwood } from './support/boxwood.ts'
 import { startSsh } from './support/ssh.ts'
 import { formatMarkdown, type Table } from './support/table.ts'
+import { benchTelemetry } from './telemetry.ts'
 import { benchTerminal } from './terminal.ts'
 import { benchTransfer } from './transfer.ts'
 
@@ -23,13 +29,19 @@ async function runBenchmarks(): Promise<Table[]> {
     try {
       return [
         await benchIdle(boxwood),
+        await benchSample(),
         await benchExec(boxwood, ssh),
         ...(await benchAttached(boxwood, ssh)),
         await benchTerminal(boxwood, ssh),
         ...(await benchTransfer(boxwood, ssh)),
         ...(await benchStream(boxwood, ssh)),
+        await benchLifecycle(),
         await benchFleet(),
         await benchHostile(),
+        await benchTelemetry(),
+        ...(await benchMetrics()),
+        ...(await benchProcessSnapshots()),
+        ...(await benchSnapshots()),
       ]
     } finally {
       await boxwood.close()

@@ -37,7 +37,8 @@ const RAISED_LIMITS = {
   BOXWOOD_EDGE_STREAMS: '1000',
 }
 
-export async function startBoxwood(): Promise<Boxwood> {
+/** @param env further environment variables of the coordinator */
+export async function startBoxwood(env: Record<string, string> = {}): Promise<Boxwood> {
   // Disposed when the start fails. After the start, close() disposes it.
   await using cleanup = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'boxwood-bench-'))
@@ -51,6 +52,7 @@ export async function startBoxwood(): Promise<Boxwood> {
       BOXWOOD_DATA: dataDir,
       BOXWOOD_LISTEN: '127.0.0.1:0',
       BOXWOOD_LOG: 'warn',
+      ...env,
     },
   })
   cleanup.defer(() => terminate(child))
