@@ -1,8 +1,11 @@
-// npm run chaos -- --minutes N [--seed S]: repeats the chaos test, each round with another seed.
+// npm run chaos -- --minutes N [--seed S]: checks a large audit log, then repeats the chaos test, each round with another
+// seed.
 import { parseArgs } from 'node:util'
 import t from 'tap'
+import { checkLargeAuditLog } from './support/audit-log-load.ts'
 import { runChaosRound, startChaosSetup } from './support/chaos/chaos-round.ts'
 import { runDeletionRound } from './support/chaos/deletion-round.ts'
+import { runLifeRound } from './support/chaos/life-round.ts'
 import { checkRefusedUploads } from './support/chaos/refused-uploads.ts'
 
 const { values } = parseArgs({
@@ -18,6 +21,10 @@ if (!(minutes > 0) || !Number.isSafeInteger(firstSeed)) {
 }
 
 t.setTimeout(0)
+t.test('the audit log with a million events', async (t) => {
+  t.setTimeout(0)
+  await checkLargeAuditLog(t, { sqlite: 1_000_000, postgres: 1_000_000 })
+})
 t.test(`chaos for ${minutes} minutes from seed ${firstSeed}`, async (t) => {
   t.setTimeout(0)
   const setup = await startChaosSetup(t)
@@ -27,5 +34,10 @@ t.test(`chaos for ${minutes} minutes from seed ${firstSeed}`, async (t) => {
     t.comment(JSON.stringify(await runChaosRound(t, setup, { seed, mebibytes: 200, faults: 20 })))
     await runDeletionRound(t, setup, { seed })
     await checkRefusedUploads(t, setup)
+    // Its coordinator ends with the subtest.
+    await t.test(`the life of a box, seed ${seed}`, async (t) => {
+      t.setTimeout(0)
+      t.comment(JSON.stringify(await runLifeRound(t, { seed, mebibytes: 200, randomOperations: 22 })))
+    })
   }
 })

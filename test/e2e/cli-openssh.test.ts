@@ -10,7 +10,7 @@ import { createSeededRandom, randomBuffer } from '../support/random.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-t.setTimeout(180_000)
+t.setTimeout(240_000)
 
 const missing = ['ssh', 'sshd', 'scp', 'ssh-keygen'].filter((program) => !isInstalled(program))
 

@@ -17,7 +17,7 @@ import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
 import { createSeededRandom, randomBuffer } from '../support/random.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-t.setTimeout(180_000)
+t.setTimeout(240_000)
 
 const MEBIBYTES = 40
 /** The last of them, which the command writes after the last failure. */

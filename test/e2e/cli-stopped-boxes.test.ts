@@ -4,7 +4,7 @@ import { type BoxOptions, runBox } from '../cli/run-box.ts'
 import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(240_000)
 
 t.test('logs -f reports the stop of the box; ps and logs work while it is stopped', async (t) => {
   const { coordinator, clientProxy, box: firstBox, key, restart } = await startProxiedCoordinator(t)
@@ -26,7 +26,7 @@ t.test('logs -f reports the stop of the box; ps and logs work while it is stoppe
     return result
   }
 
-  const suspended = await followUntilStop(() => box(['suspend', name]))
+  const suspended = await followUntilStop(() => box(['stop', name]))
   t.match(suspended, { code: 143, stdout: '2\n3\n' })
   t.match(
     suspended.stderr,

@@ -40,7 +40,7 @@ else {
       await terminal.waitFor(/^TERM is \S+/m)
       await terminal.waitFor(/^remote>/m)
 
-      terminal.type('echo started; sleep 1000; echo not reached')
+      terminal.type(`sh -c 'echo started; exec sleep 1000'; echo not reached`)
       terminal.press('Enter')
       await terminal.waitFor(/^started$/m)
       terminal.press('C-c')

@@ -112,7 +112,12 @@ t.test('access and validation of the command history routes', async (t) => {
     t.match(await api('DELETE', commandsPath), { status: 200, json: { deleted: 2 } })
     t.match(await api('DELETE', commandsPath), { status: 200, json: { deleted: 0 } })
     t.same((await api('GET', commandsPath)).json, { commands: [], nextBefore: null })
-    const auditEvents = await coordinator.instance.context.db.selectFrom('audit_events').selectAll().execute()
+    const auditEvents = await coordinator.instance.context.db
+      .selectFrom('audit_log')
+      .selectAll()
+      .where('kind', '=', 'command_history.delete')
+      .orderBy('no')
+      .execute()
     t.match(auditEvents, [
       { kind: 'command_history.delete', box_id: box.id, detail: JSON.stringify({ commandId: id }) },
       { kind: 'command_history.delete', box_id: box.id },

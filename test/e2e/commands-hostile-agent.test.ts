@@ -1,9 +1,8 @@
 // Invalid reports from an untrusted agent are skipped and do not block the reports after them.
-import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { newId } from '../../shared/ids.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
-import { startTestAgent } from '../support/tunnel.ts'
+import { startReportingAgent } from '../support/reporting-agent.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 t.test('skips invalid reports and applies the next valid one', async (t) => {
@@ -54,20 +53,12 @@ t.test('skips invalid reports and applies the next valid one', async (t) => {
     { type: 'command.__proto__' },
   ]
   const last = { type: 'agent.started', at: 1, instanceId: 'i', bootId: 'last-boot', agentVersion: 'v' }
-  const reports = new PassThrough()
-  let acknowledged = 0
   const token = infra.machines.get(id)?.token ?? ''
-  const agent = await startTestAgent({ boxId: id, token }, url, (app) => {
-    app.get('/reports', (_request, reply) => reply.send(reports))
-    app.post<{ Body: { seq: number } }>('/reports/ack', async (request, reply) => {
-      acknowledged = request.body.seq
-      return reply.status(204).send()
-    })
-  })
-  t.teardown(() => agent.close())
-  for (const [index, report] of [...invalid, last].entries())
-    reports.write(`${JSON.stringify({ type: 'report', epoch: 'e', seq: index + 1, report })}\n`)
-  await waitUntil('all reports are acknowledged', () => acknowledged === invalid.length + 1)
+  const agent = await startReportingAgent(t, { boxId: id, token }, url)
+  agent.send(
+    [...invalid, last].map((report, index) => ({ type: 'report', epoch: 'e', seq: index + 1, report })),
+  )
+  await waitUntil('all reports are acknowledged', () => agent.lastAck()?.seq === invalid.length + 1)
   t.same((await api('GET', `/boxes/${id}/commands`)).json, { commands: [], nextBefore: null })
   const { db, agentConnections } = coordinator.context
   t.match(await db.selectFrom('boxes').select('boot_id').execute(), [{ boot_id: 'last-boot' }])

@@ -21,7 +21,7 @@ t.test('the history survives suspend, wake and delete', async (t) => {
     async () => (await output(running.processId)).data === 'started\n',
   )
 
-  await api('POST', `/boxes/${box.id}/suspend`)
+  await api('POST', `/boxes/${box.id}/suspend?stop=1`)
   await waitForState(box.id, 'suspended')
   t.match(await get(done.commandId), { status: 'exited' }, 'readable while the box is suspended')
   t.match(await output(done.commandId), { data: 'done\n', done: true })

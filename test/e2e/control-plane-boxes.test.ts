@@ -1,7 +1,8 @@
 // The box, account and operation routes over HTTP: schemas, states and error codes.
 import t from 'tap'
-import { addApiKey, hashSecret } from '../../coordinator/account/keys.ts'
+import { addApiKey } from '../../coordinator/account/keys.ts'
 import { transaction } from '../../coordinator/db/transaction.ts'
+import { hashSecret } from '../../coordinator/http/hash-secret.ts'
 import { PermanentProviderError } from '../../coordinator/lifecycle/provider.ts'
 import { accountSchema } from '../../shared/api/account.ts'
 import {
@@ -13,6 +14,7 @@ import {
 import { operationResponseSchema } from '../../shared/api/operations.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { createFailingFault } from '../support/fake-infrastructure.ts'
+import { createTestClock } from '../support/workspace.ts'
 
 const UNKNOWN_ID = '0d1f6bd5-7a7e-4a52-9a3c-1f2f3c4d5e6f'
 
@@ -22,7 +24,7 @@ t.test('a first start creates an account and a box that reaches running', async 
   t.equal(me.edge.url, url)
   t.equal(me.user?.role, 'owner')
   t.equal(me.boxes.length, 1)
-  t.same(me.key.boxIds, null)
+  t.same(me.key?.boxIds, null)
   const [first] = boxListSchema.parse((await api('GET', '/boxes')).json).boxes
   t.equal((await waitForState(first?.id ?? '', 'running')).desiredState, 'running')
 })
@@ -47,6 +49,10 @@ t.test('creates, suspends, wakes and deletes a box', async (t) => {
   t.equal((await api('POST', `/boxes/${box.id}/suspend`)).status, 202, 'a second suspend is not an error')
   t.equal((await api('POST', `/boxes/${box.id}/wake`)).json.box.desiredState, 'running')
   await waitForState(box.id, 'running')
+  t.match(await api('POST', `/boxes/${box.id}/wake`), {
+    status: 202,
+    json: { box: { desiredState: 'running', observedState: 'running' } },
+  })
 
   const detail = boxDetailSchema.parse((await api('GET', `/boxes/${box.id}`)).json)
   t.equal(detail.events.at(-1)?.toState, 'requested')
@@ -55,11 +61,12 @@ t.test('creates, suspends, wakes and deletes a box', async (t) => {
   const deleted = await api('DELETE', `/boxes/${box.id}`)
   t.equal(deleted.status, 202)
   const { operation } = deleteBoxResponseSchema.parse(deleted.json)
-  t.equal(operation.kind, 'box_delete')
+  t.match(operation, { kind: 'box_delete', targetId: box.id, completedAt: null, error: null })
+  t.equal(deleted.json.box.desiredState, 'terminated')
   t.equal((await api('DELETE', `/boxes/${box.id}`)).json.operation.id, operation.id, 'a delete is idempotent')
   await waitForState(box.id, 'terminated')
   const after = operationResponseSchema.parse((await api('GET', `/operations/${operation.id}`)).json)
-  t.equal(after.operation.status, 'completed')
+  t.match(after.operation, { status: 'completed', completedAt: String, error: null })
   t.ok((await api('GET', '/boxes')).json.boxes.some(({ id }: { id: string }) => id === box.id))
   t.notOk((await api('GET', '/boxes?live=1')).json.boxes.some(({ id }: { id: string }) => id === box.id))
 })
@@ -110,7 +117,8 @@ t.test('creates one box for two requests with the same Idempotency-Key', async (
 })
 
 t.test('responds 404 for unknown and malformed ids', async (t) => {
-  const { api } = await startTestCoordinator(t)
+  const { api, edge } = await startTestCoordinator(t)
+  t.equal((await edge('a%00b', 'GET', '/exec')).status, 404)
   for (const [method, path] of [
     ['GET', `/boxes/${UNKNOWN_ID}`],
     ['GET', '/boxes/apple'],
@@ -125,11 +133,13 @@ t.test('responds 404 for unknown and malformed ids', async (t) => {
     t.equal(response.json.error, 'not_found')
   }
   t.equal((await api('GET', '/boxes?live=yes')).json.error, 'bad_request')
-  t.equal((await api('PUT', `/boxes/${UNKNOWN_ID}`)).headers.get('allow'), 'DELETE, GET, HEAD')
+  t.equal((await api('PUT', `/boxes/${UNKNOWN_ID}`)).headers.get('allow'), 'DELETE, GET, HEAD, PATCH')
 })
 
 t.test('responds box_failed when waking a box whose provisioning failed', async (t) => {
   const { api, waitForState, infra } = await startTestCoordinator(t)
+  const [first] = (await api('GET', '/boxes')).json.boxes
+  await waitForState(first.id, 'running')
   infra.before.create = createFailingFault(1, new PermanentProviderError('the disk is full'))
   const { json } = await api('POST', '/boxes', {})
   await waitForState(json.box.id, 'provision_failed')
@@ -175,10 +185,16 @@ t.test('a restarted coordinator keeps every box and creates no additional first 
 })
 
 t.test('lists boxes by page', async (t) => {
-  const { api } = await startTestCoordinator(t)
-  for (const name of ['plum', 'fig']) await api('POST', '/boxes', { name })
+  const clock = createTestClock()
+  const { api, waitForState } = await startTestCoordinator(t, { clock })
+  for (const name of ['plum', 'fig']) {
+    clock.advance(1000)
+    await api('POST', '/boxes', { name })
+  }
+  for (const { id } of (await api('GET', '/boxes')).json.boxes) await waitForState(id, 'running')
   const all = boxListSchema.parse((await api('GET', '/boxes')).json)
   t.notOk('nextBefore' in all, 'without limit the response has the form of the spec')
+  t.match(all.boxes, [{ hostname: 'fig' }, { hostname: 'plum' }, {}], 'newest first')
   const first = boxListSchema.parse((await api('GET', '/boxes?limit=2')).json)
   const second = boxListSchema.parse((await api('GET', `/boxes?limit=2&before=${first.nextBefore}`)).json)
   t.same(

@@ -5,6 +5,7 @@ import { existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } f
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { databaseEnv } from '../support/database-env.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 
 const MAIN = join(import.meta.dirname, '../../coordinator/main.ts')
@@ -14,7 +15,12 @@ const createDataDir = (t: Test): string => createTempDir(t, 'main')
 /** Runs main.ts. Suspends its boxes after the test. */
 function run(t: Test, dir: string, env: Record<string, string> = {}, stderr: 'pipe' | number = 'pipe') {
   const child: ChildProcess = spawn(process.execPath, [MAIN], {
-    env: { ...process.env, BOXWOOD_DATA: dir, BOXWOOD_LISTEN: '127.0.0.1:0', BOXWOOD_LOG: 'warn', ...env },
+    env: {
+      ...process.env,
+      ...databaseEnv(dir),
+      ...{ BOXWOOD_DATA: dir, BOXWOOD_LISTEN: '127.0.0.1:0', BOXWOOD_LOG: 'warn' },
+      ...env,
+    },
     stdio: ['ignore', 'pipe', stderr],
   })
   const output = { stdout: '', stderr: '' }

@@ -201,7 +201,7 @@ t.test('a detached start wakes a suspended box; other routes respond box_not_run
   const { start, waitForExit, run } = createProcessClient(coordinator)
   const { processId } = await run('echo before')
   const { processId: runningId } = await start('sleep 64')
-  await api('POST', `/boxes/${box.id}/suspend`)
+  await api('POST', `/boxes/${box.id}/suspend?stop=1`)
   await waitForState(box.id, 'suspended')
   for (const [method, path] of [
     ['GET', '/exec'],

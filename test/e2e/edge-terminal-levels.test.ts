@@ -17,8 +17,11 @@ for (const level of ['bubblewrap', 'namespaces', 'process']) {
     })
     t.teardown(() => client.cut())
     await client.waitFor('attached')
-    client.sendStdin('test -t 0 && tty && stty size && id -u && sleep 100\n')
-    await waitUntil('the terminal works', () => /\/dev\/pts\/\d+\r\n20 90\r\n\d+\r\n/.test(client.stdout()))
+    // SIGINT must reach a process that it terminates: the shell ignores a SIGINT that arrives while `id` exits.
+    client.sendStdin(`test -t 0 && tty && stty size && id -u && sh -c 'echo rea""dy; exec sleep 100'\n`)
+    await waitUntil('the terminal works', () =>
+      /\/dev\/pts\/\d+\r\n20 90\r\n\d+\r\nready\r\n/.test(client.stdout()),
+    )
     client.sendStdin('\x03')
     client.sendStdin('exit 6\n')
     t.match(await client.waitFor('exit'), { exitCode: 6 })

@@ -8,7 +8,7 @@ import { PROJECT_DIR } from '../support/project.ts'
 import { stopDataDirectory } from '../support/stop-data-directory.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(240_000)
 
 /** Without NODE_OPTIONS, in which tap adds a hook to each child process: tsc does not work with this hook. */
 const run = (file: string, args: string[], options: ExecFileOptions = {}) =>

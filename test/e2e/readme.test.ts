@@ -17,7 +17,7 @@ const INSTALL_TIMEOUT_MS = 200_000
 const ANSWERS: Record<string, { after: RegExp; type: string }> = {
   'box ssh fig': { after: /Session \S+ on fig.*\$\s*$/s, type: 'exit' },
   'box exec -it fig top': { after: /PID USER/, type: 'q' },
-  'box rm fig': { after: /\[y\/N\]\s*$/, type: 'y' },
+  'box rm fig plum': { after: /\[y\/N\]\s*$/, type: 'y' },
 }
 
 const CURL_EXEC = `curl -s http://127.0.0.1:7070/v1/box/fig/exec -H "Authorization: Bearer $KEY" --json '{"command":"uname -a"}'`
@@ -30,6 +30,11 @@ const RESULTS: Record<string, RegExp> = {
   'box logs -f fig': /^step 5$/m,
   'box history fig': /uname -a/,
   [CURL_EXEC]: /"stdout":"Linux fig /,
+  'box login': /^Signed in to http:\S+ as Owner, workspace Boxwood\./m,
+  'box keys create ci --box fig --expires 30d': /^dcp_\w+$/m,
+  'box members invite ada@example.com --role member': /^ada@example\.com is invited as member\./m,
+  'box audit --since 1h': / key\.create .* name=ci /,
+  'box audit verify': /^\d+ events are intact\.$/m,
   'box status': /running \(pid \d+\)/,
 }
 

@@ -1,26 +1,12 @@
 // box up, status and down with a real coordinator and box.
-import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { isAlive, readStat } from '../../coordinator/lifecycle/providers/local/proc.ts'
-import { runBox } from '../cli/run-box.ts'
 import { listBoxPids } from '../support/find-agent-process.ts'
-import { readRunningCoordinator, stopDataDirectory } from '../support/stop-data-directory.ts'
-import { createTempDir } from '../support/temp-dir.ts'
+import { readRunningCoordinator } from '../support/stop-data-directory.ts'
 import { waitUntil } from '../support/wait-until.ts'
-
-/** Stops the coordinator and the boxes after the test. */
-function createDataDir(t: Test) {
-  const dataDir = createTempDir(t, 'up-down')
-  t.teardown(() => stopDataDirectory(dataDir))
-  return {
-    dataDir,
-    box: (args: string[], env: Record<string, string> = {}) =>
-      runBox(null, args, { env: { BOXWOOD_DATA: dataDir, BOXWOOD_LISTEN: '127.0.0.1:0', ...env } }),
-  }
-}
+import { createDataDir } from './up-down-support.ts'
 
 t.test('up, status and down', async (t) => {
   const { dataDir, box } = createDataDir(t)
@@ -85,45 +71,6 @@ t.test('up, status and down', async (t) => {
     })
     t.same(listBoxPids(id), [])
   })
-
-  await t.test('down while another down waits for a slow box', async (t) => {
-    await box(['up'])
-    await waitUntilBoxRuns()
-    const ignoreTerm = `setsid sh -c "trap '' TERM; echo ready >trapped; sleep 600" >/dev/null 2>&1 &`
-    await box(['exec', hostname, '--', ignoreTerm])
-    await waitUntil('the box ignores SIGTERM', async () => {
-      return (await box(['exec', hostname, '--', 'cat', 'trapped'])).code === 0
-    })
-    const offset = readFileSync(join(dataDir, 'coordinator.log')).length
-    const readLog = () => readFileSync(join(dataDir, 'coordinator.log')).subarray(offset).toString()
-    const first = box(['down'])
-    await waitUntil('the coordinator suspends its boxes', () => readLog().includes('Suspending'))
-    const second = await box(['down'])
-    t.match([await first, second], [{ code: 0 }, { code: 0 }])
-    t.match(readLog(), `Suspended: ${hostname}.`, 'the coordinator was not interrupted')
-    t.same(listBoxPids(id), [])
-  })
-})
-
-t.test('up prints why the coordinator did not start', async (t) => {
-  const { dataDir, box } = createDataDir(t)
-  const other = createServer().listen(0, '127.0.0.1')
-  await once(other, 'listening')
-  t.teardown(() => other.close())
-  const { port } = other.address() as AddressInfo
-  t.match(await box(['up'], { BOXWOOD_LISTEN: `127.0.0.1:${port}` }), {
-    code: 1,
-    stdout: '',
-    stderr: new RegExp(
-      `^box: The coordinator did not start \\(exit code 1\\)\\.\\nThe coordinator cannot listen on 127\\.0\\.0\\.1:${port}: .*\\n` +
-        `The log is in ${join(dataDir, 'coordinator.log')}\\.\\n$`,
-    ),
-  })
-  t.match(await box(['up'], { BOXWOOD_EDGE_RATE: '-1' }), {
-    code: 1,
-    stderr: /\(exit code 2\)\.\nBOXWOOD_EDGE_RATE must/,
-  })
-  t.notOk(existsSync(join(dataDir, 'coordinator.json')))
 })
 
 /** Field 6 of /proc/PID/stat. */

@@ -3,7 +3,9 @@
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import type { MachineSpec, Provider } from '../../coordinator/lifecycle/provider.ts'
+import { openLocalHost } from '../../coordinator/lifecycle/providers/local/host.ts'
 import { createLocalProvider } from '../../coordinator/lifecycle/providers/local/provider.ts'
+import { DEFAULT_REGION } from '../../shared/tiers.ts'
 import { startCoordinatorWithBox } from '../e2e/coordinator-with-box.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { createTempDir } from '../support/temp-dir.ts'
@@ -16,7 +18,7 @@ const MiB = 1024 * 1024
 async function startBoxBehindProxy(t: Test) {
   const dataDir = createTempDir(t, 'connection-loss')
   const proxyStarted = Promise.withResolvers<TunnelProxy>()
-  const local = await createLocalProvider({
+  const host = await openLocalHost({
     dataDir,
     log: { debug: () => undefined, info: () => undefined, warn: () => undefined },
     isolation: 'auto',
@@ -24,6 +26,8 @@ async function startBoxBehindProxy(t: Test) {
     coordinatorUrl: 'http://127.0.0.1:9',
     graceMs: 500,
   })
+  t.teardown(() => host.close())
+  const local = await createLocalProvider(host, DEFAULT_REGION)
   const withProxyUrl = async <S extends MachineSpec>(spec: S): Promise<S> => ({
     ...spec,
     coordinatorUrl: (await proxyStarted.promise).url,

@@ -84,6 +84,7 @@ t.test('tiny report lines are read in small batches, and each counts as 4 KiB', 
   const { coordinator, checkOtherBox } = await setUp(t, {
     ingest: {
       apply: async () => undefined,
+      listeners: () => undefined,
       heartbeat: (boxId, _vitals, at) => {
         if (boxId === box.boxId) heartbeats.add(at)
       },

@@ -1,11 +1,12 @@
 // Agents are untrusted: whatever an agent sends through its tunnel, the coordinator and its other boxes keep working.
 import { once } from 'node:events'
-import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
 import type { WebSocket } from 'ws'
 import { PROTOCOL_VERSION } from '../../shared/protocol.ts'
 import { connectHostileAgent, openTunnelSocket, readRejection } from '../support/hostile-agent.ts'
-import { startOtherBox, startTestAgent, startTunnelServer } from '../support/tunnel.ts'
+import { startReportingAgent } from '../support/reporting-agent.ts'
+import { startOtherBox, startTunnelServer } from '../support/tunnel.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 /** Starts a coordinator with two boxes: `box` without an agent, and one whose agent must stay reachable. */
 async function setUp(t: Test, handshakeTimeoutMs = 200) {
@@ -123,18 +124,9 @@ t.test('invalid report lines close the connection', async (t) => {
 t.test('skips and acknowledges a report of an unknown type, which a newer agent may send', async (t) => {
   const { coordinator, box, checkOtherBox } = await setUp(t)
   const report = { type: 'report', epoch: 'e', seq: 7, report: { type: 'weather', sun: true } }
-  const reports = new PassThrough()
-  const acknowledged = Promise.withResolvers<unknown>()
-  const agent = await startTestAgent(box, coordinator.url, (app) => {
-    app.get('/reports', (_request, reply) => reply.send(reports))
-    app.post('/reports/ack', async (request, reply) => {
-      acknowledged.resolve(request.body)
-      return reply.status(204).send()
-    })
-  })
-  t.after(() => agent.close())
-  reports.write(`${JSON.stringify(report)}\n`)
-  t.same(await acknowledged.promise, { epoch: 'e', seq: 7 })
+  const agent = await startReportingAgent(t, box, coordinator.url)
+  agent.send([report])
+  t.match(await waitUntil('the report is acknowledged', agent.lastAck), { epoch: 'e', seq: 7, now: Number })
   t.ok(coordinator.tunnels.current(box.boxId), 'the box stays connected')
   await checkOtherBox()
 })

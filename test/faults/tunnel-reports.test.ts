@@ -1,11 +1,17 @@
 // Reports from an agent's spool to the coordinator's store: delivered at least once, despite resets and failed commits.
 import { randomUUID } from 'node:crypto'
+import { EventEmitter } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { reportRoutes } from '../../agent/reports/routes.ts'
 import { openSpool, type Spool } from '../../agent/reports/spool.ts'
 import { openState } from '../../agent/state.ts'
 import type { Ingest } from '../../coordinator/tunnel/reports.ts'
+import {
+  type ListeningPort,
+  type ListeningTuple,
+  MAX_LISTENING_PORTS,
+} from '../../shared/api/process-snapshots.ts'
 import type { DurableReport } from '../../shared/api/reports.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { createTempDir } from '../support/temp-dir.ts'
@@ -34,8 +40,10 @@ function createStore() {
   const rows = new Map<string, number>()
   let deliveries = 0
   let heartbeats = 0
+  const ports: ListeningPort[][] = []
   const failures: Error[] = []
   const ingest: Ingest = {
+    listeners: (_boxId, list) => void ports.push(list),
     async apply(boxId, epoch, reports) {
       const failure = failures.shift()
       if (failure) throw failure
@@ -49,13 +57,13 @@ function createStore() {
       heartbeats += 1
     },
   }
-  return { ingest, rows, failures, deliveries: () => deliveries, heartbeats: () => heartbeats }
+  return { ingest, rows, failures, ports, deliveries: () => deliveries, heartbeats: () => heartbeats }
 }
 
 async function setUp(
   t: Test,
   store: ReturnType<typeof createStore>,
-  { heartbeatMs = 10_000, retryMs = 5, sampleVitals = async () => vitals } = {},
+  { heartbeatMs = 10_000, retryMs = 5, listeners = createFakeListeners() } = {},
 ) {
   const dir = createTempDir(t, 'reports')
   const state = await openState(dir, silentLog)
@@ -72,15 +80,28 @@ async function setUp(
   const agent = await startTestAgent(box, proxy.url, (app) =>
     reportRoutes(app, {
       spool,
-      log: silentLog,
       clock: systemClock,
-      sampleVitals,
+      readVitals: () => vitals,
+      listeners,
       flushRecorders: async () => undefined,
       heartbeatIntervalMs: heartbeatMs,
     }),
   )
   t.after(() => agent.close())
   return { spool, coordinator, proxy, box }
+}
+
+function createFakeListeners() {
+  let ports: ListeningTuple[] | null = null
+  const events = new EventEmitter<{ change: [] }>()
+  return {
+    current: () => ports,
+    events,
+    set(next: ListeningTuple[]) {
+      ports = next
+      events.emit('change')
+    },
+  }
 }
 
 /** The agent deletes acknowledged reports from its spool. */
@@ -155,19 +176,6 @@ t.test('the agent sends a heartbeat when it connects, then periodically', async 
   await waitUntil('three heartbeats have arrived', () => store.heartbeats() >= 3)
 })
 
-t.test('the first heartbeat does not wait for the interval when its sample fails', async (t) => {
-  const store = createStore()
-  let samples = 0
-  const sampleVitals = async () => {
-    samples += 1
-    if (samples === 1) throw new Error('no such file or directory')
-    return vitals
-  }
-  await setUp(t, store, { heartbeatMs: 1_000_000, sampleVitals })
-  await waitUntil('a heartbeat has arrived', () => store.heartbeats() === 1)
-  t.equal(samples, 2)
-})
-
 t.test('a report is sent immediately while the agent is connected', async (t) => {
   const store = createStore()
   const { spool } = await setUp(t, store, { heartbeatMs: 1_000_000 })
@@ -176,4 +184,40 @@ t.test('a report is sent immediately while the agent is connected', async (t) =>
     await spool.append(createReport(at))
     await waitUntil('the report is stored', () => store.rows.size === at)
   }
+})
+
+t.test('listening ports are sent when they change, and again after a reconnect', async (t) => {
+  const store = createStore()
+  const listeners = createFakeListeners()
+  const { proxy, coordinator, box } = await setUp(t, store, { listeners, heartbeatMs: 1_000_000 })
+  await waitUntil('the stream is open', () => store.heartbeats() === 1)
+  t.strictSame(store.ports, [], 'nothing is sent before the ports are known')
+  listeners.set([])
+  await waitUntil('the first list arrives', () => store.ports.length === 1)
+  listeners.set([
+    [80, 7, 'node'],
+    [81, null, null],
+  ])
+  await waitUntil('the change arrives', () => store.ports.length === 2)
+  const expected = [
+    { port: 80, pid: 7, process: 'node' },
+    { port: 81, pid: null, process: null },
+  ]
+  t.strictSame(store.ports, [[], expected])
+  const tunnel = coordinator.tunnels.current(box.boxId)
+  proxy.reset()
+  await waitUntil('the reset is detected', () => coordinator.tunnels.current(box.boxId) !== tunnel)
+  await waitUntil('the list arrives again', () => store.ports.length === 3)
+  t.strictSame(store.ports[2], expected)
+})
+
+t.test('the longest list of ports is accepted', async (t) => {
+  const store = createStore()
+  const listeners = createFakeListeners()
+  const name = '"\\'.repeat(8)
+  listeners.set(Array.from({ length: MAX_LISTENING_PORTS }, (_, i) => [64_000 + i, 4_194_303, name]))
+  await setUp(t, store, { listeners })
+  await waitUntil('the list arrives', () => store.ports.length === 1)
+  t.equal(store.ports[0]?.length, MAX_LISTENING_PORTS)
+  t.strictSame(store.ports[0]?.at(-1), { port: 64_999, pid: 4_194_303, process: name })
 })

@@ -24,9 +24,12 @@ export class RefusedError extends Error {
 export async function connectAttachClient(
   url: string,
   headers: Record<string, string>,
-  options: { autoAck?: boolean } = {},
+  options: { autoAck?: boolean; protocols?: string[] } = {},
 ): Promise<AttachClient> {
-  const ws = new WebSocket(url.replace(/^http/, 'ws'), { headers, perMessageDeflate: false })
+  const ws = new WebSocket(url.replace(/^http/, 'ws'), options.protocols ?? [], {
+    headers,
+    perMessageDeflate: false,
+  })
   const client = createAttachClient(ws, options)
   const refused = once(ws, 'unexpected-response').then(async ([request, response]) => {
     const text = Buffer.concat(await (response as IncomingMessage).toArray()).toString()

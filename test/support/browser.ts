@@ -11,10 +11,10 @@ const EXECUTABLE = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/
 export const NO_BROWSER = EXECUTABLE === undefined ? 'chromium is not installed' : false
 
 /** Closes the browser after the test. */
-export async function startBrowser(t: Test): Promise<Browser> {
+export async function startBrowser(t: Test, args: string[] = []): Promise<Browser> {
   if (EXECUTABLE === undefined) throw new Error(String(NO_BROWSER))
   // Chromium cannot use its own sandbox as root. The tests open only their own coordinator.
-  const browser = await chromium.launch({ executablePath: EXECUTABLE, chromiumSandbox: false })
+  const browser = await chromium.launch({ executablePath: EXECUTABLE, chromiumSandbox: false, args })
   t.teardown(() => browser.close())
   return browser
 }

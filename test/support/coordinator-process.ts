@@ -6,6 +6,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
+import { databaseEnv } from './database-env.ts'
 import { getOpenApiCheck } from './openapi-check.ts'
 import { PROJECT_DIR, START_SCRIPT } from './project.ts'
 import { createTempDir } from './temp-dir.ts'
@@ -40,6 +41,7 @@ export async function startCoordinatorProcess(
         BOXWOOD_LOG: 'error',
         BOXWOOD_EDGE_RATE: '10000',
         BOXWOOD_EDGE_CONCURRENCY: '1000',
+        ...databaseEnv(dataDir),
         ...env,
       },
     })

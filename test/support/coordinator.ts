@@ -7,6 +7,7 @@ import { type Overrides, startCoordinator } from '../../coordinator/app.ts'
 import { loadConfig } from '../../coordinator/config.ts'
 import { removeTree } from '../../coordinator/lifecycle/providers/local/directories.ts'
 import type { Box } from '../../shared/api/boxes.ts'
+import { databaseEnv } from './database-env.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
 import { getOpenApiCheck } from './openapi-check.ts'
 
@@ -42,6 +43,7 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
     BOXWOOD_LISTEN: '127.0.0.1:0',
     BOXWOOD_DATA: dataDir,
     BOXWOOD_LOG: 'silent',
+    ...databaseEnv(dataDir),
     ...env,
   })
   const fakes = machines === 'fake' ? { provider: infra.provider, tunnels: infra.tunnels } : {}

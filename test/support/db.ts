@@ -1,9 +1,7 @@
 // Databases for tests: a temporary SQLite file, and Postgres where it is installed.
 import { join } from 'node:path'
-import pg from 'pg'
 import type { Test } from 'tap'
-import { postgresTypes } from '../../coordinator/db/dialects.ts'
-import { type Db, openDatabase } from '../../coordinator/db/open.ts'
+import { type DatabaseConfig, type Db, openDatabase } from '../../coordinator/db/open.ts'
 import { startPostgres } from './postgres.ts'
 import { createTempDir } from './temp-dir.ts'
 
@@ -19,6 +17,15 @@ export async function sqliteForTest(t: Test): Promise<Db> {
   return db
 }
 
+export const createPostgresConfig = (url: string): DatabaseConfig & { kind: 'postgres' } => ({
+  kind: 'postgres',
+  url,
+  log: { warn: () => undefined, error: () => undefined },
+  onTaken: (error) => {
+    throw error
+  },
+})
+
 /** Runs the tests on SQLite, and on Postgres where it is installed. `newDb` creates an empty database. */
 export async function onEachDatabase(
   t: Test,
@@ -32,8 +39,7 @@ export async function onEachDatabase(
   }
   t.teardown(() => postgres.stop())
   const newDb = async (t: Test) => {
-    const pool = await postgres.newDatabase(postgresTypes(pg.types.getTypeParser))
-    const db = await openDatabase({ kind: 'postgres', pool })
+    const db = await openDatabase(createPostgresConfig(await postgres.newDatabase()))
     t.teardown(() => db.destroy())
     return db
   }

@@ -1,17 +1,47 @@
 // An in-memory provider and tunnels that outlive the coordinator under test, with fault injection.
 import { EventEmitter } from 'node:events'
-import type { MachineState, Provider } from '../../coordinator/lifecycle/provider.ts'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import {
+  ArchiveError,
+  type ArchiveInfo,
+  type ArchiveKey,
+  type MachineState,
+  type Provider,
+} from '../../coordinator/lifecycle/provider.ts'
 import type { Tunnel, TunnelEvents, Tunnels } from '../../coordinator/tunnel/types.ts'
-import { ApiError } from '../../shared/errors.ts'
+import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 
-type ProviderMethod = 'create' | 'start' | 'stop' | 'destroy' | 'inspect'
+type ProviderMethod =
+  | 'create'
+  | 'start'
+  | 'stop'
+  | 'destroy'
+  | 'inspect'
+  | 'freeze'
+  | 'capture'
+  | 'removeArchive'
+  | 'removeArchives'
+  | 'readArchive'
+  | 'writeArchive'
+
+type FakeMachine = {
+  state: MachineState
+  token: string
+  /** Stands for the content of the files. */
+  files: string
+}
 
 /** Throws to make the provider call fail, or never resolves to simulate a coordinator killed during the call. */
 type Fault = (boxId: string) => void | Promise<void>
 
+let nextGeneration = 1
+
 /** The machines and tunnels outside the coordinator. */
 export class FakeInfrastructure {
-  readonly machines = new Map<string, { state: MachineState; token: string }>()
+  readonly machines = new Map<string, FakeMachine>()
+  /** The content of the archives, by archive id. */
+  readonly archives = new Map<string, string>()
   /** All provider calls so far, as `start <boxId>`. */
   readonly calls: string[] = []
   /** Faults injected before a call takes effect. */
@@ -20,17 +50,34 @@ export class FakeInfrastructure {
   readonly after: Partial<Record<ProviderMethod, Fault>> = {}
   /** Whether the agent of a started machine connects. */
   agentsConnect = true
+  /** Whether machines can be frozen. */
+  canFreeze = false
   flushFails = false
-  readonly #tunnels = new Map<string, Tunnel>()
-  readonly #events = new EventEmitter<TunnelEvents>().setMaxListeners(0)
-  #generation = 0
+  /** How long the agents of boxes have been idle, as GET /activity returns it. The other agents do not respond. */
+  readonly idleSeconds = new Map<string, number>()
+  /** How agents reject requests other than /activity. */
+  agentError: ErrorCode = 'box_unreachable'
+  /** The size of the files in an archive. Default: their length. */
+  contentBytes: number | undefined
+  readonly #tunnels: Map<string, Tunnel>
+  readonly #events: EventEmitter<TunnelEvents>
+
+  /** @param sameCoordinator whose tunnels this infrastructure shares, as the machines of another region do */
+  constructor(sameCoordinator?: FakeInfrastructure) {
+    this.#tunnels = sameCoordinator ? sameCoordinator.#tunnels : new Map()
+    this.#events = sameCoordinator
+      ? sameCoordinator.#events
+      : new EventEmitter<TunnelEvents>().setMaxListeners(0)
+  }
 
   readonly provider: Provider = {
     name: 'fake',
     describe: () => 'machines in memory',
-    create: async ({ boxId }) => {
+    create: async ({ boxId, source }) => {
       await this.#callWithFaults('create', boxId, () => {
-        if (!this.machines.has(boxId)) this.machines.set(boxId, { state: 'stopped', token: '' })
+        if (this.machines.has(boxId)) return
+        const files = source === undefined ? '' : this.#getArchive(source)
+        this.machines.set(boxId, { state: 'stopped', token: '', files })
       })
       return { isolation: { level: 'process', limits: [], network: 'host' } }
     },
@@ -53,6 +100,47 @@ export class FakeInfrastructure {
       await this.#callWithFaults('inspect', boxId, () => undefined)
       return this.machines.get(boxId)?.state ?? 'absent'
     },
+    freeze: async (boxId) => {
+      await this.#callWithFaults('freeze', boxId, () => {
+        const machine = this.#getMachine(boxId)
+        if (this.canFreeze && machine.state === 'running') machine.state = 'frozen'
+      })
+      return this.machines.get(boxId)?.state === 'frozen'
+    },
+    capture: async (boxId, archive, _contents, signal) => {
+      let pausedMs: number | null = null
+      await this.#callWithFaults(
+        'capture',
+        boxId,
+        () => {
+          const machine = this.#getMachine(boxId)
+          if (machine.state === 'running') pausedMs = 1
+          if (!this.archives.has(archive.archiveId)) this.archives.set(archive.archiveId, machine.files)
+        },
+        signal,
+      )
+      return { ...this.#describeArchive(archive), pausedMs }
+    },
+    removeArchive: ({ archiveId }) =>
+      this.#callWithFaults('removeArchive', archiveId, () => void this.archives.delete(archiveId)),
+    removeArchives: (workspaceId) => this.#callWithFaults('removeArchives', workspaceId, () => undefined),
+    readArchive: (archive) => {
+      const read = async function* (infra: FakeInfrastructure) {
+        let content = ''
+        await infra.#callWithFaults('readArchive', archive.archiveId, () => {
+          content = infra.#getArchive(archive)
+        })
+        yield content
+      }
+      return Readable.from(read(this))
+    },
+    writeArchive: async (archive, stream) => {
+      const content = await text(stream)
+      await this.#callWithFaults('writeArchive', archive.archiveId, () => {
+        if (!this.archives.has(archive.archiveId)) this.archives.set(archive.archiveId, content)
+      })
+      return this.#describeArchive(archive)
+    },
     close: async () => undefined,
   }
 
@@ -69,22 +157,37 @@ export class FakeInfrastructure {
     disconnect: (boxId, reason) => this.dropTunnel(boxId, reason),
   }
 
+  /** Writes the files of a machine. */
+  setFiles(boxId: string, files: string): void {
+    this.#getMachine(boxId).files = files
+  }
+
   /** Stops the machine without the provider, as a reboot of the host does. */
   powerOff(boxId: string): void {
     const machine = this.machines.get(boxId)
-    if (machine) machine.state = 'stopped'
+    if (machine === undefined || machine.state === 'stopped') return
+    machine.state = 'stopped'
     this.dropTunnel(boxId, 'the machine stopped')
   }
 
   connectAgent(boxId: string): void {
     if (this.#tunnels.has(boxId)) return
-    this.#generation += 1
+    const generation = nextGeneration++
     const tunnel: Tunnel = {
       boxId,
-      generation: this.#generation,
-      instanceId: `instance-${this.#generation}`,
+      generation,
+      instanceId: `instance-${generation}`,
       agentVersion: '0.0.0',
-      request: () => Promise.reject(new ApiError('box_unreachable')),
+      request: async ({ path }) => {
+        this.calls.push(`request ${boxId} ${path}`)
+        const idleForSec = this.idleSeconds.get(boxId)
+        if (path !== '/activity' || idleForSec === undefined) throw new ApiError(this.agentError)
+        return {
+          status: 200,
+          headers: {},
+          body: Readable.from([Buffer.from(JSON.stringify({ idleForSec }))]),
+        }
+      },
     }
     this.#tunnels.set(boxId, tunnel)
     this.#events.emit('connected', tunnel)
@@ -101,17 +204,33 @@ export class FakeInfrastructure {
     ).length
   }
 
+  #getArchive({ archiveId }: ArchiveKey): string {
+    const content = this.archives.get(archiveId)
+    if (content === undefined) throw new ArchiveError(`There is no archive ${archiveId}.`)
+    return content
+  }
+
+  #describeArchive(archive: ArchiveKey): ArchiveInfo {
+    const bytes = this.#getArchive(archive).length
+    return { contentBytes: this.contentBytes ?? bytes, storedBytes: bytes, pausedMs: null }
+  }
+
   #getMachine(boxId: string) {
     const machine = this.machines.get(boxId)
     if (!machine) throw new Error(`There is no machine for ${boxId}.`)
     return machine
   }
 
-  async #callWithFaults(method: ProviderMethod, boxId: string, effect: () => void): Promise<void> {
+  async #callWithFaults(
+    method: ProviderMethod,
+    boxId: string,
+    effect: () => void,
+    signal?: AbortSignal,
+  ): Promise<void> {
     this.calls.push(`${method} ${boxId}`)
-    await this.before[method]?.(boxId)
+    await abortable(this.before[method]?.(boxId), signal)
     effect()
-    await this.after[method]?.(boxId)
+    await abortable(this.after[method]?.(boxId), signal)
   }
 
   #waitForTunnel(boxId: string, ms: number, signal?: AbortSignal): Promise<Tunnel> {
@@ -131,6 +250,20 @@ export class FakeInfrastructure {
       signal?.addEventListener('abort', onAbort)
       if (signal?.aborted) onAbort()
     })
+  }
+}
+
+/** Rejects with the signal's reason when the signal aborts first. */
+async function abortable(fault: void | Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (!signal) return fault
+  const aborted = Promise.withResolvers<never>()
+  const onAbort = () => aborted.reject(signal.reason)
+  signal.addEventListener('abort', onAbort)
+  try {
+    signal.throwIfAborted()
+    await Promise.race([fault, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
   }
 }
 

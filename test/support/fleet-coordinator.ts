@@ -7,6 +7,7 @@ import { startCoordinator } from '../../coordinator/app.ts'
 import { loadConfig } from '../../coordinator/config.ts'
 import type { Provider } from '../../coordinator/lifecycle/provider.ts'
 import type { Fleet } from './fleet.ts'
+import { withoutArchives } from './without-archives.ts'
 
 const boxCount = Number(process.argv[2])
 const settings: Record<string, string> = JSON.parse(process.argv[3] ?? '{}')
@@ -15,6 +16,7 @@ const tokens = new Map<string, string>()
 
 /** Starts no machines; records the agent token of each box. */
 const provider: Provider = {
+  ...withoutArchives,
   name: 'simulated',
   describe: () => 'simulated machines',
   create: async () => ({ isolation: null }),
@@ -53,5 +55,6 @@ const fleet: Fleet = {
   url: coordinator.url,
   key: (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim(),
   boxes: [...tokens].map(([boxId, token]) => ({ boxId, token })),
+  dataDir,
 }
 process.send?.(fleet)

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
 export type FleetBox = { boxId: string; token: string }
-/** The coordinator's URL, the owner's API key, and the agent token of each box. */
-export type Fleet = { url: string; key: string; boxes: FleetBox[] }
+/** The coordinator's URL, the owner's API key, the agent token of each box, and the directory of the coordinator's data. */
+export type Fleet = { url: string; key: string; boxes: FleetBox[]; dataDir: string }
 
 export type FleetOptions = {
   /** Node's options of the process, such as the limit of its heap. */

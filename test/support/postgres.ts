@@ -8,8 +8,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
 export type Postgres = {
-  /** A pool on a new, empty database. The caller closes it. */
-  newDatabase(types: pg.CustomTypesConfig): Promise<pg.Pool>
+  /** The URL of the server, without a database. */
+  serverUrl: string
+  /** The path of the program. */
+  createdb: string
+  /** Creates an empty database and returns its URL. */
+  newDatabase(): Promise<string>
   stop(): Promise<void>
 }
 
@@ -30,7 +34,7 @@ export async function startPostgres(): Promise<Postgres | { skipReason: string }
     'listen_addresses=',
     `unix_socket_directories=${tempDir}`,
     'fsync=off',
-    'max_connections=50',
+    'max_connections=200',
   ]
   const flags = settings.flatMap((setting) => ['-c', setting])
   // The shell stops the server when its stdin closes, which also happens when this process is killed.
@@ -41,29 +45,27 @@ export async function startPostgres(): Promise<Postgres | { skipReason: string }
   })
   const exited = once(server, 'exit')
 
-  const connect = (database: string, types?: pg.CustomTypesConfig) => {
-    const pool = new pg.Pool({ host: tempDir, user: 'boxwood', database, ...(types && { types }) })
-    // Ignore errors of idle connections that the server closes while stopping.
-    pool.on('error', () => undefined)
-    return pool
-  }
-
   async function stopServer(): Promise<void> {
     server.stdin?.end()
     await exited
     rmSync(tempDir, { recursive: true, force: true, maxRetries: 5 })
   }
 
-  const adminPool = connect('postgres')
+  const serverUrl = `postgres://boxwood@${encodeURIComponent(tempDir)}`
+  const adminPool = new pg.Pool({ connectionString: `${serverUrl}/postgres` })
+  // Ignore errors of idle connections that the server closes while stopping.
+  adminPool.on('error', () => undefined)
   let databaseCount = 0
-  async function newDatabase(types: pg.CustomTypesConfig): Promise<pg.Pool> {
+  async function newDatabase(): Promise<string> {
     databaseCount += 1
     await adminPool.query(`create database test${databaseCount}`)
-    return connect(`test${databaseCount}`, types)
+    return `${serverUrl}/test${databaseCount}`
   }
 
   await waitUntilReady(adminPool, () => server.exitCode !== null)
   return {
+    serverUrl,
+    createdb: join(binDir, 'createdb'),
     newDatabase,
     async stop() {
       await adminPool.end()
@@ -89,7 +91,7 @@ function findBinDir(): string | undefined {
     ...globSync('/usr/lib/postgresql/*/bin').sort().reverse(),
     ...(process.env.PATH ?? '').split(delimiter),
   ]
-  return dirs.find((dir) => ['initdb', 'postgres'].every((name) => isExecutable(join(dir, name))))
+  return dirs.find((dir) => ['initdb', 'postgres', 'createdb'].every((name) => isExecutable(join(dir, name))))
 }
 
 function isExecutable(path: string): boolean {

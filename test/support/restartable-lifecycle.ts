@@ -1,6 +1,6 @@
 // A lifecycle service that tests can restart without closing it, as after kill -9, on one database and fake provider.
 import type { Test } from 'tap'
-import type { BoxService } from '../../coordinator/boxes/service.ts'
+import type { BoxService, BoxServiceOptions } from '../../coordinator/boxes/service.ts'
 import type { Db } from '../../coordinator/db/open.ts'
 import type { Actor } from '../../coordinator/http/actor.ts'
 import {
@@ -8,6 +8,7 @@ import {
   type Lifecycle,
   type LifecycleOptions,
 } from '../../coordinator/lifecycle/lifecycle.ts'
+import { serveAllRegions } from '../../coordinator/lifecycle/providers/regions.ts'
 import type { BoxDetail, ObservedState } from '../../shared/api/boxes.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
@@ -30,13 +31,18 @@ export type RestartableLifecycle = {
   listStates(id: string): Promise<string[]>
 }
 
-export async function createRestartableLifecycle(t: Test, db: Db): Promise<RestartableLifecycle> {
+export async function createRestartableLifecycle(
+  t: Test,
+  db: Db,
+  boxOptions: Partial<BoxServiceOptions> = {},
+): Promise<RestartableLifecycle> {
   const infra = new FakeInfrastructure()
   const owner = await createOwner(db)
   let current: Lifecycle | undefined
   const boxes = createTestBoxService(db, {
     schedule: (id) => current?.schedule(id),
     isConnected: (id) => !!infra.tunnels.current(id),
+    ...boxOptions,
   })
 
   async function startLifecycle(options: Partial<LifecycleOptions> = {}): Promise<Lifecycle> {
@@ -44,7 +50,7 @@ export async function createRestartableLifecycle(t: Test, db: Db): Promise<Resta
       db,
       clock: systemClock,
       log: silentLog as unknown as LifecycleOptions['log'],
-      provider: infra.provider,
+      providers: serveAllRegions(infra.provider),
       tunnels: infra.tunnels,
       coordinatorUrl: 'http://127.0.0.1:7070',
       connectTimeoutMs: 5_000,

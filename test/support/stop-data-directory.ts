@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isAlive } from '../../coordinator/lifecycle/providers/local/proc.ts'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
+import { databaseEnv } from './database-env.ts'
 import { PROJECT_DIR } from './project.ts'
 import { waitUntil } from './wait-until.ts'
 
@@ -30,7 +31,7 @@ export async function stopDataDirectory(dataDir: string): Promise<void> {
     process.execPath,
     [join(PROJECT_DIR, 'coordinator/suspend-boxes.ts')],
     {
-      env: { ...process.env, BOXWOOD_DATA: dataDir, BOXWOOD_LOG: 'error' },
+      env: { ...process.env, ...databaseEnv(dataDir), BOXWOOD_DATA: dataDir, BOXWOOD_LOG: 'error' },
       encoding: 'utf8',
     },
   )

@@ -41,7 +41,7 @@ export async function startTunnelServer(
       const token = tokens.get(boxId)
       return token !== undefined && createHash('sha256').update(token).digest('hex') === hash
     },
-    ingest: { apply: async () => undefined, heartbeat: () => undefined },
+    ingest: { apply: async () => undefined, heartbeat: () => undefined, listeners: () => undefined },
     ...options,
   })
   const server = createServer((request, response) => {

@@ -1,17 +1,15 @@
 // Creates a test clock, a workspace, its users as actors, and its box service.
-import {
-  addApiKey,
-  createKeyFinder,
-  ensureFirstWorkspace,
-  hashSecret,
-} from '../../coordinator/account/keys.ts'
+import { addApiKey, createKeyFinder, ensureFirstWorkspace } from '../../coordinator/account/keys.ts'
 import { type BoxService, type BoxServiceOptions, createBoxService } from '../../coordinator/boxes/service.ts'
 import type { Db } from '../../coordinator/db/open.ts'
 import type { UserRow } from '../../coordinator/db/schema.ts'
 import { transaction } from '../../coordinator/db/transaction.ts'
 import type { Actor } from '../../coordinator/http/actor.ts'
+import { hashSecret } from '../../coordinator/http/hash-secret.ts'
+import { newApiKey } from '../../shared/api-key.ts'
 import { type Clock, systemClock } from '../../shared/clock.ts'
-import { newApiKey, newId } from '../../shared/ids.ts'
+import { newId } from '../../shared/ids.ts'
+import { DEFAULT_REGION, REGIONS } from '../../shared/tiers.ts'
 
 export type TestClock = Clock & { advance(ms: number): void }
 
@@ -50,7 +48,7 @@ export async function addUser(db: Db, owner: Actor, { role, boxIds, access }: Ne
       .values({
         id: userId,
         workspace_id: workspaceId,
-        email: `${role}@example.com`,
+        email: `${role}-${userId}@example.com`,
         name: role,
         role,
         created_at: now,
@@ -67,6 +65,7 @@ export const createTestBoxService = (db: Db, options: Partial<BoxServiceOptions>
   createBoxService({
     db,
     clock: systemClock,
+    regions: { regions: REGIONS, defaultRegion: DEFAULT_REGION, serves: () => true },
     schedule: () => undefined,
     isConnected: () => false,
     latestHeartbeat: () => undefined,

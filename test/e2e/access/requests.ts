@@ -1,0 +1,120 @@
+// A valid request for each route of docs/access.md, for given ids.
+
+/** What the ids in paths and bodies refer to. */
+export type Target = {
+  box: string
+  snapshot: string
+  /** A command record of the box. */
+  command: string
+  operation: string
+  session: string
+  key: string
+  member: string
+  workspaceName: string
+  workspace: string
+}
+
+type Request = (target: Target) => [path: string, body?: object | string]
+
+const ISO = () => new Date().toISOString()
+const PROCESS = 'p_000000000000000000000000'
+
+const controlRequests: Record<string, Request> = {
+  'GET /me': () => ['/me'],
+  'GET /boxes': () => ['/boxes'],
+  'POST /boxes': () => ['/boxes', {}],
+  'GET /boxes/{id}': ({ box }) => [`/boxes/${box}`],
+  'PATCH /boxes/{id}': ({ box }) => [`/boxes/${box}`, { autoPauseMin: 30 }],
+  'DELETE /boxes/{id}': ({ box }) => [`/boxes/${box}`],
+  'POST /boxes/{id}/wake': ({ box }) => [`/boxes/${box}/wake`],
+  'POST /boxes/{id}/suspend': ({ box }) => [`/boxes/${box}/suspend`],
+  // Without effect: the current tier and region.
+  'POST /boxes/{id}/resize': ({ box }) => [`/boxes/${box}/resize`, { target_tier: 'lite' }],
+  'POST /boxes/{id}/region': ({ box }) => [`/boxes/${box}/region`, { region: 'us-west-2' }],
+  'POST /boxes/{id}/fork': ({ box }) => [`/boxes/${box}/fork`, {}],
+  'POST /boxes/{id}/template': ({ box }) => [`/boxes/${box}/template`, { name: `taken-${box}` }],
+  'GET /boxes/{id}/metrics': ({ box }) => [`/boxes/${box}/metrics`],
+  'GET /boxes/{id}/procs-at': ({ box }) => [`/boxes/${box}/procs-at?t=${Math.floor(Date.now() / 1000)}`],
+  'GET /boxes/{id}/port-shares': ({ box }) => [`/boxes/${box}/port-shares`],
+  'POST /boxes/{id}/tickets': ({ box }) => [`/boxes/${box}/tickets`, {}],
+  'GET /boxes/{id}/commands': ({ box }) => [`/boxes/${box}/commands`],
+  'GET /boxes/{id}/commands/{commandId}': ({ box, command }) => [`/boxes/${box}/commands/${command}`],
+  'GET /boxes/{id}/commands/{commandId}/output': ({ box, command }) => [
+    `/boxes/${box}/commands/${command}/output`,
+  ],
+  'DELETE /boxes/{id}/commands/{commandId}': ({ box, command }) => [`/boxes/${box}/commands/${command}`],
+  'DELETE /boxes/{id}/commands': ({ box }) => [`/boxes/${box}/commands`],
+  'GET /snapshots': () => ['/snapshots'],
+  'POST /snapshots': ({ box }) => ['/snapshots', { boxId: box, name: 'taken' }],
+  'DELETE /snapshots/{id}': ({ snapshot }) => [`/snapshots/${snapshot}`],
+  'POST /snapshots/{id}/restore': ({ snapshot }) => [`/snapshots/${snapshot}/restore`, {}],
+  'POST /snapshots/{id}/template': ({ snapshot }) => [
+    `/snapshots/${snapshot}/template`,
+    { name: `base-${snapshot}` },
+  ],
+  'DELETE /snapshots/{id}/template': ({ snapshot }) => [`/snapshots/${snapshot}/template`],
+  'GET /operations/{id}': ({ operation }) => [`/operations/${operation}`],
+  'GET /audit': () => ['/audit'],
+  'GET /audit/chain': () => ['/audit/chain'],
+  'POST /audit': ({ box }) => ['/audit', { kind: 'exec', boxId: box }],
+  'GET /audit/sink': () => ['/audit/sink'],
+  'PUT /audit/sink': () => ['/audit/sink', { url: 'https://audit.example.com/' }],
+  'DELETE /audit/sink': () => ['/audit/sink'],
+  'GET /workspace/policies': () => ['/workspace/policies'],
+  'PATCH /workspace/policies': () => ['/workspace/policies', { memberBoxLimit: 5 }],
+  'GET /session': () => ['/session'],
+  'DELETE /session': () => ['/session'],
+  'POST /session/workspace': ({ workspace }) => ['/session/workspace', { workspaceId: workspace }],
+  'PATCH /session/user': () => ['/session/user', { name: 'renamed' }],
+  'POST /session/email': () => ['/session/email', { email: `${crypto.randomUUID()}@example.com` }],
+  'POST /session/email/confirm': () => ['/session/email/confirm', { id: 'sic_0', code: 'BBBB-BBBB' }],
+  'GET /sessions': () => ['/sessions'],
+  'DELETE /sessions/{id}': ({ session }) => [`/sessions/${session}`],
+  'GET /keys': () => ['/keys'],
+  'POST /keys': () => ['/keys', { name: 'ci' }],
+  'GET /keys/{id}': ({ key }) => [`/keys/${key}`],
+  'PATCH /keys/{id}': ({ key }) => [`/keys/${key}`, { name: 'renamed' }],
+  'POST /keys/{id}/rotate': ({ key }) => [`/keys/${key}/rotate`],
+  'DELETE /keys/{id}': ({ key }) => [`/keys/${key}`],
+  'GET /members': () => ['/members'],
+  'POST /members': () => ['/members', { email: `${crypto.randomUUID()}@example.com`, role: 'member' }],
+  'PATCH /members/{id}': ({ member }) => [`/members/${member}`, { role: 'member' }],
+  'DELETE /members/{id}': ({ member }) => [`/members/${member}`],
+  'POST /workspaces': () => ['/workspaces', { name: `created ${ISO()}` }],
+  'GET /workspace': () => ['/workspace'],
+  'PATCH /workspace': ({ workspaceName }) => ['/workspace', { name: workspaceName }],
+  'POST /workspace/close': ({ workspaceName }) => ['/workspace/close', { name: workspaceName }],
+  'POST /workspace/reopen': () => ['/workspace/reopen'],
+}
+
+const edgeRequests: Record<string, Request> = {
+  'POST /exec': () => ['/exec', { command: 'true' }],
+  'GET /exec': () => ['/exec'],
+  'GET /exec/{processId}': () => [`/exec/${PROCESS}`],
+  'DELETE /exec/{processId}': () => [`/exec/${PROCESS}`],
+  'GET /exec/{processId}/stream': () => [`/exec/${PROCESS}/stream`],
+  'GET /exec/{processId}/attach': () => [`/exec/${PROCESS}/attach`],
+  'GET /files': () => ['/files?path=notes'],
+  'PUT /files': () => ['/files', { path: 'notes', content: 'text' }],
+  'GET /download': () => ['/download?path=notes'],
+  'PUT /upload': () => ['/upload?path=notes', 'text'],
+  'GET /processes': () => ['/processes'],
+  'POST /terminal/sessions': () => ['/terminal/sessions', {}],
+  'GET /terminal/sessions': () => ['/terminal/sessions'],
+  'DELETE /terminal/sessions/{session}': () => ['/terminal/sessions/main'],
+  'GET /terminal': () => ['/terminal'],
+}
+
+/** The routes that are WebSockets. */
+export const WEBSOCKETS = ['GET /terminal', 'GET /exec/{processId}/attach']
+
+/** The path with its prefix, and the body. Throws for a route without a request. */
+export function createRequest(
+  { route, host }: { route: string; host: 'control' | 'edge' },
+  target: Target,
+): { path: string; body?: object | string | undefined } {
+  const request = (host === 'edge' ? edgeRequests : controlRequests)[route]
+  if (!request) throw new Error(`there is no request for ${route}`)
+  const [path, body] = request(target)
+  return { path: (host === 'edge' ? `/v1/box/${target.box}` : '/api/v1') + path, body }
+}

@@ -1,0 +1,112 @@
+// Creates the boxes, snapshots, records and other things that the requests of the access tests name.
+import { newId } from '../../../shared/ids.ts'
+import type { TestCoordinator } from '../../support/coordinator.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import type { createCredentials, User } from './credentials.ts'
+import type { Target } from './requests.ts'
+
+type Owner = { user: User; key: string; workspaceName: string }
+
+/** Routes whose request, when it is allowed, changes or ends what it names: they need a new target each time. */
+const DESTRUCTIVE = [
+  ...['DELETE /boxes/{id}', 'POST /boxes/{id}/suspend', 'POST /boxes/{id}/template'],
+  ...['DELETE /snapshots/{id}', 'POST /snapshots/{id}/template', 'DELETE /snapshots/{id}/template'],
+  ...['DELETE /boxes/{id}/commands', 'DELETE /boxes/{id}/commands/{commandId}'],
+  ...['DELETE /sessions/{id}', 'DELETE /keys/{id}', 'DELETE /members/{id}', 'PATCH /members/{id}'],
+]
+
+export function createTargets(
+  coordinator: TestCoordinator,
+  credentials: ReturnType<typeof createCredentials>,
+) {
+  const { api, instance, waitForState } = coordinator
+  const { db, clock } = instance.context
+
+  /** The box of a foreign workspace is not visible to the owner's key, so its state is read from the database. */
+  async function addBox(key: string): Promise<string> {
+    const { json } = await api('POST', '/boxes', {}, { key })
+    const { id } = json.box
+    await waitUntil('the box is running', async () => {
+      const row = await db
+        .selectFrom('boxes')
+        .select('observed_state')
+        .where('id', '=', id)
+        .executeTakeFirst()
+      return row?.observed_state === 'running'
+    })
+    return id
+  }
+
+  async function addSnapshot(key: string, boxId: string, isTemplate: boolean): Promise<string> {
+    const { json } = await api('POST', '/snapshots', { boxId, name: 'first' }, { key })
+    const { id } = json.snapshot
+    await waitUntil('the snapshot is available', async () => {
+      const row = await db.selectFrom('snapshots').select('status').where('id', '=', id).executeTakeFirst()
+      return row?.status === 'available'
+    })
+    if (isTemplate) await api('POST', `/snapshots/${id}/template`, { name: `t-${boxId}` }, { key })
+    return id
+  }
+
+  async function addCommand(boxId: string): Promise<string> {
+    const id = newId('process')
+    const now = clock.now()
+    await db
+      .insertInto('commands')
+      .values({
+        ...{
+          id,
+          box_id: boxId,
+          mode: 'sync',
+          source: 'api',
+          command: 'true',
+          command_truncated: 0,
+          cwd: '~',
+        },
+        ...{ status: 'exited', exit_code: 0, signal: null, pid: 1, requested_at: now, started_at: now },
+        ...{ finished_at: now, actor_kind: 'user', output_kept: 1, stdout_bytes: 0, stdout_start: 0 },
+        ...{ stderr_bytes: 0, stderr_start: 0 },
+      })
+      .execute()
+    return id
+  }
+
+  /** An operation of a box that the limited key `keyId` covers too. */
+  async function addOperation(key: string): Promise<{ operation: string; deletedBox: string }> {
+    const deletedBox = await addBox(key)
+    const { json } = await api('DELETE', `/boxes/${deletedBox}`, undefined, { key })
+    return { operation: json.operation.id, deletedBox }
+  }
+
+  async function add({ user, key, workspaceName }: Owner): Promise<Target & { deletedBox: string }> {
+    const box = await addBox(key)
+    const [snapshot, command, operation] = [
+      await addSnapshot(key, box, true),
+      await addCommand(box),
+      await addOperation(key),
+    ]
+    return {
+      ...{ box, snapshot, command, workspaceName, workspace: user.workspaceId },
+      ...operation,
+      session: (await credentials.addSession(user)).id,
+      key: (await credentials.addKey(user)).id,
+      member: (await credentials.addUser(user.workspaceId, 'member')).id,
+    }
+  }
+
+  /** The target, with new things where the route changes them. */
+  async function renew(route: string, owner: Owner, target: Target): Promise<Target> {
+    if (!DESTRUCTIVE.includes(route)) return target
+    const { user, key } = owner
+    if (route.includes('/snapshots/'))
+      return { ...target, snapshot: await addSnapshot(key, target.box, route.startsWith('DELETE')) }
+    if (route.includes('/commands')) return { ...target, command: await addCommand(target.box) }
+    if (route.includes('/sessions/')) return { ...target, session: (await credentials.addSession(user)).id }
+    if (route.includes('/keys/')) return { ...target, key: (await credentials.addKey(user)).id }
+    if (route.includes('/members/'))
+      return { ...target, member: (await credentials.addUser(user.workspaceId, 'member')).id }
+    return { ...target, box: await addBox(key) }
+  }
+
+  return { add, renew, waitForState }
+}

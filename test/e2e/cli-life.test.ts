@@ -1,0 +1,59 @@
+// The life of a box with the box command: copies, snapshots, templates, tiers, regions, variables, and waiting.
+import t from 'tap'
+import { runBox } from '../cli/run-box.ts'
+import { startCoordinatorWithBox } from './coordinator-with-box.ts'
+
+t.setTimeout(240_000)
+
+t.test('a box is copied, restored, resized, moved, stopped and deleted', async (t) => {
+  const { url, key, box: first } = await startCoordinatorWithBox(t)
+  const run = async (...args: string[]) => {
+    const result = await runBox(url, args, { env: { BOXWOOD_API_KEY: key } })
+    t.equal(result.code, 0, `box ${args.join(' ')}: ${result.stderr}`)
+    return result
+  }
+  const show = async (name: string) => JSON.parse((await run('show', name, '--json')).stdout)
+  await run('rm', '-y', first.hostname)
+  await run('create', 'fig', '-e', 'A=1', '--tier', 'micro')
+  await run('exec', 'fig', '--', 'mkdir work && echo content > work/file')
+
+  const { stdout: snapshotId } = await run('snapshot', 'fig', 'before')
+  t.match((await run('snapshots', 'fig')).stdout, /^before +fig +manual +available/m)
+  await run('exec', 'fig', '--', 'echo changed > work/file')
+  t.equal((await run('restore', snapshotId.trim(), 'old', '--tier', 'nano')).stdout, 'old\n')
+  t.equal((await run('exec', 'old', '--', 'cat work/file; echo $A')).stdout, 'content\n1\n')
+  t.match(await show('old'), { box: { tier: 'nano' } })
+
+  await run('fork', 'fig', 'plum')
+  t.equal((await run('exec', 'plum', 'cat', 'work/file')).stdout, 'changed\n')
+  await run('template', 'before', 'web')
+  t.equal((await run('templates', '-q')).stdout, 'web\n')
+  t.match(await runBox(url, ['create', '--from', 'none'], { env: { BOXWOOD_API_KEY: key } }), { code: 5 })
+
+  t.match((await run('env', 'fig', 'B=two words', '--unset', 'A')).stderr, /1 set, 1 removed/)
+  t.equal((await run('exec', 'fig', '--', 'echo $A:$B')).stdout, ':two words\n')
+  t.match(
+    (await run('set', 'fig', '--ttl', '2h', '--auto-snapshot', '24h')).stderr,
+    /\(in 2h\); snapshot every 1d/,
+  )
+
+  t.match((await run('resize', 'fig', 'lite')).stderr, /resized to lite/)
+  t.match((await run('move', 'fig', 'eu-central-1')).stderr, /moved to eu-central-1\n$/)
+  t.match(await show('fig'), { box: { region: 'eu-central-1', tier: 'lite', observedState: 'running' } })
+  t.equal((await run('exec', 'fig', 'cat', 'work/file')).stdout, 'changed\n')
+
+  await run('suspend', 'fig', '--no-wait')
+  t.match(JSON.parse((await run('wait', 'fig', '--json')).stdout), { observedState: 'suspended' })
+  await run('stop', 'fig')
+  t.match(await show('fig'), { box: { suspendedAs: 'stopped' } })
+  t.match(
+    (await run('events', 'fig')).stdout,
+    /resized from micro to lite.*moved from us-west-2 to eu-central-1/s,
+  )
+
+  await run('templates', 'rm', 'web')
+  await run('snapshots', 'rm', 'before')
+  t.equal((await run('snapshots', '-q', '--all', '--filter', 'name=before')).stdout, '')
+  await run('rm', '-y', 'fig', 'plum', 'old', '--no-wait')
+  for (const name of ['fig', 'plum', 'old']) await run('wait', name, '--for', 'deleted', '--timeout', '60s')
+})

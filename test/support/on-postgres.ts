@@ -1,0 +1,16 @@
+// Runs test files with Postgres instead of SQLite, where Postgres is installed.
+import type { Test } from 'tap'
+import { startPostgres } from './postgres.ts'
+
+/** @param importFiles imports the test files, whose helpers start coordinators with databaseEnv() */
+export async function runOnPostgres(t: Test, importFiles: () => Promise<void>): Promise<void> {
+  const postgres = await startPostgres()
+  if ('skipReason' in postgres) {
+    t.test('on Postgres', { skip: postgres.skipReason }, async () => undefined)
+    return
+  }
+  t.teardown(() => postgres.stop())
+  process.env.BOXWOOD_TEST_POSTGRES = postgres.serverUrl
+  process.env.BOXWOOD_TEST_CREATEDB = postgres.createdb
+  await importFiles()
+}

@@ -1,0 +1,81 @@
+// A lifecycle service with snapshots that tests can restart without closing it, as after kill -9.
+import type { Test } from 'tap'
+import { createAdmit } from '../../coordinator/admission/admit.ts'
+import type { Db } from '../../coordinator/db/open.ts'
+import { serveAllRegions } from '../../coordinator/lifecycle/providers/regions.ts'
+import {
+  createSnapshots,
+  type Snapshots,
+  type SnapshotsOptions,
+} from '../../coordinator/snapshots/snapshots.ts'
+import type { Snapshot } from '../../shared/api/snapshots.ts'
+import { type Clock, systemClock } from '../../shared/clock.ts'
+import { createRestartableLifecycle } from './restartable-lifecycle.ts'
+
+const silentLog = { debug() {}, info() {}, warn() {}, error() {} }
+
+export type SnapshotsTestOptions = { finalSnapshots?: boolean; clock?: Clock }
+
+export async function createRestartableSnapshots(
+  t: Test,
+  db: Db,
+  { finalSnapshots = false, clock = systemClock }: SnapshotsTestOptions = {},
+) {
+  let current: Snapshots | undefined
+  const getSnapshots = (): Snapshots => {
+    if (current === undefined) throw new Error('start() has not been called')
+    return current
+  }
+  const base = await createRestartableLifecycle(t, db, {
+    beforeDelete: (...args) => getSnapshots().onBoxDelete(...args),
+  })
+  const { infra, owner, boxes, startLifecycle, waitFor, waitForState } = base
+
+  /** Starts a new lifecycle service and its snapshots. The previous ones are not closed, as after kill -9. */
+  async function start(): Promise<void> {
+    const lifecycle = await startLifecycle()
+    current = createSnapshots({
+      db,
+      clock,
+      log: silentLog as unknown as SnapshotsOptions['log'],
+      providers: serveAllRegions(infra.provider),
+      boxes,
+      admit: createAdmit(),
+      coordinatorUrl: 'http://127.0.0.1:7070',
+      scheduleBox: lifecycle.schedule,
+      backoff: () => 1,
+      limit: 100,
+      finalSnapshots,
+    })
+    lifecycle.onChange(current.onBoxChange)
+    await current.start()
+  }
+  t.teardown(() => current?.close())
+
+  async function createRunningBox(files = 'content'): Promise<string> {
+    const { id } = await boxes.create(owner, {})
+    await waitForState(id, 'running')
+    infra.setFiles(id, files)
+    return id
+  }
+
+  const list = (): Promise<Snapshot[]> => getSnapshots().service.list(owner, { includeTransient: true })
+
+  async function waitForStatus(id: string, status: Snapshot['status']): Promise<Snapshot | undefined> {
+    await waitFor(`snapshot ${id} to become ${status}`, async () =>
+      (await list()).some((snapshot) => snapshot.id === id && snapshot.status === status),
+    )
+    return (await list()).find((snapshot) => snapshot.id === id)
+  }
+
+  /** Waits until no job of a snapshot is left. */
+  const waitForJobs = () =>
+    waitFor('the jobs of snapshots', async () => {
+      const jobs = await db.selectFrom('snapshot_jobs').selectAll().execute()
+      return jobs.length === 0
+    })
+
+  return { ...base, start, getSnapshots, createRunningBox, list, waitForStatus, waitForJobs }
+}
+
+export type RestartableSnapshots = Awaited<ReturnType<typeof createRestartableSnapshots>>

@@ -1,0 +1,108 @@
+// One run of the coordinator's services in a simulation. A killed one has no effect any more.
+import { Kysely } from 'kysely'
+import { createAdmit } from '../../../coordinator/admission/admit.ts'
+import { createMoveBox, type MoveBox } from '../../../coordinator/boxes/move.ts'
+import { createResizes, type Resizes } from '../../../coordinator/boxes/resize.ts'
+import { type BoxService, createBoxService } from '../../../coordinator/boxes/service.ts'
+import type { Db } from '../../../coordinator/db/open.ts'
+import type { Tables } from '../../../coordinator/db/schema.ts'
+import {
+  createLifecycle,
+  type Lifecycle,
+  type LifecycleOptions,
+} from '../../../coordinator/lifecycle/lifecycle.ts'
+import type { Provider } from '../../../coordinator/lifecycle/provider.ts'
+import { createProviders } from '../../../coordinator/lifecycle/providers/regions.ts'
+import { createSnapshots, type Snapshots } from '../../../coordinator/snapshots/snapshots.ts'
+import { systemClock } from '../../../shared/clock.ts'
+import type { Region } from '../../../shared/tiers.ts'
+import type { FakeInfrastructure } from '../fake-infrastructure.ts'
+import type { KillablePoint } from './faults.ts'
+import { createKillableDriver } from './killable-driver.ts'
+import type { MemoryDatabase } from './memory-database.ts'
+
+const silentLog = {
+  trace() {},
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+} as unknown as LifecycleOptions['log']
+
+export type SimulatedCoordinator = {
+  point: KillablePoint
+  db: Db
+  boxes: BoxService
+  resizes: Resizes
+  moveBox: MoveBox
+  lifecycle: Lifecycle
+  snapshots: Snapshots
+}
+
+export type SimulatedRegions = ReadonlyMap<Region, FakeInfrastructure>
+
+/** Does not start the services. */
+export function createSimulatedCoordinator(
+  database: MemoryDatabase,
+  regions: SimulatedRegions,
+  point: KillablePoint,
+  { finalSnapshots }: { finalSnapshots: boolean },
+): SimulatedCoordinator {
+  const db: Db = new Kysely<Tables>({
+    dialect: { ...database.dialect, createDriver: () => createKillableDriver(database.driver, point) },
+  })
+  const [first] = regions.values()
+  if (first === undefined) throw new Error('A simulation needs a region.')
+  const providers = createProviders(
+    new Map([...regions].map(([region, { provider }]) => [region, withFaults(provider, region, point)])),
+  )
+  const { tunnels } = first
+  const options = {
+    db,
+    clock: systemClock,
+    log: silentLog,
+    providers,
+    coordinatorUrl: 'http://127.0.0.1:7070',
+  }
+  const lifecycle = createLifecycle({ ...options, tunnels, disconnectGraceMs: 0 })
+  const shared = { db, clock: systemClock, admit: createAdmit(), schedule: lifecycle.schedule }
+  const boxes = createBoxService({
+    ...shared,
+    regions: providers,
+    isConnected: (boxId) => tunnels.current(boxId) !== undefined,
+    latestHeartbeat: () => undefined,
+    beforeDelete: (...args) => snapshots.onBoxDelete(...args),
+  })
+  const snapshots: Snapshots = createSnapshots({
+    ...options,
+    boxes,
+    admit: shared.admit,
+    scheduleBox: lifecycle.schedule,
+    limit: 1000,
+    finalSnapshots,
+  })
+  lifecycle.onChange(snapshots.onBoxChange)
+  return {
+    ...{ point, db, boxes, lifecycle, snapshots },
+    resizes: createResizes({ ...shared, boxes, providers }),
+    moveBox: createMoveBox({ ...shared, boxes, regions: providers }),
+  }
+}
+
+/** Every call passes the fault point before and after it takes effect. */
+function withFaults(provider: Provider, region: Region, point: KillablePoint): Provider {
+  return new Proxy(provider, {
+    get(target, property: keyof Provider) {
+      const method = target[property]
+      // A stream fails in the fake; the calls that read it pass the fault point.
+      if (typeof method !== 'function' || property === 'readArchive' || property === 'describe') return method
+      const name = `${property} in ${region}`
+      return async (...args: unknown[]) => {
+        await point.call(`${name} (before)`)
+        const result = await (method as (...args: unknown[]) => Promise<unknown>).apply(target, args)
+        await point.call(`${name} (after)`)
+        return result
+      }
+    },
+  })
+}

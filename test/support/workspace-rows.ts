@@ -1,0 +1,159 @@
+// Rows of a workspace in every table, for tests that delete workspaces.
+import type { Insertable, Kysely } from 'kysely'
+import { newBoxRow } from '../../coordinator/boxes/create.ts'
+import type { Db } from '../../coordinator/db/open.ts'
+import type { BoxRow, Tables } from '../../coordinator/db/schema.ts'
+import type { Actor } from '../../coordinator/http/actor.ts'
+
+/** Tables whose rows belong to no workspace. */
+export const GLOBAL_TABLES = ['signing_keys'] as const
+
+type TableRows = { [T in Exclude<keyof Tables, (typeof GLOBAL_TABLES)[number]>]: Insertable<Tables[T]>[] }
+
+export type WorkspaceRows = {
+  workspaceId: string
+  /** Of the members: the first is an owner. */
+  emails: readonly string[]
+  now: number
+  box?: Partial<BoxRow>
+}
+
+/** @returns at least one row of every table, in the order in which they can be inserted */
+export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges }: WorkspaceRows): TableRows {
+  const id = (name: string) => `${name}_${workspaceId}`
+  const ofWorkspace = { workspace_id: workspaceId }
+  const users = emails.map((email, n) => ({
+    ...{ id: id(`usr${n}`), email, name: email, role: n === 0 ? ('owner' as const) : ('member' as const) },
+    ...{ ...ofWorkspace, created_at: now, joined_at: now, removed_at: null },
+  }))
+  const userId = id('usr0')
+  const actor = { ...ofWorkspace, workspaceId, userId, role: 'owner' } as unknown as Actor
+  const box: BoxRow = {
+    ...newBoxRow({
+      ...{ input: {}, source: null, region: 'us-west-2', actor, ownerUserId: userId, hostname: 'fig', now },
+    }),
+    id: id('box'),
+    ...boxChanges,
+  }
+  const bytes = new Uint8Array([1])
+  const job = { attempt: 0, last_error: null, next_retry_at: null, lease_owner: null, lease_until: null }
+  const created = { created_at: now, expires_at: now + 1 }
+  const code = { code_hash: 'c', attempts: 0, ...created, used_at: null, key_id: null }
+  return {
+    workspaces: [
+      {
+        ...{ id: workspaceId, name: workspaceId, zero_data_retention: 0 as const, created_at: now },
+        ...{ closing_at: null, purge_after: null },
+      },
+    ],
+    users,
+    api_keys: [null, userId].map((user_id, n) => ({
+      ...{ id: id(`key${n}`), ...ofWorkspace, user_id, hash: id(`key${n}`), kind: 'api' as const, name: 'a' },
+      ...{ expires_at: null, revoked_at: null, box_ids: null, access: null, created_at: now },
+    })),
+    boxes: [box],
+    box_events: [
+      { box_id: box.id, from_state: null, to_state: 'requested', reason: 'a', actor: 'a', at: now },
+    ],
+    jobs: [
+      { box_id: box.id, op: 'create', step: 'provision', ...job, actor: 'a', reason: null, created_at: now },
+    ],
+    operations: [
+      {
+        ...{ id: id('dop'), ...ofWorkspace, kind: 'box_delete' as const, target_id: box.id },
+        ...{ status: 'pending' as const, requested_at: now, completed_at: null, error: null },
+      },
+    ],
+    snapshots: [
+      {
+        ...{ id: id('snp'), ...ofWorkspace, owner_user_id: userId, name: 'a', status: 'deleting' as const },
+        ...{ kind: 'manual' as const, transient: 0 as const, box_id: box.id, source_hostname: 'fig' },
+        ...{ tier: box.tier, region: box.region, restricted: 0 as const, env_vars: '[]' },
+        ...{ created_at: now, updated_at: now },
+      },
+    ] as Insertable<Tables['snapshots']>[],
+    snapshot_jobs: [
+      { snapshot_id: id('snp'), op: 'delete', ...job, actor: 'a', operation_id: null, created_at: now },
+    ],
+    schedules: [
+      { kind: 'pause', target_id: box.id, due_at: now },
+      { kind: 'erase', target_id: workspaceId, due_at: now },
+      { kind: 'purge_workspace', target_id: workspaceId, due_at: now },
+    ],
+    box_moves: [{ box_id: box.id, ...ofWorkspace, at: now }],
+    idempotency_keys: ['a', 'b'].map((key) => ({
+      ...{
+        ...ofWorkspace,
+        route: 'POST /boxes',
+        key,
+        fingerprint: 'a',
+        status: 202,
+        body: '{}',
+        created_at: now,
+      },
+    })),
+    commands: [null, now].map((deleted_at, n) => ({
+      ...{ id: id(`p${n}`), box_id: box.id, mode: 'sync' as const, source: 'api' as const, command: 'a' },
+      ...{
+        command_truncated: 0 as const,
+        cwd: null,
+        status: 'running' as const,
+        exit_code: null,
+        signal: null,
+      },
+      ...{ pid: null, requested_at: now, started_at: now, finished_at: null, actor_kind: 'user' as const },
+      ...{ actor_user_id: userId, actor_token_id: null, output_kept: 1 as const, deleted_at },
+      ...{ stdout_bytes: 1, stdout_start: 0, stderr_bytes: 0, stderr_start: 0 },
+    })),
+    command_output: [{ command_id: id('p0'), stream: 'stdout', start_offset: 0, size: 1, data: bytes }],
+    metric_chunks: [{ box_id: box.id, res: 30, start: 0, pending_rollup: 1, data: bytes }],
+    process_chunks: [{ box_id: box.id, start: 0, data: bytes }],
+    sessions: [
+      { id: id('ses'), hash: id('ses'), ...ofWorkspace, user_id: userId, ...created, last_used_at: now },
+    ],
+    sign_in_codes: [
+      ...emails.map((email, n) => ({ id: id(`sic${n}`), email, ...code })),
+      { id: id('sic_key'), ...code, email: emails[0] ?? '', key_id: id('key0') },
+      { id: id('sic_user'), ...code, email: id('new@example.com'), user_id: userId },
+    ],
+    tickets: [
+      {
+        ...{ id: id('tkt'), hash: id('tkt'), ...ofWorkspace, user_id: userId, session_id: id('ses') },
+        ...{ box_id: box.id, ...created },
+      },
+    ],
+    policies: [{ ...ofWorkspace, policy: '{}', updated_by: userId, updated_at: now }],
+    audit_log: [1, 2].map((no) => ({
+      ...{ ...ofWorkspace, no, at: now, kind: 'box.create', origin: 'server' as const, box_id: box.id },
+      ...{ actor_kind: 'user' as const, actor_user_id: userId, actor_token_id: null, detail: '{}' },
+      ...{ salt: 's', detail_hash: 'd', hash: `${no}` },
+    })),
+    audit_heads: [{ ...ofWorkspace, no: 2, hash: '2', at: now, pruned_no: 0, pruned_hash: '0' }],
+    audit_sinks: [
+      {
+        ...{ ...ofWorkspace, url: 'https://example.com', secret: 's', delivered_no: 0, attempt: 0 },
+        ...{ next_attempt_at: null, last_error: null, last_delivered_at: null, updated_by: userId },
+        updated_at: now,
+      },
+    ],
+  }
+}
+
+export async function insertWorkspaceRows(db: Db, rows: TableRows): Promise<void> {
+  for (const [table, values] of Object.entries(rows))
+    await (db as unknown as Kysely<Record<string, object>>).insertInto(table).values(values).execute()
+}
+
+/** All rows of all tables of the database, as text. */
+export async function readAllRows(db: Db): Promise<Record<string, string[]>> {
+  const tables = await db.introspection.getTables()
+  const rows: Record<string, string[]> = {}
+  for (const { name } of tables) {
+    const found = await (db as unknown as Kysely<Record<string, object>>)
+      .selectFrom(name)
+      .selectAll()
+      .execute()
+    rows[name] = found.map((row) => JSON.stringify(row)).sort()
+  }
+  return rows
+}
