@@ -7,7 +7,7 @@ import { extname, join, resolve } from 'node:path'
 
 const PROJECT_DIR = join(import.meta.dirname, '..')
 const SOURCE_DIRS = ['agent', 'cli', 'coordinator', 'shared']
-const FILES = ['box', 'docs', 'README.md', 'LICENSE']
+const FILES = ['box', 'docs', 'install/monitoring', 'README.md', 'LICENSE']
 /** The rest is TypeScript, its configuration, and native parts that were compiled for this machine. */
 const COPIED_EXTENSIONS = ['.c', '.css', '.js', '.sh']
 
@@ -37,11 +37,24 @@ function copyAssets(source: string, dir: string): void {
 function createManifest(): object {
   const manifest = JSON.parse(readFileSync(join(PROJECT_DIR, 'package.json'), 'utf8'))
   const { name, version, description, license, type, bin, allowScripts, dependencies } = manifest
+  const { peerDependencies, peerDependenciesMeta } = manifest
   const scripts = {
     'build-native': 'node install/build-native.js',
     postinstall: 'node install/build-native.js',
   }
-  return { name, version, description, license, type, bin, scripts, allowScripts, dependencies }
+  return {
+    name,
+    version,
+    description,
+    license,
+    type,
+    bin,
+    scripts,
+    allowScripts,
+    dependencies,
+    peerDependencies,
+    peerDependenciesMeta,
+  }
 }
 
 pack(resolve(process.argv[2] ?? '.'))

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that some tests and the benchmarks need: bubblewrap, slirp4netns, OpenSSH, PostgreSQL,
-# tmux, vim, rsync, curl, zsh, fish, bash-completion, Python with pip and pipx, cargo, Chromium.
+# tmux, vim, rsync, curl, attr, acl, zsh, fish, bash-completion, Python with pip and pipx, cargo, Chromium.
 # Requires root.
 # Tests whose packages are missing are skipped with a reason. Idempotent, and fast when everything is installed.
 set -eu
@@ -20,6 +20,8 @@ require vim vim
 require rsync rsync
 require git git
 require curl curl
+require getfattr attr
+require setfacl acl
 require top procps
 require chromium chromium
 require zsh zsh
