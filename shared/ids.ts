@@ -4,8 +4,10 @@ import { randomBytes, randomUUID } from 'node:crypto'
 const PREFIXES = {
   apiKey: 'key',
   archive: 'arc',
+  conversation: 'cv',
   operation: 'dop',
   process: 'p',
+  run: 'run',
   snapshot: 'snp',
   event: 'evt',
   session: 'ses',

@@ -32,6 +32,17 @@ export const LIMITS = {
   ticketSeconds: { min: 60, max: 3600, default: 600 },
   /** Not in the spec: open terminals per workspace. */
   openTerminals: 100,
+  promptBytes: 512 * KiB,
+  /** Not in the spec: every byte of a prompt may be a six-character escape; the other fields are small. */
+  promptBodyBytes: 6 * 512 * KiB + 64 * KiB,
+  /** The most runs in GET /prompts, and conversations in GET /prompts/conversations. */
+  listedPrompts: 50,
+  promptEventsPage: { min: 1, max: 1000, default: 200 },
+  /** Of the events of a page as JSON. A page has at least one event. */
+  promptEventsPageBytes: MiB,
+  promptStderrBytes: 4 * KiB,
+  /** Not in the spec: the start of a prompt, in every response except GET /prompts/{runId}. */
+  promptPreviewChars: 2048,
   ttlMinutes: { min: 5, max: 43_200 },
   autoPauseMin: { min: 30, max: 10_080 },
   autoSnapshotHours: { min: 1, max: 168 },
@@ -88,6 +99,17 @@ export const LOG_LIMITS = {
   stream: { default: 64 * MiB, min: 32 * KiB },
   /** For all exited processes together. */
   exitedProcesses: { default: GiB },
+} as const
+
+/** Not in the spec: per box. Operators can change them; see docs/operation.md. */
+export const PROMPT_LIMITS = {
+  /** Runs in progress. */
+  runs: { min: 1, max: 64, default: 4 },
+  /** Stored conversations. A new one replaces the least recently active one that has no run and no queued prompt. */
+  conversations: { min: 1, max: 10_000, default: 200 },
+  queued: { min: 1, max: 1000, default: 100 },
+  /** Time limit of a run. */
+  minutes: { min: 1, max: 10_080, default: 360 },
 } as const
 
 /** Not in the spec: from this CPU usage on a box is active. Background work of idle programs uses less. */
