@@ -7,12 +7,12 @@ import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { AuditDetail } from '../audit/service.ts'
 import type { ApiKeyRow } from '../db/schema.ts'
+import { rankLevel } from '../http/access.ts'
 import type { Actor } from '../http/actor.ts'
 
 const DAY_MS = 24 * 60 * 60_000
 const MACHINE_KEY_MS = LIMITS.machineKeyDays * DAY_MS
 const MAX_EXPIRY_MS = LIMITS.keyExpiryDays.max * DAY_MS
-const RANK = { none: 0, read: 1, write: 2 } as const
 
 /** When a machine key expires that is used, created or rotated at `now`. */
 export const computeMachineExpiry = (now: number): number => now + MACHINE_KEY_MS
@@ -87,10 +87,7 @@ export function isNarrower(before: Limits, after: Limits): boolean {
   const boxIdsAfter = readBoxIds(after)
   if (boxIdsAfter && (boxIdsBefore === null || boxIdsBefore.some((id) => !boxIdsAfter.includes(id))))
     return true
-  const getRank = (limits: Limits, area: AccessArea) => {
-    const levels = readAccess(limits)
-    return RANK[levels === null ? 'write' : (levels[area] ?? 'none')]
-  }
+  const getRank = (limits: Limits, area: AccessArea) => rankLevel(readAccess(limits), area)
   if (ACCESS_AREAS.some((area) => getRank(after, area) < getRank(before, area))) return true
   return (after.expires_at ?? Number.POSITIVE_INFINITY) < (before.expires_at ?? Number.POSITIVE_INFINITY)
 }

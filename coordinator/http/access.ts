@@ -1,9 +1,13 @@
 // Declares and enforces who may use a route (spec §5). Which boxes an actor may use is checked by each resource.
-import type { AccessArea, AccessLevel } from '../../shared/api/account.ts'
+import type { AccessArea, AccessLevel, AccessLevels } from '../../shared/api/account.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { Actor, Credential } from './actor.ts'
 
 const RANK = { none: 0, read: 1, write: 2 } as const
+
+/** For comparison: a higher level allows what a lower one allows. @param levels null: the key is not limited */
+export const rankLevel = (levels: AccessLevels | null, area: AccessArea): number =>
+  RANK[levels === null ? 'write' : (levels[area] ?? 'none')]
 
 /** `not_contractor`: owners and members. `owner`: owners only. */
 export type AllowedRoles = 'any' | 'not_contractor' | 'owner'
@@ -87,7 +91,7 @@ export function assertAccess(actor: Actor, access: Access, host: 'control' | 'ed
   assertRole(actor, access.roles)
   if (access.credential === 'session') return
   const { area, level, scope } = access
-  if (area !== null && actor.access !== null && RANK[actor.access[area] ?? 'none'] < RANK[level])
+  if (area !== null && rankLevel(actor.access, area) < RANK[level])
     throw new ApiError(
       'key_access_denied',
       `This API key lacks ${level} access to ${area}. Use an API key with this access.`,
