@@ -39,6 +39,8 @@ export async function freeze(freezer: Freezer, timeoutMs = FREEZE_TIMEOUT_MS): P
       return false
     }
     await sleep(pollMs)
+    // A process that is created during the freeze can remain unfrozen, with the state FREEZING, until the next write.
+    if (freezer.version === 1) writeSetting(freezer, true)
   }
   return true
 }

@@ -1,7 +1,7 @@
 // The freezers of both versions of cgroups.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -89,6 +89,18 @@ while :; do i=$((i+1)); echo $i >${count}.new; mv ${count}.new ${count}; sleep 0
     test.equal(readFileSync(join(temp, 'signal'), 'utf8'), 'TERM\n', 'a frozen process can exit by itself')
   })
 }
+
+t.test('version 1 freezes processes that the first attempt missed', async (test) => {
+  const dir = createTempDir(test, 'freezer')
+  const state = join(dir, 'freezer.state')
+  // The kernel ignores the first write.
+  symlinkSync('/dev/null', state)
+  const freezing = freeze({ version: 1, dir })
+  unlinkSync(state)
+  writeFileSync(state, 'FREEZING\n')
+  test.equal(await freezing, true)
+  test.equal(readFileSync(state, 'utf8'), 'FROZEN')
+})
 
 t.test('a cgroup with a process that cannot be frozen is thawed', async (test) => {
   const dir = createTempDir(test, 'freezer')
