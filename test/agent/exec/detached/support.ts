@@ -5,6 +5,13 @@ import type { Test } from 'tap'
 import { type DetachedOptions, openDetachedProcesses } from '../../../../agent/exec/detached/processes.ts'
 import { createRunner, RUNNER_KINDS, type RunnerKind } from '../../../../agent/exec/detached/runner.ts'
 import type { DetachedProcess, ProcessExit } from '../../../../agent/exec/detached/types.ts'
+import {
+  hasEnvironmentVariable,
+  hasNoArguments,
+  isDead,
+  listPids,
+  readProcess,
+} from '../../../../agent/exec/process-table.ts'
 import { type ExecDeps, execRoutes } from '../../../../agent/exec/routes.ts'
 import { createActivityTracker } from '../../../../agent/vitals/activity-tracker.ts'
 import {
@@ -21,7 +28,7 @@ import { ApiError, edgeErrorBody } from '../../../../shared/errors.ts'
 import { newId } from '../../../../shared/ids.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
-import { findPidsByHome, noStreams } from '../support.ts'
+import { noStreams } from '../support.ts'
 
 /** Selected by BOXWOOD_RUNNER. null: native where available. */
 export const runnerKind: RunnerKind | null =
@@ -116,13 +123,31 @@ export async function openAgent(t: Test, home: string, options: Options = {}) {
 
 export type TestAgent = Awaited<ReturnType<typeof openAgent>>
 
+const ownStartTime = readProcess(process.pid)?.startTime ?? 0
+
+/**
+ * Kills the processes with this HOME in their environment, including the runners. A process in the middle of execve has no
+ * environment: 'some' until it can be assigned.
+ */
+function killByHome(home: string): 'none' | 'some' {
+  let found: 'none' | 'some' = 'none'
+  for (const pid of listPids()) {
+    const entry = readProcess(pid)
+    if (entry === undefined || isDead(entry) || entry.startTime < ownStartTime) continue
+    const hasHome = () => hasEnvironmentVariable(pid, `HOME=${home}`)
+    // Checked again after hasNoArguments(): the execve may have completed in between.
+    if (!hasHome() && !hasNoArguments(entry) && !hasHome()) continue
+    found = 'some'
+    if (hasHome()) killIfAlive(pid)
+  }
+  return found
+}
+
 /** Creates a home directory. At the end of the test, every process started with it is killed. */
 export function createHome(t: Test): string {
   const home = createTempDir(t, 'detached')
   t.teardown(async () => {
-    // Includes the runners.
-    for (const pid of findPidsByHome(home)) killIfAlive(pid)
-    await waitUntil('every process has exited', () => findPidsByHome(home).length === 0)
+    await waitUntil('every process has exited', () => killByHome(home) === 'none')
   })
   return home
 }
