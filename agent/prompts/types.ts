@@ -58,11 +58,17 @@ export type StartRunOptions = Pick<
 /** The runs of a box: starting, following, interrupting and reading them (runs.ts). No rules about conversations. */
 export type Runs = {
   /**
-   * Starts the CLI. Idempotent by id: a run that has started is returned.
+   * Starts the CLI. Idempotent by id: a run that has started is returned. Resolves when the process runs: a run whose
+   * process had not started when the agent was killed is unknown to the next agent, which may start it again.
    * @throws ApiError provider_not_installed, provider_not_signed_in, and those of a detached start: not_found,
    *   permission_denied and invalid_path for the cwd, exec_failed
    */
   start(options: StartRunOptions): Promise<RunState>
+  /**
+   * Records a run that could not be started: failed, with the error, no pid and no events. Notifies the subscribers.
+   * Idempotent by id: an existing run is returned unchanged.
+   */
+  recordFailure(options: Omit<StartRunOptions, 'boxEnv'>, error: string): Promise<RunState>
   get(id: string): RunState | undefined
   /** Newest first. */
   list(): RunState[]
@@ -97,7 +103,11 @@ export type Prompts = {
   poll(request: PromptPollRequest, signal: AbortSignal): Promise<PromptPoll>
   interrupt(id: string): Promise<PromptInterrupted>
   interruptAll(conversationId: string | undefined): Promise<PromptsInterrupted>
-  expectStop(): void
+  /**
+   * The box stops: no queued prompt starts any more, and runs that end from now on, and are not done, are interrupted.
+   * Resolves when no run is in progress; to be called with a timeout.
+   */
+  expectStop(): Promise<void>
   close(): Promise<void>
 }
 

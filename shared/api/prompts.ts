@@ -301,7 +301,11 @@ export const promptPollRequestSchema = z.object({
   conversation: conversationIdSchema.optional(),
   /** Run id → seq of the last received event. The response also has the other runs in progress, from their first event on. */
   after: z.record(runIdSchema, reportedIntegerSchema),
-  /** Without runs in progress and with an empty `after`: include the newest run. */
+  /**
+   * `startedAt` of the newest run that the client has received. The response also has the runs that have started after it
+   * and ended since. Absent, with an empty `after` and without runs in progress: it has the newest run.
+   */
+  startedAfter: timestampSchema.optional(),
   waitMs: integerBetween(0, MAX_POLL_MS),
 })
 export type PromptPollRequest = z.infer<typeof promptPollRequestSchema>
