@@ -1,0 +1,95 @@
+// Whether OpenCode has a credential: its auth.json, its configuration and the environment.
+import { join } from 'node:path'
+import stripJsonComments from 'strip-json-comments'
+import {
+  backendCredentialFiles,
+  backendSignInHint,
+  type Environment,
+  hasAwsVariables,
+  hasBackendCredential,
+  hasVariable,
+  homeDirectory,
+  resolveInHome,
+} from '../backend-credentials.ts'
+import { nonBlankStringAt, objectAt, parseJsonObject } from '../json-fields.ts'
+import {
+  type ApiKeyVariables,
+  COMMON_API_KEY_VARIABLES,
+  hasAnyKey,
+  providerOf,
+  variablesOf,
+} from './api-key-variables.ts'
+import type { CredentialInput, JsonObject, ModelSelection } from './types.ts'
+
+const API_KEYS: ApiKeyVariables = {
+  ...COMMON_API_KEY_VARIABLES,
+  google: ['GOOGLE_GENERATIVE_AI_API_KEY', 'GOOGLE_API_KEY', 'GEMINI_API_KEY'],
+  zai: ['ZHIPU_API_KEY'],
+  vercel: ['AI_GATEWAY_API_KEY'],
+  togetherai: ['TOGETHER_API_KEY'],
+  'fireworks-ai': ['FIREWORKS_API_KEY'],
+}
+/** OpenCode's own provider has models that need no key. */
+const FREE_PROVIDER = 'opencode'
+
+const authFile = (env: Environment) =>
+  join(
+    resolveInHome(env, env.XDG_DATA_HOME || join(homeDirectory(env), '.local/share')),
+    'opencode/auth.json',
+  )
+
+function configFiles(env: Environment): string[] {
+  const directory = join(resolveInHome(env, env.XDG_CONFIG_HOME || '.config'), 'opencode')
+  const files = ['config.json', 'opencode.json', 'opencode.jsonc'].map((name) => join(directory, name))
+  return env.OPENCODE_CONFIG ? [...files, resolveInHome(env, env.OPENCODE_CONFIG)] : files
+}
+
+export function opencodeCredentialFiles(env: Environment): string[] {
+  return [authFile(env), ...configFiles(env), ...backendCredentialFiles(env)]
+}
+
+export async function isOpencodeSignedIn({ model, env, readText }: CredentialInput): Promise<boolean> {
+  const auth = parseJsonObject(env.OPENCODE_AUTH_CONTENT || ((await readText(authFile(env))) ?? '')) ?? {}
+  const texts = await Promise.all(configFiles(env).map(readText))
+  const configs = [...texts, env.OPENCODE_CONFIG_CONTENT ?? null].map((text) => parseConfig(text ?? ''))
+  const configuredModel = configs.map((config) => nonBlankStringAt(config, 'model')).findLast(Boolean)
+  const provider = providerOf(model?.full ?? configuredModel ?? '')
+  const providers = configs.map((config) => objectAt(config, 'provider'))
+  if (provider === null)
+    return (
+      Object.values(auth).some(isCredential) ||
+      providers.some((configured) => Object.values(configured).some(hasConfiguredKey)) ||
+      hasAnyKey(API_KEYS, env) ||
+      hasVariable(env, 'OPENCODE_API_KEY') ||
+      hasAwsVariables(env)
+    )
+  if (isCredential(auth[provider])) return true
+  if (providers.some((configured) => hasConfiguredKey(configured[provider]))) return true
+  if (provider === 'amazon-bedrock') return hasBackendCredential(provider, { env, readText })
+  if (provider === FREE_PROVIDER) return true
+  const variables = variablesOf(API_KEYS, provider)
+  // The configuration of the project or a plugin may define further providers. Some of them need no key.
+  return variables === null || variables.some((name) => hasVariable(env, name))
+}
+
+export function opencodeSignInHint(model: ModelSelection | null): string {
+  if (model?.backend) return `${backendSignInHint(model.backend)} Or run \`opencode auth login\` on the box.`
+  const [variable] = variablesOf(API_KEYS, providerOf(model?.full ?? '') ?? 'anthropic') ?? []
+  const example = model === null ? ', such as' : ''
+  return variable
+    ? `Run \`opencode auth login\` on the box, or set an API key${example} ${variable} in the environment of the box.`
+    : 'Run `opencode auth login` on the box.'
+}
+
+/** Comments and trailing commas are allowed in the configuration. */
+const parseConfig = (text: string): JsonObject =>
+  parseJsonObject(stripJsonComments(text, { trailingCommas: true })) ?? {}
+
+function hasConfiguredKey(provider: unknown): boolean {
+  return nonBlankStringAt(provider, 'options', 'apiKey') !== null
+}
+
+/** An entry of auth.json: {type: api, key}, {type: oauth, refresh, access} or {type: wellknown, token}. */
+function isCredential(entry: unknown): boolean {
+  return ['key', 'access', 'refresh', 'token'].some((field) => nonBlankStringAt(entry, field) !== null)
+}
