@@ -312,7 +312,7 @@ export type PromptPollRequest = z.infer<typeof promptPollRequestSchema>
 export const promptPollSchema = z.object({
   ok: z.literal(true),
   type: z.literal('prompt.poll'),
-  /** In total at most one page. Runs without news are omitted. */
+  /** In total at most one page. Runs without new events are omitted. */
   runs: boundedArray(z.object(pageFields), 256),
   /** Ids in `after` that no longer exist. */
   missing: boundedArray(runIdSchema, 256),
