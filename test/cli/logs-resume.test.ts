@@ -146,7 +146,7 @@ t.test('Ctrl-C during an outage does not state that the process is running', asy
     stdout: Buffer.from('ready\n'),
     exit: null,
     getFault: (connection) =>
-      connection === 0 ? { kind: 'disconnect', afterBytes: 300 } : { kind: 'reset' },
+      connection === 0 ? { kind: 'disconnect', afterBytes: 150 } : { kind: 'reset' },
   })
   const result = await runBox(fake.url, followArgs(id), {
     onSpawn: (child) =>

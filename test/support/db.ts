@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type DatabaseConfig, type Db, openDatabase } from '../../coordinator/db/open.ts'
-import { startPostgres } from './postgres.ts'
+import { type Postgres, startPostgres } from './postgres.ts'
 import { createTempDir } from './temp-dir.ts'
 
 /** The path of a database file in a directory that is removed when the test ends. */
@@ -26,6 +26,12 @@ export const createPostgresConfig = (url: string): DatabaseConfig & { kind: 'pos
   },
 })
 
+async function createTemplate(postgres: Postgres): Promise<string> {
+  const url = await postgres.newDatabase()
+  await (await openDatabase(createPostgresConfig(url))).destroy()
+  return url
+}
+
 /** Runs the tests on SQLite, and on Postgres where it is installed. `newDb` creates an empty database. */
 export async function onEachDatabase(
   t: Test,
@@ -38,8 +44,11 @@ export async function onEachDatabase(
     return
   }
   t.teardown(() => postgres.stop())
+  let templateUrl: string | undefined
   const newDb = async (t: Test) => {
-    const db = await openDatabase(createPostgresConfig(await postgres.newDatabase()))
+    // Copies of one database in which the migrations have run.
+    templateUrl ??= await createTemplate(postgres)
+    const db = await openDatabase(createPostgresConfig(await postgres.newDatabase(templateUrl)))
     t.teardown(() => db.destroy())
     return db
   }

@@ -1,19 +1,31 @@
 // Starts a temporary Postgres server for tests, on a unix socket only, where Postgres is installed.
 import { execFileSync, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { accessSync, chownSync, constants, globSync, mkdtempSync, rmSync } from 'node:fs'
+import {
+  accessSync,
+  chownSync,
+  constants,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { PROJECT_DIR } from './project.ts'
 
 export type Postgres = {
   /** The URL of the server, without a database. */
   serverUrl: string
   /** The path of the program. */
   createdb: string
-  /** Creates an empty database and returns its URL. */
-  newDatabase(): Promise<string>
+  /** Creates a database and returns its URL. @param templateUrl of a database to copy. Default: empty */
+  newDatabase(templateUrl?: string): Promise<string>
   stop(): Promise<void>
 }
 
@@ -29,7 +41,7 @@ export async function startPostgres(): Promise<Postgres | { skipReason: string }
   if (account.uid !== undefined) chownSync(tempDir, account.uid, account.gid ?? account.uid)
   const dataDir = join(tempDir, 'data')
   const options = { ...account, cwd: tempDir, stdio: 'ignore' as const }
-  execFileSync(join(binDir, 'initdb'), ['-D', dataDir, '-A', 'trust', '-U', 'boxwood', '--no-sync'], options)
+  createDataDir(binDir, dataDir, options)
   const settings = [
     'listen_addresses=',
     `unix_socket_directories=${tempDir}`,
@@ -56,10 +68,12 @@ export async function startPostgres(): Promise<Postgres | { skipReason: string }
   // Ignore errors of idle connections that the server closes while stopping.
   adminPool.on('error', () => undefined)
   let databaseCount = 0
-  async function newDatabase(): Promise<string> {
+  async function newDatabase(templateUrl?: string): Promise<string> {
     databaseCount += 1
-    await adminPool.query(`create database test${databaseCount}`)
-    return `${serverUrl}/test${databaseCount}`
+    const name = `test${databaseCount}`
+    const template = templateUrl === undefined ? '' : ` template ${templateUrl.split('/').at(-1)}`
+    await adminPool.query(`create database ${name}${template}`)
+    return `${serverUrl}/${name}`
   }
 
   await waitUntilReady(adminPool, () => server.exitCode !== null)
@@ -72,6 +86,33 @@ export async function startPostgres(): Promise<Postgres | { skipReason: string }
       await stopServer()
     },
   }
+}
+
+/** Copies a directory that an earlier test file has created, because initdb takes most of the time of a start. */
+function createDataDir(binDir: string, dataDir: string, options: Account & { stdio: 'ignore' }): void {
+  const version = execFileSync(join(binDir, 'postgres'), ['--version'])
+  const key = createHash('sha256').update(`${version} ${options.uid}`).digest('hex').slice(0, 16)
+  const cached = join(PROJECT_DIR, `node_modules/.cache/test-postgres/${key}`)
+  if (existsSync(cached)) {
+    copyDir(cached, dataDir)
+    return
+  }
+  execFileSync(join(binDir, 'initdb'), ['-D', dataDir, '-A', 'trust', '-U', 'boxwood', '--no-sync'], options)
+  // Test files run concurrently: the directory appears complete.
+  const staging = `${cached}.${process.pid}`
+  try {
+    mkdirSync(dirname(cached), { recursive: true })
+    copyDir(dataDir, staging)
+    renameSync(staging, cached)
+  } catch {
+    // Another test file was faster, or this user may not write there.
+    rmSync(staging, { recursive: true, force: true })
+  }
+}
+
+/** Keeps the owners. */
+function copyDir(from: string, to: string): void {
+  execFileSync('cp', ['-a', from, to], { stdio: 'ignore' })
 }
 
 async function waitUntilReady(pool: pg.Pool, hasExited: () => boolean): Promise<void> {
