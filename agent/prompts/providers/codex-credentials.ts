@@ -1,0 +1,57 @@
+// Credentials of Codex: variables, the file of its sign-in, and a model provider of its configuration.
+import { join } from 'node:path'
+import {
+  backendCredentialFiles,
+  backendSignInHint,
+  hasBackendCredential,
+  hasVariable,
+  homeDirectory,
+  resolveInHome,
+} from '../backend-credentials.ts'
+import { nonBlankStringAt, objectAt, parseJsonObject } from '../json-fields.ts'
+import type { CredentialInput, ModelSelection } from './types.ts'
+
+/** Codex itself ignores OPENAI_API_KEY: a run passes it as CODEX_API_KEY. */
+const VARIABLES = ['CODEX_API_KEY', 'OPENAI_API_KEY', 'CODEX_ACCESS_TOKEN']
+
+function paths(env: CredentialInput['env']) {
+  const dir = env.CODEX_HOME ? resolveInHome(env, env.CODEX_HOME) : join(homeDirectory(env), '.codex')
+  return { auth: join(dir, 'auth.json'), config: join(dir, 'config.toml') }
+}
+
+export function codexCredentialFiles(env: CredentialInput['env']): string[] {
+  return [...Object.values(paths(env)), ...backendCredentialFiles(env)]
+}
+
+export async function isCodexSignedIn({ model, env, readText }: CredentialInput): Promise<boolean> {
+  if (model?.backend) return hasBackendCredential(model.backend, { env, readText })
+  if (VARIABLES.some((name) => hasVariable(env, name))) return true
+  const files = paths(env)
+  const auth = parseJsonObject((await readText(files.auth)) ?? '')
+  // `codex login status` accepts {}, but requests fail.
+  if (nonBlankStringAt(auth, 'OPENAI_API_KEY') !== null) return true
+  const tokens = objectAt(auth, 'tokens')
+  if (nonBlankStringAt(tokens, 'access_token') !== null) return true
+  if (nonBlankStringAt(tokens, 'refresh_token') !== null) return true
+  return hasConfiguredProvider((await readText(files.config)) ?? '', env)
+}
+
+/**
+ * Whether config.toml selects a model provider with a credential: a key in the environment, or none because the provider
+ * needs none. Only reads the forms that the documentation of Codex shows.
+ */
+function hasConfiguredProvider(config: string, env: CredentialInput['env']): boolean {
+  const name = /^[ \t]*model_provider[ \t]*=[ \t]*["']([^"']+)["']/m.exec(config)?.[1]
+  if (name === undefined || name === 'openai') return false
+  const sections = config.split(/^[ \t]*(?=\[)/m)
+  const headers = [`[model_providers.${name}]`, `[model_providers."${name}"]`]
+  const section = sections.find((text) => headers.some((header) => text.startsWith(header)))
+  if (section === undefined || /^\s*requires_openai_auth\s*=\s*true/m.test(section)) return false
+  const variable = /^\s*env_key\s*=\s*["']([^"']+)["']/m.exec(section)?.[1]
+  return variable === undefined || hasVariable(env, variable)
+}
+
+export function codexSignInHint(model: ModelSelection | null): string {
+  if (model?.backend) return backendSignInHint(model.backend)
+  return 'Run `codex login --device-auth` on the box, or set OPENAI_API_KEY in the environment of the box.'
+}

@@ -1,0 +1,66 @@
+// Codex: command line and environment.
+import { ApiError } from '../../../shared/errors.ts'
+import { hasVariable } from '../backend-credentials.ts'
+import { codexCredentialFiles, codexSignInHint, isCodexSignedIn } from './codex-credentials.ts'
+import { mapCodexLine, resolveUnfinishedCodex } from './codex-lines.ts'
+import type { CommandOptions, ModelSelection, Provider } from './types.ts'
+
+export const codex: Provider = {
+  name: 'codex',
+  program: 'codex',
+  installPackage: null,
+  // Codex terminates its tools after SIGINT.
+  interruptSignal: 'INT',
+  defaultAuto: false,
+  validate({ model }) {
+    // DeepSeek only has the chat API, which Codex no longer supports.
+    if (model?.backend === 'deepseek')
+      throw new ApiError(
+        'invalid_request',
+        'codex cannot use deepseek models, because Codex requires the Responses API. Use claude, opencode or pi.',
+      )
+  },
+  buildCommand,
+  encodePrompt: (prompt) => prompt,
+  mapLine: mapCodexLine,
+  resolveUnfinished: resolveUnfinishedCodex,
+  credentialFiles: codexCredentialFiles,
+  isSignedIn: isCodexSignedIn,
+  signInHint: codexSignInHint,
+}
+
+/** The options precede `resume`, which does not know all of them. */
+function buildCommand({ model, effort, auto, sessionId, env }: CommandOptions) {
+  return {
+    args: [
+      'exec',
+      '--json',
+      '--skip-git-repo-check',
+      // Otherwise Codex downloads plugins at each start, and sends statistics.
+      '--disable',
+      'plugins',
+      '-c',
+      'analytics.enabled=false',
+      ...backendOptions(model),
+      ...(model ? ['-m', model.name] : []),
+      ...(effort ? ['-c', `model_reasoning_effort=${effort}`] : []),
+      ...(auto ? ['--dangerously-bypass-approvals-and-sandbox'] : ['-s', 'workspace-write']),
+      ...(sessionId ? ['resume', sessionId] : []),
+      '-',
+    ],
+    // `codex exec` ignores OPENAI_API_KEY.
+    env:
+      hasVariable(env, 'OPENAI_API_KEY') && !hasVariable(env, 'CODEX_API_KEY')
+        ? { CODEX_API_KEY: env.OPENAI_API_KEY ?? '' }
+        : {},
+  }
+}
+
+const OPENROUTER =
+  'model_providers.openrouter={name="OpenRouter",base_url="https://openrouter.ai/api/v1",env_key="OPENROUTER_API_KEY",wire_api="responses"}'
+
+function backendOptions(model: ModelSelection | null): string[] {
+  if (model?.backend === 'amazon-bedrock') return ['-c', 'model_provider=amazon-bedrock']
+  if (model?.backend === 'openrouter') return ['-c', OPENROUTER, '-c', 'model_provider=openrouter']
+  return []
+}
