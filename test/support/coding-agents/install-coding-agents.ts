@@ -14,6 +14,14 @@ const DIR = import.meta.dirname
 const CACHE_DIR = join(PROJECT_DIR, 'node_modules/.cache/coding-agents')
 const BIN_DIR = join(DIR, 'node_modules/.bin')
 const TIMEOUT_MS = 500_000
+/** The scripts of the coding agents run with the Node of the test. */
+export const CODING_AGENTS_PATH = [
+  BIN_DIR,
+  dirname(process.execPath),
+  '/usr/local/bin',
+  '/usr/bin',
+  '/bin',
+].join(':')
 
 /**
  * `flock` makes the other test files wait for the installation. After a failure they do not repeat it for ten minutes.
@@ -35,7 +43,7 @@ const NO_NETWORK =
 export type CodingAgents = {
   /** The directory with claude, codex, opencode and pi. */
   binDir: string
-  /** A PATH for them. Their scripts run the Node of the test. */
+  /** A PATH for them. */
   path: string
   /** Why the tests cannot run them; false: they are installed. */
   skip: string | false
@@ -43,8 +51,7 @@ export type CodingAgents = {
 
 /** Concurrent calls, also of other processes, wait for one installation. */
 export async function installCodingAgents(): Promise<CodingAgents> {
-  const path = [BIN_DIR, dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':')
-  const agents = { binDir: BIN_DIR, path, skip: false } as const
+  const agents = { binDir: BIN_DIR, path: CODING_AGENTS_PATH, skip: false } as const
   if (process.arch !== 'x64' && process.arch !== 'arm64')
     return { ...agents, skip: `the coding agents have no binaries for ${process.arch}` }
   mkdirSync(CACHE_DIR, { recursive: true })

@@ -1,0 +1,148 @@
+// The real Codex with a fake model server: its command line, output and sessions are as the provider expects.
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { codex } from '../../../../agent/prompts/providers/codex.ts'
+import { LIMITS } from '../../../../shared/limits.ts'
+import { createCliHome } from '../../../support/coding-agents/create-cli-home.ts'
+import { installCodingAgents } from '../../../support/coding-agents/install-coding-agents.ts'
+import { userTexts } from '../../../support/model-server/model-request.ts'
+import { startModelServer } from '../../../support/model-server/model-server.ts'
+import {
+  cutStream,
+  failure,
+  holdStream,
+  modelNotFound,
+  text,
+  toolCall,
+} from '../../../support/model-server/replies.ts'
+import { summarize } from '../providers/mapping.ts'
+import { runCli, startCli } from './start-cli.ts'
+
+const agents = await installCodingAgents()
+const sha256 = (content: string) => createHash('sha256').update(content).digest('hex')
+
+t.test('Codex', { skip: agents.skip }, async (t) => {
+  const models = await startModelServer(t)
+  const cli = createCliHome(t, 'codex', models)
+  const run = (prompt: string, options: Partial<Parameters<typeof runCli>[2]> = {}) =>
+    runCli(t, codex, { agents, cli, prompt, ...options })
+  // Codex adds texts of its own in XML elements.
+  const lastTexts = () =>
+    models.scripted
+      .slice(-1)
+      .flatMap(userTexts)
+      .filter((part) => !/^<\w+>/.test(part))
+
+  let sessionId: string | null = null
+  await t.test('an answer with a tool call and reasoning', async (t) => {
+    models.reply(toolCall('exec_command', { cmd: 'echo from-tool > file; cat file' }), {
+      reasoning: 'I consider.',
+      text: ['The ', 'answer'],
+    })
+    const { events, state, exitCode, stderr } = await run('a question', { effort: 'high' })
+    sessionId = state.sessionId
+    t.ok(sessionId)
+    t.equal(exitCode, 0, stderr)
+    t.strictSame(
+      summarize(events).filter((event) => !/^(usage|notice)/.test(event)),
+      [
+        `session ${sessionId}`,
+        `tool command_execution {"command":"/bin/bash -lc 'echo from-tool > file; cat file'"}`,
+        'tool_result command_execution from-tool\n',
+        'reasoning I consider.',
+        'text The answer',
+        'done',
+      ],
+    )
+    t.match(summarize(events).at(-2), 'usage 22 input tokens, 14 output tokens')
+    t.strictSame(state.outcome, { status: 'done' })
+    t.equal(readFileSync(join(cli.cwd, 'file'), 'utf8'), 'from-tool\n', 'tools run in the directory')
+    t.match(models.scripted[0], { model: cli.model, effort: 'high' })
+  })
+
+  await t.test('a resumed session has the history and the same id', async (t) => {
+    models.reply(text('again'))
+    const { events, state } = await run('a second question', { sessionId })
+    t.equal(state.sessionId, sessionId)
+    t.strictSame(lastTexts(), ['a question', 'a second question'])
+    t.match(
+      summarize(events).filter((event) => !event.startsWith('notice')),
+      [`session ${sessionId}`, 'text again'],
+    )
+    t.strictSame(state.outcome, { status: 'done' })
+  })
+
+  await t.test('an unknown session is a failure', async (t) => {
+    const unknown = '00000000-0000-4000-8000-000000000000'
+    const { state, exitCode, stderr } = await run('hello', { sessionId: unknown })
+    t.equal(exitCode, 1)
+    t.equal(state.outcome, null)
+    t.match(stderr, unknown)
+  })
+
+  await t.test('a prompt of 512 KiB arrives whole', async (t) => {
+    const line = 'ünïcödé "quoted" \\ \u2028 $HOME `x`\n'
+    const prompt = line.repeat(LIMITS.promptBytes / Buffer.byteLength(line)).trimEnd()
+    await run(prompt)
+    t.ok(lastTexts().map(sha256).includes(sha256(prompt)), `${Buffer.byteLength(prompt)} bytes`)
+  })
+
+  await t.test('a prompt that starts with a slash is not a command', async (t) => {
+    const { events } = await run('/cost of this')
+    t.equal(lastTexts().at(-1), '/cost of this')
+    t.match(summarize(events).join('\n'), 'text ok')
+  })
+
+  await t.test('a model that fails', async (t) => {
+    models.replyAlways(failure(500, 'broken'))
+    const { events, state, exitCode } = await run('hello')
+    models.replyAlways(text('ok'))
+    t.equal(exitCode, 1)
+    t.match(state.outcome, { status: 'failed', message: /temporary errors/ })
+    const types = events.map(({ type }) => type)
+    t.equal(types.filter((type) => type === 'error').length, 1, 'the error is reported once')
+    t.match(summarize(events).join('\n'), /notice Reconnecting... 1\/1/)
+  })
+
+  await t.test('a stream that breaks is never a success', async (t) => {
+    models.replyAlways(cutStream('partial'))
+    const { state, exitCode } = await run('hello')
+    models.replyAlways(text('ok'))
+    t.equal(exitCode, 1)
+    t.match(state.outcome, { status: 'failed' })
+  })
+
+  await t.test('a rejected key', async (t) => {
+    models.replyAlways(failure(401, 'rejected'))
+    const { state, exitCode } = await run('hello')
+    models.replyAlways(text('ok'))
+    t.equal(exitCode, 1)
+    t.match(state.outcome, { status: 'failed', message: /401.*rejected/ })
+  })
+
+  await t.test('an unknown model', async (t) => {
+    models.replyAlways(modelNotFound('unknown-model'))
+    const { state, exitCode } = await run('hello', { model: 'unknown-model' })
+    models.replyAlways(text('ok'))
+    t.equal(exitCode, 1)
+    t.match(state.outcome, { status: 'failed', message: /unknown-model/ })
+  })
+
+  await t.test('an interrupt ends Codex, and the session can be resumed', async (t) => {
+    const held = holdStream('partial ')
+    models.reply(held.reply)
+    const running = startCli(t, codex, { agents, cli, prompt: 'a long question' })
+    await held.started
+    await running.waitForEvent('session')
+    running.interrupt()
+    const { state } = await running.result
+    t.equal(state.outcome, null)
+    await held.disconnected
+    models.reply(text('resumed'))
+    const resumed = await run('next', { sessionId: state.sessionId })
+    t.strictSame(resumed.state.outcome, { status: 'done' })
+    t.match(lastTexts().join('\n'), /a long question.*next/s)
+  })
+})
