@@ -199,12 +199,13 @@ export function findTreeMembers(
   }
 }
 
-/** Ignores ESRCH (exited since the scan) and EPERM (process of another user). */
-function sendSignal(pid: number, name: NodeJS.Signals) {
+/** False for ESRCH (exited since the scan) and EPERM (process of another user). @param pid negative: a process group */
+export function sendSignal(pid: number, name: NodeJS.Signals): boolean {
   try {
-    process.kill(pid, name)
+    return process.kill(pid, name)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code !== 'ESRCH' && code !== 'EPERM') throw error
+    return false
   }
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import type { StartTimer } from '../../running-clock.ts'
 import { isDead, readProcess } from '../process-table.ts'
-import { SURVIVED_MESSAGE, type Termination, terminateTree } from '../terminate-tree.ts'
+import { SURVIVED_MESSAGE, sendSignal, type Termination, terminateTree } from '../terminate-tree.ts'
 import { LOST_EXIT, resolveExit, type TerminationTimes } from './exit-status.ts'
 import { openOutputLog } from './output-log.ts'
 import {
@@ -28,6 +28,8 @@ export type ProcessMonitor = {
   extendDeadline(frozenMs: number): Promise<void>
   /** Terminates the process tree. After the exit, terminates the remaining background processes. */
   kill(): Promise<KillResult>
+  /** Sends a signal to the command's process group. False when the command has exited. */
+  signal(name: NodeJS.Signals): boolean
   /** Stops monitoring. Resolves when a termination in progress has completed. */
   close(): Promise<void>
 }
@@ -198,6 +200,12 @@ export function createProcessMonitor(options: ProcessMonitorOptions): ProcessMon
       // The kernel may have reused the pid: find background processes by environment marker and subreaper only.
       await terminateTree({ pid: startRecord.command.pid, startTime: 0, processId, ...subreaperOption })
       return { wasRunning: false, signal: null }
+    },
+    signal(name) {
+      checkExit()
+      if (exit !== null || !isAlive(startRecord.command)) return false
+      // The command is the leader of its process group.
+      return sendSignal(-startRecord.command.pid, name)
     },
     async close() {
       stopTimer?.()

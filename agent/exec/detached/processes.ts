@@ -269,6 +269,7 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
         throw new ApiError('not_found', `Process ${processId} not found. Check the id.`)
       return monitor.kill()
     },
+    signal: (processId, name) => monitors.get(processId)?.signal(name) ?? false,
     async remove(processId) {
       const monitor = monitors.get(processId)
       if (monitor === undefined || monitor.detachedProcess.exit === null) return

@@ -60,8 +60,8 @@ export async function statusResponse(detachedProcess: DetachedProcess, tail: num
   const fields = processFields(detachedProcess)
   const finishedAt = toTimestampOrNull(detachedProcess.exit?.finishedAt ?? null)
   const [stdout, stderr] = await Promise.all([
-    tailOf(detachedProcess.logs.stdout, tail),
-    tailOf(detachedProcess.logs.stderr, tail),
+    readTail(detachedProcess.logs.stdout, tail),
+    readTail(detachedProcess.logs.stderr, tail),
   ])
   return {
     ok: true,
@@ -76,7 +76,8 @@ export async function statusResponse(detachedProcess: DetachedProcess, tail: num
   }
 }
 
-async function tailOf(log: OutputLog, limit: number): Promise<{ text: string; truncated: boolean }> {
+/** The last `limit` bytes of a log, cut at a character. */
+export async function readTail(log: OutputLog, limit: number): Promise<{ text: string; truncated: boolean }> {
   const size = await log.size()
   // The bytes before the tail distinguish a split character from an invalid one.
   const from = Math.max(0, size - limit - LOOKBEHIND)

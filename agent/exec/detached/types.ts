@@ -85,6 +85,11 @@ export type DetachedProcesses = {
    * @throws ApiError not_found
    */
   kill(processId: string): Promise<{ wasRunning: boolean; signal: 'TERM' | 'KILL' | null }>
+  /**
+   * Sends a signal to the process group of the command. False when the command has exited. The process counts as running
+   * until its exit is recorded: a signal is no termination request.
+   */
+  signal(processId: string, name: NodeJS.Signals): boolean
   /** Deletes an exited process and its output. */
   remove(processId: string): Promise<void>
   /** Calls back for every known process and for each one started later. Returns the unsubscribe function. */

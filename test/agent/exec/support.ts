@@ -20,6 +20,7 @@ const noDetachedProcesses: DetachedProcesses = {
   list: () => [],
   get: () => undefined,
   kill: () => Promise.reject(new ApiError('not_found')),
+  signal: () => false,
   remove: () => Promise.resolve(),
   subscribe: () => () => {},
   close: () => Promise.resolve(),

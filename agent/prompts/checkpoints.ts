@@ -1,0 +1,106 @@
+// Positions in the log of a run, in two files of its directory. With them a reader starts near its position, a restarted
+// agent continues the numbering, and numbers stay the same after the head of the log is discarded.
+//
+//   checkpoints  one JSON line per checkpoint, about every 256 KiB of the log, in ascending order
+//   position     the position of the follower, overwritten in place before the events before it are published
+//
+// The files are not synced: after a power loss the run is lost, and its log is read from the start.
+import {
+  appendFileSync,
+  closeSync,
+  constants,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { LogPosition } from './event-decoder.ts'
+
+const outcomeSchema = z.union([
+  z.object({ status: z.literal('done') }),
+  z.object({ status: z.literal('failed'), message: z.string() }),
+])
+export const mapperStateSchema = z.object({
+  sessionId: z.string().nullable(),
+  outcome: outcomeSchema.nullable(),
+  hasContent: z.boolean(),
+  data: z.record(z.string(), z.unknown()),
+})
+const checkpointSchema = z.object({
+  offset: z.int().min(0),
+  seq: z.int().min(0),
+  /** Time of the output at the position, in milliseconds since the epoch. */
+  at: z.int(),
+  notice: z.string().nullable(),
+  state: mapperStateSchema,
+})
+export type Checkpoint = LogPosition & { readonly at: number }
+
+const getCheckpointsPath = (runDir: string): string => join(runDir, 'checkpoints')
+const getPositionPath = (runDir: string): string => join(runDir, 'position')
+
+/** Omits damaged lines, and those that are not in ascending order. Empty when the file does not exist. */
+export function readCheckpoints(runDir: string): Checkpoint[] {
+  const checkpoints: Checkpoint[] = []
+  for (const line of readTextIfExists(getCheckpointsPath(runDir)).split('\n').slice(0, -1)) {
+    const checkpoint = parseCheckpoint(line)
+    const last = checkpoints.at(-1)
+    const isAscending =
+      checkpoint && (last === undefined || (checkpoint.offset > last.offset && checkpoint.seq >= last.seq))
+    if (isAscending) checkpoints.push(checkpoint)
+  }
+  return checkpoints
+}
+
+export function appendCheckpoints(runDir: string, checkpoints: readonly Checkpoint[]): void {
+  appendFileSync(getCheckpointsPath(runDir), toLines(checkpoints), { mode: 0o600 })
+}
+
+/** Removes the other checkpoints from the file. */
+export function replaceCheckpoints(runDir: string, checkpoints: readonly Checkpoint[]): void {
+  const path = getCheckpointsPath(runDir)
+  writeFileSync(`${path}.new`, toLines(checkpoints), { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+}
+
+/** undefined when missing or damaged. */
+export function readPosition(runDir: string): Checkpoint | undefined {
+  const text = readTextIfExists(getPositionPath(runDir))
+  return text.includes('\n') ? parseCheckpoint(text.slice(0, text.indexOf('\n'))) : undefined
+}
+
+/** Overwrites in place: truncating first makes some file systems flush the file on close. Ignore the text after the line. */
+export function writePosition(runDir: string, position: Checkpoint): void {
+  const fd = openSync(getPositionPath(runDir), constants.O_WRONLY | constants.O_CREAT, 0o600)
+  try {
+    writeSync(fd, toLines([position]), 0)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+const toLines = (checkpoints: readonly Checkpoint[]): string =>
+  checkpoints
+    .map(({ offset, seq, at, notice, state }) => `${JSON.stringify({ offset, seq, at, notice, state })}\n`)
+    .join('')
+
+function parseCheckpoint(line: string): Checkpoint | undefined {
+  try {
+    return checkpointSchema.safeParse(JSON.parse(line)).data
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+function readTextIfExists(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
+    throw error
+  }
+}
