@@ -1,5 +1,5 @@
-// npm run chaos -- --minutes N [--seed S]: checks a large audit log, then repeats the chaos test, each round with another
-// seed.
+// npm run chaos -- --minutes N [--seed S]: checks a large audit log and random histories of boxes, then repeats the chaos
+// test, each round with another seed.
 import { parseArgs } from 'node:util'
 import t from 'tap'
 import { checkLargeAuditLog } from './support/audit-log-load.ts'
@@ -7,6 +7,9 @@ import { runChaosRound, startChaosSetup } from './support/chaos/chaos-round.ts'
 import { runDeletionRound } from './support/chaos/deletion-round.ts'
 import { runLifeRound } from './support/chaos/life-round.ts'
 import { checkRefusedUploads } from './support/chaos/refused-uploads.ts'
+import { runHistory } from './support/simulation/history.ts'
+import { createMemoryDatabase } from './support/simulation/memory-database.ts'
+import { createOwner } from './support/workspace.ts'
 
 const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '10' }, seed: { type: 'string' } },
@@ -24,6 +27,15 @@ t.setTimeout(0)
 t.test('the audit log with a million events', async (t) => {
   t.setTimeout(0)
   await checkLargeAuditLog(t, { sqlite: 1_000_000, postgres: 1_000_000 })
+})
+const HISTORIES = 1000
+t.test(`${HISTORIES} random histories of a box from seed ${firstSeed}`, async (t) => {
+  t.setTimeout(0)
+  const database = await createMemoryDatabase()
+  t.teardown(() => database.close())
+  const owner = await createOwner(database.db)
+  for (let seed = firstSeed; seed < firstSeed + HISTORIES; seed++) await runHistory(seed, database, owner)
+  t.pass(`${HISTORIES} histories`)
 })
 t.test(`chaos for ${minutes} minutes from seed ${firstSeed}`, async (t) => {
   t.setTimeout(0)

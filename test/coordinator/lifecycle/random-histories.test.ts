@@ -6,7 +6,7 @@ import { runHistory } from '../../support/simulation/history.ts'
 import { createMemoryDatabase } from '../../support/simulation/memory-database.ts'
 import { createOwner } from '../../support/workspace.ts'
 
-const { BOXWOOD_HISTORY: only, BOXWOOD_HISTORIES: count = '1000' } = process.env
+const { BOXWOOD_HISTORY: only, BOXWOOD_HISTORIES: count = '200' } = process.env
 const seeds = only === undefined ? Array.from({ length: Number(count) }, (_, i) => i + 1) : [Number(only)]
 
 t.setTimeout(290_000)
