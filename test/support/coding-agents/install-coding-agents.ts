@@ -25,12 +25,13 @@ export const CODING_AGENTS_PATH = [
 
 /**
  * `flock` makes the other test files wait for the installation. After a failure they do not repeat it for ten minutes.
- * Without a copy of the lock file, an interrupted installation counts as missing.
+ * Without a copy of the lock file, an interrupted installation counts as missing. `npm ci` would refuse the lock file of a
+ * registry without the packages of other platforms.
  */
 const INSTALL = `
 cmp -s package-lock.json node_modules/.installed-lock && exit
 if [ -n "$(find "$CACHE_DIR/failure" -mmin -10 2>/dev/null)" ]; then cat "$CACHE_DIR/failure" >&2; exit 1; fi
-npm ci --ignore-scripts=false --no-audit --no-fund --fetch-retries=1 >"$CACHE_DIR/output" 2>&1 || {
+npm install --no-save --ignore-scripts=false --no-audit --no-fund --fetch-retries=1 >"$CACHE_DIR/output" 2>&1 || {
   mv "$CACHE_DIR/output" "$CACHE_DIR/failure"; cat "$CACHE_DIR/failure" >&2; exit 1
 }
 rm -f "$CACHE_DIR/failure"
