@@ -52,7 +52,7 @@ export const pi: Provider = {
   signInHint: piSignInHint,
 }
 
-function buildCommand({ model, effort, sessionId, env }: CommandOptions) {
+function buildCommand({ model, effort, sessionId, env, version }: CommandOptions) {
   return {
     args: [
       '--mode',
@@ -61,10 +61,19 @@ function buildCommand({ model, effort, sessionId, env }: CommandOptions) {
       ...(model ? ['--model', model.full] : []),
       ...(effort ? ['--thinking', effort] : []),
       '--approve',
-      ...(sessionId ? ['--session', sessionId] : []),
+      ...(sessionId ? [sessionOption(version), sessionId] : []),
     ],
     env: { PI_OFFLINE: '1', ...awsProfile({ model, env }) },
   }
+}
+
+/**
+ * A session that was interrupted before its first answer is not stored. --session then fails; --session-id starts the
+ * session again. npm installs version 0.74.2, which does not have --session-id, for Node 20.
+ */
+function sessionOption(version: string | undefined): string {
+  const [, major, minor] = /(\d+)\.(\d+)/.exec(version ?? '') ?? []
+  return major === '0' && Number(minor) < 76 ? '--session' : '--session-id'
 }
 
 /**

@@ -54,6 +54,8 @@ export type CommandOptions = {
   /** A directory of the run, deleted afterwards. */
   tmpDir: string
   isRoot: boolean
+  /** Of the program, as it prints it. Default: a current version. */
+  version?: string
 }
 
 export type CredentialInput = {

@@ -24,8 +24,11 @@ t.test('the command line', async (t) => {
   t.strictSame(pi.buildCommand({ ...options, model, effort: 'low', sessionId: SESSION }).args, [
     ...['--mode', 'json', '-p'],
     ...['--model', 'deepseek/deepseek-chat', '--thinking', 'low'],
-    ...['--approve', '--session', SESSION],
+    ...['--approve', '--session-id', SESSION],
   ])
+  const resume = (version: string) => pi.buildCommand({ ...options, sessionId: SESSION, version }).args.at(-2)
+  t.equal(resume('0.74.2'), '--session', 'older versions do not have --session-id')
+  for (const version of ['0.76.0', '0.87.1', '1.5.2', 'unknown']) t.equal(resume(version), '--session-id')
 })
 
 t.test('pi cannot ask for permissions', async (t) => {
