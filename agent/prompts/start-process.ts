@@ -26,6 +26,7 @@ export async function startRunProcess(
     model: selectModel(options.model),
     ...{ effort: options.reasoningEffort, auto: options.auto, sessionId: options.resumedFrom },
     ...{ env: resolved.env, tmpDir: getTmpDir(runDir), isRoot: process.getuid?.() === 0 },
+    version: resolved.version,
   })
   const record = createRecord()
   try {
