@@ -155,7 +155,8 @@ function usageEvents(line: JsonObject): MappedEvent[] {
   const output = numberAt(line, 'usage', 'output_tokens')
   // A failed request reports zeros.
   if (!input && !output) return []
-  return [createUsageEvent({ input, output, cost: numberAt(line, 'total_cost_usd') })]
+  const cost = numberAt(line, 'total_cost_usd')
+  return [createUsageEvent({ input, output, cost: cost === null ? null : Number(cost.toFixed(6)) })]
 }
 
 export function resolveUnfinishedClaude({ data }: MapperState): Outcome | null {
