@@ -26,13 +26,19 @@ export function parseResponses(body: JsonObject): ParsedRequest {
     model: asString(body.model),
     effort: typeof effort === 'string' ? effort : null,
     stream: body.stream === true,
-    tools: asArray(body.tools).map((tool) => asString(tool.name) || asString(tool.type)),
+    tools: [body, ...asArray(body.input)].flatMap(({ tools }) => toolNames(tools)),
     messages:
       typeof body.input === 'string'
         ? [{ role: 'user', text: body.input }]
         : asArray(body.input).flatMap(parseItem),
   }
 }
+
+/** Codex also sends tools as an item of the input, and groups them in namespaces. */
+const toolNames = (tools: unknown): string[] =>
+  asArray(tools).flatMap((tool) =>
+    tool.type === 'namespace' ? toolNames(tool.tools) : [asString(tool.name) || asString(tool.type)],
+  )
 
 function parseItem(item: JsonObject): Message[] {
   if (/_call_output$/.test(asString(item.type)))
@@ -87,7 +93,6 @@ export function createResponsesEncoder(model: string, id: string): StreamEncoder
     tool: ({ id: callId, name, input }) =>
       finishText() +
       addItem(
-        // A tool without a JSON schema has one string as its input.
         typeof input.freeform === 'string'
           ? { type: 'custom_tool_call', id: `ctc_${callId}`, call_id: callId, name, input: input.freeform }
           : {

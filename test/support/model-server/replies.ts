@@ -1,5 +1,6 @@
 // What the fake model server answers: the kinds of replies, and the script that selects the reply to a request.
 
+/** `input` of a tool of the Responses API that takes a text instead of JSON: { freeform: 'the text' }. */
 export type ToolCall = { name: string; input: Record<string, unknown> }
 
 /** A reply of the model. The server streams its parts in the order of the fields. */

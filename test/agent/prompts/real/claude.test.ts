@@ -94,10 +94,15 @@ t.test('Claude Code', { skip: agents.skip }, async (t) => {
     t.ok(lastTexts().map(sha256).includes(sha256(prompt)), `${Buffer.byteLength(prompt)} bytes`)
   })
 
-  await t.test('a prompt that starts with a slash is not a command', async (t) => {
-    const { events } = await run('/cost of this')
-    t.match(lastTexts().at(-1), /^ ?\/cost of this$/)
-    t.match(summarize(events).join('\n'), 'text ok')
+  await t.test('a prompt is not a command', async (t) => {
+    for (const prompt of ['/cost of this', '\n/cost', '!echo hi', '#note']) {
+      const { events } = await run(prompt)
+      t.ok(
+        lastTexts().some((part) => part.trim() === prompt.trim()),
+        prompt,
+      )
+      t.match(summarize(events).join('\n'), 'text ok')
+    }
   })
 
   await t.test('a model that fails', async (t) => {

@@ -62,6 +62,16 @@ t.test('Codex', { skip: agents.skip }, async (t) => {
     t.match(models.scripted[0], { model: cli.model, effort: 'high' })
   })
 
+  await t.test('a model whose only tool runs JavaScript', async (t) => {
+    const code = "text(await tools.exec_command({ cmd: 'echo from-code' }))"
+    models.reply(toolCall('exec', { freeform: code }), text('done'))
+    // Codex knows the model, and offers it other tools than an unknown one.
+    const { events, state } = await run('a question', { model: 'gpt-6.1-sol' })
+    t.ok(models.scripted.at(-1)?.tools.includes('exec'))
+    t.match(summarize(events).join('\n'), 'tool_result command_execution from-code\n')
+    t.strictSame(state.outcome, { status: 'done' })
+  })
+
   await t.test('a resumed session has the history and the same id', async (t) => {
     models.reply(text('again'))
     const { events, state } = await run('a second question', { sessionId })
