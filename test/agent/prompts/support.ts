@@ -44,7 +44,7 @@ export function mapFakeLine(line: Record<string, unknown>, state: MapperState): 
   }
 }
 
-const fakeProvider: Provider = {
+export const fakeProvider: Provider = {
   name: 'claude',
   program: 'fake',
   installPackage: null,
@@ -62,7 +62,7 @@ const fakeProvider: Provider = {
   isSignedIn: () => Promise.resolve(true),
   signInHint: () => '',
 }
-const fakeProviders = {
+export const fakeProviders = {
   claude: fakeProvider,
   codex: { ...fakeProvider, name: 'codex', interruptSignal: 'TERM' },
   opencode: { ...fakeProvider, name: 'opencode', interruptSignal: 'TERM' },
