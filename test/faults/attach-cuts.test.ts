@@ -1,4 +1,4 @@
-// 1 GiB through stdin and stdout of `box exec`, while client, tunnel and coordinator are cut and the reader stops.
+// 512 MiB through stdin and stdout of `box exec`, while client, tunnel and coordinator are cut and the reader stops.
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const MiB = 1024 * 1024
-const TOTAL_BYTES = 1024 * MiB
+const TOTAL_BYTES = 512 * MiB
 /** Far below the transferred bytes. A process of Node needs some 60 MiB. */
 const MAX_RESIDENT_MIB = 320
 

@@ -8,7 +8,7 @@ t.setTimeout(300_000)
 
 t.test('a client receives the exact output of a detached command despite 20 random faults', async (t) => {
   const setup = await startChaosSetup(t)
-  const result = await runChaosRound(t, setup, { seed: 20_261_121, mebibytes: 200, faults: 20 })
+  const result = await runChaosRound(t, setup, { seed: 20_261_121, mebibytes: 100, faults: 20 })
   t.comment(JSON.stringify(result))
 })
 
