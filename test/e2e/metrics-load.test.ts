@@ -21,6 +21,7 @@ import {
 } from '../support/measurements.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS } from './coordinator-with-box.ts'
+import { checkMissedMetrics } from './metrics-coordinator-killed.ts'
 
 const MiB = 1024 * 1024
 type Load = Omit<LoadOptions, 'download'>
@@ -289,7 +290,7 @@ t.teardown(() => {
 /** Two snapshots are a minute apart, and the first one is up to a minute away. */
 const timeout = 280_000
 t.setTimeout(timeout)
-t.jobs = CONFIGURATIONS.length + 1
+t.jobs = CONFIGURATIONS.length + 2
 
 for (const isolation of CONFIGURATIONS) {
   const skip = (isolation.network === 'own' && findMissingRequirement()) || false
@@ -297,6 +298,16 @@ for (const isolation of CONFIGURATIONS) {
     checkConfiguration(t, isolation),
   )
 }
+
+/** The argument of the run as an ordinary user. */
+const LEVELS_ONLY = 'levels-only'
+// In this file because it waits for a minute: while it does, no other test file could run in its process.
+if (!process.argv.includes(LEVELS_ONLY))
+  t.test(
+    'samples and snapshots of the absence of a killed coordinator are stored after the restart',
+    { timeout, buffered: true },
+    checkMissedMetrics,
+  )
 
 const UNPRIVILEGED = [
   '--reuid=54323',
@@ -314,7 +325,7 @@ function getSkipReason(): string | false {
 
 t.test('under an ordinary user', { skip: getSkipReason(), timeout, buffered: true }, async (t) => {
   const { TAP: _tap, ...env } = process.env
-  const run = spawn('setpriv', [...UNPRIVILEGED, process.execPath, import.meta.filename], {
+  const run = spawn('setpriv', [...UNPRIVILEGED, process.execPath, import.meta.filename, LEVELS_ONLY], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...env, HOME: '/nonexistent', TAP: '1' },
   })
