@@ -82,7 +82,7 @@ const fakeDetector: ProviderDetector = {
 export type TestRunsOptions = Partial<RunsOptions> & Pick<DetachedOptions, 'maxLogBytes' | 'bootId'>
 
 /** Opens the state directory in `home`. To restart the agent, close it and open it again. */
-export async function openRuns(t: Test, home: string, options: TestRunsOptions = {}) {
+export async function openRuns(t: Pick<Test, 'teardown'>, home: string, options: TestRunsOptions = {}) {
   const { maxLogBytes = 64 * 1024 * 1024, bootId, ...runsOptions } = options
   const dir = join(home, '.state/prompts')
   const processes = await openDetachedProcesses({
