@@ -31,7 +31,8 @@ export const CODING_AGENTS_PATH = [
 const INSTALL = `
 cmp -s package-lock.json node_modules/.installed-lock && exit
 if [ -n "$(find "$CACHE_DIR/failure" -mmin -10 2>/dev/null)" ]; then cat "$CACHE_DIR/failure" >&2; exit 1; fi
-npm install --no-save --ignore-scripts=false --no-audit --no-fund --fetch-retries=1 >"$CACHE_DIR/output" 2>&1 || {
+npm install --no-save --ignore-scripts=false --no-audit --no-fund --fetch-retries=1 --fetch-retry-mintimeout=1000 \\
+  >"$CACHE_DIR/output" 2>&1 || {
   mv "$CACHE_DIR/output" "$CACHE_DIR/failure"; cat "$CACHE_DIR/failure" >&2; exit 1
 }
 rm -f "$CACHE_DIR/failure"
