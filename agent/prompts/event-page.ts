@@ -30,7 +30,7 @@ export type EventPage = {
   reachedEnd: boolean
 }
 
-/** @param options.limit at least 1. A page also stops at LIMITS.promptEventsPageBytes, after at least one event. */
+/** Incomplete when the signal aborts. @param options.limit at least 1. A page also stops at LIMITS.promptEventsPageBytes, after at least one event. */
 export async function readEventPage(
   { output, provider, starts, end, startedAt }: PageSource,
   { after, limit, signal }: { after: number; limit: number; signal: AbortSignal },
@@ -74,9 +74,11 @@ export async function readEventPage(
   let isFull = !addLines(decoder.push(start.offset, Buffer.alloc(0)))
   while (!isFull && readOffset < end.offset) {
     const chunk = await output.read(readOffset, Math.min(CHUNK_BYTES, end.offset - readOffset))
-    signal.throwIfAborted()
+    if (signal.aborted) return page(false)
     let { offset } = chunk
-    let bytes = chunk.bytes.subarray(0, Math.max(0, end.offset - offset))
+    // All output is discarded. Under the shell runner, background processes may append to the log of an ended run.
+    if (offset >= end.offset) return page(true)
+    let bytes = chunk.bytes.subarray(0, end.offset - offset)
     if (offset > readOffset) {
       // The head of the log was discarded: continue at the first position with a known number.
       const next = starts.find((position) => position.offset >= offset && position.offset <= end.offset)

@@ -119,8 +119,9 @@ export function followLog(options: FollowerOptions): LogFollower {
     if (!closed) onProgress()
   }
 
-  async function decodeNext(): Promise<boolean> {
-    const { offset, bytes } = await output.read(readOffset, CHUNK_BYTES)
+  /** @param end offset after the last byte of the output; Infinity while it is unknown */
+  async function decodeNext(end: number): Promise<boolean> {
+    const { offset, bytes } = await output.read(readOffset, Math.min(CHUNK_BYTES, end - readOffset))
     if (bytes.length === 0) return false
     if (offset > readOffset && !isExact) {
       // An event has at least one byte.
@@ -138,10 +139,13 @@ export function followLog(options: FollowerOptions): LogFollower {
   async function run(): Promise<boolean> {
     // Also the proof that no event was published before.
     await publish()
+    let end = Number.POSITIVE_INFINITY
     while (!closed) {
-      // Read the exit before the log: the log of an exited process is complete.
+      // Read the exit before the log: the log of an exited process is complete. Under the shell runner, background
+      // processes may append to it.
       const { exit } = detachedProcess
-      if (await decodeNext()) continue
+      if (exit !== null && end === Number.POSITIVE_INFINITY) end = await output.size()
+      if (readOffset < end && (await decodeNext(end))) continue
       if (exit !== null) break
       await watcher.waitForChange(REREAD_MS)
     }

@@ -1,4 +1,5 @@
 // The runs of a box. The state directory is the source of truth; the maps in memory are a cache.
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import type { ProviderName } from '../../shared/api/prompts.ts'
@@ -8,6 +9,7 @@ import { LIMITS } from '../../shared/limits.ts'
 import { removeDirectory } from '../exec/detached/record.ts'
 import type { Retention } from '../exec/detached/retention.ts'
 import type { DetachedProcess, DetachedProcesses } from '../exec/detached/types.ts'
+import { toStartError } from '../exec/start-error.ts'
 import { boundedWait } from './bounded-wait.ts'
 import { type Checkpoint, readCheckpoints, readPosition } from './checkpoints.ts'
 import { LOG_START } from './event-decoder.ts'
@@ -21,7 +23,7 @@ import { toRun, toRunState } from './run-fields.ts'
 import { createRunFiles, type RunRecord, toProcessId } from './run-record.ts'
 import { DEFAULT_RUN_RETENTION, findExpiredRuns } from './run-retention.ts'
 import { MAX_ERROR_CHARS } from './run-status.ts'
-import { startRunProcess } from './start-process.ts'
+import { prepareCommand, startCommand } from './start-process.ts'
 import { readStopRecord, removeStopRecord, writeStopRecord } from './stop-record.ts'
 import type { ProviderDetector, RunState, Runs, StartRunOptions } from './types.ts'
 
@@ -58,6 +60,7 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
   // Oldest first.
   const entries = new Map<string, Entry>()
   const starting = new Map<string, Promise<RunState>>()
+  const launches = new Set<Promise<unknown>>()
   const subscribers = new Set<(run: RunState) => void>()
   const background = new Set<Promise<void>>()
   const closing = new AbortController()
@@ -163,16 +166,24 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
   }
 
   async function startOnce(request: StartRunOptions): Promise<RunState> {
+    const runDir = getRunDir(request.id)
     const provider = providers[request.provider]
-    const { record, detachedProcess } = await startRunProcess(
-      { processes, provider, detector },
-      getRunDir(request.id),
-      request,
-      () => createRecord(request),
-    )
-    const start = { position: createOrigin(record), checkpoints: [], isExact: true }
-    void track(record, detachedProcess, start, () => stopRequestedAt)
-    const { state } = getEntry(record.id)
+    const command = await prepareCommand({ provider, detector }, runDir, request)
+    closing.signal.throwIfAborted()
+    const launch = async () => {
+      const record = createRecord(request)
+      const detachedProcess = await startCommand(processes, runDir, {
+        record,
+        prompt: request.prompt,
+        command,
+      })
+      const start = { position: createOrigin(record), checkpoints: [], isExact: true }
+      void track(record, detachedProcess, start, () => stopRequestedAt)
+    }
+    const launched = launch().finally(() => launches.delete(launched))
+    launches.add(launched)
+    await launched
+    const { state } = getEntry(request.id)
     notify(state)
     return state
   }
@@ -182,7 +193,13 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
       ...{ status: 'failed', error: boundedText(error, MAX_ERROR_CHARS), exitCode: null, pid: null },
       ...{ finishedAt: record.startedAt, sessionId: null, eventCount: 0, logEnd: 0, logBytes: 0 },
     }
-    await createRunFiles(getRunDir(record.id), { record, prompt: request.prompt, stdin: request.prompt })
+    const runDir = getRunDir(record.id)
+    await createRunFiles(runDir, { record, prompt: request.prompt, stdin: request.prompt }).catch(
+      async (error: unknown) => {
+        await rm(runDir, { recursive: true, force: true })
+        throw toStartError(error)
+      },
+    )
     const entry = { record, state: toRunState(record), active: null }
     entries.set(record.id, entry)
     notify(entry.state)
@@ -192,8 +209,7 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
   const startById = (id: string, start: () => Promise<RunState>): Promise<RunState> => {
     const known = entries.get(id)?.state ?? starting.get(id)
     if (known !== undefined) return Promise.resolve(known)
-    if (closing.signal.aborted)
-      return Promise.reject(new ApiError('exec_failed', 'The agent is stopping. Try again.'))
+    if (closing.signal.aborted) return Promise.reject(closing.signal.reason)
     const started = start().finally(() => starting.delete(id))
     starting.set(id, started)
     return started
@@ -261,9 +277,10 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
       }
     },
     async close() {
-      closing.abort()
+      closing.abort(new ApiError('exec_failed', 'The agent is stopping. Try again.'))
       clearInterval(pruneTimer)
-      await Promise.allSettled(starting.values())
+      // Not for the detector, which may be installing a CLI: such a run does not start any more.
+      await Promise.allSettled(launches)
       await Promise.all([...entries.values()].map(({ active }) => active?.close()))
       await Promise.all(background)
     },

@@ -2,45 +2,55 @@
 import { rm } from 'node:fs/promises'
 import type { AgentStartRequest } from '../../shared/api/processes.ts'
 import type { DetachedProcess, DetachedProcesses } from '../exec/detached/types.ts'
+import { toStartError } from '../exec/start-error.ts'
 import type { Provider } from './providers/types.ts'
 import { createRunFiles, getTmpDir, type RunRecord, toProcessId } from './run-record.ts'
 import { selectModel } from './select-model.ts'
 import type { ProviderDetector, StartRunOptions } from './types.ts'
 
-export type StartDeps = {
-  processes: DetachedProcesses
-  provider: Provider
-  detector: ProviderDetector
-}
+export type PreparedCommand = { words: string[]; env: Record<string, string>; stdin: string }
 
-/** Resolves when the CLI runs. The record is durable before it starts, and is removed when the start fails. */
-export async function startRunProcess(
-  { processes, provider, detector }: StartDeps,
+/** Finds the CLI, which may install it, and builds its command line. Changes nothing on disk. */
+export async function prepareCommand(
+  { provider, detector }: { provider: Provider; detector: ProviderDetector },
   runDir: string,
   options: StartRunOptions,
-  createRecord: () => RunRecord,
-): Promise<{ record: RunRecord; detachedProcess: DetachedProcess }> {
-  const { prompt, boxEnv, cwd } = options
-  const resolved = await detector.resolve(options.provider, { model: options.model, boxEnv })
-  const { args, env } = provider.buildCommand({
-    model: selectModel(options.model),
+): Promise<PreparedCommand> {
+  const { model, boxEnv } = options
+  const { path, version, env } = await detector.resolve(options.provider, { model, boxEnv })
+  const command = provider.buildCommand({
+    model: selectModel(model),
     ...{ effort: options.reasoningEffort, auto: options.auto, sessionId: options.resumedFrom },
-    ...{ env: resolved.env, tmpDir: getTmpDir(runDir), isRoot: process.getuid?.() === 0 },
-    version: resolved.version,
+    ...{ version, env, tmpDir: getTmpDir(runDir), isRoot: process.getuid?.() === 0 },
   })
-  const record = createRecord()
+  return {
+    words: [path, ...command.args],
+    env: { ...env, ...command.env },
+    stdin: provider.encodePrompt(options.prompt),
+  }
+}
+
+/**
+ * Resolves when the CLI runs. The record is durable before that, and is removed when the start fails.
+ * @throws ApiError as DetachedProcesses.start()
+ */
+export async function startCommand(
+  processes: DetachedProcesses,
+  runDir: string,
+  { record, prompt, command }: { record: RunRecord; prompt: string; command: PreparedCommand },
+): Promise<DetachedProcess> {
+  const { words, env, stdin } = command
   try {
-    const stdinPath = await createRunFiles(runDir, { record, prompt, stdin: provider.encodePrompt(prompt) })
+    const stdinPath = await createRunFiles(runDir, { record, prompt, stdin })
     const request: AgentStartRequest = {
-      ...{ detached: true, processId: toProcessId(options.id), cwd },
-      command: buildShellCommand([resolved.path, ...args], stdinPath),
+      ...{ detached: true, processId: toProcessId(record.id), cwd: record.cwd, env },
+      command: buildShellCommand(words, stdinPath),
       timeoutSeconds: record.minutes * 60,
-      env: { ...resolved.env, ...env },
     }
-    return { record, detachedProcess: await processes.start(request) }
+    return await processes.start(request)
   } catch (error) {
     await rm(runDir, { recursive: true, force: true })
-    throw error
+    throw toStartError(error)
   }
 }
 

@@ -130,12 +130,13 @@ t.test('a run in progress has no events beyond its end', async (t) => {
     next: 2,
     reachedEnd: true,
   })
-  t.match(await readEventPage(source, { after: 2, limit: 10, signal }), { events: [], next: 2 })
+  t.match(await readEventPage(source, { after: 2, limit: 10, signal }), { events: { length: 0 }, next: 2 })
 })
 
 t.test('stops when the client disconnects', async (t) => {
   const controller = new AbortController()
   controller.abort()
   const options = { after: 0, limit: 10, signal: controller.signal }
-  await t.rejects(readEventPage(createSource(line({ text: 'a' })), options), { name: 'AbortError' })
+  const page = await readEventPage(createSource(line({ text: 'a' })), options)
+  t.same(page, { events: [], next: 0, reachedEnd: false })
 })

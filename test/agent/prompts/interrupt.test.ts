@@ -52,6 +52,14 @@ t.test('what a coding agent leaves running after a normal end continues', async 
   t.ok(isAlive(pid))
 })
 
+t.test('a background process that writes without end does not prolong the run', async (t) => {
+  const { waitForEnd, id, home, readPage, get } = await startAndWait(t, 'chatty-background.sh')
+  t.match(await waitForEnd(id), { status: 'done' })
+  t.ok(isAlive(await waitForPid(home, 'tool')))
+  const { eventCount } = get(id)
+  t.match(await readPage(id, eventCount), { events: { length: 0 }, next: eventCount, finished: true })
+})
+
 t.test('a coding agent that ignores INT and TERM is killed', async (t) => {
   const { runs, get, id } = await startAndWait(t, 'stubborn.sh')
   t.same(await runs.interrupt(id, 'x'), { wasRunning: true, signal: 'KILL' })

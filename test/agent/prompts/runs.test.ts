@@ -3,8 +3,10 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import type { RunState } from '../../../agent/prompts/types.ts'
+import { measureHeapBytes } from '../../support/heap.ts'
 import { waitUntil } from '../../support/wait-until.ts'
-import { createTestRuns } from './support.ts'
+import { createRequest, createTestRuns, fakeDetector, reopen } from './support.ts'
 
 t.test('a run has events, a session and the status done', async (t) => {
   const { start, waitForEnd, readPage, runs } = await createTestRuns(t)
@@ -70,4 +72,104 @@ t.test('a run that cannot start leaves nothing', async (t) => {
   await t.rejects(start('normal.sh', { cwd: 'missing' }), { code: 'not_found' })
   t.same(runs.list(), [])
   await waitUntil('the directory is removed', () => readdirSync(join(dir, 'runs')).length === 0)
+})
+
+t.test(
+  'a prompt that the coding agent would take as a command is changed only for the coding agent',
+  async (t) => {
+    const { start, readAll, runs } = await createTestRuns(t)
+    const { id } = await start('hash.sh', { prompt: '/clear' })
+    t.match(await readAll(id), [{ text: createHash('sha256').update(' /clear').digest('hex') }, {}])
+    t.match((await runs.readStatus(id)).run, { prompt: '/clear' })
+  },
+)
+
+t.test('a long prompt is shortened, except in the status of its run', async (t) => {
+  const { start, readPage, runs, get } = await createTestRuns(t)
+  const prompt = `${'😀'.repeat(2000)}`
+  const { id } = await start('normal.sh', { prompt })
+  t.equal((await runs.readStatus(id)).run.prompt, prompt)
+  t.ok(get(id).promptPreview.length <= 2048)
+  t.equal((await readPage(id)).run.prompt, get(id).promptPreview)
+})
+
+t.test('the coding agent gets the variables of the box', async (t) => {
+  const { start, readAll } = await createTestRuns(t)
+  const { id } = await start('variable.sh', { boxEnv: { TEST_KEY: `it's $HOME` } })
+  t.match(await readAll(id), [{ text: `it's $HOME` }])
+})
+
+t.test('subscribers are notified of the start, the events and the end', async (t) => {
+  const { start, runs, waitForEnd, home } = await createTestRuns(t)
+  const states: RunState[] = []
+  const unsubscribe = runs.subscribe((run) => states.push(run))
+  runs.subscribe(() => {
+    throw new Error('a subscriber that fails')
+  })
+  const { id } = await start('wait.sh')
+  await waitUntil('the events are read', () => states.at(-1)?.eventCount === 2)
+  t.match(states[0], { id, status: 'running' })
+  t.match(states.at(-1), { status: 'running', sessionId: 's-1' })
+  writeFileSync(join(home, 'go'), '')
+  await waitForEnd(id)
+  t.match(states.at(-1), { status: 'done', eventCount: 4 })
+  unsubscribe()
+  const count = states.length
+  await waitForEnd((await start('normal.sh')).id)
+  t.equal(states.length, count)
+})
+
+t.test(
+  'a wait for events ends when the client disconnects, at its time limit, and when the agent stops',
+  async (t) => {
+    const { start, readPage, runs, close } = await createTestRuns(t)
+    const { id } = await start('wait.sh')
+    await readPage(id, 1, 10, 15_000)
+    const controller = new AbortController()
+    const options = { after: 2, limit: 10, waitMs: 15_000 }
+    const aborted = runs.readEvents(id, { ...options, signal: controller.signal })
+    const waiting = readPage(id, 2, 10, 15_000)
+    t.match(await readPage(id, 2, 10, 50), { events: { length: 0 }, next: 2, finished: false })
+    controller.abort()
+    t.match(await aborted, { events: { length: 0 }, next: 2 })
+    await close()
+    t.match(await waiting, { events: { length: 0 }, next: 2, finished: false })
+  },
+)
+
+t.test('a run that could not be started is recorded as failed', async (t) => {
+  const agent = await createTestRuns(t)
+  const { boxEnv: _, ...request } = createRequest('normal.sh')
+  const states: RunState[] = []
+  agent.runs.subscribe((run) => states.push(run))
+  const recorded = await agent.runs.recordFailure(request, 'Not signed in.')
+  t.match(recorded, { status: 'failed', error: 'Not signed in.', pid: null, exitCode: null, eventCount: 0 })
+  t.same(states, [recorded])
+  t.same(await agent.runs.recordFailure(request, 'again'), recorded)
+  t.match(await agent.readPage(request.id), { events: { length: 0 }, next: 0, finished: true })
+  t.match(await agent.runs.readStatus(request.id), { run: { prompt: 'Hello' }, stderr: '', logPath: '' })
+  const second = await reopen(t, agent)
+  t.same(second.runs.list(), [recorded])
+})
+
+t.test('the agent stops while a coding agent is being installed', async (t) => {
+  const installing = Promise.withResolvers<never>()
+  const agent = await createTestRuns(t, { detector: { ...fakeDetector, resolve: () => installing.promise } })
+  const rejected = t.rejects(agent.start('normal.sh'), /stopped/)
+  await agent.close()
+  installing.reject(new Error('stopped'))
+  await rejected
+})
+
+t.test('a hundred ended runs need little memory', async (t) => {
+  const { start, waitForEnd } = await createTestRuns(t)
+  const runTen = async () => {
+    const started = await Promise.all(Array.from({ length: 10 }, () => start('normal.sh')))
+    for (const { id } of started) await waitForEnd(id)
+  }
+  await runTen()
+  const before = await measureHeapBytes()
+  for (let round = 0; round < 10; round++) await runTen()
+  const bytes = (await measureHeapBytes()) - before
+  t.ok(bytes < 1024 * 1024, `${bytes} bytes`)
 })

@@ -69,7 +69,7 @@ export const fakeProviders = {
   pi: { ...fakeProvider, name: 'pi', interruptSignal: 'TERM' },
 } as const
 
-const fakeDetector: ProviderDetector = {
+export const fakeDetector: ProviderDetector = {
   resolve: async (_provider, { model, boxEnv }) => ({
     path: model?.endsWith('.ts') ? process.execPath : '/bin/sh',
     version: '1.0.0',
