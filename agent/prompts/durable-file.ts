@@ -1,4 +1,4 @@
-// Replaces a file such that the change survives a power loss.
+// Writes files such that they survive a power loss.
 import { open, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
@@ -7,12 +7,12 @@ export async function writeDurably(path: string, content: string): Promise<void>
   const staging = `${path}.new`
   await writeFile(staging, content, { mode: 0o600, flush: true })
   await rename(staging, path)
-  await syncDirectory(dirname(path))
+  await sync(dirname(path))
 }
 
-/** Makes the creation of files in the directory durable. */
-export async function syncDirectory(dir: string): Promise<void> {
-  const handle = await open(dir, 'r')
+/** Makes the content of a file durable, or the names in a directory. */
+export async function sync(path: string): Promise<void> {
+  const handle = await open(path, 'r')
   try {
     await handle.sync()
   } finally {

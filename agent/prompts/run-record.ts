@@ -6,11 +6,11 @@
 //   checkpoints, position see checkpoints.ts
 //   tmp                   temporary files of the CLI, deleted at the end
 import { readFileSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { PROVIDERS, REASONING_EFFORTS, RUN_ID_PATTERN, RUN_STATUSES } from '../../shared/api/prompts.ts'
-import { syncDirectory, writeDurably } from './durable-file.ts'
+import { sync, writeDurably } from './durable-file.ts'
 
 const recordSchema = z.object({
   id: z.string().regex(RUN_ID_PATTERN),
@@ -49,41 +49,48 @@ export type RunRecord = z.infer<typeof recordSchema>
 export type RecordedResult = NonNullable<RunRecord['result']>
 
 export const getTmpDir = (runDir: string): string => join(runDir, 'tmp')
+const getRecordPath = (runDir: string): string => join(runDir, 'run.json')
 const getPromptPath = (runDir: string): string => join(runDir, 'prompt')
 
 /** The process of a run has the same hexadecimal digits in its id. */
 export const toProcessId = (runId: string): string => runId.replace(/^run_/, 'p_')
 
+export type NewRun = {
+  record: RunRecord
+  prompt: string
+  /** The prompt as the CLI gets it. */
+  stdin: string
+}
+
 /**
- * Creates the directory. Resolves when the files are durable.
- * @param stdin the prompt as the CLI gets it
+ * Creates the directory. The files survive the agent, and after syncRunFiles() a power loss.
  * @returns the path of the file for the standard input
  */
-export async function createRunFiles(
-  runDir: string,
-  { record, prompt, stdin }: { record: RunRecord; prompt: string; stdin: string },
-): Promise<string> {
+export async function createRunFiles(runDir: string, { record, prompt, stdin }: NewRun): Promise<string> {
   await mkdir(runDir, { mode: 0o700 })
   await mkdir(getTmpDir(runDir), { mode: 0o700 })
+  const options = { mode: 0o600 }
   const stdinPath = stdin === prompt ? getPromptPath(runDir) : join(runDir, 'stdin')
-  await Promise.all(
-    [...new Map([[getPromptPath(runDir), prompt]]).set(stdinPath, stdin)].map(([path, text]) =>
-      writeFile(path, text, { mode: 0o600, flush: true }),
-    ),
-  )
-  await writeRecord(runDir, record)
-  await syncDirectory(dirname(runDir))
+  if (stdin !== prompt) await writeFile(stdinPath, stdin, options)
+  await writeFile(getPromptPath(runDir), prompt, options)
+  await writeFile(`${getRecordPath(runDir)}.new`, JSON.stringify(record), options)
+  await rename(`${getRecordPath(runDir)}.new`, getRecordPath(runDir))
   return stdinPath
+}
+
+export async function syncRunFiles(runDir: string): Promise<void> {
+  await Promise.all([getPromptPath(runDir), getRecordPath(runDir)].map(sync))
+  await Promise.all([runDir, dirname(runDir)].map(sync))
 }
 
 /** Resolves when the record is durable. */
 export const writeRecord = (runDir: string, record: RunRecord): Promise<void> =>
-  writeDurably(join(runDir, 'run.json'), JSON.stringify(record))
+  writeDurably(getRecordPath(runDir), JSON.stringify(record))
 
 /** undefined when missing or damaged. */
 export function readRecord(runDir: string): RunRecord | undefined {
   try {
-    return recordSchema.safeParse(JSON.parse(readFileSync(join(runDir, 'run.json'), 'utf8'))).data
+    return recordSchema.safeParse(JSON.parse(readFileSync(getRecordPath(runDir), 'utf8'))).data
   } catch (error) {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
     if (isMissing || error instanceof SyntaxError) return undefined

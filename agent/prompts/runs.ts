@@ -20,7 +20,7 @@ import { type RunOutput, readRunEvents, readRunStatus } from './read-run.ts'
 import { restoreRecords } from './restore-runs.ts'
 import { type ActiveRun, followRun } from './run.ts'
 import { toRun, toRunState } from './run-fields.ts'
-import { createRunFiles, type RunRecord, toProcessId } from './run-record.ts'
+import { createRunFiles, type RunRecord, syncRunFiles, toProcessId } from './run-record.ts'
 import { DEFAULT_RUN_RETENTION, findExpiredRuns } from './run-retention.ts'
 import { MAX_ERROR_CHARS } from './run-status.ts'
 import { prepareCommand, startCommand } from './start-process.ts'
@@ -194,12 +194,13 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
       ...{ finishedAt: record.startedAt, sessionId: null, eventCount: 0, logEnd: 0, logBytes: 0 },
     }
     const runDir = getRunDir(record.id)
-    await createRunFiles(runDir, { record, prompt: request.prompt, stdin: request.prompt }).catch(
-      async (error: unknown) => {
-        await rm(runDir, { recursive: true, force: true })
-        throw toStartError(error)
-      },
-    )
+    try {
+      await createRunFiles(runDir, { record, prompt: request.prompt, stdin: request.prompt })
+      await syncRunFiles(runDir)
+    } catch (err) {
+      await rm(runDir, { recursive: true, force: true })
+      throw toStartError(err)
+    }
     const entry = { record, state: toRunState(record), active: null }
     entries.set(record.id, entry)
     notify(entry.state)

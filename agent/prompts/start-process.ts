@@ -4,7 +4,7 @@ import type { AgentStartRequest } from '../../shared/api/processes.ts'
 import type { DetachedProcess, DetachedProcesses } from '../exec/detached/types.ts'
 import { toStartError } from '../exec/start-error.ts'
 import type { Provider } from './providers/types.ts'
-import { createRunFiles, getTmpDir, type RunRecord, toProcessId } from './run-record.ts'
+import { createRunFiles, getTmpDir, type RunRecord, syncRunFiles, toProcessId } from './run-record.ts'
 import { selectModel } from './select-model.ts'
 import type { ProviderDetector, StartRunOptions } from './types.ts'
 
@@ -31,7 +31,8 @@ export async function prepareCommand(
 }
 
 /**
- * Resolves when the CLI runs. The record is durable before that, and is removed when the start fails.
+ * Resolves when the CLI runs and its record is durable. The record exists before the CLI starts, and is removed when the
+ * start fails.
  * @throws ApiError as DetachedProcesses.start()
  */
 export async function startCommand(
@@ -40,14 +41,21 @@ export async function startCommand(
   { record, prompt, command }: { record: RunRecord; prompt: string; command: PreparedCommand },
 ): Promise<DetachedProcess> {
   const { words, env, stdin } = command
+  const processId = toProcessId(record.id)
   try {
     const stdinPath = await createRunFiles(runDir, { record, prompt, stdin })
     const request: AgentStartRequest = {
-      ...{ detached: true, processId: toProcessId(record.id), cwd: record.cwd, env },
+      ...{ detached: true, processId, cwd: record.cwd, env },
       command: buildShellCommand(words, stdinPath),
       timeoutSeconds: record.minutes * 60,
     }
-    return await processes.start(request)
+    // At the same time: a power loss also ends the process.
+    const [started, synced] = await Promise.allSettled([processes.start(request), syncRunFiles(runDir)])
+    if (started.status === 'rejected') throw started.reason
+    if (synced.status === 'fulfilled') return started.value
+    await processes.kill(processId)
+    await processes.remove(processId)
+    throw synced.reason
   } catch (error) {
     await rm(runDir, { recursive: true, force: true })
     throw toStartError(error)

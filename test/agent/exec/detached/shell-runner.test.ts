@@ -2,5 +2,6 @@
 process.env.BOXWOOD_RUNNER = 'sh'
 await import('./start.test.ts')
 await import('./kill.test.ts')
+await import('./signal.test.ts')
 await import('./agent-restart.test.ts')
 await import('./output-times.test.ts')
