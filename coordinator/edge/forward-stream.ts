@@ -104,7 +104,7 @@ export async function forwardStream(
     client.off('close', onClientClose)
     closeSource(messages)
   }
-  if (finalEvent === undefined) return
+  if (finalEvent === undefined || client.destroyed) return
   client.end(finalEvent)
   const linger = setTimeout(() => client.destroy(), closing.aborted ? CLOSING_LINGER_MS : lingerMs)
   client.once('close', () => clearTimeout(linger))

@@ -37,6 +37,9 @@ type Fault = (boxId: string) => void | Promise<void>
 
 let nextGeneration = 1
 
+/** An agent that is not connected by then is never connected: tests need not wait for it as long as a coordinator. */
+const RECONNECT_MS = 300
+
 /** The machines and tunnels outside the coordinator. */
 export class FakeInfrastructure {
   readonly machines = new Map<string, FakeMachine>()
@@ -150,7 +153,7 @@ export class FakeInfrastructure {
     on: (event, listener) => void this.#events.on(event, listener as never),
     off: (event, listener) => void this.#events.off(event, listener as never),
     flushReports: async (boxId, ms) => {
-      await this.#waitForTunnel(boxId, ms)
+      await this.#waitForTunnel(boxId, Math.min(ms, RECONNECT_MS))
       this.calls.push(`flushReports ${boxId}`)
       if (this.flushFails) throw new ApiError('box_unreachable')
     },

@@ -71,9 +71,13 @@ function forward(
       for (const frame of frames) messages.write(encodeFrame(frame))
     },
     received: () => text,
-    /** Resolves with the received text once both sides have closed. */
-    finished: () =>
-      waitUntil('both sides are closed', () => client.readableEnded && messages.destroyed).then(() => text),
+    /** Resolves with the received text once both sides have closed. @param agentCloses after the client's side has closed */
+    async finished({ agentCloses = true } = {}): Promise<string> {
+      await waitUntil("the client's side is closed", () => client.readableEnded)
+      if (agentCloses) messages.destroy()
+      await waitUntil('both sides are closed', () => messages.destroyed)
+      return text
+    },
   }
 }
 
@@ -89,10 +93,10 @@ t.test(
   async (t) => {
     const silent = forward(t)
     silent.send(ATTACHED, output('abc'), EXIT)
-    t.equal(await silent.finished(), ATTACHED_EVENT + OUTPUT_EVENT + EXIT_EVENT)
+    t.equal(await silent.finished({ agentCloses: false }), ATTACHED_EVENT + OUTPUT_EVENT + EXIT_EVENT)
     const sending = forward(t)
     sending.send(ATTACHED, output('abc'), EXIT, output('more', 3))
-    t.equal(await sending.finished(), ATTACHED_EVENT + OUTPUT_EVENT + EXIT_EVENT)
+    t.equal(await sending.finished({ agentCloses: false }), ATTACHED_EVENT + OUTPUT_EVENT + EXIT_EVENT)
   },
 )
 

@@ -19,6 +19,8 @@ t.test('spans that cannot be sent are a warning without a stack trace', async (t
   })
   const endpoint = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
   process.env.OTEL_EXPORTER_OTLP_ENDPOINT = endpoint
+  // Longer than the coordinator waits. With the default, this process would exit only after ten seconds.
+  process.env.OTEL_EXPORTER_OTLP_TIMEOUT = '2000'
   const lines: unknown[][] = []
   const log = {
     info: () => undefined,
