@@ -2,4 +2,4 @@
 process.env.BOXWOOD_RUNNER = 'sh'
 await import('./runs.test.ts')
 await import('./interrupt.test.ts')
-await import('./agent-restart.test.ts')
+await import('./hostile.test.ts')
