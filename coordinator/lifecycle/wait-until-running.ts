@@ -68,6 +68,8 @@ async function raceWithTimeout(
   ms: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
+  // It may have been aborted while the box was read.
+  if (signal?.aborted) return
   const stopped = Promise.withResolvers<void>()
   const timer = setTimeout(stopped.resolve, ms)
   const onAbort = () => stopped.resolve()

@@ -22,7 +22,9 @@ t.test('waits until a box is running, times out, aborts, and rejects failed or d
   const controller = new AbortController()
   const waiting = waitUntilRunning(id, 10_000, controller.signal)
   controller.abort(new Error('the client disconnected'))
+  const abortedAt = performance.now()
   await t.rejects(waiting, { message: 'the client disconnected' })
+  t.ok(performance.now() - abortedAt < 5000, 'long before the timeout')
   await t.rejects(waitUntilRunning(newUuid(), 10_000), { code: 'not_found' })
 
   infra.before.start = () => Promise.reject(new Error('The archive is damaged.'))
