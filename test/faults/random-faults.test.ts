@@ -5,17 +5,17 @@ import { runDeletionRound } from '../support/chaos/deletion-round.ts'
 import { checkRefusedUploads } from '../support/chaos/refused-uploads.ts'
 
 t.setTimeout(300_000)
+const setup = await startChaosSetup(t)
 
 t.test('a client receives the exact output of a detached command despite 20 random faults', async (t) => {
-  const setup = await startChaosSetup(t)
   const result = await runChaosRound(t, setup, { seed: 20_261_121, mebibytes: 100, faults: 20 })
   t.comment(JSON.stringify(result))
 })
 
 t.test('a deleted box leaves nothing, although it resists and the coordinator is killed', async (t) => {
-  await runDeletionRound(t, await startChaosSetup(t), { seed: 20_261_121 })
+  await runDeletionRound(t, setup, { seed: 20_261_121 })
 })
 
 t.test('every refused upload gets its response', async (t) => {
-  await checkRefusedUploads(t, await startChaosSetup(t))
+  await checkRefusedUploads(t, setup)
 })
