@@ -7,13 +7,14 @@ import type { OutputLog } from '../exec/detached/types.ts'
 import { boundEvent } from './bound-event.ts'
 import type { Checkpoint } from './checkpoints.ts'
 import { createEventDecoder, type DecodedLine, LOG_START } from './event-decoder.ts'
-import { createOutputTimeLookup } from './output-time-lookup.ts'
+import type { OutputTimeLookup } from './output-time-lookup.ts'
 import type { Provider } from './providers/types.ts'
 
 const CHUNK_BYTES = 64 * 1024
 
 export type PageSource = {
-  output: Pick<OutputLog, 'read' | 'openTimes'>
+  output: Pick<OutputLog, 'read'>
+  times: OutputTimeLookup
   provider: Pick<Provider, 'mapLine'>
   /** Where decoding can start, in ascending order of `offset` and `seq`. */
   starts: readonly Checkpoint[]
@@ -32,11 +33,10 @@ export type EventPage = {
 
 /** Incomplete when the signal aborts. @param options.limit at least 1. A page also stops at LIMITS.promptEventsPageBytes, after at least one event. */
 export async function readEventPage(
-  { output, provider, starts, end, startedAt }: PageSource,
+  { output, times, provider, starts, end, startedAt }: PageSource,
   { after, limit, signal }: { after: number; limit: number; signal: AbortSignal },
 ): Promise<EventPage> {
   const start = starts.findLast(({ seq }) => seq <= after) ?? LOG_START
-  const times = createOutputTimeLookup(output.openTimes())
   const events: PromptEvent[] = []
   let decoder = createEventDecoder(provider, start)
   let readOffset = start.offset

@@ -6,7 +6,7 @@ import type { DetachedProcess, OutputLog } from '../exec/detached/types.ts'
 import { createOutputWatcher } from '../exec/output-watcher.ts'
 import { appendCheckpoints, type Checkpoint, replaceCheckpoints, writePosition } from './checkpoints.ts'
 import { createEventDecoder, type DecodedLine, type LogPosition } from './event-decoder.ts'
-import { createOutputTimeLookup } from './output-time-lookup.ts'
+import { createOutputTimeLookup, type OutputTimeLookup } from './output-time-lookup.ts'
 import type { Provider } from './providers/types.ts'
 
 /** Bytes per turn of the event loop. */
@@ -48,6 +48,7 @@ export type LogFollower = {
   readonly position: LogPosition
   /** Where readers can start, in ascending order of `offset` and `seq`. */
   getStarts(): Checkpoint[]
+  readonly times: OutputTimeLookup
   /** Resolves with true when the process has exited and all its output is decoded, with false after close(). */
   readonly finished: Promise<boolean>
   close(): void
@@ -57,7 +58,7 @@ export function followLog(options: FollowerOptions): LogFollower {
   const { detachedProcess, provider, runDir, start, checkpointBytes, log, onProgress } = options
   const output = detachedProcess.logs.stdout
   const watcher = createOutputWatcher(detachedProcess, ['stdout'])
-  const times = createOutputTimeLookup(output.openTimes())
+  const times = createOutputTimeLookup(output)
   let decoder = createEventDecoder(provider, start.position)
   let published: LogPosition = start.position
   let readOffset = start.position.offset
@@ -105,7 +106,8 @@ export function followLog(options: FollowerOptions): LogFollower {
       await compact()
       if (unsaved.length > 0) appendCheckpoints(runDir, unsaved)
       unsaved = []
-      writePosition(runDir, { ...decoder.position, at: lastAt })
+      // An inexact position would count as exact after another restart.
+      if (isExact) writePosition(runDir, { ...decoder.position, at: lastAt })
       hasFailedWrite = false
     } catch (err) {
       if (!hasFailedWrite) log.error({ err, runDir }, 'failed to write the checkpoints of a run')
@@ -137,7 +139,7 @@ export function followLog(options: FollowerOptions): LogFollower {
   }
 
   async function run(): Promise<boolean> {
-    // Also the proof that no event was published before.
+    // A new run: also the proof that no event was published before.
     await publish()
     let end = Number.POSITIVE_INFINITY
     while (!closed) {
@@ -163,6 +165,7 @@ export function followLog(options: FollowerOptions): LogFollower {
       const [{ offset: recentStart } = { offset: Number.POSITIVE_INFINITY }] = recent
       return [...checkpoints.filter(({ offset }) => offset < recentStart), ...recent]
     },
+    times,
     finished: run().finally(() => watcher.close()),
     close() {
       closed = true

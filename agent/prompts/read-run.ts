@@ -7,6 +7,7 @@ import type { DetachedProcess } from '../exec/detached/types.ts'
 import { readCheckpoints } from './checkpoints.ts'
 import { type EventPage, type PageSource, readEventPage } from './event-page.ts'
 import type { LogFollower } from './log-follower.ts'
+import { createOutputTimeLookup } from './output-time-lookup.ts'
 import type { Provider } from './providers/types.ts'
 import { toRun } from './run-fields.ts'
 import { type RunRecord, readPrompt } from './run-record.ts'
@@ -44,12 +45,15 @@ export async function readRunEvents(output: RunOutput, options: PageOptions): Pr
 
 function openSource({ runDir, provider, detachedProcess, follower, record }: RunOutput): PageSource | null {
   if (detachedProcess === undefined) return null
-  const common = { output: detachedProcess.logs.stdout, provider, startedAt: record.startedAt }
-  if (follower !== null)
-    return { ...common, starts: follower.getStarts(), end: { ...follower.position, isFinal: false } }
+  const output = detachedProcess.logs.stdout
+  const common = { output, provider, startedAt: record.startedAt }
+  if (follower !== null) {
+    const { times, position } = follower
+    return { ...common, times, starts: follower.getStarts(), end: { ...position, isFinal: false } }
+  }
   const { logEnd = 0, eventCount = 0 } = record.result ?? {}
   return {
-    ...{ ...common, starts: readCheckpoints(runDir) },
+    ...{ ...common, times: createOutputTimeLookup(output), starts: readCheckpoints(runDir) },
     end: { offset: logEnd, seq: eventCount, isFinal: true },
   }
 }

@@ -6,6 +6,7 @@ import type { OutputTimes } from '../../../agent/exec/detached/output-times.ts'
 import type { Checkpoint } from '../../../agent/prompts/checkpoints.ts'
 import { LOG_START } from '../../../agent/prompts/event-decoder.ts'
 import { type PageSource, readEventPage } from '../../../agent/prompts/event-page.ts'
+import { createOutputTimeLookup } from '../../../agent/prompts/output-time-lookup.ts'
 import type { PromptEvent } from '../../../shared/api/prompts.ts'
 import { createFakeProcess } from './fake-process.ts'
 import { fakeProvider } from './support.ts'
@@ -18,7 +19,8 @@ function createSource(log: string, fields: Partial<PageSource> = {}): PageSource
   const process = createFakeProcess(Number.MAX_SAFE_INTEGER)
   process.append(log)
   return {
-    ...{ output: process.output, provider: fakeProvider, starts: [], startedAt: 1000 },
+    ...{ output: process.output, times: createOutputTimeLookup(process.output), startedAt: 1000 },
+    ...{ provider: fakeProvider, starts: [] },
     end: { offset: process.getSize(), seq: 0, isFinal: true },
     ...fields,
   }
@@ -88,7 +90,11 @@ t.test('events have the time of the output, or that of the checkpoint before it'
   }
   const source = createSource(one.repeat(3))
   const checkpoint: Checkpoint = { ...LOG_START, offset: one.length, seq: 1, at: 2000 }
-  const withTimes = { ...source, output: { ...source.output, openTimes: () => times }, starts: [checkpoint] }
+  const withTimes = {
+    ...source,
+    times: createOutputTimeLookup({ openTimes: () => times }),
+    starts: [checkpoint],
+  }
   const getTimes = async (after: number) =>
     (await readEventPage(withTimes, { after, limit: 10, signal })).events.map(({ at }) => Date.parse(at))
   t.same(await getTimes(0), [1000, 2000, 5000])
@@ -101,7 +107,6 @@ t.test('a reader continues at the next checkpoint when its output is discarded m
   let discarded = 0
   const starts = [100, 200, 300].map((seq) => ({ ...LOG_START, offset: seq * one.length, seq, at: 1000 }))
   const output = {
-    openTimes: () => null,
     async read(from: number, max: number) {
       const chunk = await source.output.read(Math.max(from, discarded), max)
       discarded = 150 * one.length + 10

@@ -23,6 +23,8 @@ t.test('a run has events, a session and the status done', async (t) => {
     { seq: 3, type: 'text', text: 'resumed s-0' },
     { seq: 4, type: 'done', text: null },
   ])
+  for (const { at } of events)
+    t.ok(Date.parse(at) >= started.startedAt && Date.parse(at) <= Date.parse(run.finishedAt ?? ''))
   t.match({ next, finished, run }, { next: 4, finished: true, run: { status: 'done', eventCount: 4 } })
   t.match((await runs.readStatus(started.id)).run, { prompt: 'What is this?' })
 })
