@@ -37,10 +37,10 @@ export type FollowerStart = {
   /** In ascending order. */
   checkpoints: Checkpoint[]
   /**
-   * Whether no event after the position was published. Otherwise the numbers of discarded events are unknown, and the
-   * numbering continues at a number that cannot have been used.
+   * No event after this offset was published; 0 when none after the position was. Before this offset, the numbers of
+   * discarded events are unknown, and the numbering continues at a number that cannot have been used.
    */
-  isExact: boolean
+  exactFrom: number
 }
 
 export type LogFollower = {
@@ -62,7 +62,6 @@ export function followLog(options: FollowerOptions): LogFollower {
   let decoder = createEventDecoder(provider, start.position)
   let published: LogPosition = start.position
   let readOffset = start.position.offset
-  let { isExact } = start
   let { checkpoints } = start
   const recent: Checkpoint[] = []
   let unsaved: Checkpoint[] = []
@@ -75,6 +74,7 @@ export function followLog(options: FollowerOptions): LogFollower {
     lastAt = times.find(position.offset, readOffset) ?? lastAt
     return { ...position, at: lastAt }
   }
+  const isExact = () => readOffset >= start.exactFrom
   const isDistant = (before: LogPosition, last: Checkpoint | undefined, bytes: number) =>
     before.offset - (last?.offset ?? 0) >= bytes
 
@@ -107,7 +107,7 @@ export function followLog(options: FollowerOptions): LogFollower {
       if (unsaved.length > 0) appendCheckpoints(runDir, unsaved)
       unsaved = []
       // An inexact position would count as exact after another restart.
-      if (isExact) writePosition(runDir, { ...decoder.position, at: lastAt })
+      if (isExact()) writePosition(runDir, { ...decoder.position, at: lastAt })
       hasFailedWrite = false
     } catch (err) {
       if (!hasFailedWrite) log.error({ err, runDir }, 'failed to write the checkpoints of a run')
@@ -125,12 +125,11 @@ export function followLog(options: FollowerOptions): LogFollower {
   async function decodeNext(end: number): Promise<boolean> {
     const { offset, bytes } = await output.read(readOffset, Math.min(CHUNK_BYTES, end - readOffset))
     if (bytes.length === 0) return false
-    if (offset > readOffset && !isExact) {
+    if (offset > readOffset && !isExact()) {
       // An event has at least one byte.
       const { position } = decoder
       decoder = createEventDecoder(provider, { ...position, seq: Math.max(position.seq, offset) })
     }
-    isExact = true
     readOffset = offset + bytes.length
     for (const line of decoder.push(offset, bytes)) record(line)
     await publish()
@@ -174,7 +173,7 @@ export function followLog(options: FollowerOptions): LogFollower {
   }
 }
 
-/** Finds where to continue after a restart of the agent. `savedPosition`: undefined when missing or damaged. */
+/** Finds where to continue after a restart of the agent. `saved.position`: undefined when missing or damaged. */
 export async function findStart(
   output: OutputLog,
   saved: { checkpoints: Checkpoint[]; position: Checkpoint | undefined },
@@ -188,10 +187,10 @@ export async function findStart(
   if (position !== undefined && (await isLineStart(output, position, size)))
     return {
       position,
-      isExact: true,
+      exactFrom: 0,
       checkpoints: checkpoints.filter(({ seq, offset }) => seq <= position.seq && offset <= position.offset),
     }
-  return { position: checkpoints.at(-1) ?? origin, isExact: false, checkpoints }
+  return { position: checkpoints.at(-1) ?? origin, exactFrom: size, checkpoints }
 }
 
 const NEWLINE = 0x0a

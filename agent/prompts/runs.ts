@@ -177,7 +177,7 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
         prompt: request.prompt,
         command,
       })
-      const start = { position: createOrigin(record), checkpoints: [], isExact: true }
+      const start = { position: createOrigin(record), checkpoints: [], exactFrom: 0 }
       void track(record, detachedProcess, start, () => stopRequestedAt)
     }
     const launched = launch().finally(() => launches.delete(launched))

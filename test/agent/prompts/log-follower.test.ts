@@ -26,7 +26,7 @@ async function follow(process: FakeProcess, runDir: string, checkpointBytes = 10
   const open = async (isNew: boolean) => {
     const saved = { checkpoints: readCheckpoints(runDir), position: readPosition(runDir) }
     const start = isNew
-      ? { position: ORIGIN, checkpoints: [], isExact: true }
+      ? { position: ORIGIN, checkpoints: [], exactFrom: 0 }
       : await findStart(process.output, saved, ORIGIN)
     return followLog({
       ...{
