@@ -179,12 +179,11 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       last.acked = last.bytes
     }
     if (acknowledged.length === 0) return
+    // Reports that are appended from now on go to a new segment.
+    if (last !== undefined && acknowledged.includes(last)) closeFile()
     // Store the number before deleting the files: a crash in between must not cause numbers to be assigned twice.
     await updateState({ ackedSeq })
-    for (const segment of acknowledged) {
-      if (segment === segments.at(-1)) closeFile()
-      await removeSegment(segment)
-    }
+    for (const segment of acknowledged) await removeSegment(segment)
   }
 
   async function evictOldest(): Promise<void> {

@@ -44,6 +44,28 @@ async function readStored(spool: Spool): Promise<Line[]> {
 const readNumbers = async (spool: Spool) => (await readStored(spool)).map(({ seq }) => seq)
 const readTimes = async (spool: Spool) => (await readStored(spool)).map(({ report }) => report.at)
 
+t.test('a report that is appended while acknowledged reports are deleted is kept', async (t) => {
+  const stateDir = createStateDir(t)
+  const state = await openState(stateDir, silentLog)
+  let onUpdate = () => undefined
+  const stateFile: typeof state = {
+    ...state,
+    async update(change) {
+      onUpdate()
+      return state.update(change)
+    },
+  }
+  const spool = await openSpool({ dir: join(stateDir, 'reports'), stateFile, log: silentLog })
+  t.teardown(() => spool.close())
+  // Enough that the last segment is deleted too.
+  await spool.append(createReport(1, 100_000))
+  onUpdate = () => void spool.appendUnsynced(createReport(2))
+  t.ok(await spool.acknowledge({ epoch: spool.epoch, seq: 1 }))
+  onUpdate = () => undefined
+  t.same(await readTimes(spool), [2])
+  t.equal((await readdir(join(stateDir, 'reports'))).length, 1, 'the acknowledged report is deleted')
+})
+
 t.test('numbers reports, keeps them across restarts and deletes them once acknowledged', async (t) => {
   const stateDir = createStateDir(t)
   let spool = await openSpoolIn(stateDir)
