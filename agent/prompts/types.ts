@@ -13,6 +13,7 @@ import type {
   PromptsInterrupted,
   ProviderName,
   ReasoningEffort,
+  Run,
   RunStatus,
 } from '../../shared/api/prompts.ts'
 
@@ -55,6 +56,8 @@ export type StartRunOptions = Pick<
   boxEnv: Record<string, string>
 }
 
+export type ReadEventsOptions = { after: number; limit: number; waitMs: number; signal: AbortSignal }
+
 /** The runs of a box: starting, following, interrupting and reading them (runs.ts). No rules about conversations. */
 export type Runs = {
   /**
@@ -75,10 +78,7 @@ export type Runs = {
   /** @throws ApiError not_found */
   readStatus(id: string): Promise<PromptStatus>
   /** Waits up to `waitMs` for an event after `after`, or the end of the run. @throws ApiError not_found */
-  readEvents(
-    id: string,
-    options: { after: number; limit: number; waitMs: number; signal: AbortSignal },
-  ): Promise<PromptEvents>
+  readEvents(id: string, options: ReadEventsOptions): Promise<PromptEvents & { run: Run }>
   /** Resolves when the run has ended. `cause`: why, for `error` of the run. @throws ApiError not_found */
   interrupt(id: string, cause: string): Promise<Pick<PromptInterrupted, 'wasRunning' | 'signal'>>
   /** Deletes an ended run with its output. */
@@ -98,8 +98,8 @@ export type Prompts = {
   list(conversationId: string | undefined): PromptList
   listConversations(): ConversationList
   readStatus: Runs['readStatus']
-  /** Also waits for a queued prompt to start. */
-  readEvents: Runs['readEvents']
+  /** Also waits for a queued prompt to start. While it is in the queue, `run` is null and `next` is `after`. */
+  readEvents(id: string, options: ReadEventsOptions): Promise<PromptEvents>
   poll(request: PromptPollRequest, signal: AbortSignal): Promise<PromptPoll>
   interrupt(id: string): Promise<PromptInterrupted>
   interruptAll(conversationId: string | undefined): Promise<PromptsInterrupted>

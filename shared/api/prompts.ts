@@ -271,7 +271,12 @@ const pageFields = {
   finished: z.boolean().meta({ description: 'the run has ended, and no event follows the page' }),
 }
 export const promptEventsSchema = z
-  .object({ ok: z.literal(true), type: z.literal('prompt.events'), ...pageFields })
+  .object({
+    ok: z.literal(true),
+    type: z.literal('prompt.events'),
+    ...pageFields,
+    run: runSchema.nullable().meta({ description: 'null: the prompt is in the queue' }),
+  })
   .meta({ id: 'PromptEvents' })
 export type PromptEvents = z.infer<typeof promptEventsSchema>
 

@@ -15,7 +15,7 @@ import type { MappedLine, MapperState, Provider } from '../../../agent/prompts/p
 import { createRuns, type RunsOptions } from '../../../agent/prompts/runs.ts'
 import type { ProviderDetector, RunState, StartRunOptions } from '../../../agent/prompts/types.ts'
 import { createActivityTracker } from '../../../agent/vitals/activity-tracker.ts'
-import { type PromptEvent, type PromptEvents, promptEventsSchema } from '../../../shared/api/prompts.ts'
+import { type PromptEvent, promptEventsSchema } from '../../../shared/api/prompts.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { newId } from '../../../shared/ids.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -122,9 +122,9 @@ export async function openRuns(t: Pick<Test, 'teardown'>, home: string, options:
     if (state === undefined) throw new Error(`${id} does not exist`)
     return state
   }
-  const readPage = async (id: string, after = 0, limit = 1000, waitMs = 0): Promise<PromptEvents> => {
+  const readPage = async (id: string, after = 0, limit = 1000, waitMs = 0) => {
     const page = await runs.readEvents(id, { after, limit, waitMs, signal })
-    return promptEventsSchema.parse(JSON.parse(JSON.stringify(page)))
+    return { ...promptEventsSchema.parse(JSON.parse(JSON.stringify(page))), run: page.run }
   }
   return {
     ...{ runs, processes, dir, home, close, get, readPage },
