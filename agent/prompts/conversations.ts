@@ -1,0 +1,127 @@
+// The conversations of a box, in one file that is replaced atomically. It holds what outlives the runs; sessions, activity
+// and the status come from the newest run of a conversation.
+import { readFile } from 'node:fs/promises'
+import type { FastifyBaseLogger } from 'fastify'
+import { z } from 'zod'
+import { CONVERSATION_ID_PATTERN, PROVIDERS } from '../../shared/api/prompts.ts'
+import { writeDurably } from './durable-file.ts'
+import type { RunState, Runs } from './types.ts'
+
+const recordSchema = z.object({
+  id: z.string().regex(CONVERSATION_ID_PATTERN),
+  provider: z.enum(PROVIDERS),
+  /** Of the newest run. */
+  model: z.string().nullable(),
+  cwd: z.string(),
+  /** The last session before the newest run. */
+  sessionId: z.string().nullable(),
+  /** Runs, also deleted ones. */
+  prompts: z.int().min(0),
+  lastRunId: z.string().nullable(),
+  createdAt: z.int(),
+  updatedAt: z.int(),
+})
+const fileSchema = z.object({ conversations: z.array(recordSchema) })
+type ConversationRecord = z.infer<typeof recordSchema>
+
+/** Instants are milliseconds since the epoch. */
+export type ConversationState = Readonly<ConversationRecord> & { readonly lastRun: RunState | null }
+
+export type Conversations = {
+  get(id: string): ConversationState | undefined
+  /** Most recently active first. */
+  list(): ConversationState[]
+  /** Adds a conversation without runs, or records that a prompt has been accepted in an existing one. */
+  add(options: Pick<ConversationRecord, 'id' | 'provider' | 'model' | 'cwd'>, at: number): void
+  /** Adds a new run. Idempotent for the newest run. */
+  attach(run: RunState): void
+  remove(id: string): void
+  /** Resolves when the current state is durable. Logs errors: attachMissingRuns() repairs the file after a restart. */
+  save(): Promise<void>
+}
+
+/** A missing or damaged file is an empty one; the conversations of the stored runs are created again. */
+export async function openConversations(
+  path: string,
+  runs: Pick<Runs, 'get' | 'list'>,
+  log: FastifyBaseLogger,
+): Promise<Conversations> {
+  const records = new Map((await readRecords(path, log)).map((record) => [record.id, record]))
+
+  const toState = (record: ConversationRecord): ConversationState => {
+    const lastRun = record.lastRunId === null ? null : (runs.get(record.lastRunId) ?? null)
+    return {
+      ...record,
+      lastRun,
+      sessionId: lastRun?.sessionId ?? record.sessionId,
+      updatedAt: Math.max(record.updatedAt, lastRun?.finishedAt ?? 0),
+    }
+  }
+  function attach(run: RunState): void {
+    const { id, conversationId, provider, model, cwd, startedAt } = run
+    const record = records.get(conversationId) ?? {
+      ...{ id: conversationId, provider, model, cwd, sessionId: null, prompts: 0, lastRunId: null },
+      ...{ createdAt: startedAt, updatedAt: startedAt },
+    }
+    if (record.lastRunId === id) return
+    records.set(conversationId, {
+      ...record,
+      ...{ model, lastRunId: id, prompts: record.prompts + 1, sessionId: toState(record).sessionId },
+      updatedAt: Math.max(record.updatedAt, startedAt),
+    })
+  }
+  /** The agent was killed before it saved the file, or the file was damaged. */
+  function attachMissingRuns(): void {
+    const stored = Map.groupBy(runs.list().reverse(), ({ conversationId }) => conversationId)
+    for (const [conversationId, oldestFirst] of stored) {
+      const { lastRunId = null } = records.get(conversationId) ?? {}
+      const newest = oldestFirst.findIndex(({ id }) => id === lastRunId)
+      for (const run of oldestFirst.slice(newest + 1)) attach(run)
+    }
+  }
+  attachMissingRuns()
+
+  // One write at a time. A write that has not begun includes the changes until it begins.
+  let lastWrite = Promise.resolve()
+  let nextWrite: Promise<void> | null = null
+
+  return {
+    get(id) {
+      const record = records.get(id)
+      return record && toState(record)
+    },
+    list: () =>
+      [...records.values()]
+        .reverse()
+        .map(toState)
+        .sort((a, b) => b.updatedAt - a.updatedAt),
+    add(options, at) {
+      const known = records.get(options.id)
+      const added = { ...options, sessionId: null, prompts: 0, lastRunId: null, createdAt: at, updatedAt: at }
+      records.set(options.id, known ? { ...known, updatedAt: Math.max(known.updatedAt, at) } : added)
+    },
+    attach,
+    remove: (id) => void records.delete(id),
+    save() {
+      nextWrite ??= lastWrite.then(() => {
+        nextWrite = null
+        const content = JSON.stringify({ conversations: [...records.values()] })
+        lastWrite = writeDurably(path, content).catch((err: unknown) =>
+          log.error({ err, path }, 'failed to store the conversations'),
+        )
+        return lastWrite
+      })
+      return nextWrite
+    },
+  }
+}
+
+async function readRecords(path: string, log: FastifyBaseLogger): Promise<ConversationRecord[]> {
+  try {
+    return fileSchema.parse(JSON.parse(await readFile(path, 'utf8'))).conversations
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    log.error({ err: error, path }, 'the file of the conversations is damaged; starting without it')
+    return []
+  }
+}
