@@ -92,13 +92,15 @@ async function connectTunnel(
   const state = box.observed_state
   if (shouldRun && (state === 'running' || state === 'degraded'))
     return context.tunnels.current(box.id) ?? context.tunnels.wait(box.id, RECONNECT_WAIT_MS, signal)
-  if (state === 'provision_failed' || (!shouldRun && !wakesBox))
-    throw new ApiError('box_not_running', explainNotRunning(box), { fields: { state } })
+  if (state === 'provision_failed' || (!shouldRun && !wakesBox)) throw createNotRunningError(box)
   if (!shouldRun) await context.boxes.wake(actor, box.id)
   // Every route waits for a starting box; only a route that wakes boxes waits for a whole start.
   await context.waitUntilRunning(box.id, wakesBox ? WAKE_WAIT_MS : RECONNECT_WAIT_MS, signal)
   return context.tunnels.wait(box.id, RECONNECT_WAIT_MS, signal)
 }
+
+export const createNotRunningError = (box: BoxRow): ApiError =>
+  new ApiError('box_not_running', explainNotRunning(box), { fields: { state: box.observed_state } })
 
 /** Why the box cannot serve the request, and what to do. */
 function explainNotRunning({ hostname, observed_state: observed }: BoxRow): string {

@@ -1,5 +1,4 @@
 // The responses of agents by their `type`: the schema, and bounds that no response of a correct agent exceeds.
-import type { z } from 'zod'
 import { execResultSchema } from '../../shared/api/exec.ts'
 import { fileReadSchema, fileUploadedSchema, fileWrittenSchema } from '../../shared/api/files.ts'
 import {
@@ -15,6 +14,8 @@ import {
 } from '../../shared/api/processes.ts'
 import { terminalKilledSchema, terminalListSchema, terminalStartedSchema } from '../../shared/api/terminal.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import { PROMPT_RESPONSES } from './prompt-response-types.ts'
+import type { Bounds } from './response-bounds.ts'
 
 const KiB = 1024
 
@@ -24,8 +25,6 @@ const ESCAPED = 6
 const FIELDS_BYTES = 256 * KiB
 /** Leaves room for fields that a newer agent adds. */
 const FIELDS_TOKENS = 256
-
-type Bounds = { schema: z.ZodType; maxBytes: number; maxTokens: number }
 
 export const AGENT_RESPONSES = {
   'exec.result': {
@@ -67,6 +66,7 @@ export const AGENT_RESPONSES = {
   },
   'file.written': { schema: fileWrittenSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
   'file.uploaded': { schema: fileUploadedSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
+  ...PROMPT_RESPONSES,
 } as const satisfies Record<string, Bounds>
 
 export type AgentResponseType = keyof typeof AGENT_RESPONSES

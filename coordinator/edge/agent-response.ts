@@ -18,6 +18,14 @@ const AGENT_ERROR_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'payload_too_large',
   'range_not_satisfiable',
   'exec_failed',
+  'invalid_provider',
+  'prompt_required',
+  'prompt_in_progress',
+  'provider_not_signed_in',
+  'provider_not_installed',
+  'no_session_to_continue',
+  'prompt_limit_reached',
+  'provider_mismatch',
 ])
 const MAX_MESSAGE_CHARS = 4096
 /** An error may name the path of the request. */
@@ -62,7 +70,7 @@ export async function readAgentResponse(
   response: TunnelResponse,
   type: AgentResponseType,
 ): Promise<AgentResponse> {
-  if (response.status !== 200) return throwAgentError(response)
+  if (response.status !== 200 && response.status !== 202) return throwAgentError(response)
   const bytes = await readBody(response.body, AGENT_RESPONSES[type].maxBytes)
   return parser.parse(type, bytes).catch(throwProtocolError)
 }

@@ -3,7 +3,7 @@ import { ApiError } from '../../shared/errors.ts'
 
 /**
  * Calls `work` with a signal that aborts together with `signal`, and with box_unreachable after `ms`. Once `work` has
- * settled, the deadline no longer applies.
+ * settled, neither aborts it any more: a stream calls this for each of its requests.
  */
 export async function withDeadline<T>(
   ms: number,
@@ -23,5 +23,6 @@ export async function withDeadline<T>(
     return await work(combined.signal)
   } finally {
     clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
   }
 }

@@ -3,8 +3,10 @@
 import { BoundedJsonError, parseBoundedJson } from '../../shared/bounded-json.ts'
 import { validationMessage } from '../../shared/validation-message.ts'
 import { AGENT_RESPONSES, type AgentResponseType } from './agent-response-types.ts'
+import type { Bounds, PromptDetails } from './response-bounds.ts'
 
-export type ParsedResponse = {
+export type ParsedResponse = PromptDetails & {
+  /** Empty for a response that is not forwarded. */
   json: string
   /** These fields of the response, where it has them. */
   processId?: string
@@ -21,7 +23,7 @@ type ResponseIds = { processId?: string; commandId?: string | undefined; session
 
 /** @throws InvalidResponseError */
 export function parseResponse(type: AgentResponseType, text: string): ParsedResponse {
-  const { schema, maxTokens } = AGENT_RESPONSES[type]
+  const { schema, maxTokens, hasJson = true, describe }: Bounds = AGENT_RESPONSES[type]
   const parsed = schema.safeParse(parseJson(text, maxTokens), { reportInput: true })
   if (!parsed.success) {
     const problem = validationMessage(parsed.error.issues, 'response')
@@ -29,10 +31,23 @@ export function parseResponse(type: AgentResponseType, text: string): ParsedResp
   }
   const { processId, commandId, session } = parsed.data as ResponseIds
   return {
-    json: JSON.stringify(parsed.data),
+    ...serialise(() => ({
+      json: hasJson ? JSON.stringify(parsed.data) : '',
+      ...describe?.(parsed.data as never),
+    })),
     ...(processId !== undefined && { processId }),
     ...(commandId !== undefined && { commandId }),
     ...(session !== undefined && { session }),
+  }
+}
+
+/** JSON.stringify() is recursive, and JSON.parse() is not. */
+function serialise<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new InvalidResponseError('The response of the agent is nested too deeply.')
   }
 }
 

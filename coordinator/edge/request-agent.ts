@@ -33,18 +33,21 @@ export type ForwardOptions = AgentRequest & {
   processId?: string
   /** The response must be for this terminal session. */
   session?: string
+  /** The response must be for this run. */
+  runId?: string
 }
 
 /** Acquires the box of an edge request, sends a request to its agent and responds to the client with the response. */
 export async function forwardRequest(
   context: EdgeContext,
   input: Omit<RouteInput<RouteSchemas>, 'params'> & { params: { box: string } },
-  { processId, session, ...request }: ForwardOptions,
+  { processId, session, runId, ...request }: ForwardOptions,
 ) {
   const response = await requestAgent(context, await acquireBox(context, input), request)
   if (response.processId !== processId)
     throw createAgentProtocolError('The agent responded for a different process.')
   if (response.session !== session)
     throw createAgentProtocolError('The agent responded for a different session.')
+  if (response.runId !== runId) throw createAgentProtocolError('The agent responded for a different run.')
   return input.reply.type('application/json; charset=utf-8').send(response.json)
 }

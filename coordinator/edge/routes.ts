@@ -6,6 +6,8 @@ import { execRoutes } from './exec.ts'
 import { fileRoutes } from './files.ts'
 import { liveProcessRoutes } from './live-processes.ts'
 import { processRoutes } from './processes.ts'
+import { promptStreamRoutes } from './prompt-streams.ts'
+import { promptRoutes } from './prompts.ts'
 import { streamRoutes } from './stream.ts'
 import { terminalRoutes } from './terminal.ts'
 
@@ -21,5 +23,6 @@ export function edgeRoutes(context: EdgeContext): Route[] {
     ...withTag('Processes', liveProcessRoutes(context)),
     ...withTag('Terminals', terminalRoutes(context, relay)),
     ...withTag('Files', fileRoutes(context)),
+    ...withTag('Prompts', [...promptRoutes(context), ...promptStreamRoutes(context)]),
   ]
 }

@@ -12,17 +12,11 @@ import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
 import { ACQUIRE_ERRORS, acquireBox } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
+import { EVENT_STREAM_HEADERS } from './event-writer.ts'
 import { forwardStream } from './forward-stream.ts'
 import { openDialBack } from './open-dial-back.ts'
 import { processParams } from './processes.ts'
 import { requestAgent } from './request-agent.ts'
-
-const HEADERS = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-store',
-  // Disables response buffering in nginx.
-  'x-accel-buffering': 'no',
-}
 
 /** The header overrides the query: a browser reconnects to the same URL with Last-Event-ID. */
 function startOffsets({ stdoutOffset = 0, stderrOffset = 0 }: StreamQuery, lastEventId: string): Offsets {
@@ -62,7 +56,7 @@ export function streamRoutes(context: EdgeContext): Route[] {
             path: `/exec/${processId}?tail=0`,
             type: 'exec.status',
           })
-          return reply.headers(HEADERS).send()
+          return reply.headers(EVENT_STREAM_HEADERS).send()
         }
         const acquired = await acquireBox(context, input, { isStream: true })
         const { encoding = 'utf8', streams = 'both', since } = query
@@ -77,7 +71,7 @@ export function streamRoutes(context: EdgeContext): Route[] {
         const headers = { 'last-event-id': formatEventId(from) }
         const messages = await openDialBack(context.streams, acquired, { path, headers })
         reply.hijack()
-        reply.raw.writeHead(200, HEADERS)
+        reply.raw.writeHead(200, EVENT_STREAM_HEADERS)
         reply.raw.flushHeaders()
         const hasTimes = timestamps || since !== undefined
         const { signal } = acquired

@@ -1,18 +1,12 @@
 // Starts a coordinator over HTTP with one box, whose fake agent is a request handler that the test provides.
 import type { Test } from 'tap'
-import type {
-  Streams,
-  Tunnel,
-  TunnelRequest,
-  TunnelResponse,
-  Tunnels,
-} from '../../coordinator/tunnel/types.ts'
-import { startTestCoordinator } from './coordinator.ts'
+import type { Tunnel, TunnelRequest, TunnelResponse, Tunnels } from '../../coordinator/tunnel/types.ts'
+import { type CoordinatorOptions, startTestCoordinator } from './coordinator.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
 
 export type AgentHandler = (request: TunnelRequest) => Promise<TunnelResponse>
 
-export type BoxWithFakeAgentOptions = { env?: Record<string, string>; streams?: Streams }
+export type BoxWithFakeAgentOptions = Pick<CoordinatorOptions, 'env' | 'streams' | 'log'>
 
 /** @param handler responds to every request to the agent */
 export async function startBoxWithFakeAgent(

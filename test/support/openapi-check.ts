@@ -38,10 +38,14 @@ export function createOpenApiCheck(document: OpenApiDocument): OpenApiCheck {
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   ajv.addSchema({ $id: 'document', components: document.components })
   const validators = new Map<object, ValidateFunction>()
-  const routes = Object.entries(document.paths).map(([path, operations]) => ({
-    pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`),
-    operations,
-  }))
+  const countParameters = (path: string) => path.split('{').length
+  // A path without a parameter takes precedence, such as /prompts/events over /prompts/{runId}.
+  const routes = Object.entries(document.paths)
+    .sort(([a], [b]) => countParameters(a) - countParameters(b))
+    .map(([path, operations]) => ({
+      pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`),
+      operations,
+    }))
 
   function checkBody(schema: object, text: string): string | null {
     let validate = validators.get(schema)

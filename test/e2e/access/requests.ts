@@ -18,6 +18,7 @@ type Request = (target: Target) => [path: string, body?: object | string]
 
 const ISO = () => new Date().toISOString()
 const PROCESS = 'p_000000000000000000000000'
+const RUN = 'run_000000000000000000000000'
 
 const controlRequests: Record<string, Request> = {
   'GET /me': () => ['/me'],
@@ -103,6 +104,14 @@ const edgeRequests: Record<string, Request> = {
   'GET /terminal/sessions': () => ['/terminal/sessions'],
   'DELETE /terminal/sessions/{session}': () => ['/terminal/sessions/main'],
   'GET /terminal': () => ['/terminal'],
+  'POST /prompts': () => ['/prompts', { provider: 'claude', prompt: 'hello' }],
+  'GET /prompts': () => ['/prompts'],
+  'GET /prompts/conversations': () => ['/prompts/conversations'],
+  'GET /prompts/events': () => ['/prompts/events'],
+  'POST /prompts/interrupt': () => ['/prompts/interrupt'],
+  'GET /prompts/{runId}': () => [`/prompts/${RUN}`],
+  'GET /prompts/{runId}/events': () => [`/prompts/${RUN}/events?follow=1`],
+  'POST /prompts/{runId}/interrupt': () => [`/prompts/${RUN}/interrupt`],
 }
 
 /** The routes that are WebSockets. */

@@ -1,0 +1,51 @@
+// Sends a prompt to the agent of a box (spec §4.16). A lost connection neither loses the prompt nor repeats it.
+import type { AgentPromptRequest, PromptRequest } from '../../shared/api/prompts.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { newId } from '../../shared/ids.ts'
+import type { AcquiredBox } from './acquire-box.ts'
+import { createAgentProtocolError, readAgentResponse } from './agent-response.ts'
+import type { EdgeContext } from './context.ts'
+import { isUnreachable, repeatWhileUnreachable } from './repeat-request.ts'
+
+/** For all attempts together: the agent may install OpenCode or pi, which takes up to 5 minutes. */
+const START_TIMEOUT_MS = 330_000
+
+/**
+ * Sends the prompt, and repeats it with the same ids when the tunnel closed before the response: agents accept an id once.
+ * @returns prompt.started or prompt.queued as JSON. Rejects with box_unreachable, naming the run: the prompt may have been
+ *   accepted.
+ */
+export async function startPrompt(
+  { tunnels, responseParser }: Pick<EdgeContext, 'tunnels' | 'responseParser'>,
+  acquired: AcquiredBox,
+  prompt: PromptRequest,
+  boxEnv: Record<string, string>,
+  timeoutMs: number = START_TIMEOUT_MS,
+): Promise<Buffer> {
+  const runId = newId('run')
+  const newConversationId = newId('conversation')
+  const request: AgentPromptRequest = { ...prompt, runId, newConversationId, boxEnv }
+  const body = Buffer.from(JSON.stringify(request))
+  const headers = { 'content-type': 'application/json' }
+  const conversationId = prompt.new ? newConversationId : prompt.conversationId
+
+  async function attempt(tunnel: AcquiredBox['tunnel'], signal: AbortSignal): Promise<Buffer> {
+    const response = await tunnel.request({ method: 'POST', path: '/prompts', headers, body, signal })
+    const submitted = await readAgentResponse(responseParser, response, 'prompt.submitted')
+    if (submitted.runId !== runId) throw createAgentProtocolError('The agent responded for a different run.')
+    if (conversationId !== undefined && submitted.conversationId !== conversationId)
+      throw createAgentProtocolError('The agent responded for a different conversation.')
+    return submitted.json
+  }
+
+  try {
+    return await repeatWhileUnreachable(tunnels, acquired, timeoutMs, attempt)
+  } catch (error) {
+    if (!isUnreachable(error)) throw error
+    throw new ApiError(
+      'box_unreachable',
+      `The box did not respond in time. The prompt may have been accepted as ${runId}. Check with GET /prompts.`,
+      { cause: error },
+    )
+  }
+}
