@@ -241,6 +241,9 @@ export type PromptEventType = (typeof PROMPT_EVENT_TYPES)[number]
 /** An event as JSON is at most this long. The agent omits `raw` and `tool.input` and truncates `text` of a longer one. */
 export const MAX_PROMPT_EVENT_BYTES = 3 * 1024 * 1024
 
+/** What a coding agent prints or passes to a tool. */
+const anyJsonSchema = z.unknown().meta({ type: ['object', 'array', 'string', 'number', 'boolean', 'null'] })
+
 export const promptEventSchema = z
   .object({
     seq: reportedIntegerSchema.min(1).meta({ description: '1, 2, 3, … of the run' }),
@@ -251,12 +254,12 @@ export const promptEventSchema = z
       .meta({ description: PROMPT_EVENT_TYPES.join(', ') }),
     text: z.string().nullable(),
     tool: z
-      .object({ name: z.string().max(1024), input: z.unknown() })
+      .object({ name: z.string().max(1024), input: anyJsonSchema })
       .nullable()
       .meta({
         description: 'set for tool and tool_result; input is null where the coding agent does not repeat it',
       }),
-    raw: z.unknown().meta({
+    raw: anyJsonSchema.meta({
       description:
         'the line of the coding agent, unchanged, on the first event of the line; null on its further events',
     }),

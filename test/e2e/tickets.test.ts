@@ -85,6 +85,11 @@ t.test('a ticket is accepted on its routes, and on no other one', async (t) => {
     ...['stream', 'attach'].map((name) => `GET /v1/box/{box}/exec/{processId}/${name}`),
     ...['GET', 'PUT'].map((method) => `${method} /v1/box/{box}/files`),
     ...['GET /v1/box/{box}/download', 'PUT /v1/box/{box}/upload', 'GET /v1/box/{box}/terminal'],
+    ...['GET', 'POST'].map((method) => `${method} /v1/box/{box}/prompts`),
+    ...['conversations', 'events', '{runId}', '{runId}/events'].map(
+      (name) => `GET /v1/box/{box}/prompts/${name}`,
+    ),
+    ...['interrupt', '{runId}/interrupt'].map((name) => `POST /v1/box/{box}/prompts/${name}`),
   ])
   const { json: document } = await send('GET', '/openapi.json')
   const seen = new Set<string>()
