@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { isUuid } from '../shared/ids.ts'
-import { DEFAULT_IDLE_CPU_PERCENT, LOG_LIMITS } from '../shared/limits.ts'
+import { DEFAULT_IDLE_CPU_PERCENT, LOG_LIMITS, PROMPT_LIMITS } from '../shared/limits.ts'
 import { validationMessage } from '../shared/validation-message.ts'
 import { DEFAULT_RETENTION } from './exec/detached/processes.ts'
 import type { Retention } from './exec/detached/retention.ts'
@@ -34,6 +34,8 @@ export type AgentConfig = {
   retention: Retention
   /** The CPU usage from which the box is active, in percent of one CPU. */
   idleCpuPercent: number
+  /** Limits of prompts. `minutes` is the time limit of a run. */
+  prompts: { runs: number; conversations: number; queued: number; minutes: number }
   logLevel: (typeof LOG_LEVELS)[number]
 }
 
@@ -46,6 +48,9 @@ const integerBetween = (min: number, max: number) => {
   const message = `must be an integer between ${min} and ${max}`
   return z.coerce.number(message).int(message).min(min, message).max(max, message)
 }
+
+const limit = ({ min, max, default: fallback }: { min: number; max: number; default: number }) =>
+  integerBetween(min, max).default(fallback)
 
 const MUST_BE_URL = "must be the coordinator's http:// or https:// URL, or unix: and the path of its socket"
 const MUST_BE_BOX_ID = "must be the box's id, a UUID"
@@ -65,6 +70,10 @@ const environmentSchema = z.object({
   BOXWOOD_EXITED_DAYS: integerBetween(1, 3650).default(DEFAULT_RETENTION.ageMs / DAY_MS),
   BOXWOOD_EXITED_LOG_BYTES: integerBetween(0, TiB).default(DEFAULT_RETENTION.totalLogBytes),
   BOXWOOD_IDLE_CPU_PERCENT: integerBetween(1, 100).default(DEFAULT_IDLE_CPU_PERCENT),
+  BOXWOOD_PROMPT_RUNS: limit(PROMPT_LIMITS.runs),
+  BOXWOOD_PROMPT_CONVERSATIONS: limit(PROMPT_LIMITS.conversations),
+  BOXWOOD_PROMPT_QUEUE: limit(PROMPT_LIMITS.queued),
+  BOXWOOD_PROMPT_MINUTES: limit(PROMPT_LIMITS.minutes),
   BOXWOOD_LOG: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 })
 
@@ -91,6 +100,12 @@ export function readConfig(env: Record<string, string | undefined>): AgentConfig
       totalLogBytes: values.BOXWOOD_EXITED_LOG_BYTES,
     },
     idleCpuPercent: values.BOXWOOD_IDLE_CPU_PERCENT,
+    prompts: {
+      runs: values.BOXWOOD_PROMPT_RUNS,
+      conversations: values.BOXWOOD_PROMPT_CONVERSATIONS,
+      queued: values.BOXWOOD_PROMPT_QUEUE,
+      minutes: values.BOXWOOD_PROMPT_MINUTES,
+    },
     logLevel: values.BOXWOOD_LOG,
   }
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { BOX_NETWORKS, ISOLATION_LEVELS } from '../shared/api/boxes.ts'
-import { DEFAULT_IDLE_CPU_PERCENT, HTTP_LIMITS, LIMITS, LOG_LIMITS } from '../shared/limits.ts'
+import { DEFAULT_IDLE_CPU_PERCENT, HTTP_LIMITS, LIMITS, LOG_LIMITS, PROMPT_LIMITS } from '../shared/limits.ts'
 import { REGIONS, type Region } from '../shared/tiers.ts'
 import { validationMessage } from '../shared/validation-message.ts'
 import { isTracingRequested } from './telemetry/tracing/is-requested.ts'
@@ -83,6 +83,11 @@ export type Config = {
   /** Bytes on a box's disk: per stream of a detached process, and for all exited processes together. */
   logBytes: number
   exitedLogBytes: number
+  /** Of a box: runs in progress, stored conversations and queued prompts; and the time limit of a run. */
+  promptRuns: number
+  promptConversations: number
+  promptQueue: number
+  promptMinutes: number
 }
 
 /** host:port, with an IPv6 address in brackets. */
@@ -157,6 +162,12 @@ const integerOrZero = z
   .string()
   .regex(/^(0|[1-9]\d{0,5})$/, 'must be an integer between 0 and 999999')
   .transform(Number)
+
+const integerBetween = ({ min, max }: { min: number; max: number }) =>
+  positiveInteger.refine(
+    (value) => value >= min && value <= max,
+    `must be an integer between ${min} and ${max}`,
+  )
 
 const onOff = oneOf(ON_OFF).transform((value) => value === 'on')
 
@@ -387,6 +398,28 @@ export const VARIABLES = {
       'bytes on the disk of a box for the output of all exited detached processes; the oldest are deleted first',
     schema: positiveInteger,
   },
+  BOXWOOD_PROMPT_RUNS: {
+    default: String(PROMPT_LIMITS.runs.default),
+    description: 'runs of coding agents in progress on a box',
+    schema: integerBetween(PROMPT_LIMITS.runs),
+  },
+  BOXWOOD_PROMPT_CONVERSATIONS: {
+    default: String(PROMPT_LIMITS.conversations.default),
+    description:
+      'conversations that a box stores; a new one replaces the least recently active one, which is deleted with its runs',
+    schema: integerBetween(PROMPT_LIMITS.conversations),
+  },
+  BOXWOOD_PROMPT_QUEUE: {
+    default: String(PROMPT_LIMITS.queued.default),
+    description: 'prompts that wait in the queue of a box',
+    schema: integerBetween(PROMPT_LIMITS.queued),
+  },
+  BOXWOOD_PROMPT_MINUTES: {
+    default: String(PROMPT_LIMITS.minutes.default),
+    description:
+      'minutes after which a run of a coding agent is ended, without the time in which the box is frozen',
+    schema: integerBetween(PROMPT_LIMITS.minutes),
+  },
 } as const satisfies Record<string, Variable>
 
 type Name = keyof typeof VARIABLES
@@ -448,6 +481,10 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     auditSinkPrivate: read('BOXWOOD_AUDIT_SINK_PRIVATE'),
     logBytes: read('BOXWOOD_LOG_BYTES'),
     exitedLogBytes: read('BOXWOOD_EXITED_LOG_BYTES'),
+    promptRuns: read('BOXWOOD_PROMPT_RUNS'),
+    promptConversations: read('BOXWOOD_PROMPT_CONVERSATIONS'),
+    promptQueue: read('BOXWOOD_PROMPT_QUEUE'),
+    promptMinutes: read('BOXWOOD_PROMPT_MINUTES'),
   }
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   return config as Config

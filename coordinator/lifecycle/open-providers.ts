@@ -22,6 +22,10 @@ export type OpenProvidersOptions = {
     | 'logBytes'
     | 'exitedLogBytes'
     | 'idleCpuPercent'
+    | 'promptRuns'
+    | 'promptConversations'
+    | 'promptQueue'
+    | 'promptMinutes'
   >
   db: Db
   log: Pick<Logger, 'debug' | 'info' | 'warn'>
@@ -52,6 +56,10 @@ export async function openProviders(options: OpenProvidersOptions): Promise<Prov
       BOXWOOD_IDLE_CPU_PERCENT: String(config.idleCpuPercent),
       BOXWOOD_LOG_BYTES: String(config.logBytes),
       BOXWOOD_EXITED_LOG_BYTES: String(config.exitedLogBytes),
+      BOXWOOD_PROMPT_RUNS: String(config.promptRuns),
+      BOXWOOD_PROMPT_CONVERSATIONS: String(config.promptConversations),
+      BOXWOOD_PROMPT_QUEUE: String(config.promptQueue),
+      BOXWOOD_PROMPT_MINUTES: String(config.promptMinutes),
     },
     projectRoot,
     coordinatorUrl,
