@@ -1,6 +1,7 @@
 // Decides whether a failed request or connection is retried, for streams that resume.
 import type { FailedAttempt } from '../api-requests.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
+import { sanitize } from '../output.ts'
 
 /** Why a connection that is to be reopened was closed. `retryAfter` is in seconds; `error` is that of a rejected request. */
 export type Disconnect = { reason: string; retryAfter: number | null; error?: CliError }
@@ -24,3 +25,9 @@ export function toDisconnect({ error, status, retryAfter }: FailedAttempt, isFir
 /** Connection errors are system errors, which have a `code`, or CliErrors with EXIT.unreachable. */
 export const isConnectionError = (error: unknown): error is Error =>
   error instanceof CliError ? error.exitCode === EXIT.unreachable : error instanceof Error && 'code' in error
+
+/** For an error that the server sends as the last event of a stream. @throws CliError when a retry cannot help */
+export function parseErrorEvent({ code, message }: { code: string; message: string }): Disconnect {
+  if (code === 'not_found') throw new CliError(EXIT.notFound, sanitize(message), { code })
+  return { reason: sanitize(message), retryAfter: null }
+}

@@ -1,17 +1,17 @@
 // Parses the server-sent events of a process stream (spec §4.14) and checks their fields.
 import type { IncomingMessage } from 'node:http'
-import { createParser, type EventSourceMessage } from 'eventsource-parser'
+import type { EventSourceMessage } from 'eventsource-parser'
 import type { StreamEvents } from '../../shared/api/processes.ts'
 import {
   checkFields,
   type FieldValidators,
-  invalidDataError,
   isIntegerOrNull,
   isOffset,
   isString,
   isStringOrNull,
   parseObject,
 } from '../server-data.ts'
+import { readServerSentEvents } from './server-sent-events.ts'
 
 export type StreamName = 'stdout' | 'stderr'
 export type StreamEvent = {
@@ -21,34 +21,8 @@ export type StreamEvent = {
 /** More than three times the largest event, which has STREAM_EVENT_BYTES of shared/api/processes.ts. */
 const MAX_EVENT_CHARS = 1024 * 1024
 
-/**
- * Yields the events of `response` until the response ends. Ignores a partial event at the end. Reads one event at a
- * time, so that a slow consumer applies backpressure.
- * @throws CliError for an invalid event; the connection's error when the connection is lost
- */
-export async function* readEvents(response: IncomingMessage): AsyncGenerator<StreamEvent, void, undefined> {
-  let messages: EventSourceMessage[] = []
-  let isTooLarge = false
-  const parser = createParser({
-    maxBufferSize: MAX_EVENT_CHARS,
-    onEvent: (message) => void messages.push(message),
-    onError: (error) => {
-      isTooLarge ||= error.type === 'max-buffer-size-exceeded'
-    },
-  })
-  // Decodes characters that are split between two chunks.
-  response.setEncoding('utf8')
-  for await (const text of response) {
-    parser.feed(text)
-    const complete = messages
-    messages = []
-    for (const message of complete) {
-      const event = parseEvent(message)
-      if (event !== null) yield event
-    }
-    if (isTooLarge) throw invalidDataError('an event that is too large')
-  }
-}
+export const readEvents = (response: IncomingMessage): AsyncGenerator<StreamEvent, void, undefined> =>
+  readServerSentEvents(response, { maxChars: MAX_EVENT_CHARS, parse: parseEvent })
 
 /** Missing unless it was requested, and from an older coordinator. */
 const isTime = (value: unknown): boolean =>

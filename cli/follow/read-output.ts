@@ -1,7 +1,7 @@
 // Reads the output of a detached process from an offset on, each byte once.
 import type { Offsets, StreamEvents } from '../../shared/api/processes.ts'
 import type { StreamName } from './events.ts'
-import { type ResumableStreamOptions, readResumableStream } from './resumable-stream.ts'
+import { type ProcessStreamOptions, readProcessStream } from './process-stream.ts'
 import { createStreamPosition } from './stream-position.ts'
 
 export type OutputChunk = {
@@ -13,7 +13,7 @@ export type OutputChunk = {
 }
 export type ExitEvent = StreamEvents['exit']
 
-export type ConnectionOptions = Omit<ResumableStreamOptions, 'getLastEventId' | 'onEvent'>
+export type ConnectionOptions = Omit<ProcessStreamOptions, 'getLastEventId' | 'onEvent'>
 
 export type ReadOutputOptions = ConnectionOptions & {
   from: Offsets
@@ -37,7 +37,7 @@ export async function readOutput(options: ReadOutputOptions): Promise<ExitEvent 
   const reportMissing = (stream: StreamName, bytes: number) => {
     if (bytes > 0) onMissing(stream, bytes)
   }
-  await readResumableStream({
+  await readProcessStream({
     ...options,
     getLastEventId: position.getEventId,
     async onEvent({ name, data }) {
@@ -64,7 +64,7 @@ const MAX_OFFSET = 999_999_999_999_999
 /** The current length of both streams in bytes. Throws as readResumableStream does. */
 export async function getOutputSize(options: ConnectionOptions): Promise<Offsets> {
   let size: Offsets = { stdout: 0, stderr: 0 }
-  await readResumableStream({
+  await readProcessStream({
     ...options,
     getLastEventId: () => `${MAX_OFFSET}:${MAX_OFFSET}`,
     async onEvent({ name, data }) {
@@ -86,7 +86,7 @@ export async function getOffsetsSince(
   since: number,
 ): Promise<{ offsets: Offsets; hasTimes: boolean }> {
   let result = { offsets: { stdout: 0, stderr: 0 }, hasTimes: false }
-  await readResumableStream({
+  await readProcessStream({
     ...options,
     query: { since: new Date(since).toISOString() },
     getLastEventId: () => '0:0',

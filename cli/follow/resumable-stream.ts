@@ -1,25 +1,34 @@
-// Reads the event stream of a process over several connections: resumes after a disconnect with Last-Event-ID.
+// Reads an event stream of the edge over several connections: resumes after a disconnect with Last-Event-ID.
+import type { IncomingMessage } from 'node:http'
 import type { AttemptResult } from '../api-requests.ts'
 import type { EdgeClient } from '../client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
-import { sanitize } from '../output.ts'
 import { CONNECTION_LOST, type Disconnect, isConnectionError, toDisconnect } from './disconnect.ts'
-import { readEvents, type StreamEvent, type StreamName } from './events.ts'
 import { createReconnectPolicy, type ReconnectOptions } from './reconnect-policy.ts'
 
-export type ResumableStreamOptions = ReconnectOptions & {
-  edge: Pick<EdgeClient, 'getOnce'>
-  processId: string
+export type StreamProtocol<E> = {
+  /** Relative to the box. */
+  route: string
   /** Sent with each connection. */
-  query?: { streams?: StreamName; since?: string; timestamps?: 'true' }
+  query: Record<string, string>
+  readEvents(response: IncomingMessage): AsyncIterable<E>
+  /**
+   * `connected`: the first event of a connection; a Disconnect: the server closes the connection, and `onEvent` is not
+   * called. @throws CliError when a new connection cannot help
+   */
+  classify(event: E): 'connected' | 'data' | Disconnect
+}
+
+export type ResumableStreamOptions<E> = ReconnectOptions & {
+  edge: Pick<EdgeClient, 'getOnce'>
   /** Called once while a limit of the coordinator delays the first event. */
   onWait?(reason: string): void
   /** Called when the box is not running after the first event. True: throw that error. Default: retry. */
   isBoxStopped?(): Promise<boolean>
-  /** Last-Event-ID for the next connection. */
-  getLastEventId(): string
+  /** Last-Event-ID for the next connection; null: none. */
+  getLastEventId(): string | null
   /** Returns true to stop reading. The next event is read after the promise resolves. */
-  onEvent(event: StreamEvent): Promise<boolean>
+  onEvent(event: E): Promise<boolean>
   /** A connection without data for this long is closed. Default: three heartbeat intervals, 45 s. */
   idleTimeoutMs?: number
 }
@@ -31,18 +40,21 @@ const IDLE_TIMEOUT_MS = 45_000
  * connection cannot help: the key is rejected, or the box or the process does not exist. Until the first event has
  * arrived, it also throws when the box is not running or the URL is not that of a coordinator.
  */
-export async function readResumableStream(options: ResumableStreamOptions): Promise<void> {
+export async function readResumableStream<E>(
+  protocol: StreamProtocol<E>,
+  options: ResumableStreamOptions<E>,
+): Promise<void> {
   const policy = createReconnectPolicy(options)
   let isBeforeFirstEvent = true
   let rejections = 0
-  const recordEvent = ({ name }: StreamEvent) => {
+  const recordEvent = (meaning: ReturnType<StreamProtocol<E>['classify']>) => {
     isBeforeFirstEvent = false
-    if (name === 'attached') policy.recordConnect()
-    else if (name !== 'error' && name !== 'reconnect') policy.recordData()
+    if (meaning === 'connected') policy.recordConnect()
+    else if (meaning === 'data') policy.recordData()
   }
   try {
     for (;;) {
-      const disconnect = await readConnection(options, isBeforeFirstEvent, recordEvent)
+      const disconnect = await readConnection(protocol, options, isBeforeFirstEvent, recordEvent)
       if (disconnect === null) return
       const { error } = disconnect
       if (error?.code === 'box_not_running' && (await options.isBoxStopped?.())) throw error
@@ -59,18 +71,11 @@ export async function readResumableStream(options: ResumableStreamOptions): Prom
 }
 
 /** Returns null if `onEvent` returned true. */
-async function readConnection(
-  {
-    edge,
-    processId,
-    query,
-    getLastEventId,
-    onEvent,
-    signal,
-    idleTimeoutMs = IDLE_TIMEOUT_MS,
-  }: ResumableStreamOptions,
+async function readConnection<E>(
+  { route, query, readEvents, classify }: StreamProtocol<E>,
+  { edge, getLastEventId, onEvent, signal, idleTimeoutMs = IDLE_TIMEOUT_MS }: ResumableStreamOptions<E>,
   isBeforeFirstEvent: boolean,
-  recordEvent: (event: StreamEvent) => void,
+  recordEvent: (meaning: ReturnType<StreamProtocol<E>['classify']>) => void,
 ): Promise<Disconnect | null> {
   const connection = new AbortController()
   // Not AbortSignal.any: there may be thousands of connections in the lifetime of the signal.
@@ -83,19 +88,18 @@ async function readConnection(
     else connection.abort()
   }, idleTimeoutMs)
   try {
-    const result = await edge.getOnce(
-      `/exec/${encodeURIComponent(processId)}/stream`,
-      { encoding: 'base64', ...query },
-      { headers: { 'last-event-id': getLastEventId() }, signal: connection.signal },
-    )
+    const lastEventId = getLastEventId()
+    const result = await edge.getOnce(route, query, {
+      headers: lastEventId === null ? {} : { 'last-event-id': lastEventId },
+      signal: connection.signal,
+    })
     const disconnect = getDisconnect(result, isBeforeFirstEvent)
     if (!result.ok || disconnect !== null) return disconnect
     for await (const event of readEvents(result.response)) {
       isProcessing = true
-      recordEvent(event)
-      if (event.name === 'error') return parseErrorEvent(event.data)
-      if (event.name === 'reconnect')
-        return { reason: 'The coordinator requested a reconnect.', retryAfter: null }
+      const meaning = classify(event)
+      recordEvent(meaning)
+      if (typeof meaning !== 'string') return meaning
       if (await onEvent(event)) return null
       isProcessing = false
       idleTimer.refresh()
@@ -122,9 +126,4 @@ function getDisconnect(result: AttemptResult, isBeforeFirstEvent: boolean): Disc
     return { reason, retryAfter: null }
   }
   return toDisconnect(result, isBeforeFirstEvent)
-}
-
-function parseErrorEvent({ code, message }: { code: string; message: string }): Disconnect {
-  if (code === 'not_found') throw new CliError(EXIT.notFound, sanitize(message), { code })
-  return { reason: sanitize(message), retryAfter: null }
 }

@@ -2,7 +2,8 @@
 import type { Offsets } from '../../shared/api/processes.ts'
 import type { EdgeClient } from '../client.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
+import { EXIT } from '../exit-codes.ts'
+import { isBoxStopped } from '../follow/is-box-stopped.ts'
 import { createMissingOutputReporter } from '../follow/missing-output.ts'
 import { getOutputSize, readOutput } from '../follow/read-output.ts'
 import { printMessage } from '../output.ts'
@@ -135,17 +136,5 @@ async function printLiveLogs(
   } finally {
     missingOutputReporter.flush()
     signal.removeEventListener('abort', onAbort)
-  }
-}
-
-/** Whether the box will stay stopped: after a restart of the coordinator, boxes that were running are woken. */
-async function isBoxStopped({ client }: Session, { boxId }: EdgeClient): Promise<boolean> {
-  if (boxId === null) return true
-  try {
-    return (await client.getBoxDetail(boxId)).box.desiredState !== 'running'
-  } catch (error) {
-    // The coordinator has disconnected: retry.
-    if (error instanceof CliError) return false
-    throw error
   }
 }
