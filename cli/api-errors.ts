@@ -17,6 +17,8 @@ const WRONG_USAGE_CODES = [
   'invalid_pause_at',
   'invalid_auto_snapshot',
   'invalid_timeout',
+  'invalid_provider',
+  'prompt_required',
   'invalid_policy',
   'invalid_time',
   'invalid_kind',

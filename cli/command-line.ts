@@ -18,6 +18,8 @@ const ALIASES = new Map([
   ['team', 'members'],
   ['users', 'members'],
   ['policy', 'policies'],
+  ['conversation', 'conversations'],
+  ['runs', 'prompts'],
 ])
 
 /** Commands that list something without a verb: `box keys ls` is `box keys`. */

@@ -13,12 +13,23 @@ let interruptExitCode: number | null = null
 /** Time to write pending output after a signal. */
 const EXIT_GRACE_MS = 500
 
+let interruptHandler: (() => void) | null = null
+const onInterrupt: Session['onInterrupt'] = (handler) => {
+  interruptHandler = handler
+  return () => {
+    if (interruptHandler === handler) interruptHandler = null
+  }
+}
+
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  // `once`: the default action of a second signal terminates the process.
-  process.once(signal, () => {
+  const onSignal = () => {
+    if (signal === 'SIGINT' && interruptHandler !== null) return interruptHandler()
+    // The default action of a second signal terminates the process.
+    process.off(signal, onSignal)
     interruptExitCode = signalExitCode(constants.signals[signal])
     interruptController.abort(new CliError(interruptExitCode, ''))
-  })
+  }
+  process.on(signal, onSignal)
 }
 
 const closedPipeCleanups = new Set<() => Promise<void>>()
@@ -37,7 +48,8 @@ for (const stream of [process.stdout, process.stderr])
   })
 
 const runAction: RunAction = async (action) => {
-  process.exitCode = (await action(openSession(interruptController.signal, onClosedPipe))) ?? EXIT.ok
+  process.exitCode =
+    (await action(openSession(interruptController.signal, { onClosedPipe, onInterrupt }))) ?? EXIT.ok
 }
 
 const runLocalAction: RunLocalAction = async (action) => {

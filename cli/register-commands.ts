@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { addAttachCommand } from './commands/attach.ts'
 import { addAuditCommand } from './commands/audit.ts'
 import { addCompletionCommand } from './commands/completion.ts'
+import { addConversationsCommand } from './commands/conversations.ts'
 import { addCpCommand } from './commands/cp.ts'
 import { addCreateCommand } from './commands/create.ts'
 import { addDocsCommand } from './commands/docs.ts'
@@ -14,6 +15,7 @@ import { addExecCommand } from './commands/exec.ts'
 import { addForkCommand } from './commands/fork.ts'
 import { addHistoryCommand } from './commands/history.ts'
 import { addInstallCommands } from './commands/install.ts'
+import { addInterruptCommand } from './commands/interrupt.ts'
 import { addKeysCommand } from './commands/keys.ts'
 import { addKillCommand } from './commands/kill.ts'
 import { addLoginCommand } from './commands/login.ts'
@@ -28,6 +30,8 @@ import { addOpenCommand } from './commands/open.ts'
 import { addOutputCommand } from './commands/output.ts'
 import { addPoliciesCommand } from './commands/policies.ts'
 import { addPortsCommand } from './commands/ports.ts'
+import { addPromptCommand } from './commands/prompt.ts'
+import { addPromptsCommand } from './commands/prompts.ts'
 import { addPsCommand } from './commands/ps.ts'
 import { addPsAtCommand } from './commands/ps-at.ts'
 import { addResizeCommand } from './commands/resize.ts'
@@ -78,6 +82,8 @@ export function registerCommands(
   program.commandsGroup('Commands and processes:')
   add(addExecCommand, addRunCommand, addPsCommand, addLogsCommand, addKillCommand)
   add(addHistoryCommand, addOutputCommand)
+  program.commandsGroup('Coding agents:')
+  add(addPromptCommand, addPromptsCommand, addConversationsCommand, addInterruptCommand)
   program.commandsGroup('Monitoring:')
   add(addTopCommand, addMetricsCommand, addPsAtCommand, addPortsCommand)
   program.commandsGroup('Terminals and files:')

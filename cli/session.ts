@@ -13,15 +13,25 @@ export type Session = {
    * that removes it.
    */
   onClosedPipe(cleanup: () => Promise<void>): () => void
+  /**
+   * Calls `handler` at each Ctrl-C (SIGINT), and the signal is not aborted. Returns a function that removes it: then the
+   * next Ctrl-C aborts the signal.
+   */
+  onInterrupt(handler: () => void): () => void
 }
 
+/** What a session registers for events of the process. */
+export type ProcessHandlers = Pick<Session, 'onClosedPipe' | 'onInterrupt'>
+
 /** Sends no request. @throws CliError when no coordinator or no API key is found */
-export function openSession(
-  signal: AbortSignal,
-  onClosedPipe: Session['onClosedPipe'] = () => () => undefined,
-): Session {
+export function openSession(signal: AbortSignal, handlers: ProcessHandlers = NO_HANDLERS): Session {
   const coordinator = findCoordinator(process.env, process.cwd(), DEFAULT_DATA_PARENT)
-  return { client: createClient(coordinator, signal), coordinator, signal, onClosedPipe }
+  return { client: createClient(coordinator, signal), coordinator, signal, ...handlers }
+}
+
+const NO_HANDLERS: ProcessHandlers = {
+  onClosedPipe: () => () => undefined,
+  onInterrupt: () => () => undefined,
 }
 
 /**

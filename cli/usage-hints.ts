@@ -17,6 +17,9 @@ const NO_PORTS = `Boxwood cannot forward ports yet. ${LISTENING}`
 const SERVER = '`box up` starts the coordinator, `box status` shows it.'
 const ACCESS =
   '`box login URL` signs in to a coordinator, `box use` selects one, and `box me` shows the user and the key in use.'
+const PROMPT =
+  '`box prompt NAME "…"` sends a prompt to a coding agent on a box: -p claude, codex, opencode or pi.'
+const CONTINUE = 'Use -c, or --conversation with an id of `box conversations NAME`.'
 const TIER = '--tier sets the CPUs, the memory and the disk of a box.'
 
 const forWords = (words: string, hint: string) => words.split(' ').map((word) => [word, hint] as const)
@@ -65,6 +68,16 @@ const COMMAND_HINTS = new Map([
   ...forWords('org orgs organization project projects', '`box workspace ls` lists your workspaces.'),
   ...forWords('apply deploy', '`box create` creates a box, `box cp` copies files, `box exec` runs commands.'),
   ...forWords('secret secrets vars variables', '`box env NAME A=1` sets environment variables of a box.'),
+  ...forWords('claude codex opencode pi chat ask agent agents ai task tasks', PROMPT),
+  ...forWords(
+    'session thread threads',
+    '`box conversations NAME` lists the conversations with coding agents, `box sessions NAME` the terminal sessions.',
+  ),
+  ...forWords(
+    'abort cancel',
+    '`box interrupt NAME` interrupts the runs of coding agents, `box kill NAME ID` terminates a process.',
+  ),
+  ...forWords('queue', '`box prompts NAME --filter status=queued` lists the queued prompts.'),
 ])
 
 /** By `command option`, by the option alone, or by the command alone. */
@@ -79,6 +92,17 @@ const OPTION_HINTS = new Map([
   ],
   ['metrics --since', 'Use --last 24h or --from.'],
   ['metrics --until', 'Use --to.'],
+  ['prompts -p', 'Use --filter provider=PROVIDER.'],
+  ['prompts --provider', 'Use --filter provider=PROVIDER.'],
+  ...forWords('--resume --session --session-id --thread', CONTINUE),
+  ...forWords(
+    '--dangerously-skip-permissions --dangerously-bypass-approvals-and-sandbox --yolo --full-auto',
+    'Use --auto.',
+  ),
+  ['prompt --output-format', 'Use --json.'],
+  ['prompt --background', 'Use -d.'],
+  ['prompt --reasoning-effort', 'Use --effort.'],
+  ['prompt', 'Write `--` before a prompt that starts with a hyphen. For options, see `box prompt --help`.'],
   ['ps -a', '`box top NAME` shows all processes of a box.'],
   ['exec -u', 'Commands run as the user of the box.'],
   ['exec --user', 'Commands run as the user of the box.'],

@@ -13,6 +13,8 @@ import { sanitize } from '../output.ts'
 import { POLICY_NAMES } from '../policies/policy-values.ts'
 import { getProfilePath, readProfiles } from '../profiles/profile-file.ts'
 import { LOCAL } from '../profiles/select-profile.ts'
+import { loadConversations, loadPrompts } from '../prompts/find-run.ts'
+import { toLoadedRuns } from '../prompts/run-list.ts'
 import { openSession } from '../session.ts'
 import { loadSnapshots } from '../snapshots/find-snapshot.ts'
 import { listSessions } from '../terminal/create-session.ts'
@@ -67,6 +69,12 @@ const SOURCES: Record<string, Source> = {
   'output id': async ([box = '']) => ({ candidates: await listRecords(box), includesFiles: false }),
   session: async ([box = '']) => ({ candidates: await listTerminals(box), includesFiles: false }),
   'sessions kill': async ([box = '']) => ({ candidates: await listTerminals(box), includesFiles: false }),
+  run: async ([box = '', ...runs]) => ({ candidates: await listRuns(box, runs), includesFiles: false }),
+  'interrupt run': async ([box = '', ...runs]) => ({
+    candidates: await listRuns(box, runs, isUnfinished),
+    includesFiles: false,
+  }),
+  conversation: async ([box = '']) => ({ candidates: await listConversations(box), includesFiles: false }),
   source: listPaths,
   destination: listPaths,
   path: listPaths,
@@ -207,6 +215,29 @@ const listProcesses = (box: string, exclude: readonly string[]): Promise<Candida
     return processes
       .filter(({ processId }) => !exclude.includes(processId))
       .map(({ processId, command }) => ({ value: processId, description: describe(command) }))
+  })
+
+const isUnfinished = (status: string): boolean => status === 'running' || status === 'queued'
+
+const listRuns = (
+  box: string,
+  exclude: readonly string[],
+  isIncluded: (status: string) => boolean = () => true,
+): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) => {
+    const { rows } = toLoadedRuns(await loadPrompts(await client.createEdgeClient(box)))
+    return rows
+      .filter(({ id, status }) => !exclude.includes(id) && isIncluded(status))
+      .map(({ id, status, prompt }) => ({ value: id, description: describe(`${status}: ${prompt}`) }))
+  })
+
+const listConversations = (box: string): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) => {
+    const { conversations } = await loadConversations(await client.createEdgeClient(box))
+    return conversations.map(({ id, provider, lastPrompt }) => ({
+      value: id,
+      description: describe(`${provider}: ${lastPrompt}`),
+    }))
   })
 
 const listRecords = (box: string): Promise<Candidate[]> =>

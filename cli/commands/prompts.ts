@@ -1,0 +1,116 @@
+// box prompts: lists the runs of coding agents on a box, shows one run, or follows it.
+import { type Command, Option } from 'commander'
+import type { PromptList, PromptStatus } from '../../shared/api/prompts.ts'
+import type { EdgeClient } from '../client.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { addListOptions, getFormat, type ListOptions } from '../lists/options.ts'
+import { printList } from '../lists/print-list.ts'
+import { print, printJson } from '../output.ts'
+import { printNewest } from '../processes/find-process.ts'
+import { createRunFinder, findConversationId, getNewestRun, loadPrompts } from '../prompts/find-run.ts'
+import { noSuchRunMessage } from '../prompts/messages.ts'
+import { formatRunDetails } from '../prompts/run-details.ts'
+import { createRunList, RUN_FILTERS, toLoadedRuns } from '../prompts/run-list.ts'
+import { checkRun } from '../prompts/run-stream.ts'
+import type { RunAction, Session } from '../session.ts'
+
+type Options = ListOptions & { conversation?: string; follow?: boolean; reasoning?: boolean }
+
+export function addPromptsCommand(program: Command, runAction: RunAction): void {
+  addListOptions(
+    program
+      .command('prompts')
+      .summary('list or follow the runs of coding agents on a box')
+      .description(
+        'Lists the prompts that were sent to coding agents on a box, newest first: those in the queue, the runs in progress, ' +
+          'and those that have ended. With the id of a run, shows the run with its whole prompt and its standard error output. ' +
+          'With -f, prints the answer of the run from its start until it ends.',
+      )
+      .argument('<name>', "the box's name or id")
+      .argument('[run]', 'the id of a run, or its first characters')
+      .addOption(
+        new Option(
+          '-f, --follow',
+          'follow the run (default: the newest run), as `box prompt` does',
+        ).conflicts(['filter', 'watch', 'conversation']),
+      )
+      .option('--reasoning', 'with -f: also print the reasoning of the model')
+      .option('--conversation <id>', 'list only runs of this conversation'),
+    'the ids',
+    RUN_FILTERS,
+  )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  box prompts fig
+  box prompts fig --watch
+  box prompts fig run_8b49
+  box prompts fig run_8b49 --follow
+  box prompts fig -q --filter status=queued | xargs -r box interrupt fig
+
+Exit codes with -f are those of \`box prompt\`. After Ctrl-C the run continues.`,
+    )
+    .action((name: string, run: string | undefined, options: Options) =>
+      runAction((session) => {
+        if (options.follow) return follow(session, name, run, options)
+        if (run === undefined) return list(session, name, options)
+        return show(session, name, run, options)
+      }),
+    )
+}
+
+async function list({ client, signal }: Session, name: string, options: Options): Promise<number> {
+  const edge = await client.createEdgeClient(name)
+  const conversation =
+    options.conversation === undefined ? null : await findConversationId(edge, options.conversation)
+  const query = conversation === null ? '' : `?${new URLSearchParams({ conversation })}`
+  const load = async () => toLoadedRuns(await edge.requestJson<PromptList>('GET', `/prompts${query}`))
+  return printList(createRunList(edge.boxName), load, options, signal)
+}
+
+async function show({ client }: Session, name: string, typed: string, options: Options): Promise<undefined> {
+  if (options.watch || options.filter !== undefined || options.conversation !== undefined)
+    throw new CliError(EXIT.usage, '--watch, --filter and --conversation are for the list. Omit the run.')
+  const edge = await client.createEdgeClient(name)
+  const status = await loadRun(edge, await createRunFinder(edge)(typed))
+  const format = getFormat(options)
+  if (format === 'json') printJson(status)
+  else print(format === 'name' ? status.run.id : formatRunDetails(status, Date.now()))
+}
+
+/** @throws CliError also for a prompt in the queue, which has no run yet */
+async function loadRun(edge: EdgeClient, id: string): Promise<PromptStatus> {
+  try {
+    const status = await edge.requestJson<PromptStatus>('GET', `/prompts/${encodeURIComponent(id)}`)
+    checkRun(status.run)
+    return status
+  } catch (error) {
+    if (!(error instanceof CliError) || error.code !== 'not_found') throw error
+    const queued = (await loadPrompts(edge)).queued.find((prompt) => prompt.id === id)
+    const message =
+      queued === undefined
+        ? noSuchRunMessage(edge.boxName, id)
+        : `${id} has not started: its position in the queue is ${queued.position}.`
+    throw new CliError(EXIT.notFound, message, { code: 'not_found', cause: error })
+  }
+}
+
+async function follow(
+  session: Session,
+  name: string,
+  typed: string | undefined,
+  options: Options,
+): Promise<number> {
+  const { followRun } = await import('../prompts/follow-run.ts')
+  const edge = await session.client.createEdgeClient(name)
+  const { quiet = false, reasoning = false } = options
+  const printing = { json: getFormat(options) === 'json', quiet, reasoning }
+  if (typed === undefined) {
+    const run = await getNewestRun(edge)
+    printNewest('run', run.id, run.prompt)
+    return followRun(session, edge, run, printing)
+  }
+  const { run } = await loadRun(edge, await createRunFinder(edge)(typed))
+  return followRun(session, edge, run, printing)
+}

@@ -1,0 +1,69 @@
+// The list of `box prompts`: runs and queued prompts.
+import type { PromptList, QueuedPrompt, Run } from '../../shared/api/prompts.ts'
+import { getStateColor } from '../colors.ts'
+import { boxCommand } from '../command-name.ts'
+import type { List, Loaded } from '../lists/list.ts'
+import { formatAge, formatDuration } from '../output.ts'
+import { formatCommand } from '../process-messages.ts'
+import { PROVIDERS, RUN_STATUSES } from './prompt-values.ts'
+
+export type PromptRow = Run | (QueuedPrompt & { status: 'queued' })
+
+export const RUN_FILTERS: List<PromptRow>['filters'] = {
+  provider: { get: ({ provider }) => provider, values: PROVIDERS },
+  status: { get: ({ status }) => status, values: ['queued', ...RUN_STATUSES] },
+  model: { get: ({ model }) => model },
+  prompt: { get: ({ prompt }) => prompt },
+}
+
+const isRun = (row: PromptRow): row is Run => row.status !== 'queued'
+
+/** The text of a cell that only runs have. */
+const ofRun =
+  (get: (run: Run, now: number) => string) =>
+  (row: PromptRow, now: number): string =>
+    isRun(row) ? get(row, now) : '-'
+
+export const createRunList = (boxName: string): List<PromptRow> => ({
+  columns: [
+    { header: 'ID', cell: ({ id }) => id },
+    { header: 'PROVIDER', cell: ({ provider }) => provider },
+    { header: 'MODEL', cell: ({ model }) => model ?? '-' },
+    { header: 'STATUS', cell: ({ status }) => ({ text: status, color: getStateColor(status) }) },
+    {
+      header: 'STARTED',
+      cell: ofRun(({ startedAt }, now) => `${formatAge(startedAt, now)} ago`),
+      isRelativeTime: true,
+    },
+    { header: 'STARTED AT', cell: ofRun(({ startedAt }) => startedAt), isWide: true },
+    { header: 'TOOK', cell: ofRun(formatElapsed) },
+    { header: 'EVENTS', cell: ofRun(({ eventCount }) => String(eventCount)) },
+    { header: 'CONVERSATION', cell: ({ conversationId }) => conversationId, isWide: true },
+    { header: 'CWD', cell: ofRun(({ cwd }) => cwd), isWide: true },
+    { header: 'ERROR', cell: ofRun(({ error }) => formatCommand(error ?? '-')), isWide: true },
+    { header: 'PROMPT', cell: ({ prompt }) => formatCommand(prompt) },
+  ],
+  getId: ({ id }) => id,
+  getName: ({ id }) => id,
+  filters: RUN_FILTERS,
+  getEmptyMessage: (isFiltered) =>
+    isFiltered
+      ? `No matching runs on ${boxName}.`
+      : `No runs on ${boxName}. Start one with \`${boxCommand()} prompt ${boxName} "…"\`.`,
+})
+
+export const formatElapsed = ({ startedAt, finishedAt }: Run): string =>
+  finishedAt === null ? '-' : formatDuration(Date.parse(finishedAt) - Date.parse(startedAt))
+
+/** Newest first: the queue in reverse order, then the runs. */
+export function toLoadedRuns(list: PromptList): Loaded<PromptRow> {
+  const queued = list.queued.map((prompt) => ({ ...prompt, status: 'queued' as const })).reverse()
+  return {
+    rows: [...queued, ...list.runs],
+    toJson(rows) {
+      const ids = new Set(rows.map(({ id }) => id))
+      const isShown = ({ id }: { id: string }) => ids.has(id)
+      return { ...list, runs: list.runs.filter(isShown), queued: list.queued.filter(isShown) }
+    },
+  }
+}

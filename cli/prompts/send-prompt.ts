@@ -1,0 +1,118 @@
+// Sends a prompt to a box: completes the request from the options, and adds what to do to errors.
+import type {
+  Conversation,
+  PromptQueued,
+  PromptRequest,
+  PromptStarted,
+  ProviderName,
+  ReasoningEffort,
+} from '../../shared/api/prompts.ts'
+import type { EdgeClient } from '../client.ts'
+import { CliError, EXIT } from '../exit-codes.ts'
+import { isNotRunning } from '../processes/list-processes.ts'
+import { addHints } from '../refusals.ts'
+import { invalidDataError } from '../server-data.ts'
+import type { Session } from '../session.ts'
+import { waitForState } from '../wait/wait-for-box.ts'
+import { findConversation, isWholeConversationId, loadConversations } from './find-run.ts'
+import { getDefaultProvider } from './prompt-values.ts'
+import { checkRun } from './run-stream.ts'
+
+export type RequestOptions = {
+  provider?: ProviderName
+  model?: string
+  effort?: ReasoningEffort
+  cwd?: string
+  continue?: boolean
+  /** An id or a prefix of it. */
+  conversation?: string
+  new?: boolean
+  queue?: boolean
+  auto?: boolean
+}
+
+/** Wakes a suspended box. @throws CliError when the prompt is refused */
+export async function sendPrompt(
+  session: Session,
+  edge: EdgeClient,
+  prompt: string,
+  options: RequestOptions,
+): Promise<PromptStarted | PromptQueued> {
+  const { model, effort, cwd, queue, auto } = options
+  const request: PromptRequest = {
+    ...(await selectConversation(session, edge, options)),
+    prompt,
+    ...(model !== undefined && { model }),
+    ...(effort !== undefined && { reasoningEffort: effort }),
+    ...(cwd !== undefined && { cwd }),
+    ...(options.new && { new: true }),
+    ...(queue && { queue: true }),
+    ...(auto && { auto: true }),
+  }
+  const response = await addHints(
+    edge.requestJson<PromptStarted | PromptQueued>('POST', '/prompts', request),
+    getHints(edge.boxName, request),
+  )
+  if (response.type === 'prompt.queued') {
+    if (typeof response.queued?.id !== 'string') throw invalidDataError('a queued prompt without an id')
+  } else checkRun(response.run)
+  return response
+}
+
+/** Without --provider: the provider of the conversation, so that -c continues whatever was used last. */
+async function selectConversation(
+  session: Session,
+  edge: EdgeClient,
+  options: RequestOptions,
+): Promise<Pick<PromptRequest, 'provider' | 'continue' | 'conversationId'>> {
+  const { conversation: typed, provider } = options
+  if (typed !== undefined) {
+    if (provider !== undefined && isWholeConversationId(typed)) return { provider, conversationId: typed }
+    const conversations = await loadConversationsAwake(session, edge)
+    // The list has the most recently active conversations only.
+    if (isWholeConversationId(typed) && !conversations.some(({ id }) => id === typed))
+      return { provider: getDefaultProvider(process.env), conversationId: typed }
+    const found = findConversation(conversations, edge.boxName, typed)
+    return { provider: provider ?? found.provider, conversationId: found.id }
+  }
+  if (!options.continue) return { provider: provider ?? getDefaultProvider(process.env) }
+  if (provider !== undefined) return { provider, continue: true }
+  const newest = (await loadConversationsAwake(session, edge)).find(({ sessionId }) => sessionId !== null)
+  if (newest !== undefined) return { provider: newest.provider, conversationId: newest.id }
+  const message = `There is no conversation on ${edge.boxName} to continue. Send the prompt without -c.`
+  throw new CliError(EXIT.failed, message, { code: 'no_session_to_continue' })
+}
+
+/** Most recently active first. Wakes the box, as the prompt does: only the box knows its conversations. */
+async function loadConversationsAwake(session: Session, edge: EdgeClient): Promise<Conversation[]> {
+  try {
+    return (await loadConversations(edge)).conversations
+  } catch (error) {
+    if (!isNotRunning(error) || edge.boxId === null) throw error
+    const { client } = session
+    await client.request('POST', `/boxes/${edge.boxId}/wake`)
+    await waitForState(session, (await client.getBoxDetail(edge.boxId)).box, 'running', 'terminal')
+    return (await loadConversations(edge)).conversations
+  }
+}
+
+const PACKAGES: Record<ProviderName, string> = {
+  claude: '@anthropic-ai/claude-code',
+  codex: '@openai/codex',
+  opencode: 'opencode-ai',
+  pi: '@earendil-works/pi-coding-agent',
+}
+
+/** The messages of the API name the fields of the request, and no command. */
+function getHints(box: string, { provider, continue: isContinued, conversationId }: PromptRequest) {
+  const isOld = isContinued === true || conversationId !== undefined
+  const other = isOld ? '' : ' --new starts a conversation beside it.'
+  return {
+    prompt_in_progress: `With this command: --queue waits for the run.${other} \`box interrupt ${box}\` interrupts it.`,
+    prompt_limit_reached: `\`box prompts ${box}\` lists the runs.`,
+    provider_not_signed_in: `\`box ssh ${box}\` opens a terminal on the box; \`box env ${box} NAME=VALUE\` sets a variable.`,
+    provider_not_installed: `To install it: \`box exec ${box} npm install -g ${PACKAGES[provider]}\`.`,
+    no_session_to_continue: 'Send the prompt without -c.',
+    provider_mismatch: `\`box conversations ${box}\` lists the providers. Omit -p to use that of the conversation.`,
+  }
+}

@@ -1,0 +1,179 @@
+// box prompts, conversations and interrupt: lists, one run, following, ids by prefix, and completion.
+import t from 'tap'
+import { startFakeCoordinator } from './fake-coordinator.ts'
+import { addFakePrompts, createConversation } from './fake-prompts.ts'
+import { runBox } from './run-box.ts'
+
+t.setTimeout(120_000)
+const fake = await startFakeCoordinator(t)
+await fake.addBox('fig')
+const prompts = addFakePrompts(fake)
+const box = (...args: string[]) => runBox(fake.url, args)
+
+const CONVERSATION = `cv_aa${'0'.repeat(22)}`
+const done = prompts.add({
+  id: `run_11${'0'.repeat(22)}`,
+  provider: 'codex',
+  model: 'gpt-5',
+  prompt: 'fix it\nplease\u001b[2J',
+  conversationId: CONVERSATION,
+})
+done.emit('text', 'fixed')
+done.end('done')
+const running = prompts.add({ id: `run_12${'0'.repeat(22)}`, prompt: 'add tests' })
+const QUEUED_ID = `run_21${'0'.repeat(22)}`
+prompts.queued.push({
+  id: QUEUED_ID,
+  conversationId: CONVERSATION,
+  provider: 'claude',
+  model: null,
+  position: 1,
+  queuedAt: done.run.startedAt,
+  prompt: 'later',
+})
+prompts.conversations.push(
+  createConversation({ id: CONVERSATION, provider: 'codex', lastPrompt: 'fix it' }),
+  createConversation({ running: true, lastPrompt: 'add tests' }),
+)
+
+t.test('lists queued prompts, runs in progress and ended runs', async (t) => {
+  const { code, stdout } = await box('prompts', 'fig')
+  t.equal(code, 0)
+  t.same(
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(/ {2,}/)),
+    [
+      ['ID', 'PROVIDER', 'MODEL', 'STATUS', 'STARTED', 'TOOK', 'EVENTS', 'PROMPT'],
+      [QUEUED_ID, 'claude', '-', 'queued', '-', '-', '-', 'later'],
+      [running.run.id, 'claude', '-', 'running', '0s ago', '-', '0', 'add tests'],
+      [done.run.id, 'codex', 'gpt-5', 'done', '0s ago', '12s', '1', 'fix it …'],
+    ],
+  )
+  t.match(await box('prompts', 'fig', '-q', '--filter', 'status=queued'), { stdout: `${QUEUED_ID}\n` })
+  t.match(await box('prompts', 'fig', '-q', '--conversation', 'cv_aa'), {
+    stdout: `${QUEUED_ID}\n${done.run.id}\n`,
+  })
+  t.match(JSON.parse((await box('prompts', 'fig', '--json', '--filter', 'provider=codex')).stdout), {
+    type: 'prompt.list',
+    runs: [{ id: done.run.id }],
+    queued: [],
+  })
+  t.match(await box('prompts', 'fig', '--filter', 'status=asleep'), {
+    code: 2,
+    stderr: /Valid values: queued, running, done, failed, interrupted/,
+  })
+})
+
+t.test('shows one run with its whole prompt and stderr, by a prefix of its id', async (t) => {
+  for (const id of [done.run.id, 'run_11', '11']) {
+    const { code, stdout } = await box('prompts', 'fig', id)
+    t.equal(code, 0)
+    t.match(stdout, /^status +done$/m)
+    t.match(stdout, /^conversation +cv_aa0+$/m)
+    t.match(
+      stdout,
+      /\n\nPrompt:\nfix it\nplease\uFFFD\[2J\n\nStandard error output \(the end\):\na warning\uFFFD\[2J\nsecond line\n$/,
+    )
+  }
+  t.match(JSON.parse((await box('prompts', 'fig', '11', '--json')).stdout), {
+    type: 'prompt.status',
+    run: { prompt: /please/ },
+  })
+  t.match(await box('prompts', 'fig', 'run_1'), { code: 2, stderr: /matches 2 runs of fig.*run_11.*fix it/s })
+  t.match(await box('prompts', 'fig', 'run_9'), { code: 5, stderr: /No such run on fig: 'run_9'/ })
+  t.match(await box('prompts', 'fig', 'run_21'), { code: 5, stderr: /position in the queue is 1/ })
+  t.match(await box('prompts', 'fig', '11', '--watch'), { code: 2, stderr: /Omit the run/ })
+})
+
+t.test('-f prints a run from its start, and exits with its status', async (t) => {
+  t.match(await box('prompts', 'fig', '11', '-f'), { code: 0, stdout: 'fixed\n' })
+  t.match(await box('prompts', 'fig', '11', '--follow', '--json'), {
+    stdout: /^\{"type":"run",.*\n\{"seq":1,.*\n\{"type":"run\.done",.*\n$/,
+  })
+  running.emit('text', 'busy')
+  const newest = await runBox(fake.url, ['prompts', 'fig', '-f'], {
+    onSpawn: (child) => child.stdout?.once('data', () => child.kill('SIGINT')),
+  })
+  t.match(newest, { code: 130, stdout: 'busy\n', stderr: /detached; the run continues on fig/ })
+  t.equal(running.run.status, 'running', 'Ctrl-C does not interrupt the run of another client')
+  const failed = prompts.add({ id: `run_33${'0'.repeat(22)}` })
+  failed.end('failed', 'no model')
+  t.match(await box('prompts', 'fig', '33', '-f'), { code: 1, stderr: 'box: the run failed: no model\n' })
+})
+
+t.test('lists conversations', async (t) => {
+  const { stdout } = await box('conversations', 'fig')
+  t.match(stdout, /^ID +PROVIDER +MODEL +STATUS +PROMPTS +QUEUED +ACTIVE +LAST PROMPT\n/)
+  t.match(stdout, /^cv_aa0+ +codex +- +done +2 +0 +0s ago +fix it$/m)
+  t.match(await box('conversations', 'fig', '-q', '--filter', 'provider=codex'), {
+    stdout: `${CONVERSATION}\n`,
+  })
+  t.match(JSON.parse((await box('conversations', 'fig', '--json')).stdout), {
+    type: 'prompt.conversations',
+    limit: 4,
+  })
+})
+
+t.test('ids and conversations are completed', async (t) => {
+  const complete = async (...words: string[]) =>
+    (await box('__complete', '--', ...words)).stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split('\t')[0])
+  t.same(await complete('prompts', 'fig', 'run_1'), [running.run.id, done.run.id])
+  t.same(await complete('interrupt', 'fig', 'run_'), [QUEUED_ID, running.run.id])
+  t.same(await complete('prompts', 'fig', '--conversation', 'cv_aa'), [CONVERSATION])
+  t.same(await complete('prompt', 'fig', '-p', 'c'), ['claude', 'codex'])
+  t.same(await complete('prompt', 'f'), ['fig'])
+})
+
+t.test('interrupts one run, several runs, a conversation, or all', async (t) => {
+  t.match(await box('interrupt', 'fig', 'run_21', '11', 'run_9'), {
+    code: 5,
+    stderr: `${QUEUED_ID}: removed from the queue\n${done.run.id}: already ended\nbox: No such run on fig: 'run_9'. Run \`box prompts fig\` to list runs.\n`,
+  })
+  t.same(await box('interrupt', 'fig', '--conversation', 'aa'), {
+    code: 0,
+    stdout: '',
+    stderr: 'No runs in progress on fig.\n',
+  })
+  t.equal(prompts.interrupts.at(-1), CONVERSATION)
+  t.same(await box('interrupt', 'fig'), {
+    code: 0,
+    stdout: '',
+    stderr: `${running.run.id}: interrupted (SIGINT)\n`,
+  })
+  t.match(JSON.parse((await box('interrupt', 'fig', '--json')).stdout), { interrupted: [] })
+  t.match(await box('interrupt', 'fig', '11', '--conversation', 'aa'), {
+    code: 2,
+    stderr: /cannot be combined/,
+  })
+})
+
+t.test('words of other tools name the command', async (t) => {
+  for (const word of ['claude', 'codex', 'chat', 'ask', 'agent'])
+    t.match(await box(word, 'fig', 'x'), { code: 2, stderr: /box prompt NAME/ })
+  t.match(await box('session', 'fig'), { code: 2, stderr: /box conversations NAME.*box sessions NAME/ })
+  t.match(await box('cancel', 'fig'), { code: 2, stderr: /box interrupt NAME.*box kill NAME ID/ })
+  t.match(await box('prompt', 'fig', 'x', '--resume', 'y'), { code: 2, stderr: /Use -c/ })
+  t.match(await box('prompt', 'fig', '- list'), { code: 2, stderr: /`--` before a prompt/ })
+})
+
+t.test('on a box that is not running, the message says what to do', async (t) => {
+  for (const args of [
+    ['prompts', 'fig'],
+    ['conversations', 'fig'],
+    ['interrupt', 'fig'],
+  ]) {
+    const prefix = args[0] === 'interrupt' ? 'POST' : 'GET'
+    fake.handleNext(`${prefix} /v1/box/fig/prompts`, (response) => {
+      response.writeHead(409).end('{"ok":false,"error":{"code":"box_not_running","message":"Not running."}}')
+    })
+    t.match(await box(...args), {
+      code: 1,
+      stderr: 'box: Box fig is not running. Start it with `box wake fig`. (box_not_running)\n',
+    })
+  }
+})
