@@ -1,5 +1,5 @@
-// Starts the agent's parts in order: lock, state file, spool, detached processes, HTTP app, tunnel. close() stops them in
-// the reverse order.
+// Starts the agent's parts in order: lock, state file, spool, detached processes, prompts, HTTP app, tunnel. close() stops
+// them in the reverse order.
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, readFile, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,6 +21,9 @@ import { createSyncRecorder } from './exec/history/sync-recorder.ts'
 import { execRoutes } from './exec/routes.ts'
 import { fileRoutes } from './files/routes.ts'
 import { lockDirectory } from './lock.ts'
+import { openPrompts } from './prompts/open-prompts.ts'
+import { createPathDetector } from './prompts/path-detector.ts'
+import { promptRoutes } from './prompts/routes.ts'
 import { createCoordinatorClock } from './reports/coordinator-clock.ts'
 import { createOpenStreams } from './reports/open-streams.ts'
 import { deliverReports, reportRoutes } from './reports/routes.ts'
@@ -38,7 +41,7 @@ import { createActivityTracker } from './vitals/activity-tracker.ts'
 import { liveProcessRoutes } from './vitals/processes/routes.ts'
 import { startVitals } from './vitals/vitals.ts'
 
-/** How long close() waits for the exits of detached commands. Longer than TERMINATE_GRACE_MS of synchronous ones. */
+/** How long close() waits for the exits of detached commands and of coding agents. Longer than TERMINATE_GRACE_MS of synchronous ones. */
 const EXITS_TIMEOUT_MS = 2_500
 /** How long close() waits for the final reports to be acknowledged. Shorter than the provider's grace period. */
 const FINAL_REPORTS_TIMEOUT_MS = 4_000
@@ -47,7 +50,8 @@ export type Agent = {
   /**
    * Terminates synchronous commands and terminal sessions, delivers the final reports, disconnects from the coordinator, and resolves when all
    * resources are released.
-   * @param options.isRestart the next agent follows immediately: the box keeps running, and that agent delivers the reports
+   * @param options.isRestart the next agent follows immediately: the box keeps running, that agent delivers the reports, and
+   *   runs of coding agents continue
    */
   close(options?: { isRestart?: boolean }): Promise<void>
 }
@@ -76,10 +80,18 @@ export async function startAgent(
   const runningClock = createRunningClock()
   const { startTimer } = runningClock
   const activity = createActivityTracker(runningClock)
+  const detachedOptions = {
+    ...{ home, clock, runningClock, log, activity, env, spawnerKind, runnerKind, maxLogBytes, bootId },
+  }
   const processes = await openDetachedProcesses({
-    dir: join(stateDir, 'exec'),
-    ...{ home, clock, runningClock, log, activity, env, spawnerKind, runnerKind, maxLogBytes, retention },
-    bootId,
+    ...detachedOptions,
+    ...{ dir: join(stateDir, 'exec'), retention },
+  })
+  const detector = createPathDetector(baseEnvironment(home, env))
+  const prompts = await openPrompts({
+    ...detachedOptions,
+    // Absolute: coding agents read their prompts from it.
+    ...{ dir: join(realStateDir, 'prompts'), detector, limits: config.prompts },
   })
   const syncRecorder = createSyncRecorder(spool, log)
   const detachedRecorder = createDetachedRecorder({ processes, spool, log, bootId })
@@ -145,6 +157,7 @@ export async function startAgent(
           return reply.status(202).send()
         })
       },
+      (scope) => promptRoutes(scope, { prompts, activity, stopping: stopController.signal }),
       (scope) => reportRoutes(scope, reportDeps),
       (scope) => liveProcessRoutes(scope, vitals.liveProcesses),
       (scope) => activityRoutes(scope, vitals),
@@ -196,9 +209,14 @@ export async function startAgent(
   return {
     async close({ isRestart = false } = {}) {
       stopController.abort()
+      // First, because the init of the box has signalled the coding agents at the same time.
+      const runsEnded = isRestart ? undefined : prompts.expectStop()
       await vitals.close()
       const terminated = terminalSessions.close()
-      if (!isRestart) await deliverFinalReports()
+      if (runsEnded !== undefined) {
+        const limit = sleep(EXITS_TIMEOUT_MS, undefined, { ref: false })
+        await Promise.all([deliverFinalReports(), Promise.race([runsEnded, limit])])
+      }
       await terminated
       await tunnel.close()
       streamDialer.close()
@@ -207,6 +225,8 @@ export async function startAgent(
       syncRecorder.close()
       attachments.close()
       await detachedRecorder.close()
+      await detector.close()
+      await prompts.close()
       await processes.close()
       runningClock.close()
       await spool.close()
