@@ -9,6 +9,7 @@ import { benchIdle } from './idle.ts'
 import { benchLifecycle } from './lifecycle.ts'
 import { benchMetrics } from './metrics.ts'
 import { benchProcessSnapshots } from './process-snapshots.ts'
+import { benchPrompts } from './prompts.ts'
 import { benchSample } from './sample.ts'
 import { benchSnapshots } from './snapshot.ts'
 import { benchStream } from './stream.ts'
@@ -35,6 +36,7 @@ async function runBenchmarks(): Promise<Table[]> {
         await benchTerminal(boxwood, ssh),
         ...(await benchTransfer(boxwood, ssh)),
         ...(await benchStream(boxwood, ssh)),
+        await benchPrompts(boxwood),
         await benchLifecycle(),
         await benchFleet(),
         await benchHostile(),
