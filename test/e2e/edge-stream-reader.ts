@@ -1,4 +1,4 @@
-// A client of GET /exec/{processId}/stream that records the events.
+// A client of server-sent events that records the events.
 import { get, type IncomingMessage } from 'node:http'
 
 export type StreamEvent = {
@@ -35,10 +35,11 @@ export async function openStream(url: string, headers: Record<string, string>): 
     response.on('data', (chunk: Buffer) => {
       remainder = remainder.length === 0 ? chunk : Buffer.concat([remainder, chunk])
       for (let end = remainder.indexOf('\n\n'); end !== -1; end = remainder.indexOf('\n\n')) {
-        const [, event = '', id = '', data = ''] =
-          /^event: (.*)\nid: (.*)\ndata: (.*)$/.exec(remainder.toString('utf8', 0, end)) ?? []
-        events.push({ event, id, data: JSON.parse(data) })
+        const text = remainder.toString('utf8', 0, end)
         remainder = remainder.subarray(end + 2)
+        if (text.startsWith(':')) continue
+        const [, event = '', id = '', data = ''] = /^event: (.*)\nid: (.*)\ndata: ([^\n]*)$/.exec(text) ?? []
+        events.push({ event, id, data: JSON.parse(data) })
       }
     })
     response.once('end', () => resolve(events))

@@ -78,6 +78,8 @@ export type FakePromptAgent = {
   finish(run: FakeRun, status?: Run['status']): void
   /** To be called after a change of `runs` and `queued`. */
   notify(): void
+  /** Rejects the requests that wait for an event, as a closed tunnel does. */
+  disconnect(): void
   /** The JSON bodies of the requests to a path. */
   bodiesOf(path: string): unknown[]
   handler: AgentHandler
@@ -88,7 +90,7 @@ export function createFakePromptAgent(): FakePromptAgent {
   const runs = new Map<string, FakeRun>()
   const queued = new Set<string>()
   const requests: TunnelRequest[] = []
-  let waiters: (() => void)[] = []
+  let waiters: { resolve(): void; reject(error: Error): void }[] = []
   let starts = 0
   const agent: FakePromptAgent = {
     runs,
@@ -117,7 +119,12 @@ export function createFakePromptAgent(): FakePromptAgent {
     notify() {
       const resumed = waiters
       waiters = []
-      for (const resume of resumed) resume()
+      for (const { resolve } of resumed) resolve()
+    },
+    disconnect() {
+      const lost = waiters
+      waiters = []
+      for (const { reject } of lost) reject(new ApiError('box_unreachable'))
     },
     bodiesOf: (path) =>
       requests
@@ -142,7 +149,13 @@ export function createFakePromptAgent(): FakePromptAgent {
 
   function readPage(id: string, after: number, limit: number) {
     const { run, events } = getRun(id)
-    const page = events.filter(({ seq }) => seq > after).slice(0, limit)
+    const page: PromptEvent[] = []
+    let bytes = 0
+    for (const event of events.slice(after, after + limit)) {
+      bytes += JSON.stringify(event).length
+      if (page.length > 0 && bytes > LIMITS.promptEventsPageBytes) break
+      page.push(event)
+    }
     const next = page.at(-1)?.seq ?? after
     const finished = run.status !== 'running' && next >= (events.at(-1)?.seq ?? 0)
     return { run, events: page, next, finished }
@@ -165,7 +178,7 @@ export function createFakePromptAgent(): FakePromptAgent {
       const timer = setTimeout(resolve, remainingMs)
       const onAbort = () => reject(signal?.reason)
       signal?.addEventListener('abort', onAbort, { once: true })
-      waiters.push(resolve)
+      waiters.push({ resolve, reject })
       agent.waiting += 1
       try {
         signal?.throwIfAborted()
