@@ -13,7 +13,7 @@ const RUNS = 100
 const EVENTS = 500
 
 /**
- * A program in the place of Claude Code, with its form of output. The prompt is a number of events: each has the time of
+ * A program that replaces Claude Code, with its form of output. The prompt is a number of events: each has the time of
  * CLOCK_MONOTONIC in seconds, 5 ms apart.
  */
 const PROGRAM = `#!/usr/bin/perl

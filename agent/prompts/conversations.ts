@@ -81,7 +81,7 @@ export async function openConversations(
   }
   attachMissingRuns()
 
-  // One write at a time. A write that has not begun includes the changes until it begins.
+  // One write at a time. A write includes the changes until it starts.
   let lastWrite = Promise.resolve()
   let nextWrite: Promise<void> | null = null
 

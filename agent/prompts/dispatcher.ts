@@ -32,10 +32,10 @@ export type DispatcherOptions = {
 export type NewRun = Omit<StartRunOptions, 'resumedFrom' | 'parent'>
 
 export type Dispatcher = {
-  /** Newest first. Includes runs whose start has begun. */
+  /** Newest first. Includes runs that are starting. */
   inProgress(): RunInProgress[]
   isStarting(id: string): boolean
-  /** Resolves when a start that has begun has ended, also when it has failed. */
+  /** Resolves when a start in progress has ended, also when it has failed. */
   waitForStart(id: string): Promise<void>
   /** Starts a run in a conversation that exists. @throws as Runs.start() */
   start(run: NewRun): Promise<RunState>
@@ -56,14 +56,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let stopped = false
 
   const inProgress = (): RunInProgress[] => {
-    const begun = [...starting].map(([id, { conversationId, provider }]) => ({
+    const startingRuns = [...starting].map(([id, { conversationId, provider }]) => ({
       id,
       conversationId,
       provider,
     }))
     const running = runs.list().filter(({ id, status }) => status === 'running' && !starting.has(id))
     return [
-      ...begun.reverse(),
+      ...startingRuns.reverse(),
       ...running.map(({ id, conversationId, provider }) => ({ id, conversationId, provider })),
     ]
   }

@@ -45,8 +45,8 @@ export function listConversations(
   situation: { inProgress: readonly RunInProgress[]; queue: readonly QueueEntry[]; limit: number },
 ): ConversationList {
   const { inProgress, limit } = situation
-  const begun = new Set(inProgress.map(({ id }) => id))
-  const waiting = situation.queue.filter(({ id }) => !begun.has(id))
+  const startedIds = new Set(inProgress.map(({ id }) => id))
+  const waiting = situation.queue.filter(({ id }) => !startedIds.has(id))
   return {
     ok: true,
     type: 'prompt.conversations',

@@ -18,9 +18,9 @@ export type Situation<T extends ConversationFacts = ConversationFacts> = {
   home: string
   /** Most recently active first. */
   conversations: readonly T[]
-  /** Newest first. Includes runs whose start has begun. */
+  /** Newest first. Includes runs that are starting. */
   inProgress: readonly RunInProgress[]
-  /** In the order of the queue, without those whose start has begun. */
+  /** In the order of the queue, without those that are starting. */
   queue: readonly QueuedFacts[]
   limits: PromptLimits
 }

@@ -219,7 +219,7 @@ t.test('a start that fails because the agent stops is repeated by the next agent
     return failure.promise
   })
   fake.end(first.id)
-  await waitUntil('the start has begun', () => isStarting)
+  await waitUntil('the run is starting', () => isStarting)
   const closed = prompts.close()
   failure.reject(new ApiError('exec_failed', 'The agent is stopping. Try again.'))
   await closed

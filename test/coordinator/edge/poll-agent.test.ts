@@ -46,7 +46,7 @@ t.test('repeats a request until the box responds', async (t) => {
   t.equal(getRequests(), 4)
 })
 
-t.test('gives up when the box stays unreachable', async (t) => {
+t.test('fails when the box stays unreachable', async (t) => {
   const { poll, getRequests } = setUp(away, { unreachableMs: 300, stateCheckMs: 50 })
   await t.rejects(poll(), { code: 'box_unreachable' })
   t.ok(getRequests() > 1 && getRequests() < 10, `${getRequests()} requests`)
