@@ -1,6 +1,6 @@
 // box prompts: lists the runs of coding agents on a box, shows one run, or follows it.
 import { type Command, Option } from 'commander'
-import type { PromptList, PromptStatus } from '../../shared/api/prompts.ts'
+import type { PromptList, PromptStatus, QueuedPrompt, Run } from '../../shared/api/prompts.ts'
 import type { EdgeClient } from '../client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { addListOptions, getFormat, type ListOptions } from '../lists/options.ts'
@@ -81,18 +81,26 @@ async function show({ client }: Session, name: string, typed: string, options: O
 
 /** @throws CliError also for a prompt in the queue, which has no run yet */
 async function loadRun(edge: EdgeClient, id: string): Promise<PromptStatus> {
+  const found = await findPrompt(edge, id)
+  if ('run' in found) return found
+  const message = `${id} has not started: its position in the queue is ${found.queued.position}.`
+  throw new CliError(EXIT.notFound, message, { code: 'not_found' })
+}
+
+async function findPrompt(
+  edge: EdgeClient,
+  id: string,
+): Promise<PromptStatus | { queued: QueuedPrompt; active: Run | null }> {
   try {
     const status = await edge.requestJson<PromptStatus>('GET', `/prompts/${encodeURIComponent(id)}`)
     checkRun(status.run)
     return status
   } catch (error) {
-    if (!(error instanceof CliError) || error.code !== 'not_found') throw error
-    const queued = (await loadPrompts(edge)).queued.find((prompt) => prompt.id === id)
-    const message =
-      queued === undefined
-        ? noSuchRunMessage(edge.boxName, id)
-        : `${id} has not started: its position in the queue is ${queued.position}.`
-    throw new CliError(EXIT.notFound, message, { code: 'not_found', cause: error })
+    if (!(error instanceof CliError) || error.code !== 'not_found' || edge.hostname === null) throw error
+    const list = await loadPrompts(edge)
+    const queued = list.queued.find((prompt) => prompt.id === id)
+    if (queued !== undefined) return { queued, active: list.active }
+    throw new CliError(EXIT.notFound, noSuchRunMessage(edge.boxName, id), { code: 'not_found', cause: error })
   }
 }
 
@@ -106,11 +114,9 @@ async function follow(
   const edge = await session.client.createEdgeClient(name)
   const { quiet = false, reasoning = false } = options
   const printing = { json: getFormat(options) === 'json', quiet, reasoning }
-  if (typed === undefined) {
-    const run = await getNewestRun(edge)
-    printNewest('run', run.id, run.prompt)
-    return followRun(session, edge, run, printing)
-  }
-  const { run } = await loadRun(edge, await createRunFinder(edge)(typed))
-  return followRun(session, edge, run, printing)
+  if (typed !== undefined)
+    return followRun(session, edge, await findPrompt(edge, await createRunFinder(edge)(typed)), printing)
+  const run = await getNewestRun(edge)
+  printNewest('run', run.id, run.prompt)
+  return followRun(session, edge, { run }, printing)
 }

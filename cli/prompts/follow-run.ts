@@ -13,30 +13,67 @@ import { formatRunHint, INTERRUPTED_EXIT_CODE, noSuchRunMessage, toRunExitCode }
 import { readRunStream } from './run-stream.ts'
 import { waitInQueue } from './wait-in-queue.ts'
 
-/**
- * Follows the run of a prompt that this command has sent: Ctrl-C interrupts it.
- * @throws CliError when the run fails or is interrupted
- */
+/** A run, or a prompt that waits for `active`. */
+export type FollowedPrompt = { run: Run } | { queued: QueuedPrompt; active: Run | null }
+
+/** Follows the run of a prompt that this command has sent: Ctrl-C interrupts it. Throws as followRun does. */
 export async function followOwnRun(
   session: Session,
   edge: EdgeClient,
-  prompt: { run: Run } | { queued: QueuedPrompt; active: Run | null },
+  prompt: FollowedPrompt,
   options: PrinterOptions,
 ): Promise<number> {
   const id = 'run' in prompt ? prompt.run.id : prompt.queued.id
   const control = createInterruptControl(session, edge, { runId: id, json: options.json ?? false })
-  const printer = createEventPrinter(options, control.signal)
+  try {
+    return await follow(session, edge, prompt, { options, control })
+  } catch (error) {
+    if (error === DETACHED) return EXIT.ok
+    if (error === DEQUEUED) return printDequeued()
+    throw error
+  } finally {
+    control.close()
+  }
+}
+
+/** Follows a run of any client: Ctrl-C ends only this command. @throws CliError when the run fails or is interrupted */
+export const followRun = (
+  session: Session,
+  edge: EdgeClient,
+  prompt: FollowedPrompt,
+  options: PrinterOptions,
+): Promise<number> =>
+  follow(session, edge, prompt, {
+    options,
+    control: {
+      signal: session.signal,
+      waitForAnswer: async () => undefined,
+      setRunning: () => undefined,
+    },
+  })
+
+type Following = { options: PrinterOptions; control: Omit<InterruptControl, 'close'> }
+
+async function follow(
+  session: Session,
+  edge: EdgeClient,
+  prompt: FollowedPrompt,
+  { options, control }: Following,
+): Promise<number> {
+  const { boxName } = edge
+  const { signal } = control
+  const id = 'run' in prompt ? prompt.run.id : prompt.queued.id
+  const printer = createEventPrinter(options, signal)
   let run = 'run' in prompt ? prompt.run : null
-  const onAbort = () =>
-    printDetached(edge.boxName, id, { isQueued: run === null, reason: control.signal.reason })
-  control.signal.addEventListener('abort', onAbort)
+  const onAbort = () => printDetached(boxName, id, { isQueued: run === null, reason: signal.reason })
+  if (run === null || run.status === 'running') signal.addEventListener('abort', onAbort)
   try {
     if ('queued' in prompt) {
       await printer.printQueued(prompt.queued, prompt.active)
       run = await waitInQueue({
         edge,
         queued: prompt.queued,
-        signal: control.signal,
+        signal,
         async onPosition(queued, active) {
           await control.waitForAnswer()
           await printer.printQueued(queued, active)
@@ -51,32 +88,7 @@ export async function followOwnRun(
     await printer.printRun(run)
     return await printRun(session, edge, { run, printer, control })
   } catch (error) {
-    if (error === DETACHED) return EXIT.ok
-    if (error === DEQUEUED) return printDequeued()
-    throw toStoppedError(error, edge.boxName, id)
-  } finally {
-    control.signal.removeEventListener('abort', onAbort)
-    control.close()
-  }
-}
-
-/** Follows a run of any client: Ctrl-C ends only this command. @throws CliError when the run fails or is interrupted */
-export async function followRun(
-  session: Session,
-  edge: EdgeClient,
-  run: Run,
-  options: PrinterOptions,
-): Promise<number> {
-  const { signal } = session
-  const printer = createEventPrinter(options, signal)
-  const onAbort = () => printDetached(edge.boxName, run.id, { isQueued: false, reason: signal.reason })
-  if (run.status === 'running') signal.addEventListener('abort', onAbort)
-  try {
-    await printer.printRun(run)
-    const control = { signal, waitForAnswer: async () => undefined }
-    return await printRun(session, edge, { run, printer, control })
-  } catch (error) {
-    throw toStoppedError(error, edge.boxName, run.id)
+    throw toStoppedError(error, boxName, id)
   } finally {
     signal.removeEventListener('abort', onAbort)
   }
@@ -85,7 +97,7 @@ export async function followRun(
 type Followed = {
   run: Run
   printer: EventPrinter
-  control: Pick<InterruptControl, 'signal' | 'waitForAnswer'>
+  control: Following['control']
 }
 
 async function printRun(
@@ -113,6 +125,7 @@ async function printRun(
     noSuchRunMessage(edge.boxName, run.id),
   )
   await control.waitForAnswer()
+  if (ended === null) return printDequeued()
   await printer.printEnd(ended)
   return toRunExitCode(ended, edge.boxName, printer.hasPrintedError(ended.error ?? ''))
 }

@@ -1,7 +1,6 @@
 // Reads the events of a run over several connections, each event once.
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { PromptEvent, Run } from '../../shared/api/prompts.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
 import { parseErrorEvent } from '../follow/disconnect.ts'
 import { type ResumableStreamOptions, readResumableStream } from '../follow/resumable-stream.ts'
 import { readServerSentEvents } from '../follow/server-sent-events.ts'
@@ -20,7 +19,7 @@ type StreamEvent =
   | { name: 'connected' }
   | { name: 'alive' }
   | { name: 'prompt'; data: PromptEvent }
-  | { name: 'done'; data: { run: Run } }
+  | { name: 'done'; data: { run: Run | null } }
   | { name: 'error'; data: { code: string; message: string } }
 
 export type RunStreamOptions = Omit<ResumableStreamOptions<StreamEvent>, 'getLastEventId' | 'onEvent'> & {
@@ -34,13 +33,16 @@ export type RunStreamOptions = Omit<ResumableStreamOptions<StreamEvent>, 'getLas
 /** More than the largest event, which has MAX_PROMPT_EVENT_BYTES of shared/api/prompts.ts. */
 const MAX_EVENT_CHARS = 4 * 1024 * 1024
 
-/** Resolves with the run when it has ended and all events were passed on. Throws as readResumableStream does. */
+/**
+ * Resolves with the run when it has ended and all events were passed on; null: the prompt was removed from the queue. Throws
+ * as readResumableStream does.
+ */
 export async function readRunStream({
   runId,
   onEvent,
   onMissing,
   ...options
-}: RunStreamOptions): Promise<Run> {
+}: RunStreamOptions): Promise<Run | null> {
   let position = 0
   let run: Run | null = null
   await readResumableStream<StreamEvent>(
@@ -73,11 +75,10 @@ export async function readRunStream({
           position = event.data.seq
           await onEvent(event.data)
         }
-        return run !== null
+        return event.name === 'done'
       },
     },
   )
-  if (run === null) throw new CliError(EXIT.failed, 'The stream ended before the run.')
   return run
 }
 
@@ -97,7 +98,7 @@ const RUN_VALIDATORS: FieldValidators = {
 
 const FIELD_VALIDATORS: Record<string, FieldValidators> = {
   prompt: { seq: isOffset, type: isString, text: isStringOrNull, tool: isTool },
-  done: { run: isRecord },
+  done: { run: (value) => value === null || isRecord(value) },
   error: { code: isString, message: isString },
 }
 
@@ -106,7 +107,7 @@ function parseEvent({ event: name = '', data: json }: EventSourceMessage): Strea
   if (validators === undefined) return null
   const data = parseObject(json, 'an event')
   checkFields(`the event ${name}`, data, validators)
-  if (name === 'done') checkRun(data.run)
+  if (name === 'done' && data.run !== null) checkRun(data.run)
   return { name, data } as unknown as StreamEvent
 }
 

@@ -150,6 +150,22 @@ t.test('the answer d detaches', async (t) => {
   t.equal(first().run.status, 'running')
 })
 
+t.test('on a terminal Ctrl-C asks whether to remove a queued prompt', async (t) => {
+  prompts.queueNext()
+  const pty = runBoxInPty(t, fake.url, 'exec $BOX prompt --queue fig x')
+  await pty.waitFor('queued: position 1')
+  pty.type('\u0003')
+  await pty.waitFor('Remove the prompt from the queue?')
+  pty.type('n\r')
+  prompts.startQueued().emit('text', 'started')
+  await pty.waitFor('started\r\n')
+  pty.type('\u0003')
+  await pty.waitFor('Interrupt the run?')
+  pty.type('d\r')
+  await pty.waitFor('the run continues on fig.')
+  t.match(await pty.waitForExit(), { exitCode: 0 })
+})
+
 t.test('a run that ends during the question is printed after the answer', async (t) => {
   const pty = await startInTerminal(t)
   first().emit('text', 'the end')

@@ -82,6 +82,14 @@ t.test('stops when the box is stopped during the run', async (t) => {
   })
 })
 
+t.test('a stream without a run: the prompt was removed from the queue', async (t) => {
+  fake.handleNext('GET /v1/box/fig/prompts/run', (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.end('event: done\ndata: {"run":null,"next":0}\n\n')
+  })
+  t.match(await prompt(), { code: 130, stderr: 'box: the prompt was removed from the queue.\n' })
+})
+
 t.test('an invalid event is an error', async (t) => {
   fake.handleNext('GET /v1/box/fig/prompts/run', (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })

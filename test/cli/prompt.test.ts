@@ -82,6 +82,16 @@ t.test('control characters of the box do not reach the terminal, and emoji do', 
   })
 })
 
+t.test('the largest event arrives whole', async (t) => {
+  const text = 'ü'.repeat(1_500_000)
+  prompts.onStart = (run) => {
+    run.emit('text', text)
+    run.end('done')
+  }
+  const { stdout } = await box(['prompt', 'fig', 'x'])
+  t.ok(stdout === `${text}\n`, `${stdout.length} characters`)
+})
+
 t.test('colours only on a terminal: tool calls dim, errors red', async (t) => {
   prompts.onStart = (run) => {
     run.emit('tool', null, { name: 'Bash', input: { command: 'x'.repeat(100) } })

@@ -98,6 +98,13 @@ t.test('-f prints a run from its start, and exits with its status', async (t) =>
   })
   t.match(newest, { code: 130, stdout: 'busy\n', stderr: /detached; the run continues on fig/ })
   t.equal(running.run.status, 'running', 'Ctrl-C does not interrupt the run of another client')
+  const queued = await runBox(fake.url, ['prompts', 'fig', 'run_21', '-f'], {
+    onSpawn: (child) => child.stderr?.once('data', () => child.kill('SIGINT')),
+  })
+  t.match(queued, {
+    code: 130,
+    stderr: /^queued: position 1.*\nbox: detached; the prompt stays in the queue of fig/,
+  })
   const failed = prompts.add({ id: `run_33${'0'.repeat(22)}` })
   failed.end('failed', 'no model')
   t.match(await box('prompts', 'fig', '33', '-f'), { code: 1, stderr: 'box: the run failed: no model\n' })
