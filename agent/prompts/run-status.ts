@@ -1,4 +1,5 @@
 // Decides how a run ended: an interrupt request, the time limit, the last final event, and only then the exit status. Pure.
+import { constants } from 'node:os'
 import { stripVTControlCharacters } from 'node:util'
 import type { RunStatus } from '../../shared/api/prompts.ts'
 import type { ProcessExit } from '../exec/detached/types.ts'
@@ -25,6 +26,16 @@ export type RunResult = { status: Exclude<RunStatus, 'running'>; error: string |
 export const MAX_ERROR_CHARS = 4096
 export const STOPPED_MESSAGE = 'The box stopped during the run.'
 
+/**
+ * When a box stops, its processes get SIGTERM at the same time. A coding agent that exits at once does so before the agent
+ * has handled its own signal: at most this long before.
+ */
+export const STOP_SIGNAL_MS = 1000
+
+/** Whether SIGTERM ended the coding agent, or it exited because of SIGTERM. */
+export const isTerminated = ({ status, signal, exitCode }: ProcessExit): boolean =>
+  status !== 'timed_out' && (signal === 'TERM' || exitCode === 128 + constants.signals.SIGTERM)
+
 export function resolveStatus(end: RunEnd): RunResult {
   const { exit, interrupt, stopRequestedAt, state, minutes } = end
   // An unknown time is after the request: the agent requests nothing of a process whose exit is known.
@@ -35,7 +46,8 @@ export function resolveStatus(end: RunEnd): RunResult {
     return failed(`The run exceeded its time limit of ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`)
   const outcome = state.outcome ?? end.unfinished
   if (outcome?.status === 'done') return { status: 'done', error: null }
-  if (stopRequestedAt !== null && isAfter(stopRequestedAt))
+  const toleranceMs = isTerminated(exit) ? STOP_SIGNAL_MS : 0
+  if (stopRequestedAt !== null && isAfter(stopRequestedAt - toleranceMs))
     return { status: 'interrupted', error: STOPPED_MESSAGE }
   if (outcome !== null) return failed(outcome.message)
   if (exit.status === 'lost') return failed(STOPPED_MESSAGE)

@@ -1,5 +1,6 @@
 // One run in progress: follows its output, interrupts it, and records how it ended.
 import { rm } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -13,8 +14,11 @@ import { type FollowerStart, followLog, type LogFollower } from './log-follower.
 import type { Provider } from './providers/types.ts'
 import { toRunState } from './run-fields.ts'
 import { getTmpDir, type RunRecord, writeRecord } from './run-record.ts'
-import { resolveStatus } from './run-status.ts'
+import { isTerminated, resolveStatus, STOP_SIGNAL_MS } from './run-status.ts'
 import type { RunState } from './types.ts'
+
+/** Only after a coding agent was terminated without a request. */
+const STOP_POLL_MS = 20
 
 export type ActiveRunOptions = {
   record: RunRecord
@@ -86,8 +90,20 @@ export function followRun(options: ActiveRunOptions): ActiveRun {
       .catch((err: unknown) => log.error({ err, runId: record.id }, 'failed to end the processes of a run'))
   }
 
-  async function finish(exit: ProcessExit): Promise<RunRecord> {
+  /** The box may be stopping, which the agent has not noticed yet. */
+  async function waitForStopRequest(exit: ProcessExit): Promise<void> {
+    if (!isTerminated(exit) || record.interrupt !== null) return
+    const elapsedMs = Math.max(0, clock.now() - (exit.finishedAt ?? 0))
+    const deadline = performance.now() + STOP_SIGNAL_MS - elapsedMs
+    while (performance.now() < deadline && options.getStopRequestedAt() === null && !closing.signal.aborted)
+      await sleep(STOP_POLL_MS)
+  }
+
+  /** null: the agent stops, and the next one finds out why the run ended. */
+  async function finish(exit: ProcessExit): Promise<RunRecord | null> {
     await sweep(exit)
+    await waitForStopRequest(exit)
+    if (closing.signal.aborted) return null
     await rm(getTmpDir(runDir), { recursive: true, force: true, maxRetries: 5 }).catch((err: unknown) =>
       log.warn({ err, runId: record.id }, 'failed to delete the temporary files of a run'),
     )

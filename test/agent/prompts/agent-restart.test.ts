@@ -199,6 +199,16 @@ t.test('runs that end while the box stops are interrupted, unless they are done'
   t.match(await agent.waitForEnd(other.id), { status: 'done', error: null })
 })
 
+t.test('a coding agent that exits before the agent handles the signal is interrupted too', async (t) => {
+  const agent = await createTestRuns(t)
+  const { id, pid } = await agent.start('wait.sh')
+  await agent.readPage(id, 0, 10, 15_000)
+  process.kill(pid ?? 0, 'SIGTERM')
+  await waitForExitRecord(agent, id)
+  agent.runs.expectStop()
+  t.match(await agent.waitForEnd(id), { status: 'interrupted', error: 'The box stopped during the run.' })
+})
+
 t.test('the next agent knows that the box stopped', async (t) => {
   const first = await createTestRuns(t)
   const { id, pid } = await first.start('wait.sh')

@@ -18,6 +18,8 @@ const EXITS = {
   one: exit({ exitCode: 1 }),
   killed: exit({ status: 'killed', signal: 'KILL' }),
   timedOut: exit({ status: 'timed_out', signal: 'TERM' }),
+  terminated: exit({ status: 'killed', exitCode: null, signal: 'TERM' }),
+  exitedOnTerm: exit({ exitCode: 143 }),
   lost: exit({ status: 'lost', finishedAt: null }),
 }
 const DONE: Outcome = { status: 'done' }
@@ -101,6 +103,14 @@ const TABLE: [string, Partial<RunEnd>, object][] = [
     interrupted(STOPPED_MESSAGE),
   ],
   ['the box stops after the run was done', { stopRequestedAt: 999, state: state(DONE) }, done],
+  ['the box stops', { stopRequestedAt: 1999, exit: EXITS.terminated }, interrupted(STOPPED_MESSAGE)],
+  ['the box stops', { stopRequestedAt: 1999, exit: EXITS.exitedOnTerm }, interrupted(STOPPED_MESSAGE)],
+  [
+    'terminated long before the box stops',
+    { stopRequestedAt: 2001, exit: EXITS.terminated },
+    failed('The coding agent was terminated by signal TERM.'),
+  ],
+  ['time limit, then the box stops', { stopRequestedAt: 1001, exit: EXITS.timedOut }, TIME_LIMIT],
   [
     'the run ended before the box stops',
     { stopRequestedAt: 1001, state: state(FAILED) },
