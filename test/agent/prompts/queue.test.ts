@@ -74,6 +74,36 @@ t.test('a queued prompt that cannot start becomes a failed run, and the queue co
   t.match(prompts.listConversations().conversations, [{ prompts: 3, lastRunId: next.id }])
 })
 
+t.test(
+  'a failed run that cannot be recorded stays in the queue and blocks only its conversation',
+  async (t) => {
+    const { prompts, fake, dir } = await openPrompts(t, { limits: { runs: 1 } })
+    const first = await start(prompts)
+    const broken = await enqueue(prompts, { prompt: 'broken' })
+    const behind = await enqueue(prompts)
+    const other = await enqueue(prompts, { new: true })
+    let attempts = 0
+    fake.failStarts(async ({ prompt }) => {
+      if (prompt === 'broken') throw new ApiError('exec_failed', 'no space left on device')
+    })
+    fake.failRecords(() => {
+      attempts++
+      return Promise.reject(new Error('no space left on device'))
+    })
+    fake.end(first.id)
+    await waitForStarts(fake, 2)
+    t.same(startedIds(fake), [first.id, other.id])
+    fake.end(other.id)
+    await prompts.close()
+    t.equal(attempts, 1, 'the next attempt is later')
+    fake.failRecords(async () => undefined)
+    await openPrompts(t, { fake, dir, limits: { runs: 1 } })
+    await waitForStarts(fake, 3)
+    t.same(startedIds(fake), [first.id, other.id, behind.id])
+    t.match(fake.runs.get(broken.id), { status: 'failed', error: 'no space left on device' })
+  },
+)
+
 t.test('a restarted agent starts the accepted prompts once and in order', async (t) => {
   const { prompts, fake, dir } = await openPrompts(t, { limits: { runs: 1 } })
   const first = await start(prompts)
