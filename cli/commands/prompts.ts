@@ -7,11 +7,11 @@ import { addListOptions, getFormat, type ListOptions } from '../lists/options.ts
 import { printList } from '../lists/print-list.ts'
 import { print, printJson } from '../output.ts'
 import { printNewest } from '../processes/find-process.ts'
+import { checkRun } from '../prompts/check-run.ts'
 import { createRunFinder, findConversationId, getNewestRun, loadPrompts } from '../prompts/find-run.ts'
 import { noSuchRunMessage } from '../prompts/messages.ts'
 import { formatRunDetails } from '../prompts/run-details.ts'
 import { createRunList, RUN_FILTERS, toLoadedRuns } from '../prompts/run-list.ts'
-import { checkRun } from '../prompts/run-stream.ts'
 import type { RunAction, Session } from '../session.ts'
 
 type Options = ListOptions & { conversation?: string; follow?: boolean; reasoning?: boolean }

@@ -7,12 +7,12 @@ import { readServerSentEvents } from '../follow/server-sent-events.ts'
 import {
   checkFields,
   type FieldValidators,
-  invalidDataError,
   isOffset,
   isString,
   isStringOrNull,
   parseObject,
 } from '../server-data.ts'
+import { checkRun, isRecord } from './check-run.ts'
 
 type StreamEvent =
   /** The response has started, or a comment keeps the connection open. */
@@ -82,19 +82,8 @@ export async function readRunStream({
   return run
 }
 
-const isRecord = (value: unknown): boolean => typeof value === 'object' && value !== null
-
 const isTool = (value: unknown): boolean =>
   value === null || (isRecord(value) && isString((value as Record<string, unknown>).name))
-
-/** The fields that `box` uses. */
-const RUN_VALIDATORS: FieldValidators = {
-  id: isString,
-  status: isString,
-  error: isStringOrNull,
-  provider: isString,
-  conversationId: isString,
-}
 
 const FIELD_VALIDATORS: Record<string, FieldValidators> = {
   prompt: { seq: isOffset, type: isString, text: isStringOrNull, tool: isTool },
@@ -109,10 +98,4 @@ function parseEvent({ event: name = '', data: json }: EventSourceMessage): Strea
   checkFields(`the event ${name}`, data, validators)
   if (name === 'done' && data.run !== null) checkRun(data.run)
   return { name, data } as unknown as StreamEvent
-}
-
-/** @throws CliError when the coordinator sends something else */
-export function checkRun(run: unknown): asserts run is Run {
-  if (!isRecord(run)) throw invalidDataError('a response without a run')
-  checkFields('a run', run as Record<string, unknown>, RUN_VALIDATORS)
 }

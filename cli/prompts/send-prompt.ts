@@ -14,9 +14,9 @@ import { addHints } from '../refusals.ts'
 import { invalidDataError } from '../server-data.ts'
 import type { Session } from '../session.ts'
 import { waitForState } from '../wait/wait-for-box.ts'
+import { checkRun } from './check-run.ts'
 import { findConversation, isWholeConversationId, loadConversations } from './find-run.ts'
 import { getDefaultProvider } from './prompt-values.ts'
-import { checkRun } from './run-stream.ts'
 
 export type RequestOptions = {
   provider?: ProviderName
