@@ -20,7 +20,7 @@ const RESPONSE_GRACE_MS = 15_000
 /** A closed tunnel may still be registered for a moment. */
 const RETRY_DELAY_MS = 100
 /** Bounds the rate of requests. Events that follow within this time are sent together. */
-const MIN_INTERVAL_MS = 20
+const MIN_INTERVAL_MS = 10
 /** The agent has to wait for an event, instead of responding without one. */
 const EARLY_RESPONSE_DELAY_MS = 1_000
 
