@@ -21,8 +21,9 @@ import { createSyncRecorder } from './exec/history/sync-recorder.ts'
 import { execRoutes } from './exec/routes.ts'
 import { fileRoutes } from './files/routes.ts'
 import { lockDirectory } from './lock.ts'
+import { createProviderDetector } from './prompts/detection/provider-detector.ts'
 import { openPrompts } from './prompts/open-prompts.ts'
-import { createPathDetector } from './prompts/path-detector.ts'
+import { providers } from './prompts/providers/providers.ts'
 import { promptRoutes } from './prompts/routes.ts'
 import { createCoordinatorClock } from './reports/coordinator-clock.ts'
 import { createOpenStreams } from './reports/open-streams.ts'
@@ -87,7 +88,10 @@ export async function startAgent(
     ...detachedOptions,
     ...{ dir: join(stateDir, 'exec'), retention },
   })
-  const detector = createPathDetector(baseEnvironment(home, env))
+  const detector = await createProviderDetector({
+    ...{ home, providers, clock, log, spawnerKind },
+    baseEnv: baseEnvironment(home, env),
+  })
   const prompts = await openPrompts({
     ...detachedOptions,
     // Absolute: coding agents read their prompts from it.
@@ -102,6 +106,7 @@ export async function startAgent(
   const coordinatorClock = createCoordinatorClock(clock)
   const vitals = await startVitals({
     ...{ boxId, home, stateDir, env, spool, log, activity, idleCpuPercent },
+    readCodingAgents: detector.readiness,
     clock: coordinatorClock,
     monotonicNow: runningClock.now,
   })
@@ -126,7 +131,7 @@ export async function startAgent(
   }
   const reportDeps = {
     ...{ spool, clock: coordinatorClock },
-    ...{ readVitals: vitals.read, listeners: vitals.listeners },
+    ...{ readVitals: vitals.read, listeners: vitals.listeners, codingAgents: detector },
     onCoordinatorTime: coordinatorClock.observe,
     flushRecorders: () => detachedRecorder.flush(),
     openStreams: createOpenStreams(),

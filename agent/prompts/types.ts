@@ -12,6 +12,7 @@ import type {
   PromptStatus,
   PromptsInterrupted,
   ProviderName,
+  ProviderReadiness,
   ReasoningEffort,
   Run,
   RunStatus,
@@ -126,5 +127,3 @@ export type ProviderDetector = {
   readiness(): Record<ProviderName, ProviderReadiness>
   close(): Promise<void>
 }
-export const PROVIDER_READINESS = ['ready', 'not_signed_in', 'not_installed'] as const
-export type ProviderReadiness = (typeof PROVIDER_READINESS)[number]

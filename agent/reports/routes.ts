@@ -1,6 +1,6 @@
 // GET /reports streams heartbeats, listening ports and spooled reports to the coordinator; POST /reports/ack acknowledges reports;
 // POST /reports/flush waits for their acknowledgement.
-import { once } from 'node:events'
+import { type EventEmitter, once } from 'node:events'
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import type { Vitals } from '../../shared/api/boxes.ts'
@@ -17,6 +17,8 @@ export type ReportDeps = {
   /** From the last sample. */
   readVitals(): Vitals
   listeners: Pick<Listeners, 'current' | 'events'>
+  /** After 'change', a heartbeat follows at once. */
+  codingAgents?: { events: EventEmitter<{ change: [] }> }
   /** Writes what the recorders have not reported yet to the spool. */
   flushRecorders(): Promise<void>
   clock: Clock
@@ -86,6 +88,12 @@ async function* streamReports(deps: ReportDeps, signal: AbortSignal): AsyncGener
   let cursor: Cursor = START_CURSOR
   let nextHeartbeat = 0
   let sentPorts: readonly ListeningTuple[] | null = null
+  // A listener for the whole stream: changes while the coordinator stalls count too.
+  const sendHeartbeatNow = () => {
+    nextHeartbeat = 0
+  }
+  deps.codingAgents?.events.on('change', sendHeartbeatNow)
+  signal.addEventListener('abort', () => deps.codingAgents?.events.off('change', sendHeartbeatNow))
   while (!signal.aborted) {
     if (performance.now() >= nextHeartbeat) {
       nextHeartbeat = performance.now() + heartbeatIntervalMs
@@ -105,6 +113,7 @@ async function* streamReports(deps: ReportDeps, signal: AbortSignal): AsyncGener
     const nextChange = Promise.race([
       spool.waitForReport(waitSignal),
       once(listeners.events, 'change', { signal: waitSignal }),
+      ...(deps.codingAgents ? [once(deps.codingAgents.events, 'change', { signal: waitSignal })] : []),
     ]).catch(() => undefined)
     try {
       const batch = await spool.read(cursor)

@@ -1,6 +1,6 @@
 // Starts the sampler with its tasks, and stops it.
 import type { Logger } from 'pino'
-import type { Vitals } from '../../shared/api/boxes.ts'
+import type { CodingAgents, Vitals } from '../../shared/api/boxes.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { Spool } from '../reports/spool.ts'
 import type { ActivityTracker } from './activity-tracker.ts'
@@ -28,6 +28,8 @@ export type VitalsDeps = {
   monotonicNow: () => number
   activity: ActivityTracker
   idleCpuPercent: number
+  /** Of the detector of coding agents. */
+  readCodingAgents?: (() => CodingAgents) | undefined
 }
 
 export type VitalsService = {
@@ -41,6 +43,7 @@ export type VitalsService = {
 
 export async function startVitals(deps: VitalsDeps): Promise<VitalsService> {
   const { boxId, home, stateDir, env, spool, log, clock, monotonicNow, activity, idleCpuPercent } = deps
+  const { readCodingAgents } = deps
   const scope = readScope({ boxId, env })
   const boxProcesses = createBoxProcesses({ membership: scope.membership })
   const listeners = createListeners({ processes: boxProcesses, ownNetwork: scope.ownNetwork })
@@ -64,7 +67,10 @@ export async function startVitals(deps: VitalsDeps): Promise<VitalsService> {
   )
 
   return {
-    read: metrics.vitals,
+    read: () => ({
+      ...metrics.vitals(),
+      ...(readCodingAgents && { coding_agents: readCodingAgents() }),
+    }),
     readActivity: metrics.readActivity,
     listeners,
     liveProcesses: createLiveProcesses({

@@ -1,6 +1,6 @@
 // box show: prints the details of one box.
 import type { Command } from 'commander'
-import type { BoxDetail, Isolation, Job, Machine } from '../../shared/api/boxes.ts'
+import type { BoxDetail, CodingAgents, Isolation, Job, Machine } from '../../shared/api/boxes.ts'
 import { formatBoxState } from '../box-state.ts'
 import type { Client } from '../client.ts'
 import { getStateColor } from '../colors.ts'
@@ -99,6 +99,7 @@ function formatDetail(detail: BoxDetail, snapshotCount: number | null, now: numb
         `${vitals.listeners_count} listening${vitals.listeners_count > 0 ? ` (${boxCommand()} ports ${box.hostname})` : ''}`,
       ],
       ['idle', `for ${formatWholeSeconds(vitals.idle_for_sec)}`],
+      ...formatCodingAgents(vitals.coding_agents),
     )
   if (job) rows.push(['in progress', formatJob(job, now)])
   if (job?.lastError) rows.push(['last error', job.lastError])
@@ -114,6 +115,15 @@ function formatDetail(detail: BoxDetail, snapshotCount: number | null, now: numb
 function formatJob({ op, step, attempt, nextRetryAt }: Job, now: number): string {
   const retry = nextRetryAt === null ? 0 : Date.parse(nextRetryAt) - now
   return `${op}: ${step}, attempt ${attempt}${retry > 0 ? `, next attempt in ${formatWholeSeconds(Math.ceil(retry / 1000))}` : ''}`
+}
+
+/** An agent of an earlier version does not report the coding agents. */
+function formatCodingAgents(codingAgents: CodingAgents | undefined): [string, string][] {
+  if (codingAgents === undefined) return []
+  const states = Object.entries(codingAgents).map(
+    ([name, readiness]) => `${name}: ${readiness.replaceAll('_', ' ')}`,
+  )
+  return [['coding agents', states.join(', ')]]
 }
 
 const formatPercent = (value: number | null): string => (value === null ? '-' : `${Math.round(value)}%`)

@@ -14,6 +14,7 @@ import {
   timestampSchema,
 } from './common.ts'
 import { operationSchema } from './operations.ts'
+import { PROVIDER_READINESS } from './prompts.ts'
 
 export const OBSERVED_STATES = [
   'requested',
@@ -134,6 +135,21 @@ export const jobSchema = z
 export type Job = z.infer<typeof jobSchema>
 export type JobOp = (typeof JOB_OPS)[number]
 
+const readinessSchema = z.enum(PROVIDER_READINESS)
+const codingAgentsSchema = z
+  .object({
+    claude: readinessSchema,
+    codex: readinessSchema,
+    opencode: readinessSchema,
+    pi: readinessSchema,
+  })
+  .meta({
+    id: 'CodingAgents',
+    description:
+      'Which coding agents can be prompted. not_installed: the program is not on the PATH of a login shell, or does not work; opencode and pi are then installed by the first prompt. ready: there is a credential, which may have expired',
+  })
+export type CodingAgents = z.infer<typeof codingAgentsSchema>
+
 const percentSchema = z.number().min(0).max(100).nullable()
 export const vitalsSchema = z
   .object({
@@ -143,6 +159,8 @@ export const vitalsSchema = z
     idle_for_sec: reportedIntegerSchema,
     listeners_count: z.int().min(0).max(1_000_000),
     agent_version: z.string().max(64),
+    // Agents of an earlier version do not report it.
+    coding_agents: codingAgentsSchema.optional(),
   })
   .meta({
     id: 'Vitals',

@@ -16,6 +16,8 @@ import {
 
 export const PROVIDERS = ['claude', 'codex', 'opencode', 'pi'] as const
 export type ProviderName = (typeof PROVIDERS)[number]
+export const PROVIDER_READINESS = ['ready', 'not_signed_in', 'not_installed'] as const
+export type ProviderReadiness = (typeof PROVIDER_READINESS)[number]
 export const REASONING_EFFORTS = ['low', 'medium', 'high'] as const
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number]
 export const RUN_STATUSES = ['running', 'done', 'failed', 'interrupted'] as const

@@ -115,6 +115,7 @@ t.test('show prints the usage and the agent of a box', async (t) => {
       idle_for_sec: 150,
       listeners_count: 1,
       agent_version: '1.2.3',
+      coding_agents: { claude: 'ready', codex: 'not_signed_in', opencode: 'not_installed', pi: 'ready' },
     }
     const state = {
       desired: 'suspended',
@@ -130,6 +131,7 @@ t.test('show prints the usage and the agent of a box', async (t) => {
   t.match(stdout, /^usage +CPU 1%, memory 20%, disk 3%$/m)
   t.match(stdout, /^ports +1 listening \(box ports kiwi\)$/m)
   t.match(stdout, /^idle +for 2m 30s$/m)
+  t.match(stdout, /^coding agents +claude: ready, codex: not signed in, opencode: not installed, pi: ready$/m)
 })
 
 t.test('show omits the last usage of a box that is not connected', async (t) => {

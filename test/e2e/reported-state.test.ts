@@ -14,6 +14,7 @@ const vitals = {
   idle_for_sec: 7,
   listeners_count: 1,
   agent_version: '1.2.3',
+  coding_agents: { claude: 'ready', codex: 'not_signed_in', opencode: 'not_installed', pi: 'ready' },
 }
 const machine = {
   os: 'Debian 13\u001b[31m',

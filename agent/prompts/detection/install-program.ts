@@ -1,0 +1,97 @@
+// Installs OpenCode and pi with the npm of the box.
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { dirname, isAbsolute, join } from 'node:path'
+import pLimit from 'p-limit'
+import type { Logger } from 'pino'
+import { shellQuote } from '../../../shared/shell-quote.ts'
+import type { Provider } from '../providers/types.ts'
+import { findProgram } from './file-identity.ts'
+import type { Environment } from './login-environment.ts'
+import { failedInstallError, missingNpmError } from './messages.ts'
+import type { Prober } from './probe.ts'
+import { lastLines } from './program-versions.ts'
+
+export type Installer = {
+  /**
+   * Concurrent calls for one provider share an installation; installations of several providers run one after the other.
+   * @throws ApiError provider_not_installed
+   */
+  install(provider: Provider, installPackage: string, env: Environment): Promise<void>
+}
+
+export type InstallerOptions = {
+  home: string
+  prober: Prober
+  log: Logger
+  /** Default: 5 minutes. */
+  timeoutMs?: number
+}
+
+const TIMEOUT_MS = 5 * 60_000
+const PREFIX_TIMEOUT_MS = 30_000
+const MAX_BYTES = 64 * 1024
+const MESSAGE_LINES = 10
+const MAX_MESSAGE_CHARS = 1000
+const QUIET = '--no-audit --no-fund --no-progress --no-update-notifier'
+
+export function createInstaller(options: InstallerOptions): Installer {
+  const { home, prober, log, timeoutMs = TIMEOUT_MS } = options
+  const limit = pLimit(1)
+  const running = new Map<string, Promise<void>>()
+
+  async function runNpm(provider: Provider, installPackage: string, env: Environment): Promise<void> {
+    const npm = await findProgram('npm', env.PATH)
+    if (npm === null) throw missingNpmError(provider)
+    const prefix = (await usesGlobalPrefix(npm.path, env))
+      ? ''
+      : `--prefix ${shellQuote(join(home, '.local'))}`
+    const command = `exec ${shellQuote(npm.path)} install -g ${prefix} ${QUIET} ${shellQuote(installPackage)}`
+    log.info({ provider: provider.name, installPackage }, 'installing a coding agent')
+    const run = { cwd: home, env, timeoutMs, maxBytes: MAX_BYTES }
+    const { exitCode, timedOut, stdout, stderr } = await prober.run(command, run)
+    if (exitCode === 0) return
+    const status = timedOut
+      ? `it did not finish within ${timeoutMs / 1000} s`
+      : exitCode === null
+        ? 'it was terminated'
+        : `exit status ${exitCode}`
+    log.warn({ provider: provider.name, exitCode, timedOut }, 'failed to install a coding agent')
+    const output = lastLines(stderr.trim() === '' ? stdout : stderr, MESSAGE_LINES, MAX_MESSAGE_CHARS)
+    throw failedInstallError(provider, status, output)
+  }
+
+  /** Whether the global prefix of npm is writable, and programs in it are found. */
+  async function usesGlobalPrefix(npm: string, env: Environment): Promise<boolean> {
+    const run = { cwd: home, env, timeoutMs: PREFIX_TIMEOUT_MS, maxBytes: MAX_BYTES }
+    const { exitCode, stdout } = await prober.run(`exec ${shellQuote(npm)} prefix -g`, run)
+    const prefix = stdout.trim().split('\n').at(-1) ?? ''
+    if (exitCode !== 0 || !isAbsolute(prefix)) return false
+    if (!(env.PATH ?? '').split(':').includes(join(prefix, 'bin'))) return false
+    const dirs = ['bin', 'lib/node_modules'].map((dir) => join(prefix, dir))
+    return (await Promise.all(dirs.map(canCreateIn))).every(Boolean)
+  }
+
+  return {
+    install(provider, installPackage, env) {
+      const known = running.get(provider.name)
+      if (known !== undefined) return known
+      const installing = limit(() => runNpm(provider, installPackage, env)).finally(() =>
+        running.delete(provider.name),
+      )
+      running.set(provider.name, installing)
+      return installing
+    },
+  }
+}
+
+/** Whether the directory, or the nearest one above it that exists, is writable. */
+async function canCreateIn(dir: string): Promise<boolean> {
+  try {
+    await access(dir, constants.W_OK)
+    return true
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    return isMissing && dir !== dirname(dir) && canCreateIn(dirname(dir))
+  }
+}

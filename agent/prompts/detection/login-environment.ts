@@ -1,0 +1,148 @@
+// Reads the environment that a login shell of the box user has, by running one. Cached until a profile file changes.
+import { randomBytes } from 'node:crypto'
+import { basename, join } from 'node:path'
+import type { Logger } from 'pino'
+import { ENV_NAME_PATTERN } from '../../../shared/api/common.ts'
+import type { Clock } from '../../../shared/clock.ts'
+import { PROCESS_ID_VARIABLE } from '../../exec/environment.ts'
+import { fileIdentity } from './file-identity.ts'
+import type { Prober } from './probe.ts'
+
+export type Environment = Record<string, string>
+
+export type LoginEnvironment = {
+  /** Runs a login shell when a profile file has changed since the last one. Never rejects. */
+  read(): Promise<Environment>
+  /** The last result; before the first one, the fallback. */
+  current(): Environment
+}
+
+export type LoginEnvironmentOptions = {
+  home: string
+  baseEnv: Environment
+  prober: Prober
+  clock: Clock
+  log: Logger
+  /** For the login shell. Default: 5 s. */
+  timeoutMs?: number
+}
+
+const TIMEOUT_MS = 5_000
+/** Linux limits one variable to 128 KiB; large environments slow every process start. */
+const MAX_BYTES = 1024 * 1024
+/** Profile files read other files, such as ~/.nvm/nvm.sh, whose changes are not noticed. */
+const MAX_AGE_MS = 60 * 60_000
+
+/** Shells that have `-l -c`. Other ones, such as tcsh and nologin, are replaced by sh. */
+const SHELLS = ['bash', 'zsh', 'dash', 'sh', 'ash', 'ksh', 'mksh', 'fish']
+
+/** Also files that others commonly read. */
+const SYSTEM_FILES = [
+  '/etc/profile',
+  '/etc/profile.d',
+  '/etc/bash.bashrc',
+  '/etc/zsh/zshenv',
+  '/etc/zsh/zprofile',
+  '/etc/fish/config.fish',
+]
+const HOME_FILES = [
+  '.profile',
+  '.bash_profile',
+  '.bash_login',
+  '.bashrc',
+  '.zshenv',
+  '.zprofile',
+  '.zshrc',
+  '.zlogin',
+  '.config/fish/config.fish',
+  '.config/fish/conf.d',
+]
+
+/** Variables of the shell that ran, not of a login. */
+const SHELL_VARIABLES = ['_', 'SHLVL', 'PWD', 'OLDPWD', PROCESS_ID_VARIABLE]
+
+type Reading = { env: Environment; files: string; readAt: number }
+
+export function createLoginEnvironment(options: LoginEnvironmentOptions): LoginEnvironment {
+  const { home, baseEnv, prober, clock, log, timeoutMs = TIMEOUT_MS } = options
+  const fallback = withLocalPrograms(baseEnv, home)
+  let last: Reading | undefined
+  let running: { files: string; result: Promise<Environment> } | undefined
+
+  async function runShell(): Promise<Environment> {
+    // The profile may print anything: the environment is between two copies of a random text.
+    const separator = randomBytes(16).toString('hex')
+    const script = `printf %s ${separator}; /usr/bin/env -0; printf %s ${separator}`
+    const command = `exec ${chooseShell(baseEnv.SHELL)} -l -c '${script}'`
+    const run = { cwd: home, env: baseEnv, timeoutMs, maxBytes: MAX_BYTES }
+    const { exitCode, timedOut, stdout } = await prober.run(command, run)
+    const parts = stdout.split(separator)
+    const text = parts.at(-2)
+    if (parts.length < 3 || text === undefined) {
+      log.warn({ exitCode, timedOut }, 'no environment from a login shell; coding agents get the base one')
+      return fallback
+    }
+    return withLocalPrograms({ ...baseEnv, ...parseEnvironment(text) }, home)
+  }
+
+  /** One shell at a time per state of the files. */
+  function refresh(files: string): Promise<Environment> {
+    if (running?.files === files) return running.result
+    const started = { files, result: Promise.resolve(fallback) }
+    running = started
+    started.result = runShell()
+      .catch((err: unknown) => {
+        log.warn({ err }, 'failed to start a login shell; coding agents get the base environment')
+        return fallback
+      })
+      .then((env) => {
+        if (running === started) {
+          // The same object while nothing has changed.
+          if (last === undefined || !isSame(last.env, env)) last = { env, files, readAt: clock.now() }
+          else last = { ...last, files, readAt: clock.now() }
+          running = undefined
+        }
+        return env
+      })
+    return started.result
+  }
+
+  return {
+    async read() {
+      const paths = [...SYSTEM_FILES, ...HOME_FILES.map((name) => join(home, name))]
+      const files = (await Promise.all(paths.map(fileIdentity))).join('\n')
+      if (last?.files !== files) return refresh(files)
+      // Prompts do not wait for a shell that only runs because of the age.
+      if (clock.now() - last.readAt > MAX_AGE_MS) void refresh(files)
+      return last.env
+    },
+    current: () => last?.env ?? fallback,
+  }
+}
+
+const chooseShell = (shell = ''): string =>
+  SHELLS.includes(basename(shell)) && /^[\w./-]+$/.test(shell) ? shell : '/bin/sh'
+
+/** Leaves out exported functions of bash, and other names that a run cannot have. */
+function parseEnvironment(text: string): Environment {
+  const env: Environment = {}
+  for (const assignment of text.split('\0')) {
+    const index = assignment.indexOf('=')
+    const name = assignment.slice(0, index)
+    if (index > 0 && ENV_NAME_PATTERN.test(name) && !SHELL_VARIABLES.includes(name))
+      env[name] = assignment.slice(index + 1)
+  }
+  return env
+}
+
+/** Programs that the agent or `npm install --prefix ~/.local` has installed are found without a change of the profile. */
+export function withLocalPrograms(env: Environment, home: string): Environment {
+  const dir = join(home, '.local/bin')
+  const dirs = (env.PATH ?? '').split(':').filter((entry) => entry !== '')
+  return dirs.includes(dir) ? env : { ...env, PATH: [...dirs, dir].join(':') }
+}
+
+function isSame(a: Environment, b: Environment): boolean {
+  const names = Object.keys(a)
+  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name])
+}
