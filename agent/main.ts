@@ -31,13 +31,15 @@ async function main(): Promise<void> {
       log.error('agent did not stop in time; exiting')
       process.exit(1)
     }, STOP_TIMEOUT_MS).unref()
-    agent.close({ isRestart }).then(() => log.info('agent stopped'), fail)
+    started.then((agent) => agent.close({ isRestart })).then(() => log.info('agent stopped'), fail)
   }
-  const agent = await startAgent(config, log, process.env, () =>
+  const started = startAgent(config, log, process.env, () =>
     stop('the coordinator requested a restart', true),
   )
+  // Before the start has completed: a signal of this time stops the agent when it has started.
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
+  await started
 }
 
 main().catch(fail)
