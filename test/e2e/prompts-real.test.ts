@@ -21,6 +21,7 @@ const WAIT = "python3 -c \"import time; open('in-tool', 'w'); time.sleep(600)\""
 const WAITING_TOOLS = {
   claude: toolCall('Bash', { command: WAIT, description: 'waits' }),
   codex: toolCall('exec_command', { cmd: WAIT }),
+  opencode: toolCall('bash', { command: WAIT, description: 'waits' }),
   pi: toolCall('bash', { command: WAIT }),
 } as const
 type TestedProvider = keyof typeof WAITING_TOOLS
@@ -52,12 +53,12 @@ async function startPromptBox(t: Test, provider: TestedProvider) {
   const { HOME: _home, TMPDIR: _tmp, ...variables } = env
   await box.api('PATCH', `/boxes/${box.box.id}`, { env: variables })
   const setUp = await box.exec(
-    `mkdir -p .local/bin .codex .pi/agent project && ln -s ${agents.binDir}/${provider} ${process.execPath} .local/bin && ${provider} --version`,
+    `mkdir -p .local/bin .codex .config/opencode .pi/agent project && ln -s ${agents.binDir}/${provider} ${process.execPath} .local/bin && ${provider} --version`,
     { timeoutSeconds: 60 },
   )
   if (setUp.exitCode !== 0) throw new Error(`${provider} does not run on the box: ${setUp.stderr}`)
 
-  for (const path of ['.codex/config.toml', '.pi/agent/models.json']) {
+  for (const path of ['.codex/config.toml', '.config/opencode/opencode.json', '.pi/agent/models.json']) {
     const file = join(home, path)
     if (!existsSync(file)) continue
     const { status } = await box.boxRequest('PUT', '/files', { path, content: readFileSync(file, 'utf8') })
@@ -110,7 +111,7 @@ async function killAgent({ box, boxRequest }: Awaited<ReturnType<typeof startPro
 const unreadable = findUnreadableDirectory()
 const skip = agents.skip || (unreadable !== undefined && `the box cannot read ${unreadable}`)
 
-for (const provider of ['claude', 'codex', 'pi'] as const) {
+for (const provider of ['claude', 'codex', 'opencode', 'pi'] as const) {
   t.test(provider, { skip }, async (t) => {
     const box = await startPromptBox(t, provider)
     const { models, prompt, waitForRun, readEvents, readText, boxRequest } = box
@@ -152,6 +153,17 @@ for (const provider of ['claude', 'codex', 'pi'] as const) {
       t.match(json, { type: 'prompt.interrupted', id: run.id, wasRunning: true })
       t.match(await waitForRun(run.id), { status: 'interrupted' })
       await waitUntil('the processes of the run have exited', () => listBoxPids(box.box.id).length <= before)
+    })
+
+    await t.test('three runs at once', async (t) => {
+      for (const n of [1, 2, 3]) models.replyTo(`parallel ${n}`, text(`result ${n}`))
+      const started = await Promise.all([1, 2, 3].map((n) => prompt(`parallel ${n}`, { new: true })))
+      const results = []
+      for (const { run } of started) {
+        t.match(await waitForRun(run.id), { status: 'done' })
+        results.push(await readText(run.id))
+      }
+      t.strictSame(results, ['result 1', 'result 2', 'result 3'])
     })
 
     await t.test('a queue of five runs in order', async (t) => {
