@@ -7,7 +7,7 @@ import { waitUntil } from '../support/wait-until.ts'
 
 const EVENTS = 300
 
-/** A program in the place of Claude Code: its answer is a number every 20 ms. */
+/** A substitute for Claude Code: its answer is a number every 20 ms. */
 const PROGRAM = `#!/bin/sh
 [ "$1" = --version ] && echo '2.1.0 (Claude Code)' && exit
 cat >/dev/null
