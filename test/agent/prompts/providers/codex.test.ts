@@ -84,7 +84,7 @@ t.test('changes of files and tools of MCP servers', async (t) => {
   const eventsOf = (name: string) =>
     summarize(mapLines(codex, recorded(name)).events).filter((event) => event.startsWith('tool'))
   t.strictSame(eventsOf('file-change'), [
-    'tool file_change {"changes":[{"path":"/work/a.txt","kind":"add"}]}',
+    'tool file_change {"changes":[{"path":"/home/user/a.txt","kind":"add"}]}',
     'tool_result file_change completed',
   ])
   t.strictSame(eventsOf('mcp'), ['tool demo.greet {"name":"you"}', 'tool_result demo.greet hello you'])
