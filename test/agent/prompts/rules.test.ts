@@ -204,14 +204,14 @@ t.test('a conversation keeps its directory', async (t) => {
     ['~', '~'],
     ['~', '/home/box'],
     ['~', ''],
-    ['work', '~/work/'],
+    ['project', '~/project/'],
     ['/srv', '/srv/x/..'],
   ] as const)
     t.equal(decide({ continue: true, cwd: given }, at(cwd)), 'start in recent', `${given} is ${cwd}`)
-  t.equal(decide({ continue: true, cwd: '~/other' }, at('~/work')), 'invalid_request')
+  t.equal(decide({ continue: true, cwd: '~/other' }, at('~/project')), 'invalid_request')
   t.match(
-    findError({ continue: true, cwd: '~/other' }, at('~/work')).message,
-    /conversation recent: ~\/work\. Omit cwd, or send new/,
+    findError({ continue: true, cwd: '~/other' }, at('~/project')).message,
+    /conversation recent: ~\/project\. Omit cwd, or send new/,
   )
   t.equal(decide({ queue: true, cwd: '/srv' }, SITUATIONS.same), 'invalid_request')
   t.equal(decide({ new: true, cwd: `/${'x'.repeat(4095)}` }), 'invalid_path')
