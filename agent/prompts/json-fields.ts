@@ -1,4 +1,5 @@
 // Readers of JSON whose shape is not known: the output lines and credential files of coding-agent CLIs. None throws.
+import stripJsonComments from 'strip-json-comments'
 import type { JsonObject } from './providers/types.ts'
 
 export const MAX_SESSION_ID_CHARS = 256
@@ -21,6 +22,10 @@ export function parseJsonObject(text: string): JsonObject | null {
     return null
   }
 }
+
+/** Comments and trailing commas are allowed. null: the text is not a JSON object. */
+export const parseCommentedJsonObject = (text: string): JsonObject | null =>
+  parseJsonObject(stripJsonComments(text, { trailingCommas: true }))
 
 /** The value at a path of keys. undefined: the path does not exist. */
 export function valueAt(value: unknown, ...path: string[]): unknown {

@@ -1,5 +1,6 @@
 // Environment variables with API keys, by the provider ids that OpenCode and pi have in common.
-import { type Environment, hasVariable } from '../backend-credentials.ts'
+import { backendSignInHint, type Environment, hasVariable } from '../backend-credentials.ts'
+import type { ModelSelection } from './types.ts'
 
 export type ApiKeyVariables = Readonly<Record<string, readonly string[]>>
 
@@ -31,4 +32,18 @@ export function hasAnyKey(list: ApiKeyVariables, env: Environment): boolean {
 export function providerOf(model: string): string | null {
   const slash = model.indexOf('/')
   return slash > 0 ? model.slice(0, slash) : null
+}
+
+/** What to do without a credential. @param signIn completes "Run …": the sign-in of the CLI on the box */
+export function createSignInHint(
+  list: ApiKeyVariables,
+  model: ModelSelection | null,
+  signIn: string,
+): string {
+  if (model?.backend) return `${backendSignInHint(model.backend)} Or run ${signIn}.`
+  const [variable] = variablesOf(list, providerOf(model?.full ?? '') ?? 'anthropic') ?? []
+  const example = model === null ? ', such as' : ''
+  return variable
+    ? `Run ${signIn}, or set an API key${example} ${variable} in the environment of the box.`
+    : `Run ${signIn}.`
 }

@@ -1,9 +1,7 @@
 // Whether OpenCode has a credential: its auth.json, its configuration and the environment.
 import { join } from 'node:path'
-import stripJsonComments from 'strip-json-comments'
 import {
   backendCredentialFiles,
-  backendSignInHint,
   type Environment,
   hasAwsVariables,
   hasBackendCredential,
@@ -11,15 +9,16 @@ import {
   homeDirectory,
   resolveInHome,
 } from '../backend-credentials.ts'
-import { nonBlankStringAt, objectAt, parseJsonObject } from '../json-fields.ts'
+import { nonBlankStringAt, objectAt, parseCommentedJsonObject, parseJsonObject } from '../json-fields.ts'
 import {
   type ApiKeyVariables,
   COMMON_API_KEY_VARIABLES,
+  createSignInHint,
   hasAnyKey,
   providerOf,
   variablesOf,
 } from './api-key-variables.ts'
-import type { CredentialInput, JsonObject, ModelSelection } from './types.ts'
+import type { CredentialInput, ModelSelection } from './types.ts'
 
 const API_KEYS: ApiKeyVariables = {
   ...COMMON_API_KEY_VARIABLES,
@@ -51,7 +50,9 @@ export function opencodeCredentialFiles(env: Environment): string[] {
 export async function isOpencodeSignedIn({ model, env, readText }: CredentialInput): Promise<boolean> {
   const auth = parseJsonObject(env.OPENCODE_AUTH_CONTENT || ((await readText(authFile(env))) ?? '')) ?? {}
   const texts = await Promise.all(configFiles(env).map(readText))
-  const configs = [...texts, env.OPENCODE_CONFIG_CONTENT ?? null].map((text) => parseConfig(text ?? ''))
+  const configs = [...texts, env.OPENCODE_CONFIG_CONTENT ?? null].map(
+    (text) => parseCommentedJsonObject(text ?? '') ?? {},
+  )
   const configuredModel = configs.map((config) => nonBlankStringAt(config, 'model')).findLast(Boolean)
   const provider = providerOf(model?.full ?? configuredModel ?? '')
   const providers = configs.map((config) => objectAt(config, 'provider'))
@@ -72,18 +73,8 @@ export async function isOpencodeSignedIn({ model, env, readText }: CredentialInp
   return variables === null || variables.some((name) => hasVariable(env, name))
 }
 
-export function opencodeSignInHint(model: ModelSelection | null): string {
-  if (model?.backend) return `${backendSignInHint(model.backend)} Or run \`opencode auth login\` on the box.`
-  const [variable] = variablesOf(API_KEYS, providerOf(model?.full ?? '') ?? 'anthropic') ?? []
-  const example = model === null ? ', such as' : ''
-  return variable
-    ? `Run \`opencode auth login\` on the box, or set an API key${example} ${variable} in the environment of the box.`
-    : 'Run `opencode auth login` on the box.'
-}
-
-/** Comments and trailing commas are allowed in the configuration. */
-const parseConfig = (text: string): JsonObject =>
-  parseJsonObject(stripJsonComments(text, { trailingCommas: true })) ?? {}
+export const opencodeSignInHint = (model: ModelSelection | null): string =>
+  createSignInHint(API_KEYS, model, '`opencode auth login` on the box')
 
 function hasConfiguredKey(provider: unknown): boolean {
   return nonBlankStringAt(provider, 'options', 'apiKey') !== null

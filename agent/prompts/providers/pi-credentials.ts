@@ -1,19 +1,18 @@
 // Whether pi has a credential: its auth.json, its models.json and the environment.
 import { join } from 'node:path'
-import stripJsonComments from 'strip-json-comments'
 import {
   backendCredentialFiles,
-  backendSignInHint,
   type Environment,
   hasAwsVariables,
   hasBackendCredential,
   hasVariable,
   resolveInHome,
 } from '../backend-credentials.ts'
-import { nonBlankStringAt, objectAt, parseJsonObject } from '../json-fields.ts'
+import { nonBlankStringAt, objectAt, parseCommentedJsonObject, parseJsonObject } from '../json-fields.ts'
 import {
   type ApiKeyVariables,
   COMMON_API_KEY_VARIABLES,
+  createSignInHint,
   hasAnyKey,
   providerOf,
   variablesOf,
@@ -49,7 +48,7 @@ export async function isPiSignedIn({ model, env, readText }: CredentialInput): P
   ])
   // pi creates auth.json as {}: the file alone means nothing.
   const auth = parseJsonObject(authText ?? '') ?? {}
-  const models = parseJsonObject(stripJsonComments(modelsText ?? '', { trailingCommas: true })) ?? {}
+  const models = parseCommentedJsonObject(modelsText ?? '') ?? {}
   const providers = objectAt(models, 'providers')
   const provider = providerOf(model?.full ?? '')
   if (provider === null)
@@ -67,14 +66,8 @@ export async function isPiSignedIn({ model, env, readText }: CredentialInput): P
   return variables === null || variables.some((name) => hasVariable(env, name))
 }
 
-export function piSignInHint(model: ModelSelection | null): string {
-  if (model?.backend) return `${backendSignInHint(model.backend)} Or run \`pi\` on the box and send /login.`
-  const [variable] = variablesOf(API_KEYS, providerOf(model?.full ?? '') ?? 'anthropic') ?? []
-  const example = model === null ? ', such as' : ''
-  return variable
-    ? `Run \`pi\` on the box and send /login, or set an API key${example} ${variable} in the environment of the box.`
-    : 'Run `pi` on the box and send /login.'
-}
+export const piSignInHint = (model: ModelSelection | null): string =>
+  createSignInHint(API_KEYS, model, '`pi` on the box and send /login')
 
 function hasConfiguredKey(provider: unknown): boolean {
   return nonBlankStringAt(provider, 'apiKey') !== null
