@@ -246,5 +246,8 @@ export async function createPrompts(options: PromptsOptions): Promise<Prompts> {
 }
 
 const toConversation = ({ conversationId, provider, model, cwd }: Omit<NewRun, 'prompt' | 'boxEnv'>) => ({
-  ...{ id: conversationId, provider, model, cwd },
+  id: conversationId,
+  provider,
+  model,
+  cwd,
 })
