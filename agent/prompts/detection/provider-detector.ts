@@ -148,9 +148,11 @@ export async function createProviderDetector(
       try {
         const { program, version } = await findInstalled(provider, env)
         const selection = selectModel(model)
-        if (!(await provider.isSignedIn({ model: selection, env, readText })))
+        const credentialInput = { model: selection, env, readText }
+        if (!(await provider.isSignedIn(credentialInput)))
           throw new ApiError('provider_not_signed_in', provider.signInHint(selection))
-        return { path: program.path, version, env }
+        const credential = await provider.credentialVariables(credentialInput)
+        return { path: program.path, version, env: { ...env, ...credential } }
       } finally {
         scheduleRefresh()
       }

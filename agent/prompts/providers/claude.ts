@@ -18,6 +18,7 @@ export const claude: Provider = {
   resolveUnfinished: resolveUnfinishedClaude,
   credentialFiles: claudeCredentialFiles,
   isSignedIn: isClaudeSignedIn,
+  credentialVariables: async () => ({}),
   signInHint: claudeSignInHint,
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import {
   backendCredentialFiles,
   backendSignInHint,
+  type CredentialSources,
   hasBackendCredential,
   hasVariable,
   homeDirectory,
@@ -11,8 +12,9 @@ import {
 import { nonBlankStringAt, objectAt, parseJsonObject } from '../json-fields.ts'
 import type { CredentialInput, ModelSelection } from './types.ts'
 
-/** Codex itself ignores OPENAI_API_KEY: a run passes it as CODEX_API_KEY. */
-const VARIABLES = ['CODEX_API_KEY', 'OPENAI_API_KEY', 'CODEX_ACCESS_TOKEN']
+const OWN_VARIABLES = ['CODEX_API_KEY', 'CODEX_ACCESS_TOKEN']
+/** Codex itself ignores OPENAI_API_KEY: see codexCredentialVariables(). */
+const VARIABLES = [...OWN_VARIABLES, 'OPENAI_API_KEY']
 
 function paths(env: CredentialInput['env']) {
   const dir = env.CODEX_HOME ? resolveInHome(env, env.CODEX_HOME) : join(homeDirectory(env), '.codex')
@@ -26,14 +28,27 @@ export function codexCredentialFiles(env: CredentialInput['env']): string[] {
 export async function isCodexSignedIn({ model, env, readText }: CredentialInput): Promise<boolean> {
   if (model?.backend) return hasBackendCredential(model.backend, { env, readText })
   if (VARIABLES.some((name) => hasVariable(env, name))) return true
-  const files = paths(env)
-  const auth = parseJsonObject((await readText(files.auth)) ?? '')
-  // `codex login status` accepts {}, but requests fail.
-  if (nonBlankStringAt(auth, 'OPENAI_API_KEY') !== null) return true
+  if (await hasStoredCredential({ env, readText })) return true
+  return hasConfiguredProvider((await readText(paths(env).config)) ?? '', env)
+}
+
+/** `codex login status` accepts {}, but requests fail. */
+async function hasStoredCredential({ env, readText }: CredentialSources): Promise<boolean> {
+  const auth = parseJsonObject((await readText(paths(env).auth)) ?? '')
   const tokens = objectAt(auth, 'tokens')
-  if (nonBlankStringAt(tokens, 'access_token') !== null) return true
-  if (nonBlankStringAt(tokens, 'refresh_token') !== null) return true
-  return hasConfiguredProvider((await readText(files.config)) ?? '', env)
+  return (
+    nonBlankStringAt(auth, 'OPENAI_API_KEY') !== null ||
+    nonBlankStringAt(tokens, 'access_token') !== null ||
+    nonBlankStringAt(tokens, 'refresh_token') !== null
+  )
+}
+
+/** CODEX_API_KEY overrides a sign-in, and would charge another account. */
+export async function codexCredentialVariables(input: CredentialInput): Promise<Record<string, string>> {
+  const { env } = input
+  if (!hasVariable(env, 'OPENAI_API_KEY')) return {}
+  if (OWN_VARIABLES.some((name) => hasVariable(env, name)) || (await hasStoredCredential(input))) return {}
+  return { CODEX_API_KEY: env.OPENAI_API_KEY ?? '' }
 }
 
 /**

@@ -1,7 +1,11 @@
 // Codex: command line and environment.
 import { ApiError } from '../../../shared/errors.ts'
-import { hasVariable } from '../backend-credentials.ts'
-import { codexCredentialFiles, codexSignInHint, isCodexSignedIn } from './codex-credentials.ts'
+import {
+  codexCredentialFiles,
+  codexCredentialVariables,
+  codexSignInHint,
+  isCodexSignedIn,
+} from './codex-credentials.ts'
 import { mapCodexLine, resolveUnfinishedCodex } from './codex-lines.ts'
 import type { CommandOptions, ModelSelection, Provider } from './types.ts'
 
@@ -26,11 +30,12 @@ export const codex: Provider = {
   resolveUnfinished: resolveUnfinishedCodex,
   credentialFiles: codexCredentialFiles,
   isSignedIn: isCodexSignedIn,
+  credentialVariables: codexCredentialVariables,
   signInHint: codexSignInHint,
 }
 
 /** The options precede `resume`, which does not know all of them. */
-function buildCommand({ model, effort, auto, sessionId, env }: CommandOptions) {
+function buildCommand({ model, effort, auto, sessionId }: CommandOptions) {
   return {
     args: [
       'exec',
@@ -48,11 +53,7 @@ function buildCommand({ model, effort, auto, sessionId, env }: CommandOptions) {
       ...(sessionId ? ['resume', sessionId] : []),
       '-',
     ],
-    // `codex exec` ignores OPENAI_API_KEY.
-    env:
-      hasVariable(env, 'OPENAI_API_KEY') && !hasVariable(env, 'CODEX_API_KEY')
-        ? { CODEX_API_KEY: env.OPENAI_API_KEY ?? '' }
-        : {},
+    env: {},
   }
 }
 

@@ -41,6 +41,7 @@ export const opencode: Provider = {
   resolveUnfinished,
   credentialFiles: opencodeCredentialFiles,
   isSignedIn: isOpencodeSignedIn,
+  credentialVariables: async () => ({}),
   signInHint: opencodeSignInHint,
 }
 

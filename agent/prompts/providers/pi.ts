@@ -49,6 +49,7 @@ export const pi: Provider = {
   resolveUnfinished,
   credentialFiles: piCredentialFiles,
   isSignedIn: isPiSignedIn,
+  credentialVariables: async () => ({}),
   signInHint: piSignInHint,
 }
 

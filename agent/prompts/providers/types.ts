@@ -89,6 +89,8 @@ export type Provider = {
   credentialFiles(env: Readonly<Record<string, string>>): string[]
   /** Whether there is a credential for the provider or the backend of the model. A placeholder counts. */
   isSignedIn(input: CredentialInput): Promise<boolean>
+  /** Variables for a credential that the CLI would not use by itself. Added to the environment of a run. */
+  credentialVariables(input: CredentialInput): Promise<Record<string, string>>
   /** What to do when isSignedIn is false: a sentence. */
   signInHint(model: ModelSelection | null): string
 }

@@ -60,6 +60,7 @@ export const fakeProvider: Provider = {
   resolveUnfinished: () => null,
   credentialFiles: () => [],
   isSignedIn: () => Promise.resolve(true),
+  credentialVariables: async () => ({}),
   signInHint: () => '',
 }
 export const fakeProviders = {

@@ -15,7 +15,9 @@ t.test('a prompt without a credential is refused with what to do', async (t) => 
     code: 'provider_not_signed_in',
     message: 'Sign in to claude for deepseek/x.',
   })
-  await resolve('claude', { CLAUDE_KEY: 'placeholder' })
+  t.notMatch(await resolve('claude', { CLAUDE_KEY: 'placeholder' }), { env: { CREDENTIAL: String } })
+  const { env } = await resolve('claude', { CLAUDE_KEY: 'placeholder', OTHER_KEY: 'other' })
+  t.match(env, { CREDENTIAL: 'other' }, 'a credential under the name that the coding agent reads')
   box.signIn('claude')
   await resolve('claude')
 })

@@ -41,6 +41,8 @@ function createFakeProvider(name: ProviderName, home: string): Provider {
     credentialFiles: () => [file],
     isSignedIn: async ({ env, readText }) =>
       Boolean(env[`${name.toUpperCase()}_KEY`]) || Boolean(await readText(file)),
+    credentialVariables: async ({ env }): Promise<Record<string, string>> =>
+      env.OTHER_KEY === undefined ? {} : { CREDENTIAL: env.OTHER_KEY },
     signInHint: (model) => `Sign in to ${name}${model === null ? '' : ` for ${model.full}`}.`,
   }
 }

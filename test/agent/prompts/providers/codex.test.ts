@@ -34,11 +34,24 @@ t.test('the command line', async (t) => {
   )
 })
 
-t.test('OPENAI_API_KEY is passed under the name that codex reads', async (t) => {
-  const envFor = (env: Record<string, string>) => codex.buildCommand({ ...options, env }).env
-  t.strictSame(envFor({ OPENAI_API_KEY: 'o' }), { CODEX_API_KEY: 'o' })
-  t.strictSame(envFor({ OPENAI_API_KEY: 'o', CODEX_API_KEY: 'c' }), {})
-  t.strictSame(envFor({ OPENAI_API_KEY: '' }), {})
+t.test('OPENAI_API_KEY is passed under the name that codex reads, without a sign-in', async (t) => {
+  const variablesFor = (env: Record<string, string>, auth: object | null = null) =>
+    codex.credentialVariables({
+      model: null,
+      env: { HOME: '/home/user', ...env },
+      readText: async (path) =>
+        auth !== null && path === '/home/user/.codex/auth.json' ? JSON.stringify(auth) : null,
+    })
+  t.strictSame(await variablesFor({ OPENAI_API_KEY: 'o' }), { CODEX_API_KEY: 'o' })
+  t.strictSame(await variablesFor({ OPENAI_API_KEY: 'o', CODEX_API_KEY: 'c' }), {})
+  t.strictSame(await variablesFor({ OPENAI_API_KEY: 'o', CODEX_ACCESS_TOKEN: 'c' }), {})
+  t.strictSame(await variablesFor({ OPENAI_API_KEY: '' }), {})
+  // Codex would use the key instead of the sign-in.
+  const signedIn = { OPENAI_API_KEY: null, tokens: { access_token: 'a', refresh_token: 'r' } }
+  t.strictSame(await variablesFor({ OPENAI_API_KEY: 'o' }, signedIn), {})
+  t.strictSame(await variablesFor({ OPENAI_API_KEY: 'o' }, { OPENAI_API_KEY: 'stored' }), {})
+  for (const signedOut of [{}, { OPENAI_API_KEY: null, tokens: null }, { tokens: { access_token: '' } }])
+    t.strictSame(await variablesFor({ OPENAI_API_KEY: 'o' }, signedOut), { CODEX_API_KEY: 'o' })
 })
 
 t.test('backends', async (t) => {
