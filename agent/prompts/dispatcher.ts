@@ -35,8 +35,11 @@ export type Dispatcher = {
   /** Newest first. Includes runs that are starting. */
   inProgress(): RunInProgress[]
   isStarting(id: string): boolean
-  /** Resolves when a start in progress has ended, also when it has failed. */
-  waitForStart(id: string): Promise<void>
+  /**
+   * Interrupts a start in progress: a run whose process has not been started is recorded as interrupted. Resolves when the
+   * start has ended, also when it has failed.
+   */
+  interruptStart(id: string, cause: string): Promise<void>
   /** Starts a run in a conversation that exists. @throws as Runs.start() */
   start(run: NewRun): Promise<RunState>
   /** Starts the queued prompts that can start. */
@@ -48,7 +51,13 @@ export type Dispatcher = {
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { runs, queue, conversations, changes, limit, log } = options
-  type Starting = { conversationId: string; provider: ProviderName; settled: Promise<unknown> }
+  type Starting = {
+    conversationId: string
+    provider: ProviderName
+    /** Aborts with the cause. */
+    interruption: AbortController
+    settled: Promise<unknown>
+  }
   const starting = new Map<string, Starting>()
   /** Queued prompts that wait for a retry. */
   const held = new Map<string, { conversationId: string }>()
@@ -84,12 +93,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   /** Occupies a slot of the box and the conversation until `start` has ended. */
   async function occupy<T>(
     { id, conversationId, provider }: Pick<NewRun, 'id' | 'conversationId' | 'provider'>,
-    start: () => Promise<T>,
+    start: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const settled = Promise.withResolvers<void>()
-    starting.set(id, { conversationId, provider, settled: settled.promise })
+    const interruption = new AbortController()
+    starting.set(id, { conversationId, provider, interruption, settled: settled.promise })
     try {
-      return await start()
+      return await start(interruption.signal)
     } finally {
       starting.delete(id)
       settled.resolve()
@@ -105,36 +115,40 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       parent: conversation?.lastRunId ?? null,
     }
   }
-  const startAndAttach = async (run: NewRun): Promise<RunState> => {
-    const state = await runs.start(continueConversation(run))
+  async function startAndAttach(run: NewRun, signal: AbortSignal): Promise<RunState> {
+    const request = continueConversation(run)
+    const state = await runs.start(request, signal).catch((error: unknown) => {
+      if (!signal.aborted || error !== signal.reason) throw error
+      return runs.recordUnstarted(request, { status: 'interrupted', error: String(signal.reason) })
+    })
     conversations.attach(state)
     return state
   }
 
   /** false: the agent stops, and the next one starts the prompt. */
-  async function startOrRecordFailure(entry: QueueEntry): Promise<boolean> {
+  async function startOrRecordFailure(entry: QueueEntry, signal: AbortSignal): Promise<boolean> {
     const { promptPreview, queuedAt: _, sequence: __, ...fields } = entry
     let content: StoredPrompt = { prompt: promptPreview, boxEnv: {} }
     try {
       content = await queue.read(entry.id)
-      await startAndAttach({ ...fields, ...content })
+      await startAndAttach({ ...fields, ...content }, signal)
     } catch (err) {
       if (stopped) return false
-      const message = err instanceof ApiError ? err.message : 'The run could not be started.'
+      const error = err instanceof ApiError ? err.message : 'The run could not be started.'
       if (!(err instanceof ApiError)) log.error({ err, runId: entry.id }, 'failed to start a queued prompt')
       const request = continueConversation({ ...fields, ...content })
-      conversations.attach(await runs.recordFailure(request, message))
+      conversations.attach(await runs.recordUnstarted(request, { status: 'failed', error }))
     }
     return true
   }
-  async function startQueued(entry: QueueEntry): Promise<void> {
+  async function startQueued(entry: QueueEntry, signal: AbortSignal): Promise<void> {
     try {
       await queue.waitUntilStored(entry.id)
     } catch {
       // submit() reports the error. The entry has been removed.
       return
     }
-    if (!(await startOrRecordFailure(entry))) return
+    if (!(await startOrRecordFailure(entry, signal))) return
     await conversations.save()
     // A restarted agent removes the files of a prompt that has a run.
     await queue
@@ -143,9 +157,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         log.error({ err, runId: entry.id }, 'failed to remove a prompt from the queue'),
       )
   }
-  async function startOrHold(entry: QueueEntry): Promise<void> {
+  async function startOrHold(entry: QueueEntry, signal: AbortSignal): Promise<void> {
     try {
-      await startQueued(entry)
+      await startQueued(entry, signal)
     } catch (err) {
       log.error({ err, runId: entry.id }, 'failed to record a run that could not start; will retry')
       held.set(entry.id, entry)
@@ -159,15 +173,19 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const waiting = queue.entries().filter(({ id }) => !starting.has(id))
       const next = selectNext(waiting, [...current, ...held.values()])
       if (next === null) return
-      void occupy(next, () => startOrHold(next))
+      void occupy(next, (signal) => startOrHold(next, signal))
     }
   }
 
   return {
     inProgress,
     isStarting: (id) => starting.has(id),
-    waitForStart: async (id) => void (await starting.get(id)?.settled),
-    start: (run) => occupy(run, () => startAndAttach(run)),
+    async interruptStart(id, cause) {
+      const start = starting.get(id)
+      start?.interruption.abort(cause)
+      await start?.settled
+    },
+    start: (run) => occupy(run, (signal) => startAndAttach(run, signal)),
     dispatch,
     stop() {
       stopped = true

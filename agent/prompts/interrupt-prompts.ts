@@ -1,5 +1,5 @@
 // Interrupts runs, and removes prompts from the queue.
-import type { PromptsInterrupted } from '../../shared/api/prompts.ts'
+import type { PromptInterrupted, PromptsInterrupted } from '../../shared/api/prompts.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { ChangeNotifier } from './change-notifier.ts'
 import type { Dispatcher } from './dispatcher.ts'
@@ -29,26 +29,34 @@ export function createInterrupts(deps: InterruptDeps): Pick<Prompts, 'interrupt'
     await Promise.all(removals)
     if (ids.length > 0) await cleanUpAndSave()
   }
+  type Interrupted = Pick<PromptInterrupted, 'id' | 'wasRunning' | 'signal' | 'dequeued'> & {
+    conversationId: string
+  }
   /** null: the run did not start, or has been deleted. */
-  async function interruptRun(id: string) {
-    await dispatcher.waitForStart(id)
+  async function interruptPrompt(id: string): Promise<Interrupted | null> {
+    const wasStarting = dispatcher.isStarting(id)
+    await dispatcher.interruptStart(id, CAUSE)
+    const entry = queue.get(id)
     const run = runs.get(id)
-    if (run === undefined) return null
-    return { id, conversationId: run.conversationId, ...(await runs.interrupt(id, CAUSE)) }
+    if (run === undefined) {
+      if (entry === undefined) return null
+      await removeFromQueue([id])
+      const { conversationId } = entry
+      return { id, conversationId, wasRunning: false, signal: null, dequeued: true }
+    }
+    const { wasRunning, signal } = await runs.interrupt(id, CAUSE)
+    const hadNoProcess = wasStarting && run.status === 'interrupted' && run.pid === null
+    const { conversationId } = run
+    return { id, conversationId, wasRunning: wasRunning || hadNoProcess, signal, dequeued: false }
   }
 
   return {
     async interrupt(id) {
-      const result = { ok: true, type: 'prompt.interrupted', id } as const
-      if (queue.get(id) !== undefined && runs.get(id) === undefined && !dispatcher.isStarting(id)) {
-        await removeFromQueue([id])
-        return { ...result, wasRunning: false, signal: null, dequeued: true }
-      }
-      const interrupted = await interruptRun(id)
+      const interrupted = await interruptPrompt(id)
       if (interrupted === null)
         throw new ApiError('not_found', `Run ${id.slice(0, 64)} not found. Check the id.`)
-      const { wasRunning, signal } = interrupted
-      return { ...result, wasRunning, signal, dequeued: false }
+      const { conversationId: _, ...fields } = interrupted
+      return { ok: true, type: 'prompt.interrupted', ...fields }
     },
     async interruptAll(scope): Promise<PromptsInterrupted> {
       assertConversation(scope)
@@ -60,12 +68,15 @@ export function createInterrupts(deps: InterruptDeps): Pick<Prompts, 'interrupt'
       // Oldest first.
       const targets = dispatcher.inProgress().filter(isInScope(scope)).reverse()
       const removed = removeFromQueue(dequeued)
-      const results = await Promise.all(targets.map(({ id }) => interruptRun(id)))
+      const results = await Promise.all(targets.map(({ id }) => interruptPrompt(id)))
       await removed
-      const interrupted = results.filter((result) => result !== null).filter(({ wasRunning }) => wasRunning)
+      const known = results.filter((result) => result !== null)
+      const interrupted = known.filter(({ wasRunning }) => wasRunning)
+      // Their starts have failed, and would have been repeated.
+      const failed = known.filter((result) => result.dequeued).map(({ id }) => id)
       const [first] = interrupted
       return {
-        ...{ ok: true, type: 'prompt.interrupted', dequeued },
+        ...{ ok: true, type: 'prompt.interrupted', dequeued: [...dequeued, ...failed] },
         ...{ id: first?.id ?? null, wasRunning: first !== undefined, signal: first?.signal ?? null },
         interrupted: interrupted.map(({ id, conversationId, signal }) => ({ id, conversationId, signal })),
       }

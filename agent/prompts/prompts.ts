@@ -206,6 +206,11 @@ export async function createPrompts(options: PromptsOptions): Promise<Prompts> {
           'not_found',
           `Prompt ${id} is in the queue of the box, at position ${position + 1}. Its run has not started.`,
         )
+      if (dispatcher.isStarting(id) && runs.get(id) === undefined)
+        throw new ApiError(
+          'not_found',
+          `Run ${id} is being started. Until its coding agent is found or installed, it has no status.`,
+        )
       return runs.readStatus(id)
     },
     async readEvents(id, { after, limit, waitMs, signal }) {

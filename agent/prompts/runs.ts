@@ -165,11 +165,17 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
     }
   }
 
-  async function startOnce(request: StartRunOptions): Promise<RunState> {
+  async function startOnce(request: StartRunOptions, signals: readonly AbortSignal[]): Promise<RunState> {
     const runDir = getRunDir(request.id)
     const provider = providers[request.provider]
-    const command = await prepareCommand({ provider, detector }, runDir, request)
-    closing.signal.throwIfAborted()
+    const preparation = prepareCommand({ provider, detector }, runDir, request)
+    await boundedWait(
+      preparation.catch(() => undefined),
+      null,
+      signals,
+    )
+    for (const signal of signals) signal.throwIfAborted()
+    const command = await preparation
     const launch = async () => {
       const record = createRecord(request)
       const detachedProcess = await startCommand(processes, runDir, {
@@ -187,10 +193,10 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
     notify(state)
     return state
   }
-  async function recordFailureOnce(request: Omit<StartRunOptions, 'boxEnv'>, error: string) {
+  async function recordUnstartedOnce(...[request, { status, error }]: Parameters<Runs['recordUnstarted']>) {
     const record = createRecord(request)
     record.result = {
-      ...{ status: 'failed', error: boundedText(error, MAX_ERROR_CHARS), exitCode: null, pid: null },
+      ...{ status, error: boundedText(error, MAX_ERROR_CHARS), exitCode: null, pid: null },
       ...{ finishedAt: record.startedAt, sessionId: null, eventCount: 0, logEnd: 0, logBytes: 0 },
     }
     const runDir = getRunDir(record.id)
@@ -230,8 +236,9 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
   const pruneTimer = setInterval(prune, PRUNE_MS).unref()
 
   return {
-    start: (request) => startById(request.id, () => startOnce(request)),
-    recordFailure: (request, error) => startById(request.id, () => recordFailureOnce(request, error)),
+    start: (request, signal) =>
+      startById(request.id, () => startOnce(request, signal ? [signal, closing.signal] : [closing.signal])),
+    recordUnstarted: (request, result) => startById(request.id, () => recordUnstartedOnce(request, result)),
     get: (id) => entries.get(id)?.state,
     list: () => [...entries.values()].reverse().map(({ state }) => state),
     readStatus: async (id) => {
@@ -280,7 +287,6 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
     async close() {
       closing.abort(new ApiError('exec_failed', 'The agent is stopping. Try again.'))
       clearInterval(pruneTimer)
-      // Not for the detector, which may be installing a CLI: such a run does not start any more.
       await Promise.allSettled(launches)
       await Promise.all([...entries.values()].map(({ active }) => active?.close()))
       await Promise.all(background)

@@ -64,15 +64,19 @@ export type Runs = {
   /**
    * Starts the CLI. Idempotent by id: a run that has started is returned. Resolves when the process runs: a run whose
    * process had not started when the agent was killed is unknown to the next agent, which may start it again.
+   * @param signal cancels a start whose CLI is still being found or installed. The installation continues
    * @throws ApiError provider_not_installed, provider_not_signed_in, and those of a detached start: not_found,
-   *   permission_denied and invalid_path for the cwd, exec_failed
+   *   permission_denied and invalid_path for the cwd, exec_failed; and the reason of `signal`
    */
-  start(options: StartRunOptions): Promise<RunState>
+  start(options: StartRunOptions, signal?: AbortSignal): Promise<RunState>
   /**
-   * Records a run that could not be started: failed, with the error, no pid and no events. Notifies the subscribers.
-   * Idempotent by id: an existing run is returned unchanged.
+   * Records a run that has not been started: with the error, no pid and no events. Notifies the subscribers. Idempotent by
+   * id: an existing run is returned unchanged.
    */
-  recordFailure(options: Omit<StartRunOptions, 'boxEnv'>, error: string): Promise<RunState>
+  recordUnstarted(
+    options: Omit<StartRunOptions, 'boxEnv'>,
+    result: { status: 'failed' | 'interrupted'; error: string },
+  ): Promise<RunState>
   get(id: string): RunState | undefined
   /** Newest first. */
   list(): RunState[]

@@ -7,8 +7,11 @@ import { createAgentProtocolError, readAgentResponse } from './agent-response.ts
 import type { EdgeContext } from './context.ts'
 import { isUnreachable, repeatWhileUnreachable } from './repeat-request.ts'
 
-/** For all attempts together: the agent may install OpenCode or pi, which takes up to 5 minutes. */
-const START_TIMEOUT_MS = 330_000
+/**
+ * For all attempts together: the agent may install OpenCode or pi, which takes up to 265 s (detection/install-program.ts).
+ * Shorter than the 300 s after which fetch() of Node fails.
+ */
+const START_TIMEOUT_MS = 290_000
 
 /**
  * Sends the prompt, and repeats it with the same ids when the tunnel closed before the response: agents accept an id once.

@@ -11,7 +11,13 @@ const toRegExp = (path: string) =>
       .join('/')}$`,
   )
 
-/** The returned function lists the methods of a request path, sorted; [] for an unknown path. */
+/** Sorts `/boxes/suspend` before `/boxes/:id`. */
+const toSortKey = (path: string) => path.replace(/:[^/]+/g, '\uffff')
+
+/**
+ * The returned function lists the methods of a request path, sorted; [] for an unknown path. Where several patterns match,
+ * those of the one with fewer parameters.
+ */
 export function createMethodLookup(
   routes: readonly { method: string; path: string }[],
 ): (path: string) => string[] {
@@ -21,5 +27,8 @@ export function createMethodLookup(
     entry.methods.push(method)
     byPath.set(path, entry)
   }
-  return (path) => [...byPath.values()].find(({ regExp }) => regExp.test(path))?.methods.sort() ?? []
+  const entries = [...byPath]
+    .sort(([a], [b]) => (toSortKey(a) < toSortKey(b) ? -1 : 1))
+    .map(([, { regExp, methods }]) => ({ regExp, methods: methods.sort() }))
+  return (path) => entries.find(({ regExp }) => regExp.test(path))?.methods ?? []
 }

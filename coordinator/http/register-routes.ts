@@ -165,7 +165,7 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
             bodyLimit: route.bodyLimit,
             hasBody: route.request?.body !== undefined,
           },
-          handler: createHandler(route, host, runIdempotent),
+          handler: createHandler(route, host, { runIdempotent, getMethods }),
         })
       }
     },
@@ -182,16 +182,29 @@ function createUnknownRouteError(request: FastifyRequest, getMethods: (path: str
 
 export const UNKNOWN_ROUTE = 'This route does not exist. The API reference is at /docs.'
 
-function createHandler(route: Route, host: Host, runIdempotent: RunIdempotent) {
+/** The path may be that of another route, without parameters: GET /prompts/interrupt matches /prompts/:runId. */
+function createPathError(request: FastifyRequest, getMethods: (path: string) => string[]): ApiError {
+  const error = createUnknownRouteError(request, getMethods)
+  const isOtherRoute =
+    error.code === 'method_not_allowed' && !error.headers.allow?.split(', ').includes(request.method)
+  return isOtherRoute ? error : new ApiError('not_found')
+}
+
+function createHandler(
+  route: Route,
+  host: Host,
+  { runIdempotent, getMethods }: { runIdempotent: RunIdempotent; getMethods: (path: string) => string[] },
+) {
   const status = getSuccessStatus(route)
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { params, query, body, actor } = request
     if (actor === null && route.access.credential !== 'none')
       throw new Error('the request reached its route without authentication')
     const createInput = () =>
-      ({ ...validate(route, host, { params, query, body }), actor, request, reply }) as RouteInput<
-        NonNullable<Route['request']>
-      >
+      ({
+        ...validate(route, host, { params, query, body }, () => createPathError(request, getMethods)),
+        ...{ actor, request, reply },
+      }) as RouteInput<NonNullable<Route['request']>>
     const prepare = async () => route.prepare?.(createInput())
     const header = request.headers[IDEMPOTENCY_KEY_HEADER]
     if (route.idempotent && header !== undefined && actor !== null) {

@@ -24,8 +24,16 @@ const getPath = (issue: Issues[number] | undefined): PropertyKey[] =>
 
 export type RequestParts = { params: unknown; query: unknown; body: unknown }
 
-/** Throws not_found for a malformed path, else the error code of the field or the host's general code. */
-export function validate(route: Route, host: Host, parts: RequestParts): RequestParts {
+/**
+ * Throws the error code of the field or the host's general code.
+ * @param createPathError for a malformed path
+ */
+export function validate(
+  route: Route,
+  host: Host,
+  parts: RequestParts,
+  createPathError: () => ApiError,
+): RequestParts {
   const { params, query, body } = route.request ?? {}
   const { fieldErrorCodes = {}, bodyErrorCode } = route
   const createError = (issues: Issues, root: 'query' | 'body') => {
@@ -38,7 +46,7 @@ export function validate(route: Route, host: Host, parts: RequestParts): Request
     return new ApiError(code ?? getGeneralCode(host), validationMessage(issues, root))
   }
   return {
-    params: parse(params, parts.params, () => new ApiError('not_found')),
+    params: parse(params, parts.params, createPathError),
     query: parse(query, parts.query, (issues) => createError(issues, 'query')),
     // A request without a body is treated as an empty object.
     body: parse(body, parts.body === undefined ? {} : parts.body, (issues) => createError(issues, 'body')),

@@ -24,11 +24,14 @@ export type InstallerOptions = {
   home: string
   prober: Prober
   log: Logger
-  /** Default: 5 minutes. */
+  /** From the call of install(). Default: 4 minutes. */
   timeoutMs?: number
 }
 
-const TIMEOUT_MS = 5 * 60_000
+/** With the start of a login shell and `--version`, less than START_TIMEOUT_MS in coordinator/edge/start-prompt.ts. */
+const TIMEOUT_MS = 4 * 60_000
+/** Of the time limit: with less, an installation is not started. */
+const MIN_REMAINING = 0.1
 const PREFIX_TIMEOUT_MS = 30_000
 const MAX_BYTES = 64 * 1024
 const MESSAGE_LINES = 10
@@ -40,30 +43,34 @@ export function createInstaller(options: InstallerOptions): Installer {
   const limit = pLimit(1)
   const running = new Map<string, Promise<void>>()
 
-  async function runNpm(provider: Provider, installPackage: string, env: Environment): Promise<void> {
+  async function runNpm(
+    provider: Provider,
+    installPackage: string,
+    { env, deadline }: { env: Environment; deadline: number },
+  ): Promise<void> {
+    const timeLimit = `it did not finish within ${timeoutMs / 1000} s`
+    const getRemainingMs = () => Math.max(1, deadline - performance.now())
+    if (getRemainingMs() < timeoutMs * MIN_REMAINING)
+      throw failedInstallError(provider, `${timeLimit}, because another installation was in progress`, '')
     const npm = await findProgram('npm', env.PATH)
     if (npm === null) throw missingNpmError(provider)
-    const prefix = (await usesGlobalPrefix(npm.path, env))
+    const prefix = (await usesGlobalPrefix(npm.path, env, Math.min(PREFIX_TIMEOUT_MS, getRemainingMs())))
       ? ''
       : `--prefix ${shellQuote(join(home, '.local'))}`
     const command = `exec ${shellQuote(npm.path)} install -g ${prefix} ${QUIET} ${shellQuote(installPackage)}`
     log.info({ provider: provider.name, installPackage }, 'installing a coding agent')
-    const run = { cwd: home, env, timeoutMs, maxBytes: MAX_BYTES }
+    const run = { cwd: home, env, timeoutMs: getRemainingMs(), maxBytes: MAX_BYTES }
     const { exitCode, timedOut, stdout, stderr } = await prober.run(command, run)
     if (exitCode === 0) return
-    const status = timedOut
-      ? `it did not finish within ${timeoutMs / 1000} s`
-      : exitCode === null
-        ? 'it was terminated'
-        : `exit status ${exitCode}`
+    const status = timedOut ? timeLimit : exitCode === null ? 'it was terminated' : `exit status ${exitCode}`
     log.warn({ provider: provider.name, exitCode, timedOut }, 'failed to install a coding agent')
     const output = lastLines(stderr.trim() === '' ? stdout : stderr, MESSAGE_LINES, MAX_MESSAGE_CHARS)
     throw failedInstallError(provider, status, output)
   }
 
   /** Whether the global prefix of npm is writable, and programs in it are found. */
-  async function usesGlobalPrefix(npm: string, env: Environment): Promise<boolean> {
-    const run = { cwd: home, env, timeoutMs: PREFIX_TIMEOUT_MS, maxBytes: MAX_BYTES }
+  async function usesGlobalPrefix(npm: string, env: Environment, timeoutMs: number): Promise<boolean> {
+    const run = { cwd: home, env, timeoutMs, maxBytes: MAX_BYTES }
     const { exitCode, stdout } = await prober.run(`exec ${shellQuote(npm)} prefix -g`, run)
     const prefix = stdout.trim().split('\n').at(-1) ?? ''
     if (exitCode !== 0 || !isAbsolute(prefix)) return false
@@ -76,7 +83,8 @@ export function createInstaller(options: InstallerOptions): Installer {
     install(provider, installPackage, env) {
       const known = running.get(provider.name)
       if (known !== undefined) return known
-      const installing = limit(() => runNpm(provider, installPackage, env)).finally(() =>
+      const deadline = performance.now() + timeoutMs
+      const installing = limit(() => runNpm(provider, installPackage, { env, deadline })).finally(() =>
         running.delete(provider.name),
       )
       running.set(provider.name, installing)

@@ -45,17 +45,20 @@ export function createFakeRuns() {
   }
 
   const runs: Runs = {
-    async start(options) {
+    async start(options, signal) {
       const known = states.get(options.id)
       if (known !== undefined) return known
-      await beforeStart(options)
+      const cancelled = Promise.withResolvers<never>()
+      signal?.addEventListener('abort', () => cancelled.reject(signal.reason))
+      if (signal?.aborted) throw signal.reason
+      await Promise.race([beforeStart(options), cancelled.promise])
       const { boxEnv: _, ...fields } = options
       started.push(options)
       return create(fields, {})
     },
-    async recordFailure(options, error) {
+    async recordUnstarted(options, result) {
       await beforeRecordFailure()
-      const state = create(options, { status: 'failed', error, pid: null })
+      const state = create(options, { ...result, pid: null })
       return update(options.id, { finishedAt: state.startedAt })
     },
     get: (id) => states.get(id),

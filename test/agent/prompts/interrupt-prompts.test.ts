@@ -76,20 +76,63 @@ t.test('an interrupt of a conversation leaves the others', async (t) => {
   await t.rejects(prompts.interruptAll(newId('conversation')), { code: 'not_found' })
 })
 
-t.test('an interrupt waits for a run that is starting', async (t) => {
+t.test('an interrupt does not wait until a coding agent is installed', async (t) => {
   const { prompts, fake } = await openPrompts(t)
-  const installed = Promise.withResolvers<void>()
-  fake.failStarts(() => installed.promise)
+  const { promise: neverInstalled } = Promise.withResolvers<void>()
+  fake.failStarts(() => neverInstalled)
   const request = createPromptRequest()
+  const { runId, newConversationId } = request
   const started = prompts.submit(request)
-  const one = prompts.interrupt(request.runId)
-  const all = prompts.interruptAll(undefined)
-  installed.resolve()
-  await started
-  t.match(await one, { id: request.runId, dequeued: false })
-  await all
-  t.match((await prompts.readStatus(request.runId)).run, { status: 'interrupted' })
+  await t.rejects(prompts.readStatus(runId), { code: 'not_found', message: /is being started/ })
+  t.match(prompts.listConversations(), { running: 1 })
+  t.same(await prompts.interrupt(runId), {
+    ...{ ok: true, type: 'prompt.interrupted', id: runId },
+    ...{ wasRunning: true, signal: null, dequeued: false },
+  })
+  const interrupted = { status: 'interrupted', error: /by a request/, pid: null }
+  t.match(await started, { type: 'prompt.started', run: interrupted })
+  t.match((await prompts.readStatus(runId)).run, interrupted)
+  t.match(prompts.listConversations(), { running: 0, conversations: [{ lastStatus: 'interrupted' }] })
+  t.match(await prompts.interrupt(runId), { wasRunning: false, signal: null }, 'only once')
 
+  const next = createPromptRequest({ conversationId: newConversationId })
+  const again = prompts.submit(next)
+  t.match(promptsInterruptedSchema.parse(await prompts.interruptAll(undefined)), {
+    ...{ id: next.runId, wasRunning: true, signal: null },
+    interrupted: [{ id: next.runId, conversationId: newConversationId, signal: null }],
+  })
+  t.match(await again, { run: interrupted })
+})
+
+t.test('an interrupt of a queued prompt whose coding agent is being installed', async (t) => {
+  const { prompts, fake } = await openPrompts(t)
+  const first = await start(prompts)
+  const queued = await enqueue(prompts)
+  const { promise: neverInstalled } = Promise.withResolvers<void>()
+  fake.failStarts(() => neverInstalled)
+  fake.end(first.id)
+  await waitUntil('the queued prompt is starting', () => prompts.listConversations().running === 1)
+  t.match(await prompts.interrupt(queued.id), { wasRunning: true, signal: null, dequeued: false })
+  t.match((await prompts.readStatus(queued.id)).run, { status: 'interrupted', parent: first.id })
+  t.same(prompts.list(undefined).queued, [])
+})
+
+t.test('a prompt that cannot be recorded as interrupted is removed from the queue', async (t) => {
+  const { prompts, fake } = await openPrompts(t, { limits: { runs: 2 } })
+  const running = [await start(prompts), await start(prompts, { new: true })]
+  const queued = [await enqueue(prompts, { new: true }), await enqueue(prompts, { new: true })]
+  fake.failStarts(() => Promise.withResolvers<void>().promise)
+  fake.failRecords(() => Promise.reject(new Error('The disk is full.')))
+  for (const { id } of running) fake.end(id)
+  await waitUntil('the queued prompts are starting', () => prompts.list(undefined).active === null)
+  const [one, other] = queued.map(({ id }) => id)
+  t.match(await prompts.interrupt(one ?? ''), { wasRunning: false, signal: null, dequeued: true })
+  t.match(await prompts.interruptAll(undefined), { interrupted: [], dequeued: [other] })
+  t.match(prompts.list(undefined), { active: null, queued: { length: 0 } })
+})
+
+t.test('an interrupt of a run whose start fails', async (t) => {
+  const { prompts, fake } = await openPrompts(t)
   fake.failStarts(() => Promise.reject(new ApiError('provider_not_signed_in')))
   const refused = createPromptRequest()
   const failed = t.rejects(prompts.submit(refused), { code: 'provider_not_signed_in' })

@@ -144,10 +144,11 @@ t.test('a run that could not be started is recorded as failed', async (t) => {
   const { boxEnv: _, ...request } = createRequest('normal.sh')
   const states: RunState[] = []
   agent.runs.subscribe((run) => states.push(run))
-  const recorded = await agent.runs.recordFailure(request, 'Not signed in.')
+  const result = { status: 'failed', error: 'Not signed in.' } as const
+  const recorded = await agent.runs.recordUnstarted(request, result)
   t.match(recorded, { status: 'failed', error: 'Not signed in.', pid: null, exitCode: null, eventCount: 0 })
   t.same(states, [recorded])
-  t.same(await agent.runs.recordFailure(request, 'again'), recorded)
+  t.same(await agent.runs.recordUnstarted(request, { ...result, error: 'again' }), recorded)
   t.match(await agent.readPage(request.id), { events: { length: 0 }, next: 0, finished: true })
   t.match(await agent.runs.readStatus(request.id), { run: { prompt: 'Hello' }, stderr: '', logPath: '' })
   const second = await reopen(t, agent)
@@ -157,10 +158,27 @@ t.test('a run that could not be started is recorded as failed', async (t) => {
 t.test('the agent stops while a coding agent is being installed', async (t) => {
   const installing = Promise.withResolvers<never>()
   const agent = await createTestRuns(t, { detector: { ...fakeDetector, resolve: () => installing.promise } })
-  const rejected = t.rejects(agent.start('normal.sh'), /stopped/)
+  const rejected = t.rejects(agent.start('normal.sh'), { code: 'exec_failed', message: /stopping/ })
   await agent.close()
-  installing.reject(new Error('stopped'))
   await rejected
+  installing.reject(new Error('terminated'))
+})
+
+t.test('a start is cancelled while a coding agent is being installed', async (t) => {
+  const installing = Promise.withResolvers<never>()
+  const agent = await createTestRuns(t, { detector: { ...fakeDetector, resolve: () => installing.promise } })
+  const controller = new AbortController()
+  const { boxEnv, ...request } = createRequest('normal.sh')
+  const starting = agent.runs.start({ ...request, boxEnv }, controller.signal)
+  controller.abort('The run was interrupted.')
+  t.equal(await starting.catch((error: unknown) => error), 'The run was interrupted.')
+  t.same(agent.runs.list(), [])
+  const result = { status: 'interrupted', error: 'The run was interrupted.' } as const
+  const recorded = await agent.runs.recordUnstarted(request, result)
+  t.match(recorded, { ...result, pid: null, finishedAt: Number })
+  t.match(await agent.readPage(request.id), { events: { length: 0 }, finished: true })
+  installing.reject(new Error('The installation has failed.'))
+  await agent.close()
 })
 
 t.test('a hundred ended runs need little memory', async (t) => {

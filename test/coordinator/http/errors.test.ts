@@ -37,6 +37,15 @@ const rejecting = route({
   },
 })
 const routes = [createThingRoute('GET'), createThingRoute('DELETE'), broken, rejecting]
+const special = route({
+  access: byKey('boxes', 'write'),
+  method: 'POST',
+  path: '/things/special',
+  summary: 'Use the special thing',
+  responses: { 200: z.object({}) },
+  handler: async () => ({}),
+})
+routes.push(special)
 const ID = '0d1f6bd5-7a7e-4a52-9a3c-1f2f3c4d5e6f'
 
 /** Read the error code; undefined for a body that is not in the envelope. */
@@ -91,6 +100,13 @@ for (const { name, prefix, getErrorCode } of [
       t.equal(response.headers.get('allow'), 'DELETE, GET, HEAD')
       t.equal(getErrorCode(response.json), 'method_not_allowed')
     }
+
+    for (const method of ['GET', 'HEAD', 'DELETE', 'PUT']) {
+      const response = await send(method, `${prefix}/things/special`)
+      t.equal(response.status, 405, `${method}, which another route with a parameter has`)
+      t.equal(response.headers.get('allow'), 'POST')
+    }
+    t.equal((await send('POST', `${prefix}/things/special`)).status, 200)
 
     t.match(await send('HEAD', `${prefix}/things/${ID}`), { status: 200, text: '' }, 'GET serves HEAD')
     t.match(await send('HEAD', `${prefix}/rejecting`), { status: 429, text: '' })

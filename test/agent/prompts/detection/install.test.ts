@@ -90,6 +90,16 @@ t.test('an installation that takes too long is terminated', async (t) => {
   t.match(await fail('pi', SIGNED_IN), { message: /it did not finish within 0\.3 s/ })
 })
 
+t.test('the time limit includes the installation of another coding agent', async (t) => {
+  const box = createTestBox(t)
+  addNpm(box, { before: 'sleep 1000' })
+  const { fail } = await box.detect({ installTimeoutMs: 1000 })
+  const [first, second] = await Promise.all([fail('pi', SIGNED_IN), fail('opencode', SIGNED_IN)])
+  t.match(first, { code: 'provider_not_installed', message: /within 1 s\.$/ })
+  t.match(second, { code: 'provider_not_installed', message: /because another installation was in progress/ })
+  t.equal(listInstalls(box).length, 1)
+})
+
 t.test('an installation without a program', async (t) => {
   const box = createTestBox(t)
   addNpm(box, { before: 'exit 0' })
