@@ -11,6 +11,7 @@ import type {
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import { assertSupported } from '../../shared/prompt-combinations.ts'
 import { toStartError } from '../exec/start-error.ts'
 import type { ActivityTracker } from '../vitals/activity-tracker.ts'
 import { createChangeNotifier } from './change-notifier.ts'
@@ -24,7 +25,6 @@ import type { Provider } from './providers/types.ts'
 import { openQueue } from './queue.ts'
 import { admit, type PromptLimits, selectConversation, unknownConversation } from './rules.ts'
 import { toRun } from './run-fields.ts'
-import { selectModel } from './select-model.ts'
 import type { Prompts, Runs } from './types.ts'
 
 export type PromptsOptions = {
@@ -33,7 +33,7 @@ export type PromptsOptions = {
   home: string
   /** Closed by the caller, after the prompts. */
   runs: Runs
-  providers: Readonly<Record<ProviderName, Pick<Provider, 'validate' | 'defaultAuto'>>>
+  providers: Readonly<Record<ProviderName, Pick<Provider, 'defaultAuto'>>>
   clock: Clock
   log: FastifyBaseLogger
   /** A queued prompt keeps the box active. A run does so by its process. */
@@ -164,7 +164,7 @@ export async function createPrompts(options: PromptsOptions): Promise<Prompts> {
     const model = request.model ?? (conversation === null ? null : findModel(conversation))
     const auto = request.auto ?? providers[provider].defaultAuto
     const reasoningEffort = request.reasoningEffort ?? null
-    providers[provider].validate({ model: selectModel(model), effort: reasoningEffort, auto })
+    assertSupported({ provider, model: model ?? undefined, auto })
     const admission = admit(request, conversation, situation)
     const run: NewRun = {
       ...{ id: runId, conversationId: conversation?.id ?? request.newConversationId },

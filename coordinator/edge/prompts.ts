@@ -17,6 +17,7 @@ import {
 } from '../../shared/api/prompts.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import { assertSupported } from '../../shared/prompt-combinations.ts'
 import { parseEnvVars } from '../boxes/present.ts'
 import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
@@ -43,7 +44,8 @@ function assertConversationId(id: string): void {
 }
 
 /** Throws for what the agent need not decide, so that a suspended box is not woken for it. */
-function assertPrompt({ prompt, new: isNew, conversationId, continue: continues }: PromptRequest): void {
+function assertPrompt(request: PromptRequest): void {
+  const { prompt, new: isNew, conversationId, continue: continues } = request
   const targets = [isNew && 'new', conversationId !== undefined && 'conversationId', continues && 'continue']
   const [first, second] = targets.filter((name) => typeof name === 'string')
   if (second !== undefined)
@@ -51,6 +53,7 @@ function assertPrompt({ prompt, new: isNew, conversationId, continue: continues 
   if (Buffer.byteLength(prompt) > LIMITS.promptBytes)
     throw new ApiError('payload_too_large', `prompt must be at most ${LIMITS.promptBytes} bytes as UTF-8`)
   if (conversationId !== undefined) assertConversationId(conversationId)
+  assertSupported(request)
 }
 
 const read = byKey('boxes', 'read', { acceptsTickets: true })

@@ -11,7 +11,6 @@ export const claude: Provider = {
   // Claude Code terminates its tools after SIGINT.
   interruptSignal: 'INT',
   defaultAuto: false,
-  validate() {},
   buildCommand,
   encodePrompt,
   mapLine: mapClaudeLine,

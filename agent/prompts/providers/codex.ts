@@ -1,5 +1,4 @@
 // Codex: command line and environment.
-import { ApiError } from '../../../shared/errors.ts'
 import {
   codexCredentialFiles,
   codexCredentialVariables,
@@ -16,14 +15,6 @@ export const codex: Provider = {
   // Codex terminates its tools after SIGINT.
   interruptSignal: 'INT',
   defaultAuto: false,
-  validate({ model }) {
-    // DeepSeek only has the chat API, which Codex no longer supports.
-    if (model?.backend === 'deepseek')
-      throw new ApiError(
-        'invalid_request',
-        'codex cannot use deepseek models, because Codex requires the Responses API. Use claude, opencode or pi.',
-      )
-  },
   buildCommand,
   encodePrompt: (prompt) => prompt,
   mapLine: mapCodexLine,

@@ -1,7 +1,5 @@
 // OpenCode (opencode-ai): command line, output lines and credentials.
-import { ApiError } from '../../../shared/errors.ts'
 import { boundedText, nonBlankStringAt, numberAt, sessionIdAt, stringAt, valueAt } from '../json-fields.ts'
-import { providerOf } from './api-key-variables.ts'
 import { awsProfile } from './aws-profile.ts'
 import { createEvent, createToolEvent, createUsageEvent, withDone, withFailure } from './mapped-events.ts'
 import { isOpencodeSignedIn, opencodeCredentialFiles, opencodeSignInHint } from './opencode-credentials.ts'
@@ -28,13 +26,6 @@ export const opencode: Provider = {
   // SIGTERM and SIGINT both end OpenCode without a final event.
   interruptSignal: 'TERM',
   defaultAuto: false,
-  validate({ model }) {
-    if (model !== null && providerOf(model.full) === null)
-      throw new ApiError(
-        'invalid_request',
-        'model must name its provider for opencode, such as anthropic/claude-sonnet-5-5',
-      )
-  },
   buildCommand,
   encodePrompt: (prompt) => prompt,
   mapLine,

@@ -1,5 +1,4 @@
 // pi (@earendil-works/pi-coding-agent): command line, output lines and credentials.
-import { ApiError } from '../../../shared/errors.ts'
 import {
   arrayAt,
   boundedText,
@@ -36,13 +35,6 @@ export const pi: Provider = {
   // After SIGINT, pi leaves its tools running.
   interruptSignal: 'TERM',
   defaultAuto: true,
-  validate({ auto }) {
-    if (!auto)
-      throw new ApiError(
-        'invalid_request',
-        'pi runs all tools without asking. Omit auto, or send auto: true.',
-      )
-  },
   buildCommand,
   encodePrompt,
   mapLine,

@@ -75,8 +75,6 @@ export type Provider = {
   readonly interruptSignal: 'INT' | 'TERM'
   /** Default of `auto`. */
   readonly defaultAuto: boolean
-  /** @throws ApiError invalid_request for a combination that the CLI does not support */
-  validate(options: { model: ModelSelection | null; effort: ReasoningEffort | null; auto: boolean }): void
   /** The arguments without the program, and variables that are added to the environment. The prompt is stdin. */
   buildCommand(options: CommandOptions): { args: string[]; env: Record<string, string> }
   /** Changes a prompt that the CLI would otherwise not take literally. */

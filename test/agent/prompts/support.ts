@@ -50,7 +50,6 @@ export const fakeProvider: Provider = {
   installPackage: null,
   interruptSignal: 'INT',
   defaultAuto: false,
-  validate: () => undefined,
   buildCommand: ({ model, sessionId, tmpDir }) => ({
     args: [join(FIXTURES, model?.full ?? 'normal.sh'), sessionId ?? '-'],
     env: { TMPDIR: tmpDir },

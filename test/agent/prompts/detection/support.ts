@@ -33,7 +33,6 @@ function createFakeProvider(name: ProviderName, home: string): Provider {
     installPackage: name === 'opencode' || name === 'pi' ? `fake-${name}@1.2.3` : null,
     interruptSignal: 'INT',
     defaultAuto: false,
-    validate: () => undefined,
     buildCommand: () => ({ args: [], env: {} }),
     encodePrompt: (prompt) => prompt,
     mapLine: (_line, state) => ({ events: [], state }),

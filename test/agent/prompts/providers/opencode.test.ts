@@ -46,14 +46,6 @@ t.test('Bedrock uses the files of the AWS tools when no variable selects a crede
   t.equal(opencode.buildCommand(options).env.AWS_PROFILE, undefined)
 })
 
-t.test('a model without a provider is refused', async (t) => {
-  const validate = (model: string | null) =>
-    opencode.validate({ model: selectModel(model), effort: null, auto: false })
-  t.throws(() => validate('claude-opus-5-5'), { code: 'invalid_request', message: /such as anthropic\// })
-  validate('anthropic/claude-opus-5-5')
-  validate(null)
-})
-
 t.test('a tool call and an answer', async (t) => {
   const { events, state } = mapLines(opencode, readRecordedLines('opencode-tool-call'))
   t.strictSame(summarize(events), [

@@ -31,15 +31,6 @@ t.test('the command line', async (t) => {
   for (const version of ['0.76.0', '0.87.1', '1.5.2', 'unknown']) t.equal(resume(version), '--session-id')
 })
 
-t.test('pi cannot ask for permissions', async (t) => {
-  t.equal(pi.defaultAuto, true)
-  t.throws(() => pi.validate({ model: null, effort: null, auto: false }), {
-    code: 'invalid_request',
-    message: /runs all tools without asking/,
-  })
-  pi.validate({ model: null, effort: 'low', auto: true })
-})
-
 t.test('a prompt is not a command of pi', async (t) => {
   t.equal(pi.encodePrompt('/review this'), '\u200b/review this')
   const spaced = pi.encodePrompt(' \n/review this')

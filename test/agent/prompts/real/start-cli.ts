@@ -58,7 +58,6 @@ export function startCli(
   mkdirSync(tmpDir, { recursive: true })
   const env = { ...cli.env, PATH: agents.path, LANG: 'C.UTF-8', ...options.env }
   const isRoot = process.getuid?.() === 0
-  provider.validate({ model, effort, auto })
   const command = provider.buildCommand({ model, effort, auto, sessionId, env, tmpDir, isRoot })
   const child = spawn(join(agents.binDir, provider.program), command.args, {
     cwd: cli.cwd,
