@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { MAX_SURVIVING_COMMANDS } from '../shared/api/reports.ts'
 import { systemClock } from '../shared/clock.ts'
-import { ApiError } from '../shared/errors.ts'
+import { FAILED_BUILD_HEADER } from '../shared/protocol.ts'
 import { buildAgentApp } from './app.ts'
 import { createAttachDialer } from './attach/attach-dialer.ts'
 import { type AgentConfig, readCoordinatorUrl, readToken } from './config.ts'
@@ -36,7 +36,11 @@ import { createTerminalSessions } from './terminal/sessions.ts'
 import { createStreamDialer } from './tunnel/stream-dialer.ts'
 import { createTransferDialer } from './tunnel/transfer-dialer.ts'
 import { startTunnel } from './tunnel/tunnel.ts'
-import { agentVersion } from './version.ts'
+import { createBuildState } from './upgrade/build-state.ts'
+import { createBuilds } from './upgrade/builds.ts'
+import { createArchiveFetcher } from './upgrade/fetch-archive.ts'
+import { upgradeRoutes } from './upgrade/routes.ts'
+import { agentVersion, buildId } from './version.ts'
 import { activityRoutes } from './vitals/activity-routes.ts'
 import { createActivityTracker } from './vitals/activity-tracker.ts'
 import { liveProcessRoutes } from './vitals/processes/routes.ts'
@@ -119,6 +123,20 @@ export async function startAgent(
   const streamDialer = createStreamDialer(coordinatorAccess)
   const attachDialer = createAttachDialer(coordinatorAccess)
   const stopController = new AbortController()
+  const buildState = createBuildState(stateDir, buildId)
+  const builds =
+    config.prefix === null || buildId === null
+      ? null
+      : createBuilds({
+          ...{ prefix: config.prefix, buildId, log, platform: `${process.platform}-${process.arch}` },
+          fetchArchive: createArchiveFetcher(coordinatorAccess.readUrl),
+        })
+  /** The coordinator uses this connection, so the build works. */
+  async function confirmBuild(): Promise<void> {
+    await buildState.recordConnected()
+    await builds?.prune()
+  }
+  let isConfirmed = false
   const terminalSessions = createTerminalSessions({
     ...{ home, clock, log, activity },
     baseEnv: baseEnvironment(home, env),
@@ -135,6 +153,15 @@ export async function startAgent(
     onCoordinatorTime: coordinatorClock.observe,
     flushRecorders: () => detachedRecorder.flush(),
     openStreams: createOpenStreams(),
+    onOpen() {
+      if (isConfirmed) return
+      isConfirmed = true
+      confirmBuild().catch((err: unknown) => {
+        // The next connection tries again: the disk may be full.
+        isConfirmed = false
+        log.warn({ err }, 'failed to record that this build has connected')
+      })
+    },
   }
   const app = buildAgentApp({
     log,
@@ -151,17 +178,11 @@ export async function startAgent(
         scope.addHook('onRequest', async () => activity.touch())
         return fileRoutes(scope, { home, stateDir: realStateDir, log, clock, transferDialer })
       },
-      (scope) => {
-        scope.post('/restart', async (_request, reply) => {
-          if (terminalSessions.list().length > 0 || attachments.hasOpenStdin())
-            throw new ApiError(
-              'rate_limited',
-              'A restart would end terminal sessions, or commands that receive stdin. Try again when they have exited.',
-            )
-          reply.raw.once('close', requestRestart)
-          return reply.status(202).send()
-        })
-      },
+      (scope) =>
+        upgradeRoutes(scope, {
+          ...{ builds, buildState, requestRestart },
+          isInUse: () => terminalSessions.list().length > 0 || attachments.hasOpenStdin(),
+        }),
       (scope) => promptRoutes(scope, { prompts, activity, stopping: stopController.signal }),
       (scope) => reportRoutes(scope, reportDeps),
       (scope) => liveProcessRoutes(scope, vitals.liveProcesses),
@@ -186,6 +207,10 @@ export async function startAgent(
     .catch((error: unknown) => log.error({ err: error }, 'failed to record the start of the agent'))
   const tunnel = startTunnel({
     ...coordinatorAccess,
+    async readHeaders(): Promise<Record<string, string>> {
+      const failure = await buildState.readFailure()
+      return failure === null ? {} : { [FAILED_BUILD_HEADER]: failure }
+    },
     instanceId,
     server: app.server,
     log,
@@ -223,6 +248,7 @@ export async function startAgent(
         await Promise.all([deliverFinalReports(), Promise.race([runsEnded, limit])])
       }
       await terminated
+      await builds?.close()
       await tunnel.close()
       streamDialer.close()
       attachDialer.close()

@@ -22,6 +22,8 @@ export type AgentConfig = {
   home: string
   /** Upper bound of the delay between two attempts to connect to the coordinator. */
   maxReconnectDelayMs: number
+  /** The directory with the builds of the agent, on a machine that joined by install.sh; null on other boxes. */
+  prefix: string | null
   /** Path of a unix socket that serves the agent's app as well, for debugging with curl. */
   socketPath: string | null
   /** Implementation of the spawner. Null: native where available. */
@@ -61,6 +63,7 @@ const environmentSchema = z.object({
   BOXWOOD_BOX: z.string(MUST_BE_BOX_ID).refine(isUuid, MUST_BE_BOX_ID),
   BOXWOOD_STATE: z.string(MUST_BE_STATE_DIR).min(1, MUST_BE_STATE_DIR),
   BOXWOOD_HOME: z.string().refine(isAbsolute, 'must be an absolute path').optional(),
+  BOXWOOD_PREFIX: z.string().refine(isAbsolute, 'must be an absolute path').optional(),
   BOXWOOD_RECONNECT_MAX_MS: integerBetween(100, 3_600_000).default(30_000),
   BOXWOOD_SOCKET: z.string().min(1, 'must be a path').optional(),
   BOXWOOD_SPAWNER: z.enum(SPAWNER_KINDS, `must be one of ${SPAWNER_KINDS.join(', ')}`).optional(),
@@ -90,6 +93,7 @@ export function readConfig(env: Record<string, string | undefined>): AgentConfig
     stateDir: resolve(values.BOXWOOD_STATE),
     home: values.BOXWOOD_HOME ?? homedir(),
     maxReconnectDelayMs: values.BOXWOOD_RECONNECT_MAX_MS,
+    prefix: values.BOXWOOD_PREFIX ?? null,
     socketPath: values.BOXWOOD_SOCKET ?? null,
     spawnerKind: values.BOXWOOD_SPAWNER ?? null,
     runnerKind: values.BOXWOOD_RUNNER ?? null,

@@ -1,16 +1,18 @@
-// The version that the agent reports: AGENT_VERSION and the build of the runtime directory from which it runs.
+// The version that the agent reports: AGENT_VERSION and the build of the directory from which it runs.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AGENT_VERSION, formatAgentVersion } from '../shared/protocol.ts'
 
-/** Without a build when the agent runs from its sources. */
-export const agentVersion: string = readVersion()
+/** null when the agent runs from its sources. */
+export const buildId: string | null = readBuildId()
 
-function readVersion(): string {
+export const agentVersion: string = buildId === null ? AGENT_VERSION : formatAgentVersion(buildId)
+
+function readBuildId(): string | null {
   try {
-    return formatAgentVersion(readFileSync(join(import.meta.dirname, 'build-id'), 'utf8').trim())
+    return readFileSync(join(import.meta.dirname, 'build-id'), 'utf8').trim()
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return AGENT_VERSION
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
 }

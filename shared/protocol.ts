@@ -5,9 +5,13 @@
  * 1: HTTP/2 over a WebSocket with reversed roles; exec, files, reports; dial-back connections for large bodies.
  * 2: detached commands and their streams; command records among the reports.
  * 3: output streams as typed frames (shared/stream-frames.ts); `claimsToken` in command records.
- * Versions 1 and 2 were never released; a coordinator accepts version 3 only.
+ * 4: builds of the agent by `POST /upgrade`; FAILED_BUILD_HEADER.
  */
-export const PROTOCOL_VERSION = 3
+export const PROTOCOL_VERSION = 4
+/**
+ * The previous version. A coordinator accepts both, and an agent falls back to it, so that either side can be upgraded first.
+ */
+export const PREVIOUS_PROTOCOL_VERSION = 3
 
 export const AGENT_VERSION = '0.1.0'
 /** @param build identifies the content of the bundle */
@@ -24,12 +28,17 @@ export const SOCKET_PATH_PREFIX = '/agent/sockets/'
 
 /** The box id. On every connection that an agent opens, with `Authorization: Bearer <box token>`. */
 export const BOX_HEADER = 'boxwood-box'
-/** On the tunnel: PROTOCOL_VERSION of the agent. */
+/**
+ * On the tunnel: the protocol version of this connection. On a response that rejects a tunnel with 426: the newest version
+ * of the coordinator.
+ */
 export const PROTOCOL_HEADER = 'boxwood-protocol'
 /** On the tunnel: random per agent process. Distinguishes a reconnect from a second agent with the same token. */
 export const INSTANCE_HEADER = 'boxwood-instance'
 /** On the tunnel: AGENT_VERSION, followed by + and the build if the agent is bundled. */
 export const AGENT_VERSION_HEADER = 'boxwood-agent-version'
+/** On the tunnel, after a failed upgrade: the build that did not connect, `@`, and a text that differs for each failure. */
+export const FAILED_BUILD_HEADER = 'boxwood-failed-build'
 
 /**
  * On a tunnel request: the one-time id of a dial-back connection that the agent may use for the body or the stream. A

@@ -17,8 +17,8 @@ fi
 EOF
 fi
 
-agent_pid=
-stopping=
+state=$BOXWOOD_STATE
+. "${0%/*}/agent-loop.sh"
 
 stop() {
   # Forward only the first TERM, so that a second one does not interrupt the agent's shutdown.
@@ -32,48 +32,50 @@ stop() {
   fi
 }
 trap stop TERM
-trap '' HUP INT
 
-read_uptime() {
-  read -r uptime _ </proc/uptime
-  uptime=${uptime%.*}
-}
-
-# Exponential backoff: restart immediately after the first exit, slow down a crash loop.
-delay=0
-increase_delay() {
-  case $delay in
-    0) delay=0.2 ;;
-    0.2) delay=0.5 ;;
-    0.5) delay=1 ;;
-    1) delay=2 ;;
-    *) delay=5 ;;
-  esac
-}
-
-while [ -z "$stopping" ]; do
-  read_uptime
-  started=$uptime
-  PATH=$agent_path "$@" &
-  agent_pid=$!
-  # A TERM between the loop condition and the assignment above was not forwarded.
-  [ -z "$stopping" ] || kill -TERM "$agent_pid" 2>/dev/null
-  # A trapped signal interrupts `wait` while the agent is still running.
-  status=129
-  while [ "$status" -gt 128 ] && kill -0 "$agent_pid" 2>/dev/null; do
-    wait "$agent_pid"
-    status=$?
-  done
-  agent_pid=
-  [ -z "$stopping" ] || break
-  read_uptime
-  runtime=$((uptime - started))
-  [ "$runtime" -lt 10 ] || delay=0
-  echo "init: agent exited with status $status after $runtime s; restarting in $delay s" >&2
-  sleep "$delay" &
-  wait $!
-  increase_delay
+# The last argument is the path of the agent in the directory of the current build, beside which `previous` is.
+for agent in "$@"; do :; done
+current_dir=${agent%/*}
+previous_dir=${current_dir%/*}/previous
+rotations=$#
+while [ "$rotations" -gt 1 ]; do
+  set -- "$@" "$1"
+  shift
+  rotations=$((rotations - 1))
 done
+shift
+
+read_build() {
+  build_id=
+  [ ! -r "$1/build-id" ] || read -r build_id <"$1/build-id" || :
+}
+
+# The coordinator replaces `current` for all boxes. A box that has returned to the previous build starts that one until the
+# coordinator restarts its agent, which then removes failed-build.
+select_build() {
+  agent_file=$agent
+  read_build "$previous_dir"
+  previous_build=$build_id
+  read_build "$current_dir"
+  build=$build_id
+  [ "$previous_build" != "$build" ] || previous_build=
+  failed_build=
+  [ ! -r "$state/failed-build" ] || read -r failed_build <"$state/failed-build" || :
+  if [ -n "$previous_build" ] && [ "${failed_build%%@*}" = "$build" ]; then
+    agent_file=$previous_dir/${agent##*/}
+    build=$previous_build
+    previous_build=
+  fi
+}
+
+start_agent() {
+  PATH=$agent_path "$@" "$agent_file" &
+  agent_pid=$!
+}
+
+fall_back() { :; }
+
+run_agent_loop "$@"
 
 # When pid 1 exits, the kernel sends SIGKILL to all processes in the namespace: let them exit by themselves first.
 if [ $$ -eq 1 ]; then

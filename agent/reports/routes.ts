@@ -26,6 +26,8 @@ export type ReportDeps = {
   onCoordinatorTime?(now: number): void
   heartbeatIntervalMs?: number
   openStreams?: OpenStreams
+  /** Called when the coordinator opens the stream. */
+  onOpen?(): void
 }
 
 export function reportRoutes(app: FastifyInstance, deps: ReportDeps): void {
@@ -33,6 +35,7 @@ export function reportRoutes(app: FastifyInstance, deps: ReportDeps): void {
   app.get('/reports', { exposeHeadRoute: false }, (_request, reply) => {
     const closeController = new AbortController()
     const onClose = openStreams.add()
+    deps.onOpen?.()
     reply.raw.once('close', () => {
       onClose()
       closeController.abort()

@@ -5,6 +5,7 @@ import {
   AGENT_VERSION_HEADER,
   BOX_HEADER,
   INSTANCE_HEADER,
+  PREVIOUS_PROTOCOL_VERSION,
   PROTOCOL_HEADER,
   PROTOCOL_VERSION,
   RECONNECT_AFTER_HEADER,
@@ -21,6 +22,8 @@ export type ConnectOptions = {
   token: string
   instanceId: string
   handshakeTimeoutMs: number
+  /** Further headers. */
+  headers?: Readonly<Record<string, string>>
 }
 
 /** Why an attempt failed or a connection closed. `status` is the HTTP status of a rejection. */
@@ -43,13 +46,24 @@ export type ConnectResult = { connection: Connection } | { failed: DisconnectRea
 /** The largest accepted message: HTTP/2 frames have at most 256 KiB, and several are sent as one message. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 
-/** One attempt. Never rejects. */
-export function connect(options: ConnectOptions, signal: AbortSignal): Promise<ConnectResult> {
+/** One attempt, which uses the previous version of the protocol where the coordinator does not accept this one. Never rejects. */
+export async function connect(options: ConnectOptions, signal: AbortSignal): Promise<ConnectResult> {
+  const result = await connectWithVersion(options, PROTOCOL_VERSION, signal)
+  if (!('failed' in result) || result.failed.status !== 426 || signal.aborted) return result
+  return connectWithVersion(options, PREVIOUS_PROTOCOL_VERSION, signal)
+}
+
+function connectWithVersion(
+  options: ConnectOptions,
+  protocolVersion: number,
+  signal: AbortSignal,
+): Promise<ConnectResult> {
   const ws = openWebSocket(options.url, TUNNEL_PATH, {
     headers: {
+      ...options.headers,
       authorization: `Bearer ${options.token}`,
       [BOX_HEADER]: options.boxId,
-      [PROTOCOL_HEADER]: String(PROTOCOL_VERSION),
+      [PROTOCOL_HEADER]: String(protocolVersion),
       [INSTANCE_HEADER]: options.instanceId,
       [AGENT_VERSION_HEADER]: agentVersion,
     },

@@ -18,6 +18,8 @@ export type AgentTunnelOptions = {
   /** URL and token are read again for each attempt: changing them needs no restart. */
   readUrl(): Promise<string>
   readToken(): Promise<string>
+  /** Further headers of the tunnel, read again for each attempt. */
+  readHeaders?(): Promise<Record<string, string>>
   instanceId: string
   /** The app's HTTP/2 server. Connections are passed to it as 'connection' events. */
   server: EventEmitter
@@ -95,9 +97,11 @@ async function connectAndServe(
 ): Promise<{ disconnect: DisconnectReason; connectedMs: number }> {
   let url: string
   let token: string
+  let headers: Record<string, string>
   try {
     url = await options.readUrl()
     token = await options.readToken()
+    headers = (await options.readHeaders?.()) ?? {}
   } catch (error) {
     return {
       disconnect: { reason: `cannot read the coordinator URL or the token: ${(error as Error).message}` },
@@ -106,7 +110,7 @@ async function connectAndServe(
   }
   const { boxId, instanceId } = options
   const handshakeTimeoutMs = options.handshakeTimeoutMs ?? 10_000
-  const result = await connect({ url, boxId, token, instanceId, handshakeTimeoutMs }, signal)
+  const result = await connect({ url, boxId, token, instanceId, headers, handshakeTimeoutMs }, signal)
   if ('failed' in result) return { disconnect: result.failed, connectedMs: 0 }
   const connectedAt = clock.now()
   options.log.info({ url }, 'tunnel connected')

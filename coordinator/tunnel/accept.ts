@@ -5,7 +5,9 @@ import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import {
   AGENT_VERSION_HEADER,
+  FAILED_BUILD_HEADER,
   INSTANCE_HEADER,
+  PREVIOUS_PROTOCOL_VERSION,
   PROTOCOL_HEADER,
   PROTOCOL_VERSION,
   RECONNECT_AFTER_HEADER,
@@ -14,7 +16,7 @@ import type { BoxLimits } from './box-limits.ts'
 import { type Authenticate, authenticateBox, headerValue, WRONG_CREDENTIALS } from './credentials.ts'
 import type { Registry } from './registry.ts'
 import { type Rejection, rejectUpgrade } from './reject-upgrade.ts'
-import { openSession, type Session, type SessionOptions } from './session.ts'
+import { type Identity, openSession, type Session, type SessionOptions } from './session.ts'
 import { createWebSocketServer } from './websocket-server.ts'
 
 export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random' | 'observeRequest'> & {
@@ -38,6 +40,7 @@ export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random' | 'obse
 
 /** The largest accepted message: HTTP/2 frames have at most 256 KiB, and several are sent as one message. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+const ACCEPTED_VERSIONS = [PROTOCOL_VERSION, PREVIOUS_PROTOCOL_VERSION] as const
 const PRINTABLE = /^[\x21-\x7e]{1,64}$/
 
 export function createAcceptor(options: AcceptorOptions) {
@@ -111,7 +114,7 @@ export function createAcceptor(options: AcceptorOptions) {
 async function inspectRequest(
   request: IncomingMessage,
   options: AcceptorOptions,
-): Promise<{ boxId: string; instanceId: string; agentVersion: string } | Rejection> {
+): Promise<Omit<Identity, 'generation'> | Rejection> {
   if (options.isDraining()) {
     const headers = { [RECONNECT_AFTER_HEADER]: String(options.reconnectAfterMs()) }
     return {
@@ -133,9 +136,13 @@ async function inspectRequest(
       headers,
     }
   }
-  if (headerValue(request, PROTOCOL_HEADER) !== String(PROTOCOL_VERSION)) {
-    const message = `The header ${PROTOCOL_HEADER} must be ${PROTOCOL_VERSION}. Update the agent or the coordinator.`
-    return { status: 426, code: 'agent_protocol_unsupported', message }
+  const protocolVersion = ACCEPTED_VERSIONS.find(
+    (version) => headerValue(request, PROTOCOL_HEADER) === String(version),
+  )
+  if (protocolVersion === undefined) {
+    const message = `The header ${PROTOCOL_HEADER} must be ${ACCEPTED_VERSIONS.join(' or ')}. Update the agent or the coordinator.`
+    const headers = { [PROTOCOL_HEADER]: String(PROTOCOL_VERSION) }
+    return { status: 426, code: 'agent_protocol_unsupported', message, headers }
   }
   const instanceId = headerValue(request, INSTANCE_HEADER) ?? ''
   const agentVersion = headerValue(request, AGENT_VERSION_HEADER) ?? ''
@@ -145,6 +152,11 @@ async function inspectRequest(
       code: 'bad_request',
       message: `The headers ${INSTANCE_HEADER} and ${AGENT_VERSION_HEADER} must be 1 to 64 printable ASCII characters without spaces.`,
     }
+  }
+  const failedBuild = headerValue(request, FAILED_BUILD_HEADER) ?? null
+  if (failedBuild !== null && !PRINTABLE.test(failedBuild)) {
+    const message = `The header ${FAILED_BUILD_HEADER} must be 1 to 64 printable ASCII characters without spaces.`
+    return { status: 400, code: 'bad_request', message }
   }
   const current = options.registry.get(boxId)
   if (current !== undefined && current.instanceId !== instanceId) {
@@ -160,5 +172,5 @@ async function inspectRequest(
     if ((await authenticateBox(request, options.authenticate)) === null)
       return { status: 401, code: 'unauthorized', message: WRONG_CREDENTIALS }
   }
-  return { boxId, instanceId, agentVersion }
+  return { boxId, instanceId, agentVersion, protocolVersion, failedBuild }
 }

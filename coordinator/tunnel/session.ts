@@ -28,7 +28,10 @@ const MAX_UNSENT_BYTES = 32 * MiB
 /** How long a closing connection stays open for an agent that does not respond. */
 const LINGER_MS = 1_000
 
-export type Identity = Pick<Tunnel, 'boxId' | 'generation' | 'instanceId' | 'agentVersion'>
+export type Identity = Pick<
+  Tunnel,
+  'boxId' | 'generation' | 'instanceId' | 'agentVersion' | 'protocolVersion' | 'failedBuild'
+>
 
 export type SessionOptions = {
   ws: WebSocket

@@ -29,6 +29,9 @@ export interface Tunnel {
   readonly generation: number
   readonly instanceId: string
   readonly agentVersion: string
+  readonly protocolVersion: number
+  /** The failed upgrade that the agent reports, as `<build>@<time>`; see FAILED_BUILD_HEADER. null: none. */
+  readonly failedBuild: string | null
   /** Rejects with ApiError box_unreachable when the tunnel closes before the response headers. */
   request(request: TunnelRequest): Promise<TunnelResponse>
 }

@@ -26,7 +26,7 @@ t.test('rejects an agent with a reason before the WebSocket upgrade', async (t) 
     ["another box's token", { authorization: `Bearer ${other.token}` }, 401, 'unauthorized'],
     ['a malformed box id', { 'boxwood-box': '../../etc' }, 401, 'unauthorized'],
     ['protocol version 1', version('1'), 426, 'agent_protocol_unsupported'],
-    ['the previous version', version(String(PROTOCOL_VERSION - 1)), 426, 'agent_protocol_unsupported'],
+    ['two versions back', version(String(PROTOCOL_VERSION - 2)), 426, 'agent_protocol_unsupported'],
     ['the next version', version(String(PROTOCOL_VERSION + 1)), 426, 'agent_protocol_unsupported'],
     ['a version with a leading zero', version(`0${PROTOCOL_VERSION}`), 426, 'agent_protocol_unsupported'],
     ['a version that is not a number', version('x'), 426, 'agent_protocol_unsupported'],
@@ -34,6 +34,7 @@ t.test('rejects an agent with a reason before the WebSocket upgrade', async (t) 
     ['an oversized instance id', { 'boxwood-instance': 'x'.repeat(5000) }, 400, 'bad_request'],
     ['no instance id', { 'boxwood-instance': '' }, 400, 'bad_request'],
     ['an agent version with a space', { 'boxwood-agent-version': '0 0' }, 400, 'bad_request'],
+    ['an oversized failed build', { 'boxwood-failed-build': 'x'.repeat(65) }, 400, 'bad_request'],
   ]
   for (const [name, headers, status, code] of cases) {
     t.match(await readRejection(openTunnelSocket(coordinator.url, box, headers)), { status, code }, name)

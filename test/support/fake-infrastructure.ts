@@ -11,6 +11,7 @@ import {
 } from '../../coordinator/lifecycle/provider.ts'
 import type { Tunnel, TunnelEvents, Tunnels } from '../../coordinator/tunnel/types.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
+import { PROTOCOL_VERSION } from '../../shared/protocol.ts'
 
 type ProviderMethod =
   | 'create'
@@ -181,6 +182,8 @@ export class FakeInfrastructure {
       generation,
       instanceId: `instance-${generation}`,
       agentVersion: '0.0.0',
+      protocolVersion: PROTOCOL_VERSION,
+      failedBuild: null,
       request: async ({ path }) => {
         this.calls.push(`request ${boxId} ${path}`)
         const idleForSec = this.idleSeconds.get(boxId)

@@ -17,7 +17,12 @@ import { listPids, readArgv } from './proc.ts'
 const OPTIONAL_PACKAGES = [`@lydell/node-pty-${process.platform}-${process.arch}`]
 
 /** File names in the runtime directory. */
-export const RUNTIME_FILES = { agent: 'agent.mjs', init: 'init.sh', buildId: 'build-id' } as const
+export const RUNTIME_FILES = {
+  agent: 'agent.mjs',
+  init: 'init.sh',
+  agentLoop: 'agent-loop.sh',
+  buildId: 'build-id',
+} as const
 /**
  * Symlinks in the parent directory, which boxes use. `current` is the version with which a box starts its agent, also
  * when the init restarts it after an upgrade. Agents that have not restarted yet still load files of `previous`.
@@ -87,7 +92,7 @@ export async function buildRuntime(
     ...bundle,
     ...(await readNativeFiles(join(projectRoot, 'agent/exec/native'))),
     ...(await readPackages(projectRoot)),
-    { name: RUNTIME_FILES.init, bytes: await readFile(join(projectRoot, 'agent/init/init.sh')) },
+    ...(await readScripts(join(projectRoot, 'agent/init'))),
   ]
   const runtimeDir = await writeVersion(parentDir, files)
   await linkRuntime(runtimeDir, nodePath)
@@ -141,6 +146,14 @@ export async function listUnusedRuntimes(runtimeDir: string): Promise<string[]> 
   const names = (await readdir(parentDir)).filter((name) => !kept.has(name) && !isUsed(name))
   return names.map((name) => join(parentDir, name))
 }
+
+const readScripts = (dir: string): Promise<RuntimeFile[]> =>
+  Promise.all(
+    [RUNTIME_FILES.init, RUNTIME_FILES.agentLoop].map(async (name) => ({
+      name,
+      bytes: await readFile(join(dir, name)),
+    })),
+  )
 
 /** The packages that are not bundled. */
 async function readPackages(projectRoot: string): Promise<RuntimeFile[]> {

@@ -1,0 +1,44 @@
+// POST /upgrade installs a build of the agent; POST /restart exits, so that the supervisor starts the current build.
+import type { FastifyInstance } from 'fastify'
+import { agentBuildSchema, restartRequestSchema } from '../../shared/agent-build.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { validateRequest } from '../validate-request.ts'
+import type { BuildState } from './build-state.ts'
+import type { Builds } from './builds.ts'
+
+export type UpgradeDeps = {
+  /** null: the coordinator installs the builds of this box. */
+  builds: Pick<Builds, 'install' | 'activate'> | null
+  buildState: Pick<BuildState, 'clearFailure'>
+  /** Whether a restart would end something that a client uses. */
+  isInUse(): boolean
+  requestRestart(): void
+}
+
+export function upgradeRoutes(app: FastifyInstance, deps: UpgradeDeps): void {
+  const { builds, buildState, isInUse, requestRestart } = deps
+
+  app.post('/upgrade', async (request, reply) => {
+    const build = validateRequest(agentBuildSchema, request.body)
+    if (builds === null) throw new ApiError('bad_request', 'The coordinator installs the builds of this box.')
+    await builds.install(build)
+    return reply.status(204).send()
+  })
+
+  app.post('/restart', async (request, reply) => {
+    const { buildId } = validateRequest(restartRequestSchema, request.body ?? {})
+    if (isInUse())
+      throw new ApiError(
+        'rate_limited',
+        'A restart would end terminal sessions, or commands that receive stdin. Try again when they have exited.',
+      )
+    if (buildId !== undefined) {
+      if (builds === null)
+        throw new ApiError('bad_request', 'The coordinator installs the builds of this box.')
+      await builds.activate(buildId)
+    }
+    await buildState.clearFailure()
+    reply.raw.once('close', requestRestart)
+    return reply.status(202).send()
+  })
+}
