@@ -35,5 +35,7 @@ export async function restoreRecords(
     await processes.kill(processId)
     await processes.remove(processId)
   }
-  return records.sort((a, b) => a.startedAt - b.startedAt || (a.id < b.id ? -1 : 1))
+  return records.sort(
+    (a, b) => a.sequence - b.sequence || a.startedAt - b.startedAt || (a.id < b.id ? -1 : 1),
+  )
 }

@@ -6,7 +6,7 @@ import type { RunState } from './types.ts'
 
 /** @param prompt the whole prompt. Default: its start */
 export function toRun(
-  { promptPreview, startedAt, finishedAt, ...fields }: RunState,
+  { promptPreview, startedAt, finishedAt, sequence: _, ...fields }: RunState,
   prompt = promptPreview,
 ): Run {
   return { ...fields, startedAt: toTimestamp(startedAt), finishedAt: toTimestampOrNull(finishedAt), prompt }

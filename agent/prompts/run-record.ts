@@ -21,6 +21,7 @@ const recordSchema = z.object({
   auto: z.boolean(),
   cwd: z.string(),
   startedAt: z.int(),
+  sequence: z.int().min(0).default(0),
   resumedFrom: z.string().nullable(),
   parent: z.string().nullable(),
   promptPreview: z.string(),

@@ -65,6 +65,9 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
   const background = new Set<Promise<void>>()
   const closing = new AbortController()
   let stopRequestedAt: number | null = null
+  let lastSequence = 0
+  /** Of runs that are not in `entries` yet. */
+  const launchingSequences = new Set<number>()
 
   const inBackground = (work: Promise<unknown>, message: string) => {
     const done = work
@@ -135,6 +138,7 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
     const previousStop = readStopRecord(dir)
     const ends: Promise<unknown>[] = []
     for (const record of await restoreRecords(runsDir, processes, log)) {
+      lastSequence = record.sequence
       const detachedProcess = processes.get(toProcessId(record.id))
       if (record.result !== null || detachedProcess === undefined) {
         entries.set(record.id, { record, state: toRunState(record), active: null })
@@ -157,9 +161,12 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
 
   const createRecord = (request: Omit<StartRunOptions, 'boxEnv'>): RunRecord => {
     const { id, conversationId, provider, model, reasoningEffort, auto, cwd, resumedFrom, parent } = request
+    const startedAt = clock.now()
+    // The time, because the newest run may have been deleted before the agent started.
+    lastSequence = Math.max(lastSequence + 1, startedAt)
     return {
       ...{ id, conversationId, provider, model, reasoningEffort, auto, cwd, resumedFrom, parent, minutes },
-      startedAt: clock.now(),
+      ...{ startedAt, sequence: lastSequence },
       promptPreview: boundedText(request.prompt, LIMITS.promptPreviewChars),
       ...{ interrupt: null, result: null },
     }
@@ -176,8 +183,8 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
     )
     for (const signal of signals) signal.throwIfAborted()
     const command = await preparation
+    const record = createRecord(request)
     const launch = async () => {
-      const record = createRecord(request)
       const detachedProcess = await startCommand(processes, runDir, {
         record,
         prompt: request.prompt,
@@ -186,8 +193,12 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
       const start = { position: createOrigin(record), checkpoints: [], exactFrom: 0 }
       void track(record, detachedProcess, start, () => stopRequestedAt)
     }
-    const launched = launch().finally(() => launches.delete(launched))
+    const launched = launch().finally(() => {
+      launches.delete(launched)
+      launchingSequences.delete(record.sequence)
+    })
     launches.add(launched)
+    launchingSequences.add(record.sequence)
     await launched
     const { state } = getEntry(request.id)
     notify(state)
@@ -241,6 +252,7 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
     recordUnstarted: (request, result) => startById(request.id, () => recordUnstartedOnce(request, result)),
     get: (id) => entries.get(id)?.state,
     list: () => [...entries.values()].reverse().map(({ state }) => state),
+    sequence: () => Math.min(lastSequence, ...Array.from(launchingSequences, (sequence) => sequence - 1)),
     readStatus: async (id) => {
       const entry = getEntry(id)
       return readRunStatus(entry.state, getOutput(entry))

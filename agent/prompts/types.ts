@@ -29,6 +29,8 @@ export type RunState = {
   /** As given; ~ by default. */
   readonly cwd: string
   readonly startedAt: number
+  /** Ascends with the starts of the box, and is never used twice. */
+  readonly sequence: number
   readonly resumedFrom: string | null
   readonly parent: string | null
   readonly promptPreview: string
@@ -80,6 +82,8 @@ export type Runs = {
   get(id: string): RunState | undefined
   /** Newest first. */
   list(): RunState[]
+  /** Of the newest run. A run that is added later has a greater one. */
+  sequence(): number
   /** @throws ApiError not_found */
   readStatus(id: string): Promise<PromptStatus>
   /** Waits up to `waitMs` for an event after `after`, or the end of the run. @throws ApiError not_found */

@@ -1,6 +1,5 @@
 // Streams the events of one run, or of all runs, from the pages that the agent sends (spec §4.16).
 import { MAX_POLL_MS, type PromptPollRequest, type Run } from '../../shared/api/prompts.ts'
-import { toTimestamp } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { createAgentProtocolError } from './agent-response.ts'
@@ -81,15 +80,14 @@ export async function followRun(
 /**
  * Writes the events of all runs in progress, and of those that start meanwhile, until none is left.
  * @param position updated with each event
- * @param options.conversation only its runs
- * @param options.newestStart when the newest run started, read before the stream: of the older runs, those in progress
+ * @param conversation only its runs
  * @returns the final event
  */
 export async function followRuns(
   writer: EventWriter,
   { poll, delayAfterEmpty }: AgentPoller,
   position: RunsPosition,
-  { conversation, newestStart }: { conversation: string | undefined; newestStart: number | null },
+  conversation: string | undefined,
 ): Promise<string> {
   const { signal } = writer
   const { runs } = position
@@ -120,9 +118,6 @@ export async function followRuns(
   function announce(run: Run): void {
     if (announced.has(run.id)) return
     announced.add(run.id)
-    if (!runs.has(run.id)) runs.set(run.id, 0)
-    if (runs.size > MAX_FOLLOWED_RUNS) throw protocolError('too many runs')
-    position.newestStart = Math.max(position.newestStart ?? 0, Date.parse(run.startedAt))
     add('run', JSON.stringify({ run }))
   }
 
@@ -131,11 +126,14 @@ export async function followRuns(
     const body: PromptPollRequest = {
       ...(conversation !== undefined && { conversation }),
       after,
-      ...(position.newestStart !== null && { startedAfter: toTimestamp(position.newestStart) }),
+      ...(position.sequence !== null && { sequence: position.sequence }),
       waitMs,
     }
-    const { pages, missing, active } = getBatch(await poll(createPollRequest(body), signal))
-    if (newestStart !== null) position.newestStart = Math.max(position.newestStart ?? 0, newestStart)
+    const { pages, missing, sequence, active } = getBatch(await poll(createPollRequest(body), signal))
+    // First, so that a client that reconnects after any event of this response gets all of its runs.
+    position.sequence = sequence
+    for (const { run } of pages) if (run !== null && !runs.has(run.id)) runs.set(run.id, 0)
+    if (runs.size > MAX_FOLLOWED_RUNS) throw protocolError('too many runs')
     text = ''
     for (const id of missing) {
       if (!runs.delete(id)) throw protocolError('a missing run that was not requested')

@@ -4,8 +4,8 @@ import { ApiError } from '../../shared/errors.ts'
 export type RunsPosition = {
   /** Runs in progress: id → seq of the last received event. */
   runs: Map<string, number>
-  /** When the newest known run started, in milliseconds since the epoch; null: no run is known. */
-  newestStart: number | null
+  /** Of the agent, for the newest run whose start the client knows; null: before the first response. */
+  sequence: number | null
 }
 
 const ENTRY = 'run_[0-9a-f]{24}:\\d{1,15}'
@@ -16,23 +16,23 @@ export const RUNS_POSITION_PATTERN = new RegExp(
 )
 export const RUN_POSITION_PATTERN = /^\d{1,15}$/
 
-export const formatPosition = ({ runs, newestStart }: RunsPosition): string =>
+export const formatPosition = ({ runs, sequence }: RunsPosition): string =>
   [
     ...Array.from(runs, ([id, seq]) => `${id}:${seq}`),
-    ...(newestStart === null ? [] : [`started:${newestStart}`]),
+    ...(sequence === null ? [] : [`started:${sequence}`]),
   ].join(',')
 
 /** @throws ApiError invalid_request */
 export function parseRunsPosition(text: string): RunsPosition {
   if (!RUNS_POSITION_PATTERN.test(text)) throw invalidPosition('the id of an event of this stream')
   const runs = new Map<string, number>()
-  let newestStart: number | null = null
+  let sequence: number | null = null
   for (const entry of text.split(',')) {
     const [key = '', value] = entry.split(':')
-    if (key === 'started') newestStart = Number(value)
+    if (key === 'started') sequence = Number(value)
     else runs.set(key, Number(value))
   }
-  return { runs, newestStart }
+  return { runs, sequence }
 }
 
 /** @returns the seq of the last received event. @throws ApiError invalid_request */

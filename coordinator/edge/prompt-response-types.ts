@@ -90,7 +90,6 @@ export const PROMPT_RESPONSES = {
     schema: promptListSchema,
     maxBytes: (LIMITS.listedPrompts + 1) * RUN_BYTES + MAX_QUEUED * QUEUED_BYTES,
     maxTokens: (LIMITS.listedPrompts + 1) * RUN_TOKENS + MAX_QUEUED * 32,
-    describe: ({ runs }) => ({ newestStartedAt: runs[0]?.startedAt ?? null }),
   }),
   'prompt.conversations': define({
     schema: conversationListSchema,
@@ -117,7 +116,7 @@ export const PROMPT_RESPONSES = {
     hasJson: false,
     describe: (data) => ({
       runId: data.run?.id,
-      batch: { pages: [toStreamPage(data)], missing: [], active: 0 },
+      batch: { pages: [toStreamPage(data)], missing: [], sequence: 0, active: 0 },
     }),
   }),
   'prompt.poll': define({
@@ -125,12 +124,13 @@ export const PROMPT_RESPONSES = {
     maxBytes: PAGE_BYTES + MAX_POLLED_RUNS * RUN_BYTES,
     maxTokens: PAGE_TOKENS,
     hasJson: false,
-    describe: ({ runs, missing, active }) => ({
+    describe: ({ runs, missing, sequence, active }) => ({
       batch: {
         pages: runs.map((page) =>
           toStreamPage(page, { runId: page.run.id, conversationId: page.run.conversationId }),
         ),
         missing,
+        sequence,
         active,
       },
     }),

@@ -92,20 +92,19 @@ export function promptStreamRoutes(context: EdgeContext): Route[] {
         const isHead = request.method === 'HEAD'
         const acquired = await acquireBox(context, input, { isStream: !isHead })
         // Throws the agent's error response when the conversation does not exist.
-        const { newestStartedAt = null } = await requestAgent(context, acquired, {
+        await requestAgent(context, acquired, {
           method: 'GET',
           path,
           type: 'prompt.list',
         })
         if (isHead) return reply.headers(EVENT_STREAM_HEADERS).send()
-        const position: RunsPosition = resumed ?? { runs: new Map(), newestStart: null }
+        const position: RunsPosition = resumed ?? { runs: new Map(), sequence: null }
         const poller = createAgentPoller(context, acquired, actor)
-        const newestStart = newestStartedAt === null ? null : Date.parse(newestStartedAt)
         return stream(
           input,
           acquired.signal,
           () => formatPosition(position),
-          (writer) => followRuns(writer, poller, position, { conversation, newestStart }),
+          (writer) => followRuns(writer, poller, position, conversation),
         )
       },
     }),

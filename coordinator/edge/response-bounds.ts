@@ -22,12 +22,10 @@ export type StreamPage = PageNumbers & {
 export type PromptDetails = {
   runId?: string | undefined
   conversationId?: string | undefined
-  /** Of prompt.list: `startedAt` of the newest run. */
-  newestStartedAt?: string | null
   /** Of prompt.events. */
   page?: PageNumbers
   /** Of prompt.stream and prompt.poll. */
-  batch?: { pages: StreamPage[]; missing: string[]; active: number }
+  batch?: { pages: StreamPage[]; missing: string[]; sequence: number; active: number }
 }
 
 export type Bounds = {

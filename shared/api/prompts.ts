@@ -312,20 +312,22 @@ export const promptPollRequestSchema = z.object({
   /** Run id → seq of the last received event. The response also has the other runs in progress, from their first event on. */
   after: z.record(runIdSchema, reportedIntegerSchema),
   /**
-   * `startedAt` of the newest run that the client has received. The response also has the runs that have started after it
-   * and ended since. Absent, with an empty `after` and without runs in progress: it has the newest run.
+   * `sequence` of the last response. The response also has the runs that have started since then, and ended. Absent, with an
+   * empty `after` and without runs in progress: it has the newest run.
    */
-  startedAfter: timestampSchema.optional(),
+  sequence: reportedIntegerSchema.optional(),
   waitMs: integerBetween(0, MAX_POLL_MS),
 })
 export type PromptPollRequest = z.infer<typeof promptPollRequestSchema>
 export const promptPollSchema = z.object({
   ok: z.literal(true),
   type: z.literal('prompt.poll'),
-  /** In total at most one page. Runs without new events are omitted. */
+  /** In total at most one page. Runs without new events are omitted, except those that are not in `after`. */
   runs: boundedArray(z.object(pageFields), 256),
   /** Ids in `after` that no longer exist. */
   missing: boundedArray(runIdSchema, 256),
+  /** Of the newest run. The client has received all runs up to it that it has requested. */
+  sequence: reportedIntegerSchema,
   /** Runs in progress and queued prompts, of the conversation where one is given. */
   active: reportedIntegerSchema,
 })

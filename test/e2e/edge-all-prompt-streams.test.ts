@@ -79,7 +79,11 @@ t.test('a client that reconnects with Last-Event-ID gets each event once', async
   agent.addEvents(A, 2)
   agent.addEvents(B, 2)
   agent.finish(B)
-  await waitUntil('B has ended', () => first.events.at(-1)?.event === 'run.done')
+  // In the same response, and in the same millisecond.
+  const E = agent.addRun({ startedAt: B.run.startedAt })
+  agent.addEvents(E)
+  agent.finish(E)
+  await waitUntil('B and E have ended', () => first.events.at(-1)?.event === 'run.done')
   const received = first.events
   first.disconnect()
   await waitForPolls(0)
@@ -90,9 +94,9 @@ t.test('a client that reconnects with Last-Event-ID gets each event once', async
   agent.finish(A)
   for (const [index, { id }] of received.entries()) {
     const rest = await (await followAll('', { 'last-event-id': id })).ended
-    const all = describe([...received.slice(0, index + 1), ...rest], { A, B, C })
-    const events = all.filter((text) => /^[ABC] \d/.test(text))
-    t.same(events.toSorted(), ['A 1', 'A 2', 'A 3', 'B 1', 'B 2', 'C 1'], id)
+    const all = describe([...received.slice(0, index + 1), ...rest], { A, B, C, E })
+    const events = all.filter((text) => /^[ABCE] \d/.test(text))
+    t.same(events.toSorted(), ['A 1', 'A 2', 'A 3', 'B 1', 'B 2', 'C 1', 'E 1'], id)
     t.equal(all.at(-1), 'done')
   }
   for (const id of ['7', 'run_1:7', `${A.run.id}:x`, `started:1,${A.run.id}:1`, `${A.run.id}:1,`])
@@ -134,7 +138,7 @@ t.test('a hostile agent gets no further than an error event', async (t) => {
   const other = createRun()
   const page = { run, events: [createEvent(1)], next: 1, finished: false }
   const second = { ...page, events: [createEvent(2)], next: 2 }
-  const poll = { ok: true, type: 'prompt.poll', runs: [page], missing: [], active: 1 }
+  const poll = { ok: true, type: 'prompt.poll', runs: [page], missing: [], sequence: 1, active: 1 }
   for (const [index, response] of [
     { ...poll, runs: [page] },
     { ...poll, runs: [second, second] },
@@ -143,6 +147,8 @@ t.test('a hostile agent gets no further than an error event', async (t) => {
     { ...poll, runs: [{ ...page, run: other }] },
     { ...poll, runs: [], missing: [other.id] },
     { ...poll, active: -1 },
+    { ...poll, sequence: -1 },
+    { ...poll, sequence: 2 ** 53 },
     {
       ...poll,
       runs: Array.from({ length: 256 }, () => ({

@@ -208,28 +208,29 @@ export function createFakePromptAgent(): FakePromptAgent {
     return { type: 'prompt.started', run }
   }
 
-  function poll({ conversation, after, startedAfter, waitMs }: PromptPollRequest, signal?: AbortSignal) {
+  function poll({ conversation, after, sequence, waitMs }: PromptPollRequest, signal?: AbortSignal) {
     const all = () =>
       [...runs.values()].filter(
         ({ run }) => conversation === undefined || run.conversationId === conversation,
       )
+    const sequenceOf = ({ id }: Run) => [...runs.keys()].indexOf(id) + 1
     const read = (isLast: boolean): object | undefined => {
       const active = all().filter(({ run }) => run.status === 'running').length + queued.size
       const inProgress = all().some(({ run }) => run.status === 'running')
-      const includesNewest = startedAfter === undefined && Object.keys(after).length === 0 && !inProgress
+      const includesNewest = sequence === undefined && Object.keys(after).length === 0 && !inProgress
       const missing = Object.keys(after).filter((id) => !runs.has(id))
       const pages = all()
         .filter(
           ({ run }, index, { length }) =>
             run.id in after ||
             run.status === 'running' ||
-            (startedAfter !== undefined && run.startedAt > startedAfter) ||
+            (sequence !== undefined && sequenceOf(run) > sequence) ||
             (includesNewest && index === length - 1),
         )
         .map(({ run }) => readPage(run.id, after[run.id] ?? 0, 1000))
         .filter(({ run, events, finished }) => events.length > 0 || finished || !(run.id in after))
       if (pages.length + missing.length === 0 && active > 0 && !isLast) return undefined
-      return { type: 'prompt.poll', runs: pages, missing, active }
+      return { type: 'prompt.poll', runs: pages, missing, sequence: runs.size, active }
     }
     return waitFor(
       () => read(false),

@@ -33,7 +33,13 @@ export function createFakeRuns() {
     now += 1000
     const state: RunState = {
       ...fields,
-      ...{ startedAt: now, promptPreview: prompt.slice(0, 100), status: 'running', error: null },
+      ...{
+        startedAt: now,
+        sequence: states.size + 1,
+        promptPreview: prompt.slice(0, 100),
+        status: 'running',
+        error: null,
+      },
       ...{ exitCode: null, pid: 1, finishedAt: null, sessionId: null, eventCount: 0, ...change },
     }
     states.set(options.id, state)
@@ -63,6 +69,7 @@ export function createFakeRuns() {
     },
     get: (id) => states.get(id),
     list: () => [...states.values()].reverse(),
+    sequence: () => Math.max(0, ...Array.from(states.values(), ({ sequence }) => sequence)),
     async readStatus(id) {
       const run = toRun(getState(id))
       return { ok: true, type: 'prompt.status', run, stderr: '', stderrTruncated: false, logPath: '/log' }

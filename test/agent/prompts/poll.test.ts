@@ -1,9 +1,11 @@
 // The events of several runs in one request, and of a queued prompt that starts.
 import t from 'tap'
 import { type PromptPollRequest, promptEventsSchema, promptPollSchema } from '../../../shared/api/prompts.ts'
+import { ApiError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { waitUntil } from '../../support/wait-until.ts'
+import { createFakeRuns } from './fake-runs.ts'
 import { createPromptRequest, enqueue, openPrompts, start, type TestPrompts } from './prompts-support.ts'
 
 const { signal } = new AbortController()
@@ -45,18 +47,18 @@ t.test('waits for an event, the end of a run, a new run, and the end of the queu
   t.same(describe(await event), [[first.id, ['a'], 1, false]])
 
   const next = await enqueue(prompts)
-  const startedAfter = first.startedAt
-  const end = wait({ after: { [first.id]: 1 }, startedAfter })
+  const { sequence } = await poll(test)
+  const end = wait({ after: { [first.id]: 1 }, sequence })
   fake.end(first.id)
   t.match(await end, {
     runs: [{ run: { id: first.id, status: 'done' }, next: 1, finished: true }],
     active: 1,
   })
 
-  t.match(await wait({ startedAfter }), { runs: [{ run: { id: next.id }, finished: false }], active: 1 })
+  t.match(await wait({ sequence }), { runs: [{ run: { id: next.id }, finished: false }], active: 1 })
   const last = await enqueue(prompts)
   fake.end(next.id, 'failed')
-  const missed = await wait({ startedAfter })
+  const missed = await wait({ sequence })
   t.match(missed.runs[0], { run: { id: next.id }, finished: true }, 'a run that ended between two requests')
 
   const removed = await openPrompts(t)
@@ -65,6 +67,59 @@ t.test('waits for an event, the end of a run, a new run, and the end of the queu
   removed.fake.end(running.id)
   t.match(await ended, { active: 0, runs: [{ finished: true }] })
   await prompts.interrupt(last.id)
+})
+
+t.test('has each run that started and ended between two requests', async (t) => {
+  const test = await openPrompts(t)
+  const first = await start(test.prompts)
+  const before = await poll(test)
+  const runs = []
+  for (let count = 0; count < 3; count++) {
+    const { id } = await start(test.prompts, { new: true })
+    test.fake.emit(id, ['x'.repeat(700_000)])
+    test.fake.end(id)
+    runs.push(id)
+  }
+  const after: Record<string, number> = { [first.id]: 0 }
+  const received: string[] = []
+  for (let { sequence } = before, requests = 0; received.length < 3 && requests < 10; requests++) {
+    const response = await poll(test, { after, sequence })
+    if (requests === 0) t.equal(response.runs.length, 3, 'also without space for their events')
+    for (const { run, next, finished } of response.runs) {
+      after[run.id] = next
+      if (finished) received.push(run.id)
+      if (finished) delete after[run.id]
+    }
+    sequence = response.sequence
+  }
+  t.same(received.toSorted(), runs.toSorted())
+  t.match(await poll(test, { after, sequence: 2 ** 50 }), { runs: [] }, 'a number of an earlier box')
+})
+
+t.test('has at most 256 runs, and the others in the next response', async (t) => {
+  const test = await openPrompts(t)
+  const { sequence } = await poll(test)
+  for (let count = 0; count < 300; count++) test.fake.addRun({}, { status: 'done' })
+  const response = await poll(test, { sequence })
+  t.equal(response.runs.length, 256)
+  const rest = await poll(test, { sequence: response.sequence })
+  t.equal(new Set([...response.runs, ...rest.runs].map(({ run }) => run.id)).size, 300)
+})
+
+t.test('a run whose output has been deleted is missing, and the others continue', async (t) => {
+  const fake = createFakeRuns()
+  const { readEvents } = fake.runs
+  let deleted: string | undefined
+  fake.runs.readEvents = (id, options) =>
+    id === deleted ? Promise.reject(new ApiError('not_found')) : readEvents(id, options)
+  const test = await openPrompts(t, { fake })
+  const [first, second] = [await start(test.prompts), await start(test.prompts, { new: true })]
+  const { sequence } = await poll(test)
+  for (const { id } of [first, second]) fake.emit(id, ['a'])
+  deleted = first.id
+  const after = { [first.id]: 0, [second.id]: 0 }
+  t.match(await poll(test, { after, sequence }), { missing: [first.id], runs: [{ run: { id: second.id } }] })
+  t.match(await poll(test, { after: { [second.id]: 1 }, sequence }), { missing: [], runs: [] })
 })
 
 t.test('without runs in progress it has the newest run, once', async (t) => {
@@ -77,8 +132,8 @@ t.test('without runs in progress it has the newest run, once', async (t) => {
   }
   const response = await poll(test)
   t.match(response, { runs: [{ events: [{ text: 'new' }], finished: true }], active: 0 })
-  const startedAfter = response.runs[0]?.run.startedAt
-  t.match(await poll(test, { startedAfter, waitMs: WAIT_MS }), { runs: [], active: 0 })
+  const { sequence } = response
+  t.match(await poll(test, { sequence, waitMs: WAIT_MS }), { runs: [], active: 0 })
 })
 
 t.test('reports deleted runs and unknown conversations', async (t) => {
@@ -108,6 +163,11 @@ t.test('is one page in total and serves all runs in turn', async (t) => {
     t.ok(size <= LIMITS.promptEventsPageBytes, `${size} bytes`)
     for (const { run, next, events, finished } of response.runs) {
       t.notOk(finished)
+      if (events.length === 0) {
+        t.notOk(run.id in position, 'only a run that the client does not know is without events')
+        position[run.id] = next
+        continue
+      }
       t.equal(events.at(0)?.seq, (position[run.id] ?? 0) + 1)
       t.equal(next, events.at(-1)?.seq)
       position[run.id] = next

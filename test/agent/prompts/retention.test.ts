@@ -12,7 +12,15 @@ const KEEP = { count: 100, ageMs: 1000, totalLogBytes: 1000 }
 
 const record = (id: string, conversationId: string, finishedAt: number | null, logBytes = 0): RunRecord => ({
   ...{ id, conversationId, provider: 'claude', model: null, reasoningEffort: null, auto: false, cwd: '~' },
-  ...{ startedAt: 0, resumedFrom: null, parent: null, promptPreview: '', minutes: 1, interrupt: null },
+  ...{
+    startedAt: 0,
+    sequence: 0,
+    resumedFrom: null,
+    parent: null,
+    promptPreview: '',
+    minutes: 1,
+    interrupt: null,
+  },
   result:
     finishedAt === null
       ? null

@@ -69,6 +69,33 @@ t.test('a repeated start returns the same run', async (t) => {
   t.equal(processes.list().length, 1)
 })
 
+t.test(
+  'runs that start in the same millisecond have an order, also when the clock is set back',
+  async (t) => {
+    let time = Date.now()
+    const options = { clock: { now: () => time } }
+    const agent = await createTestRuns(t, options)
+    const ids = []
+    for (let count = 0; count < 3; count++) {
+      const { id } = await agent.start('normal.sh')
+      await agent.waitForEnd(id)
+      ids.unshift(id)
+    }
+    time -= 1000
+    const second = await reopen(t, agent, options)
+    ids.unshift((await second.start('normal.sh')).id)
+    t.same(
+      second.runs.list().map(({ id }) => id),
+      ids,
+    )
+    const sequences = second.runs.list().map(({ sequence }) => sequence)
+    t.same(
+      sequences,
+      Array.from(sequences, (_, index) => second.runs.sequence() - index),
+    )
+  },
+)
+
 t.test('a run that cannot start leaves nothing', async (t) => {
   const { start, runs, dir } = await createTestRuns(t)
   await t.rejects(start('normal.sh', { cwd: 'missing' }), { code: 'not_found' })

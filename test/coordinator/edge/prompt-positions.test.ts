@@ -9,7 +9,7 @@ import { newId } from '../../../shared/ids.ts'
 
 t.test('a position is read as it was written', async (t) => {
   const [a, b] = [newId('run'), newId('run')]
-  for (const [runs, newestStart] of [
+  for (const [runs, sequence] of [
     [[], 0],
     [[[a, 0]], null],
     [[[a, 17]], 1_769_900_000_000],
@@ -22,7 +22,7 @@ t.test('a position is read as it was written', async (t) => {
     ],
     [Array.from({ length: 256 }, () => [newId('run'), 7]), 1],
   ] as [[string, number][], number | null][]) {
-    const position = { runs: new Map(runs), newestStart }
+    const position = { runs: new Map(runs), sequence }
     t.same(parseRunsPosition(formatPosition(position)), position)
   }
   t.equal(parseRunPosition('17'), 17)
