@@ -15,6 +15,7 @@ import {
   CLOSING_LINES,
   createHostileReports,
   HOSTILE_RESPONSES,
+  HOSTILE_RUN_ID,
   type HostileResponse,
   LARGE_RESPONSES,
 } from '../support/hostile-responses.ts'
@@ -45,6 +46,13 @@ const JSON_ROUTES: RouteRequest[] = [
   ['GET', '/files?path=a'],
   ['PUT', '/files', '{"path":"a","content":"x"}'],
   ['PUT', '/upload?path=a', 'x'],
+  ['POST', '/prompts', '{"provider":"claude","prompt":"x"}'],
+  ['GET', '/prompts'],
+  ['GET', '/prompts/conversations'],
+  ['GET', `/prompts/${HOSTILE_RUN_ID}`],
+  ['GET', `/prompts/${HOSTILE_RUN_ID}/events`],
+  ['POST', `/prompts/${HOSTILE_RUN_ID}/interrupt`],
+  ['POST', '/prompts/interrupt'],
 ]
 /** Routes that may wait for a dial-back connection too. */
 const ROUTES: RouteRequest[] = [
@@ -53,6 +61,8 @@ const ROUTES: RouteRequest[] = [
   ['GET', `/exec/${ID}/stream`],
   ['GET', '/download?path=a'],
   ['PUT', '/upload?path=a', 'x'.repeat(200_000)],
+  ['GET', `/prompts/${HOSTILE_RUN_ID}/events?follow=1`],
+  ['GET', '/prompts/events'],
 ]
 
 /** A coordinator with hostile boxes, and one box with a correct agent that requests are sent to until `stop()`. */

@@ -32,9 +32,96 @@ const VALUES: unknown[] = [
 const FIELDS = [
   ...['processId', 'commandId', 'pid', 'exitCode', 'signal', 'stdout', 'stderr', 'running', 'processes'],
   ...['startedAt', 'finishedAt', 'path', 'size', 'content', 'encoding', 'mode', 'cwd', 'logPath', 'command'],
+  ...[
+    'run',
+    'runs',
+    'queued',
+    'active',
+    'conversationId',
+    'conversations',
+    'limit',
+    'events',
+    'next',
+    'finished',
+  ],
+  ...['missing', 'sequence', 'id', 'wasRunning', 'interrupted', 'dequeued', 'stderrTruncated'],
 ]
-const createBody = (type: string, value: unknown) =>
-  JSON.stringify({ ok: true, type, ...Object.fromEntries(FIELDS.map((field) => [field, value])) })
+const fill = (value: unknown) => Object.fromEntries(FIELDS.map((field) => [field, value]))
+const createBody = (type: string, value: unknown) => JSON.stringify({ ok: true, type, ...fill(value) })
+
+/** The id of the run in requests to the routes of prompts. */
+export const HOSTILE_RUN_ID = 'run_0123456789abcdef01234567'
+const CONVERSATION_ID = 'cv_0123456789abcdef01234567'
+const AT = '2026-01-01T00:00:00.000Z'
+const RUN = {
+  ...{ id: HOSTILE_RUN_ID, conversationId: CONVERSATION_ID, provider: 'claude', model: null, auto: false },
+  ...{
+    reasoningEffort: null,
+    status: 'running',
+    error: null,
+    exitCode: null,
+    pid: 1,
+    cwd: '~',
+    startedAt: AT,
+  },
+  ...{ finishedAt: null, sessionId: null, resumedFrom: null, parent: null, eventCount: 1, prompt: 'x' },
+}
+const EVENT = { seq: 1, at: AT, type: 'text', text: 'x', tool: null, raw: { line: 1 } }
+const PAGE = { run: RUN, events: [EVENT], next: 1, finished: false }
+const QUEUED = {
+  ...{ id: HOSTILE_RUN_ID, conversationId: CONVERSATION_ID, provider: 'claude', model: null, position: 1 },
+  ...{ queuedAt: AT, prompt: 'x' },
+}
+const CONVERSATION = {
+  ...{ id: CONVERSATION_ID, provider: 'claude', model: null, cwd: '~', prompts: 1, queued: 0, running: true },
+  ...{ lastRunId: HOSTILE_RUN_ID, lastStatus: 'running', sessionId: null, lastPrompt: 'x', createdAt: AT },
+  updatedAt: AT,
+}
+const INTERRUPTED = { id: HOSTILE_RUN_ID, wasRunning: true, signal: 'INT' }
+/** Valid responses to the requests of prompts. */
+const PROMPT_RESPONSES: Record<string, object> = {
+  'prompt.started': { run: RUN },
+  'prompt.queued': { conversationId: CONVERSATION_ID, queued: QUEUED, active: RUN },
+  'prompt.list': { runs: [RUN], active: RUN, queued: [QUEUED] },
+  'prompt.conversations': { conversations: [CONVERSATION], running: 1, limit: 4 },
+  'prompt.status': { run: RUN, stderr: '', stderrTruncated: false, logPath: '/log' },
+  'prompt.events': PAGE,
+  'prompt.poll': { runs: [PAGE], missing: [], sequence: 1, active: 1 },
+  'prompt.interrupted': { ...INTERRUPTED, dequeued: false },
+  'prompts.interrupted': {
+    ...{ ...INTERRUPTED, dequeued: [HOSTILE_RUN_ID] },
+    interrupted: [{ id: HOSTILE_RUN_ID, conversationId: CONVERSATION_ID, signal: 'INT' }],
+  },
+}
+const PROMPT_TYPES: [pattern: RegExp, ...types: string[]][] = [
+  [/^POST \/prompts$/, 'prompt.started', 'prompt.queued'],
+  [/^GET \/prompts(\?|$)/, 'prompt.list'],
+  [/^GET \/prompts\/conversations$/, 'prompt.conversations'],
+  [/^GET \/prompts\/run_\w+$/, 'prompt.status'],
+  [/^GET \/prompts\/run_\w+\/events/, 'prompt.events'],
+  [/^POST \/prompts\/poll$/, 'prompt.poll'],
+  [/^POST \/prompts\/run_\w+\/interrupt$/, 'prompt.interrupted'],
+  [/^POST \/prompts\/interrupt/, 'prompts.interrupted'],
+]
+
+/** Replaces the value of each field at the given depth. */
+function replaceFields(data: unknown, value: unknown, depth: number): unknown {
+  if (depth === 0) return value
+  if (Array.isArray(data)) return data.map((item) => replaceFields(item, value, depth))
+  if (typeof data !== 'object' || data === null) return data
+  return Object.fromEntries(
+    Object.entries(data).map(([field, item]) => [field, replaceFields(item, value, depth - 1)]),
+  )
+}
+
+/** The response of the type that the request has, with the value in all fields at a depth. undefined: no prompt request. */
+function createPromptBody(request: string, value: unknown, index: number): string | undefined {
+  const [, ...types] = PROMPT_TYPES.find(([pattern]) => pattern.test(request)) ?? []
+  const type = types[index % types.length]
+  if (type === undefined) return undefined
+  const fields = replaceFields(PROMPT_RESPONSES[type], value, 1 + (index % 3)) as object
+  return JSON.stringify({ ok: true, type: type.replace('prompts.', 'prompt.'), ...fields })
+}
 
 const TYPES = [
   ...['exec.result', 'exec.started', 'exec.list', 'exec.status', 'exec.killed'],
@@ -93,11 +180,23 @@ const streamOf =
     sendStream(context, send)
   }
 
+/** Responds to each request of a stream of events with the same page. */
+function respondWithPage(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, page: object): void {
+  const bodies: Record<string, object> = {
+    '/prompts': { type: 'prompt.list', ...PROMPT_RESPONSES['prompt.list'] },
+    '/prompts/poll': { type: 'prompt.poll', runs: [page], missing: [], sequence: 1, active: 1 },
+  }
+  const body = bodies[String(headers[':path'])] ?? { type: 'prompt.events', ...page }
+  respond(stream, JSON.stringify({ ok: true, ...body }))
+}
+
 export const HOSTILE_RESPONSES: Record<string, HostileResponse> = {
   ...Object.fromEntries(
     VALUES.map((value, index): [string, HostileResponse] => [
       `value ${index} in every field`,
       (stream, { headers }) => {
+        const promptBody = createPromptBody(`${headers[':method']} ${headers[':path']}`, value, index)
+        if (promptBody !== undefined) return respond(stream, promptBody)
         const type = headers[':method'] === 'DELETE' ? 'exec.killed' : TYPES[index % TYPES.length]
         respond(stream, createBody(type ?? '', value))
       },
@@ -108,6 +207,17 @@ export const HOSTILE_RESPONSES: Record<string, HostileResponse> = {
       stream,
       JSON.stringify({ ok: true, type: 'exec.killed', processId: OTHER_ID, wasRunning: true, signal: null }),
     ),
+  'another run': (stream) =>
+    respond(
+      stream,
+      JSON.stringify({
+        ...{ ok: true, type: 'prompt.interrupted', ...INTERRUPTED, dequeued: false },
+        id: OTHER_ID.replace('p_', 'run_'),
+      }),
+    ),
+  'events without an end': (stream, { headers }) => respondWithPage(stream, headers, PAGE),
+  'empty pages without an end': (stream, { headers }) =>
+    respondWithPage(stream, headers, { ...PAGE, events: [], next: 0 }),
   'not JSON': (stream) => respond(stream, 'hello'),
   'random bytes': (stream) => respond(stream, randomBytes(100_000)),
   'no body': (stream) => respond(stream, ''),
@@ -174,6 +284,13 @@ export const LARGE_RESPONSES: Record<string, HostileResponse> = {
   'deep nesting': (stream) => respond(stream, '['.repeat(10 * MiB)),
   'millions of values': (stream) =>
     respond(stream, `{"ok":true,"type":"exec.list","processes":[${'0,'.repeat(5 * MiB)}0]}`),
+  'an event with a million values': (stream) => {
+    const event = JSON.stringify(EVENT).replace('{"line":1}', `[${'0,'.repeat(MiB)}0]`)
+    respond(
+      stream,
+      `{"ok":true,"type":"prompt.events","run":${JSON.stringify(RUN)},"events":[${event}],"next":1,"finished":false}`,
+    )
+  },
   'too many bytes': (stream) => respond(stream, Buffer.alloc(20 * MiB, 'x')),
 }
 
