@@ -6,21 +6,14 @@ import { formatBoxState, isSuspended } from './box-state.ts'
 import { colorize, getStateColor } from './colors.ts'
 import { boxCommand } from './command-name.ts'
 import { printIfInterrupted } from './exec/request.ts'
-import {
-  createJsonOption,
-  createNoWaitOption,
-  createQuietOption,
-  type JsonOption,
-  type QuietOption,
-  type WaitOption,
-} from './options.ts'
+import { addOutputOptions, type JsonOption, type OutputOptions, type QuietOption } from './options.ts'
 import { printJson, printStderr } from './output.ts'
 import { selectBoxes } from './select-boxes.ts'
 import type { Session } from './session.ts'
 import { getProgress, hasStatusLine, type Progress } from './status-line.ts'
 import { waitForBox, waitForState } from './wait/wait-for-box.ts'
 
-export type ChangeOptions = JsonOption & QuietOption & WaitOption & { all?: boolean }
+export type ChangeOptions = OutputOptions & { all?: boolean }
 
 type Action = {
   targetState: 'suspended' | 'running'
@@ -59,12 +52,7 @@ const ACTIONS = {
 
 /** The arguments and options of suspend, stop and wake. */
 export const addChangeOptions = (command: Command, all: string): Command =>
-  command
-    .argument('[name...]', 'names or ids of boxes')
-    .option('-a, --all', all)
-    .addOption(createNoWaitOption())
-    .addOption(createQuietOption())
-    .addOption(createJsonOption())
+  addOutputOptions(command.argument('[name...]', 'names or ids of boxes').option('-a, --all', all))
 
 /** Sends all requests before it waits, so that several boxes change concurrently. Returns the exit code. */
 export async function changeStates(

@@ -4,20 +4,13 @@ import type { Box } from '../shared/api/boxes.ts'
 import { DEFAULT_TIER, TIER_NAMES } from '../shared/tiers.ts'
 import { boxCommand } from './command-name.ts'
 import { CliError, EXIT } from './exit-codes.ts'
-import {
-  createJsonOption,
-  createNoWaitOption,
-  createQuietOption,
-  type JsonOption,
-  type QuietOption,
-  type WaitOption,
-} from './options.ts'
+import type { OutputOptions } from './options.ts'
 import { print, printJson, printStderr, sanitize } from './output.ts'
 import type { Session } from './session.ts'
 import { getProgress } from './status-line.ts'
 import { waitForState } from './wait/wait-for-box.ts'
 
-export type NewBoxOptions = JsonOption & QuietOption & WaitOption & { name?: string; tier?: string }
+export type NewBoxOptions = OutputOptions & { name?: string; tier?: string }
 
 /** The name of the new box, and the options that create, fork and restore share. @param tier the default */
 export const addNewBoxArgument = (command: Command): Command =>
@@ -30,9 +23,6 @@ export const addTierOption = (command: Command, defaultTier: string = DEFAULT_TI
     '--tier <tier>',
     `size of the box: ${TIER_NAMES.join(', ')} (default: ${defaultTier}); box show lists the enforced limits`,
   )
-
-export const addNewBoxOutputOptions = (command: Command): Command =>
-  command.addOption(createNoWaitOption()).addOption(createQuietOption()).addOption(createJsonOption())
 
 /** @throws CliError when the argument and --name differ */
 export function selectName(argument: string | undefined, option: string | undefined): string | undefined {

@@ -1,5 +1,5 @@
 // Options that several commands share, and parsers of option values.
-import { Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { CliError, EXIT } from './exit-codes.ts'
 import { formatSetting } from './output.ts'
 import { parseDuration } from './parse-time.ts'
@@ -19,6 +19,12 @@ export const createNoWaitOption = () =>
   new Option('--no-wait', 'return immediately, do not wait for completion')
 
 export const createQuietOption = () => new Option('-q, --quiet', 'print no progress, only results and errors')
+
+/** The options of commands that wait for a change and print its result. */
+export type OutputOptions = JsonOption & QuietOption & WaitOption
+
+export const addOutputOptions = (command: Command): Command =>
+  command.addOption(createNoWaitOption()).addOption(createQuietOption()).addOption(createJsonOption())
 
 export type Range = { min: number; max: number }
 

@@ -1,7 +1,8 @@
 // box create: creates a box and waits until the box is running.
 import type { Command } from 'commander'
 import { addCreateOptions, type CreateOptions, createBox } from '../create-box.ts'
-import { addNewBoxOutputOptions, finishCreation, type NewBoxOptions, selectName } from '../new-box.ts'
+import { finishCreation, type NewBoxOptions, selectName } from '../new-box.ts'
+import { addOutputOptions } from '../options.ts'
 import type { RunAction } from '../session.ts'
 
 type Options = CreateOptions & NewBoxOptions
@@ -15,7 +16,7 @@ export function addCreateCommand(program: Command, runAction: RunAction): void {
     )
     .argument('[name]', 'name of the box (default: a fruit name)')
     .option('--name <name>', 'the same as the argument')
-  addNewBoxOutputOptions(addCreateOptions(command))
+  addOutputOptions(addCreateOptions(command))
     .addHelpText(
       'after',
       `

@@ -4,12 +4,12 @@ import type { Box } from '../../shared/api/boxes.ts'
 import type { ForkRequest, Snapshot } from '../../shared/api/snapshots.ts'
 import {
   addNewBoxArgument,
-  addNewBoxOutputOptions,
   addTierOption,
   finishCreation,
   type NewBoxOptions,
   selectName,
 } from '../new-box.ts'
+import { addOutputOptions } from '../options.ts'
 import { printMessage } from '../output.ts'
 import { addHints, TIER_TOO_SMALL_HINTS } from '../refusals.ts'
 import type { RunAction } from '../session.ts'
@@ -26,7 +26,7 @@ export function addForkCommand(program: Command, runAction: RunAction): void {
         'processes are not copied. Prints the name on stdout and the state changes on stderr.',
     )
     .argument('<source>', 'name or id of the box to copy')
-  addNewBoxOutputOptions(
+  addOutputOptions(
     addTierOption(addNewBoxArgument(command), 'that of the box').option(
       '--keep-snapshot',
       'keep the snapshot that the fork takes; otherwise it is deleted when the new box has its files',

@@ -1,39 +1,27 @@
 // box move: moves a box to another region.
 import type { Command } from 'commander'
-import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
+import type { BoxDetail } from '../../shared/api/boxes.ts'
 import { REGIONS } from '../../shared/tiers.ts'
+import { changeBox } from '../change-box.ts'
 import { boxCommand } from '../command-name.ts'
-import { printIfInterrupted } from '../exec/request.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
-import {
-  createJsonOption,
-  createNoWaitOption,
-  createQuietOption,
-  type JsonOption,
-  type QuietOption,
-  type WaitOption,
-} from '../options.ts'
-import { printJson, printStderr, sanitize } from '../output.ts'
-import { addHints, getWaitHint } from '../refusals.ts'
+import { addOutputOptions, type OutputOptions } from '../options.ts'
+import { sanitize } from '../output.ts'
 import type { RunAction } from '../session.ts'
-import { getProgress } from '../status-line.ts'
-import { hasJob, waitForBox } from '../wait/wait-for-box.ts'
-
-type Options = JsonOption & QuietOption & WaitOption
+import { hasJob } from '../wait/wait-for-box.ts'
 
 export function addMoveCommand(program: Command, runAction: RunAction): void {
-  program
-    .command('move')
-    .summary('move a box to another region')
-    .description(
-      'Moves a box with its files to another region, and waits until it has arrived. A running box restarts there: its ' +
-        'processes are terminated. When the move fails, the box stays in its region.',
-    )
-    .argument('<name>', "the box's name or id")
-    .argument('<region>', `the new region: ${REGIONS.join(', ')}`)
-    .addOption(createNoWaitOption())
-    .addOption(createQuietOption())
-    .addOption(createJsonOption())
+  addOutputOptions(
+    program
+      .command('move')
+      .summary('move a box to another region')
+      .description(
+        'Moves a box with its files to another region, and waits until it has arrived. A running box restarts there: its ' +
+          'processes are terminated. When the move fails, the box stays in its region.',
+      )
+      .argument('<name>', "the box's name or id")
+      .argument('<region>', `the new region: ${REGIONS.join(', ')}`),
+  )
     .addHelpText(
       'after',
       `
@@ -43,33 +31,22 @@ Examples:
 
 A box can be moved once in 24 hours, and a workspace can move three boxes in 24 hours.`,
     )
-    .action((name: string, region: string, options: Options) =>
-      runAction(async (session) => {
-        const { client } = session
-        const box = await client.findBox(name)
-        const { hostname } = box
-        const response = await addHints(
-          client.request<{ box: Box }>('POST', `/boxes/${box.id}/region`, { region }),
+    .action((name: string, region: string, options: OutputOptions) =>
+      runAction((session) =>
+        changeBox(
+          session,
+          name,
           {
-            move_rejected: getWaitHint(box),
+            name: 'move',
+            route: 'region',
+            body: { region },
+            rejection: 'move_rejected',
+            isMet: (detail) => isMoved(detail, region),
+            describe: (isComplete) => `${isComplete ? 'moved' : 'moving'} to ${sanitize(region)}`,
           },
-        )
-        const moved = options.wait
-          ? await printIfInterrupted(
-              session,
-              `interrupted. The move of ${hostname} continues: \`${boxCommand()} wait ${hostname}\` waits for it.`,
-              () =>
-                waitForBox(session, response.box, getProgress(options), {
-                  subject: `The move of ${hostname}`,
-                  isMet: (detail) => isMoved(detail, region),
-                }),
-            )
-          : response.box
-        if (options.json) printJson(moved)
-        else if (!options.quiet)
-          printStderr(`${hostname}: ${options.wait ? 'moved' : 'moving'} to ${sanitize(region)}`)
-        return undefined
-      }),
+          options,
+        ),
+      ),
     )
 }
 

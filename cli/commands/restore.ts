@@ -4,12 +4,12 @@ import type { Box } from '../../shared/api/boxes.ts'
 import type { RestoreRequest } from '../../shared/api/snapshots.ts'
 import {
   addNewBoxArgument,
-  addNewBoxOutputOptions,
   addTierOption,
   finishCreation,
   type NewBoxOptions,
   selectName,
 } from '../new-box.ts'
+import { addOutputOptions } from '../options.ts'
 import { addHints, TIER_TOO_SMALL_HINTS } from '../refusals.ts'
 import type { RunAction } from '../session.ts'
 import { findSnapshot } from '../snapshots/find-snapshot.ts'
@@ -23,7 +23,7 @@ export function addRestoreCommand(program: Command, runAction: RunAction): void 
         'running. The box of the snapshot does not change. Prints the name on stdout and the state changes on stderr.',
     )
     .argument('<snapshot>', 'name or id of a snapshot, or name of a template')
-  addNewBoxOutputOptions(addTierOption(addNewBoxArgument(command), 'that of the snapshot'))
+  addOutputOptions(addTierOption(addNewBoxArgument(command), 'that of the snapshot'))
     .addHelpText(
       'after',
       `

@@ -5,38 +5,30 @@ import { startBatch } from '../batch.ts'
 import { canAsk, confirm } from '../confirm.ts'
 import { deleteBox, formatDeletionStatus } from '../delete-box.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
-import {
-  createJsonOption,
-  createNoWaitOption,
-  createQuietOption,
-  type JsonOption,
-  type QuietOption,
-  type WaitOption,
-} from '../options.ts'
+import { addOutputOptions, type OutputOptions } from '../options.ts'
 import { printJson, printMessage, printStderr } from '../output.ts'
 import { selectBoxes } from '../select-boxes.ts'
 import type { RunAction, Session } from '../session.ts'
 import { getProgress } from '../status-line.ts'
 import { waitForDeletion } from '../wait/wait-for-deletion.ts'
 
-type Options = JsonOption & QuietOption & WaitOption & { all?: boolean; force?: boolean; yes?: boolean }
+type Options = OutputOptions & { all?: boolean; force?: boolean; yes?: boolean }
 
 export function addRmCommand(program: Command, runAction: RunAction): void {
-  program
-    .command('rm')
-    .aliases(['delete', 'destroy', 'remove'])
-    .summary('delete boxes with their files')
-    .description(
-      'Deletes boxes, their files and their processes, and waits until the deletion is complete. On a terminal, box rm asks for ' +
-        'confirmation.',
-    )
-    .argument('[name...]', 'names or ids of boxes')
-    .option('-a, --all', 'delete all boxes; without a terminal --yes is required')
-    .option('-y, --yes', 'do not ask for confirmation')
-    .option('-f, --force', 'do not ask for confirmation, and ignore boxes that do not exist')
-    .addOption(createNoWaitOption())
-    .addOption(createQuietOption())
-    .addOption(createJsonOption())
+  addOutputOptions(
+    program
+      .command('rm')
+      .aliases(['delete', 'destroy', 'remove'])
+      .summary('delete boxes with their files')
+      .description(
+        'Deletes boxes, their files and their processes, and waits until the deletion is complete. On a terminal, box rm asks for ' +
+          'confirmation.',
+      )
+      .argument('[name...]', 'names or ids of boxes')
+      .option('-a, --all', 'delete all boxes; without a terminal --yes is required')
+      .option('-y, --yes', 'do not ask for confirmation')
+      .option('-f, --force', 'do not ask for confirmation, and ignore boxes that do not exist'),
+  )
     .addHelpText(
       'after',
       `

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { CreateSnapshotRequest, Snapshot } from '../../shared/api/snapshots.ts'
 import { selectName } from '../new-box.ts'
-import { createJsonOption, createNoWaitOption, createQuietOption } from '../options.ts'
+import { addOutputOptions } from '../options.ts'
 import { addHints, SNAPSHOT_LIMIT_HINTS } from '../refusals.ts'
 import type { RunAction } from '../session.ts'
 import { createSnapshotName, finishSnapshot, type NewSnapshotOptions } from '../snapshots/new-snapshot.ts'
@@ -10,20 +10,19 @@ import { createSnapshotName, finishSnapshot, type NewSnapshotOptions } from '../
 type Options = NewSnapshotOptions & { name?: string }
 
 export function addSnapshotCommand(program: Command, runAction: RunAction): void {
-  program
-    .command('snapshot')
-    .summary('take a snapshot of the files of a box')
-    .description(
-      'Takes a snapshot of the files of a box, and waits until the snapshot is available. Prints the id on stdout and the ' +
-        'progress on stderr. The processes of a running box are paused for a moment, so that all files are from the same time.',
-    )
-    .argument('<box>', 'name or id of the box')
-    .argument('[name]', 'name of the snapshot (default: the name of the box and the time)')
-    .option('--name <name>', 'the same as the argument')
-    .option('--description <text>', 'description of the snapshot, at most 500 characters')
-    .addOption(createNoWaitOption())
-    .addOption(createQuietOption())
-    .addOption(createJsonOption())
+  addOutputOptions(
+    program
+      .command('snapshot')
+      .summary('take a snapshot of the files of a box')
+      .description(
+        'Takes a snapshot of the files of a box, and waits until the snapshot is available. Prints the id on stdout and the ' +
+          'progress on stderr. The processes of a running box are paused for a moment, so that all files are from the same time.',
+      )
+      .argument('<box>', 'name or id of the box')
+      .argument('[name]', 'name of the snapshot (default: the name of the box and the time)')
+      .option('--name <name>', 'the same as the argument')
+      .option('--description <text>', 'description of the snapshot, at most 500 characters'),
+  )
     .addHelpText(
       'after',
       `

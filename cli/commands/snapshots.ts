@@ -4,7 +4,7 @@ import type { Snapshot } from '../../shared/api/snapshots.ts'
 import type { Client } from '../client.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { createJsonOption, createNoWaitOption, createQuietOption } from '../options.ts'
+import { addOutputOptions } from '../options.ts'
 import type { RunAction } from '../session.ts'
 import { type DeleteOptions, deleteSnapshots } from '../snapshots/delete-snapshots.ts'
 import { loadSnapshots } from '../snapshots/find-snapshot.ts'
@@ -65,20 +65,19 @@ async function selectBoxSnapshots(
 }
 
 function addRemoveCommand(snapshots: Command, runAction: RunAction): void {
-  snapshots
-    .command('rm')
-    .aliases(['delete', 'remove'])
-    .summary('delete snapshots')
-    .description(
-      'Deletes snapshots, and waits until the deletion is complete. Boxes that were created from them are not affected. On a ' +
-        'terminal, asks for confirmation.',
-    )
-    .argument('<snapshot...>', 'names or ids of snapshots')
-    .option('-y, --yes', 'do not ask for confirmation')
-    .option('-f, --force', 'do not ask for confirmation, and ignore snapshots that do not exist')
-    .addOption(createNoWaitOption())
-    .addOption(createQuietOption())
-    .addOption(createJsonOption())
+  addOutputOptions(
+    snapshots
+      .command('rm')
+      .aliases(['delete', 'remove'])
+      .summary('delete snapshots')
+      .description(
+        'Deletes snapshots, and waits until the deletion is complete. Boxes that were created from them are not affected. On a ' +
+          'terminal, asks for confirmation.',
+      )
+      .argument('<snapshot...>', 'names or ids of snapshots')
+      .option('-y, --yes', 'do not ask for confirmation')
+      .option('-f, --force', 'do not ask for confirmation, and ignore snapshots that do not exist'),
+  )
     .addHelpText(
       'after',
       `

@@ -5,7 +5,7 @@ import type { CreateTemplateRequest, Snapshot } from '../../shared/api/snapshots
 import type { Client } from '../client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { findBox } from '../find-box.ts'
-import { createJsonOption, createNoWaitOption, createQuietOption } from '../options.ts'
+import { addOutputOptions } from '../options.ts'
 import { print, printJson, printStderr, sanitize } from '../output.ts'
 import { addHints, SNAPSHOT_LIMIT_HINTS } from '../refusals.ts'
 import type { RunAction } from '../session.ts'
@@ -13,20 +13,19 @@ import { isSnapshotId, loadSnapshots, selectSnapshot } from '../snapshots/find-s
 import { finishSnapshot, type NewSnapshotOptions } from '../snapshots/new-snapshot.ts'
 
 export function addTemplateCommand(program: Command, runAction: RunAction): void {
-  program
-    .command('template')
-    .summary('make a template of a box or snapshot')
-    .description(
-      'Makes a template, from which `box create --from` creates boxes. Of a box: takes a snapshot now, and waits until it is ' +
-        'available. Of a snapshot: gives the snapshot the name of the template. A template that had the name before becomes a ' +
-        'plain snapshot. Prints the name of the template on stdout.',
-    )
-    .argument('<source>', 'name or id of a box or snapshot; a box wins')
-    .argument('<name>', 'name of the template')
-    .option('--description <text>', 'description of the snapshot of a box')
-    .addOption(createNoWaitOption())
-    .addOption(createQuietOption())
-    .addOption(createJsonOption())
+  addOutputOptions(
+    program
+      .command('template')
+      .summary('make a template of a box or snapshot')
+      .description(
+        'Makes a template, from which `box create --from` creates boxes. Of a box: takes a snapshot now, and waits until it is ' +
+          'available. Of a snapshot: gives the snapshot the name of the template. A template that had the name before becomes a ' +
+          'plain snapshot. Prints the name of the template on stdout.',
+      )
+      .argument('<source>', 'name or id of a box or snapshot; a box wins')
+      .argument('<name>', 'name of the template')
+      .option('--description <text>', 'description of the snapshot of a box'),
+  )
     .addHelpText(
       'after',
       `

@@ -5,14 +5,14 @@ import { startBatch } from '../batch.ts'
 import { canAsk, confirm } from '../confirm.ts'
 import { formatDeletionStatus } from '../delete-box.ts'
 import { EXIT } from '../exit-codes.ts'
-import type { JsonOption, QuietOption, WaitOption } from '../options.ts'
+import type { OutputOptions } from '../options.ts'
 import { printJson, printMessage, printStderr, sanitize } from '../output.ts'
 import type { Session } from '../session.ts'
 import { getProgress } from '../status-line.ts'
 import { waitForDeletion } from '../wait/wait-for-deletion.ts'
 import { loadSnapshots, noSuchSnapshotError, selectSnapshot } from './find-snapshot.ts'
 
-export type DeleteOptions = JsonOption & QuietOption & WaitOption & { force?: boolean; yes?: boolean }
+export type DeleteOptions = OutputOptions & { force?: boolean; yes?: boolean }
 
 type Deletion = { snapshot: Snapshot; operation: Operation }
 

@@ -3,14 +3,14 @@ import type { Snapshot } from '../../shared/api/snapshots.ts'
 import { colorize, getStateColor } from '../colors.ts'
 import { boxCommand } from '../command-name.ts'
 import { printIfInterrupted } from '../exec/request.ts'
-import type { JsonOption, QuietOption, WaitOption } from '../options.ts'
+import type { OutputOptions } from '../options.ts'
 import { print, printJson, printStderr, sanitize } from '../output.ts'
 import type { Session } from '../session.ts'
 import { getProgress } from '../status-line.ts'
 import { waitForSnapshot } from '../wait/wait-for-snapshot.ts'
 import { formatSize } from './snapshot-list.ts'
 
-export type NewSnapshotOptions = JsonOption & QuietOption & WaitOption & { description?: string }
+export type NewSnapshotOptions = OutputOptions & { description?: string }
 
 /** Waits until the snapshot is available, unless --no-wait is given. @param result printed on stdout */
 export async function finishSnapshot(
