@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { replaceCommandName } from './command-name.ts'
 import { type CliError, EXIT } from './exit-codes.ts'
-import { printMessage, printStderr } from './output.ts'
+import { formatJson, printMessage, printStderr } from './output.ts'
 import { findCommand } from './usage-error.ts'
 
 let isJson = (): boolean => false
@@ -13,7 +13,7 @@ export function selectErrorFormat(program: Command, words: readonly string[]): v
 }
 
 export function printError(error: CliError): void {
-  if (isJson()) printStderr(JSON.stringify({ error: { code: getCode(error), message: getMessage(error) } }))
+  if (isJson()) printStderr(formatJson({ error: { code: getCode(error), message: getMessage(error) } }))
   else printMessage(error.message)
 }
 

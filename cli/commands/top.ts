@@ -6,7 +6,7 @@ import type { Client } from '../client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { isLive, noSuchBoxError } from '../find-box.ts'
 import { createIntegerParser, createJsonOption, type JsonOption } from '../options.ts'
-import { print, printJson } from '../output.ts'
+import { formatJson, print, printJson } from '../output.ts'
 import { createIdFinder } from '../processes/find-process.ts'
 import type { RunAction } from '../session.ts'
 import { formatText, SORT_KEYS, type SortKey, type TopSample } from '../top/format-top.ts'
@@ -105,7 +105,7 @@ async function printSamples(
   for (let printed = 0; ; ) {
     const sample = await load()
     if (json && count === undefined) printJson(sample.live)
-    else if (json) print(JSON.stringify(sample.live))
+    else if (json) print(formatJson(sample.live))
     else print(`${printed > 0 ? '\n' : ''}${formatText(sample, sort)}`)
     printed += 1
     if (printed >= (count ?? 1)) return EXIT.ok

@@ -1,5 +1,5 @@
 // Prints the rows of a list that are new, changed or removed, as `kubectl get -w` does.
-import { print } from '../output.ts'
+import { formatJson, print } from '../output.ts'
 import { formatRows, getFingerprint } from './format-rows.ts'
 import type { List } from './list.ts'
 import type { Format } from './options.ts'
@@ -15,7 +15,7 @@ export function createChangePrinter<Row>(
 
   function printRows(changed: ReadonlySet<Row>, all: readonly Row[]): void {
     if (format === 'json') {
-      for (const row of changed) print(JSON.stringify(row))
+      for (const row of changed) print(formatJson(row))
       return
     }
     // All rows are formatted, so that the columns have the same width in each update.

@@ -2,8 +2,8 @@
 import type { PromptEvent, QueuedPrompt, Run } from '../../shared/api/prompts.ts'
 import { type Color, colorize } from '../colors.ts'
 import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
-import { sanitize } from '../output.ts'
-import { sanitizeText, shorten, summarizeInput, toJsonLine } from './terminal-text.ts'
+import { formatJson, sanitize } from '../output.ts'
+import { sanitizeText, shorten, summarizeInput } from './terminal-text.ts'
 
 export type PrinterOptions = { json?: boolean; quiet?: boolean; reasoning?: boolean }
 
@@ -23,7 +23,7 @@ export const createEventPrinter = (options: PrinterOptions, signal: AbortSignal)
   options.json ? createJsonPrinter(signal) : createTextPrinter(options, signal)
 
 function createJsonPrinter(signal: AbortSignal): EventPrinter {
-  const write = (value: unknown) => writeWithBackpressure(process.stdout, `${toJsonLine(value)}\n`, signal)
+  const write = (value: unknown) => writeWithBackpressure(process.stdout, `${formatJson(value)}\n`, signal)
   return {
     printQueued: (queued, active) => write({ type: 'queued', queued, active }),
     printRun: (run) => write({ type: 'run', run }),

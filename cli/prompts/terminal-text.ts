@@ -11,14 +11,6 @@ export const sanitizeText = (text: string): string =>
       character === '\n' || character === '\t' || JOINERS.includes(character) ? character : '\uFFFD',
     )
 
-/** JSON in one line. Escapes the control and format characters that JSON itself permits. */
-export const toJsonLine = (value: unknown): string =>
-  JSON.stringify(value).replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) =>
-    [...Array(character.length).keys()]
-      .map((index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`)
-      .join(''),
-  )
-
 /** The first line that is not blank, truncated, and how many lines follow it. Empty for blank text. */
 export function shorten(text: string, width: number): string {
   const lines = text.trim().split(/\r?\n/)

@@ -1,6 +1,6 @@
 // Formatting: tables that fit the terminal, and durations.
 import t from 'tap'
-import { formatDuration, formatTable } from '../../cli/output.ts'
+import { formatDuration, formatJson, formatTable } from '../../cli/output.ts'
 
 t.test('truncates lines at the width of the terminal, without splitting a character', async (t) => {
   const rows = [
@@ -22,4 +22,14 @@ t.test('formats durations with at most two units', async (t) => {
     '1h 0m',
     '1d 1h',
   ])
+})
+
+t.test('JSON has the same values without control and format characters', async (t) => {
+  const value = { text: 'a\u001b[2J\u009b2J\u202e\u2028\u{e0041}\n', list: ['🌳', 1] }
+  for (const indent of [0, 2]) {
+    const json = formatJson(value, indent)
+    t.notMatch(json, /(?!\n)[\p{Cc}\p{Cf}\u2028]/u)
+    t.same(JSON.parse(json), value)
+  }
+  t.equal(formatJson(['🌳'], 2), '[\n  "🌳"\n]')
 })

@@ -33,7 +33,7 @@ prompts.queued.push({
 })
 prompts.conversations.push(
   createConversation({ id: CONVERSATION, provider: 'codex', lastPrompt: 'fix it' }),
-  createConversation({ running: true, lastPrompt: 'add tests' }),
+  createConversation({ running: true, lastPrompt: 'add tests \u009b2J' }),
 )
 
 t.test('lists queued prompts, runs in progress and ended runs', async (t) => {
@@ -117,8 +117,11 @@ t.test('lists conversations', async (t) => {
   t.match(await box('conversations', 'fig', '-q', '--filter', 'provider=codex'), {
     stdout: `${CONVERSATION}\n`,
   })
-  t.match(JSON.parse((await box('conversations', 'fig', '--json')).stdout), {
+  const json = (await box('conversations', 'fig', '--json')).stdout
+  t.notMatch(json, '\u009b', 'a control character that JSON permits')
+  t.match(JSON.parse(json), {
     type: 'prompt.conversations',
+    conversations: [{}, { lastPrompt: 'add tests \u009b2J' }],
     limit: 4,
   })
 })
