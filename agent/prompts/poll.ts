@@ -26,12 +26,13 @@ export function createPoll({ runs, changes, isPending, countActive, closing }: P
   /** Which run comes first in a response: all of them get their turn when one fills the pages. */
   let turn = 0
 
+  const isIncluded = (conversation: string | undefined, run: RunState | undefined): boolean =>
+    run !== undefined && (conversation === undefined || run.conversationId === conversation)
+
   /** @returns oldest first, at most MAX_RUNS with those of the request. `sequence`: of the response */
   function findRuns({ conversation, after, sequence }: PromptPollRequest) {
     const newest = runs.sequence()
-    const known = runs
-      .list()
-      .filter(({ conversationId }) => conversation === undefined || conversationId === conversation)
+    const known = runs.list().filter((run) => isIncluded(conversation, run))
     const isFirst = sequence === undefined && Object.keys(after).length === 0
     if (isFirst && !known.some(({ status }) => status === 'running'))
       return { found: known.slice(0, 1), sequence: newest }
@@ -103,10 +104,10 @@ export function createPoll({ runs, changes, isPending, countActive, closing }: P
     for (;;) {
       const seen = changes.version()
       const active = countActive(request.conversation)
-      const deleted = ids.filter((id) => runs.get(id) === undefined && !isPending(id))
+      const unknown = ids.filter((id) => !isIncluded(request.conversation, runs.get(id)) && !isPending(id))
       const { found, sequence } = findRuns(request)
       const { pages, missing: unreadable } = await readPages(found, request, signal)
-      const missing = [...deleted, ...unreadable].slice(0, MAX_RUNS)
+      const missing = [...unknown, ...unreadable].slice(0, MAX_RUNS)
       const remainingMs = deadline - performance.now()
       const hasChanged = pages.length > 0 || missing.length > 0 || active === 0
       if (hasChanged || remainingMs <= 0 || signal.aborted || closing.aborted)

@@ -138,7 +138,8 @@ export async function followRuns(
     for (const id of missing) {
       if (!runs.delete(id)) throw protocolError('a missing run that was not requested')
       announced.delete(id)
-      add('error', describeError(new ApiError('not_found', `The run ${id} no longer exists.`)))
+      const problem = conversation === undefined ? 'no longer exists' : 'is no longer in the conversation'
+      add('error', describeError(new ApiError('not_found', `The run ${id} ${problem}.`)))
     }
     for (const page of pages) addPage(page)
     if (text !== '') await writer.write(text)

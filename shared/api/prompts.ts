@@ -324,7 +324,7 @@ export const promptPollSchema = z.object({
   type: z.literal('prompt.poll'),
   /** In total at most one page. Runs without new events are omitted, except those that are not in `after`. */
   runs: boundedArray(z.object(pageFields), 256),
-  /** Ids in `after` that no longer exist. */
+  /** Ids in `after` of runs that no longer exist, or are not in the conversation. */
   missing: boundedArray(runIdSchema, 256),
   /** Of the newest run. The client has received all runs up to it that it has requested. */
   sequence: reportedIntegerSchema,

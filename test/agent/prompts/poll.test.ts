@@ -146,6 +146,18 @@ t.test('reports deleted runs and unknown conversations', async (t) => {
   await t.rejects(poll(test, { conversation: newId('conversation') }), { code: 'not_found' })
 })
 
+t.test('reports runs of another conversation, which would never end', async (t) => {
+  const test = await openPrompts(t)
+  const first = await start(test.prompts)
+  const second = await start(test.prompts, { new: true })
+  const after = { [first.id]: 0, [second.id]: 0 }
+  t.match(await poll(test, { conversation: first.conversationId, after, waitMs: WAIT_MS }), {
+    missing: [second.id],
+    runs: [],
+    active: 1,
+  })
+})
+
 t.test('is one page in total and serves all runs in turn', async (t) => {
   const test = await openPrompts(t)
   const runs = []
