@@ -4,7 +4,9 @@ import type { PromptList, PromptStatus, QueuedPrompt, Run } from '../../shared/a
 import type { EdgeClient } from '../client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 
+/** Polls, because a stream would count among the four streams of the API key. */
 const INTERVAL_MS = 1000
+const MAX_INTERVAL_MS = 30_000
 const MAX_BACKOFF_MS = 5000
 /** A started prompt becomes a run in less time. */
 const START_ATTEMPTS = 5
@@ -26,7 +28,8 @@ export async function waitInQueue(options: QueueOptions): Promise<Run | null> {
   let position = queued.position
   let missing = 0
   for (let failures = 0; ; ) {
-    await wait(Math.min(MAX_BACKOFF_MS, INTERVAL_MS * 2 ** failures), signal)
+    const backoffMs = Math.min(MAX_BACKOFF_MS, INTERVAL_MS * 2 ** failures)
+    await wait(Math.max(backoffMs, getIntervalMs(position)), signal)
     try {
       const list = await edge.requestJson<PromptList>('GET', '/prompts')
       failures = 0
@@ -47,6 +50,9 @@ export async function waitInQueue(options: QueueOptions): Promise<Run | null> {
     }
   }
 }
+
+/** A box accepts 20 requests per second: the clients of a long queue must not use them up. */
+export const getIntervalMs = (position: number): number => Math.min(MAX_INTERVAL_MS, position * INTERVAL_MS)
 
 async function wait(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch((error) => {
