@@ -13,8 +13,10 @@ export function toRunExitCode(run: Run, boxName: string, isErrorPrinted: boolean
   if (run.status === 'done') return EXIT.ok
   const error = sanitizeText(run.error ?? '').trim()
   const reason = error === '' || isErrorPrinted ? '.' : `: ${error}`
-  if (run.status === 'interrupted')
-    throw new CliError(INTERRUPTED_EXIT_CODE, `the run was interrupted${reason}`, { code: 'run_interrupted' })
+  if (run.status === 'interrupted') {
+    const message = /^The run was interrupted/.test(error) ? error : `the run was interrupted${reason}`
+    throw new CliError(INTERRUPTED_EXIT_CODE, message, { code: 'run_interrupted' })
+  }
   const hint = isErrorPrinted ? ` \`box prompts ${boxName} ${sanitize(run.id)}\` shows the run.` : ''
   throw new CliError(EXIT.failed, `the run failed${reason}${hint}`, { code: 'run_failed' })
 }

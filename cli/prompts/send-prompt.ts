@@ -50,7 +50,7 @@ export async function sendPrompt(
     ...(auto && { auto: true }),
   }
   const response = await addHints(
-    edge.requestJson<PromptStarted | PromptQueued>('POST', '/prompts', request),
+    edge.requestJson<PromptStarted | PromptQueued>('POST', '/prompts', request).catch(removeAdvice),
     getHints(edge.boxName, request),
   )
   if (response.type === 'prompt.queued') {
@@ -103,16 +103,31 @@ const PACKAGES: Record<ProviderName, string> = {
   pi: '@earendil-works/pi-coding-agent',
 }
 
-/** The messages of the API name the fields of the request, and no command. */
-function getHints(box: string, { provider, continue: isContinued, conversationId }: PromptRequest) {
+/** Their messages recommend fields of the request. The hints recommend options and commands instead. */
+const CODES_WITH_FIELDS = new Set([
+  'prompt_in_progress',
+  'prompt_limit_reached',
+  'no_session_to_continue',
+  'provider_mismatch',
+])
+
+/** Keeps the first sentence of the message: the problem. */
+function removeAdvice(error: unknown): never {
+  if (!(error instanceof CliError) || error.code === null || !CODES_WITH_FIELDS.has(error.code)) throw error
+  const [problem = ''] = error.message.split(/(?<=\.) /, 1)
+  throw new CliError(error.exitCode, problem, { code: error.code, cause: error })
+}
+
+function getHints(box: string, { provider, continue: isContinued, conversationId, queue }: PromptRequest) {
   const isOld = isContinued === true || conversationId !== undefined
   const other = isOld ? '' : ' --new starts a conversation beside it.'
+  const wait = queue ? '' : '--queue waits for a run. '
   return {
-    prompt_in_progress: `With this command: --queue waits for the run.${other} \`box interrupt ${box}\` interrupts it.`,
-    prompt_limit_reached: `\`box prompts ${box}\` lists the runs.`,
+    prompt_in_progress: `--queue waits for it.${other} \`box interrupt ${box}\` interrupts it.`,
+    prompt_limit_reached: `${wait}\`box prompts ${box}\` lists the runs, and \`box interrupt ${box} RUN\` interrupts one.`,
     provider_not_signed_in: `\`box ssh ${box}\` opens a terminal on the box; \`box env ${box} NAME=VALUE\` sets a variable.`,
-    provider_not_installed: `To install it: \`box exec ${box} npm install -g ${PACKAGES[provider]}\`.`,
-    no_session_to_continue: 'Send the prompt without -c.',
+    provider_not_installed: `From this machine: \`box exec ${box} npm install -g ${PACKAGES[provider]}\`.`,
+    no_session_to_continue: 'Without -c, the prompt starts a conversation.',
     provider_mismatch: `\`box conversations ${box}\` lists the providers. Omit -p to use that of the conversation.`,
   }
 }

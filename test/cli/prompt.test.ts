@@ -259,6 +259,8 @@ t.test('a failed run has exit code 1 and its error on stderr, an interrupted run
     code: 130,
     stderr: 'box: the run was interrupted: The box stopped during the run.\n',
   })
+  prompts.onStart = (run) => run.end('interrupted', 'The run was interrupted by a request.')
+  t.match(await box(['prompt', 'fig', 'x']), { stderr: 'box: The run was interrupted by a request.\n' })
 })
 
 const refuse = (code: ErrorCode, message: string = ERRORS[code][1]) =>
@@ -271,7 +273,7 @@ t.test('a refusal says what to do with this command', async (t) => {
     ['provider_not_signed_in', [], /box ssh fig.*box env fig NAME=VALUE.*\(provider_not_signed_in\)\n$/],
     ['provider_not_installed', ['-p', 'codex'], /box exec fig npm install -g @openai\/codex/],
     ['prompt_in_progress', [], /--queue waits.*--new starts.*box interrupt fig/],
-    ['no_session_to_continue', ['-p', 'pi', '-c'], /without -c/],
+    ['no_session_to_continue', ['-p', 'pi', '-c'], /Without -c/],
     ['provider_mismatch', [], /box conversations fig/],
     ['prompt_limit_reached', [], /box prompts fig/],
     ['invalid_request', [], /not valid/, 2],
@@ -282,9 +284,12 @@ t.test('a refusal says what to do with this command', async (t) => {
     t.match(await box(['prompt', ...args, 'fig', 'x']), { code: exitCode, stdout: '', stderr }, code)
   }
   prompts.conversations.push(createConversation())
-  refuse('prompt_in_progress', 'run_1 is in progress.')
-  const { stderr } = await box(['prompt', '-c', 'fig', 'x'])
-  t.match(stderr, /run_1 is in progress\..*--queue/)
-  t.notMatch(stderr, /--new/)
+  refuse('prompt_in_progress', 'Run run_1 is in progress. Wait for it, interrupt it, or send queue or new.')
+  t.match(await box(['prompt', '-c', 'fig', 'x']), {
+    stderr:
+      'box: Run run_1 is in progress. --queue waits for it. `box interrupt fig` interrupts it. (prompt_in_progress)\n',
+  })
+  refuse('prompt_limit_reached')
+  t.notMatch((await box(['prompt', '--queue', 'fig', 'x'])).stderr, /--queue/)
   t.match(await box(['prompt', 'none', 'x']), { code: 5, stderr: /No such box: 'none'/ })
 })

@@ -1,5 +1,5 @@
-// Messages of 409 provider_not_installed: what is wrong, then what to do.
-import type { ProviderName } from '../../../shared/api/prompts.ts'
+// Messages of 409 provider_not_installed and provider_not_signed_in: what is wrong, then what to do.
+import type { Backend, ProviderName } from '../../../shared/api/prompts.ts'
 import { ApiError } from '../../../shared/errors.ts'
 
 const TITLES: Record<ProviderName, string> = {
@@ -41,3 +41,9 @@ export const failedInstallError = (provider: Program, status: string, output: st
   notInstalled(
     `${TITLES[provider.name]} is not installed on the box, and ${npmCommand(provider)} failed: ${status}${output === '' ? '.' : `:\n${output}`}`,
   )
+
+/** @param backend that the model selects @param hint how to sign in */
+export const signedOutError = (name: ProviderName, backend: Backend | null, hint: string) => {
+  const problem = backend === null ? 'is not signed in' : `has no credential for ${backend}`
+  return new ApiError('provider_not_signed_in', `${TITLES[name]} ${problem} on the box. ${hint}`)
+}

@@ -5,7 +5,6 @@ import type { Logger } from 'pino'
 import type { CodingAgents } from '../../../shared/api/boxes.ts'
 import { PROVIDERS, type ProviderName, type ProviderReadiness } from '../../../shared/api/prompts.ts'
 import type { Clock } from '../../../shared/clock.ts'
-import { ApiError } from '../../../shared/errors.ts'
 import { createSpawner, type SpawnerKind } from '../../exec/spawner.ts'
 import type { Provider } from '../providers/types.ts'
 import { selectModel } from '../select-model.ts'
@@ -14,7 +13,7 @@ import { createCredentialWatcher } from './credential-watcher.ts'
 import { type FoundProgram, findProgram } from './file-identity.ts'
 import { createInstaller } from './install-program.ts'
 import { createLoginEnvironment, type Environment, withLocalPrograms } from './login-environment.ts'
-import { brokenProgramError, missingProgramError } from './messages.ts'
+import { brokenProgramError, missingProgramError, signedOutError } from './messages.ts'
 import { createProber } from './probe.ts'
 import { createProgramVersions } from './program-versions.ts'
 import { readText } from './read-text.ts'
@@ -150,7 +149,7 @@ export async function createProviderDetector(
         const selection = selectModel(model)
         const credentialInput = { model: selection, env, readText }
         if (!(await provider.isSignedIn(credentialInput)))
-          throw new ApiError('provider_not_signed_in', provider.signInHint(selection))
+          throw signedOutError(name, selection?.backend ?? null, provider.signInHint(selection))
         const credential = await provider.credentialVariables(credentialInput)
         return { path: program.path, version, env: { ...env, ...credential } }
       } finally {

@@ -10,10 +10,13 @@ t.test('a prompt without a credential is refused with what to do', async (t) => 
   const box = createTestBox(t)
   addPrograms(box)
   const { fail, resolve } = await box.detect()
-  t.same(await fail('claude'), { code: 'provider_not_signed_in', message: 'Sign in to claude.' })
+  t.same(await fail('claude'), {
+    code: 'provider_not_signed_in',
+    message: 'Claude Code is not signed in on the box. Sign in to claude.',
+  })
   t.same(await fail('claude', {}, 'deepseek/x'), {
     code: 'provider_not_signed_in',
-    message: 'Sign in to claude for deepseek/x.',
+    message: 'Claude Code has no credential for deepseek on the box. Sign in to claude for deepseek/x.',
   })
   t.notMatch(await resolve('claude', { CLAUDE_KEY: 'placeholder' }), { env: { CREDENTIAL: String } })
   const { env } = await resolve('claude', { CLAUDE_KEY: 'placeholder', OTHER_KEY: 'other' })
