@@ -10,9 +10,10 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { PROJECT_DIR } from '../project.ts'
 
-const DIR = import.meta.dirname
+/** Has the package.json and the lock file of the coding agents. */
+export const CODING_AGENTS_DIR = import.meta.dirname
 const CACHE_DIR = join(PROJECT_DIR, 'node_modules/.cache/coding-agents')
-const BIN_DIR = join(DIR, 'node_modules/.bin')
+const BIN_DIR = join(CODING_AGENTS_DIR, 'node_modules/.bin')
 const TIMEOUT_MS = 500_000
 /** The scripts of the coding agents run with the Node of the test. */
 export const CODING_AGENTS_PATH = [
@@ -59,7 +60,7 @@ export async function installCodingAgents(): Promise<CodingAgents> {
   mkdirSync(CACHE_DIR, { recursive: true })
   try {
     await promisify(execFile)('flock', [join(CACHE_DIR, 'lock'), 'sh', '-c', INSTALL], {
-      cwd: DIR,
+      cwd: CODING_AGENTS_DIR,
       env: { ...process.env, CACHE_DIR },
       timeout: TIMEOUT_MS,
     })

@@ -1,14 +1,9 @@
 // The real Claude Code with a fake model server: its command line, output and sessions are as the provider expects.
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { claude } from '../../../../agent/prompts/providers/claude.ts'
-import { LIMITS } from '../../../../shared/limits.ts'
-import { createCliHome } from '../../../support/coding-agents/create-cli-home.ts'
-import { installCodingAgents } from '../../../support/coding-agents/install-coding-agents.ts'
-import { userTexts } from '../../../support/model-server/model-request.ts'
-import { startModelServer } from '../../../support/model-server/model-server.ts'
+import { createLargePrompt, sha256 } from '../../../support/coding-agents/large-prompt.ts'
 import {
   cutStream,
   failure,
@@ -18,22 +13,13 @@ import {
   toolCall,
 } from '../../../support/model-server/replies.ts'
 import { summarize } from '../providers/mapping.ts'
-import { runCli, startCli } from './start-cli.ts'
+import { setUpCli, skip } from './set-up-cli.ts'
 
-const agents = await installCodingAgents()
-const sha256 = (content: string) => createHash('sha256').update(content).digest('hex')
-
-t.test('Claude Code', { skip: agents.skip }, async (t) => {
-  const models = await startModelServer(t)
-  const cli = createCliHome(t, 'claude', models)
-  const run = (prompt: string, options: Partial<Parameters<typeof runCli>[2]> = {}) =>
-    runCli(t, claude, { agents, cli, prompt, ...options })
+t.test('Claude Code', { skip }, async (t) => {
   // Claude Code adds texts of its own to the messages of the user.
-  const lastTexts = () =>
-    models.scripted
-      .slice(-1)
-      .flatMap(userTexts)
-      .filter((part) => !part.startsWith('<system-reminder>'))
+  const { models, cli, run, start, lastTexts } = await setUpCli(t, claude, {
+    addedText: /^<system-reminder>/,
+  })
 
   let sessionId: string | null = null
   await t.test('an answer with a tool call and reasoning', async (t) => {
@@ -88,8 +74,7 @@ t.test('Claude Code', { skip: agents.skip }, async (t) => {
   })
 
   await t.test('a prompt of 512 KiB arrives whole', async (t) => {
-    const line = 'ünïcödé "quoted" \\ \u2028 $HOME `x`\n'
-    const prompt = line.repeat(LIMITS.promptBytes / Buffer.byteLength(line)).trimEnd()
+    const prompt = createLargePrompt()
     await run(prompt)
     t.ok(lastTexts().map(sha256).includes(sha256(prompt)), `${Buffer.byteLength(prompt)} bytes`)
   })
@@ -149,7 +134,7 @@ t.test('Claude Code', { skip: agents.skip }, async (t) => {
   await t.test('an interrupt ends Claude Code, and the session can be resumed', async (t) => {
     const held = holdStream('partial ')
     models.reply(held.reply)
-    const running = startCli(t, claude, { agents, cli, prompt: 'a long question' })
+    const running = start('a long question')
     await held.started
     await running.waitForEvent('session')
     running.interrupt()

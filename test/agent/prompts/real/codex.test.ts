@@ -1,14 +1,9 @@
 // The real Codex with a fake model server: its command line, output and sessions are as the provider expects.
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { codex } from '../../../../agent/prompts/providers/codex.ts'
-import { LIMITS } from '../../../../shared/limits.ts'
-import { createCliHome } from '../../../support/coding-agents/create-cli-home.ts'
-import { installCodingAgents } from '../../../support/coding-agents/install-coding-agents.ts'
-import { userTexts } from '../../../support/model-server/model-request.ts'
-import { startModelServer } from '../../../support/model-server/model-server.ts'
+import { createLargePrompt, sha256 } from '../../../support/coding-agents/large-prompt.ts'
 import {
   cutStream,
   failure,
@@ -18,22 +13,11 @@ import {
   toolCall,
 } from '../../../support/model-server/replies.ts'
 import { summarize } from '../providers/mapping.ts'
-import { runCli, startCli } from './start-cli.ts'
+import { setUpCli, skip } from './set-up-cli.ts'
 
-const agents = await installCodingAgents()
-const sha256 = (content: string) => createHash('sha256').update(content).digest('hex')
-
-t.test('Codex', { skip: agents.skip }, async (t) => {
-  const models = await startModelServer(t)
-  const cli = createCliHome(t, 'codex', models)
-  const run = (prompt: string, options: Partial<Parameters<typeof runCli>[2]> = {}) =>
-    runCli(t, codex, { agents, cli, prompt, ...options })
+t.test('Codex', { skip }, async (t) => {
   // Codex adds texts of its own in XML elements.
-  const lastTexts = () =>
-    models.scripted
-      .slice(-1)
-      .flatMap(userTexts)
-      .filter((part) => !/^<\w+>/.test(part))
+  const { models, cli, run, start, lastTexts } = await setUpCli(t, codex, { addedText: /^<\w+>/ })
 
   let sessionId: string | null = null
   await t.test('an answer with a tool call and reasoning', async (t) => {
@@ -93,8 +77,7 @@ t.test('Codex', { skip: agents.skip }, async (t) => {
   })
 
   await t.test('a prompt of 512 KiB arrives whole', async (t) => {
-    const line = 'ünïcödé "quoted" \\ \u2028 $HOME `x`\n'
-    const prompt = line.repeat(LIMITS.promptBytes / Buffer.byteLength(line)).trimEnd()
+    const prompt = createLargePrompt()
     await run(prompt)
     t.ok(lastTexts().map(sha256).includes(sha256(prompt)), `${Buffer.byteLength(prompt)} bytes`)
   })
@@ -143,7 +126,7 @@ t.test('Codex', { skip: agents.skip }, async (t) => {
   await t.test('an interrupt ends Codex, and the session can be resumed', async (t) => {
     const held = holdStream('partial ')
     models.reply(held.reply)
-    const running = startCli(t, codex, { agents, cli, prompt: 'a long question' })
+    const running = start('a long question')
     await held.started
     await running.waitForEvent('session')
     running.interrupt()

@@ -1,27 +1,15 @@
 // The real pi with a fake model server: its command line, its output and its sessions are as the provider expects.
-import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { pi } from '../../../../agent/prompts/providers/pi.ts'
-import { LIMITS } from '../../../../shared/limits.ts'
-import { createCliHome } from '../../../support/coding-agents/create-cli-home.ts'
-import { installCodingAgents } from '../../../support/coding-agents/install-coding-agents.ts'
-import { userTexts } from '../../../support/model-server/model-request.ts'
-import { startModelServer } from '../../../support/model-server/model-server.ts'
+import { createLargePrompt, sha256 } from '../../../support/coding-agents/large-prompt.ts'
 import { failure, holdStream, modelNotFound, text, toolCall } from '../../../support/model-server/replies.ts'
 import { summarize } from '../providers/mapping.ts'
-import { runCli, startCli } from './start-cli.ts'
+import { setUpCli, skip } from './set-up-cli.ts'
 
-const agents = await installCodingAgents()
-const sha256 = (content: string) => createHash('sha256').update(content).digest('hex')
-
-t.test('pi', { skip: agents.skip }, async (t) => {
-  const models = await startModelServer(t)
-  const cli = createCliHome(t, 'pi', models)
-  const run = (prompt: string, options: Partial<Parameters<typeof runCli>[2]> = {}) =>
-    runCli(t, pi, { agents, cli, prompt, ...options })
-  const lastTexts = () => models.scripted.slice(-1).flatMap(userTexts)
+t.test('pi', { skip }, async (t) => {
+  const { models, cli, run, start, lastTexts } = await setUpCli(t, pi)
 
   let sessionId: string | null = null
   await t.test('an answer with a tool call and reasoning', async (t) => {
@@ -59,8 +47,7 @@ t.test('pi', { skip: agents.skip }, async (t) => {
   })
 
   await t.test('a prompt of 512 KiB arrives whole', async (t) => {
-    const line = 'ünïcödé "quoted" \\ \u2028 $HOME `x`\n'
-    const prompt = line.repeat(LIMITS.promptBytes / Buffer.byteLength(line)).trimEnd()
+    const prompt = createLargePrompt()
     await run(prompt)
     t.equal(sha256(lastTexts()[0] ?? ''), sha256(prompt), `${Buffer.byteLength(prompt)} bytes`)
   })
@@ -105,7 +92,7 @@ t.test('pi', { skip: agents.skip }, async (t) => {
     async (t) => {
       const held = holdStream('partial ')
       models.reply(held.reply)
-      const running = startCli(t, pi, { agents, cli, prompt: 'a long question' })
+      const running = start('a long question')
       await held.started
       await running.waitForEvent('session')
       running.interrupt()
