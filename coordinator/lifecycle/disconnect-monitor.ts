@@ -98,6 +98,8 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
       if (box?.observed_state !== 'running' || box.desired_state !== 'running') return false
       const job = await findJob(trx, boxId)
       if (job && job.op !== 'clean_up') return false
+      // The agent may have connected while the transaction waited for a job of the box.
+      if (tunnels.current(boxId)) return false
       await upsertJob(trx, {
         ...createJobRow(boxId, 'recover', 'inspect', 'system', clock.now()),
         reason: 'the agent of the box disconnected',

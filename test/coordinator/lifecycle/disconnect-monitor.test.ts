@@ -1,5 +1,7 @@
 // Boxes whose agent is disconnected: left alone while their machine runs, restarted when it has stopped.
 import t from 'tap'
+import { lockBox } from '../../../coordinator/db/lock-box.ts'
+import { transaction } from '../../../coordinator/db/transaction.ts'
 import { sqliteForTest } from '../../support/db.ts'
 import { createFailingFault } from '../../support/fake-infrastructure.ts'
 import { createRestartableLifecycle } from '../../support/restartable-lifecycle.ts'
@@ -89,6 +91,38 @@ t.test('ignores a short disconnection', async (t) => {
   await coordinator.close()
   t.equal(infra.countCalls('start'), 1)
   t.same((await listStates(id)).at(-1), 'running')
+})
+
+t.test('does not recover a box whose agent has connected after the inspection', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { db, infra, owner, boxes, startLifecycle, waitForState, listStates } = lifecycle
+  const { tunnels } = infra
+  const { current } = tunnels
+  const connected = Promise.withResolvers<void>()
+  let isStopped = false
+  await startLifecycle({ disconnectGraceMs: 60_000 })
+  const { id } = await boxes.create(owner, {})
+  await waitForState(id, 'running')
+  infra.after.inspect = () => {
+    isStopped = true
+  }
+  // The agent connects between the check after the inspection and the transaction that would create the job.
+  tunnels.current = (boxId) => {
+    const tunnel = current(boxId)
+    if (isStopped && tunnel === undefined) {
+      isStopped = false
+      delete infra.after.inspect
+      infra.connectAgent(id)
+      connected.resolve()
+    }
+    return tunnel
+  }
+  infra.powerOff(id)
+  await connected.promise
+  // SQLite runs one transaction after the other.
+  await transaction(db, async (trx) => lockBox(trx, id))
+  await waitForState(id, 'running')
+  t.same(await listStates(id), ['requested', 'provisioning', 'bootstrapping', 'running'])
 })
 
 t.test('starts machines that stopped while the coordinator was down', async (t) => {
