@@ -59,7 +59,7 @@ export async function acquireBox(
   { wakesBox = false, isStream = false, isAttachment = false, isTerminal = false }: AcquireOptions = {},
 ): Promise<AcquiredBox> {
   const { boxes, pauseGate } = context
-  const pausesBefore = pauseGate.count
+  const versionBefore = pauseGate.version
   let box = await boxes.resolve(actor, params.box)
   const terminalOf = isTerminal ? actor.workspaceId : undefined
   const slots = { isStream, isAttachment, terminalOf }
@@ -72,9 +72,9 @@ export async function acquireBox(
   if (openRequest === null) throw new Error('the request is not registered as open')
   await openRequest.addCheck((actor) => boxes.resolve(actor, id))
   const { signal } = openRequest
-  // A pause that began before the slot was acquired may have suspended the box since it was read.
+  // A pause that was being decided before the slot was acquired may have suspended the box since it was read.
   const pause = pauseGate.wait(box.id)
-  if (pause !== undefined || pauseGate.count !== pausesBefore) {
+  if (pause !== undefined || pauseGate.version !== versionBefore) {
     await pause
     box = await boxes.resolve(actor, id)
   }

@@ -9,7 +9,7 @@ import type { ResponseParser } from './response-parser.ts'
 
 export type EdgeContext = {
   limiter: EdgeLimiter
-  pauseGate: Pick<PauseGate, 'count' | 'wait'>
+  pauseGate: Pick<PauseGate, 'version' | 'wait'>
   tunnels: Tunnels
   transfers: Transfers
   streams: Streams

@@ -1,8 +1,8 @@
 // Keeps automatic pauses and edge requests apart: a request that has been accepted is not cut by a pause for idleness.
 
 export type PauseGate = {
-  /** The number of pauses that have started. */
-  readonly count: number
+  /** Increases when a pause starts to be decided, and when it has been decided. */
+  readonly version: number
   /** Resolves when the pause of the box has been decided. undefined: no pause is being decided. */
   wait(boxId: string): Promise<void> | undefined
   /** Runs `decide` while new requests to the box wait. 'busy': not run, because a request to the box is in flight. */
@@ -12,21 +12,22 @@ export type PauseGate = {
 /** @param hasRequests whether an accepted request to the box is in flight */
 export function createPauseGate(hasRequests: (boxId: string) => boolean): PauseGate {
   const deciding = new Map<string, Promise<void>>()
-  let count = 0
+  let version = 0
   return {
-    get count() {
-      return count
+    get version() {
+      return version
     },
     wait: (boxId) => deciding.get(boxId),
     async run(boxId, decide) {
       if (deciding.has(boxId) || hasRequests(boxId)) return 'busy'
-      count += 1
+      version += 1
       const { promise, resolve } = Promise.withResolvers<void>()
       deciding.set(boxId, promise)
       try {
         return await decide()
       } finally {
         deciding.delete(boxId)
+        version += 1
         resolve()
       }
     },

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import type { ScheduleKind } from '../../coordinator/db/schema.ts'
 import {
+  type ApiResponse,
   type CoordinatorOptions,
   startTestCoordinator,
   type TestCoordinator,
@@ -150,42 +151,65 @@ t.test('a box whose agent does not respond is not suspended for idleness, and as
   await waitForState(id, 'suspended')
 })
 
+/** A box that has been idle for long enough. Its agent answers when `answer` is called. */
+async function startPause(t: Test) {
+  const coordinator = await startWithBox(t, { autoPauseMin: 30 })
+  const { advance, infra, id, edge, api } = coordinator
+  infra.idleSeconds.set(id, 1800)
+  const tunnel = infra.tunnels.current(id)
+  if (tunnel === undefined) throw new Error('the agent is not connected')
+  const { request } = tunnel
+  const asked = Promise.withResolvers<void>()
+  const answered = Promise.withResolvers<void>()
+  const commands: string[] = []
+  tunnel.request = async (options) => {
+    if (options.path === '/exec') commands.push('exec')
+    if (options.path === '/activity') {
+      asked.resolve()
+      await answered.promise
+    }
+    return request.call(tunnel, options)
+  }
+  advance(30 * MINUTE_MS)
+  await asked.promise
+  return {
+    ...coordinator,
+    answer: answered.resolve,
+    sendCommand: () => edge('plum', 'POST', '/exec', { command: 'true' }),
+    async checkWoken(response: Promise<ApiResponse>) {
+      // The agents of the test reject commands.
+      t.equal((await response).status, 502)
+      t.same(commands, [], 'no command was sent to the box that was about to be suspended')
+      const { events } = (await api('GET', `/boxes/${id}`)).json
+      const states = events.map(({ toState }: { toState: string }) => toState).slice(0, 4)
+      t.same(states, ['running', 'waking', 'suspended', 'suspending'])
+    },
+  }
+}
+
 t.test(
   'a request that arrives while the agent is asked waits, and wakes the box that was suspended',
   async (t) => {
-    const coordinator = await startWithBox(t, { autoPauseMin: 30 })
-    const { advance, infra, id, edge, api } = coordinator
-    infra.idleSeconds.set(id, 1800)
-    const tunnel = infra.tunnels.current(id)
-    if (tunnel === undefined) throw new Error('the agent is not connected')
-    const { request } = tunnel
-    const asked = Promise.withResolvers<void>()
-    const answered = Promise.withResolvers<void>()
-    const commands: string[] = []
-    tunnel.request = async (options) => {
-      if (options.path === '/exec') commands.push('exec')
-      if (options.path === '/activity') {
-        asked.resolve()
-        await answered.promise
-      }
-      return request.call(tunnel, options)
-    }
-    advance(30 * MINUTE_MS)
-    await asked.promise
-    const response = edge('plum', 'POST', '/exec', { command: 'true' })
-    await waitUntil(
-      'the request waits',
-      () => coordinator.instance.context.edge.limiter.acquiredCount() === 1,
-    )
-    answered.resolve()
-    // The agents of the test reject commands.
-    t.equal((await response).status, 502)
-    t.same(commands, [], 'no command was sent to the box that was about to be suspended')
-    const { events } = (await api('GET', `/boxes/${id}`)).json
-    const states = events.map(({ toState }: { toState: string }) => toState).slice(0, 4)
-    t.same(states, ['running', 'waking', 'suspended', 'suspending'])
+    const { instance, answer, sendCommand, checkWoken } = await startPause(t)
+    const response = sendCommand()
+    await waitUntil('the request waits', () => instance.context.edge.limiter.acquiredCount() === 1)
+    answer()
+    await checkWoken(response)
   },
 )
+
+t.test('a request that has read the box before the pause was decided wakes it too', async (t) => {
+  const { id, instance, answer, sendCommand, checkWoken } = await startPause(t)
+  const { boxes, pauseGate } = instance.context.edge
+  const { resolve } = boxes
+  boxes.resolve = async (actor, name) => {
+    const box = await resolve(actor, name)
+    answer()
+    await pauseGate.wait(id)
+    return box
+  }
+  await checkWoken(sendCommand())
+})
 
 t.test('the time before a wake, and before the idle time was set, does not count', async (t) => {
   const { advance, infra, api, id, patch, waitForState, findDueTime, clock, getBox } = await startWithBox(t)
