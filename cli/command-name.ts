@@ -1,6 +1,6 @@
 // The name of this command as the user types it: `box`, `./box` or a path.
 import { formatCommandName } from '../shared/command-name.ts'
-import { PROJECT_DIR } from './project-directory.ts'
+import { IS_NPM_PACKAGE, PROJECT_DIR } from './project-directory.ts'
 
 let name: string | undefined
 
@@ -23,5 +23,11 @@ export const replaceCommandName = (message: string): string =>
 /** For help pages, whose examples contain `box`. Empty if the PATH finds this program. */
 export function formatPathNote(): string {
   const name = boxCommand()
-  return name === 'box' ? '' : `\nbox is not on your PATH. Type ${name} instead, or run \`${name} install\`.`
+  return name === 'box'
+    ? ''
+    : `\nbox is not on your PATH. Type ${name} instead, or ${formatPathAdvice(name)}.`
 }
+
+/** What puts `box` on the PATH: an instruction without its capital letter. */
+export const formatPathAdvice = (name = boxCommand()): string =>
+  IS_NPM_PACKAGE ? 'put the bin directory of `npm prefix -g` first on your PATH' : `run \`${name} install\``

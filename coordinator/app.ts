@@ -10,6 +10,8 @@ import { accountRoutes } from './account/routes.ts'
 import { agentAccountRoutes } from './accounts/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { auditSinkRoutes } from './audit-export/routes.ts'
+import { listenOnBackupSocket } from './backup/backup-socket.ts'
+import { removeIncompleteBackups } from './backup/prepare.ts'
 import { boxRoutes } from './boxes/routes.ts'
 import { type CleanupStack, createCleanupStack } from './cleanup-stack.ts'
 import { commandRoutes } from './commands/routes.ts'
@@ -156,6 +158,7 @@ async function start(
   const owner = await ensureOwnerKey(context, dataDirectory)
   await context.schedules.start()
   await context.auditExport.start()
+  await openBackupSocket()
   const restoreTimer = setInterval(diskReserve.restore, RESTORE_INTERVAL_MS)
   cleanup.add('stop restoring the disk reserve', () => clearInterval(restoreTimer.unref()))
   await writePrivateFile(dataDirectory.signInKeyFile, `${context.sessions.signIn.ownerSecret}\n`)
@@ -195,6 +198,17 @@ async function start(
         'failed to create the socket for agents; boxes share the network of this machine',
       )
       return null
+    }
+  }
+
+  async function openBackupSocket(): Promise<void> {
+    const source = { db, dataDir: dataDirectory.dir, clock, providers, log }
+    await removeIncompleteBackups(source)
+    try {
+      const socket = await listenOnBackupSocket(source)
+      cleanup.add('interrupt backups', () => socket.close())
+    } catch (err) {
+      log.warn({ err }, 'failed to create the socket for backups; backups require a stopped coordinator')
     }
   }
 

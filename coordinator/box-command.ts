@@ -1,12 +1,9 @@
 // Formats paths and `box` commands so that they can be pasted into a terminal in the directory of the user.
 import { existsSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { formatCommandName } from '../shared/command-name.ts'
 import { shellQuote } from '../shared/shell-quote.ts'
-
-const PROJECT_DIR = dirname(import.meta.dirname)
-/** The data directory that the box command finds from every directory. */
-export const DEFAULT_DATA_DIR = join(PROJECT_DIR, '.boxwood')
+import { DEFAULT_DATA_DIR, PROJECT_DIR } from './project-directory.ts'
 
 /** The `box` command for this data directory, which can be pasted into a terminal in the directory of the user. */
 export const formatBoxCommand = (dataDir: string, userDir = getUserDirectory()): string =>

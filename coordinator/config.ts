@@ -184,7 +184,7 @@ type Variable = {
   isSecret?: boolean
 }
 
-/** Name → default, description and schema. docs/operation.md has the same table. */
+/** Name → default, description and schema. docs/operate.md has the same table. */
 export const VARIABLES = {
   BOXWOOD_LISTEN: {
     default: '127.0.0.1:7070',

@@ -1,5 +1,6 @@
 // The coordinator's data directory: its files, permissions and atomic writes.
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { access, chmod, constants, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartError } from './start-error.ts'
@@ -20,6 +21,9 @@ export type DataDirectory = {
   coordinatorFile: string
 }
 
+/** Exists in the data directory while a restore is not complete. */
+export const RESTORE_DIR = 'restore-incomplete'
+
 /** Creates the directory if needed and removes access for other users. Throws StartError. */
 export async function openDataDirectory(dir: string): Promise<DataDirectory> {
   try {
@@ -28,6 +32,10 @@ export async function openDataDirectory(dir: string): Promise<DataDirectory> {
     const executeBits = process.getuid?.() === 0 ? 0o011 : (await stat(dir)).mode & 0o011
     await chmod(dir, 0o700 | executeBits)
     await access(dir, constants.R_OK | constants.W_OK | constants.X_OK)
+    if (existsSync(join(dir, RESTORE_DIR)))
+      throw new StartError(
+        `A restore into the data directory ${dir} was interrupted. Run \`boxwood restore\` again, which starts over.`,
+      )
     const databaseFile = join(dir, 'boxwood.db')
     // SQLite creates its WAL and shared-memory files with the mode of this file.
     await (await open(databaseFile, 'a', 0o600)).close()
@@ -41,6 +49,7 @@ export async function openDataDirectory(dir: string): Promise<DataDirectory> {
       coordinatorFile: join(dir, 'coordinator.json'),
     }
   } catch (error) {
+    if (error instanceof StartError) throw error
     const { message } = error as NodeJS.ErrnoException
     throw new StartError(
       `The data directory ${dir} cannot be used: ${message}. Set BOXWOOD_DATA to a directory that this user owns.`,

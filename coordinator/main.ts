@@ -3,6 +3,7 @@ import type { ReadyMessage } from '../shared/coordinator-process.ts'
 import { type Coordinator, startCoordinator } from './app.ts'
 import { formatBoxCommand } from './box-command.ts'
 import { type Config, ConfigError, loadConfig } from './config.ts'
+import { withDataDirectory } from './project-directory.ts'
 import { StartError } from './start-error.ts'
 import { createStartupBanner, suggestCommand } from './startup-banner.ts'
 import { wrapText } from './wrap-text.ts'
@@ -29,7 +30,7 @@ function fail(error: unknown): never {
 
 function readConfig(): Config {
   try {
-    return loadConfig(process.env)
+    return loadConfig(withDataDirectory(process.env, process.cwd()))
   } catch (error) {
     return fail(error)
   }

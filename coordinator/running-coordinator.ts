@@ -1,4 +1,4 @@
-// Rejects a start while another coordinator uses the data directory. The lock of the database has the same effect; here the
+// Finds the coordinator that uses a data directory. Rejects a start while another coordinator uses the data directory. The lock of the database has the same effect; here the
 // message has the pid and the URL, and does not wait.
 import { readFile } from 'node:fs/promises'
 import type { CoordinatorRecord } from '../shared/coordinator-process.ts'
@@ -7,11 +7,20 @@ import type { DataDirectory } from './data-directory.ts'
 import { isAlive } from './lifecycle/providers/local/proc.ts'
 import { StartError } from './start-error.ts'
 
-/** @throws StartError */
-export async function assertNotRunning({ dir, coordinatorFile }: DataDirectory): Promise<void> {
+/** null: no coordinator uses the data directory. */
+export async function findRunningCoordinator({
+  coordinatorFile,
+}: Pick<DataDirectory, 'coordinatorFile'>): Promise<CoordinatorRecord | null> {
   const running = await readRecord(coordinatorFile)
+  return running === null || !isAlive(running) ? null : running
+}
+
+/** @throws StartError */
+export async function assertNotRunning(dataDirectory: DataDirectory): Promise<void> {
+  const { dir } = dataDirectory
+  const running = await findRunningCoordinator(dataDirectory)
   // A process may start several coordinators, as the tests do.
-  if (running === null || running.pid === process.pid || !isAlive(running)) return
+  if (running === null || running.pid === process.pid) return
   throw new StartError(
     `Another coordinator uses this data directory: ${running.url} (pid ${running.pid}). Use it, stop it with \`${formatBoxCommand(dir)} down\`, or set another directory in BOXWOOD_DATA.`,
   )

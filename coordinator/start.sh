@@ -3,7 +3,12 @@
 here=$(dirname "$(readlink -f "$0")")
 node=$here/../node_modules/.bin/node
 if [ ! -x "$node" ]; then
-  echo "The packages of Boxwood are not installed. Run \`npm ci\` in $(dirname "$here")." >&2
+  case $here in
+    */node_modules/*)
+      # A bare package name could install a package of another author.
+      echo "The packages of Boxwood are not complete. Install its .tgz file again: \`npm install -g --allow-scripts=boxwood-server,node,bufferutil FILE\`." >&2 ;;
+    *) echo "The packages of Boxwood are not installed. Run \`npm ci\` in $(dirname "$here")." >&2 ;;
+  esac
   exit 1
 fi
 # Node caches the compiled sources here, as for the box command. Without write permission Node does not cache.

@@ -1,13 +1,8 @@
 // Formats the text that a start prints on the terminal.
 import type { Coordinator } from './app.ts'
-import {
-  DEFAULT_DATA_DIR,
-  formatBoxCommand,
-  formatBoxName,
-  formatPath,
-  getUserDirectory,
-} from './box-command.ts'
+import { formatBoxCommand, formatBoxName, formatPath, getUserDirectory } from './box-command.ts'
 import { isWildcard } from './http/listen.ts'
+import { DEFAULT_DATA_DIR, IS_NPM_PACKAGE } from './project-directory.ts'
 
 /** Paths and commands can be pasted into a terminal in the directory from which the coordinator was started. */
 export async function createStartupBanner(
@@ -28,10 +23,15 @@ export async function createStartupBanner(
     '',
     worksEverywhere ? 'In another terminal:' : 'In another terminal, in this directory:',
     `  ${formatBoxCommand(dataDirectory.dir, userDir)} ${await suggestCommand(coordinator)}`,
-    ...(box === 'box' ? [] : ['', `\`${box} install\` puts \`box\` on your PATH.`]),
+    ...(box === 'box' ? [] : ['', formatPathHint(box)]),
   ]
   return `${lines.join('\n')}\n`
 }
+
+const formatPathHint = (box: string): string =>
+  IS_NPM_PACKAGE
+    ? 'To type only `box`, put the bin directory of `npm prefix -g` first on your PATH.'
+    : `\`${box} install\` puts \`box\` on your PATH.`
 
 /** The arguments of a `box` command to try. */
 export async function suggestCommand({ context, owner }: Coordinator): Promise<string> {

@@ -101,7 +101,7 @@ export const LOG_LIMITS = {
   exitedProcesses: { default: GiB },
 } as const
 
-/** Not in the spec: per box. Operators can change them; see docs/operation.md. */
+/** Not in the spec: per box. Operators can change them; see docs/operate.md. */
 export const PROMPT_LIMITS = {
   /** Runs in progress. */
   runs: { min: 1, max: 64, default: 4 },

@@ -24,7 +24,14 @@ export async function checkMachine(
   const diagnosis = await diagnose(dataDir, signal)
   const disk = checkDisk(dataDir)
   if ('problem' in diagnosis)
-    return [fail('configuration', diagnosis.problem, 'Fix the environment variables, or run `npm ci`.'), disk]
+    return [
+      fail(
+        'configuration',
+        diagnosis.problem,
+        'Fix the environment variables, or install the packages of Boxwood again.',
+      ),
+      disk,
+    ]
   const address = isRunning ? [] : [checkAddress(diagnosis)]
   const machine = [checkIsolation(diagnosis), checkNetwork(diagnosis), checkLimits(diagnosis), disk]
   return [...machine, ...address, ...checkDatabase(diagnosis)]

@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findOnPath, isSameFile } from '../../shared/command-name.ts'
 import { getRunnerFileName, getSpawnAddonFileName } from '../../shared/native-file-names.ts'
-import { boxCommand } from '../command-name.ts'
-import { PROJECT_DIR } from '../project-directory.ts'
+import { boxCommand, formatPathAdvice } from '../command-name.ts'
+import { IS_NPM_PACKAGE, PROJECT_DIR } from '../project-directory.ts'
 import { CLI_VERSION } from '../version.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
@@ -12,20 +12,20 @@ const NODE_MAJOR_VERSION = 24
 
 export const checkProgram = (): Check[] => [checkPath(), checkNode(), checkPackages(PROJECT_DIR)]
 
+const getPathAdvice = (): string => `${formatPathAdvice().replace(/^./, (letter) => letter.toUpperCase())}.`
+
 function checkPath(): Check {
   const script = join(PROJECT_DIR, 'box')
   const found = findOnPath('box', process.env.PATH)
   if (isSameFile(found, script)) return ok('box', `version ${CLI_VERSION}, ${found}`)
   if (found === null)
-    return warn(
-      'box',
-      `version ${CLI_VERSION}, ${script}; not on the PATH`,
-      `Run \`${boxCommand()} install\`.`,
-    )
+    return warn('box', `version ${CLI_VERSION}, ${script}; not on the PATH`, getPathAdvice())
   return warn(
     'box',
     `version ${CLI_VERSION}, ${script}; the PATH finds another program first: ${found}`,
-    `Run \`${boxCommand()} install\`, and put its directory first on the PATH.`,
+    IS_NPM_PACKAGE
+      ? getPathAdvice()
+      : `Run \`${boxCommand()} install\`, and put its directory first on the PATH.`,
   )
 }
 
@@ -56,7 +56,13 @@ export function checkPackages(projectDir: string): Check {
   })
   return outdated.length === 0
     ? ok('packages', `${names.length} installed`)
-    : fail('packages', `missing or outdated: ${outdated.join(', ')}`, `Run \`npm ci\` in ${projectDir}.`)
+    : fail(
+        'packages',
+        `missing or outdated: ${outdated.join(', ')}`,
+        IS_NPM_PACKAGE
+          ? 'Install the .tgz file of Boxwood again: `npm install -g FILE`.'
+          : `Run \`npm ci\` in ${projectDir}.`,
+      )
 }
 
 function readJson<T>(projectDir: string, file: string): T | null {

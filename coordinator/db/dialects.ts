@@ -21,6 +21,13 @@ export type DialectTraits = {
 }
 
 class NodeSqliteAdapter extends SqliteAdapter {
+  readonly database: DatabaseSync
+
+  constructor(database: DatabaseSync) {
+    super()
+    this.database = database
+  }
+
   readonly traits: DialectTraits = {
     locksRows: false,
     identityColumns: false,
@@ -46,7 +53,7 @@ class BoxwoodPostgresAdapter extends PostgresAdapter {
 
 export function sqliteDialect(database: DatabaseSync, freeDiskSpace: () => boolean): Dialect {
   return {
-    createAdapter: () => new NodeSqliteAdapter(),
+    createAdapter: () => new NodeSqliteAdapter(database),
     createDriver: () => new NodeSqliteDriver(database, freeDiskSpace),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createIntrospector: (db) => new SqliteIntrospector(db),
@@ -68,6 +75,12 @@ export function dialectTraits(db: { getExecutor(): { adapter: object } }): Diale
   const { adapter } = db.getExecutor()
   if (adapter instanceof NodeSqliteAdapter || adapter instanceof BoxwoodPostgresAdapter) return adapter.traits
   throw new Error('This database was not opened by openDatabase.')
+}
+
+/** The SQLite database of a Kysely instance; null: it uses Postgres. */
+export function findSqliteDatabase(db: { getExecutor(): { adapter: object } }): DatabaseSync | null {
+  const { adapter } = db.getExecutor()
+  return adapter instanceof NodeSqliteAdapter ? adapter.database : null
 }
 
 /** The OID of Postgres' 64-bit integer type. */

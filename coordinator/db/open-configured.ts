@@ -10,6 +10,8 @@ import type { PostgresConfig } from './postgres/open.ts'
 export type ConfiguredDatabaseOptions = Pick<PostgresConfig, 'log' | 'onTaken'> & {
   diskReserve?: DiskReserve
   observer?: StoreObserver | undefined
+  /** See DatabaseConfig. */
+  migrateTo?: null
 }
 
 /**
@@ -20,7 +22,7 @@ export type ConfiguredDatabaseOptions = Pick<PostgresConfig, 'log' | 'onTaken'> 
 export async function openConfiguredDatabase(
   { databaseUrl }: Pick<Config, 'databaseUrl'>,
   { databaseFile, postgresFile }: DataDirectory,
-  { diskReserve, observer, log, onTaken }: ConfiguredDatabaseOptions,
+  { diskReserve, observer, log, onTaken, ...options }: ConfiguredDatabaseOptions,
 ): Promise<Db> {
   if (databaseUrl === null) {
     const description = await readFile(postgresFile, 'utf8').catch(() => null)
@@ -32,6 +34,7 @@ export async function openConfiguredDatabase(
       kind: 'sqlite',
       file: databaseFile,
       observer,
+      ...options,
       ...(diskReserve === undefined ? {} : { diskReserve }),
     })
   }
@@ -44,5 +47,6 @@ export async function openConfiguredDatabase(
     log,
     onTaken,
     onOpen,
+    ...options,
   })
 }

@@ -11,8 +11,12 @@ import { openSqliteFile } from './sqlite-file.ts'
 
 export type Db = Kysely<Tables>
 
-/** `observer` measures the queries. */
-export type DatabaseConfig = { observer?: StoreObserver | undefined } & (
+export type DatabaseConfig = {
+  /** Measures the queries. */
+  observer?: StoreObserver | undefined
+  /** The last migration to run; null: none. Default: all pending migrations run. */
+  migrateTo?: string | null
+} & (
   | {
       kind: 'sqlite'
       file: string
@@ -38,7 +42,7 @@ async function openSqlite(config: DatabaseConfig & { kind: 'sqlite' }): Promise<
   const freeDiskSpace = () => config.diskReserve?.release() ?? false
   const db = createDb(sqliteDialect(file, freeDiskSpace), config.observer)
   try {
-    await migrate(db)
+    await migrate(db, config.migrateTo)
   } catch (error) {
     await db.destroy()
     throw error
@@ -50,7 +54,7 @@ async function openPostgresDatabase(config: DatabaseConfig & { kind: 'postgres' 
   const { dialect, createMigrationDialect, close } = await openPostgres(config, LOCK_WAIT_MS)
   const migrated = createDb(createMigrationDialect())
   try {
-    await migrate(migrated)
+    await migrate(migrated, config.migrateTo)
   } catch (error) {
     await close()
     throw error
@@ -73,9 +77,11 @@ const createDb = (dialect: Dialect, observer?: StoreObserver): Db =>
         },
   )
 
-async function migrate(db: Db): Promise<void> {
+/** @param target the last migration to run; null: none. Default: the newest one. */
+export async function migrate(db: Db, target?: string | null): Promise<void> {
+  if (target === null) return
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
-  const { error } = await migrator.migrateToLatest()
+  const { error } = await (target === undefined ? migrator.migrateToLatest() : migrator.migrateTo(target))
   if (error === undefined) return
   throw new Error(
     `The database migration failed: ${getMessage(error)}. If a newer version of Boxwood has used this database, start that version.`,

@@ -48,7 +48,7 @@ export function lockSqliteFile(file: string, waitMs: number): { close(): void } 
  * Creates the file with mode 0600. SQLite gives its other files the same mode. Does not open an existing file: closing
  * it again would release the POSIX locks that this process holds on the file.
  */
-function createPrivateFile(file: string): void {
+export function createPrivateFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600))
   } catch (error) {

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { REGIONS, type Region } from '../../shared/tiers.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/open.ts'
+import { createArchiver } from './providers/local/archiver.ts'
 import { openLocalHost } from './providers/local/host.ts'
 import { createMachineStoppers, type MachineStoppers } from './providers/local/machines.ts'
 import { createLocalProvider } from './providers/local/provider.ts'
@@ -87,4 +88,27 @@ export async function openMachineStoppers(
 ): Promise<MachineStoppers> {
   await relocateBoxes(await listLiveBoxRegions(db), options)
   return createMachineStoppers(options)
+}
+
+/** Archives the files of stopped boxes without a coordinator: of all regions, whatever the configuration. */
+export async function openArchivers({
+  dataDir,
+  log,
+}: Pick<OpenProvidersOptions, 'log'> & { dataDir: string }) {
+  const archivers = new Map(
+    await Promise.all(
+      REGIONS.map(async (region) => [region, await createArchiver({ dataDir, log, region })] as const),
+    ),
+  )
+  return {
+    all: [...archivers.values()],
+    for(region: Region) {
+      const archiver = archivers.get(region)
+      if (archiver === undefined) throw new Error(`There is no region ${region}.`)
+      return archiver
+    },
+    async close() {
+      await Promise.all([...archivers.values()].map((archiver) => archiver.close()))
+    },
+  }
 }

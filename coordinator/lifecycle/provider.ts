@@ -94,8 +94,13 @@ export interface Provider {
   readArchive(archive: ArchiveKey): Readable
   /** Stores an archive that readArchive of another provider returned. Returns the information of one that exists. */
   writeArchive(archive: ArchiveKey, content: Readable, signal?: AbortSignal): Promise<ArchiveInfo>
+  /** Prevents the removal of stored data until the release. Absent: the archives are not on the coordinator's machine. */
+  holdArchives?(): Promise<ArchiveHold>
   close(): Promise<void>
 }
+
+/** `dir` is the archive store, with a directory per workspace. Archives that are removed meanwhile remain readable. */
+export type ArchiveHold = { readonly dir: string; release(): void }
 
 /** A failure that a retry cannot fix: a create job ends in provision_failed immediately. */
 export class PermanentProviderError extends Error {

@@ -5,7 +5,7 @@ import { join, relative } from 'node:path'
 import t from 'tap'
 import { formatCommandName } from '../../shared/command-name.ts'
 import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
-import { PROJECT_DIR } from '../support/project.ts'
+import { PROJECT_DIR, START_SCRIPT } from '../support/project.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { KEY, sendJson, startFakeCoordinator } from './fake-coordinator.ts'
 
@@ -35,6 +35,8 @@ await symlink(join(PROJECT_DIR, 'node_modules'), join(project, 'node_modules'))
 const emptyProject = join(root, 'without packages')
 await mkdir(emptyProject)
 await copyFile(join(PROJECT_DIR, 'box'), join(emptyProject, 'box'))
+await mkdir(join(emptyProject, 'coordinator'))
+await copyFile(join(PROJECT_DIR, START_SCRIPT), join(emptyProject, START_SCRIPT))
 const elsewhere = join(root, 'elsewhere')
 const bin = join(root, 'bin')
 for (const dir of [elsewhere, bin]) await mkdir(dir)
@@ -44,7 +46,7 @@ t.test('before npm ci: one line that says what to run', async (t) => {
   t.same(await runShell('./box ls', emptyProject, SYSTEM_PATH), {
     code: 1,
     stdout: '',
-    stderr: `box: the packages of Boxwood are not installed. Run \`npm ci\` in ${emptyProject}.\n`,
+    stderr: `The packages of Boxwood are not installed. Run \`npm ci\` in ${emptyProject}.\n`,
   })
 })
 

@@ -154,7 +154,7 @@ t.test('reports all invalid variables together', async (t) => {
 })
 
 t.test('the documentation lists every variable with its default', async (t) => {
-  const page = readFileSync(join(import.meta.dirname, '../../docs/operation.md'), 'utf8')
+  const page = readFileSync(join(import.meta.dirname, '../../docs/operate.md'), 'utf8')
   const rows = page.split('\n').filter((line) => line.startsWith('| `BOXWOOD_'))
   const table = new Map(
     rows

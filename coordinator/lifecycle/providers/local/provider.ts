@@ -259,6 +259,7 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
     removeArchives: archives.removeAll,
     readArchive: archives.read,
     writeArchive: archives.write,
+    holdArchives: archives.hold,
 
     async close() {
       await archives.close()

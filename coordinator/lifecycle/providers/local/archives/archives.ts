@@ -247,6 +247,7 @@ export function createArchives(options: ArchivesOptions) {
     removeAll,
     read: (key: ArchiveKey): Readable => Readable.from(readStream(key), { objectMode: false }),
     write,
+    hold: async () => ({ dir, release: await workspaces.hold() }),
     /** Terminates what runs. */
     async close() {
       closing.abort(new Error('The coordinator is shutting down.'))

@@ -20,6 +20,7 @@ type Workspace = {
 
 export function createWorkspaces({ collect, hasGarbage, onError }: WorkspacesOptions) {
   const workspaces = new Map<string, Workspace>()
+  let holds = 0
 
   function get(workspaceId: string): Workspace {
     const existing = workspaces.get(workspaceId)
@@ -30,8 +31,11 @@ export function createWorkspaces({ collect, hasGarbage, onError }: WorkspacesOpt
     return workspace
   }
 
+  const isCollectable = ({ garbage, users }: Workspace): boolean =>
+    garbage !== null && users === 0 && holds === 0
+
   async function collectGarbage(workspaceId: string, workspace: Workspace): Promise<void> {
-    while (workspace.collecting !== null || (workspace.garbage !== null && workspace.users === 0)) {
+    while (workspace.collecting !== null || isCollectable(workspace)) {
       workspace.collecting ??= collectOnce(workspaceId, workspace)
       await workspace.collecting
     }
@@ -75,7 +79,21 @@ export function createWorkspaces({ collect, hasGarbage, onError }: WorkspacesOpt
       }
     },
 
-    /** Waits for the collection. While the workspace is in use, the collection follows the last use. */
+    /** Prevents the removal of chunks of all workspaces until the returned function is called. */
+    async hold(): Promise<() => void> {
+      holds++
+      await Promise.allSettled([...workspaces.values()].map(({ collecting }) => collecting))
+      let isHeld = true
+      return () => {
+        if (!isHeld) return
+        isHeld = false
+        holds--
+        for (const [workspaceId, workspace] of workspaces)
+          collectGarbage(workspaceId, workspace).catch(onError)
+      }
+    },
+
+    /** Waits for the collection. While the workspace is in use or held, the collection follows. */
     async addGarbage(workspaceId: string, scope: 'all' | 'removed'): Promise<void> {
       const workspace = get(workspaceId)
       workspace.garbage = workspace.garbage === 'all' ? 'all' : scope

@@ -1,0 +1,35 @@
+// boxwood backup: writes a backup of the coordinator to a file.
+import type { Command } from 'commander'
+import { writeBackup } from '../backup/write-backup.ts'
+import { readConfig } from './read-config.ts'
+
+export function addBackupCommand(program: Command, signal: AbortSignal): void {
+  program
+    .command('backup <file>')
+    .summary('write a backup to a file')
+    .description(
+      'Writes the database, the keys, the snapshots and the files of local boxes to FILE, a tar archive with checksums. ' +
+        'Works while the coordinator runs. The backup has every change that the coordinator acknowledged before this ' +
+        'command started. FILE contains secrets and has mode 0600.',
+    )
+    .option(
+      '--without-boxes',
+      'omit the files of local boxes; running boxes are otherwise paused while they are read',
+    )
+    .action(async (file: string, { withoutBoxes = false }: { withoutBoxes?: boolean }) => {
+      const written = await writeBackup(readConfig(), file, { includeBoxes: !withoutBoxes, signal })
+      const { included, omitted } = written.description.boxes
+      process.stdout.write(
+        `Wrote ${written.file} (${formatBytes(written.bytes)}), with ${
+          omitted === 0
+            ? `the files of ${formatCount(included)}`
+            : `the rows but not the files of ${formatCount(omitted)}`
+        }. Restore it with \`boxwood restore FILE\`.\n`,
+      )
+    })
+}
+
+const formatCount = (count: number): string => `${count} local ${count === 1 ? 'box' : 'boxes'}`
+
+const formatBytes = (bytes: number): string =>
+  bytes < 1_000_000 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`

@@ -1,0 +1,26 @@
+// boxwood restore: restores a backup into an empty data directory.
+import type { Command } from 'commander'
+import { restoreBackup } from '../backup/restore.ts'
+import { readConfig } from './read-config.ts'
+
+export function addRestoreCommand(program: Command, signal: AbortSignal): void {
+  program
+    .command('restore <file>')
+    .summary('restore a backup into an empty data directory')
+    .description(
+      'Verifies FILE, and restores it into the data directory, which must be empty or new. With BOXWOOD_DATABASE_URL, ' +
+        'the database is restored into this Postgres database, which must have no tables. On a failure nothing is ' +
+        'restored. Stop the coordinator of which FILE is a backup: agents connect to one coordinator.',
+    )
+    .action(async (file: string) => {
+      const config = readConfig()
+      const { createdAt, boxes } = await restoreBackup(config, file, signal)
+      process.stdout.write(
+        `Restored the backup of ${createdAt} to ${config.dataDir}. Start the coordinator with \`boxwood\` or \`box up\`.\n${
+          boxes.omitted === 0
+            ? ''
+            : 'The backup has no files of local boxes: boxes without a snapshot can only be deleted.\n'
+        }`,
+      )
+    })
+}
