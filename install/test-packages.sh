@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that some tests and the benchmarks need: bubblewrap, slirp4netns, OpenSSH, PostgreSQL,
-# tmux, vim, rsync, curl, attr, acl, zsh, fish, bash-completion, Python with pip and pipx, cargo, Chromium.
+# Installs the Debian packages that some tests and the benchmarks need: bubblewrap, slirp4netns, mmdebstrap, OpenSSH,
+# PostgreSQL, tmux, vim, rsync, curl, attr, acl, zsh, fish, bash-completion, Python with pip and pipx, cargo, Chromium.
 # Requires root.
 # Tests whose packages are missing are skipped with a reason. Idempotent, and fast when everything is installed.
 set -eu
@@ -12,6 +12,7 @@ require() { # PROGRAM PACKAGE
 }
 require bwrap bubblewrap
 require slirp4netns slirp4netns
+require mmdebstrap mmdebstrap
 require ip iproute2
 require sshd openssh-server
 require ssh openssh-client

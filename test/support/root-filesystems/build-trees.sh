@@ -1,0 +1,101 @@
+#!/bin/sh
+# build-trees.sh SUITE DIR: builds root file systems from one Debian suite in DIR. Does nothing when DIR exists.
+#   trixie     DIR/trixie   Debian with systemd and curl
+#              DIR/openrc   Debian whose init is OpenRC
+#              DIR/busybox  busybox, and the libraries that Node needs: glibc and libstdc++
+#   bookworm   DIR/bookworm Debian with systemd and curl
+# Each has an ordinary user `tester` (1000). Requires root, and one process at a time for each DIR. Exits with 75 when the
+# mirror cannot be reached.
+set -eu
+
+suite=$1
+dir=$2
+[ ! -e "$dir" ] || exit 0
+staging=$dir.staging
+log=$dir.log
+rm -rf "$staging"
+mkdir -p "$staging"
+finish() {
+  status=$?
+  [ "$status" = 0 ] || [ ! -e "$log" ] || tail -n 20 "$log" >&3
+  rm -rf "$staging" "$log"
+  exit "$status"
+}
+exec 3>&2
+trap finish EXIT
+
+# The mirror of this machine.
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' 2>/dev/null | head -n 1)
+mirror=${mirror:-http://deb.debian.org/debian}
+if ! problem=$(curl --silent --show-error --fail --location --max-time 20 --output /dev/null \
+  "${mirror%/}/dists/$suite/InRelease" 2>&1); then
+  echo "the Debian mirror $mirror cannot be reached: $problem" >&2
+  exit 75
+fi
+
+# The package lists stay: openrc and busybox are made from this tree.
+build_debian() {
+  tree=$staging/$suite
+  mmdebstrap --quiet --mode=root --variant=apt --skip=cleanup/apt \
+    --include=systemd-sysv,dbus,libpam-systemd,procps,passwd,curl,ca-certificates \
+    --aptopt='Acquire::Retries "3"' --dpkgopt=force-unsafe-io \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+    --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' \
+    "$suite" "$tree" "$mirror"
+  chroot "$tree" useradd --create-home --uid 1000 --shell /bin/sh tester
+}
+
+build_openrc() {
+  tree=$staging/openrc
+  cp -a "$staging/trixie" "$tree"
+  # apt must not start services in the chroot.
+  printf '#!/bin/sh\nexit 101\n' >"$tree/usr/sbin/policy-rc.d"
+  chmod 755 "$tree/usr/sbin/policy-rc.d"
+  cp /etc/resolv.conf "$tree/etc/resolv.conf"
+  DEBIAN_FRONTEND=noninteractive chroot "$tree" \
+    apt-get install -y -q --no-install-recommends --allow-remove-essential openrc sysvinit-core systemd-sysv-
+  rm "$tree/usr/sbin/policy-rc.d"
+  # A machine in namespaces has no terminals.
+  sed -i /getty/d "$tree/etc/inittab"
+}
+
+build_busybox() {
+  tree=$staging/busybox
+  cp /etc/resolv.conf "$staging/trixie/etc/resolv.conf"
+  (cd "$staging/trixie/tmp" && chroot "$staging/trixie" sh -c 'cd /tmp && apt-get download busybox-static')
+  mkdir "$tree"
+  cd "$tree"
+  mkdir -p etc/init.d home/tester mnt opt proc root run sys tmp usr/bin usr/sbin usr/lib usr/lib64 dev var/log var/tmp
+  chmod 1777 tmp var/tmp
+  for link in bin sbin lib lib64; do ln -s usr/$link $link; done
+  dpkg-deb --extract "$staging"/trixie/tmp/busybox-static_*.deb "$staging/extracted"
+  cp "$staging/extracted/usr/bin/busybox" usr/bin/busybox
+  rm -r "$staging/extracted" "$staging"/trixie/tmp/busybox-static_*.deb
+  chroot "$staging/trixie" dpkg -L libc6 libstdc++6 libgcc-s1 | grep '^/usr/lib.*\.so' | grep -v /gconv/ | while read -r file; do
+    target=$tree/usr/${file#/usr/}
+    mkdir -p "$(dirname "$target")"
+    [ -d "$staging/trixie$file" ] || cp -a "$staging/trixie$file" "$target"
+  done
+  ldconfig -r "$tree"
+  chroot "$tree" /usr/bin/busybox --install -s
+  printf 'root:x:0:0:root:/root:/bin/sh\ntester:x:1000:1000::/home/tester:/bin/sh\n' >etc/passwd
+  printf 'root:x:0:\ntester:x:1000:\n' >etc/group
+  printf '::sysinit:/etc/init.d/rcS\n::ctrlaltdel:/sbin/reboot\n' >etc/inittab
+  printf '#!/bin/sh\n' >etc/init.d/rcS
+  chmod 755 etc/init.d/rcS
+  chown 1000:1000 home/tester
+}
+
+exec >"$log" 2>&1 </dev/null
+build_debian
+if [ "$suite" = trixie ]; then
+  build_openrc
+  build_busybox
+fi
+for tree in "$staging"/*; do
+  rm -rf "$tree"/var/cache/apt/* "$tree"/var/lib/apt/lists/*
+  printf 'box-under-test\n' >"$tree/etc/hostname"
+  printf '127.0.0.1 localhost\n' >"$tree/etc/hosts"
+  : >"$tree/etc/resolv.conf"
+done
+mv "$staging" "$dir"
