@@ -33,6 +33,7 @@ import { createRunningClock } from './running-clock.ts'
 import { openState } from './state.ts'
 import { terminalRoutes } from './terminal/routes.ts'
 import { createTerminalSessions } from './terminal/sessions.ts'
+import { createProxySelector } from './tunnel/proxy.ts'
 import { createStreamDialer } from './tunnel/stream-dialer.ts'
 import { createTransferDialer } from './tunnel/transfer-dialer.ts'
 import { startTunnel } from './tunnel/tunnel.ts'
@@ -118,6 +119,7 @@ export async function startAgent(
     boxId,
     readUrl: () => readCoordinatorUrl(stateDir, coordinatorUrl),
     readToken: () => readToken(stateDir),
+    selectProxy: await createProxySelector(),
   }
   const transferDialer = createTransferDialer(coordinatorAccess)
   const streamDialer = createStreamDialer(coordinatorAccess)
@@ -129,7 +131,7 @@ export async function startAgent(
       ? null
       : createBuilds({
           ...{ prefix: config.prefix, buildId, log, platform: `${process.platform}-${process.arch}` },
-          fetchArchive: createArchiveFetcher(coordinatorAccess.readUrl),
+          fetchArchive: createArchiveFetcher(coordinatorAccess.readUrl, coordinatorAccess.selectProxy),
         })
   /** The coordinator uses this connection, so the build works. */
   async function confirmBuild(): Promise<void> {

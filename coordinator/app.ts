@@ -8,6 +8,8 @@ import type { CoordinatorRecord, SuspendedBoxes } from '../shared/coordinator-pr
 import { keyRoutes } from './account/key-routes.ts'
 import { accountRoutes } from './account/routes.ts'
 import { agentAccountRoutes } from './accounts/routes.ts'
+import { createAgentBundles } from './agent-bundles/agent-bundles.ts'
+import { bundleRoutes } from './agent-bundles/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { auditSinkRoutes } from './audit-export/routes.ts'
 import { listenOnBackupSocket } from './backup/backup-socket.ts'
@@ -40,6 +42,7 @@ import { operationRoutes } from './operations/routes.ts'
 import { policyRoutes } from './policies/routes.ts'
 import { portRoutes } from './ports/routes.ts'
 import { processSnapshotRoutes } from './process-snapshots/routes.ts'
+import { PROJECT_DIR } from './project-directory.ts'
 import { assertNotRunning } from './running-coordinator.ts'
 import { sessionRoutes, signInRoutes } from './sessions/routes.ts'
 import { boxSnapshotRoutes, snapshotRoutes } from './snapshots/routes.ts'
@@ -131,7 +134,11 @@ async function start(
   const providers = await chooseProviders()
   cleanup.add('close the providers', () => providers.close())
   const { observers } = telemetry
-  const base: BaseContext = { config, log, boxNames, clock, db, diskReserve, providers, urls, observers }
+  const agentBundles = createAgentBundles({ projectRoot: PROJECT_DIR, dataDir: dataDirectory.dir, log })
+  cleanup.add('finish the build of agent bundles', () => agentBundles.close())
+  const base: BaseContext = {
+    ...{ config, log, boxNames, clock, db, diskReserve, providers, urls, observers, agentBundles },
+  }
   const context = createContext(base, overrides)
   telemetry.addSources(context)
   cleanup.add('finish the background tasks', () => context.background.close())
@@ -174,7 +181,7 @@ async function start(
       config,
       db,
       log,
-      projectRoot: join(import.meta.dirname, '..'),
+      projectRoot: PROJECT_DIR,
       coordinatorUrl: urls.agents,
       agentSocketDir: await openAgentSocket(),
     }).catch(throwStartError)
@@ -289,7 +296,7 @@ async function startHttpServer(
     health: { getUnreadyReason: async () => (health.phase === 'ready' ? checkDatabase(db) : health.phase) },
     publicUrl: urls.public,
     trustedProxies: context.config.trustedProxies,
-    publicRoutes: telemetry.publicRoutes,
+    publicRoutes: [...telemetry.publicRoutes, ...bundleRoutes({ ...context, projectRoot: PROJECT_DIR })],
     observer: telemetry.observers.requests,
   })
   return { http, health }

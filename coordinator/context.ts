@@ -10,6 +10,7 @@ import { type AgentAccounts, createAgentAccounts } from './accounts/agent-accoun
 import { createAccount, createDefaultName } from './accounts/create-account.ts'
 import { createAdmit } from './admission/admit.ts'
 import type { DecideAdmission } from './admission/decide.ts'
+import type { AgentBundles } from './agent-bundles/agent-bundles.ts'
 import { type AuditLog, createAuditLog } from './audit/audit-log.ts'
 import { createDenials, type Denials } from './audit/denials.ts'
 import { createConnectRecorder } from './audit/record-connect.ts'
@@ -83,6 +84,8 @@ export type BaseContext = {
   urls: Urls
   /** Of metrics and traces. */
   observers: Observers
+  /** What machines install. */
+  agentBundles: AgentBundles
 }
 
 export type Context = BaseContext &

@@ -7,7 +7,7 @@ import { extname, join, resolve } from 'node:path'
 
 const PROJECT_DIR = join(import.meta.dirname, '..')
 const SOURCE_DIRS = ['agent', 'cli', 'coordinator', 'shared']
-const FILES = ['box', 'boxwood', 'docs', 'install/monitoring', 'README.md', 'LICENSE']
+const FILES = ['box', 'boxwood', 'docs', 'install/bootstrap', 'install/monitoring', 'README.md', 'LICENSE']
 /** The rest is TypeScript, its configuration, and native parts that were compiled for this machine. */
 const COPIED_EXTENSIONS = ['.c', '.css', '.js', '.sh']
 

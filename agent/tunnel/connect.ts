@@ -13,6 +13,7 @@ import {
 } from '../../shared/protocol.ts'
 import { websocketDuplex } from '../../shared/websocket-duplex.ts'
 import { agentVersion } from '../version.ts'
+import type { SelectProxy } from './proxy.ts'
 import { openWebSocket } from './websocket.ts'
 
 export type ConnectOptions = {
@@ -24,6 +25,7 @@ export type ConnectOptions = {
   handshakeTimeoutMs: number
   /** Further headers. */
   headers?: Readonly<Record<string, string>>
+  selectProxy: SelectProxy
 }
 
 /** Why an attempt failed or a connection closed. `status` is the HTTP status of a rejection. */
@@ -69,6 +71,7 @@ function connectWithVersion(
     },
     handshakeTimeoutMs: options.handshakeTimeoutMs,
     maxMessageBytes: MAX_MESSAGE_BYTES,
+    selectProxy: options.selectProxy,
   })
   return new Promise((resolve) => {
     const onAbort = () => ws.terminate()

@@ -8,6 +8,7 @@ import { BOX_HEADER, TRANSFER_PATH_PREFIX } from '../../shared/protocol.ts'
 import { CHUNK_BYTES } from '../files/read.ts'
 import type { TransferDialer } from '../files/transfer-dialer.ts'
 import { toRequestTarget } from './coordinator-url.ts'
+import { noProxy, type SelectProxy } from './proxy.ts'
 import { readBlocks } from './read-blocks.ts'
 
 export type TransferDialerOptions = {
@@ -15,22 +16,25 @@ export type TransferDialerOptions = {
   /** The coordinator's URL, without a trailing slash. */
   readUrl(): Promise<string>
   readToken(): Promise<string>
+  /** Default: no proxy. */
+  selectProxy?: SelectProxy
   /** A connection without progress for this long is closed. Default: 2 minutes. */
   idleMs?: number
 }
 
 /** Rejects with plain Errors; the file routes convert them. */
 export function createTransferDialer(options: TransferDialerOptions): TransferDialer {
-  const { boxId, readUrl, readToken, idleMs = 120_000 } = options
+  const { boxId, readUrl, readToken, selectProxy = noProxy, idleMs = 120_000 } = options
 
   async function openRequest(method: 'GET' | 'PUT', id: string, headers: Record<string, string>) {
-    const target = toRequestTarget(await readUrl(), TRANSFER_PATH_PREFIX + encodeURIComponent(id))
+    const url = await readUrl()
+    const target = toRequestTarget(url, TRANSFER_PATH_PREFIX + encodeURIComponent(id))
     const send = target.protocol === 'https:' ? httpsRequest : httpRequest
     // `agent: false`: a connection of its own, not from a pool.
     const request = send({
       ...target,
       method,
-      agent: false,
+      agent: selectProxy(url) ?? false,
       headers: { ...headers, authorization: `Bearer ${await readToken()}`, [BOX_HEADER]: boxId },
     })
     request.setNoDelay(true)

@@ -12,6 +12,7 @@ import {
 } from '../../shared/liveness.ts'
 import { type BackoffSettings, backoffDelay, maxBackoffDelay } from './backoff.ts'
 import { type Connection, connect, type DisconnectReason } from './connect.ts'
+import { noProxy, type SelectProxy } from './proxy.ts'
 
 export type AgentTunnelOptions = {
   boxId: string
@@ -20,6 +21,8 @@ export type AgentTunnelOptions = {
   readToken(): Promise<string>
   /** Further headers of the tunnel, read again for each attempt. */
   readHeaders?(): Promise<Record<string, string>>
+  /** Default: no proxy. */
+  selectProxy?: SelectProxy
   instanceId: string
   /** The app's HTTP/2 server. Connections are passed to it as 'connection' events. */
   server: EventEmitter
@@ -108,9 +111,12 @@ async function connectAndServe(
       connectedMs: 0,
     }
   }
-  const { boxId, instanceId } = options
+  const { boxId, instanceId, selectProxy = noProxy } = options
   const handshakeTimeoutMs = options.handshakeTimeoutMs ?? 10_000
-  const result = await connect({ url, boxId, token, instanceId, headers, handshakeTimeoutMs }, signal)
+  const result = await connect(
+    { url, boxId, token, instanceId, headers, handshakeTimeoutMs, selectProxy },
+    signal,
+  )
   if ('failed' in result) return { disconnect: result.failed, connectedMs: 0 }
   const connectedAt = clock.now()
   options.log.info({ url }, 'tunnel connected')

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import type { WebSocket } from 'ws'
 import { BOX_HEADER } from '../../shared/protocol.ts'
+import { noProxy, type SelectProxy } from './proxy.ts'
 import { openWebSocket } from './websocket.ts'
 
 export type DialerOptions = {
@@ -9,6 +10,8 @@ export type DialerOptions = {
   /** The coordinator's URL, without a trailing slash. */
   readUrl(): Promise<string>
   readToken(): Promise<string>
+  /** Default: no proxy. */
+  selectProxy?: SelectProxy
   handshakeTimeoutMs?: number
 }
 
@@ -24,7 +27,7 @@ export type WebSocketDialer = {
  * @param options.isPaused the caller resumes the connection when it has added its listeners
  */
 export function createWebSocketDialer(
-  { boxId, readUrl, readToken, handshakeTimeoutMs = 10_000 }: DialerOptions,
+  { boxId, readUrl, readToken, selectProxy = noProxy, handshakeTimeoutMs = 10_000 }: DialerOptions,
   pathPrefix: string,
   maxMessageBytes: number,
   { isPaused = false } = {},
@@ -36,6 +39,7 @@ export function createWebSocketDialer(
         headers: { authorization: `Bearer ${await readToken()}`, [BOX_HEADER]: boxId },
         handshakeTimeoutMs,
         maxMessageBytes,
+        selectProxy,
       })
       connections.add(ws)
       ws.once('close', () => connections.delete(ws))

@@ -1,12 +1,14 @@
 // Opens a WebSocket to the coordinator, for the tunnel and for dial-back streams.
 import { WebSocket } from 'ws'
 import { toWebSocketUrl } from './coordinator-url.ts'
+import type { SelectProxy } from './proxy.ts'
 
 export type WebSocketOptions = {
   headers: Readonly<Record<string, string>>
   handshakeTimeoutMs: number
   /** The largest accepted message, in bytes. */
   maxMessageBytes: number
+  selectProxy: SelectProxy
 }
 
 /**
@@ -16,10 +18,11 @@ export type WebSocketOptions = {
 export const openWebSocket = (
   url: string,
   path: string,
-  { headers, handshakeTimeoutMs, maxMessageBytes }: WebSocketOptions,
+  { headers, handshakeTimeoutMs, maxMessageBytes, selectProxy }: WebSocketOptions,
 ): WebSocket =>
   new WebSocket(toWebSocketUrl(url, path), {
     headers,
+    agent: selectProxy(url),
     handshakeTimeout: handshakeTimeoutMs,
     maxPayload: maxMessageBytes,
     perMessageDeflate: false,

@@ -3,16 +3,18 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { type AgentBuild, getArchivePath } from '../../shared/agent-build.ts'
 import { toRequestTarget } from '../tunnel/coordinator-url.ts'
+import { noProxy, type SelectProxy } from '../tunnel/proxy.ts'
 
 /** A connection without progress for this long is closed. */
 const IDLE_MS = 60_000
 
-export function createArchiveFetcher(readUrl: () => Promise<string>) {
+export function createArchiveFetcher(readUrl: () => Promise<string>, selectProxy: SelectProxy = noProxy) {
   return async (build: AgentBuild, signal: AbortSignal): Promise<IncomingMessage> => {
-    const target = toRequestTarget(await readUrl(), getArchivePath(build))
+    const url = await readUrl()
+    const target = toRequestTarget(url, getArchivePath(build))
     const send = target.protocol === 'https:' ? httpsRequest : httpRequest
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-    const request = send({ ...target, agent: false, signal })
+    const request = send({ ...target, agent: selectProxy(url) ?? false, signal })
     request.setTimeout(IDLE_MS, () => request.destroy(new Error('The download made no progress.')))
     request.once('response', resolve)
     request.on('error', reject)

@@ -5,6 +5,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Isolation } from '../../../../shared/api/boxes.ts'
 import { formatAgentVersion } from '../../../../shared/protocol.ts'
 import { type Region, TIERS } from '../../../../shared/tiers.ts'
+import { linkCompileCache, unlinkCompileCache } from '../../../agent-bundles/compile-cache.ts'
+import { NODE_FLAGS } from '../../../agent-bundles/node-flags.ts'
 import { AGENT_SOCKET_FILE } from '../../../http/agent-socket.ts'
 import {
   type ArchiveContents,
@@ -16,7 +18,6 @@ import {
 } from '../../provider.ts'
 import { createArchives } from './archives/archives.ts'
 import { createCgroups, listBoxCgroupDirs } from './cgroups.ts'
-import { linkCompileCache, unlinkCompileCache } from './compile-cache.ts'
 import { describeFailure, describeIsolation } from './describe-isolation.ts'
 import { chooseUid, createBoxDirectories, removeTree } from './directories.ts'
 import { createSharedDisk } from './disk-usage.ts'
@@ -33,7 +34,6 @@ import {
   writeAtomically,
   writeMachine,
 } from './machine-file.ts'
-import { NODE_FLAGS } from './node-flags.ts'
 import { createBoxesDir, getArchivesDir, getRegionDir } from './region-directories.ts'
 import { ARCHIVE_ROOTS, restoreMachine } from './restore-machine.ts'
 import { runInTurn } from './run-in-turn.ts'

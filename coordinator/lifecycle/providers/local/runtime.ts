@@ -2,19 +2,11 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises'
-import { basename, dirname, join, relative } from 'node:path'
-import {
-  BUNDLED_RUNNER_FILE_NAME,
-  BUNDLED_SPAWN_ADDON_FILE_NAME,
-  getRunnerFileName,
-  getSpawnAddonFileName,
-} from '../../../../shared/native-file-names.ts'
-import { EXTERNAL_PACKAGES, getAgentBundle } from './agent-bundle.ts'
-import { isCompileCacheFile } from './compile-cache.ts'
+import { basename, dirname, join } from 'node:path'
+import { BUNDLED_RUNNER_FILE_NAME } from '../../../../shared/native-file-names.ts'
+import { isCompileCacheFile } from '../../../agent-bundles/compile-cache.ts'
+import { HOST_PLATFORM, type ProgramFile, readProgramFiles } from '../../../agent-bundles/program-files.ts'
 import { listPids, readArgv } from './proc.ts'
-
-/** The addon of node-pty, for this system. npm does not install it on a system for which there is none. */
-const OPTIONAL_PACKAGES = [`@lydell/node-pty-${process.platform}-${process.arch}`]
 
 /** File names in the runtime directory. */
 export const RUNTIME_FILES = {
@@ -29,13 +21,6 @@ export const RUNTIME_FILES = {
  */
 export const RUNTIME_LINKS = { current: 'current', previous: 'previous', node: 'node' } as const
 const EXECUTABLES: readonly string[] = [RUNTIME_FILES.init, BUNDLED_RUNNER_FILE_NAME]
-
-/** Caches of the bundle. The second one is for a project that this user cannot write to. */
-const PROJECT_CACHE = 'node_modules/.cache/boxwood/agent-bundle'
-const DATA_CACHE = 'agent-bundle'
-
-/** `name` is the path in the runtime directory. */
-type RuntimeFile = { name: string; bytes: Uint8Array }
 
 /** Builds the runtime directory. The returned function returns its path, and rebuilds a directory that was removed. */
 export async function createRuntime(
@@ -86,12 +71,8 @@ export async function buildRuntime(
   nodePath = process.execPath,
 ): Promise<string> {
   const parentDir = join(dataDir, 'runtime')
-  const cacheFiles = [join(projectRoot, PROJECT_CACHE), join(dataDir, DATA_CACHE)]
-  const bundle = await getAgentBundle(projectRoot, cacheFiles)
   const files = [
-    ...bundle,
-    ...(await readNativeFiles(join(projectRoot, 'agent/exec/native'))),
-    ...(await readPackages(projectRoot)),
+    ...(await readProgramFiles({ projectRoot, dataDir, platform: HOST_PLATFORM, packagesDir: projectRoot })),
     ...(await readScripts(join(projectRoot, 'agent/init'))),
   ]
   const runtimeDir = await writeVersion(parentDir, files)
@@ -99,7 +80,7 @@ export async function buildRuntime(
   return runtimeDir
 }
 
-async function writeVersion(parentDir: string, content: readonly RuntimeFile[]): Promise<string> {
+async function writeVersion(parentDir: string, content: readonly ProgramFile[]): Promise<string> {
   const program = content.filter(({ name }) => !isCompileCacheFile(name))
   const hash = createHash('sha256')
   for (const { name, bytes } of program) hash.update(`${name}\0${bytes.length}\0`).update(bytes)
@@ -121,7 +102,7 @@ async function writeVersion(parentDir: string, content: readonly RuntimeFile[]):
 }
 
 /** Compares the contents: a power failure may have damaged a file. */
-async function isComplete(runtimeDir: string, files: readonly RuntimeFile[]): Promise<boolean> {
+async function isComplete(runtimeDir: string, files: readonly ProgramFile[]): Promise<boolean> {
   for (const { name, bytes } of files) {
     const written = await readFile(join(runtimeDir, name)).catch(() => null)
     if (written === null || !written.equals(bytes)) return false
@@ -147,41 +128,13 @@ export async function listUnusedRuntimes(runtimeDir: string): Promise<string[]> 
   return names.map((name) => join(parentDir, name))
 }
 
-const readScripts = (dir: string): Promise<RuntimeFile[]> =>
+const readScripts = (dir: string): Promise<ProgramFile[]> =>
   Promise.all(
     [RUNTIME_FILES.init, RUNTIME_FILES.agentLoop].map(async (name) => ({
       name,
       bytes: await readFile(join(dir, name)),
     })),
   )
-
-/** The packages that are not bundled. */
-async function readPackages(projectRoot: string): Promise<RuntimeFile[]> {
-  const packages = [...EXTERNAL_PACKAGES, ...OPTIONAL_PACKAGES].map((name) => join('node_modules', name))
-  const found: RuntimeFile[] = []
-  for (const dir of packages.filter((path) => existsSync(join(projectRoot, path)))) {
-    const entries = await readdir(join(projectRoot, dir), { recursive: true, withFileTypes: true })
-    const names = entries
-      .filter((entry) => entry.isFile())
-      .map((entry) => relative(projectRoot, join(entry.parentPath, entry.name)))
-    for (const name of names.sort()) found.push({ name, bytes: await readFile(join(projectRoot, name)) })
-  }
-  return found
-}
-
-/** The native files are missing where there was no C compiler; the agent then uses its fallbacks. */
-async function readNativeFiles(dir: string): Promise<RuntimeFile[]> {
-  const candidates = [
-    { name: BUNDLED_SPAWN_ADDON_FILE_NAME, source: 'spawn.c', getFileName: getSpawnAddonFileName },
-    { name: BUNDLED_RUNNER_FILE_NAME, source: 'run.c', getFileName: getRunnerFileName },
-  ]
-  const found: RuntimeFile[] = []
-  for (const { name, source, getFileName } of candidates) {
-    const path = join(dir, getFileName(await readFile(join(dir, source))))
-    if (existsSync(path)) found.push({ name, bytes: await readFile(path) })
-  }
-  return found
-}
 
 /** Box users read and execute these files. chmod ignores the coordinator's umask, which could forbid that. */
 async function makeWorldReadable([parentDir, runtimeDir]: [string, string]): Promise<void> {

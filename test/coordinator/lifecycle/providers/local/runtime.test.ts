@@ -14,9 +14,9 @@ import {
 import { chmod, cp, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import t from 'tap'
-import { linkCompileCache } from '../../../../../coordinator/lifecycle/providers/local/compile-cache.ts'
+import { linkCompileCache } from '../../../../../coordinator/agent-bundles/compile-cache.ts'
+import { NODE_FLAGS } from '../../../../../coordinator/agent-bundles/node-flags.ts'
 import { FIRST_BOX_UID as BOX_UID } from '../../../../../coordinator/lifecycle/providers/local/machine-file.ts'
-import { NODE_FLAGS } from '../../../../../coordinator/lifecycle/providers/local/node-flags.ts'
 import {
   buildRuntime,
   createRuntime,

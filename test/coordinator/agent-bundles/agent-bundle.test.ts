@@ -11,14 +11,11 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { getAgentBundle } from '../../../../../coordinator/lifecycle/providers/local/agent-bundle.ts'
-import {
-  readBundleCache,
-  writeBundleCache,
-} from '../../../../../coordinator/lifecycle/providers/local/bundle-cache.ts'
-import { createTempDir } from '../../../../support/temp-dir.ts'
-import { waitUntil } from '../../../../support/wait-until.ts'
-import { projectRoot } from './support.ts'
+import { getAgentBundle } from '../../../coordinator/agent-bundles/agent-bundle.ts'
+import { readBundleCache, writeBundleCache } from '../../../coordinator/agent-bundles/bundle-cache.ts'
+import { PROJECT_DIR as projectRoot } from '../../support/project.ts'
+import { createTempDir } from '../../support/temp-dir.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const PROJECT = {
   'package.json': '{"type":"module"}',
@@ -26,6 +23,7 @@ const PROJECT = {
   'agent/start.ts':
     "import { value } from '../shared/value.ts'\nimport dep from 'dep'\nconsole.log(value, dep)\n",
   'agent/vitals/machine-info.ts': "console.log('machine-info')\n",
+  'agent/setup/main.ts': "console.log('setup')\n",
   'shared/value.ts': "export const value: string = 'value-1'\n",
   'node_modules/dep/package.json': '{"main":"first.js"}',
   'node_modules/dep/first.js': "import inner from 'inner'\nexport default 'dep-1' + inner\n",
@@ -79,7 +77,7 @@ t.test('builds the bundle again after a change of how it is built', async (test)
   const builderDir = createTempDir(test, 'builder')
   symlinkSync(join(projectRoot, 'node_modules'), join(builderDir, 'node_modules'))
   for (const name of ['agent-bundle.ts', 'bundle-cache.ts', 'compile-cache.ts', 'node-flags.ts'])
-    cpSync(join(projectRoot, 'coordinator/lifecycle/providers/local', name), join(builderDir, name))
+    cpSync(join(projectRoot, 'coordinator/agent-bundles', name), join(builderDir, name))
   appendFileSync(join(builderDir, 'agent-bundle.ts'), '// The next version.\n')
   const next: { getAgentBundle: typeof getAgentBundle } = await import(join(builderDir, 'agent-bundle.ts'))
   const files = await next.getAgentBundle(dir, [cacheFile])

@@ -18,7 +18,11 @@ export const EXTERNAL_PACKAGES = ['bufferutil', 'node-gyp-build']
 
 const BUILD_OPTIONS = {
   // Without an extension: the npm package contains JavaScript.
-  entryPoints: { agent: './agent/start', 'machine-info': './agent/vitals/machine-info' },
+  entryPoints: {
+    agent: './agent/start',
+    'machine-info': './agent/vitals/machine-info',
+    setup: './agent/setup/main',
+  },
   outdir: '/',
   write: false,
   bundle: true,
@@ -30,7 +34,7 @@ const BUILD_OPTIONS = {
   outExtension: { '.js': '.mjs' },
   minifyWhitespace: true,
   minifySyntax: true,
-  external: [...EXTERNAL_PACKAGES, 'utf-8-validate'],
+  external: [...EXTERNAL_PACKAGES, 'utf-8-validate', 'kerberos'],
   // The bundle then does not depend on tsconfig.json.
   tsconfigRaw: {},
   metafile: true,

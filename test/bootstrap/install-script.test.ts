@@ -1,0 +1,92 @@
+// The install script: installs into a directory of this machine, removes everything, and explains each failure.
+import { mkdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { createTestBundles, startBundleServer, TOKEN } from '../support/bundle-server.ts'
+import { downloadScript, listTree, runInstaller } from '../support/run-installer.ts'
+import { createTempDir } from '../support/temp-dir.ts'
+
+t.setTimeout(240_000)
+
+const bundles = createTestBundles(t)
+
+/** A home directory, and a prefix in it that does not exist. */
+function createHome(test: Test) {
+  const home = createTempDir(test, 'home')
+  return { home, prefix: join(home, 'opt/boxwood') }
+}
+
+t.test('installs, and removes everything', async (test) => {
+  const server = await startBundleServer(test, bundles)
+  const { home, prefix } = createHome(test)
+  const result = await runInstaller(server.url, home, {
+    args: ['--token', TOKEN, '--prefix', prefix, '--no-service'],
+  })
+  test.match(result, { status: 0, stdout: /fig is installed/, stderr: '' })
+  const bundle = await bundles.get('linux-x64')
+  test.equal(readlinkSync(join(prefix, 'current')), `versions/${bundle?.buildId}`)
+  test.match(readFileSync(join(prefix, 'coordinator.pub'), 'utf8'), `\n${await bundles.publicKey()}\n`)
+  test.match(readFileSync(join(prefix, 'agent.env'), 'utf8'), `BOXWOOD_BOX='${server.boxId}'`)
+  for (const path of ['agent.env', 'state/token', 'install.json'])
+    test.equal(statSync(join(prefix, path)).mode & 0o777, 0o600, path)
+  test.equal(statSync(join(prefix, 'state')).mode & 0o777, 0o700)
+  test.match(server.exchanges, [
+    { token: TOKEN, platform: 'linux-x64', agentVersion: RegExp(`\\+${bundle?.buildId}$`) },
+  ])
+  test.same(
+    listTree(prefix).filter((path) => path.includes('staging')),
+    [],
+  )
+
+  const removal = await runInstaller(server.url, home, { args: ['--prefix', prefix, '--uninstall'] })
+  test.match(removal, { status: 0, stdout: /removed/, stderr: '' })
+  test.same(listTree(home), [])
+})
+
+t.test('an archive with another content is refused, and nothing is installed', async (test) => {
+  const server = await startBundleServer(test, bundles)
+  const { home, prefix } = createHome(test)
+  const script = (await downloadScript(server.url)).replace(/ [0-9a-f]{64} /, ` ${'0'.repeat(64)} `)
+  const result = await runInstaller(server.url, home, {
+    script,
+    args: ['--token', TOKEN, '--prefix', prefix],
+  })
+  test.match(result, { status: 1, stderr: /does not have the SHA-256/ })
+  test.same(listTree(home), [])
+  test.same(server.exchanges, [])
+})
+
+t.test('a refused token leaves nothing, and its sentence is printed', async (test) => {
+  const server = await startBundleServer(test, bundles)
+  server.rejectWith({ status: 401, message: 'The token has expired. Create a new one.' })
+  const { home, prefix } = createHome(test)
+  const result = await runInstaller(server.url, home, { args: ['--token', TOKEN, '--prefix', prefix] })
+  test.match(result, { status: 1, stderr: 'boxwood: The token has expired. Create a new one.\n' })
+  test.same(listTree(home), [])
+})
+
+t.test('a directory with other files is not used', async (test) => {
+  const server = await startBundleServer(test, bundles)
+  const { home, prefix } = createHome(test)
+  mkdirSync(prefix, { recursive: true })
+  writeFileSync(join(prefix, 'letter.txt'), '')
+  const before = listTree(home)
+  const result = await runInstaller(server.url, home, { args: ['--token', TOKEN, '--prefix', prefix] })
+  test.match(result, { status: 1, stderr: /contains other files, such as .*letter\.txt/ })
+  test.same(listTree(home), before)
+})
+
+t.test('a script that was cut off in the middle of its download does nothing', async (test) => {
+  const server = await startBundleServer(test, bundles)
+  const { home, prefix } = createHome(test)
+  const complete = await downloadScript(server.url)
+  for (const share of [0.2, 0.5, 0.9, 0.999]) {
+    const script = complete.slice(0, Math.floor(complete.length * share))
+    const result = await runInstaller(server.url, home, {
+      script,
+      args: ['--token', TOKEN, '--prefix', prefix],
+    })
+    test.equal(result.stdout, '', `${share}`)
+    test.same(listTree(home), [], `${share}`)
+  }
+})

@@ -1,0 +1,67 @@
+// A server with the install script, the agent bundles and an exchange of enrolment tokens, instead of a coordinator.
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Fastify from 'fastify'
+import { type AgentBundles, createAgentBundles } from '../../coordinator/agent-bundles/agent-bundles.ts'
+import { bundleRoutes } from '../../coordinator/agent-bundles/routes.ts'
+import { registerFileSender } from '../../coordinator/http/pages/routes.ts'
+import { registerPublicRoutes } from '../../coordinator/http/public-routes.ts'
+import { systemClock } from '../../shared/clock.ts'
+import { newUuid } from '../../shared/ids.ts'
+import { PROJECT_DIR } from './project.ts'
+
+export const TOKEN = 'bxe_0123456789abcdef0123456789abcdef0123456789abcdef'
+
+type Teardown = { teardown(callback: () => unknown): void }
+export type Rejection = { status: number; message: string }
+export type Exchange = Record<string, unknown>
+
+/** Builds bundles in a directory that the test removes. One build takes several seconds: share it between tests. */
+export function createTestBundles(t: Teardown, dataDir = createDataDir(t), version?: string): AgentBundles {
+  const log = { info: () => undefined, warn: () => undefined }
+  const bundles = createAgentBundles({
+    ...{ projectRoot: PROJECT_DIR, dataDir, log },
+    ...(version === undefined ? {} : { version }),
+  })
+  t.teardown(() => bundles.close())
+  return bundles
+}
+
+export function createDataDir(t: Teardown): string {
+  const dir = mkdtempSync(join(tmpdir(), 'boxwood-bundles-'))
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
+
+export async function startBundleServer(t: Teardown, agentBundles: AgentBundles) {
+  const exchanges: Exchange[] = []
+  let rejection: Rejection | null = null
+  const app = Fastify({ forceCloseConnections: true })
+  await registerFileSender(app)
+  const config = { agentUrl: null, publicUrl: null }
+  const options = { projectRoot: PROJECT_DIR, agentBundles, clock: systemClock, config, urls: { agents: '' } }
+  registerPublicRoutes(app, bundleRoutes(options))
+  const boxId = newUuid()
+  app.post('/agent/enroll', async (request, reply) => {
+    exchanges.push(request.body as Exchange)
+    if (rejection !== null)
+      return reply.status(rejection.status).send({ error: 'unauthorized', message: rejection.message })
+    return reply.status(201).send({ boxId, name: 'fig' })
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => app.close())
+  const { port } = app.server.address() as AddressInfo
+  return {
+    app,
+    boxId,
+    url: `http://127.0.0.1:${port}`,
+    /** The bodies of the requests. */
+    exchanges,
+    rejectWith(next: Rejection | null) {
+      rejection = next
+    },
+  }
+}
+export type BundleServer = Awaited<ReturnType<typeof startBundleServer>>
