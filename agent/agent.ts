@@ -185,7 +185,7 @@ export async function startAgent(
           ...{ builds, buildState, requestRestart },
           isInUse: () => terminalSessions.list().length > 0 || attachments.hasOpenStdin(),
         }),
-      (scope) => promptRoutes(scope, { prompts, activity, stopping: stopController.signal }),
+      (scope) => promptRoutes(scope, { prompts, detector, activity, stopping: stopController.signal }),
       (scope) => reportRoutes(scope, reportDeps),
       (scope) => liveProcessRoutes(scope, vitals.liveProcesses),
       (scope) => activityRoutes(scope, vitals),

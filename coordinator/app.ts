@@ -149,6 +149,7 @@ async function start(
   cleanup.add('stop storing reports', () => context.reports.close())
   cleanup.add('close the response parser', () => context.edge.responseParser.close())
   cleanup.add('stop upgrading agents', context.stopAgentUpgrades)
+  cleanup.add('stop sending the variables of boxes', context.stopSendingEnvironments)
   cleanup.add('close the tunnels', () => context.agentConnections.close())
   cleanup.add('write the last use of API keys', () => context.keyUses.close())
   cleanup.add('store the heartbeats', () => context.heartbeats.close())

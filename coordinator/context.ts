@@ -20,6 +20,7 @@ import {
   createAuditExport,
 } from './audit-export/audit-export.ts'
 import { type BackgroundTasks, createBackgroundTasks } from './background-tasks.ts'
+import { createEnvironmentSender } from './boxes/environment-sender.ts'
 import { createMoveBox, type MoveBox } from './boxes/move.ts'
 import { deleteAllBoxes, removeAllBoxes } from './boxes/remove-all.ts'
 import { createResizes, type Resizes } from './boxes/resize.ts'
@@ -126,6 +127,8 @@ export type Context = BaseContext &
     closeStreams(): void
     /** Agents of other versions are not restarted any more. */
     stopAgentUpgrades(): void
+    /** Agents do not get the variables of their boxes any more. */
+    stopSendingEnvironments(): void
   }
 
 export type ContextOverrides = {
@@ -241,12 +244,14 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     observer: observers.steps,
   })
   const admit = createAdmit(overrides.decideAdmission)
+  const environmentSender = createEnvironmentSender({ db, tunnels, log })
   const boxes = createBoxService({
     db,
     clock,
     regions: providers,
     schedule: lifecycle.schedule,
     onSchedule: (time) => schedules.scheduleAt(time),
+    onEnvironmentChange: environmentSender.onChange,
     isConnected: (boxId) => tunnels.current(boxId) !== undefined,
     latestHeartbeat: heartbeats.latest,
     admit,
@@ -364,6 +369,7 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     }),
     closeStreams: () => closing.abort(),
     stopAgentUpgrades: () => agentUpgrades?.close(),
+    stopSendingEnvironments: environmentSender.close,
     edge: {
       closing: closing.signal,
       limiter,

@@ -1,6 +1,7 @@
 // Routes of prompts (spec §4.16). All of them respond with 200; the coordinator streams events and chooses the status.
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import {
+  agentEnvironmentSchema,
   agentEventsQuerySchema,
   agentPromptRequestSchema,
   conversationQuerySchema,
@@ -11,10 +12,11 @@ import { LIMITS } from '../../shared/limits.ts'
 import { assertEnvironment } from '../exec/environment.ts'
 import { validateRequest } from '../validate-request.ts'
 import type { ActivityTracker } from '../vitals/activity-tracker.ts'
-import type { Prompts } from './types.ts'
+import type { Prompts, ProviderDetector } from './types.ts'
 
 export type PromptRoutesDeps = {
   prompts: Prompts
+  detector: Pick<ProviderDetector, 'setBoxEnvironment'>
   activity: Pick<ActivityTracker, 'touch'>
   /** When it aborts, new prompts are refused. */
   stopping: AbortSignal
@@ -23,7 +25,8 @@ export type PromptRoutesDeps = {
 type Params = { Params: { runId: string } }
 
 /** Following a run is not activity: the run itself is. */
-export function promptRoutes(app: FastifyInstance, { prompts, activity, stopping }: PromptRoutesDeps): void {
+export function promptRoutes(app: FastifyInstance, deps: PromptRoutesDeps): void {
+  const { prompts, detector, activity, stopping } = deps
   const readConversation = (query: unknown): string | undefined =>
     validateRequest(conversationQuerySchema, query, { root: 'query' }).conversation
 
@@ -55,6 +58,13 @@ export function promptRoutes(app: FastifyInstance, { prompts, activity, stopping
     activity.touch()
     return prompts.interrupt(request.params.runId)
   })
+  app.put('/environment', async (request, reply) => {
+    const { env } = validateRequest(agentEnvironmentSchema, request.body)
+    assertEnvironment(env)
+    detector.setBoxEnvironment(env)
+    return reply.status(204).send()
+  })
+
   app.post('/prompts/interrupt', async (request) => {
     activity.touch()
     return prompts.interruptAll(readConversation(request.query))

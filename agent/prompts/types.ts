@@ -131,6 +131,8 @@ export type ProviderDetector = {
     provider: ProviderName,
     options: { model: string | null; boxEnv: Record<string, string> },
   ): Promise<{ path: string; version: string; env: Record<string, string> }>
+  /** For readiness(). The variables for a run are those of its request. */
+  setBoxEnvironment(boxEnv: Record<string, string>): void
   /** From the last check of the files and PATH; costs nothing. */
   readiness(): Record<ProviderName, ProviderReadiness>
   close(): Promise<void>

@@ -17,7 +17,8 @@ export type EnvVar = { name: string; value: string }
 /** Does not validate: the coordinator wrote the JSON columns from validated values. */
 const fromJson = <T>(text: string | null): T | null => (text === null ? null : (JSON.parse(text) as T))
 
-export const parseEnvVars = (row: BoxRow): EnvVar[] => fromJson<EnvVar[]>(row.env_vars) ?? []
+export const parseEnvVars = (row: Pick<BoxRow, 'env_vars'>): EnvVar[] =>
+  fromJson<EnvVar[]>(row.env_vars) ?? []
 
 export const presentBox = (row: BoxRow): Box => ({
   id: row.id,

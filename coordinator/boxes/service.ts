@@ -45,6 +45,8 @@ export type BoxServiceOptions = {
   schedule(boxId: string): void
   /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
   onSchedule?(time: number): void
+  /** Called after the commit of a change of the box's variables. */
+  onEnvironmentChange?(boxId: string): void
   /** Whether the box's agent has a tunnel open. */
   isConnected(boxId: string): boolean
   /** The latest heartbeat in memory, which may be newer than the stored one. */
@@ -125,6 +127,7 @@ function assertId(id: string): void {
 export function createBoxService(options: BoxServiceOptions): BoxService {
   const { db, clock, regions, schedule, isConnected, latestHeartbeat, admit = createAdmit() } = options
   const { random, beforeDelete, onSchedule = () => undefined } = options
+  const { onEnvironmentChange = () => undefined } = options
   const queries = prepareBoxQueries(db)
   const insertNewBox = createBoxInserter({ clock, regions, schedule, random })
 
@@ -213,6 +216,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
       if (detail !== null) recordBoxChange(trx, 'box.update', written, { actor, now }, detail)
       const { pause_at: pauseAt } = written
       if (pauseAt !== null) onCommit(() => onSchedule(pauseAt))
+      if (row.env_vars !== written.env_vars) onCommit(() => onEnvironmentChange(id))
       return presentBox(written)
     })
   }

@@ -39,6 +39,10 @@ export function listBoxes(db: Db | Trx, filter: BoxFilter): Promise<BoxRow[]> {
 export const updateBoxRow = (trx: Trx, id: string, changes: Updateable<BoxRow>): Promise<BoxRow> =>
   trx.updateTable('boxes').set(changes).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
 
+/** undefined: the box does not exist. */
+export const findEnvVars = (db: Db, id: string): Promise<Pick<BoxRow, 'env_vars'> | undefined> =>
+  db.selectFrom('boxes').select('env_vars').where('id', '=', id).executeTakeFirst()
+
 /** The inserted row, or undefined when a live box of the workspace has the same name. */
 export const insertBox = (trx: Trx, row: BoxRow): Promise<BoxRow | undefined> =>
   trx

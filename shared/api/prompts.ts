@@ -95,6 +95,10 @@ export const agentPromptRequestSchema = promptRequestSchema.extend({
 })
 export type AgentPromptRequest = z.infer<typeof agentPromptRequestSchema>
 
+/** PUT /environment of the agent: the variables of the box, for the readiness of its coding agents. */
+export const agentEnvironmentSchema = z.object({ env: z.record(z.string(), z.string()) })
+export type AgentEnvironment = z.infer<typeof agentEnvironmentSchema>
+
 /** Text that a box reports. The agent truncates; the coordinator refuses what is longer. */
 const MAX_TEXT = 64 * 1024
 const modelSchema = z.string().max(256)

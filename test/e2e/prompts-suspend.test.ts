@@ -1,4 +1,5 @@
 // Runs of coding agents in real boxes that are suspended: a stop interrupts them, a freeze does not, and a prompt wakes.
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { probeCgroups } from '../../coordinator/lifecycle/providers/local/cgroups.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
@@ -70,9 +71,18 @@ for (const isolation of ['auto', 'process'])
 t.test('a run continues after a freeze', { skip: !canFreeze && 'no cgroup freezer' }, async (t) => {
   const { edge, exec, submit, readRun, suspend } = await startBox(t, {})
   const { run } = await submit('one')
+  const { logPath } = await edge('GET', `/prompts/${run.id}`)
+  const readDeadline = async (): Promise<number> => {
+    const { stdout } = await exec(`cat '${join(dirname(logPath), 'meta.json')}'`)
+    return JSON.parse(stdout).deadline
+  }
+  const deadline = await readDeadline()
   await suspend()
+  const frozenAt = Date.now()
+  await waitUntil('the box is frozen for three seconds', () => Date.now() - frozenAt > 3000)
   t.match(await submit('two'), { error: { code: 'prompt_in_progress', message: new RegExp(run.id) } })
   t.match(await readRun(run.id), { status: 'running', pid: run.pid })
+  await waitUntil('the run has as much time as before', async () => (await readDeadline()) > deadline + 1000)
   await exec('touch go')
   await waitUntil('the run is done', async () => (await readRun(run.id)).status === 'done')
   t.match(await edge('GET', '/prompts/conversations'), {

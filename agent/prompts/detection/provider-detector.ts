@@ -67,8 +67,7 @@ export async function createProviderDetector(
   const closing = new AbortController()
 
   let readiness: CodingAgents = { claude: NONE, codex: NONE, opencode: NONE, pi: NONE }
-  /** The variables of the box are only known from prompts. */
-  let lastBoxEnv: Environment = {}
+  let currentBoxEnv: Environment = {}
   let hasStarted = false
   let refreshedAt = 0
   let refreshTimer: NodeJS.Timeout | undefined
@@ -87,7 +86,7 @@ export async function createProviderDetector(
   async function refresh(): Promise<void> {
     refreshedAt = performance.now()
     const loginEnv = hasStarted ? await login.read() : login.current()
-    const env = toRunEnvironment(loginEnv, lastBoxEnv)
+    const env = toRunEnvironment(loginEnv, currentBoxEnv)
     const states = await Promise.all(
       PROVIDERS.map(async (name) => [name, await detectReadiness(providers[name], env)] as const),
     )
@@ -142,7 +141,6 @@ export async function createProviderDetector(
   return {
     async resolve(name, { model, boxEnv }) {
       const provider = providers[name]
-      lastBoxEnv = boxEnv
       const env = toRunEnvironment(await login.read(), boxEnv)
       try {
         const { program, version } = await findInstalled(provider, env)
@@ -155,6 +153,10 @@ export async function createProviderDetector(
       } finally {
         scheduleRefresh()
       }
+    },
+    setBoxEnvironment(boxEnv) {
+      currentBoxEnv = boxEnv
+      scheduleRefresh()
     },
     readiness() {
       if (performance.now() - refreshedAt > MAX_READINESS_AGE_MS) scheduleRefresh()

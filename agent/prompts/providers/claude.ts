@@ -21,7 +21,7 @@ export const claude: Provider = {
   signInHint: claudeSignInHint,
 }
 
-function buildCommand({ model, effort, auto, sessionId, env, isRoot }: CommandOptions) {
+function buildCommand({ model, effort, auto, sessionId, env, tmpDir, isRoot }: CommandOptions) {
   return {
     args: [
       '-p',
@@ -36,6 +36,8 @@ function buildCommand({ model, effort, auto, sessionId, env, isRoot }: CommandOp
     env: {
       // Without it, Claude Code connects to api.anthropic.com even with another base URL.
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      // Each session leaves files in it. TMPDIR is also that of the tools, whose background processes outlive the run.
+      CLAUDE_CODE_TMPDIR: tmpDir,
       // As root, Claude Code refuses to skip permissions outside a sandbox.
       ...(auto && isRoot ? { IS_SANDBOX: '1' } : {}),
       ...(model?.backend ? backendVariables(model.backend, env) : {}),

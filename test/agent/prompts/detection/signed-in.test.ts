@@ -91,14 +91,22 @@ t.test('other entries at the paths do not disturb', async (t) => {
   await waitForReadiness('codex', 'ready')
 })
 
-t.test('the variables of the box count for the readiness after a prompt', async (t) => {
+t.test('the variables of the box count for the readiness', async (t) => {
   const box = createTestBox(t)
   addPrograms(box)
-  const { resolve, waitForReadiness, waitUntilWatching } = await box.detect()
+  const { setBoxEnvironment, resolve, readiness, waitForReadiness, waitUntilWatching } = await box.detect()
   await waitUntilWatching()
   await waitForReadiness('claude', 'not_signed_in')
-  await resolve('claude', { CLAUDE_KEY: 'k' })
+  setBoxEnvironment({ CLAUDE_KEY: 'k', CODEX_KEY: 'k' })
   await waitForReadiness('claude', 'ready')
+  await waitForReadiness('codex', 'ready')
+  setBoxEnvironment({ CODEX_KEY: 'k' })
+  await waitForReadiness('claude', 'not_signed_in')
+  // A queued prompt has the variables of an earlier time.
+  await resolve('claude', { CLAUDE_KEY: 'k' })
+  box.signIn('pi')
+  await waitForReadiness('pi', 'ready')
+  t.match(readiness(), { claude: 'not_signed_in', codex: 'ready' })
 })
 
 t.test('the start of the agent runs no program of a coding agent', async (t) => {

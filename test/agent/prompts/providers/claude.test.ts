@@ -20,7 +20,7 @@ const eventsOf = (name: string) => summarize(mapLines(claude, recorded(name)).ev
 
 t.test('the command line', async (t) => {
   const fixed = ['-p', '--output-format', 'stream-json', '--verbose']
-  const env = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' }
+  const env = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', CLAUDE_CODE_TMPDIR: options.tmpDir }
   t.strictSame(claude.buildCommand(options), {
     args: [...fixed, '--permission-mode', 'acceptEdits'],
     env,

@@ -1,0 +1,113 @@
+// The agent of a box gets the variables of the box when it connects and after each change, the newest ones last.
+import { EventEmitter } from 'node:events'
+import { Readable } from 'node:stream'
+import t, { type Test } from 'tap'
+import { createEnvironmentSender } from '../../../coordinator/boxes/environment-sender.ts'
+import type { Tunnel, TunnelEvents, TunnelRequest } from '../../../coordinator/tunnel/types.ts'
+import { ApiError } from '../../../shared/errors.ts'
+import { sqliteForTest } from '../../support/db.ts'
+import { silentLog } from '../../support/tunnel.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { createOwner, createTestBoxService } from '../../support/workspace.ts'
+
+async function setUp(t: Test, env: Record<string, string>) {
+  const db = await sqliteForTest(t)
+  const events = new EventEmitter<TunnelEvents>()
+  let current: Tunnel | undefined
+  const sent: unknown[] = []
+  let respond = async () => 204
+  const sender = createEnvironmentSender({
+    ...{ db, log: silentLog },
+    tunnels: {
+      current: () => current,
+      on: (event, listener) => void events.on(event, listener as never),
+      off: (event, listener) => void events.off(event, listener as never),
+    },
+  })
+  const boxes = createTestBoxService(db, { onEnvironmentChange: sender.onChange })
+  const owner = await createOwner(db)
+  const { id } = await boxes.create(owner, { name: 'plum', env })
+  const request = async ({ method, path, body }: TunnelRequest) => {
+    sent.push([`${method} ${path}`, JSON.parse(String(body)).env])
+    return { status: await respond(), headers: {}, body: Readable.from([]) }
+  }
+  return {
+    ...{ sent, events, sender },
+    connect() {
+      current = {
+        ...{
+          boxId: id,
+          generation: 1,
+          instanceId: 'i',
+          agentVersion: '1',
+          protocolVersion: 1,
+          failedBuild: null,
+        },
+        request,
+      }
+      events.emit('connected', current)
+    },
+    disconnect() {
+      current = undefined
+    },
+    setEnv: (variables: Record<string, string>) => boxes.patch(owner, id, { env: variables }),
+    setResponse(callback: typeof respond) {
+      respond = callback
+    },
+    waitForLast: (variables: object) =>
+      waitUntil('the variables arrive', () =>
+        JSON.stringify(sent.at(-1) ?? null).endsWith(`,${JSON.stringify(variables)}]`),
+      ),
+  }
+}
+
+t.test('when the agent connects, and after each change', async (t) => {
+  const { connect, disconnect, setEnv, waitForLast, sent, sender, events } = await setUp(t, { KEY: 'a' })
+  connect()
+  await waitForLast({ KEY: 'a' })
+  await setEnv({ KEY: 'b', OTHER: 'c' })
+  await waitForLast({ KEY: 'b', OTHER: 'c' })
+  disconnect()
+  await setEnv({})
+  connect()
+  await waitForLast({})
+  t.same(sent, [
+    ['PUT /environment', { KEY: 'a' }],
+    ['PUT /environment', { KEY: 'b', OTHER: 'c' }],
+    ['PUT /environment', {}],
+  ])
+  sender.close()
+  t.equal(events.listenerCount('connected'), 0)
+})
+
+t.test('a box without variables gets no request', async (t) => {
+  const { connect, setEnv, waitForLast, sent } = await setUp(t, {})
+  connect()
+  await setEnv({ KEY: 'a' })
+  await waitForLast({ KEY: 'a' })
+  t.same(sent[0], ['PUT /environment', { KEY: 'a' }])
+})
+
+t.test('changes during a request, and a request that fails', async (t) => {
+  const { connect, setEnv, setResponse, waitForLast, sent } = await setUp(t, { KEY: 'a' })
+  const response = Promise.withResolvers<number>()
+  setResponse(() => response.promise)
+  connect()
+  await waitForLast({ KEY: 'a' })
+  await setEnv({ KEY: 'b' })
+  await setEnv({ KEY: 'c' })
+  t.equal(sent.length, 1, 'one request at a time')
+  setResponse(async () => 204)
+  response.reject(new ApiError('box_unreachable'))
+  await waitForLast({ KEY: 'c' })
+  t.equal(sent.length, 2)
+
+  setResponse(() => Promise.reject(new ApiError('box_unreachable')))
+  await setEnv({})
+  await waitForLast({})
+  setResponse(async () => 204)
+  const { length } = sent
+  connect()
+  await waitUntil('the variables are sent again', () => sent.length > length)
+  await waitForLast({})
+})
