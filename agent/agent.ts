@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { MAX_SURVIVING_COMMANDS } from '../shared/api/reports.ts'
 import { systemClock } from '../shared/clock.ts'
-import { FAILED_BUILD_HEADER } from '../shared/protocol.ts'
+import { FAILED_BUILD_HEADER, LINEAGE_HEADER } from '../shared/protocol.ts'
 import { buildAgentApp } from './app.ts'
 import { createAttachDialer } from './attach/attach-dialer.ts'
 import { type AgentConfig, readCoordinatorUrl, readToken } from './config.ts'
@@ -21,6 +21,8 @@ import { createSyncRecorder } from './exec/history/sync-recorder.ts'
 import { execRoutes } from './exec/routes.ts'
 import { fileRoutes } from './files/routes.ts'
 import { lockDirectory } from './lock.ts'
+import { openMachine } from './machine/machine.ts'
+import { uninstallRoutes } from './machine/uninstall.ts'
 import { createProviderDetector } from './prompts/detection/provider-detector.ts'
 import { openPrompts } from './prompts/open-prompts.ts'
 import { providers } from './prompts/providers/providers.ts'
@@ -139,6 +141,7 @@ export async function startAgent(
     await builds?.prune()
   }
   let isConfirmed = false
+  const machine = config.prefix === null ? null : await openMachine(config.prefix, { stateDir, clock, log })
   const terminalSessions = createTerminalSessions({
     ...{ home, clock, log, activity },
     baseEnv: baseEnvironment(home, env),
@@ -185,6 +188,7 @@ export async function startAgent(
           ...{ builds, buildState, requestRestart },
           isInUse: () => terminalSessions.list().length > 0 || attachments.hasOpenStdin(),
         }),
+      (scope) => uninstallRoutes(scope, machine?.uninstall ?? null),
       (scope) => promptRoutes(scope, { prompts, detector, activity, stopping: stopController.signal }),
       (scope) => reportRoutes(scope, reportDeps),
       (scope) => liveProcessRoutes(scope, vitals.liveProcesses),
@@ -211,8 +215,12 @@ export async function startAgent(
     ...coordinatorAccess,
     async readHeaders(): Promise<Record<string, string>> {
       const failure = await buildState.readFailure()
-      return failure === null ? {} : { [FAILED_BUILD_HEADER]: failure }
+      return {
+        ...(failure !== null && { [FAILED_BUILD_HEADER]: failure }),
+        ...(machine && { [LINEAGE_HEADER]: machine.lineage.ids.join(',') }),
+      }
     },
+    ...(machine && { onConnected: machine.onConnected, onDisconnected: machine.onDisconnected }),
     instanceId,
     server: app.server,
     log,
@@ -252,6 +260,7 @@ export async function startAgent(
       await terminated
       await builds?.close()
       await tunnel.close()
+      await machine?.close()
       streamDialer.close()
       attachDialer.close()
       await app.close()

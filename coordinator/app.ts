@@ -36,6 +36,7 @@ import type { Provider } from './lifecycle/provider.ts'
 import { readIdentity } from './lifecycle/providers/local/proc.ts'
 import { type Providers, serveAllRegions } from './lifecycle/providers/regions.ts'
 import { type BoxNames, createLogger } from './log/logger.ts'
+import { agentEnrollRoutes, machineRoutes } from './machines/routes.ts'
 import { memberRoutes } from './members/routes.ts'
 import { metricsRoutes } from './metrics/routes.ts'
 import { operationRoutes } from './operations/routes.ts'
@@ -282,6 +283,10 @@ async function startHttpServer(
       ...withTag('Boxes', processSnapshotRoutes(context.processSnapshots)),
       ...withTag('Boxes', portRoutes(context)),
       ...withTag('Boxes', ticketRoutes(context)),
+      ...withTag(
+        'Machines',
+        machineRoutes({ machines: context.machines, publicUrl: context.config.publicUrl }),
+      ),
       ...withTag('Command history', commandRoutes({ commands: context.commands.history })),
       ...withTag('Boxes', boxSnapshotRoutes({ snapshots: context.snapshots.service })),
       ...withTag('Snapshots', snapshotRoutes({ snapshots: context.snapshots.service })),
@@ -294,6 +299,7 @@ async function startHttpServer(
     ],
     edge: edgeRoutes(context.edge),
     agents: agentConnections,
+    agentRoutes: agentEnrollRoutes(context),
     health: { getUnreadyReason: async () => (health.phase === 'ready' ? checkDatabase(db) : health.phase) },
     publicUrl: urls.public,
     trustedProxies: context.config.trustedProxies,

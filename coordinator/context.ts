@@ -42,6 +42,8 @@ import { createMemoryPressure, type MemoryPressure } from './lifecycle/memory-pr
 import type { Providers } from './lifecycle/providers/regions.ts'
 import { createReportQueue, type ReportQueue } from './lifecycle/report-queue.ts'
 import type { BoxNames } from './log/logger.ts'
+import { createMachineAgents } from './machines/agents.ts'
+import { createMachines, type Machines } from './machines/machines.ts'
 import { createDefaultSender, createMailer, type Mailer } from './mail/mailer.ts'
 import { createMemberService, type MemberService } from './members/service.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
@@ -123,6 +125,7 @@ export type Context = BaseContext &
     edge: EdgeContext
     openRequests: OpenRequests
     tickets: TicketService
+    machines: Machines
     /** Closes the event streams, which would otherwise stay open until their clients disconnect. */
     closeStreams(): void
     /** Agents of other versions are not restarted any more. */
@@ -216,6 +219,7 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     log,
     clock,
     authenticate: createAgentAuthenticator(db),
+    machines: createMachineAgents(db),
     ingest: observeIngest({
       async apply(boxId, epoch, batch) {
         // The last space is for suspending and deleting boxes. The agents keep their reports and send them again.
@@ -286,6 +290,10 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
   const operations = createOperationService({ db, clock })
   const erasure = createErasure({ db, onRequest: (time) => schedules.scheduleAt(time) })
   const tickets = createTicketService({ db, clock, boxes })
+  const machines = createMachines({
+    ...{ db, clock, admit, defaultRegion: providers.defaultRegion },
+    ...(addressLimitFactor !== undefined && { addressLimitFactor }),
+  })
   const schedules: Schedules = createSchedules({
     ...{ db, clock, log, tunnels, pauseGate },
     settings: { freezeMs: config.freezeMinutes * MINUTE_MS, deepSleepMs: config.deepSleepDays * DAY_MS },
@@ -297,7 +305,18 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     scheduleBox: lifecycle.schedule,
     snapshots,
     pruners: createPruners({
-      ...{ db, clock, operations, commands, processSnapshots, snapshots, sessions, agentAccounts, tickets },
+      ...{
+        db,
+        clock,
+        operations,
+        commands,
+        processSnapshots,
+        snapshots,
+        sessions,
+        agentAccounts,
+        tickets,
+        machines,
+      },
       deletedBoxDays: config.deletedBoxDays,
     }),
     erasure,
@@ -359,6 +378,7 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     }),
     openRequests,
     tickets,
+    machines,
     policies: createPolicyService({ db, clock }),
     audit: createAuditLog({ db, clock, boxes }),
     denials: createDenials({ db, clock, log }),

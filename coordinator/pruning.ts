@@ -8,6 +8,7 @@ import { pruneBoxes } from './boxes/prune.ts'
 import type { Commands } from './commands/commands.ts'
 import type { Db } from './db/open.ts'
 import { deleteExpiredKeys } from './http/idempotency-store.ts'
+import type { Machines } from './machines/machines.ts'
 import { pruneMetrics } from './metrics/retention.ts'
 import type { OperationService } from './operations/service.ts'
 import type { ProcessSnapshots } from './process-snapshots/process-snapshots.ts'
@@ -26,6 +27,7 @@ export type PruningOptions = {
   processSnapshots: Pick<ProcessSnapshots, 'prune'>
   snapshots: Pick<Snapshots, 'prune'>
   tickets: Pick<TicketService, 'prune'>
+  machines: Pick<Machines, 'enrollments' | 'pruneDeleted'>
   sessions: Pick<Sessions, 'prune'>
   agentAccounts: Pick<AgentAccounts, 'prune'>
 }
@@ -43,6 +45,7 @@ export function createPruners(options: PruningOptions): Record<string, Pruner> {
     sessions,
     agentAccounts,
     tickets,
+    machines,
   } = options
   return {
     audit_log: (signal) => pruneAuditLog({ db, clock }, signal),
@@ -50,6 +53,8 @@ export function createPruners(options: PruningOptions): Record<string, Pruner> {
     boxes: (signal) => pruneBoxes({ db, clock, retentionDays: deletedBoxDays }, signal),
     // Stopped by the close() of the service.
     commands: (signal) => Promise.race([commands.prune(), once(signal, 'abort')]),
+    deleted_machines: (signal) => machines.pruneDeleted(signal),
+    enrollments: (signal) => machines.enrollments.prune(signal),
     idempotency_keys: (signal) => deleteExpiredKeys(db, clock.now() - LIMITS.idempotencyWindowMs, signal),
     metrics: (signal) => pruneMetrics({ db, clock }, signal),
     operations: () => operations.prune(),

@@ -5,6 +5,7 @@ const PREFIXES = {
   apiKey: 'key',
   archive: 'arc',
   conversation: 'cv',
+  enrollment: 'enr',
   operation: 'dop',
   process: 'p',
   run: 'run',

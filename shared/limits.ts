@@ -55,6 +55,10 @@ export const LIMITS = {
   boxEnvNames: 100,
   boxEnvBytes: 64 * KiB,
   boxNameLength: 32,
+  /** Not in the spec: the lifetime of a token for enrolling a machine. */
+  enrollmentSeconds: 3600,
+  /** Not in the spec: unused, unexpired tokens of a workspace. */
+  openEnrollments: 200,
   boxEvents: 50,
   /** Not in the spec, which has no pages of boxes. */
   boxPage: { min: 1, max: 200 },

@@ -19,6 +19,8 @@ export const formatAgentVersion = (build: string): string => `${AGENT_VERSION}+$
 
 /** The tunnel: the WebSocket that each agent keeps open. */
 export const TUNNEL_PATH = '/agent/tunnel'
+/** The agent of a new machine exchanges its token here: POST, with an EnrollRequest. */
+export const ENROLL_PATH = '/agent/enroll'
 /** Dial-back connection for a large body, followed by the id: GET fetches an upload, PUT sends a download. */
 export const TRANSFER_PATH_PREFIX = '/agent/transfers/'
 /** Dial-back connection for an output stream, followed by the id: a WebSocket. */
@@ -39,6 +41,17 @@ export const INSTANCE_HEADER = 'boxwood-instance'
 export const AGENT_VERSION_HEADER = 'boxwood-agent-version'
 /** On the tunnel, after a failed upgrade: the build that did not connect, `@`, and a text that differs for each failure. */
 export const FAILED_BUILD_HEADER = 'boxwood-failed-build'
+
+/**
+ * On the tunnel of an enrolled machine: the ids of its last agent processes, newest first, separated by commas. A copy of the
+ * disk continues with other ids than the original.
+ */
+export const LINEAGE_HEADER = 'boxwood-lineage'
+/** The error code of a tunnel that is refused with 410: the agent uninstalls itself. */
+export const BOX_DELETED = 'box_deleted'
+/** An id of LINEAGE_HEADER: 64 random bits, hex. */
+export const LINEAGE_ID = /^[0-9a-f]{16}$/
+export const LINEAGE_LENGTH = 32
 
 /**
  * On a tunnel request: the one-time id of a dial-back connection that the agent may use for the body or the stream. A

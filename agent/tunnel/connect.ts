@@ -8,12 +8,13 @@ import {
   PREVIOUS_PROTOCOL_VERSION,
   PROTOCOL_HEADER,
   PROTOCOL_VERSION,
-  RECONNECT_AFTER_HEADER,
   TUNNEL_PATH,
 } from '../../shared/protocol.ts'
 import { websocketDuplex } from '../../shared/websocket-duplex.ts'
 import { agentVersion } from '../version.ts'
+import type { DisconnectReason } from './disconnect-reason.ts'
 import type { SelectProxy } from './proxy.ts'
+import { readRejection } from './read-rejection.ts'
 import { openWebSocket } from './websocket.ts'
 
 export type ConnectOptions = {
@@ -27,9 +28,6 @@ export type ConnectOptions = {
   headers?: Readonly<Record<string, string>>
   selectProxy: SelectProxy
 }
-
-/** Why an attempt failed or a connection closed. `status` is the HTTP status of a rejection. */
-export type DisconnectReason = { reason: string; status?: number; reconnectAfterMs?: number }
 
 export type Connection = {
   /** Carries the tunnel's HTTP/2. */
@@ -87,15 +85,9 @@ function connectWithVersion(
       bytesRead = () => response.socket.bytesRead
     })
     ws.on('unexpected-response', (request, response) => {
-      const after = Number(response.headers[RECONNECT_AFTER_HEADER])
-      response.resume()
-      request.destroy()
-      settle({
-        failed: {
-          reason: `rejected with HTTP status ${response.statusCode}`,
-          ...(response.statusCode === undefined ? {} : { status: response.statusCode }),
-          ...(Number.isFinite(after) ? { reconnectAfterMs: after } : {}),
-        },
+      void readRejection(response, options.handshakeTimeoutMs).then((failed) => {
+        request.destroy()
+        settle({ failed })
       })
     })
     ws.on('error', (error) => {

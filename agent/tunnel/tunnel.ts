@@ -11,7 +11,8 @@ import {
   newLivenessState,
 } from '../../shared/liveness.ts'
 import { type BackoffSettings, backoffDelay, maxBackoffDelay } from './backoff.ts'
-import { type Connection, connect, type DisconnectReason } from './connect.ts'
+import { type Connection, connect } from './connect.ts'
+import type { DisconnectReason } from './disconnect-reason.ts'
 import { noProxy, type SelectProxy } from './proxy.ts'
 
 export type AgentTunnelOptions = {
@@ -24,6 +25,9 @@ export type AgentTunnelOptions = {
   /** Default: no proxy. */
   selectProxy?: SelectProxy
   instanceId: string
+  onConnected?: (() => void) | undefined
+  /** Called when a connection has closed, and when an attempt has failed. */
+  onDisconnected?: ((reason: DisconnectReason) => void) | undefined
   /** The app's HTTP/2 server. Connections are passed to it as 'connection' events. */
   server: EventEmitter
   log: Logger
@@ -46,9 +50,9 @@ const CLOSE_TIMEOUT_MS = 1000
 
 /**
  * HTTP statuses of rejections that a retry is unlikely to change. 401: unknown box or wrong token. 409: another agent is
- * connected. 426: unsupported protocol version. 403 and 404: from a proxy or another server.
+ * connected. 410: the box of this machine has been deleted. 426: unsupported protocol version. 403 and 404: from a proxy or another server.
  */
-const PERSISTENT_REJECTION_STATUSES = new Set([401, 403, 404, 409, 426])
+const PERSISTENT_REJECTION_STATUSES = new Set([401, 403, 404, 409, 410, 426])
 
 /** Connects immediately and reconnects until closed. */
 export function startTunnel(options: AgentTunnelOptions): AgentTunnel {
@@ -70,6 +74,7 @@ async function keepConnected(options: AgentTunnelOptions, signal: AbortSignal): 
   while (!signal.aborted) {
     const { disconnect, connectedMs } = await connectAndServe(options, signal, random, clock)
     if (signal.aborted) return
+    options.onDisconnected?.(disconnect)
     if (connectedMs >= (options.stableAfterMs ?? 10_000)) failures = 0
     const waitMs = reconnectDelay(disconnect, failures, backoff, random)
     failures += 1
@@ -120,6 +125,7 @@ async function connectAndServe(
   if ('failed' in result) return { disconnect: result.failed, connectedMs: 0 }
   const connectedAt = clock.now()
   options.log.info({ url }, 'tunnel connected')
+  options.onConnected?.()
   const disconnect = await serve(result.connection, options, signal, random)
   return { disconnect, connectedMs: Math.max(0, clock.now() - connectedAt) }
 }

@@ -67,6 +67,14 @@ export const POLICIES: { [Name in PolicyName]: PolicyValue<Name> } = {
       createIntegerParser('The value', LIMITS.auditRetentionDays)(text.replace(/ ?d(ays?)?$/, '')),
     format: (value) => `${value} days`,
   },
+  machineEnrollment: {
+    description: 'who may enroll machines: owner, or member for both',
+    parse(text) {
+      if (text === 'owner' || text === 'member') return text
+      throw new CliError(EXIT.usage, 'The value must be owner or member.')
+    },
+    format: (value) => value,
+  },
   anyoneLinksOwnerOnly: {
     description: 'whether only owners may share a port by an anyone link',
     ...ON_OFF,

@@ -7,6 +7,8 @@ import type { Actor } from '../http/actor.ts'
 /** `box` is the row before the change; of a fork and a snapshot, the source. */
 export type AdmissionRequest =
   | { action: 'create'; tier: Tier; autoPauseMin: number | null }
+  /** Of a machine. null: its size is not known yet, because the request creates the token. */
+  | { action: 'enroll'; tier: Tier | null }
   | { action: 'wake'; box: BoxRow }
   | { action: 'resize'; box: BoxRow; tier: Tier }
   | { action: 'move'; box: BoxRow; region: Region }
@@ -44,6 +46,7 @@ export type PolicyRule =
   | 'memberMaxTier'
   | 'autoPauseFloorMin'
   | 'contractor_restricted'
+  | 'machineEnrollment'
 
 /** null: the request is admitted. */
 export type DecideAdmission = (request: AdmissionRequest, facts: AdmissionFacts) => Refusal | null
@@ -60,6 +63,7 @@ const CREATE_ERRORS = [
 /** The codes with which each action can be refused, for the OpenAPI document. */
 export const ADMISSION_ERRORS = {
   create: CREATE_ERRORS,
+  enroll: ['box_limit', 'policy_denied', 'workspace_held', 'workspace_closing'],
   fork: CREATE_ERRORS,
   restore: CREATE_ERRORS,
   wake: ['wake_rejected', 'policy_denied', 'workspace_held', 'workspace_closing'],

@@ -36,7 +36,7 @@ export type BackupSource = {
   dataDir: string
   clock: Clock
   /** Of all regions. */
-  providers: { readonly all: readonly BackupProvider[]; for(region: Region): BackupProvider }
+  providers: { readonly all: readonly BackupProvider[]; inRegion(region: Region): BackupProvider }
   log: { warn(fields: object, message: string): void }
 }
 
@@ -137,7 +137,7 @@ async function captureBox(source: BackupSource, box: LocalBox, archiveId: string
   const { id, region, workspaceId, hostname } = box
   for (let attempt = 1; ; attempt++) {
     try {
-      const provider = source.providers.for(region)
+      const provider = source.providers.inRegion(region)
       const { contentBytes } = await provider.capture(id, { workspaceId, archiveId }, 'all', signal)
       return { archiveId, archiveBytes: contentBytes }
     } catch (error) {
@@ -165,7 +165,7 @@ async function* listFiles(
   const stores = new Map<BackupProvider, string | null>()
   for (const { region, ...key } of await listArchives(copy)) {
     signal.throwIfAborted()
-    const store = await findStore(providers.for(region), stores)
+    const store = await findStore(providers.inRegion(region), stores)
     if (store === null) continue
     try {
       for (const file of listArchiveFiles(store, key, listed))
@@ -209,7 +209,7 @@ async function removeWork(
     const text = await readFile(join(dir, CAPTURES_FILE), 'utf8').catch(() => '')
     for (const line of text.split('\n').slice(0, -1)) {
       const { region, ...key } = capturedArchive.parse(JSON.parse(line))
-      await providers.for(region).removeArchive(key)
+      await providers.inRegion(region).removeArchive(key)
     }
     await rm(dir, { recursive: true, force: true })
   } catch (err) {

@@ -31,6 +31,8 @@ export const listBoxesWithFiles = (db: Db): Promise<LocalBox[]> =>
   db
     .selectFrom('boxes')
     .select(['id', 'hostname', 'workspace_id as workspaceId', 'region'])
+    // An enrolled machine keeps its files.
+    .where('kind', '=', 'managed')
     .where('terminated_at', 'is', null)
     .where('desired_state', '!=', 'terminated')
     .where('observed_state', 'in', [

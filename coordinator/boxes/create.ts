@@ -60,6 +60,7 @@ type NewBox = {
 export function newBoxRow({ input, source, region, actor, ownerUserId, hostname, now }: NewBox): BoxRow {
   return {
     id: newUuid(),
+    kind: 'managed',
     workspace_id: actor.workspaceId,
     owner_user_id: ownerUserId,
     hostname,
@@ -85,6 +86,7 @@ export function newBoxRow({ input, source, region, actor, ownerUserId, hostname,
     source_snapshot_id: source?.id ?? null,
     isolation: null,
     agent_token_hash: null,
+    agent_lineage: null,
     report_epoch: null,
     report_seq: 0,
     agent_version: null,

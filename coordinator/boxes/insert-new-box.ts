@@ -1,18 +1,17 @@
 // Inserts a new box with its create job and its audit event.
 import type { Box, CreateBoxRequest } from '../../shared/api/boxes.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { ApiError } from '../../shared/errors.ts'
 import type { Tier } from '../../shared/tiers.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
-import type { BoxRow, SnapshotRow } from '../db/schema.ts'
+import type { SnapshotRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import { enqueueCreateJob } from '../lifecycle/set-desired-state.ts'
 import { chooseRegion, newBoxRow, type RegionRules } from './create.ts'
 import { describeNewBox } from './describe-change.ts'
-import { pickFreeName } from './names.ts'
+import { insertWithName } from './insert-with-name.ts'
 import { presentBox } from './present.ts'
-import { findFirstOwner, insertBox, listLiveNames } from './store.ts'
+import { findFirstOwner } from './store.ts'
 
 export type BoxInserterOptions = {
   clock: Clock
@@ -38,7 +37,8 @@ export function createBoxInserter({ clock, regions, schedule, random = Math.rand
       const ownerUserId = actor.userId ?? (await findFirstOwner(trx, actor.workspaceId))
       if (!ownerUserId) throw new Error(`Workspace ${actor.workspaceId} has no owner.`)
       const now = clock.now()
-      const row = await insertWithName(trx, input.name, actor.workspaceId, (hostname) =>
+      const { workspaceId } = actor
+      const row = await insertWithName(trx, { workspaceId, name: input.name, random }, (hostname) =>
         newBoxRow({ input, source, region, actor, ownerUserId, hostname, now }),
       )
       await enqueueCreateJob(trx, row, { actor: formatActor(actor), now })
@@ -46,26 +46,5 @@ export function createBoxInserter({ clock, regions, schedule, random = Math.rand
       onCommit(() => schedule(row.id))
       return presentBox(row)
     })
-  }
-
-  /** Relies on the unique index: of two concurrent creates with the same name, one succeeds. */
-  async function insertWithName(
-    trx: Trx,
-    name: string | undefined,
-    workspaceId: string,
-    createRow: (hostname: string) => BoxRow,
-  ): Promise<BoxRow> {
-    if (name !== undefined) {
-      const row = await insertBox(trx, createRow(name))
-      if (!row) throw new ApiError('name_taken', `A box named ${name} already exists. Choose another name.`)
-      return row
-    }
-    const taken = await listLiveNames(trx, workspaceId)
-    for (;;) {
-      const hostname = pickFreeName(taken, random())
-      const row = await insertBox(trx, createRow(hostname))
-      if (row) return row
-      taken.add(hostname)
-    }
   }
 }

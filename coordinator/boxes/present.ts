@@ -11,6 +11,7 @@ import {
 } from '../../shared/api/boxes.ts'
 import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
 import type { BoxEventRow, BoxRow, JobRow } from '../db/schema.ts'
+import { UNTIL_CONNECTED } from '../lifecycle/leases.ts'
 
 export type EnvVar = { name: string; value: string }
 
@@ -22,6 +23,7 @@ export const parseEnvVars = (row: Pick<BoxRow, 'env_vars'>): EnvVar[] =>
 
 export const presentBox = (row: BoxRow): Box => ({
   id: row.id,
+  kind: row.kind,
   hostname: row.hostname,
   tier: row.tier,
   region: row.region,
@@ -58,7 +60,7 @@ export const presentJob = (row: JobRow): Job => ({
   step: row.step,
   attempt: row.attempt,
   lastError: row.last_error,
-  nextRetryAt: toTimestampOrNull(row.next_retry_at),
+  nextRetryAt: row.next_retry_at === UNTIL_CONNECTED ? null : toTimestampOrNull(row.next_retry_at),
 })
 
 export type BoxDetailInput = {

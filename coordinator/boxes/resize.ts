@@ -38,11 +38,12 @@ export function createResizes(options: ResizeOptions): Resizes {
   const { db, clock, boxes, providers, admit, schedule } = options
 
   async function measure(actor: Actor, id: string): Promise<number | null> {
-    const { observed_state: state, archive_bytes: archiveBytes, region } = await boxes.find(actor, id)
+    const box = await boxes.find(actor, id)
+    const { observed_state: state, archive_bytes: archiveBytes } = box
     if (state === 'deep_sleep') return archiveBytes
     if (state !== 'running' && state !== 'suspended') return null
     const signal = AbortSignal.timeout(MEASURE_TIMEOUT_MS)
-    const measuring = providers.for(region).sharedDisk?.measure(id, signal)
+    const measuring = providers.for(box).sharedDisk?.measure(id, signal)
     return (await measuring?.catch(() => null)) ?? null
   }
 

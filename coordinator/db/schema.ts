@@ -2,7 +2,7 @@
 import type { Generated } from 'kysely'
 import type { Role } from '../../shared/api/account.ts'
 import type { AuditActorKind } from '../../shared/api/audit.ts'
-import type { DesiredState, JobOp, ObservedState, SuspendedAs } from '../../shared/api/boxes.ts'
+import type { BoxKind, DesiredState, JobOp, ObservedState, SuspendedAs } from '../../shared/api/boxes.ts'
 import type { Command, CommandActor, CommandStream } from '../../shared/api/commands.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import type { SealedAuditEvent } from '../../shared/audit-chain.ts'
@@ -107,6 +107,36 @@ export type TicketRow = {
   expires_at: number
 }
 
+/** A token that enrolls one machine as a box. */
+export type EnrollmentRow = {
+  id: string
+  workspace_id: string
+  /** SHA-256 of the token, hex. */
+  hash: string
+  /** Who created the token; null: a key with no user. */
+  user_id: string | null
+  /** The API key or session that created the token. */
+  credential_id: string
+  credential_kind: 'machine' | 'api' | 'session'
+  /** null: the name is chosen when the token is used. */
+  name: string | null
+  region: Region
+  restricted: Flag
+  /** Like BoxRow.env_vars. */
+  env_vars: string
+  created_at: number
+  expires_at: number
+  revoked_at: number | null
+  /** Set when the token has been used; agent_token_hash and box_id likewise. */
+  used_at: number | null
+  /** The identity of the agent that used it: the same agent may repeat the request. */
+  agent_token_hash: string | null
+  box_id: string | null
+}
+
+/** A machine whose box has been deleted, and whose agent uninstalls itself when it connects. */
+export type DeletedMachineRow = { box_id: string; agent_token_hash: string; deleted_at: number }
+
 export type PolicyRow = {
   workspace_id: string
   /** JSON Policy. */
@@ -117,6 +147,7 @@ export type PolicyRow = {
 
 export type BoxRow = {
   id: string
+  kind: BoxKind
   workspace_id: string
   owner_user_id: string
   hostname: string
@@ -151,6 +182,8 @@ export type BoxRow = {
   isolation: string | null
   /** SHA-256 of the token the box's agent presents, hex. null before provisioning and after deletion. */
   agent_token_hash: string | null
+  /** Of a machine: the newest id of the lineage with which its agent has connected (coordinator/machines/lineage.ts). */
+  agent_lineage: string | null
   /** The last applied report: all reports of `report_epoch` up to and including `report_seq` are applied. */
   report_epoch: string | null
   report_seq: number
@@ -422,6 +455,8 @@ export type Tables = {
   sessions: SessionRow
   sign_in_codes: SignInCodeRow
   tickets: TicketRow
+  enrollments: EnrollmentRow
+  deleted_machines: DeletedMachineRow
   policies: PolicyRow
   audit_log: AuditEventRow
   audit_heads: AuditHeadRow

@@ -8,6 +8,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
 import {
+  ENROLL_PATH,
   SOCKET_PATH_PREFIX,
   STREAM_PATH_PREFIX,
   TRANSFER_PATH_PREFIX,
@@ -46,6 +47,8 @@ export type HttpServerOptions = {
   control: readonly Route[]
   edge: readonly Route[]
   agents: AgentConnectionHandlers
+  /** Requests under ENROLL_PATH, which are not part of the API. Default: none. */
+  agentRoutes?: readonly Route[]
   health: Health
   /** Further routes without an API key, such as the metrics. */
   publicRoutes?: readonly PublicRoute[]
@@ -156,6 +159,8 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     ...(options.publicRoutes ?? []),
   ])
   registerRoutes(app, { prefix: CONTROL_PREFIX, host: 'control', routes: control, context })
+  const { agentRoutes = [] } = options
+  registerRoutes(app, { prefix: ENROLL_PATH, host: 'control', routes: agentRoutes, context })
   registerRoutes(app, { prefix: EDGE_PREFIX, base: EDGE_BASE, host: 'edge', routes: edge, context })
   await app.ready()
   server.on('drop', createDropLogger(log, server))

@@ -27,9 +27,10 @@ export async function checkFrozenBoxes(options: CheckFrozenBoxesOptions): Promis
   const suspended = await listBoxesByObservedState(db, ['suspended'])
   const frozen = suspended.filter((box) => box.suspended_as === 'frozen')
   await Promise.all(
-    frozen.map(async ({ id, region }) => {
+    frozen.map(async (frozenBox) => {
+      const { id } = frozenBox
       try {
-        const state = await machineLimit(() => providers.for(region).inspect(id))
+        const state = await machineLimit(() => providers.for(frozenBox).inspect(id))
         if (state === 'frozen') return
         const reason = 'stopped: the machine was restarted while the box was frozen'
         const isEnqueued = await transaction(db, async (trx) => {

@@ -10,8 +10,9 @@ import { hashSecret } from '../http/hash-secret.ts'
 import { completeOperation, startOperation } from '../operations/service.ts'
 import { delayDeepSleep } from '../schedules/update-schedules.ts'
 import { type BoxSource, findBoxSource, isWaitingForSnapshot } from '../snapshots/sources.ts'
-import type { Lease } from './leases.ts'
+import { type Lease, UNTIL_CONNECTED } from './leases.ts'
 import { addLeftover } from './leftovers.ts'
+import { insertDeletedMachine } from './machine-store.ts'
 import { deleteMoveRecord, landMove, type MoveParams, parseMoveParams, rollBackMove } from './moves.ts'
 import { describeSituation, plan } from './plan.ts'
 import { createJobRow } from './set-desired-state.ts'
@@ -42,8 +43,17 @@ export type ClaimResult = { claim: Claim } | { dueAt: number } | 'settled'
 /** The box is also scheduled when the snapshot that it waits for changes. */
 const WAIT_FOR_SNAPSHOT_MS = 10_000
 
-/** Plans the box's next step and claims it, unless it is not due or another coordinator holds the lease. */
-export function claimNextStep(db: Db, boxId: string, { owner, now, leaseMs }: Lease): Promise<ClaimResult> {
+/**
+ * Plans the box's next step and claims it, unless it is not due or another coordinator holds the lease.
+ * @param isConnected whether the agent of the box is connected. The job of a machine waits for its agent without a lease. The
+ *   disconnect monitor schedules the box when its agent has connected.
+ */
+export function claimNextStep(
+  db: Db,
+  boxId: string,
+  { owner, now, leaseMs }: Lease,
+  isConnected: (boxId: string) => boolean = () => true,
+): Promise<ClaimResult> {
   return transaction(db, async (trx) => {
     let box = await lockBox(trx, boxId)
     if (!box) return 'settled'
@@ -56,7 +66,8 @@ export function claimNextStep(db: Db, boxId: string, { owner, now, leaseMs }: Le
       return 'settled'
     }
     const currentJob = job?.op === next.op ? job : null
-    if (currentJob?.next_retry_at && currentJob.next_retry_at > now) {
+    const isWaiting = currentJob?.next_retry_at === UNTIL_CONNECTED
+    if (!isWaiting && currentJob?.next_retry_at && currentJob.next_retry_at > now) {
       await updateJob(trx, boxId, { lease_owner: null, lease_until: null })
       return { dueAt: currentJob.next_retry_at }
     }
@@ -67,11 +78,18 @@ export function claimNextStep(db: Db, boxId: string, { owner, now, leaseMs }: Le
       await updateJob(trx, boxId, { lease_owner: null, lease_until: null })
       return { dueAt: now + WAIT_FOR_SNAPSHOT_MS }
     }
+    const { state } = findStage(next.op, next.step)
+    if (box.kind === 'machine' && next.step === 'connect' && !isConnected(boxId)) {
+      if (isWaiting) return 'settled'
+      await upsertJob(trx, { ...row, step: next.step, next_retry_at: UNTIL_CONNECTED })
+      await updateJob(trx, boxId, { lease_owner: null, lease_until: null })
+      if (state) await setObservedState(trx, box, state, eventReason(row), row.actor, now)
+      return 'settled'
+    }
     // The source of a fork may have been moved before its files were captured.
     if (source && 'region' in source) box = await updateBox(trx, boxId, { region: source.region })
     await upsertJob(trx, { ...row, step: next.step, next_retry_at: null })
     await updateJob(trx, boxId, { lease_owner: owner, lease_until: now + leaseMs })
-    const { state } = findStage(next.op, next.step)
     let updatedBox = state ? await setObservedState(trx, box, state, eventReason(row), row.actor, now) : box
     // From now on the memory of a frozen box may be lost: the stop must succeed before the box is woken.
     if (state === 'suspended' && next.step === 'stop')
@@ -135,10 +153,16 @@ export function completeStep(
     const changes = changesAfter({ op, step, isFinished }, box, job)
     const updatedBox = changes ? await updateBox(trx, boxId, changes) : box
     if (isFinished) {
-      await finishJob(trx, { ...updatedBox, suspended_as: result.suspendedAs ?? box.suspended_as }, job, {
-        state: result.finish ?? OP_DEFINITIONS[op].finalState,
-        now,
-      })
+      const finished = { ...job, reason: result.reason ?? job.reason }
+      await finishJob(
+        trx,
+        { ...updatedBox, suspended_as: result.suspendedAs ?? box.suspended_as },
+        finished,
+        {
+          state: result.finish ?? OP_DEFINITIONS[op].finalState,
+          now,
+        },
+      )
       return true
     }
     await updateJob(trx, boxId, { step: next.step, reason: result.reason ?? job.reason })
@@ -175,6 +199,7 @@ async function finishJob(
     await updateBox(trx, box.id, { pauses_survived: box.pauses_survived + 1 })
   if (op === 'delete') {
     const removed = { archive_id: null, leftovers: null, desired_region: null, agent_token_hash: null }
+    if (box.kind === 'machine') await insertDeletedMachine(trx, box, now)
     await updateBox(trx, box.id, { ...removed, terminated_at: now })
     if (job.operation_id !== null) await completeOperation(trx, job.operation_id, now)
   }

@@ -6,7 +6,7 @@ import type { Provider } from './provider.ts'
 import type { BoxRow } from './store.ts'
 
 export type CollectReportsOptions = {
-  providers: { for(region: Region): Pick<Provider, 'inspect'> }
+  providers: { inRegion(region: Region): Pick<Provider, 'inspect'> }
   tunnels: Pick<Tunnels, 'current' | 'flushReports'>
   log: Pick<Logger, 'warn'>
 }
@@ -19,13 +19,14 @@ const FLUSH_TIMEOUT_MS = 5_000
 
 /** Never rejects: a box must stop without its reports too. */
 export async function collectReports(
-  { id: boxId, region }: Pick<BoxRow, 'id' | 'region'>,
+  { id: boxId, kind, region }: Pick<BoxRow, 'id' | 'kind' | 'region'>,
   { providers, tunnels, log }: CollectReportsOptions,
 ): Promise<void> {
   try {
     // Only the agent of a running machine connects.
     const isConnected = tunnels.current(boxId) !== undefined
-    if (!isConnected && (await providers.for(region).inspect(boxId)) !== 'running') return
+    if (!isConnected && kind === 'machine') return
+    if (!isConnected && (await providers.inRegion(region).inspect(boxId)) !== 'running') return
     await tunnels.flushReports(boxId, FLUSH_TIMEOUT_MS)
   } catch (err) {
     log.warn({ err, boxId }, 'failed to collect the final reports of a box before stopping it')

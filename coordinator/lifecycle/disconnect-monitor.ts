@@ -10,7 +10,7 @@ import { transaction } from '../db/transaction.ts'
 import type { Tunnels } from '../tunnel/types.ts'
 import type { Providers } from './providers/regions.ts'
 import { createJobRow } from './set-desired-state.ts'
-import { findBox, findJob, listBoxesByObservedState, updateJob, upsertJob } from './store.ts'
+import { findBox, findJob, type JobRow, listBoxesByObservedState, updateJob, upsertJob } from './store.ts'
 
 export type DisconnectMonitorOptions = {
   db: Db
@@ -65,8 +65,11 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
    */
   async function recoverUnlessConnected(boxId: string, signal: AbortSignal): Promise<void> {
     const graceEndsAt = performance.now() + disconnectGraceMs
+    const isEnrolled = await isEnrolledMachine(boxId)
+    // Only its agent knows whether an enrolled machine runs.
+    if (isEnrolled) await wait(disconnectGraceMs, signal)
     for (let intervalMs = MIN_INSPECT_INTERVAL_MS; !signal.aborted; intervalMs *= 2) {
-      const hasStopped = await machineLimit(() => hasMachineStopped(boxId, signal))
+      const hasStopped = !isEnrolled && (await machineLimit(() => hasMachineStopped(boxId, signal)))
       if (signal.aborted || tunnels.current(boxId)) return
       const remainingMs = graceEndsAt - performance.now()
       if (hasStopped || remainingMs <= 0) {
@@ -77,7 +80,16 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
         }
       }
       const delayMs = remainingMs > 0 ? Math.min(intervalMs, remainingMs) : intervalMs
-      await sleep(delayMs, undefined, { signal, ref: false }).catch(() => undefined)
+      await wait(delayMs, signal)
+    }
+  }
+
+  async function isEnrolledMachine(boxId: string): Promise<boolean> {
+    try {
+      return (await findBox(db, boxId))?.kind === 'machine'
+    } catch (err) {
+      log.warn({ err, boxId }, 'failed to read the box of a disconnected agent')
+      return false
     }
   }
 
@@ -85,7 +97,7 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
     if (signal.aborted) return false
     try {
       const box = await findBox(db, boxId)
-      return box !== undefined && (await providers.for(box.region).inspect(boxId)) !== 'running'
+      return box !== undefined && (await providers.for(box).inspect(boxId)) !== 'running'
     } catch (err) {
       log.warn({ err, boxId }, 'failed to inspect a machine; will recover the box unless its agent connects')
       return false
@@ -100,8 +112,10 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
       if (job && job.op !== 'clean_up') return false
       // The agent may have connected while the transaction waited for a job of the box.
       if (tunnels.current(boxId)) return false
+      const [op, step] =
+        box.kind === 'machine' ? (['reconnect', 'connect'] as const) : (['recover', 'inspect'] as const)
       await upsertJob(trx, {
-        ...createJobRow(boxId, 'recover', 'inspect', 'system', clock.now()),
+        ...createJobRow(boxId, op, step, 'system', clock.now()),
         reason: 'the agent of the box disconnected',
       })
       return true
@@ -110,15 +124,13 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
   }
 
   /**
-   * The agent has reconnected: run a recover job now instead of at its next retry. Also when the job is running: its
+   * The agent has connected: run a job that waits for it now, instead of at its next retry. Also when the job is running: its
    * inspection may have just failed.
    */
   async function retryRecoveryNow(boxId: string): Promise<void> {
-    const job = await findJob(db, boxId)
-    if (job?.op !== 'recover') return
+    if (!awaitsAgent(await findJob(db, boxId))) return
     await transaction(db, async (trx) => {
-      const current = await findJob(trx, boxId)
-      if (current?.op === 'recover') await updateJob(trx, boxId, { next_retry_at: null })
+      if (awaitsAgent(await findJob(trx, boxId))) await updateJob(trx, boxId, { next_retry_at: null })
     })
     schedule(boxId)
   }
@@ -126,7 +138,7 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
   const onConnected = ({ boxId }: { boxId: string }) => {
     stopWatch(boxId)
     retryRecoveryNow(boxId).catch((err: unknown) =>
-      log.error({ err, boxId }, 'failed to reschedule the recover job of a box; it runs at its next retry'),
+      log.error({ err, boxId }, 'failed to reschedule the job of a box whose agent has connected'),
     )
   }
 
@@ -150,3 +162,9 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
 
   return { start, close }
 }
+
+const awaitsAgent = (job: JobRow | undefined): boolean =>
+  job !== undefined && ['recover', 'enroll', 'reconnect'].includes(job.op)
+
+const wait = (ms: number, signal: AbortSignal): Promise<void> =>
+  sleep(ms, undefined, { signal, ref: false }).catch(() => undefined)

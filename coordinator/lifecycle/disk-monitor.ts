@@ -91,7 +91,7 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
   async function measureRunningBoxes(): Promise<MeasuredBox[]> {
     const boxes: MeasuredBox[] = []
     for (const box of await listBoxesByObservedState(db, ['running'])) {
-      const disk = disks.get(box.region)
+      const disk = box.kind === 'managed' ? disks.get(box.region) : undefined
       if (disk !== undefined) boxes.push({ box, size: await disk.measure(box.id, closing.signal) })
     }
     return boxes

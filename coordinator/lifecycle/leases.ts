@@ -4,6 +4,9 @@ import type { Clock } from '../../shared/clock.ts'
 import type { Db } from '../db/open.ts'
 import { INTERRUPTED } from './job-runner.ts'
 
+/** The retry time of a job that waits for the agent of a machine. It is never due by itself. */
+export const UNTIL_CONNECTED = 8_640_000_000_000_000
+
 export type Lease = { owner: string; now: number; leaseMs: number }
 
 /** The tables of jobs, with the column of the job's target. */
@@ -44,7 +47,12 @@ export function createLeases(db: Db, jobTable: keyof typeof TARGETS): Leases {
       const rows = await db
         .selectFrom(table)
         .select(['next_retry_at', 'lease_until'])
-        .where((eb) => eb.or([eb('next_retry_at', '>', now), eb('lease_until', '>', now)]))
+        .where((eb) =>
+          eb.or([
+            eb.and([eb('next_retry_at', '>', now), eb('next_retry_at', '<', UNTIL_CONNECTED)]),
+            eb('lease_until', '>', now),
+          ]),
+        )
         .execute()
       const dueTimes = rows.map((row) => Math.max(row.next_retry_at ?? 0, row.lease_until ?? 0))
       return dueTimes.length === 0 ? undefined : dueTimes.reduce((a, b) => Math.min(a, b))

@@ -102,7 +102,7 @@ export async function openArchivers({
   )
   return {
     all: [...archivers.values()],
-    for(region: Region) {
+    inRegion(region: Region) {
       const archiver = archivers.get(region)
       if (archiver === undefined) throw new Error(`There is no region ${region}.`)
       return archiver

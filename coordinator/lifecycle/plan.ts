@@ -4,6 +4,8 @@ import type { BoxRow, JobRow } from './store.ts'
 import { findStage, OP_DEFINITIONS, type Step } from './transitions.ts'
 
 export type Situation = {
+  /** An enrolled machine, which is never suspended, resized or moved. */
+  isMachine: boolean
   desired: DesiredState
   observed: ObservedState
   /** Written when the stop of a frozen box begins. */
@@ -19,6 +21,7 @@ export type Situation = {
 export type NextStep = { op: JobOp; step: Step }
 
 export const describeSituation = (box: BoxRow, job: Pick<JobRow, 'op' | 'step'> | null): Situation => ({
+  isMachine: box.kind === 'machine',
   desired: box.desired_state,
   observed: box.observed_state,
   suspendedAs: box.suspended_as,
@@ -37,15 +40,22 @@ export function plan(situation: Situation): NextStep | null {
 }
 
 function nextOp(situation: Situation): JobOp | null {
-  const { desired, observed, job, hasLeftovers } = situation
+  const { isMachine, desired, observed, job, hasLeftovers } = situation
   if (observed === 'terminated') return null
   if (desired === 'terminated') return 'delete'
+  if (isMachine) return opOfMachine(observed, job?.op)
   if (observed === 'provision_failed') return null
   if (job && isIrreversible(situation)) return job.op
   const op =
     createIfUnfinished(observed) ??
     (desired === 'suspended' ? opTowardsSuspended(observed, job?.op) : opTowardsRunning(observed, job?.op))
   return op ?? (hasLeftovers ? 'clean_up' : null)
+}
+
+function opOfMachine(observed: ObservedState, currentOp: JobOp | undefined): JobOp | null {
+  if (observed === 'bootstrapping') return 'enroll'
+  if (observed === 'degraded') return 'reconnect'
+  return observed === 'running' && currentOp === 'reconnect' ? 'reconnect' : null
 }
 
 /** Whether the current step must succeed before another operation can begin. */

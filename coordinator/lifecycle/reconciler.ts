@@ -72,6 +72,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     findNextDueTime: leases.findNextDueTime,
   })
 
+  const isConnected = (boxId: string) => tunnels.current(boxId) !== undefined
+
   async function reconcile(
     boxId: string,
     nextStep: () => AbortController | undefined,
@@ -80,7 +82,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     let connectDeadline: number | undefined
     let job: { op: Claim['op']; startedAt: number } | undefined
     for (let controller = nextStep(); controller; controller = nextStep()) {
-      const result = await claimNextStep(db, boxId, { owner, now: clock.now(), leaseMs })
+      const result = await claimNextStep(db, boxId, { owner, now: clock.now(), leaseMs }, isConnected)
       changes.emit('change', boxId)
       if (result === 'settled') return undefined
       if ('dueAt' in result) return result.dueAt
@@ -156,7 +158,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     )
     if (isFinal) {
       // Do not leave a partly created machine running. Its files are removed when the box is deleted.
-      const stopMachine = async () => providers.for(regionOf(claim)).stop(box.id)
+      const stopMachine = async () => providers.inRegion(regionOf(claim)).stop(box.id)
       await stopMachine().catch((err: unknown) => {
         log.warn({ err, boxId: box.id }, 'failed to stop the machine of a failed box')
       })

@@ -2,6 +2,7 @@
 import type { DesiredState, JobOp } from '../../shared/api/boxes.ts'
 import type { Trx } from '../db/transaction.ts'
 import { updateSchedules } from '../schedules/update-schedules.ts'
+import { UNTIL_CONNECTED } from './leases.ts'
 import { describeSituation, plan } from './plan.ts'
 import {
   type BoxRow,
@@ -34,6 +35,18 @@ export async function enqueueCreateJob(
   await recordStateChange(trx, box.id, change)
   await upsertJob(trx, createJobRow(box.id, 'create', 'provision', actor, now))
   await updateSchedules(trx, box, now)
+}
+
+/** Records the initial state of a machine that has been enrolled, and the job that waits for its agent. */
+export async function enqueueEnrollJob(
+  trx: Trx,
+  box: BoxRow,
+  { actor, now }: Pick<DesiredStateChange, 'actor' | 'now'>,
+): Promise<void> {
+  const change = { from: null, to: box.observed_state, reason: 'enrolled', actor, at: now }
+  await recordStateChange(trx, box.id, change)
+  const job = createJobRow(box.id, 'enroll', 'connect', actor, now)
+  await upsertJob(trx, { ...job, next_retry_at: UNTIL_CONNECTED })
 }
 
 /** Sets the desired state of a box and creates, updates or deletes its job to match. The caller has locked the box. */

@@ -10,6 +10,7 @@ import { type ArchiveKey, type MachineSpec, type MachineState, PermanentProvider
 import type { Providers } from './providers/regions.ts'
 import type { BoxRow } from './store.ts'
 import { findStage } from './transitions.ts'
+import { uninstallAgent } from './uninstall-agent.ts'
 
 export type StepContext = {
   providers: Providers
@@ -41,7 +42,7 @@ export async function runStep(claim: Claim, context: StepContext): Promise<StepR
       return machineLimit(() => inspectMachine(claim, context))
     case 'connect':
       await tunnels.wait(id, connectTimeoutMs, signal)
-      return {}
+      return claim.op === 'reconnect' ? { reason: 'its agent has reconnected' } : {}
     case 'freeze':
       if (!(await isIntact(claim, context))) return {}
       await collectReports(box, context)
@@ -52,7 +53,7 @@ export async function runStep(claim: Claim, context: StepContext): Promise<StepR
     case 'archive':
       return archiveLimit(() => archiveMachine(claim, context))
     case 'discard':
-      await machineLimit(() => providers.for(box.region).destroy(id))
+      await machineLimit(() => providers.for(box).destroy(id))
       return {}
     case 'transfer':
       return archiveLimit(() => transferArchive(claim, context))
@@ -63,7 +64,8 @@ export async function runStep(claim: Claim, context: StepContext): Promise<StepR
       return {}
     case 'destroy':
       await collectReports(box, context)
-      await machineLimit(() => destroyMachine(claim, context))
+      if (box.kind === 'machine') await uninstallAgent(id, context)
+      else await machineLimit(() => destroyMachine(claim, context))
       tunnels.disconnect(id, 'the box is deleted')
       return {}
   }
@@ -79,7 +81,7 @@ const createMachineSpec = (box: BoxRow, coordinatorUrl: string): MachineSpec => 
 async function provisionMachine({ box, source }: Claim, { providers, coordinatorUrl }: StepContext) {
   if (source && 'problem' in source) throw new PermanentProviderError(source.problem)
   const spec = { ...createMachineSpec(box, coordinatorUrl), source: source?.archive }
-  const { isolation } = await providers.for(box.region).create(spec)
+  const { isolation } = await providers.for(box).create(spec)
   return { isolation: isolation && JSON.stringify(isolation) }
 }
 
@@ -94,7 +96,7 @@ async function startMachine(
   { box, op, attempt, agentToken }: Claim,
   { providers, tunnels, coordinatorUrl }: StepContext,
 ): Promise<StepResult> {
-  const provider = providers.for(regionOf({ box, op, step: 'start' }))
+  const provider = providers.inRegion(regionOf({ box, op, step: 'start' }))
   if (agentToken === null) throw new Error('The start step was claimed without a token.')
   // A connection that used the previous token must not become the tunnel of the started machine.
   tunnels.disconnect(box.id, 'the machine is started with a new token')
@@ -116,7 +118,7 @@ async function hasProcesses(inspection: Promise<MachineState>): Promise<boolean>
 }
 
 async function stopMachine({ box, op }: Claim, { providers, tunnels }: StepContext): Promise<StepResult> {
-  const provider = providers.for(box.region)
+  const provider = providers.for(box)
   await provider.stop(box.id)
   tunnels.disconnect(box.id, 'the box is stopped')
   // The box was being woken from deep sleep.
@@ -129,12 +131,12 @@ async function stopMachine({ box, op }: Claim, { providers, tunnels }: StepConte
 async function isIntact({ box }: Claim, { providers, tunnels, freezesBoxes }: StepContext): Promise<boolean> {
   if (!freezesBoxes) return false
   if (tunnels.current(box.id) !== undefined || box.suspended_as === 'frozen') return true
-  return (await providers.for(box.region).inspect(box.id)) === 'frozen'
+  return (await providers.for(box).inspect(box.id)) === 'frozen'
 }
 
 /** The next step stops a machine that cannot be frozen. */
 async function freezeMachine({ box }: Claim, { providers, tunnels }: StepContext): Promise<StepResult> {
-  if (!(await providers.for(box.region).freeze(box.id))) return {}
+  if (!(await providers.for(box).freeze(box.id))) return {}
   tunnels.disconnect(box.id, 'the box is suspended', { reconnect: 'immediately' })
   return { finish: 'suspended', suspendedAs: 'frozen' }
 }
@@ -145,7 +147,7 @@ function archiveKeyOf({ workspace_id: workspaceId, archive_id: archiveId }: BoxR
 }
 
 async function archiveMachine({ box }: Claim, { providers, signal }: StepContext): Promise<StepResult> {
-  const { contentBytes } = await providers.for(box.region).capture(box.id, archiveKeyOf(box), 'all', signal)
+  const { contentBytes } = await providers.for(box).capture(box.id, archiveKeyOf(box), 'all', signal)
   return { archiveBytes: contentBytes }
 }
 
@@ -154,7 +156,7 @@ async function transferArchive(
   { providers, signal }: StepContext,
 ): Promise<StepResult> {
   if (box.desired_region === null) throw new Error('The box has no region to move to.')
-  const [source, target] = [providers.for(box.region), providers.for(box.desired_region)]
+  const [source, target] = [providers.for(box), providers.inRegion(box.desired_region)]
   if (source !== target) {
     const content = source.readArchive(archiveKeyOf(box))
     try {
@@ -173,7 +175,7 @@ async function unpackMachine(
 ): Promise<StepResult> {
   if (box.archive_id === null) return {}
   const spec = { ...createMachineSpec(box, coordinatorUrl), source: archiveKeyOf(box) }
-  const provider = providers.for(regionOf({ box, op, step: 'unpack' }))
+  const provider = providers.inRegion(regionOf({ box, op, step: 'unpack' }))
   const { isolation } = await provider.create(spec, signal)
   return {
     isolation: isolation && JSON.stringify(isolation),
@@ -182,9 +184,9 @@ async function unpackMachine(
 }
 
 async function removeLeftovers({ box }: Claim, { providers }: StepContext): Promise<void> {
-  const current = providers.for(box.region)
+  const current = providers.for(box)
   for (const { region, machine, archiveId } of parseLeftovers(box)) {
-    const provider = providers.for(region)
+    const provider = providers.inRegion(region)
     if (machine && provider !== current) await provider.destroy(box.id)
     if (archiveId !== null) await provider.removeArchive({ workspaceId: box.workspace_id, archiveId })
   }
@@ -205,7 +207,7 @@ async function destroyMachine({ box }: Claim, { providers }: StepContext): Promi
 
 /** Never restarts a running machine, connected or not: user processes may be running on it. */
 async function inspectMachine({ box }: Claim, { providers, tunnels }: StepContext): Promise<StepResult> {
-  const state = await providers.for(box.region).inspect(box.id)
+  const state = await providers.for(box).inspect(box.id)
   if (state === 'absent') throw new Error('The machine of the box does not exist. Delete the box.')
   if (state !== 'running') {
     tunnels.disconnect(box.id, 'the machine does not run')

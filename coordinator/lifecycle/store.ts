@@ -66,9 +66,17 @@ export async function recordStateChange(trx: Trx, boxId: string, change: StateCh
   await trx.deleteFrom('box_events').where('box_id', '=', boxId).where('seq', '<', oldestKeptSeq).execute()
 }
 
-/** Resets each job that waits for an agent to its start step: the machine may have stopped while no coordinator was running. */
+/**
+ * Resets each job that waits for an agent to its start step: the machine may have stopped while no coordinator was running.
+ * The jobs of enrolled machines have no such step.
+ */
 export const resetConnectSteps = (db: Db) =>
-  db.updateTable('jobs').set({ step: 'start' }).where('step', '=', 'connect').execute()
+  db
+    .updateTable('jobs')
+    .set({ step: 'start' })
+    .where('step', '=', 'connect')
+    .where('op', 'not in', ['enroll', 'reconnect'])
+    .execute()
 
 /**
  * Ids of the boxes that are not in their desired state or have leftovers, and have no job, such as boxes that Ctrl-C
@@ -92,8 +100,14 @@ export async function listUnreconciledBoxIds(db: Db): Promise<string[]> {
   return rows.map((row) => row.id)
 }
 
+/** Of the managed boxes: an enrolled machine has no files in a region. */
 export const listLiveBoxRegions = (db: Db) =>
-  db.selectFrom('boxes').select(['id', 'region']).where('terminated_at', 'is', null).execute()
+  db
+    .selectFrom('boxes')
+    .select(['id', 'region'])
+    .where('terminated_at', 'is', null)
+    .where('kind', '=', 'managed')
+    .execute()
 
 export const listLiveBoxNames = (db: Db) =>
   db.selectFrom('boxes').select(['id', 'hostname']).where('terminated_at', 'is', null).execute()

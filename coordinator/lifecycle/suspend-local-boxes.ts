@@ -21,7 +21,7 @@ export type SuspendLocalBoxesOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
-  providers: { for(region: Region): Pick<Provider, 'stop' | 'inspect'> }
+  providers: { inRegion(region: Region): Pick<Provider, 'stop' | 'inspect'> }
   /** null: no coordinator runs, so the final reports stay on the boxes until the next start. */
   tunnels: Pick<Tunnels, 'current' | 'flushReports'> | null
   /** Limits concurrent provider calls. */
@@ -55,7 +55,10 @@ export async function suspendLocalBoxes(
   const { db, log, providers, tunnels, machineLimit, stopTimeoutMs = 30_000 } = options
   const boxes = (
     await listBoxesByObservedState(db, [...SUSPENDABLE_STATES, ...UNCHANGED_STATES, 'suspended'])
-  ).filter((box) => box.observed_state !== 'suspended' || box.suspended_as === 'frozen')
+  )
+    // An enrolled machine is not local.
+    .filter(({ kind }) => kind === 'managed')
+    .filter((box) => box.observed_state !== 'suspended' || box.suspended_as === 'frozen')
   const result: SuspendedBoxes = { suspended: [], stopped: [], failed: [] }
   await Promise.all(
     boxes.map((box) =>
@@ -64,9 +67,9 @@ export async function suspendLocalBoxes(
         try {
           if (isSuspendable) await recordObservedState(options, box.id, 'suspending', reason)
           const stopMachine = async () => {
-            const provider = providers.for(box.region)
+            const provider = providers.inRegion(box.region)
             const state = await provider.inspect(box.id)
-            if (box.desired_region !== null) await providers.for(box.desired_region).stop(box.id)
+            if (box.desired_region !== null) await providers.inRegion(box.desired_region).stop(box.id)
             if (isSuspendable && tunnels !== null) await collectReports(box, { providers, tunnels, log })
             await provider.stop(box.id)
             return state

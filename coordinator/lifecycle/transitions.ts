@@ -72,6 +72,12 @@ export const OP_DEFINITIONS: Readonly<Record<JobOp, OpDefinition>> = {
     maxAttempts: 5,
     failureState: 'provision_failed',
   },
+  // Of a machine. The job waits until the agent connects, and is then scheduled.
+  enroll: {
+    reason: 'enrolled',
+    stages: [{ step: 'connect', state: 'bootstrapping' }],
+    finalState: 'running',
+  },
   wake: {
     reason: 'woken',
     stages: [
@@ -142,6 +148,12 @@ export const OP_DEFINITIONS: Readonly<Record<JobOp, OpDefinition>> = {
       { step: 'start', state: 'degraded' },
       { step: 'connect', state: 'degraded', retryFrom: 'inspect' },
     ],
+    finalState: 'running',
+  },
+  // Of a machine, like enroll.
+  reconnect: {
+    reason: 'reconnected',
+    stages: [{ step: 'connect', state: 'degraded' }],
     finalState: 'running',
   },
   clean_up: {

@@ -10,6 +10,8 @@ export const ADDRESS_LIMITS = {
   confirmCode: { points: 60, duration: 600 },
   ownerSignIn: { points: 60, duration: 600 },
   createAccount: { points: 10, duration: 3600 },
+  // A fleet of machines may share one address. The limit protects the database: tokens cannot be guessed.
+  enroll: { points: 300, duration: 600 },
 } as const
 export type LimitedAction = keyof typeof ADDRESS_LIMITS
 

@@ -25,7 +25,7 @@ export type SnapshotReconcilerOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
-  providers: Pick<Providers, 'for'>
+  providers: Pick<Providers, 'for' | 'inRegion'>
   /** The coordinator's URL for agents to connect to, without a path. */
   coordinatorUrl: string
   /** Schedules a box that may wait for a snapshot. */
@@ -108,7 +108,7 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
       await removeArchive(snapshot)
       await setSnapshotRegion(db, claim, clock.now())
     }
-    const provider = providers.for(box.region)
+    const provider = providers.for(box)
     if (snapshot.kind === 'final') await unpackSleepingBox(provider, box, signal)
     const info = await provider.capture(box.id, getArchiveKey(snapshot), 'files', signal)
     // The files may have been removed during the capture.
@@ -133,7 +133,7 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
   })
 
   const removeArchive = (snapshot: SnapshotClaim['snapshot']) =>
-    providers.for(snapshot.region).removeArchive(getArchiveKey(snapshot))
+    providers.inRegion(snapshot.region).removeArchive(getArchiveKey(snapshot))
 
   async function handleFailure(claim: SnapshotClaim, err: unknown): Promise<void> {
     const { snapshot, job } = claim

@@ -5,23 +5,36 @@ import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import {
   AGENT_VERSION_HEADER,
+  BOX_DELETED,
   FAILED_BUILD_HEADER,
   INSTANCE_HEADER,
+  LINEAGE_HEADER,
+  LINEAGE_ID,
+  LINEAGE_LENGTH,
   PREVIOUS_PROTOCOL_VERSION,
   PROTOCOL_HEADER,
   PROTOCOL_VERSION,
   RECONNECT_AFTER_HEADER,
 } from '../../shared/protocol.ts'
 import type { BoxLimits } from './box-limits.ts'
-import { type Authenticate, authenticateBox, headerValue, WRONG_CREDENTIALS } from './credentials.ts'
+import {
+  type Authenticate,
+  authenticateBox,
+  headerValue,
+  readCredentials,
+  WRONG_CREDENTIALS,
+} from './credentials.ts'
 import type { Registry } from './registry.ts'
 import { type Rejection, rejectUpgrade } from './reject-upgrade.ts'
 import { type Identity, openSession, type Session, type SessionOptions } from './session.ts'
+import type { MachineAgents } from './types.ts'
 import { createWebSocketServer } from './websocket-server.ts'
 
 export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random' | 'observeRequest'> & {
   log: Logger
   authenticate: Authenticate
+  /** Default: no agent belongs to an enrolled machine. */
+  machines?: MachineAgents | undefined
   registry: Registry
   limits: BoxLimits
   /** How long the current session may take to show activity before another agent replaces it. */
@@ -125,7 +138,7 @@ async function inspectRequest(
     }
   }
   const boxId = await authenticateBox(request, options.authenticate)
-  if (boxId === null) return { status: 401, code: 'unauthorized', message: WRONG_CREDENTIALS }
+  if (boxId === null) return explainWrongCredentials(request, options.machines)
   const waitMs = options.limits.attempt(boxId)
   if (waitMs > 0) {
     const headers = { [RECONNECT_AFTER_HEADER]: String(waitMs) }
@@ -164,7 +177,8 @@ async function inspectRequest(
       return {
         status: 409,
         code: 'box_already_connected',
-        message: 'Another agent with this token is connected. Stop that agent first.',
+        message:
+          'Another agent with this token is connected. Stop that agent first. If this disk is a copy of the disk of another machine, uninstall the agent here, then enroll this machine as a new box.',
       }
     }
     current.destroy('unresponsive while another agent connected')
@@ -172,5 +186,42 @@ async function inspectRequest(
     if ((await authenticateBox(request, options.authenticate)) === null)
       return { status: 401, code: 'unauthorized', message: WRONG_CREDENTIALS }
   }
-  return { boxId, instanceId, agentVersion, protocolVersion, failedBuild }
+  const rejection = await checkLineage(request, boxId, options.machines)
+  return rejection ?? { boxId, instanceId, agentVersion, protocolVersion, failedBuild }
 }
+
+async function explainWrongCredentials(
+  request: IncomingMessage,
+  machines: MachineAgents | undefined,
+): Promise<Rejection> {
+  const credentials = readCredentials(request)
+  const isDeleted =
+    credentials !== null && (await machines?.isDeleted(credentials.boxId, credentials.tokenHash))
+  if (!isDeleted) return { status: 401, code: 'unauthorized', message: WRONG_CREDENTIALS }
+  return {
+    status: 410,
+    code: BOX_DELETED,
+    message: 'The box of this machine has been deleted. The agent uninstalls itself.',
+  }
+}
+
+/** null: the agent may connect. */
+async function checkLineage(
+  request: IncomingMessage,
+  boxId: string,
+  machines: MachineAgents | undefined,
+): Promise<Rejection | null> {
+  if (machines === undefined) return null
+  const ids = headerValue(request, LINEAGE_HEADER)?.split(',') ?? null
+  const isValid = ids === null || (ids.length <= LINEAGE_LENGTH && ids.every((id) => LINEAGE_ID.test(id)))
+  const result = isValid ? await machines.admit(boxId, ids) : 'no_lineage'
+  if (result === 'accepted') return null
+  if (result === 'no_lineage') {
+    const message = `The header ${LINEAGE_HEADER} must have 1 to ${LINEAGE_LENGTH} ids of 16 hexadecimal digits.`
+    return { status: 400, code: 'bad_request', message }
+  }
+  return { status: 409, code: 'machine_cloned', message: explainClone(result.clonedFrom) }
+}
+
+const explainClone = (name: string): string =>
+  `Another machine has connected as box ${name} since this one did: this disk is a copy of its disk, or an older state of it. Uninstall the agent here, then enroll this machine as a new box.`

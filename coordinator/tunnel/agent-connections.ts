@@ -17,12 +17,14 @@ import type { Session } from './session.ts'
 import { createSockets } from './sockets.ts'
 import { createStreams } from './streams.ts'
 import { createTransfers } from './transfers.ts'
-import type { Sockets, Streams, Transfers, TunnelRequestObserver, Tunnels } from './types.ts'
+import type { MachineAgents, Sockets, Streams, Transfers, TunnelRequestObserver, Tunnels } from './types.ts'
 
 export type AgentConnectionsOptions = {
   log: Logger
   clock: Clock
   authenticate: Authenticate
+  /** See AcceptorOptions. */
+  machines?: MachineAgents | undefined
   ingest: Ingest
   /** 0 or more, less than 1. Default: Math.random. */
   random?: () => number
@@ -96,6 +98,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
   const acceptor = createAcceptor({
     log,
     authenticate,
+    machines: options.machines,
     registry,
     limits,
     liveness,

@@ -18,11 +18,18 @@ export async function authenticateBox(
   request: IncomingMessage,
   authenticate: Authenticate,
 ): Promise<string | null> {
+  const credentials = readCredentials(request)
+  if (credentials === null) return null
+  const { boxId, tokenHash } = credentials
+  return (await authenticate(boxId, tokenHash)) ? boxId : null
+}
+
+/** The box id and the SHA-256 (hex) of the token, unchecked; null: they are missing or malformed. */
+export function readCredentials(request: IncomingMessage): { boxId: string; tokenHash: string } | null {
   const boxId = headerValue(request, BOX_HEADER)
   const token = /^Bearer ([\x21-\x7e]{1,256})$/i.exec(request.headers.authorization ?? '')?.[1]
   if (boxId === undefined || !isUuid(boxId) || token === undefined) return null
-  const hash = createHash('sha256').update(token).digest('hex')
-  return (await authenticate(boxId, hash)) ? boxId : null
+  return { boxId, tokenHash: createHash('sha256').update(token).digest('hex') }
 }
 
 export function headerValue(request: IncomingMessage, name: string): string | undefined {

@@ -9,6 +9,7 @@ const REASON_PHRASES: Record<number, string> = {
   401: 'Unauthorized',
   404: 'Not Found',
   409: 'Conflict',
+  410: 'Gone',
   426: 'Upgrade Required',
   429: 'Too Many Requests',
   503: 'Service Unavailable',

@@ -95,3 +95,17 @@ export interface Sockets {
   /** A connection for an attached client, paused: its messages are those of shared/attach-format.ts, unchecked. */
   expect(boxId: string): PendingDialBack<WebSocket>
 }
+
+/** What the tunnels need to know of enrolled machines. */
+export type MachineAgents = {
+  /** Whether the agent belongs to a machine whose box has been deleted. */
+  isDeleted(boxId: string, tokenHash: string): Promise<boolean>
+  /**
+   * Stores the newest id of the lineage when the agent may connect. Boxes that are no machines are accepted without one.
+   * @param lineage newest first; null: the agent has sent none
+   */
+  admit(
+    boxId: string,
+    lineage: readonly string[] | null,
+  ): Promise<'accepted' | 'no_lineage' | { clonedFrom: string }>
+}

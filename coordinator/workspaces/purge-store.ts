@@ -13,6 +13,7 @@ type WorkspaceTable = {
  */
 const BATCH_COLUMNS = {
   tickets: 'id',
+  enrollments: 'id',
   sessions: 'id',
   api_keys: 'id',
   idempotency_keys: 'key',
@@ -28,7 +29,12 @@ const BATCH_COLUMNS = {
 type PurgedTable = keyof typeof BATCH_COLUMNS
 
 const ALL_TABLES = Object.keys(BATCH_COLUMNS) as PurgedTable[]
-export const CREDENTIAL_TABLES = ['tickets', 'sessions', 'api_keys'] as const satisfies PurgedTable[]
+export const CREDENTIAL_TABLES = [
+  'tickets',
+  'enrollments',
+  'sessions',
+  'api_keys',
+] as const satisfies PurgedTable[]
 /** A row of these tables refers only to rows of later tables. */
 export const OTHER_TABLES = ALL_TABLES.filter(
   (table) => !(CREDENTIAL_TABLES as readonly PurgedTable[]).includes(table),

@@ -40,6 +40,9 @@ export const SERVER_AUDIT_KINDS = {
   'audit_sink.delete': 'the export of the audit log was removed',
   'access.denied':
     'a request was refused: the credential has expired or been revoked, or does not allow it; repeated refusals of a credential on a route are recorded once a minute',
+  'machine.token_create': 'a token for enrolling a machine was created',
+  'machine.token_revoke': 'a token for enrolling a machine was revoked',
+  'machine.enroll': 'a machine was enrolled as a box; the actor is the creator of the token',
   'box.create': 'a box was created',
   'box.update': 'the settings or environment variables of a box were changed',
   'box.wake': 'a box was woken',

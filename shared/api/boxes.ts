@@ -16,6 +16,10 @@ import {
 import { operationSchema } from './operations.ts'
 import { PROVIDER_READINESS } from './prompts.ts'
 
+/** managed: the coordinator creates, starts and stops the machine of the box. machine: the machine was enrolled (docs/machines.md). */
+export const BOX_KINDS = ['managed', 'machine'] as const
+export type BoxKind = (typeof BOX_KINDS)[number]
+
 export const OBSERVED_STATES = [
   'requested',
   'provisioning',
@@ -72,9 +76,15 @@ export const envVarSchema = z.object({ name: z.string(), value: z.string() })
 export const boxSchema = z
   .object({
     id: z.uuid(),
+    kind: z.enum(BOX_KINDS).meta({
+      description:
+        'machine: a machine of its own that was enrolled with POST /machines. Its power, size and files are not managed by the coordinator. managed: every other box.',
+    }),
     hostname: z.string(),
-    tier: z.enum(TIER_NAMES),
-    region: z.enum(REGIONS),
+    tier: z.enum(TIER_NAMES).meta({
+      description: 'of a machine: the largest tier that is not larger than the machine',
+    }),
+    region: z.enum(REGIONS).meta({ description: 'of a machine: a label' }),
     desiredRegion: z.enum(REGIONS).nullable(),
     desiredState: z.enum(DESIRED_STATES),
     observedState: z.enum(OBSERVED_STATES),
@@ -113,6 +123,7 @@ export type BoxEvent = z.infer<typeof boxEventSchema>
 
 export const JOB_OPS = [
   'create',
+  'enroll',
   'wake',
   'suspend',
   'stop',
@@ -120,6 +131,7 @@ export const JOB_OPS = [
   'resize',
   'move',
   'recover',
+  'reconnect',
   'clean_up',
   'delete',
 ] as const
@@ -240,7 +252,7 @@ const { ttlMinutes, autoPauseMin, autoSnapshotHours, autoSnapshotKeep } = LIMITS
 
 const ttlMinutesSchema = integerBetween(ttlMinutes.min, ttlMinutes.max)
 const autoPauseMinSchema = integerBetween(autoPauseMin.min, autoPauseMin.max)
-const envSchema = z.record(
+export const envSchema = z.record(
   z.string().regex(ENV_NAME_PATTERN, ENV_NAME_RULE),
   z.string().refine(noNul, NO_NUL_RULE),
 )

@@ -57,6 +57,9 @@ export const quietHoursSchema = z
   .meta({ id: 'QuietHours', description: 'Hours of the week in which boxes are suspended' })
 export type QuietHours = z.infer<typeof quietHoursSchema>
 
+/** The least role that may enroll machines. */
+export const MACHINE_ENROLLMENT = ['owner', 'member'] as const
+
 /** What a change of each policy may set. */
 const POLICY_VALUES = {
   memberSpendCapUsd: spendCapSchema.meta({
@@ -72,6 +75,9 @@ const POLICY_VALUES = {
   quietHours: quietHoursSchema,
   auditRetentionDays: integerBetween(auditRetentionDays.min, auditRetentionDays.max).meta({
     description: `how long events of the audit log are kept, in days; default ${auditRetentionDays.default}`,
+  }),
+  machineEnrollment: z.enum(MACHINE_ENROLLMENT).meta({
+    description: 'who may enroll machines as boxes: owners, or members too; default member',
   }),
   anyoneLinksOwnerOnly: z.boolean().meta({
     description: 'whether only owners may share a port by an anyone link; default false',
@@ -107,6 +113,7 @@ export const DEFAULT_POLICY: Policy = {
   autoPauseFloorMin: null,
   quietHours: null,
   auditRetentionDays: auditRetentionDays.default,
+  machineEnrollment: 'member',
   anyoneLinksOwnerOnly: false,
   shareLinks: true,
 }
@@ -120,6 +127,7 @@ export const patchPolicyRequestSchema = z
     autoPauseFloorMin: POLICY_VALUES.autoPauseFloorMin.nullish(),
     quietHours: POLICY_VALUES.quietHours.nullish(),
     auditRetentionDays: POLICY_VALUES.auditRetentionDays.nullish(),
+    machineEnrollment: POLICY_VALUES.machineEnrollment.nullish(),
     anyoneLinksOwnerOnly: POLICY_VALUES.anyoneLinksOwnerOnly.nullish(),
     shareLinks: POLICY_VALUES.shareLinks.nullish(),
   })

@@ -6,7 +6,7 @@ import type { BoxRow, Tables } from '../../coordinator/db/schema.ts'
 import type { Actor } from '../../coordinator/http/actor.ts'
 
 /** Tables whose rows belong to no workspace. */
-export const GLOBAL_TABLES = ['signing_keys'] as const
+export const GLOBAL_TABLES = ['signing_keys', 'deleted_machines'] as const
 
 type TableRows = { [T in Exclude<keyof Tables, (typeof GLOBAL_TABLES)[number]>]: Insertable<Tables[T]>[] }
 
@@ -120,6 +120,14 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
       {
         ...{ id: id('tkt'), hash: id('tkt'), ...ofWorkspace, user_id: userId, session_id: id('ses') },
         ...{ box_id: box.id, ...created },
+      },
+    ],
+    enrollments: [
+      {
+        ...{ id: id('enr'), hash: id('enr'), ...ofWorkspace, user_id: userId, credential_id: id('key0') },
+        ...{ credential_kind: 'api' as const, name: null, region: box.region, restricted: 0 as const },
+        ...{ env_vars: '[]', ...created, revoked_at: null, used_at: now, agent_token_hash: id('token') },
+        box_id: box.id,
       },
     ],
     policies: [{ ...ofWorkspace, policy: '{}', updated_by: userId, updated_at: now }],

@@ -9,6 +9,7 @@ import { lifeOfABox } from './0006-life-of-a-box.ts'
 import { accessAndAudit } from './0007-access-and-audit.ts'
 import { signIn } from './0008-sign-in.ts'
 import { workspaceIndexes } from './0009-workspace-indexes.ts'
+import { machines } from './0010-machines.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -20,4 +21,5 @@ export const migrations: Record<string, Migration> = {
   '0007-access-and-audit': accessAndAudit,
   '0008-sign-in': signIn,
   '0009-workspace-indexes': workspaceIndexes,
+  '0010-machines': machines,
 }

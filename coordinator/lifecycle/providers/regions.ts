@@ -1,6 +1,8 @@
 // The providers of the regions. Several regions may share a provider.
 import { DEFAULT_REGION, REGIONS, type Region } from '../../../shared/tiers.ts'
+import type { BoxRow } from '../../db/schema.ts'
 import { PermanentProviderError, type Provider } from '../provider.ts'
+import { machineProvider } from './machines/provider.ts'
 
 export type Providers = {
   /** The regions that new boxes can use. */
@@ -15,8 +17,10 @@ export type Providers = {
   readonly agentVersion?: string
   /** Whether new boxes can use the region. */
   serves(region: Region): boolean
-  /** Throws PermanentProviderError for a region without a provider. */
-  for(region: Region): Provider
+  /** The provider of a box. Throws as `inRegion`. */
+  for(box: Pick<BoxRow, 'kind' | 'region'>): Provider
+  /** The provider of the managed boxes in a region. Throws PermanentProviderError for a region without one. */
+  inRegion(region: Region): Provider
   /** The isolation between boxes, for the startup banner. */
   describe(): string
   close(): Promise<void>
@@ -32,6 +36,14 @@ export function createProviders(
 ): Providers {
   const all = [...new Set(byRegion.values())]
   const [firstRegion = DEFAULT_REGION] = served
+  const inRegion = (region: Region): Provider => {
+    const provider = byRegion.get(region)
+    if (provider === undefined)
+      throw new PermanentProviderError(
+        `No provider serves region ${region}. Add it to BOXWOOD_REGIONS and restart the coordinator.`,
+      )
+    return provider
+  }
   const [agentVersion, ...otherVersions] = new Set(all.map((provider) => provider.agentVersion))
   return {
     regions: served,
@@ -40,14 +52,8 @@ export function createProviders(
     all,
     ...(agentVersion !== undefined && otherVersions.length === 0 ? { agentVersion } : {}),
     serves: (region) => served.includes(region),
-    for(region) {
-      const provider = byRegion.get(region)
-      if (provider === undefined)
-        throw new PermanentProviderError(
-          `No provider serves region ${region}. Add it to BOXWOOD_REGIONS and restart the coordinator.`,
-        )
-      return provider
-    },
+    for: ({ kind, region }) => (kind === 'machine' ? machineProvider : inRegion(region)),
+    inRegion,
     describe: () => [...new Set(all.map((provider) => provider.describe()))].join('\n'),
     async close() {
       await Promise.all(all.map((provider) => provider.close()))

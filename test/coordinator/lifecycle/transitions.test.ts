@@ -13,6 +13,7 @@ import { DESIRED_STATES, type JobOp, type ObservedState } from '../../../shared/
 type Node = Omit<Situation, 'job'> & { job: { op: JobOp; step: Step } | null; isPacked: boolean }
 
 const REQUESTED: Node = {
+  isMachine: false,
   desired: 'running',
   observed: 'requested',
   suspendedAs: null,
@@ -20,6 +21,12 @@ const REQUESTED: Node = {
   hasLeftovers: false,
   job: { op: 'create', step: 'provision' },
   isPacked: false,
+}
+const ENROLLED: Node = {
+  ...REQUESTED,
+  isMachine: true,
+  observed: 'bootstrapping',
+  job: { op: 'enroll', step: 'connect' },
 }
 const keyOf = (node: Node) => JSON.stringify(node)
 const MEMORY_STATES: readonly ObservedState[] = ['waking', 'suspending', 'suspended']
@@ -103,6 +110,12 @@ function listChanges(node: Node): Node[] {
   const { desired, observed, suspendedAs, job } = node
   const isIdle = job === null || job.op === 'clean_up'
   const changes: Node[] = []
+  if (node.isMachine) {
+    if (desired !== 'terminated') changes.push({ ...node, desired: 'terminated' })
+    if (observed === 'running' && desired === 'running' && isIdle)
+      changes.push({ ...node, job: { op: 'reconnect', step: 'connect' } })
+    return changes
+  }
   if (desired !== 'terminated') changes.push(...DESIRED_STATES.map((state) => ({ ...node, desired: state })))
   if (observed === 'suspended' && desired === 'suspended' && isIdle) {
     if (suspendedAs === 'frozen') changes.push({ ...node, job: { op: 'stop', step: 'stop' } })
@@ -135,8 +148,8 @@ function listChanges(node: Node): Node[] {
 
 /** Every situation that a box can get into. */
 function walk(): Node[] {
-  const nodes = new Map([[keyOf(REQUESTED), REQUESTED]])
-  const queue = [REQUESTED]
+  const queue = [REQUESTED, ENROLLED]
+  const nodes = new Map(queue.map((node) => [keyOf(node), node]))
   for (let node = queue.pop(); node; node = queue.pop()) {
     const claimed = claim(node)
     const settled = claimed === null ? [{ ...node, job: null }] : [claimed, ...listOutcomes(claimed)]
@@ -164,6 +177,14 @@ t.test('every state except terminated can become terminating or terminated', asy
     else if (state === 'terminating') t.same(following, ['terminated'])
     else t.ok(following.includes('terminating'), state)
   }
+})
+
+t.test('a machine is never suspended, resized, moved or started again', async (t) => {
+  const machines = nodes.filter(({ isMachine }) => isMachine)
+  const states = new Set(machines.map(({ observed }) => observed))
+  t.same([...states].sort(), ['bootstrapping', 'degraded', 'running', 'terminated', 'terminating'])
+  const steps = new Set(machines.flatMap(({ job }) => (job === null ? [] : [`${job.op} ${job.step}`])))
+  t.same([...steps].sort(), ['delete destroy', 'enroll connect', 'reconnect connect'])
 })
 
 t.test('a step is retried in the state in which it runs', async (t) => {

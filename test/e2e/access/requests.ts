@@ -7,6 +7,8 @@ export type Target = {
   /** A command record of the box. */
   command: string
   operation: string
+  /** A token that enrolls a machine. */
+  enrollment: string
   session: string
   key: string
   member: string
@@ -38,6 +40,9 @@ const controlRequests: Record<string, Request> = {
   'GET /boxes/{id}/procs-at': ({ box }) => [`/boxes/${box}/procs-at?t=${Math.floor(Date.now() / 1000)}`],
   'GET /boxes/{id}/port-shares': ({ box }) => [`/boxes/${box}/port-shares`],
   'POST /boxes/{id}/tickets': ({ box }) => [`/boxes/${box}/tickets`, {}],
+  'GET /machines': () => ['/machines'],
+  'POST /machines': () => ['/machines', {}],
+  'DELETE /machines/{id}': ({ enrollment }) => [`/machines/${enrollment}`],
   'GET /boxes/{id}/commands': ({ box }) => [`/boxes/${box}/commands`],
   'GET /boxes/{id}/commands/{commandId}': ({ box, command }) => [`/boxes/${box}/commands/${command}`],
   'GET /boxes/{id}/commands/{commandId}/output': ({ box, command }) => [

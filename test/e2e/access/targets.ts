@@ -78,6 +78,11 @@ export function createTargets(
     return { operation: json.operation.id, deletedBox }
   }
 
+  async function addEnrollment(key: string): Promise<string> {
+    const { json } = await api('POST', '/machines', {}, { key })
+    return json.enrollment.id
+  }
+
   async function add({ user, key, workspaceName }: Owner): Promise<Target & { deletedBox: string }> {
     const box = await addBox(key)
     const [snapshot, command, operation] = [
@@ -88,6 +93,7 @@ export function createTargets(
     return {
       ...{ box, snapshot, command, workspaceName, workspace: user.workspaceId },
       ...operation,
+      enrollment: await addEnrollment(key),
       session: (await credentials.addSession(user)).id,
       key: (await credentials.addKey(user)).id,
       member: (await credentials.addUser(user.workspaceId, 'member')).id,

@@ -218,7 +218,7 @@ export function createMachines({ dataDir, boxesDir, cgroups, log, graceMs = 5_00
   }
 }
 
-export type MachineStoppers = { for(region: Region): Pick<Provider, 'stop' | 'inspect'> }
+export type MachineStoppers = { inRegion(region: Region): Pick<Provider, 'stop' | 'inspect'> }
 
 /** Stops the machines of all regions without a coordinator. Calls for the same box must not overlap. */
 export async function createMachineStoppers(
@@ -226,7 +226,7 @@ export async function createMachineStoppers(
 ): Promise<MachineStoppers> {
   const cgroups = await probeCgroups()
   return {
-    for(region) {
+    inRegion(region) {
       const boxesDir = getBoxesDir(getRegionDir(options.dataDir, region))
       const machines = createMachines({ ...options, boxesDir, cgroups })
       return {

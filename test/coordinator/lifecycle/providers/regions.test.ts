@@ -1,6 +1,7 @@
 // Which provider has the boxes of a region, and which regions new boxes can use.
 import t from 'tap'
 import type { Provider } from '../../../../coordinator/lifecycle/provider.ts'
+import { machineProvider } from '../../../../coordinator/lifecycle/providers/machines/provider.ts'
 import { createProviders, serveAllRegions } from '../../../../coordinator/lifecycle/providers/regions.ts'
 import { DEFAULT_REGION, REGIONS } from '../../../../shared/tiers.ts'
 import { FakeInfrastructure } from '../../../support/fake-infrastructure.ts'
@@ -20,12 +21,15 @@ t.test('a region has its provider; one without fails permanently', async (t) => 
     ]),
     ['us-east-1', 'eu-central-1'],
   )
-  t.equal(providers.for('us-east-2'), first)
-  t.equal(providers.for('eu-central-1'), second)
-  t.throws(() => providers.for('us-west-2'), {
+  t.equal(providers.inRegion('us-east-2'), first)
+  t.equal(providers.inRegion('eu-central-1'), second)
+  t.throws(() => providers.inRegion('us-west-2'), {
     name: 'PermanentProviderError',
     message: /us-west-2.*BOXWOOD_REGIONS/,
   })
+  t.equal(providers.for({ kind: 'managed', region: 'us-east-2' }), first)
+  t.equal(providers.for({ kind: 'machine', region: 'us-east-2' }), machineProvider)
+  t.equal(providers.for({ kind: 'machine', region: 'us-west-2' }), machineProvider, 'a region is a label')
   t.same(providers.all, [first, second], 'a provider of several regions appears once')
   t.ok(providers.serves('us-east-1'))
   t.notOk(providers.serves('us-east-2'), 'new boxes cannot use the region')

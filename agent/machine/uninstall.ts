@@ -1,0 +1,40 @@
+// Uninstalls the agent of an enrolled machine whose box has been deleted.
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import { ApiError } from '../../shared/errors.ts'
+
+/** Starts the uninstallation, which stops this agent. No effect while one runs. */
+export type Uninstall = () => void
+
+/** @param prefix the directory of the installation */
+export function createUninstall(prefix: string, log: Pick<Logger, 'info' | 'error'>): Uninstall {
+  let isRunning = false
+  return () => {
+    if (isRunning) return
+    isRunning = true
+    log.info({ prefix }, 'the box of this machine has been deleted; uninstalling the agent')
+    const current = join(prefix, 'current')
+    const args = [join(current, 'setup.mjs'), 'uninstall']
+    const child = spawn(join(current, 'node'), args, { cwd: '/', detached: true, stdio: 'ignore' })
+    const onFailure = (err: unknown) => {
+      isRunning = false
+      log.error({ err, prefix }, 'failed to uninstall the agent; will retry at the next connection')
+    }
+    child.once('error', onFailure)
+    child.once('exit', (code, signal) => {
+      if (code !== 0) onFailure(new Error(`the uninstallation exited with ${code ?? signal}`))
+    })
+    child.unref()
+  }
+}
+
+/** @param uninstall null: this agent does not belong to an enrolled machine */
+export function uninstallRoutes(scope: FastifyInstance, uninstall: Uninstall | null): void {
+  scope.post('/uninstall', async (_request, reply) => {
+    if (uninstall === null) throw new ApiError('not_found', 'This agent was not installed on a machine.')
+    reply.raw.once('close', uninstall)
+    return reply.status(202).send()
+  })
+}

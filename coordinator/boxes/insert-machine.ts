@@ -1,0 +1,46 @@
+// Inserts the box of an enrolled machine, with the job that waits for its agent.
+import type { Region, Tier } from '../../shared/tiers.ts'
+import type { BoxRow } from '../db/schema.ts'
+import type { Trx } from '../db/transaction.ts'
+import { type Actor, formatActor } from '../http/actor.ts'
+import { enqueueEnrollJob } from '../lifecycle/set-desired-state.ts'
+import { newBoxRow } from './create.ts'
+import { insertWithName } from './insert-with-name.ts'
+import { findFirstOwner } from './store.ts'
+
+export type NewMachine = {
+  /** Who created the token. */
+  actor: Actor
+  name: string | undefined
+  /** Chosen if no name is requested, and it is free. */
+  preferredName: string | null
+  tier: Tier
+  region: Region
+  restricted: boolean
+  /** Like BoxRow.env_vars. */
+  envVars: string
+  agentTokenHash: string
+  now: number
+}
+
+/** Throws name_taken. */
+export async function insertMachine(
+  trx: Trx,
+  machine: NewMachine,
+  random: () => number = Math.random,
+): Promise<BoxRow> {
+  const { actor, tier, region, restricted, now, name, preferredName } = machine
+  const { workspaceId } = actor
+  const ownerUserId = actor.userId ?? (await findFirstOwner(trx, workspaceId))
+  if (!ownerUserId) throw new Error(`Workspace ${workspaceId} has no owner.`)
+  const input = { tier, restricted }
+  const row = await insertWithName(trx, { workspaceId, name, preferredName, random }, (hostname) => ({
+    ...newBoxRow({ input, source: null, region, actor, ownerUserId, hostname, now }),
+    kind: 'machine',
+    observed_state: 'bootstrapping',
+    env_vars: machine.envVars,
+    agent_token_hash: machine.agentTokenHash,
+  }))
+  await enqueueEnrollJob(trx, row, { actor: formatActor(actor), now })
+  return row
+}
