@@ -92,7 +92,7 @@ async function prompt(session: Session, name: string, words: string[], options: 
   const edge = await session.client.createEdgeClient(name)
   const uncertainStart = `The run may have started anyway: check with \`box prompts ${sanitize(name)}\`.`
   const response = await printIfInterrupted(session, `interrupted. ${uncertainStart}`, () =>
-    sendPrompt(session, edge, text, options),
+    sendPrompt(session, edge, text, options, options.json || options.quiet ? 'none' : 'terminal'),
   ).catch((error) => {
     if (!(error instanceof CliError) || error.exitCode !== EXIT.unreachable) throw error
     throw new CliError(error.exitCode, `${error.message} ${uncertainStart}`, { cause: error })

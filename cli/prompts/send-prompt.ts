@@ -13,6 +13,7 @@ import { isNotRunning } from '../processes/list-processes.ts'
 import { addHints } from '../refusals.ts'
 import { invalidDataError } from '../server-data.ts'
 import type { Session } from '../session.ts'
+import { type Progress, showStatus } from '../status-line.ts'
 import { waitForState } from '../wait/wait-for-box.ts'
 import { checkRun } from './check-run.ts'
 import { findConversation, isWholeConversationId, loadConversations } from './find-run.ts'
@@ -31,12 +32,16 @@ export type RequestOptions = {
   auto?: boolean
 }
 
+/** A start takes longer while the box wakes, or OpenCode or pi is installed. */
+const SLOW_START_MS = 2000
+
 /** Wakes a suspended box. @throws CliError when the prompt is refused */
 export async function sendPrompt(
   session: Session,
   edge: EdgeClient,
   prompt: string,
   options: RequestOptions,
+  progress: Progress,
 ): Promise<PromptStarted | PromptQueued> {
   const { model, effort, cwd, queue, auto } = options
   const request: PromptRequest = {
@@ -49,15 +54,23 @@ export async function sendPrompt(
     ...(queue && { queue: true }),
     ...(auto && { auto: true }),
   }
-  const response = await addHints(
-    edge.requestJson<PromptStarted | PromptQueued>('POST', '/prompts', request).catch(removeAdvice),
-    getHints(edge.boxName, request),
-  )
+  const response = await showStatus(progress, async (update) => {
+    const timer = setTimeout(() => update(getStartStatus(edge.boxName, request)), SLOW_START_MS)
+    const started = edge.requestJson<PromptStarted | PromptQueued>('POST', '/prompts', request)
+    return addHints(started.catch(removeAdvice), getHints(edge.boxName, request)).finally(() =>
+      clearTimeout(timer),
+    )
+  })
   if (response.type === 'prompt.queued') {
     if (typeof response.queued?.id !== 'string') throw invalidDataError('a queued prompt without an id')
   } else checkRun(response.run)
   return response
 }
+
+const getStartStatus = (box: string, { provider }: PromptRequest): string =>
+  provider === 'opencode' || provider === 'pi'
+    ? `waiting for ${box} to start ${provider}, and to install it if it is missing`
+    : `waiting for ${box} to start ${provider}`
 
 /** Without --provider: the provider of the conversation, so that -c continues whatever was used last. */
 async function selectConversation(

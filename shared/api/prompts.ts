@@ -31,8 +31,11 @@ export const CONVERSATION_ID_PATTERN = /^cv_[0-9a-f]{24}$/
 const runIdSchema = z.string().regex(RUN_ID_PATTERN)
 const conversationIdSchema = z.string().regex(CONVERSATION_ID_PATTERN)
 
-/** Covers the names of all four CLIs, ARNs, and suffixes such as [1m]. A leading hyphen would be an option of the CLI. */
-const MODEL_PATTERN = /^[A-Za-z0-9@][\w.:/@+[\]~-]{0,255}$/
+/**
+ * Covers the names of all four CLIs, ARNs, and suffixes such as [1m]. A leading hyphen would be an option of the CLI, and
+ * the prefix of a backend alone is no name.
+ */
+const MODEL_PATTERN = /^[A-Za-z0-9@](?:[\w.:/@+[\]~-]{0,254}[\w.:@+[\]~-])?$/
 const providerSchema = z.enum(PROVIDERS)
 const effortSchema = z.enum(REASONING_EFFORTS, `must be one of ${REASONING_EFFORTS.join(', ')}`)
 

@@ -105,6 +105,19 @@ t.test('colours only on a terminal: tool calls dim, errors red', async (t) => {
   t.equal(pty.output.match(/quota exceeded/g)?.length, 1, 'the error is printed once')
 })
 
+t.test('on a terminal, a slow start is shown until the run prints', async (t) => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  fake.handleNext('POST /v1/box/fig/prompts', async (response) => {
+    await released
+    sendJson(response, edgeErrorBody(new ApiError('provider_not_installed', 'npm failed.')), 409)
+  })
+  const pty = runBoxInPty(t, fake.url, 'box prompt -p pi fig x; echo exit $?')
+  await pty.waitFor('waiting for fig to start pi, and to install it if it is missing')
+  release()
+  await pty.waitFor('npm failed.')
+  await pty.waitFor('exit 1')
+})
+
 t.test('--json prints the run, the events and the ended run, one object per line', async (t) => {
   prompts.onStart = (run) => {
     run.emit('text', 'hi')

@@ -154,6 +154,7 @@ t.test('what the coordinator refuses, before it wakes the box', async (t) => {
     [{ ...PROMPT, new: true, continue: true }, 400, 'invalid_request', /new and continue/],
     [{ ...PROMPT, continue: true, ...id }, 400, 'invalid_request', /conversationId and continue/],
     [{ ...PROMPT, model: '--version' }, 400, 'invalid_request', /model must be the name of a model/],
+    [{ ...PROMPT, model: 'openrouter/' }, 400, 'invalid_request', /model must be the name of a model/],
     [{ ...PROMPT, model: '' }, 400, 'invalid_request', /model/],
     [{ ...PROMPT, reasoningEffort: 'huge' }, 400, 'invalid_request', /low, medium, high/],
     [{ ...PROMPT, provider: 'pi', auto: false }, 400, 'invalid_request', /pi runs all tools/],
