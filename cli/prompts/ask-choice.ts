@@ -1,5 +1,7 @@
 // Asks a question with several answers on the terminal.
+import { openSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { ReadStream } from 'node:tty'
 
 /**
  * Repeats the question until the answer is empty or starts with one of `letters`, and returns the letter. null: an empty
@@ -11,7 +13,8 @@ export async function askChoice(
   signal: AbortSignal,
 ): Promise<string | null> {
   // Without `terminal`, Ctrl-C sends SIGINT to this process as usual.
-  const lines = createInterface({ input: process.stdin, terminal: false, signal })
+  const input = openInput()
+  const lines = createInterface({ input, terminal: false, signal })
   const iterator = lines[Symbol.asyncIterator]()
   try {
     for (;;) {
@@ -28,5 +31,10 @@ export async function askChoice(
     }
   } finally {
     lines.close()
+    if (input !== process.stdin) input.destroy()
   }
 }
+
+/** A prompt that was typed ends with Ctrl-D. Then stdin is closed, and the terminal is opened again. */
+const openInput = (): ReadStream =>
+  process.stdin.readableEnded ? new ReadStream(openSync('/dev/tty', 'r')) : process.stdin

@@ -134,6 +134,23 @@ t.test('on a terminal Ctrl-C asks; the output waits for the answer', async (t) =
   t.equal(prompts.interrupts.length, 1)
 })
 
+t.test('on a terminal Ctrl-C also asks after a prompt that was typed', async (t) => {
+  const pty = runBoxInPty(t, fake.url, 'exec $BOX prompt fig -')
+  pty.type('x\r\u0004')
+  await pty.waitFor('working\r\n')
+  pty.type('\u0003')
+  await pty.waitFor('Interrupt the run?')
+  first().emit('text', 'meanwhile')
+  pty.type('n\r')
+  await pty.waitFor('meanwhile\r\n')
+  pty.type('\u0003')
+  await pty.waitFor('Interrupt the run?')
+  pty.type('y\r')
+  await pty.waitFor('interrupting the run')
+  t.match(await pty.waitForExit(), { exitCode: 130 })
+  t.match(prompts.requests, [{ prompt: 'x\n' }])
+})
+
 t.test('a second Ctrl-C at the question interrupts', async (t) => {
   const pty = await startInTerminal(t)
   pty.type('\u0003')
