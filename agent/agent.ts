@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { MAX_SURVIVING_COMMANDS } from '../shared/api/reports.ts'
 import { systemClock } from '../shared/clock.ts'
-import { FAILED_BUILD_HEADER, LINEAGE_HEADER } from '../shared/protocol.ts'
+import { FAILED_BUILD_HEADER, LINEAGE_HEADER, PLATFORM_HEADER } from '../shared/protocol.ts'
 import { buildAgentApp } from './app.ts'
 import { createAttachDialer } from './attach/attach-dialer.ts'
 import { type AgentConfig, readCoordinatorUrl, readToken } from './config.ts'
@@ -127,12 +127,13 @@ export async function startAgent(
   const streamDialer = createStreamDialer(coordinatorAccess)
   const attachDialer = createAttachDialer(coordinatorAccess)
   const stopController = new AbortController()
+  const platform = `${process.platform}-${process.arch}`
   const buildState = createBuildState(stateDir, buildId)
   const builds =
     config.prefix === null || buildId === null
       ? null
       : createBuilds({
-          ...{ prefix: config.prefix, buildId, log, platform: `${process.platform}-${process.arch}` },
+          ...{ prefix: config.prefix, buildId, log, platform },
           fetchArchive: createArchiveFetcher(coordinatorAccess.readUrl, coordinatorAccess.selectProxy),
         })
   /** The coordinator uses this connection, so the build works. */
@@ -218,6 +219,7 @@ export async function startAgent(
       return {
         ...(failure !== null && { [FAILED_BUILD_HEADER]: failure }),
         ...(machine && { [LINEAGE_HEADER]: machine.lineage.ids.join(',') }),
+        ...(builds !== null && { [PLATFORM_HEADER]: platform }),
       }
     },
     ...(machine && { onConnected: machine.onConnected, onDisconnected: machine.onDisconnected }),

@@ -1,5 +1,6 @@
 // Adds all commands to the program, in the groups and the order of `box --help`.
 import type { Command } from 'commander'
+import { addAgentsCommand } from './commands/agents.ts'
 import { addAttachCommand } from './commands/attach.ts'
 import { addAuditCommand } from './commands/audit.ts'
 import { addCompletionCommand } from './commands/completion.ts'
@@ -94,7 +95,7 @@ export function registerCommands(
   program.commandsGroup('Access:')
   addLocal(addLoginCommand, addLogoutCommand, addUseCommand)
   add(addMeCommand, addKeysCommand, addMembersCommand, addWorkspaceCommand)
-  add(addPoliciesCommand, addAuditCommand)
+  add(addPoliciesCommand, addAgentsCommand, addAuditCommand)
   program.commandsGroup('Installation and help:')
   addLocal(addInstallCommands, addCompletionCommand, addDoctorCommand, addVersionCommand, addDocsCommand)
   program.helpCommand('help [command]', 'show help for a command')

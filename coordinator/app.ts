@@ -10,6 +10,7 @@ import { accountRoutes } from './account/routes.ts'
 import { agentAccountRoutes } from './accounts/routes.ts'
 import { createAgentBundles } from './agent-bundles/agent-bundles.ts'
 import { bundleRoutes } from './agent-bundles/routes.ts'
+import { agentRoutes } from './agent-upgrades/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { auditSinkRoutes } from './audit-export/routes.ts'
 import { listenOnBackupSocket } from './backup/backup-socket.ts'
@@ -287,6 +288,7 @@ async function startHttpServer(
         'Machines',
         machineRoutes({ machines: context.machines, publicUrl: context.config.publicUrl }),
       ),
+      ...withTag('Agents', agentRoutes(context)),
       ...withTag('Command history', commandRoutes({ commands: context.commands.history })),
       ...withTag('Boxes', boxSnapshotRoutes({ snapshots: context.snapshots.service })),
       ...withTag('Snapshots', snapshotRoutes({ snapshots: context.snapshots.service })),

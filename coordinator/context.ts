@@ -11,6 +11,9 @@ import { createAccount, createDefaultName } from './accounts/create-account.ts'
 import { createAdmit } from './admission/admit.ts'
 import type { DecideAdmission } from './admission/decide.ts'
 import type { AgentBundles } from './agent-bundles/agent-bundles.ts'
+import { createAgentUpgrades } from './agent-upgrades/agent-upgrades.ts'
+import { createTargetFinder } from './agent-upgrades/find-target.ts'
+import { type AgentService, createAgentLoader, createAgentService } from './agent-upgrades/service.ts'
 import { type AuditLog, createAuditLog } from './audit/audit-log.ts'
 import { createDenials, type Denials } from './audit/denials.ts'
 import { createConnectRecorder } from './audit/record-connect.ts'
@@ -34,7 +37,6 @@ import { createEdgeLimiter } from './edge/limits.ts'
 import { createResponseParser } from './edge/response-parser.ts'
 import type { CredentialFinders } from './http/auth.ts'
 import { createOpenRequests, type OpenRequests } from './http/open-requests.ts'
-import { createAgentUpgrades } from './lifecycle/agent-upgrades.ts'
 import { createAgentAuthenticator } from './lifecycle/agents.ts'
 import { createHeartbeats, type Heartbeats } from './lifecycle/heartbeats.ts'
 import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle/lifecycle.ts'
@@ -116,6 +118,7 @@ export type Context = BaseContext &
     background: BackgroundTasks
     sessions: Sessions
     agentAccounts: AgentAccounts
+    agents: AgentService
     audit: AuditLog
     keys: KeyService
     keyUses: KeyUses
@@ -330,17 +333,14 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
       deleteBoxRows: (...args) => deleteAllBoxes(db, ...args),
     }),
   })
-  const { agentVersion } = providers
-  const agentUpgrades =
-    agentVersion === undefined
-      ? undefined
-      : createAgentUpgrades({
-          agentVersion,
-          tunnels: agentConnections,
-          restartAgent: agentConnections.restartAgent,
-          isIdle: (boxId) => !limiter.hasRequests(boxId),
-          log,
-        })
+  const agentUpgrades = createAgentUpgrades({
+    tunnels,
+    findTarget: createTargetFinder({ bundles: base.agentBundles, managedVersion: providers.agentVersion }),
+    loadBox: createAgentLoader(db),
+    restartAgent: agentConnections.restartAgent,
+    isIdle: (boxId) => !limiter.hasRequests(boxId),
+    log,
+  })
   return {
     ...base,
     ...finders,
@@ -388,8 +388,9 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
       overrides: overrides.auditExport,
     }),
     closeStreams: () => closing.abort(),
-    stopAgentUpgrades: () => agentUpgrades?.close(),
     stopSendingEnvironments: environmentSender.close,
+    agents: createAgentService({ db, clock, tunnels, upgrades: agentUpgrades }),
+    stopAgentUpgrades: agentUpgrades.close,
     edge: {
       closing: closing.signal,
       limiter,

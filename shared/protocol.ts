@@ -39,6 +39,8 @@ export const PROTOCOL_HEADER = 'boxwood-protocol'
 export const INSTANCE_HEADER = 'boxwood-instance'
 /** On the tunnel: AGENT_VERSION, followed by + and the build if the agent is bundled. */
 export const AGENT_VERSION_HEADER = 'boxwood-agent-version'
+/** On the tunnel of an agent that installs builds by POST /upgrade: its platform, such as linux-x64. */
+export const PLATFORM_HEADER = 'boxwood-platform'
 /** On the tunnel, after a failed upgrade: the build that did not connect, `@`, and a text that differs for each failure. */
 export const FAILED_BUILD_HEADER = 'boxwood-failed-build'
 

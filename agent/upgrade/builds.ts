@@ -1,14 +1,14 @@
 // The builds of the agent in `<prefix>/versions`: downloads, verifies and unpacks a new one, and switches to it. A build is
 // installed completely or not at all: it gets its name after everything else.
 import { execFile } from 'node:child_process'
-import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, readlink, rename, rm, statfs, symlink } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import type { Logger } from 'pino'
-import { type AgentBuild, toSignedText } from '../../shared/agent-build.ts'
+import type { AgentBuild } from '../../shared/agent-build.ts'
+import { verifyAgentBuild } from '../../shared/agent-bundle.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { sync } from '../prompts/durable-file.ts'
 import { receiveArchive } from './receive-archive.ts'
@@ -57,19 +57,14 @@ export function createBuilds(options: BuildsOptions): Builds {
   /** One installation at a time. */
   let last: { buildId: string; done: Promise<void> } | undefined
 
-  async function readPublicKey(): Promise<KeyObject> {
-    const path = join(prefix, 'coordinator.pub')
-    return createPublicKey(await readFile(path, 'utf8'))
-  }
-
   async function assertSigned(build: AgentBuild): Promise<void> {
     if (build.platform !== platform)
       throw new ApiError('bad_request', `The build is for ${build.platform}. This machine is ${platform}.`)
-    const key = await readPublicKey()
-    if (!verify(null, Buffer.from(toSignedText(build)), key, Buffer.from(build.signature, 'base64')))
+    const keyFile = join(prefix, 'coordinator.pub')
+    if (!verifyAgentBuild(build, await readFile(keyFile, 'utf8')))
       throw new ApiError(
         'bad_request',
-        `The signature of build ${build.buildId} is not valid for the key in ${prefix}/coordinator.pub. If the coordinator has a new key, install the agent again.`,
+        `The signature of build ${build.buildId} is not valid for the key in ${keyFile}. If the coordinator has a new key, install the agent again.`,
       )
   }
 

@@ -145,6 +145,16 @@ export type PolicyRow = {
   updated_at: number
 }
 
+/** Which agents of a workspace get new builds. No row: all of them. */
+export type AgentRolloutRow = {
+  workspace_id: string
+  /** Percent. */
+  share: number
+  paused: Flag
+  updated_by: string | null
+  updated_at: number
+}
+
 export type BoxRow = {
   id: string
   kind: BoxKind
@@ -190,6 +200,10 @@ export type BoxRow = {
   /** From the agent's last start; boot_id likewise. */
   agent_version: string | null
   boot_id: string | null
+  /** The last failed upgrade that the agent reported, as `<build>@<time>`. null: none. */
+  agent_failure: string | null
+  /** Whether the failed build may be offered again. */
+  agent_failure_dismissed: Flag
   pauses_survived: number
   /** JSON Vitals of the last stored heartbeat. */
   vitals: string | null
@@ -458,6 +472,7 @@ export type Tables = {
   enrollments: EnrollmentRow
   deleted_machines: DeletedMachineRow
   policies: PolicyRow
+  agent_rollouts: AgentRolloutRow
   audit_log: AuditEventRow
   audit_heads: AuditHeadRow
   audit_sinks: AuditSinkRow

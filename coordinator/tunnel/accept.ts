@@ -11,6 +11,7 @@ import {
   LINEAGE_HEADER,
   LINEAGE_ID,
   LINEAGE_LENGTH,
+  PLATFORM_HEADER,
   PREVIOUS_PROTOCOL_VERSION,
   PROTOCOL_HEADER,
   PROTOCOL_VERSION,
@@ -167,8 +168,9 @@ async function inspectRequest(
     }
   }
   const failedBuild = headerValue(request, FAILED_BUILD_HEADER) ?? null
-  if (failedBuild !== null && !PRINTABLE.test(failedBuild)) {
-    const message = `The header ${FAILED_BUILD_HEADER} must be 1 to 64 printable ASCII characters without spaces.`
+  const platform = headerValue(request, PLATFORM_HEADER) ?? null
+  if ([failedBuild, platform].some((value) => value !== null && !PRINTABLE.test(value))) {
+    const message = `The headers ${FAILED_BUILD_HEADER} and ${PLATFORM_HEADER} must be 1 to 64 printable ASCII characters without spaces.`
     return { status: 400, code: 'bad_request', message }
   }
   const current = options.registry.get(boxId)
@@ -187,7 +189,7 @@ async function inspectRequest(
       return { status: 401, code: 'unauthorized', message: WRONG_CREDENTIALS }
   }
   const rejection = await checkLineage(request, boxId, options.machines)
-  return rejection ?? { boxId, instanceId, agentVersion, protocolVersion, failedBuild }
+  return rejection ?? { boxId, instanceId, agentVersion, protocolVersion, platform, failedBuild }
 }
 
 async function explainWrongCredentials(

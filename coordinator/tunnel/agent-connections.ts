@@ -59,8 +59,9 @@ export type AgentConnections = Tunnels & {
    * Restarts the connected agent. Requests that are sent meanwhile wait for its next tunnel. No request may be in flight.
    * Resolves to false when the agent keeps running because terminal sessions or commands with stdin run. Rejects when no agent is connected, or
    * when the request fails.
+   * @param buildId an installed build, to which the machine of the agent switches
    */
-  restartAgent(boxId: string): Promise<boolean>
+  restartAgent(boxId: string, buildId?: string): Promise<boolean>
   /** Rejects new tunnels and requests, waits for those in flight (bounded), and closes each tunnel with a reconnect delay. */
   drain(): Promise<void>
   /** Closes everything immediately. */
@@ -158,7 +159,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
       streams.disconnect(boxId)
       sockets.disconnect(boxId)
     },
-    async restartAgent(boxId) {
+    async restartAgent(boxId, buildId) {
       const session = registry.get(boxId)
       if (session === undefined) throw new ApiError('box_unreachable')
       // From now on requests wait for the next tunnel.
@@ -168,6 +169,10 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
         const { status, body } = await session.request({
           method: 'POST',
           path: '/restart',
+          ...(buildId !== undefined && {
+            headers: { 'content-type': 'application/json' },
+            body: Buffer.from(JSON.stringify({ buildId })),
+          }),
           headTimeoutMs: RESTART_TIMEOUT_MS,
         })
         body.destroy()

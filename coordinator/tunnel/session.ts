@@ -30,7 +30,7 @@ const LINGER_MS = 1_000
 
 export type Identity = Pick<
   Tunnel,
-  'boxId' | 'generation' | 'instanceId' | 'agentVersion' | 'protocolVersion' | 'failedBuild'
+  'boxId' | 'generation' | 'instanceId' | 'agentVersion' | 'protocolVersion' | 'failedBuild' | 'platform'
 >
 
 export type SessionOptions = {

@@ -30,6 +30,8 @@ export interface Tunnel {
   readonly instanceId: string
   readonly agentVersion: string
   readonly protocolVersion: number
+  /** The platform for which the agent installs builds, as PLATFORM_HEADER; null: the coordinator installs them. */
+  readonly platform: string | null
   /** The failed upgrade that the agent reports, as `<build>@<time>`; see FAILED_BUILD_HEADER. null: none. */
   readonly failedBuild: string | null
   /** Rejects with ApiError box_unreachable when the tunnel closes before the response headers. */

@@ -20,6 +20,7 @@ const BATCH_COLUMNS = {
   operations: 'id',
   snapshots: 'id',
   policies: null,
+  agent_rollouts: null,
   audit_sinks: null,
   audit_log: 'no',
   audit_heads: null,

@@ -34,6 +34,8 @@ export const SERVER_AUDIT_KINDS = {
   'workspace.close': 'the closing of the workspace was requested',
   'workspace.reopen': 'a closing workspace was reopened',
   'policy.update': 'policies were changed',
+  'agent_rollout.update':
+    'the share of the boxes that get new agent builds was changed, or their upgrades were paused or resumed',
   'audit.export': 'the audit log was downloaded as CSV',
   'audit.prune': 'expired events were deleted',
   'audit_sink.update': 'the export of the audit log was configured',

@@ -183,6 +183,7 @@ export class FakeInfrastructure {
       instanceId: `instance-${generation}`,
       agentVersion: '0.0.0',
       protocolVersion: PROTOCOL_VERSION,
+      platform: null,
       failedBuild: null,
       request: async ({ path }) => {
         this.calls.push(`request ${boxId} ${path}`)

@@ -130,6 +130,7 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
         box_id: box.id,
       },
     ],
+    agent_rollouts: [{ ...ofWorkspace, share: 20, paused: 0, updated_by: userId, updated_at: now }],
     policies: [{ ...ofWorkspace, policy: '{}', updated_by: userId, updated_at: now }],
     audit_log: [1, 2].map((no) => ({
       ...{ ...ofWorkspace, no, at: now, kind: 'box.create', origin: 'server' as const, box_id: box.id },

@@ -10,6 +10,7 @@ import { accessAndAudit } from './0007-access-and-audit.ts'
 import { signIn } from './0008-sign-in.ts'
 import { workspaceIndexes } from './0009-workspace-indexes.ts'
 import { machines } from './0010-machines.ts'
+import { agentRollouts } from './0011-agent-rollouts.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -22,4 +23,5 @@ export const migrations: Record<string, Migration> = {
   '0008-sign-in': signIn,
   '0009-workspace-indexes': workspaceIndexes,
   '0010-machines': machines,
+  '0011-agent-rollouts': agentRollouts,
 }

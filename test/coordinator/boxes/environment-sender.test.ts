@@ -41,6 +41,7 @@ async function setUp(t: Test, env: Record<string, string>) {
           instanceId: 'i',
           agentVersion: '1',
           protocolVersion: 1,
+          platform: null,
           failedBuild: null,
         },
         request,

@@ -1,0 +1,103 @@
+// Lists the agents of a workspace, and changes the rollout of new builds.
+import type { AgentList, PatchRolloutRequest, Rollout, RolloutResponse } from '../../shared/api/agents.ts'
+import { type Clock, toTimestampOrNull } from '../../shared/clock.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { recordAuditEvent } from '../audit/service.ts'
+import type { Db } from '../db/open.ts'
+import type { AgentRolloutRow } from '../db/schema.ts'
+import { transaction } from '../db/transaction.ts'
+import type { Actor } from '../http/actor.ts'
+import type { Tunnels } from '../tunnel/types.ts'
+import { assertOpen } from '../workspaces/service.ts'
+import type { AgentUpgrades, AgentUpgradesOptions } from './agent-upgrades.ts'
+import { DEFAULT_ROLLOUT, type RolloutRules } from './decide.ts'
+import {
+  dismissFailures,
+  findAgent,
+  findRollout,
+  listAgents,
+  lockWorkspace,
+  updateFailure,
+  upsertRollout,
+} from './store.ts'
+
+export type AgentService = {
+  list(actor: Actor): Promise<AgentList>
+  /** @throws ApiError bad_request for no field, workspace_closing */
+  updateRollout(actor: Actor, changes: PatchRolloutRequest): Promise<RolloutResponse>
+}
+
+export type AgentServiceOptions = {
+  db: Db
+  clock: Clock
+  tunnels: Pick<Tunnels, 'current'>
+  upgrades: Pick<AgentUpgrades, 'getStatus' | 'reconsider'>
+}
+
+const toRules = (row: AgentRolloutRow | undefined): RolloutRules =>
+  row === undefined ? DEFAULT_ROLLOUT : { share: row.share, paused: row.paused === 1 }
+
+const presentRollout = (row: AgentRolloutRow | undefined): Rollout => ({
+  ...toRules(row),
+  updatedBy: row?.updated_by ?? null,
+  updatedAt: toTimestampOrNull(row?.updated_at ?? null),
+})
+
+/** Loads what decides about an upgrade of the box, and stores the failure that its agent reports. */
+export const createAgentLoader =
+  (db: Db): AgentUpgradesOptions['loadBox'] =>
+  async (boxId, failure) => {
+    const box = await findAgent(db, boxId)
+    if (box === undefined) return undefined
+    const isNew = box.agent_failure !== failure
+    if (isNew) await transaction(db, (trx) => updateFailure(trx, boxId, failure))
+    const isDismissed = !isNew && box.agent_failure_dismissed === 1
+    return {
+      workspaceId: box.workspace_id,
+      failedBuild: failure === null || isDismissed ? null : (failure.split('@')[0] ?? null),
+      rollout: toRules(await findRollout(db, box.workspace_id)),
+    }
+  }
+
+export function createAgentService({ db, clock, tunnels, upgrades }: AgentServiceOptions): AgentService {
+  return {
+    async list({ workspaceId }) {
+      const rows = await listAgents(db, workspaceId)
+      const agents = rows.map(async ({ id: boxId, hostname, agent_version: lastVersion }) => {
+        const tunnel = tunnels.current(boxId)
+        if (tunnel === undefined) {
+          const offline = { state: 'offline', detail: null, targetBuild: null } as const
+          return { boxId, hostname, version: lastVersion, ...offline }
+        }
+        const { state, detail, build: targetBuild } = await upgrades.getStatus(tunnel)
+        return { boxId, hostname, version: tunnel.agentVersion, targetBuild, state, detail }
+      })
+      return {
+        rollout: presentRollout(await findRollout(db, workspaceId)),
+        agents: await Promise.all(agents),
+      }
+    },
+
+    updateRollout: (actor, changes) =>
+      transaction(db, async (trx, onCommit) => {
+        if (changes.share === undefined && changes.paused === undefined)
+          throw new ApiError('bad_request', 'body must have share or paused')
+        const { workspaceId } = actor
+        await lockWorkspace(trx, workspaceId)
+        await assertOpen(trx, workspaceId)
+        const rules = toRules(await findRollout(trx, workspaceId))
+        const { share = rules.share, paused = rules.paused } = changes
+        const now = clock.now()
+        const row: AgentRolloutRow = {
+          ...{ workspace_id: workspaceId, share, paused: paused ? 1 : 0 },
+          ...{ updated_by: actor.userId, updated_at: now },
+        }
+        await upsertRollout(trx, row)
+        if (changes.paused === false) await dismissFailures(trx, workspaceId)
+        const detail = { share, paused }
+        recordAuditEvent(trx, { kind: 'agent_rollout.update', actor, boxId: null, detail, at: now })
+        onCommit(() => upgrades.reconsider(workspaceId))
+        return { rollout: presentRollout(row) }
+      }),
+  }
+}
