@@ -57,7 +57,9 @@ export function createInstaller(options: InstallerOptions): Installer {
     const prefix = (await usesGlobalPrefix(npm.path, env, Math.min(PREFIX_TIMEOUT_MS, getRemainingMs())))
       ? ''
       : `--prefix ${shellQuote(join(home, '.local'))}`
-    const command = `exec ${shellQuote(npm.path)} install -g ${prefix} ${QUIET} ${shellQuote(installPackage)}`
+    // The install script of OpenCode links its program. Newer versions of npm only run the scripts of allowed packages.
+    const allowScripts = `--allow-scripts=${shellQuote(installPackage.replace(/@[^@/]*$/, ''))}`
+    const command = `exec ${shellQuote(npm.path)} install -g ${prefix} ${QUIET} ${allowScripts} ${shellQuote(installPackage)}`
     log.info({ provider: provider.name, installPackage }, 'installing a coding agent')
     const run = { cwd: home, env, timeoutMs: getRemainingMs(), maxBytes: MAX_BYTES }
     const { exitCode, timedOut, stdout, stderr } = await prober.run(command, run)

@@ -34,7 +34,7 @@ t.test('installs into ~/.local when the global prefix is not writable', async (t
   const { resolve, waitForReadiness } = await box.detect()
   t.match(await resolve('pi', SIGNED_IN), { path: join(box.home, '.local/bin/pi'), version: '1.2.3' })
   const [install = '', ...others] = listInstalls(box)
-  t.match(install, /^install -g --prefix \S+\/\.local .* fake-pi@1\.2\.3$/)
+  t.match(install, /^install -g --prefix \S+\/\.local .* --allow-scripts=fake-pi fake-pi@1\.2\.3$/)
   t.same(others, [])
   await waitForReadiness('pi', 'ready')
 })
