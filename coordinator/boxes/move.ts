@@ -13,6 +13,7 @@ import { type Actor, formatActor } from '../http/actor.ts'
 import { enqueueMove } from '../lifecycle/enqueue-jobs.ts'
 import { parseLeftovers } from '../lifecycle/leftovers.ts'
 import type { Providers } from '../lifecycle/providers/regions.ts'
+import { assertManaged } from '../machines/refusals.ts'
 import { presentBox } from './present.ts'
 import { assertCanChange } from './resize.ts'
 import { type BoxService, requireNotDeleted } from './service.ts'
@@ -38,6 +39,7 @@ export function createMoveBox(options: MoveOptions): MoveBox {
     transaction(trx ?? db, async (trx, onCommit) => {
       const box = requireNotDeleted(await boxes.lock(trx, actor, id))
       if ((box.desired_region ?? box.region) === region) return presentBox(box)
+      assertManaged(box, 'move')
       await assertCanChange(trx, box, 'move_rejected', 'moved')
       const { hostname } = box
       if (!regions.serves(region))

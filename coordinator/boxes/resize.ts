@@ -11,6 +11,7 @@ import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import { enqueueResize, isSettled } from '../lifecycle/enqueue-jobs.ts'
 import type { Providers } from '../lifecycle/providers/regions.ts'
+import { assertManaged } from '../machines/refusals.ts'
 import { presentBox } from './present.ts'
 import { type BoxService, requireNotDeleted } from './service.ts'
 
@@ -51,6 +52,7 @@ export function createResizes(options: ResizeOptions): Resizes {
     return transaction(trx ?? db, async (trx, onCommit) => {
       const box = requireNotDeleted(await boxes.lock(trx, actor, id))
       if (box.tier === tier) return presentBox(box)
+      assertManaged(box, 'resize')
       await assertCanChange(trx, box, 'resize_rejected', 'resized')
       assertFits(box, tier, usedBytes)
       await admit(trx, actor, { action: 'resize', box, tier })

@@ -82,7 +82,13 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
       request: { params: boxId, body: patchBoxRequestSchema },
       fieldErrorCodes: PATCH_BOX_ERROR_CODES,
       responses: { 200: boxResponseSchema },
-      errors: ['box_not_running', 'not_owner', 'environment_too_large', ...ADMISSION_ERRORS.patch],
+      errors: [
+        'box_not_running',
+        'no_volume',
+        'not_owner',
+        'environment_too_large',
+        ...ADMISSION_ERRORS.patch,
+      ],
       handler: async ({ actor, params, body }) => ({ box: await boxes.patch(actor, params.id, body) }),
     }),
     route({
@@ -117,7 +123,7 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
         'Keeps the files of the box. Where the machine can freeze processes, they keep their memory for a time that the operator configures, and continue when the box is woken; otherwise they are terminated. suspendedAs of the box says which. No effect on a suspended box, except with stop=1 on a frozen one.',
       request: { params: boxId, query: suspendQuerySchema },
       responses: { 202: boxResponseSchema },
-      errors: ['box_failed'],
+      errors: ['box_failed', 'no_volume'],
       handler: async ({ actor, params, query }) => ({
         box: await boxes.suspend(actor, params.id, { stop: query.stop === '1' }),
       }),

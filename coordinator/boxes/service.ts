@@ -26,6 +26,7 @@ import { type Actor, formatActor } from '../http/actor.ts'
 import { encodeCursor, parseCursor } from '../http/page-cursor.ts'
 import { enqueueStopInsteadOfFreeze } from '../lifecycle/enqueue-jobs.ts'
 import { setDesiredState } from '../lifecycle/set-desired-state.ts'
+import { assertHasSchedules, assertManaged } from '../machines/refusals.ts'
 import { createOperation, findLatestOperation, presentOperation } from '../operations/service.ts'
 import { updateSchedules } from '../schedules/update-schedules.ts'
 import { assertFits } from '../snapshots/rules.ts'
@@ -206,6 +207,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     return transaction(db, async (trx, onCommit) => {
       assertId(id)
       const row = requireNotDeleted(requireVisible(actor, await lockBox(trx, id), id))
+      assertHasSchedules(row, input)
       const now = clock.now()
       const changes = toRowChanges(input, { box: row, actor, now })
       const { autoPauseMin } = input
@@ -235,6 +237,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
       assertId(id)
       const row = requireNotDeleted(requireVisible(actor, await lockBox(trx, id), id))
       if (row.observed_state === 'provision_failed') throw new ApiError('box_failed')
+      if (state === 'suspended') assertManaged(row, 'suspend')
       // Do not schedule the box: that would interrupt the copying of its files.
       if (row.desired_state === state) return { row, hasChanged: false }
       onCommit(() => schedule(id))

@@ -90,6 +90,13 @@ async function connectTunnel(
 ): Promise<Tunnel> {
   const shouldRun = box.desired_state === 'running'
   const state = box.observed_state
+  const isConnected = context.tunnels.current(box.id) !== undefined
+  // The machine may be switched off: nothing starts it.
+  if (box.kind === 'machine' && shouldRun && state !== 'running' && !isConnected)
+    throw new ApiError(
+      'box_unreachable',
+      `Box ${box.hostname} is an enrolled machine that is not connected. Check that the machine runs and that its agent can reach the coordinator.`,
+    )
   if (shouldRun && (state === 'running' || state === 'degraded'))
     return context.tunnels.current(box.id) ?? context.tunnels.wait(box.id, RECONNECT_WAIT_MS, signal)
   if (state === 'provision_failed' || (!shouldRun && !wakesBox)) throw createNotRunningError(box)

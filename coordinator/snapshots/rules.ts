@@ -4,6 +4,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { TIERS, type Tier } from '../../shared/tiers.ts'
 import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
+import { findMachineFilesProblem } from '../machines/refusals.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 const DAY_MS = 24 * HOUR_MS
@@ -29,9 +30,12 @@ export function assertHasFiles(box: BoxRow): void {
 }
 
 /** Why the files of the box cannot be captured; null: they can. */
-export function findFilesProblem({ hostname, observed_state: state, desired_state }: BoxRow): string | null {
+export function findFilesProblem(box: BoxRow): string | null {
+  const { hostname, observed_state: state, desired_state } = box
   if (desired_state === 'terminated' || state === 'terminating' || state === 'terminated')
     return `Box ${hostname} has been deleted. Use another box.`
+  const machineProblem = findMachineFilesProblem(box)
+  if (machineProblem !== null) return machineProblem
   if (state === 'requested' || state === 'provisioning')
     return `Box ${hostname} has no files yet. Try again when it is running.`
   if (state === 'provision_failed') return `Box ${hostname} could not be created. Delete it.`

@@ -52,6 +52,12 @@ const CASES: Case[] = [
     refusals: CREATE_REFUSALS,
   },
   {
+    name: 'enroll',
+    action: 'enroll',
+    request: () => ['POST', '/machines', {}],
+    refusals: [{ code: 'box_limit', limit: 1 }, policyDenied, held, { code: 'workspace_closing' }],
+  },
+  {
     name: 'wake',
     action: 'wake',
     request: ({ suspended }) => ['POST', `/boxes/${suspended}/wake`],
@@ -132,6 +138,7 @@ async function readState({ instance }: TestCoordinator) {
       .select(['id', 'desired_state', 'desired_region', 'tier', 'auto_pause_min'])
       .execute(),
     db.selectFrom('jobs').selectAll().execute(),
+    db.selectFrom('enrollments').selectAll().execute(),
     db.selectFrom('snapshots').selectAll().execute(),
     db.selectFrom('snapshot_jobs').selectAll().execute(),
     db.selectFrom('schedules').selectAll().execute(),

@@ -1,4 +1,4 @@
-// End-to-end tests of a coordinator in this process, on Postgres: every route of boxes and snapshots, the schedules, and
+// End-to-end tests of a coordinator in this process, on Postgres: every route of boxes, machines and snapshots, the schedules, and
 // random requests to every route.
 import t from 'tap'
 import { runOnPostgres } from '../support/on-postgres.ts'
@@ -8,6 +8,7 @@ await runOnPostgres(t, async () => {
   await import('./box-route-access.test.ts')
   await import('./idempotency-routes.test.ts')
   await import('./snapshots.test.ts')
+  await import('./machines.test.ts')
   await import('./schedules.test.ts')
   await import('./fuzz.test.ts')
 })
