@@ -288,6 +288,7 @@ async function countEntries(dir: string) {
 const CREATED_AT = '2030-01-01T00:00:00.000Z'
 
 const NEW_BOX = {
+  kind: 'managed',
   tier: 'lite',
   region: 'us-west-2',
   desiredRegion: null,

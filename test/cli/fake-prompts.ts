@@ -10,9 +10,9 @@ import {
   type QueuedPrompt,
   type Run,
   type RunStatus,
-  runSchema,
 } from '../../shared/api/prompts.ts'
 import { ApiError, type ErrorCode, edgeErrorBody } from '../../shared/errors.ts'
+import { createRun as createPromptRun } from '../support/fake-prompt-agent.ts'
 import { type FakeCoordinator, sendJson } from './fake-coordinator.ts'
 
 /** How one connection of a stream fails: before the response, or after `events` events. */
@@ -218,7 +218,7 @@ export function createConversation(fields: Partial<Conversation> = {}): Conversa
 
 function createRun(fields: Partial<Run>): FakeRun {
   const fakeRun: FakeRun = {
-    run: runSchema.parse({ ...NEW_RUN, id: newId('run'), conversationId: newId('cv'), ...fields }),
+    run: createPromptRun({ startedAt: AT, prompt: 'hello', ...fields }),
     events: [],
     getFault: () => null,
     connections: [],
@@ -233,25 +233,6 @@ function createRun(fields: Partial<Run>): FakeRun {
     },
   }
   return fakeRun
-}
-
-const NEW_RUN = {
-  provider: 'claude',
-  model: null,
-  reasoningEffort: null,
-  auto: false,
-  status: 'running',
-  error: null,
-  exitCode: null,
-  pid: 7,
-  cwd: '~',
-  startedAt: AT,
-  finishedAt: null,
-  sessionId: null,
-  resumedFrom: null,
-  parent: null,
-  eventCount: 0,
-  prompt: 'hello',
 }
 
 const POLL_MS = 5
