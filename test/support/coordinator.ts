@@ -12,8 +12,11 @@ import { FakeInfrastructure } from './fake-infrastructure.ts'
 import { getOpenApiCheck } from './openapi-check.ts'
 
 export type CoordinatorOptions = Overrides & {
-  /** fake: in-memory machines whose agents reject every request. local: real boxes on this machine. Default: fake. */
-  machines?: 'fake' | 'local'
+  /**
+   * fake: in-memory machines whose agents reject every request. local: real boxes on this machine. joined: only machines
+   * that join, with real agents. Default: fake.
+   */
+  machines?: 'fake' | 'local' | 'joined'
   /** The fake machines of an earlier coordinator on the same data. */
   infra?: FakeInfrastructure
   /** The data directory of an earlier coordinator. The teardown of the earlier coordinator removes the directory. */
@@ -46,7 +49,10 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
     ...databaseEnv(dataDir),
     ...env,
   })
-  const fakes = machines === 'fake' ? { provider: infra.provider, tunnels: infra.tunnels } : {}
+  const fakes = {
+    ...(machines === 'local' ? {} : { provider: infra.provider }),
+    ...(machines === 'fake' ? { tunnels: infra.tunnels } : {}),
+  }
   const coordinator = await startCoordinator(config, { ...fakes, ...overrides })
   const { url } = coordinator
   const key = readFileSync(join(dataDir, 'owner.key'), 'utf8').trim()

@@ -5,6 +5,10 @@ set -eu
 root=$1
 shift
 mount --make-rprivate /
+# The shutdown of sysvinit disables the interfaces.
+ip link set lo up
+ip link set tap0 up
+ip route replace default via 10.0.2.2 dev tap0
 mount -t proc -o nosuid,nodev,noexec proc "$root/proc"
 mount --bind "$root/proc/sys" "$root/proc/sys"
 mount -o remount,bind,ro "$root/proc/sys"

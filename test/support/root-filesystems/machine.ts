@@ -105,6 +105,7 @@ export async function startMachine(
     /** Runs a command line with /bin/sh. */
     run: (commandLine: string, { user = 'root', input }: RunOptions = {}): Promise<Result> =>
       enter(user === 'root' ? ['/bin/sh', '-c', commandLine] : init.login(user, commandLine), input),
+    canReboot: init.reboot !== null,
     /** Resolves when the machine has booted again. */
     async reboot(): Promise<void> {
       if (init.reboot) await enter(init.reboot)
