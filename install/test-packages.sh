@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that some tests and the benchmarks need: bubblewrap, slirp4netns, mmdebstrap, OpenSSH,
-# PostgreSQL, tmux, vim, rsync, curl, attr, acl, zsh, fish, bash-completion, Python with pip and pipx, cargo, Chromium.
-# Requires root.
+# PostgreSQL, tmux, vim, rsync, curl, attr, acl, zsh, fish, bash-completion, Python with pip and pipx, cargo, Chromium,
+# nginx, Caddy, OpenSSL. Requires root.
 # Tests whose packages are missing are skipped with a reason. Idempotent, and fast when everything is installed.
 set -eu
 
@@ -25,6 +25,9 @@ require getfattr attr
 require setfacl acl
 require top procps
 require chromium chromium
+require nginx nginx-light
+require caddy caddy
+require openssl openssl
 require zsh zsh
 require fish fish
 [ -e /usr/share/bash-completion/bash_completion ] || missing="$missing bash-completion"

@@ -1,0 +1,178 @@
+// The configurations of nginx and Caddy for TLS: the API, streams, transfers without buffering, WebSockets, the addresses of
+// clients, and the connections of agents.
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { type RequestOptions, request } from 'node:https'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { createTransferDialer } from '../../agent/tunnel/transfer-dialer.ts'
+import {
+  type CoordinatorWithBox,
+  HIGH_EDGE_LIMITS,
+  startCoordinatorWithBox,
+} from '../e2e/coordinator-with-box.ts'
+import { isInstalled } from '../support/is-installed.ts'
+import { PROJECT_DIR } from '../support/project.ts'
+import { readAll, startTestAgent, startTunnelServer } from '../support/tunnel.ts'
+import { waitUntil } from '../support/wait-until.ts'
+import { CERTIFICATE, PROXIES, startProxy } from './start-proxy.ts'
+
+t.setTimeout(200_000)
+
+setDefaultCACertificates([...getCACertificates('default'), readFileSync(CERTIFICATE, 'utf8')])
+
+const MIB = 1024 * 1024
+/** More than the buffers of the sockets and of a proxy between the sender and the receiver. */
+const TRANSFER_BYTES = 48 * MIB
+/** An address of this machine that no proxy uses. */
+const CLIENT_ADDRESS = '127.0.0.2'
+
+/** Sends a request from CLIENT_ADDRESS on a new connection, and resolves with the response. */
+async function send(url: string, options: RequestOptions, body?: string): Promise<IncomingMessage> {
+  const sent = request(url, { agent: false, localAddress: CLIENT_ADDRESS, ...options })
+  sent.end(body)
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  return response
+}
+
+const readText = async (response: IncomingMessage): Promise<string> =>
+  (await readAll(response as AsyncIterable<Buffer>)).toString()
+
+/** The directory of the home of the box. */
+const homeOf = ({ dataDir, box }: CoordinatorWithBox): string => join(dataDir, 'boxes', box.id, 'home')
+
+for (const name of PROXIES) {
+  const options = isInstalled(name) ? {} : { skip: `${name} is not installed` }
+  t.test(`clients through ${name}`, options, async (t) => {
+    const env = { ...HIGH_EDGE_LIMITS, BOXWOOD_TRUSTED_PROXIES: '127.0.0.1' }
+    const coordinator = await startCoordinatorWithBox(t, { env })
+    const { key, box, instance } = coordinator
+    const { url, httpPort, readLog } = await startProxy(t, name, new URL(coordinator.url).host)
+    const headers = { authorization: `Bearer ${key}` }
+    const edge = `${url}/v1/box/${box.hostname}`
+
+    await t.test('the API, and the address of the client', async (t) => {
+      const response = await send(`${url}/api/v1/boxes`, { headers })
+      t.equal(response.statusCode, 200)
+      t.equal(JSON.parse(await readText(response)).boxes[0].hostname, box.hostname)
+      const secret = readFileSync(instance.dataDirectory.signInKeyFile, 'utf8').trim()
+      const signIn = await send(
+        `${url}/api/v1/sign-in/owner`,
+        { method: 'POST', headers: { 'content-type': 'application/json', 'x-forwarded-for': '203.0.113.9' } },
+        JSON.stringify({ secret }),
+      )
+      t.equal(signIn.statusCode, 200, await readText(signIn))
+      const sessions = await instance.context.db.selectFrom('sessions').select('address').execute()
+      t.same(sessions, [{ address: CLIENT_ADDRESS }], 'not the address that the client has sent')
+    })
+
+    await t.test('events arrive while the stream is open', async (t) => {
+      const command = 'echo first; while [ ! -e continue ]; do sleep 0.05; done; echo second'
+      const { processId } = await coordinator.exec(command, { detached: true })
+      const response = await send(`${edge}/exec/${processId}/stream`, { headers })
+      let text = ''
+      response.on('data', (chunk: Buffer) => {
+        text += chunk.toString()
+      })
+      await waitUntil('the first line has arrived', () => text.includes('first'))
+      t.notMatch(text, 'second')
+      await coordinator.exec('touch continue')
+      await once(response, 'end')
+      t.match(text, 'second')
+    })
+
+    await t.test('an upload reaches the box while it is sent', async (t) => {
+      const content = randomBytes(TRANSFER_BYTES)
+      const upload = request(`${edge}/upload?path=uploaded`, {
+        method: 'PUT',
+        agent: false,
+        headers: { ...headers, 'content-type': 'application/octet-stream', 'content-length': content.length },
+      })
+      upload.write(content.subarray(0, TRANSFER_BYTES / 2))
+      const home = homeOf(coordinator)
+      const sizes = () =>
+        readdirSync(home).map((file) => statSync(join(home, file), { throwIfNoEntry: false })?.size ?? 0)
+      await waitUntil('half of the file is on the box', () => Math.max(...sizes()) >= TRANSFER_BYTES / 4)
+      upload.end(content.subarray(TRANSFER_BYTES / 2))
+      const [response] = (await once(upload, 'response')) as [IncomingMessage]
+      t.equal(response.statusCode, 200, await readText(response))
+      t.ok(readFileSync(join(home, 'uploaded')).equals(content))
+    })
+
+    await t.test('a download is complete, also with a client that reads slowly', async (t) => {
+      const response = await send(`${edge}/download?path=uploaded`, { headers })
+      t.equal(response.statusCode, 200)
+      // A second request on the box works while the client does not read.
+      t.match(await coordinator.exec('echo hello'), { stdout: 'hello\n' })
+      const content = await readAll(response as AsyncIterable<Buffer>)
+      t.ok(content.equals(readFileSync(join(homeOf(coordinator), 'uploaded'))))
+    })
+
+    await t.test('box exec and box cp', async (t) => {
+      const { NODE_OPTIONS: _, ...inherited } = process.env
+      const box = (...args: string[]) =>
+        promisify(execFile)(join(PROJECT_DIR, 'box'), args, {
+          env: { ...inherited, BOXWOOD_URL: url, BOXWOOD_API_KEY: key, NODE_EXTRA_CA_CERTS: CERTIFICATE },
+        })
+      const { hostname } = coordinator.box
+      // An attached command is a WebSocket.
+      t.equal((await box('exec', hostname, '--', 'echo', 'attached')).stdout, 'attached\n')
+      await box('cp', '-q', join(PROJECT_DIR, 'LICENSE'), `${hostname}:copied`)
+      t.equal(
+        readFileSync(join(homeOf(coordinator), 'copied'), 'utf8'),
+        readFileSync(join(PROJECT_DIR, 'LICENSE'), 'utf8'),
+      )
+    })
+
+    if (name === 'nginx') {
+      t.notMatch(readLog(), 'buffered to a temporary file')
+      const redirect = await fetch(`http://127.0.0.1:${httpPort}/docs`, { redirect: 'manual' })
+      t.match([redirect.status, redirect.headers.get('location')], [308, /^https:\/\/127\.0\.0\.1\/docs$/])
+    }
+  })
+
+  t.test(`agents through ${name}`, options, async (t) => {
+    const coordinator = await startTunnelServer({ dialBackTimeoutMs: 5000 })
+    t.after(() => coordinator.close())
+    const { url } = await startProxy(t, name, `127.0.0.1:${coordinator.port}`)
+    const box = coordinator.addBox()
+    const agent = await startTestAgent(box, url, (app) => {
+      app.get('/hello', async () => ({ hello: 'through the proxy' }))
+    })
+    t.after(() => agent.close())
+    const tunnel = await coordinator.tunnels.wait(box.boxId, 10_000)
+    const response = await tunnel.request({ method: 'GET', path: '/hello' })
+    t.same(JSON.parse((await readAll(response.body)).toString()), { hello: 'through the proxy' })
+
+    const dialer = createTransferDialer({
+      boxId: box.boxId,
+      readUrl: async () => url,
+      readToken: async () => box.token,
+    })
+    const bytes = randomBytes(8 * MIB + 1)
+    const { transfers } = coordinator.tunnels
+    const upload = transfers.expect(box.boxId)
+    const fetched = (async () => {
+      const copies: Buffer[] = []
+      const { chunks } = await dialer.fetch(upload.id, bytes.length)
+      // The dialer reuses the memory of a chunk.
+      for await (const chunk of chunks) copies.push(Buffer.from(chunk))
+      return Buffer.concat(copies)
+    })()
+    const uploadConnection = await upload.connection
+    uploadConnection.response.writeHead(200, { 'content-length': bytes.length }).end(bytes)
+    t.ok((await fetched).equals(bytes), 'a file for the box')
+    const download = transfers.expect(box.boxId)
+    const sent = dialer.send(download.id, {}, Readable.from([bytes]))
+    const downloadConnection = await download.connection
+    t.ok((await readAll(downloadConnection.request)).equals(bytes), 'a file of the box')
+    downloadConnection.response.writeHead(204).end()
+    await sent
+  })
+}

@@ -1,0 +1,115 @@
+// Starts nginx and Caddy with the configurations in install/proxies, changed only in names, ports and paths.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { PROJECT_DIR } from '../support/project.ts'
+import { createTempDir } from '../support/temp-dir.ts'
+import { waitUntil } from '../support/wait-until.ts'
+
+export const PROXIES = ['nginx', 'caddy'] as const
+export type ProxyName = (typeof PROXIES)[number]
+
+/** A self-signed certificate for localhost and 127.0.0.1. */
+export const CERTIFICATE = join(PROJECT_DIR, 'test/fixtures/tls/cert.pem')
+const PRIVATE_KEY = join(PROJECT_DIR, 'test/fixtures/tls/key.pem')
+
+/** Throws when the text does not contain `from`: the configuration has changed. */
+function replace(text: string, from: string, to: string): string {
+  if (!text.includes(from)) throw new Error(`The configuration has no ${from}`)
+  return text.replaceAll(from, to)
+}
+
+function createNginxCommand(dir: string, port: number, httpPort: number, target: string): string[] {
+  let text = readFileSync(join(PROJECT_DIR, 'install/proxies/nginx.conf'), 'utf8')
+  text = replace(text, 'boxes.example.com;', 'localhost;')
+  text = replace(text, '/etc/ssl/boxes.example.com/fullchain.pem', join(dir, 'cert.pem'))
+  text = replace(text, '/etc/ssl/boxes.example.com/privkey.pem', join(dir, 'key.pem'))
+  text = replace(text, 'listen 443 ', `listen 127.0.0.1:${port} `)
+  text = replace(text, 'listen 80;', `listen 127.0.0.1:${httpPort};`)
+  text = text.replaceAll(/^ *listen \[::\]:.*$/gm, '')
+  writeFileSync(join(dir, 'site.conf'), replace(text, '127.0.0.1:7070', target))
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((name) => `${name}_temp_path ${join(dir, name)};`)
+    .join('\n')
+  writeFileSync(
+    join(dir, 'nginx.conf'),
+    `daemon off; master_process off; pid ${dir}/pid; error_log ${dir}/error.log warn;
+     events {} http { access_log off; ${temporary} include ${dir}/site.conf; }`,
+  )
+  return ['nginx', '-p', dir, '-e', join(dir, 'error.log'), '-c', join(dir, 'nginx.conf')]
+}
+
+function createCaddyCommand(dir: string, port: number, httpPort: number, target: string): string[] {
+  let text = readFileSync(join(PROJECT_DIR, 'install/proxies/Caddyfile'), 'utf8')
+  const certificate = `tls ${join(dir, 'cert.pem')} ${join(dir, 'key.pem')}`
+  text = replace(
+    text,
+    'boxes.example.com {',
+    `localhost:${port}, 127.0.0.1:${port} {\n\tbind 127.0.0.1\n\t${certificate}`,
+  )
+  text = `{\n\tadmin off\n\thttp_port ${httpPort}\n\tauto_https disable_redirects\n}\n${replace(text, '127.0.0.1:7070', target)}`
+  writeFileSync(join(dir, 'Caddyfile'), text)
+  return ['caddy', 'run', '--adapter', 'caddyfile', '--config', join(dir, 'Caddyfile')]
+}
+
+/** @param target of the coordinator, as host:port */
+export async function startProxy(t: Test, name: ProxyName, target: string) {
+  const dir = createTempDir(t, name)
+  cpSync(CERTIFICATE, join(dir, 'cert.pem'))
+  cpSync(PRIVATE_KEY, join(dir, 'key.pem'))
+  mkdirSync(join(dir, 'home'))
+  const [port, httpPort] = [await findFreePort(), await findFreePort()]
+  const createCommand = name === 'nginx' ? createNginxCommand : createCaddyCommand
+  const [program = '', ...args] = createCommand(dir, port, httpPort, target)
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: {
+      PATH: `${process.env.PATH}:/usr/sbin`,
+      HOME: join(dir, 'home'),
+      XDG_DATA_HOME: dir,
+      XDG_CONFIG_HOME: dir,
+    },
+  })
+  let output = ''
+  child.stderr.on('data', (data: Buffer) => {
+    output += data.toString()
+  })
+  const exited = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGTERM')
+    await exited
+  })
+  await waitUntil(`${name} listens`, async () => {
+    if (child.exitCode !== null) throw new Error(`${name} exited: ${output}${readLog()}`)
+    return canConnect(port)
+  })
+
+  function readLog(): string {
+    return name === 'nginx' ? readFileSync(join(dir, 'error.log'), 'utf8') : output
+  }
+  return { url: `https://127.0.0.1:${port}`, port, httpPort, readLog }
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+async function canConnect(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
