@@ -3,6 +3,7 @@ import type { EnrollRequest, EnrollResponse } from '../../shared/api/machines.ts
 import { type Clock, toTimestamp } from '../../shared/clock.ts'
 import { isEnrollmentToken } from '../../shared/enrollment-token.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { readAccess, readBoxIds } from '../account/key-rules.ts'
 import type { Admit } from '../admission/admit.ts'
 import { recordAuditEvent } from '../audit/service.ts'
 import { insertMachine } from '../boxes/insert-machine.ts'
@@ -10,11 +11,12 @@ import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow, EnrollmentRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
+import { assertAccess } from '../http/access.ts'
 import type { Actor } from '../http/actor.ts'
 import { hashSecret } from '../http/hash-secret.ts'
 import { chooseTier } from './choose-tier.ts'
-import { assertMayEnroll } from './rules.ts'
-import { findRole, isKeyRevoked, lockEnrollmentByHash, updateEnrollment } from './store.ts'
+import { assertMayEnroll, getEnrollmentAccess } from './rules.ts'
+import { findKey, findRole, type KeyState, lockEnrollmentByHash, updateEnrollment } from './store.ts'
 import { toBoxName } from './to-box-name.ts'
 
 /**
@@ -56,8 +58,9 @@ export function createExchange(options: {
           `The token expired at ${toTimestamp(enrollment.expires_at)}. ${CREATE_ANOTHER}`,
           { fields: { expiresAt: toTimestamp(enrollment.expires_at) } },
         )
-      const actor = await findCreator(trx, enrollment)
+      const actor = await findCreator(trx, enrollment, now)
       await assertMayEnroll(trx, actor)
+      assertAccess(actor, getEnrollmentAccess('write'), 'control')
       const tier = chooseTier(input)
       await admit(trx, actor, { action: 'enroll', tier })
       const machine = {
@@ -92,20 +95,28 @@ async function repeatResponse(
   return { boxId: box.id, name: box.hostname }
 }
 
-/** The creator of the token, with the role that the user has now. */
-async function findCreator(trx: Trx, enrollment: EnrollmentRow): Promise<Actor> {
+/** The creator of the token, with the role that the user has now, and the limits that the key has now. */
+async function findCreator(trx: Trx, enrollment: EnrollmentRow, now: number): Promise<Actor> {
   const { workspace_id: workspaceId, user_id: userId, credential_id: id } = enrollment
   const { credential_kind: kind, expires_at: expiresAt } = enrollment
   // A key with no user acts as a member.
   const role = userId === null ? 'member' : await findRole(trx, userId)
   if (role === undefined) throw refuseToken('The user who created the token is not a member any more.')
-  if (kind !== 'session' && (await isKeyRevoked(trx, id)))
+  if (kind === 'session') {
+    const credential = { type: 'session', id, expiresAt } as const
+    return { credential, workspaceId, userId, role, boxIds: null, access: null }
+  }
+  const key = assertUsable(await findKey(trx, id), now)
+  const credential = { type: 'key', id, kind, expiresAt, isUnverified: false } as const
+  return { credential, workspaceId, userId, role, boxIds: readBoxIds(key), access: readAccess(key) }
+}
+
+function assertUsable(key: KeyState | undefined, now: number): KeyState {
+  if (key === undefined || key.revoked_at !== null)
     throw refuseToken('The API key that created the token has been revoked.')
-  const credential =
-    kind === 'session'
-      ? ({ type: 'session', id, expiresAt } as const)
-      : ({ type: 'key', id, kind, expiresAt, isUnverified: false } as const)
-  return { credential, workspaceId, userId, role, boxIds: null, access: null }
+  if (key.expires_at !== null && key.expires_at <= now)
+    throw refuseToken('The API key that created the token has expired.')
+  return key
 }
 
 type EnrollmentEvent = {

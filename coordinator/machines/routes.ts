@@ -11,11 +11,11 @@ import {
 } from '../../shared/api/machines.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { ADMISSION_ERRORS } from '../admission/decide.ts'
-import { byKey } from '../http/access.ts'
 import { type Route, route, routeWithoutCredential } from '../http/route.ts'
 import { type AddressLimiter, getClientAddress } from '../sessions/rate-limits.ts'
 import type { Enrollments } from './enrollments.ts'
 import type { ExchangeToken } from './exchange.ts'
+import { getEnrollmentAccess } from './rules.ts'
 
 export type MachineRoutesOptions = {
   machines: { enrollments: Enrollments }
@@ -23,16 +23,13 @@ export type MachineRoutesOptions = {
   publicUrl: string | null
 }
 
-const access = (level: 'read' | 'write') =>
-  byKey('boxes', level, { scope: 'workspace', roles: 'not_contractor' })
-
 export const machineRoutes = ({ machines: { enrollments }, publicUrl }: MachineRoutesOptions): Route[] => [
   route({
     method: 'POST',
     path: '/machines',
-    access: access('write'),
+    access: getEnrollmentAccess('write'),
     summary: 'Create a token that enrolls a machine as a box',
-    description: `The response has the line to run on the machine. The token works once, within ${LIMITS.enrollmentSeconds / 60} minutes, and the response is the only one that contains it. It stops working when its creator is removed or the API key is revoked. The policy machineEnrollment may exclude members.`,
+    description: `The response has the line to run on the machine. The token works once, within ${LIMITS.enrollmentSeconds / 60} minutes, and the response is the only one that contains it. It stops working when its creator is removed, or the API key is revoked, expires or is limited. The policy machineEnrollment may exclude members.`,
     request: { body: createEnrollmentRequestSchema },
     fieldErrorCodes: ENROLLMENT_ERROR_CODES,
     responses: { 201: createEnrollmentResponseSchema },
@@ -43,7 +40,7 @@ export const machineRoutes = ({ machines: { enrollments }, publicUrl }: MachineR
   route({
     method: 'GET',
     path: '/machines',
-    access: access('read'),
+    access: getEnrollmentAccess('read'),
     summary: 'List the tokens that can still enroll a machine, newest first',
     description: 'Enrolled machines are boxes: GET /boxes lists them with the kind machine.',
     responses: { 200: enrollmentListSchema },
@@ -52,7 +49,7 @@ export const machineRoutes = ({ machines: { enrollments }, publicUrl }: MachineR
   route({
     method: 'DELETE',
     path: '/machines/:id',
-    access: access('write'),
+    access: getEnrollmentAccess('write'),
     summary: 'Revoke a token that enrolls a machine',
     description:
       'No effect on a token that is revoked or has expired. A token that has been used is not found: delete the box of its machine instead.',

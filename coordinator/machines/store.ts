@@ -2,7 +2,7 @@
 import type { Updateable } from 'kysely'
 import type { Role } from '../../shared/api/account.ts'
 import type { Db } from '../db/open.ts'
-import type { EnrollmentRow } from '../db/schema.ts'
+import type { ApiKeyRow, EnrollmentRow } from '../db/schema.ts'
 import { forUpdate, type Trx } from '../db/transaction.ts'
 
 export const insertEnrollment = (trx: Trx, row: EnrollmentRow) =>
@@ -45,10 +45,14 @@ export async function findRole(trx: Trx, userId: string): Promise<Role | undefin
   return (await query.where('removed_at', 'is', null).executeTakeFirst())?.role
 }
 
-export async function isKeyRevoked(trx: Trx, keyId: string): Promise<boolean> {
-  const query = trx.selectFrom('api_keys').select('revoked_at').where('id', '=', keyId)
-  return (await query.executeTakeFirst())?.revoked_at !== null
-}
+export type KeyState = Pick<ApiKeyRow, 'revoked_at' | 'expires_at' | 'box_ids' | 'access'>
+
+export const findKey = (trx: Trx, id: string): Promise<KeyState | undefined> =>
+  trx
+    .selectFrom('api_keys')
+    .select(['revoked_at', 'expires_at', 'box_ids', 'access'])
+    .where('id', '=', id)
+    .executeTakeFirst()
 
 /** Returns the number of deleted rows, at most `limit`. */
 export async function deleteEnrollmentsExpiredBefore(

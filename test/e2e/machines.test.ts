@@ -133,6 +133,23 @@ t.test('a token that cannot be used is refused with its reason', async (t) => {
     .where('user_id', '!=', owner?.userId ?? '')
     .execute()
   await assertRefused(ofMember, 401, 'unauthorized', /API key that created the token has been revoked/)
+  const setKey = (changes: {
+    revoked_at?: null
+    expires_at?: number | null
+    access?: string | null
+    box_ids?: string
+  }) =>
+    db
+      .updateTable('api_keys')
+      .set(changes)
+      .where('user_id', '!=', owner?.userId ?? '')
+      .execute()
+  await setKey({ revoked_at: null, expires_at: clock.now() })
+  await assertRefused(ofMember, 401, 'unauthorized', /API key that created the token has expired/)
+  await setKey({ expires_at: null, access: '{"boxes":"read"}' })
+  await assertRefused(ofMember, 403, 'key_access_denied', /lacks write access to boxes/)
+  await setKey({ access: null, box_ids: '[]' })
+  await assertRefused(ofMember, 403, 'key_access_denied', /limited to some boxes/)
   await db.updateTable('users').set({ role: 'contractor' }).where('role', '=', 'member').execute()
   await db.updateTable('api_keys').set({ revoked_at: null }).execute()
   await assertRefused(ofMember, 403, 'not_allowed', /role/)
