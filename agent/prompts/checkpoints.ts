@@ -5,19 +5,11 @@
 //   position     the position of the follower, overwritten in place before the events before it are published
 //
 // The files are not synced: after a power loss the run is lost, and its log is read from the start.
-import {
-  appendFileSync,
-  closeSync,
-  constants,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { LogPosition } from './event-decoder.ts'
+import { openStateFile, readStateFile } from './state-file.ts'
 
 const outcomeSchema = z.union([
   z.object({ status: z.literal('done') }),
@@ -39,13 +31,17 @@ const checkpointSchema = z.object({
 })
 export type Checkpoint = LogPosition & { readonly at: number }
 
+/** A few hundred checkpoints of at most 12 KiB. */
+const MAX_BYTES = 32 * 1024 * 1024
+
 const getCheckpointsPath = (runDir: string): string => join(runDir, 'checkpoints')
 const getPositionPath = (runDir: string): string => join(runDir, 'position')
 
 /** Omits damaged lines, and those that are not in ascending order. Empty when the file does not exist. */
 export function readCheckpoints(runDir: string): Checkpoint[] {
   const checkpoints: Checkpoint[] = []
-  for (const line of readTextIfExists(getCheckpointsPath(runDir)).split('\n').slice(0, -1)) {
+  const text = readStateFile(getCheckpointsPath(runDir), MAX_BYTES) ?? ''
+  for (const line of text.split('\n').slice(0, -1)) {
     const checkpoint = parseCheckpoint(line)
     const last = checkpoints.at(-1)
     const isAscending =
@@ -56,25 +52,31 @@ export function readCheckpoints(runDir: string): Checkpoint[] {
 }
 
 export function appendCheckpoints(runDir: string, checkpoints: readonly Checkpoint[]): void {
-  appendFileSync(getCheckpointsPath(runDir), toLines(checkpoints), { mode: 0o600 })
+  const fd = openStateFile(getCheckpointsPath(runDir), { append: true })
+  try {
+    writeFileSync(fd, toLines(checkpoints))
+  } finally {
+    closeSync(fd)
+  }
 }
 
 /** Removes the other checkpoints from the file. */
 export function replaceCheckpoints(runDir: string, checkpoints: readonly Checkpoint[]): void {
   const path = getCheckpointsPath(runDir)
-  writeFileSync(`${path}.new`, toLines(checkpoints), { mode: 0o600 })
+  rmSync(`${path}.new`, { recursive: true, force: true })
+  writeFileSync(`${path}.new`, toLines(checkpoints), { mode: 0o600, flag: 'wx' })
   renameSync(`${path}.new`, path)
 }
 
 /** undefined when missing or damaged. */
 export function readPosition(runDir: string): Checkpoint | undefined {
-  const text = readTextIfExists(getPositionPath(runDir))
+  const text = readStateFile(getPositionPath(runDir), MAX_BYTES) ?? ''
   return text.includes('\n') ? parseCheckpoint(text.slice(0, text.indexOf('\n'))) : undefined
 }
 
 /** Overwrites in place: truncating first makes some file systems flush the file on close. Ignore the text after the line. */
 export function writePosition(runDir: string, position: Checkpoint): void {
-  const fd = openSync(getPositionPath(runDir), constants.O_WRONLY | constants.O_CREAT, 0o600)
+  const fd = openStateFile(getPositionPath(runDir))
   try {
     writeSync(fd, toLines([position]), 0)
   } finally {
@@ -92,15 +94,6 @@ function parseCheckpoint(line: string): Checkpoint | undefined {
     return checkpointSchema.safeParse(JSON.parse(line)).data
   } catch (error) {
     if (error instanceof SyntaxError) return undefined
-    throw error
-  }
-}
-
-function readTextIfExists(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
     throw error
   }
 }

@@ -1,10 +1,10 @@
 // The conversations of a box, in one file that is replaced atomically. It holds what outlives the runs; sessions, activity
 // and the status come from the newest run of a conversation.
-import { readFile } from 'node:fs/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { z } from 'zod'
 import { CONVERSATION_ID_PATTERN, PROVIDERS } from '../../shared/api/prompts.ts'
 import { writeDurably } from './durable-file.ts'
+import { readStateFile } from './state-file.ts'
 import type { RunState, Runs } from './types.ts'
 
 const recordSchema = z.object({
@@ -40,13 +40,16 @@ export type Conversations = {
   save(): Promise<void>
 }
 
+/** Some thousand conversations with the longest working directory. */
+const MAX_BYTES = 64 * 1024 * 1024
+
 /** A missing or damaged file is an empty one; the conversations of the stored runs are created again. */
-export async function openConversations(
+export function openConversations(
   path: string,
   runs: Pick<Runs, 'get' | 'list'>,
   log: FastifyBaseLogger,
-): Promise<Conversations> {
-  const records = new Map((await readRecords(path, log)).map((record) => [record.id, record]))
+): Conversations {
+  const records = new Map(readRecords(path, log).map((record) => [record.id, record]))
 
   const toState = (record: ConversationRecord): ConversationState => {
     const lastRun = record.lastRunId === null ? null : (runs.get(record.lastRunId) ?? null)
@@ -116,11 +119,11 @@ export async function openConversations(
   }
 }
 
-async function readRecords(path: string, log: FastifyBaseLogger): Promise<ConversationRecord[]> {
+function readRecords(path: string, log: FastifyBaseLogger): ConversationRecord[] {
   try {
-    return fileSchema.parse(JSON.parse(await readFile(path, 'utf8'))).conversations
+    const text = readStateFile(path, MAX_BYTES)
+    return text === null ? [] : fileSchema.parse(JSON.parse(text)).conversations
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
     log.error({ err: error, path }, 'the file of the conversations is damaged; starting without it')
     return []
   }

@@ -1,11 +1,13 @@
 // Writes files such that they survive a power loss.
-import { open, rename, writeFile } from 'node:fs/promises'
+import { open, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /** Resolves when the content and the name are on disk. Readers see the old or the new content. */
 export async function writeDurably(path: string, content: string): Promise<void> {
   const staging = `${path}.new`
-  await writeFile(staging, content, { mode: 0o600, flush: true })
+  // Left by a killed agent, or a FIFO, for example.
+  await rm(staging, { recursive: true, force: true })
+  await writeFile(staging, content, { mode: 0o600, flush: true, flag: 'wx' })
   await rename(staging, path)
   await sync(dirname(path))
 }

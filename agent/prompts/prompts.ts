@@ -49,7 +49,7 @@ export async function createPrompts(options: PromptsOptions): Promise<Prompts> {
   const { dir, home, runs, providers, clock, log, limits } = options
   await mkdir(dir, { recursive: true, mode: 0o700 })
   const queue = await openQueue(join(dir, 'queue'), log)
-  const conversations = await openConversations(join(dir, 'conversations.json'), runs, log)
+  const conversations = openConversations(join(dir, 'conversations.json'), runs, log)
   const changes = createChangeNotifier()
   const dispatcher = createDispatcher({ runs, queue, conversations, changes, limit: limits.runs, log })
   const answers = new Map<string, Promise<PromptStarted | PromptQueued>>()

@@ -1,5 +1,5 @@
 // The queue of a box. Two files per prompt: `<runId>.prompt` has the exact text; `<runId>.json`, written last, the rest.
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import { z } from 'zod'
@@ -9,7 +9,9 @@ import {
   REASONING_EFFORTS,
   RUN_ID_PATTERN,
 } from '../../shared/api/prompts.ts'
+import { LIMITS } from '../../shared/limits.ts'
 import { sync, writeDurably } from './durable-file.ts'
+import { readStateFile } from './state-file.ts'
 
 const entrySchema = z.object({
   id: z.string().regex(RUN_ID_PATTERN),
@@ -29,6 +31,9 @@ const fileSchema = entrySchema.extend({
   /** Only in the file, which is deleted when the run has started: the values may be secrets. */
   boxEnv: z.record(z.string(), z.string()),
 })
+/** The variables of a box are at most 64 KiB, each character at most a six-byte escape. */
+const MAX_ENTRY_BYTES = 1024 * 1024
+
 export type QueueEntry = Readonly<z.infer<typeof entrySchema>>
 export type StoredPrompt = { prompt: string; boxEnv: Record<string, string> }
 
@@ -51,6 +56,8 @@ export type PromptQueue = {
   remove(id: string): Promise<void>
 }
 
+const isSystemError = (error: unknown): boolean => error instanceof Error && 'syscall' in error
+
 /** Restores the queue. A damaged entry is deleted. */
 export async function openQueue(dir: string, log: FastifyBaseLogger): Promise<PromptQueue> {
   await mkdir(dir, { recursive: true, mode: 0o700 })
@@ -58,12 +65,20 @@ export async function openQueue(dir: string, log: FastifyBaseLogger): Promise<Pr
   const getPromptPath = (id: string) => join(dir, `${id}.prompt`)
   const writes = new Map<string, Promise<void>>()
 
-  const readEntry = async (id: string) =>
-    fileSchema.parse(JSON.parse(await readFile(getEntryPath(id), 'utf8')))
+  const readFile = (path: string, maxBytes: number): string => {
+    const text = readStateFile(path, maxBytes)
+    if (text === null) throw new Error(`${path} has been deleted or replaced`)
+    return text
+  }
+  const readEntry = (id: string) => {
+    const entry = fileSchema.parse(JSON.parse(readFile(getEntryPath(id), MAX_ENTRY_BYTES)))
+    if (entry.id !== id) throw new Error(`the file of ${id} is for another prompt`)
+    return entry
+  }
   async function removeFiles(id: string): Promise<void> {
     // In this order: a prompt without an entry is incomplete.
-    await rm(getEntryPath(id), { force: true })
-    await rm(getPromptPath(id), { force: true })
+    await rm(getEntryPath(id), { recursive: true, force: true })
+    await rm(getPromptPath(id), { recursive: true, force: true })
     await sync(dir)
   }
 
@@ -74,15 +89,23 @@ export async function openQueue(dir: string, log: FastifyBaseLogger): Promise<Pr
     for (const id of ids) {
       try {
         if (names.has(`${id}.json`) && names.has(`${id}.prompt`)) {
-          const { boxEnv: _, ...entry } = await readEntry(id)
+          const { boxEnv: _, ...entry } = readEntry(id)
           restored.push(entry)
           continue
         }
       } catch (err) {
+        if (isSystemError(err)) {
+          log.error(
+            { err, runId: id },
+            'failed to read a queued prompt; the next start of the agent will retry',
+          )
+          continue
+        }
         log.error({ err, runId: id }, 'a queued prompt is damaged; it is deleted')
       }
       // The agent was killed before it accepted the prompt, or while it removed the prompt.
-      for (const name of names) if (name.startsWith(`${id}.`)) await rm(join(dir, name), { force: true })
+      for (const name of names)
+        if (name.startsWith(`${id}.`)) await rm(join(dir, name), { recursive: true, force: true })
     }
     return restored.sort((a, b) => a.sequence - b.sequence)
   }
@@ -113,8 +136,8 @@ export async function openQueue(dir: string, log: FastifyBaseLogger): Promise<Pr
     },
     waitUntilStored: (id) => writes.get(id) ?? Promise.resolve(),
     async read(id) {
-      const [{ boxEnv }, prompt] = await Promise.all([readEntry(id), readFile(getPromptPath(id), 'utf8')])
-      return { prompt, boxEnv }
+      const { boxEnv } = readEntry(id)
+      return { prompt: readFile(getPromptPath(id), LIMITS.promptBytes), boxEnv }
     },
     async remove(id) {
       entries = entries.filter((entry) => entry.id !== id)

@@ -5,16 +5,23 @@
 //   stdin                 the prompt as the CLI gets it, where that differs
 //   checkpoints, position see checkpoints.ts
 //   tmp                   temporary files of the CLI, deleted at the end
-import { readFileSync } from 'node:fs'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
-import { PROVIDERS, REASONING_EFFORTS, RUN_ID_PATTERN, RUN_STATUSES } from '../../shared/api/prompts.ts'
+import {
+  CONVERSATION_ID_PATTERN,
+  PROVIDERS,
+  REASONING_EFFORTS,
+  RUN_ID_PATTERN,
+  RUN_STATUSES,
+} from '../../shared/api/prompts.ts'
+import { LIMITS } from '../../shared/limits.ts'
 import { sync, writeDurably } from './durable-file.ts'
+import { readStateFile } from './state-file.ts'
 
 const recordSchema = z.object({
   id: z.string().regex(RUN_ID_PATTERN),
-  conversationId: z.string(),
+  conversationId: z.string().regex(CONVERSATION_ID_PATTERN),
   provider: z.enum(PROVIDERS),
   model: z.string().nullable(),
   reasoningEffort: z.enum(REASONING_EFFORTS).nullable(),
@@ -48,6 +55,9 @@ const recordSchema = z.object({
 })
 export type RunRecord = z.infer<typeof recordSchema>
 export type RecordedResult = NonNullable<RunRecord['result']>
+
+/** A preview of the prompt, the working directory, an error message and short fields. */
+const MAX_RECORD_BYTES = 256 * 1024
 
 export const getTmpDir = (runDir: string): string => join(runDir, 'tmp')
 const getRecordPath = (runDir: string): string => join(runDir, 'run.json')
@@ -88,23 +98,18 @@ export async function syncRunFiles(runDir: string): Promise<void> {
 export const writeRecord = (runDir: string, record: RunRecord): Promise<void> =>
   writeDurably(getRecordPath(runDir), JSON.stringify(record))
 
-/** undefined when missing or damaged. */
+/** undefined when missing or damaged. @throws system errors that do not mean that */
 export function readRecord(runDir: string): RunRecord | undefined {
   try {
-    return recordSchema.safeParse(JSON.parse(readFileSync(getRecordPath(runDir), 'utf8'))).data
+    const text = readStateFile(getRecordPath(runDir), MAX_RECORD_BYTES) ?? ''
+    const record = recordSchema.safeParse(JSON.parse(text)).data
+    return record?.id === basename(runDir) ? record : undefined
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
-    if (isMissing || error instanceof SyntaxError) return undefined
+    if (error instanceof SyntaxError) return undefined
     throw error
   }
 }
 
-/** '' when the file was deleted. */
-export function readPrompt(runDir: string): string {
-  try {
-    return readFileSync(getPromptPath(runDir), 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
-    throw error
-  }
-}
+/** '' when the file was deleted or replaced. */
+export const readPrompt = (runDir: string): string =>
+  readStateFile(getPromptPath(runDir), LIMITS.promptBytes) ?? ''

@@ -1,5 +1,4 @@
 // One run in progress: follows its output, interrupts it, and records how it ended.
-import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../../shared/clock.ts'
@@ -12,6 +11,7 @@ import type { DetachedProcess, DetachedProcesses, ProcessExit } from '../exec/de
 import { type InterruptSignal, interruptProcess, waitForExit } from './interrupt-process.ts'
 import { type FollowerStart, followLog, type LogFollower } from './log-follower.ts'
 import type { Provider } from './providers/types.ts'
+import { removeTree } from './remove-tree.ts'
 import { toRunState } from './run-fields.ts'
 import { getTmpDir, type RunRecord, writeRecord } from './run-record.ts'
 import { isTerminated, resolveStatus, STOP_SIGNAL_MS } from './run-status.ts'
@@ -104,7 +104,7 @@ export function followRun(options: ActiveRunOptions): ActiveRun {
     await sweep(exit)
     await waitForStopRequest(exit)
     if (closing.signal.aborted) return null
-    await rm(getTmpDir(runDir), { recursive: true, force: true, maxRetries: 5 }).catch((err: unknown) =>
+    await removeTree(getTmpDir(runDir)).catch((err: unknown) =>
       log.warn({ err, runId: record.id }, 'failed to delete the temporary files of a run'),
     )
     const { offset, seq, state: mapped } = follower.position

@@ -11,6 +11,7 @@ import type { Retention } from '../exec/detached/retention.ts'
 import type { DetachedProcess, DetachedProcesses } from '../exec/detached/types.ts'
 import { toStartError } from '../exec/start-error.ts'
 import { boundedWait } from './bounded-wait.ts'
+import { type ChangeNotifier, createChangeNotifier } from './change-notifier.ts'
 import { type Checkpoint, readCheckpoints, readPosition } from './checkpoints.ts'
 import { LOG_START } from './event-decoder.ts'
 import { boundedText } from './json-fields.ts'
@@ -46,8 +47,17 @@ export type RunsOptions = {
 const CHECKPOINT_BYTES = 256 * 1024
 const PRUNE_MS = 60 * 60 * 1000
 
-/** `active` is null when the run has ended. */
-type Entry = { record: RunRecord; state: RunState; active: ActiveRun | null }
+type Entry = {
+  record: RunRecord
+  state: RunState
+  /** null when the run has ended. */
+  active: ActiveRun | null
+  /** Of the state, and of the deletion. */
+  changes: ChangeNotifier
+}
+const createEndedEntry = (record: RunRecord): Entry => ({
+  ...{ record, state: toRunState(record), active: null, changes: createChangeNotifier() },
+})
 
 /** Restores the runs from the state directory. One agent at a time: see lock.ts. */
 export async function createRuns(options: RunsOptions): Promise<Runs> {
@@ -80,6 +90,7 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
   }
   /** Logs errors: a failing subscriber must not affect the run. */
   const notify = (run: RunState) => {
+    entries.get(run.id)?.changes.notify()
     for (const callback of [...subscribers]) {
       try {
         callback(run)
@@ -98,6 +109,7 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
     const entry = entries.get(id)
     if (entry === undefined || entry.active !== null) return
     entries.delete(id)
+    entry.changes.notify()
     // restoreRecords() removes a process without a run.
     await removeDirectory(getRunDir(id))
     await processes.remove(toProcessId(id))
@@ -122,7 +134,7 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
         notify(state)
       },
     })
-    const entry: Entry = { record, state: active.state, active }
+    const entry: Entry = { record, state: active.state, active, changes: createChangeNotifier() }
     entries.set(record.id, entry)
     const ended = active.ended.then((endedRecord) => {
       if (endedRecord === null) return
@@ -141,12 +153,16 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
       lastSequence = record.sequence
       const detachedProcess = processes.get(toProcessId(record.id))
       if (record.result !== null || detachedProcess === undefined) {
-        entries.set(record.id, { record, state: toRunState(record), active: null })
+        entries.set(record.id, createEndedEntry(record))
         continue
       }
       const runDir = getRunDir(record.id)
-      const saved = { checkpoints: readCheckpoints(runDir), position: readPosition(runDir) }
-      const start = await findStart(detachedProcess.logs.stdout, saved, createOrigin(record))
+      const origin = createOrigin(record)
+      const start = await findRestoredStart(detachedProcess, runDir, origin).catch((err: unknown) => {
+        // For example, the log was replaced.
+        log.error({ err, runId: record.id }, 'failed to read the output of a run; reading it from the start')
+        return { position: origin, checkpoints: [], exactFrom: Number.POSITIVE_INFINITY }
+      })
       const hasExited = detachedProcess.exit !== null
       const ended = track(record, detachedProcess, start, () => (hasExited ? previousStop : stopRequestedAt))
       if (hasExited) ends.push(ended)
@@ -218,7 +234,7 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
       await rm(runDir, { recursive: true, force: true })
       throw toStartError(err)
     }
-    const entry = { record, state: toRunState(record), active: null }
+    const entry = createEndedEntry(record)
     entries.set(record.id, entry)
     notify(entry.state)
     prune()
@@ -237,10 +253,6 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
     ...{ record, follower: active?.follower ?? null, runDir: getRunDir(record.id) },
     ...{ provider: providers[record.provider], detachedProcess: processes.get(toProcessId(record.id)) },
   })
-  const subscribe = (callback: (run: RunState) => void) => {
-    subscribers.add(callback)
-    return () => void subscribers.delete(callback)
-  }
 
   await restore()
   prune()
@@ -260,22 +272,17 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
     async readEvents(id, { after, limit, waitMs, signal }) {
       const deadline = performance.now() + waitMs
       for (;;) {
-        const change = Promise.withResolvers<void>()
-        const unsubscribe = subscribe((run) => run.id === id && change.resolve())
-        try {
-          const entry = getEntry(id)
-          // Copied before the page is read: the run may end meanwhile.
-          const { state, active } = entry
-          const { events, next, reachedEnd } = await readRunEvents(getOutput(entry), { after, limit, signal })
-          const finished = active === null && reachedEnd
-          const remainingMs = deadline - performance.now()
-          const mustReturn = next > after || finished || remainingMs <= 0
-          if (mustReturn || signal.aborted || closing.signal.aborted)
-            return { ok: true, type: 'prompt.events', run: toRun(state), events, next, finished }
-          await boundedWait(change.promise, remainingMs, [signal, closing.signal])
-        } finally {
-          unsubscribe()
-        }
+        const entry = getEntry(id)
+        const seen = entry.changes.version()
+        // Copied before the page is read: the run may end meanwhile.
+        const { state, active } = entry
+        const { events, next, reachedEnd } = await readRunEvents(getOutput(entry), { after, limit, signal })
+        const finished = active === null && reachedEnd
+        const remainingMs = deadline - performance.now()
+        const mustReturn = next > after || finished || remainingMs <= 0
+        if (mustReturn || signal.aborted || closing.signal.aborted)
+          return { ok: true, type: 'prompt.events', run: toRun(state), events, next, finished }
+        await entry.changes.wait(seen, remainingMs, [signal, closing.signal])
       }
     },
     async interrupt(id, cause) {
@@ -286,7 +293,10 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
       return { wasRunning: signal !== null, signal }
     },
     remove,
-    subscribe,
+    subscribe(callback) {
+      subscribers.add(callback)
+      return () => void subscribers.delete(callback)
+    },
     expectStop() {
       stopRequestedAt ??= clock.now()
       try {
@@ -304,6 +314,15 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
       await Promise.all(background)
     },
   }
+}
+
+async function findRestoredStart(
+  { logs }: DetachedProcess,
+  runDir: string,
+  origin: Checkpoint,
+): Promise<FollowerStart> {
+  const saved = { checkpoints: readCheckpoints(runDir), position: readPosition(runDir) }
+  return findStart(logs.stdout, saved, origin)
 }
 
 const createOrigin = ({ startedAt }: RunRecord): Checkpoint => ({ ...LOG_START, at: startedAt })
