@@ -25,8 +25,9 @@ type Action = {
   route: string
 }
 
-const isRunning = ({ desiredState, observedState }: Box): boolean =>
-  desiredState === 'running' && observedState !== 'provision_failed'
+/** An enrolled machine cannot be suspended, so --all leaves it out. */
+const isRunning = ({ kind, desiredState, observedState }: Box): boolean =>
+  kind !== 'machine' && desiredState === 'running' && observedState !== 'provision_failed'
 const isFrozen = ({ suspendedAs }: Box): boolean => suspendedAs === 'frozen'
 
 const ACTIONS = {

@@ -23,6 +23,7 @@ import { addLoginCommand } from './commands/login.ts'
 import { addLogoutCommand } from './commands/logout.ts'
 import { addLogsCommand } from './commands/logs.ts'
 import { addLsCommand } from './commands/ls.ts'
+import { addMachineCommand } from './commands/machine.ts'
 import { addMeCommand } from './commands/me.ts'
 import { addMembersCommand } from './commands/members.ts'
 import { addMetricsCommand } from './commands/metrics.ts'
@@ -77,6 +78,7 @@ export function registerCommands(
   add(addCreateCommand, addLsCommand, addShowCommand)
   add(addStopCommand, addSuspendCommand, addWakeCommand, addRestartCommand, addRmCommand)
   add(addResizeCommand, addMoveCommand, addSetCommand, addEnvCommand, addEventsCommand, addWaitCommand)
+  add(addMachineCommand)
   program.commandsGroup('Snapshots:')
   add(addForkCommand, addSnapshotCommand, addSnapshotsCommand, addRestoreCommand)
   add(addTemplateCommand, addTemplatesCommand)

@@ -22,7 +22,10 @@ const BOXES: List<Box> = {
       cell: (box) => ({ text: formatBoxState(box), color: getStateColor(box.observedState) }),
     },
     { header: 'TIER', cell: ({ tier }) => tier },
-    { header: 'ISOLATION', cell: ({ isolation }) => isolation?.level ?? '-' },
+    {
+      header: 'ISOLATION',
+      cell: ({ kind, isolation }) => (kind === 'machine' ? 'machine' : (isolation?.level ?? '-')),
+    },
     { header: 'AGE', cell: ({ createdAt }, now) => formatAge(createdAt, now), isRelativeTime: true },
     { header: 'NETWORK', cell: ({ isolation }) => isolation?.network ?? '-', isWide: true },
     {
@@ -39,6 +42,8 @@ const BOXES: List<Box> = {
   filters: {
     name: { get: ({ hostname }) => hostname },
     state: { get: ({ observedState }) => observedState, values: STATES },
+    // A coordinator of an older version sends no kind.
+    kind: { get: ({ kind }) => kind ?? 'managed', values: ['managed', 'machine'] },
     tier: { get: ({ tier }) => tier, values: TIER_NAMES },
     region: { get: ({ region }) => region, values: REGIONS },
   },
@@ -53,7 +58,9 @@ export function addLsCommand(program: Command, runAction: RunAction): void {
       .command('ls')
       .alias('list')
       .summary('list the boxes')
-      .description('Lists the boxes, newest first. ISOLATION is the isolation level of each box.')
+      .description(
+        'Lists the boxes, newest first. ISOLATION is the isolation level of each box; `machine` is an enrolled machine.',
+      )
       .option('-a, --all', 'include deleted boxes'),
     'the names',
     BOXES.filters,

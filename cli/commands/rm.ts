@@ -21,8 +21,8 @@ export function addRmCommand(program: Command, runAction: RunAction): void {
       .aliases(['delete', 'destroy', 'remove'])
       .summary('delete boxes with their files')
       .description(
-        'Deletes boxes, their files and their processes, and waits until the deletion is complete. On a terminal, box rm asks for ' +
-          'confirmation.',
+        'Deletes boxes, their files and their processes, and waits until the deletion is complete. Of an enrolled machine, only ' +
+          'the agent and its commands are removed. On a terminal, box rm asks for confirmation.',
       )
       .argument('[name...]', 'names or ids of boxes')
       .option('-a, --all', 'delete all boxes; without a terminal --yes is required')
@@ -97,9 +97,11 @@ async function isConfirmed(
     throw new CliError(EXIT.usage, `--all deletes ${boxes.length} boxes. Add --yes to confirm.`)
   }
   const names = boxes.map(({ hostname }) => hostname).join(', ')
-  const [what, files] =
-    boxes.length === 1
-      ? [`box ${names}`, 'all its files']
-      : [`${boxes.length} boxes (${names})`, 'all their files']
-  return confirm(`Delete ${what} with ${files}?`, signal)
+  const what = boxes.length === 1 ? `box ${names}` : `${boxes.length} boxes (${names})`
+  const machines = boxes.filter(({ kind }) => kind === 'machine')
+  if (machines.length === boxes.length)
+    return confirm(`Delete ${what} and uninstall the agent? Other files of the machine stay.`, signal)
+  const files = boxes.length === 1 ? 'all its files' : 'all their files'
+  const kept = machines.length > 0 ? ' The files of enrolled machines stay.' : ''
+  return confirm(`Delete ${what} with ${files}?${kept}`, signal)
 }

@@ -74,7 +74,7 @@ function formatDetail(detail: BoxDetail, snapshotCount: number | null, now: numb
       },
     ],
     ['agent', formatAgent(detail)],
-    ['isolation', formatIsolation(box.isolation)],
+    ['isolation', box.kind === 'machine' ? 'none: an enrolled machine' : formatIsolation(box.isolation)],
     ...formatMachine(detail.machine),
     ['tier', box.tier],
     ['region', `${box.region}${box.desiredRegion ? `, moving to ${box.desiredRegion}` : ''}`],

@@ -9,6 +9,7 @@ import { isSuspended } from '../box-state.ts'
 import { listTopics } from '../docs/pages.ts'
 import { getPage } from '../history/read-records.ts'
 import { loadKeys } from '../keys/find-key.ts'
+import { loadEnrollments } from '../machines/enrollments.ts'
 import { sanitize } from '../output.ts'
 import { POLICY_NAMES } from '../policies/policy-values.ts'
 import { getProfilePath, readProfiles } from '../profiles/profile-file.ts'
@@ -82,6 +83,8 @@ const SOURCES: Record<string, Source> = {
   region: choices(REGIONS),
   last: choices(['1h', '6h', '24h', '7d', '30d']),
   dir: files,
+  'add name': none,
+  token: async (words) => ({ candidates: await listEnrollments(words), includesFiles: false }),
   'rename name': none,
   'close name': none,
   key: async (words) => ({ candidates: await listKeys(words), includesFiles: false }),
@@ -127,6 +130,13 @@ const listKeys = (exclude: readonly string[]): Promise<Candidate[]> =>
       .filter(({ id }) => !exclude.includes(id))
       .map(({ id, name }) => ({ value: id, description: describe(name) }))
   })
+
+const listEnrollments = (exclude: readonly string[]): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) =>
+    (await loadEnrollments(client))
+      .filter(({ id }) => !exclude.includes(id))
+      .map(({ id, name }) => ({ value: id, description: describe(name ?? '') })),
+  )
 
 /** By their email addresses; the first owner may have none. */
 const listMembers = (exclude: readonly string[]): Promise<Candidate[]> =>
