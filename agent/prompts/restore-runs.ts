@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import { RUN_ID_PATTERN } from '../../shared/api/prompts.ts'
 import { isPendingRemoval, removeDirectory } from '../exec/detached/record.ts'
-import type { DetachedProcesses } from '../exec/detached/types.ts'
+import type { DetachedProcesses, OutputLog } from '../exec/detached/types.ts'
+import { type Checkpoint, readCheckpoints, readPosition } from './checkpoints.ts'
+import { type FollowerStart, findStart } from './log-follower.ts'
 import { removeTree } from './remove-tree.ts'
 import { type RunRecord, readRecord, toProcessId } from './run-record.ts'
 
@@ -57,3 +59,11 @@ export async function restoreRecords(
     await processes.remove(processId)
   }
 }
+
+/** Where to continue to read the output of a run in progress. @throws system errors */
+export const readStart = async (
+  output: OutputLog,
+  runDir: string,
+  origin: Checkpoint,
+): Promise<FollowerStart> =>
+  findStart(output, { checkpoints: readCheckpoints(runDir), position: readPosition(runDir) }, origin)

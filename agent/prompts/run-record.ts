@@ -17,7 +17,10 @@ import {
 } from '../../shared/api/prompts.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { sync, writeDurably } from './durable-file.ts'
+import { boundedText } from './json-fields.ts'
+import { MAX_ERROR_CHARS } from './run-status.ts'
 import { readStateFile } from './state-file.ts'
+import type { StartRunOptions } from './types.ts'
 
 const recordSchema = z.object({
   id: z.string().regex(RUN_ID_PATTERN),
@@ -58,6 +61,32 @@ export type RecordedResult = NonNullable<RunRecord['result']>
 
 /** A preview of the prompt, the working directory, an error message and short fields. */
 const MAX_RECORD_BYTES = 256 * 1024
+
+/** @param options.minutes the time limit */
+export function createRunRecord(
+  request: Omit<StartRunOptions, 'boxEnv'>,
+  { minutes, startedAt, sequence }: Pick<RunRecord, 'minutes' | 'startedAt' | 'sequence'>,
+): RunRecord {
+  const { id, conversationId, provider, model, reasoningEffort, auto, cwd, resumedFrom, parent } = request
+  return {
+    ...{ id, conversationId, provider, model, reasoningEffort, auto, cwd, resumedFrom, parent, minutes },
+    ...{ startedAt, sequence },
+    promptPreview: boundedText(request.prompt, LIMITS.promptPreviewChars),
+    ...{ interrupt: null, result: null },
+  }
+}
+
+/** The record of a run whose process has not been started. */
+export const withUnstartedResult = (
+  record: RunRecord,
+  { status, error }: { status: 'failed' | 'interrupted'; error: string },
+): RunRecord => ({
+  ...record,
+  result: {
+    ...{ status, error: boundedText(error, MAX_ERROR_CHARS), exitCode: null, pid: null },
+    ...{ finishedAt: record.startedAt, sessionId: null, eventCount: 0, logEnd: 0, logBytes: 0 },
+  },
+})
 
 export const getTmpDir = (runDir: string): string => join(runDir, 'tmp')
 const getRecordPath = (runDir: string): string => join(runDir, 'run.json')

@@ -1,30 +1,25 @@
 // The runs of a box. The state directory is the source of truth; the maps in memory are a cache.
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import type { ProviderName } from '../../shared/api/prompts.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { LIMITS } from '../../shared/limits.ts'
 import { removeDirectory } from '../exec/detached/record.ts'
 import type { Retention } from '../exec/detached/retention.ts'
 import type { DetachedProcess, DetachedProcesses } from '../exec/detached/types.ts'
-import { toStartError } from '../exec/start-error.ts'
-import { boundedWait } from './bounded-wait.ts'
 import { type ChangeNotifier, createChangeNotifier } from './change-notifier.ts'
-import { type Checkpoint, readCheckpoints, readPosition } from './checkpoints.ts'
+import type { Checkpoint } from './checkpoints.ts'
 import { LOG_START } from './event-decoder.ts'
-import { boundedText } from './json-fields.ts'
-import { type FollowerStart, findStart } from './log-follower.ts'
+import type { FollowerStart } from './log-follower.ts'
 import type { Provider } from './providers/types.ts'
 import { type RunOutput, readRunEvents, readRunStatus } from './read-run.ts'
-import { restoreRecords } from './restore-runs.ts'
+import { readStart, restoreRecords } from './restore-runs.ts'
 import { type ActiveRun, followRun } from './run.ts'
 import { toRun, toRunState } from './run-fields.ts'
-import { createRunFiles, type RunRecord, syncRunFiles, toProcessId } from './run-record.ts'
+import { createRunRecord, type RunRecord, toProcessId, withUnstartedResult } from './run-record.ts'
 import { DEFAULT_RUN_RETENTION, findExpiredRuns } from './run-retention.ts'
-import { MAX_ERROR_CHARS } from './run-status.ts'
-import { prepareCommand, startCommand } from './start-process.ts'
+import { createRunSequence } from './run-sequence.ts'
+import { prepareCommand, startCommand, writeUnstartedRun } from './start-process.ts'
 import { readStopRecord, removeStopRecord, writeStopRecord } from './stop-record.ts'
 import type { ProviderDetector, RunState, Runs, StartRunOptions } from './types.ts'
 
@@ -52,7 +47,7 @@ type Entry = {
   state: RunState
   /** null when the run has ended. */
   active: ActiveRun | null
-  /** Of the state, and of the deletion. */
+  /** Of the state. */
   changes: ChangeNotifier
 }
 const createEndedEntry = (record: RunRecord): Entry => ({
@@ -75,9 +70,7 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
   const background = new Set<Promise<void>>()
   const closing = new AbortController()
   let stopRequestedAt: number | null = null
-  let lastSequence = 0
-  /** Of runs that are not in `entries` yet. */
-  const launchingSequences = new Set<number>()
+  const sequence = createRunSequence()
 
   const inBackground = (work: Promise<unknown>, message: string) => {
     const done = work
@@ -109,7 +102,6 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
     const entry = entries.get(id)
     if (entry === undefined || entry.active !== null) return
     entries.delete(id)
-    entry.changes.notify()
     // restoreRecords() removes a process without a run.
     await removeDirectory(getRunDir(id))
     await processes.remove(toProcessId(id))
@@ -150,7 +142,7 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
     const previousStop = readStopRecord(dir)
     const ends: Promise<unknown>[] = []
     for (const record of await restoreRecords(runsDir, processes, log)) {
-      lastSequence = record.sequence
+      sequence.restore(record.sequence)
       const detachedProcess = processes.get(toProcessId(record.id))
       if (record.result !== null || detachedProcess === undefined) {
         entries.set(record.id, createEndedEntry(record))
@@ -158,7 +150,7 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
       }
       const runDir = getRunDir(record.id)
       const origin = createOrigin(record)
-      const start = await findRestoredStart(detachedProcess, runDir, origin).catch((err: unknown) => {
+      const start = await readStart(detachedProcess.logs.stdout, runDir, origin).catch((err: unknown) => {
         // For example, the log was replaced.
         log.error({ err, runId: record.id }, 'failed to read the output of a run; reading it from the start')
         return { position: origin, checkpoints: [], exactFrom: Number.POSITIVE_INFINITY }
@@ -176,29 +168,14 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
   }
 
   const createRecord = (request: Omit<StartRunOptions, 'boxEnv'>): RunRecord => {
-    const { id, conversationId, provider, model, reasoningEffort, auto, cwd, resumedFrom, parent } = request
     const startedAt = clock.now()
-    // The time, because the newest run may have been deleted before the agent started.
-    lastSequence = Math.max(lastSequence + 1, startedAt)
-    return {
-      ...{ id, conversationId, provider, model, reasoningEffort, auto, cwd, resumedFrom, parent, minutes },
-      ...{ startedAt, sequence: lastSequence },
-      promptPreview: boundedText(request.prompt, LIMITS.promptPreviewChars),
-      ...{ interrupt: null, result: null },
-    }
+    return createRunRecord(request, { minutes, startedAt, sequence: sequence.next(startedAt) })
   }
 
   async function startOnce(request: StartRunOptions, signals: readonly AbortSignal[]): Promise<RunState> {
     const runDir = getRunDir(request.id)
     const provider = providers[request.provider]
-    const preparation = prepareCommand({ provider, detector }, runDir, request)
-    await boundedWait(
-      preparation.catch(() => undefined),
-      null,
-      signals,
-    )
-    for (const signal of signals) signal.throwIfAborted()
-    const command = await preparation
+    const command = await prepareCommand({ provider, detector, signals }, runDir, request)
     const record = createRecord(request)
     const launch = async () => {
       const detachedProcess = await startCommand(processes, runDir, {
@@ -211,34 +188,26 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
     }
     const launched = launch().finally(() => {
       launches.delete(launched)
-      launchingSequences.delete(record.sequence)
+      sequence.settle(record.sequence)
     })
     launches.add(launched)
-    launchingSequences.add(record.sequence)
     await launched
     const { state } = getEntry(request.id)
     notify(state)
     return state
   }
-  async function recordUnstartedOnce(...[request, { status, error }]: Parameters<Runs['recordUnstarted']>) {
-    const record = createRecord(request)
-    record.result = {
-      ...{ status, error: boundedText(error, MAX_ERROR_CHARS), exitCode: null, pid: null },
-      ...{ finishedAt: record.startedAt, sessionId: null, eventCount: 0, logEnd: 0, logBytes: 0 },
-    }
-    const runDir = getRunDir(record.id)
+  async function recordUnstartedOnce(...[request, result]: Parameters<Runs['recordUnstarted']>) {
+    const record = withUnstartedResult(createRecord(request), result)
     try {
-      await createRunFiles(runDir, { record, prompt: request.prompt, stdin: request.prompt })
-      await syncRunFiles(runDir)
-    } catch (err) {
-      await rm(runDir, { recursive: true, force: true })
-      throw toStartError(err)
+      await writeUnstartedRun(getRunDir(record.id), { record, prompt: request.prompt })
+      entries.set(record.id, createEndedEntry(record))
+    } finally {
+      sequence.settle(record.sequence)
     }
-    const entry = createEndedEntry(record)
-    entries.set(record.id, entry)
-    notify(entry.state)
+    const { state } = getEntry(record.id)
+    notify(state)
     prune()
-    return entry.state
+    return state
   }
   const startById = (id: string, start: () => Promise<RunState>): Promise<RunState> => {
     const known = entries.get(id)?.state ?? starting.get(id)
@@ -264,7 +233,7 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
     recordUnstarted: (request, result) => startById(request.id, () => recordUnstartedOnce(request, result)),
     get: (id) => entries.get(id)?.state,
     list: () => [...entries.values()].reverse().map(({ state }) => state),
-    sequence: () => Math.min(lastSequence, ...Array.from(launchingSequences, (sequence) => sequence - 1)),
+    sequence: sequence.current,
     readStatus: async (id) => {
       const entry = getEntry(id)
       return readRunStatus(entry.state, getOutput(entry))
@@ -314,15 +283,6 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
       await Promise.all(background)
     },
   }
-}
-
-async function findRestoredStart(
-  { logs }: DetachedProcess,
-  runDir: string,
-  origin: Checkpoint,
-): Promise<FollowerStart> {
-  const saved = { checkpoints: readCheckpoints(runDir), position: readPosition(runDir) }
-  return findStart(logs.stdout, saved, origin)
 }
 
 const createOrigin = ({ startedAt }: RunRecord): Checkpoint => ({ ...LOG_START, at: startedAt })

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import type { AgentStartRequest } from '../../shared/api/processes.ts'
 import type { DetachedProcess, DetachedProcesses } from '../exec/detached/types.ts'
 import { toStartError } from '../exec/start-error.ts'
+import { boundedWait } from './bounded-wait.ts'
 import type { Provider } from './providers/types.ts'
 import { createRunFiles, getTmpDir, type RunRecord, syncRunFiles, toProcessId } from './run-record.ts'
 import { selectModel } from './select-model.ts'
@@ -10,14 +11,25 @@ import type { ProviderDetector, StartRunOptions } from './types.ts'
 
 export type PreparedCommand = { words: string[]; env: Record<string, string>; stdin: string }
 
-/** Finds the CLI, which may install it, and builds its command line. Changes nothing on disk. */
+/**
+ * Finds the CLI, which may install it, and builds its command line. Changes nothing else on disk.
+ * @param deps.signals do not stop an installation @throws the reason of a signal that aborts
+ */
 export async function prepareCommand(
-  { provider, detector }: { provider: Provider; detector: ProviderDetector },
+  deps: { provider: Provider; detector: ProviderDetector; signals: readonly AbortSignal[] },
   runDir: string,
   options: StartRunOptions,
 ): Promise<PreparedCommand> {
   const { model, boxEnv } = options
-  const { path, version, env } = await detector.resolve(options.provider, { model, boxEnv })
+  const { provider, detector, signals } = deps
+  const resolving = detector.resolve(options.provider, { model, boxEnv })
+  await boundedWait(
+    resolving.catch(() => undefined),
+    null,
+    signals,
+  )
+  for (const signal of signals) signal.throwIfAborted()
+  const { path, version, env } = await resolving
   const command = provider.buildCommand({
     model: selectModel(model),
     ...{ effort: options.reasoningEffort, auto: options.auto, sessionId: options.resumedFrom },
@@ -56,6 +68,20 @@ export async function startCommand(
     await processes.kill(processId)
     await processes.remove(processId)
     throw synced.reason
+  } catch (error) {
+    await rm(runDir, { recursive: true, force: true })
+    throw toStartError(error)
+  }
+}
+
+/** @throws ApiError exec_failed */
+export async function writeUnstartedRun(
+  runDir: string,
+  { record, prompt }: { record: RunRecord; prompt: string },
+): Promise<void> {
+  try {
+    await createRunFiles(runDir, { record, prompt, stdin: prompt })
+    await syncRunFiles(runDir)
   } catch (error) {
     await rm(runDir, { recursive: true, force: true })
     throw toStartError(error)
