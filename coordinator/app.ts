@@ -286,7 +286,11 @@ async function startHttpServer(
       ...withTag('Boxes', ticketRoutes(context)),
       ...withTag(
         'Machines',
-        machineRoutes({ machines: context.machines, publicUrl: context.config.publicUrl }),
+        machineRoutes({
+          machines: context.machines,
+          publicUrl: context.config.publicUrl,
+          prepareBundles: context.agentBundles.prepare,
+        }),
       ),
       ...withTag('Agents', agentRoutes(context)),
       ...withTag('Command history', commandRoutes({ commands: context.commands.history })),

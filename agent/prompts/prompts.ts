@@ -105,12 +105,9 @@ export async function createPrompts(options: PromptsOptions): Promise<Prompts> {
       conversations.add(toConversation(run), clock.now())
     try {
       const state = await dispatcher.start(run)
-      // Not awaited: the run is durable, and a restarted agent adds it to the conversations.
-      void cleanUpAndSave()
       return { ok: true, type: 'prompt.started', run: toRun(state) }
-    } catch (error) {
+    } finally {
       await cleanUpAndSave()
-      throw error
     }
   }
   async function enqueue(run: NewRun, behind: string | null): Promise<PromptQueued> {

@@ -108,22 +108,14 @@ export type NewRun = {
  */
 export async function createRunFiles(runDir: string, { record, prompt, stdin }: NewRun): Promise<string> {
   await mkdir(runDir, { mode: 0o700 })
+  await mkdir(getTmpDir(runDir), { mode: 0o700 })
   const options = { mode: 0o600 }
   const stdinPath = stdin === prompt ? getPromptPath(runDir) : join(runDir, 'stdin')
-  await settleAll([
-    mkdir(getTmpDir(runDir), { mode: 0o700 }),
-    writeFile(getPromptPath(runDir), prompt, options),
-    ...(stdin === prompt ? [] : [writeFile(stdinPath, stdin, options)]),
-    writeFile(`${getRecordPath(runDir)}.new`, JSON.stringify(record), options),
-  ])
+  if (stdin !== prompt) await writeFile(stdinPath, stdin, options)
+  await writeFile(getPromptPath(runDir), prompt, options)
+  await writeFile(`${getRecordPath(runDir)}.new`, JSON.stringify(record), options)
   await rename(`${getRecordPath(runDir)}.new`, getRecordPath(runDir))
   return stdinPath
-}
-
-/** Rejects when all have settled: the caller then removes the directory. */
-async function settleAll(writes: readonly Promise<unknown>[]): Promise<void> {
-  const failed = (await Promise.allSettled(writes)).find(({ status }) => status === 'rejected')
-  if (failed?.status === 'rejected') throw failed.reason
 }
 
 export async function syncRunFiles(runDir: string): Promise<void> {

@@ -104,13 +104,15 @@ export function followRun(options: ActiveRunOptions): ActiveRun {
     await sweep(exit)
     await waitForStopRequest(exit)
     if (closing.signal.aborted) return null
-    const [stderr] = await Promise.all([readStderr(), removeTmpDir()])
+    await removeTree(getTmpDir(runDir)).catch((err: unknown) =>
+      log.warn({ err, runId: record.id }, 'failed to delete the temporary files of a run'),
+    )
     const { offset, seq, state: mapped } = follower.position
     const resolved = resolveStatus({
       ...{ exit, state: mapped, interrupt: record.interrupt, minutes: record.minutes },
       stopRequestedAt: options.getStopRequestedAt(),
       unfinished: provider.resolveUnfinished(mapped),
-      stderr,
+      stderr: await readStderr(),
     })
     const result = {
       ...{ ...resolved, exitCode: exit.exitCode, pid },
@@ -124,11 +126,6 @@ export function followRun(options: ActiveRunOptions): ActiveRun {
     await save()
     return record
   }
-
-  const removeTmpDir = () =>
-    removeTree(getTmpDir(runDir)).catch((err: unknown) =>
-      log.warn({ err, runId: record.id }, 'failed to delete the temporary files of a run'),
-    )
 
   const readStderr = () =>
     readTail(logs.stderr, LIMITS.promptStderrBytes).then(

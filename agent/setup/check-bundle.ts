@@ -30,6 +30,6 @@ export async function checkBundle(bundle: AgentBuild, archive: string, publicKey
 export function checkPinnedKey(pinned: string | null, publicKey: string, prefix: string): void {
   if (pinned === null || pinned === publicKey) return
   throw new SetupError(
-    `The agent in ${prefix} belongs to a coordinator with another key, so this coordinator cannot change it. To join this coordinator, run the installer with --uninstall first, which removes the machine from the other one.`,
+    `The agent in ${prefix} belongs to a coordinator with another key, so this coordinator cannot change it. To join this coordinator, run the installer with --uninstall first.`,
   )
 }

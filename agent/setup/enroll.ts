@@ -27,6 +27,7 @@ export type EnrollOptions = {
   platform: string
   agentVersion: string
   selectProxy: SelectProxy
+  signal: AbortSignal
 }
 
 /** @throws SetupError */
@@ -43,7 +44,7 @@ export async function enroll(options: EnrollOptions): Promise<Enrollment> {
   }
   const send = () =>
     sendJson(url, { method: 'POST', path: ENROLL_PATH, body, timeoutMs: TIMEOUT_MS }, selectProxy)
-  const { status, body: answer } = await sendWithRetries(send, url)
+  const { status, body: answer } = await sendWithRetries(send, options)
   if (status === 200 || status === 201) {
     const enrollment = responseSchema.safeParse(answer)
     if (enrollment.success) return enrollment.data
@@ -62,14 +63,18 @@ function getMemoryBytes(): number {
   return limit > 0 && limit < totalmem() ? limit : totalmem()
 }
 
-async function sendWithRetries(send: () => Promise<JsonResponse>, url: string): Promise<JsonResponse> {
-  for (const delay of [...RETRY_DELAYS_MS, null]) {
+async function sendWithRetries(
+  send: () => Promise<JsonResponse>,
+  { url, signal }: Pick<EnrollOptions, 'url' | 'signal'>,
+): Promise<JsonResponse> {
+  for (let attempt = 0; ; attempt += 1) {
     const result = await send().catch((error: Error) => error)
-    const isFinal = delay === null
-    if (result instanceof Error) {
-      if (isFinal) throw new SetupError(describeConnectionError(url, result))
-    } else if (isFinal || (result.status < 500 && result.status !== 429)) return result
-    await sleep(delay ?? 0)
+    signal.throwIfAborted()
+    const delay = RETRY_DELAYS_MS[attempt]
+    const isFinal = delay === undefined
+    if (isFinal && result instanceof Error) throw new SetupError(describeConnectionError(url, result))
+    if (!(result instanceof Error) && (isFinal || (result.status < 500 && result.status !== 429)))
+      return result
+    await sleep(delay, undefined, { signal }).catch(() => signal.throwIfAborted())
   }
-  throw new Error('unreachable')
 }

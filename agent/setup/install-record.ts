@@ -1,5 +1,6 @@
 // The file install.json: what the installation is, and what it has created outside of its prefix.
-import { readFile, rmdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { z } from 'zod'
 import { SERVICE_KINDS } from './services/service.ts'
 
@@ -7,6 +8,8 @@ const schema = z.object({
   boxId: z.uuid(),
   name: z.string(),
   service: z.enum(SERVICE_KINDS),
+  /** The user of the commands. Null: the user that has run the installer. */
+  user: z.string().nullable(),
   /** The outermost first. They are removed with the agent if they are empty then. */
   createdDirectories: z.array(z.string()),
 })
@@ -26,6 +29,18 @@ export async function readRecord(path: string): Promise<InstallRecord | null> {
   } catch {
     return null
   }
+}
+
+/** Creates the directory and those above it, and adds the new ones to `created`. */
+export async function createDirectories(path: string, created: string[]): Promise<void> {
+  const exists = await stat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  )
+  if (exists) return
+  await createDirectories(dirname(path), created)
+  await mkdir(path)
+  created.push(path)
 }
 
 /** Removes the directories that are empty, the innermost first. */

@@ -1,5 +1,5 @@
 // The directory of an installation, which contains everything apart from the unit of the service manager.
-import { mkdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises'
+import { readFile, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
 export type Layout = {
@@ -18,6 +18,8 @@ export type Layout = {
   tokenFile: string
   /** What the installation has created outside of the prefix: an InstallRecord. */
   recordFile: string
+  /** Exists when the installation has enabled the services of its user at the start of the machine. */
+  lingerFile: string
   /** Of an agent without a service manager. */
   logFile: string
 }
@@ -33,6 +35,7 @@ export const getLayout = (prefix: string): Layout => ({
   stateDir: join(prefix, 'state'),
   tokenFile: join(prefix, 'state/token'),
   recordFile: join(prefix, 'install.json'),
+  lingerFile: join(prefix, 'linger'),
   logFile: join(prefix, 'agent.log'),
 })
 
@@ -64,6 +67,3 @@ async function replaceSymlink(path: string, target: string): Promise<void> {
   await symlink(target, tempPath)
   await rename(tempPath, path)
 }
-
-export const createDirectory = (path: string, mode: number): Promise<string | undefined> =>
-  mkdir(path, { recursive: true, mode })

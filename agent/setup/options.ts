@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { type AgentBuild, agentBuildSchema } from '../../shared/agent-build.ts'
 import { formatPublicKey } from '../../shared/agent-bundle.ts'
 import { isCoordinatorUrl } from '../tunnel/coordinator-url.ts'
+import { SERVICE_KINDS, type ServiceKind } from './services/service.ts'
 import { SetupError } from './setup-error.ts'
 
 export const COMMANDS = ['install', 'start', 'uninstall', 'status'] as const
@@ -22,7 +23,10 @@ export type SetupOptions = {
   /** The user who runs the commands of the box. Null: the user of this process. */
   user: string | null
   caFile: string | null
+  /** Whether the agent is started. */
   hasService: boolean
+  /** Null: what this machine has. */
+  serviceKind: ServiceKind | null
   /** Directories that the installer has created, the outermost first. */
   createdDirectories: string[]
 }
@@ -42,6 +46,7 @@ const OPTIONS = {
   user: { type: 'string' },
   ca: { type: 'string' },
   'no-service': { type: 'boolean' },
+  service: { type: 'string' },
   created: { type: 'string', multiple: true },
 } as const
 
@@ -71,8 +76,15 @@ export function readOptions(args: readonly string[], defaultPrefix: string): Set
     user: values.user ?? null,
     caFile: values.ca ?? null,
     hasService: values['no-service'] !== true,
+    serviceKind: readServiceKind(values.service),
     createdDirectories: values.created ?? [],
   }
+}
+
+function readServiceKind(text: string | undefined): ServiceKind | null {
+  const kind = SERVICE_KINDS.find((name) => name === text)
+  if (text === undefined || kind !== undefined) return kind ?? null
+  throw new SetupError(`There is no kind of service ${text}. Pass one of ${SERVICE_KINDS.join(', ')}.`)
 }
 
 function parse(args: readonly string[]) {

@@ -1,27 +1,49 @@
 // Removes the agent: stops it and the commands of the box, and removes what the installation has created.
-import { rm } from 'node:fs/promises'
-import { readAgentEnv } from './agent-env.ts'
-import { readRecord, removeEmptyDirectories } from './install-record.ts'
-import { getLayout } from './layout.ts'
+import { rm, stat } from 'node:fs/promises'
+import { type InstallRecord, readRecord, removeEmptyDirectories } from './install-record.ts'
+import { getLayout, type Layout } from './layout.ts'
 import { findBoxProcesses, findSupervisors, terminate } from './processes.ts'
 import { createService } from './services/choose-service.ts'
 import { SetupError } from './setup-error.ts'
+import { findUser } from './user.ts'
 
-const COMMAND_GRACE_MS = 5_000
+const GRACE_MS = 15_000
 
 /** @throws SetupError when there is no installation in the prefix */
 export async function uninstall(prefix: string, print: (line: string) => void): Promise<void> {
   const layout = getLayout(prefix)
-  const env = await readAgentEnv(layout.envFile)
   const record = await readRecord(layout.recordFile)
-  if (env === null) throw new SetupError(`There is no agent in ${prefix}. Pass its directory with --prefix.`)
-  const service = createService(record?.service ?? 'none', layout)
+  if (record === null)
+    throw new SetupError(`There is no agent in ${prefix}. Pass its directory with --prefix.`)
+  const isRoot = process.getuid?.() === 0
+  if (record.user !== null && !isRoot) return await removeAsUser(layout, record)
+  const { uid } = await stat(prefix)
+  if (!isRoot && uid !== process.getuid?.())
+    throw new SetupError(`The agent in ${prefix} belongs to another user. Run the installer as that user.`)
+  const service = createService(record.service, layout, await findUser(record.user))
   await service.stop()
   await service.remove()
-  const boxId = env.BOXWOOD_BOX
-  await terminate(() => findSupervisors(prefix), COMMAND_GRACE_MS)
-  if (boxId !== undefined) await terminate(() => findBoxProcesses(boxId), COMMAND_GRACE_MS)
+  await terminateAll(layout, record)
   await rm(prefix, { recursive: true, force: true })
-  await removeEmptyDirectories(record?.createdDirectories ?? [])
-  print('The agent is removed from this machine.')
+  await removeEmptyDirectories(record.createdDirectories)
+  print(
+    `The agent is removed from this machine. If the coordinator still lists the box, delete it with: box rm ${record.name}`,
+  )
+}
+
+/** Supervisors first: they restart the agent. */
+async function terminateAll({ prefix }: Layout, { boxId }: InstallRecord): Promise<void> {
+  await terminate(() => findSupervisors(prefix), GRACE_MS)
+  await terminate(() => findBoxProcesses(boxId), GRACE_MS)
+}
+
+/**
+ * The agent of a service that root has installed for another user removes itself, when its box is deleted. The unit stays:
+ * without the link `current` its condition is not met, so it does not start. Root removes it with the installer.
+ */
+async function removeAsUser(layout: Layout, record: InstallRecord): Promise<void> {
+  const { current, previous, stateDir, envFile } = layout
+  for (const path of [current, previous]) await rm(path, { force: true })
+  await terminateAll(layout, record)
+  for (const path of [stateDir, envFile]) await rm(path, { recursive: true, force: true })
 }

@@ -9,6 +9,7 @@ import { type AgentPlatform, signAgentBuild } from '../../shared/agent-bundle.ts
 import { AGENT_VERSION } from '../../shared/protocol.ts'
 import { writePrivateFile } from '../data-directory.ts'
 import { type ArchiveContent, digestFile, hashContent, writeArchive } from './archive.ts'
+import { createArchiveCache } from './archive-cache.ts'
 import { isCompileCacheFile } from './compile-cache.ts'
 import { NODE_FLAGS } from './node-flags.ts'
 import { findPlatformFiles, listPlatforms } from './platforms.ts'
@@ -33,7 +34,7 @@ export type AgentBundles = {
   publicKey(): Promise<string>
   /** Builds the archives in the background, so that the first machine does not wait. */
   prepare(): void
-  /** Waits for a build in progress. */
+  /** Interrupts a build in progress. */
   close(): Promise<void>
 }
 
@@ -62,6 +63,8 @@ export function createAgentBundles(options: AgentBundlesOptions): AgentBundles {
   const bundles = new Map<AgentPlatform, Promise<AgentBundle | null>>()
   // One build at a time: a build uses a CPU for some seconds.
   const limit = pLimit(1)
+  const cache = createArchiveCache(projectRoot)
+  const closing = new AbortController()
   let signingKey: ReturnType<typeof openSigningKey> | undefined
 
   /** A failed attempt, for example on a full disk, is repeated by the next caller. */
@@ -76,6 +79,7 @@ export function createAgentBundles(options: AgentBundlesOptions): AgentBundles {
   async function build(platform: AgentPlatform): Promise<AgentBundle | null> {
     const found = findPlatformFiles(options, platform)
     if (found === null) return null
+    closing.signal.throwIfAborted()
     const startedAt = performance.now()
     const { privateKey } = await getSigningKey()
     const program = await readProgramFiles({ ...options, platform, packagesDir: found.packagesDir })
@@ -99,12 +103,16 @@ export function createAgentBundles(options: AgentBundlesOptions): AgentBundles {
     const path = join(dir, basename(getArchivePath({ platform, buildId })))
     const manifestFile = `${path}.json`
     await mkdir(dir, { recursive: true, mode: 0o700 })
+    const cachedNames = [basename(path), basename(manifestFile)]
     let manifest = await readManifest(manifestFile, path)
+    if (manifest === null && (await cache.load(cachedNames, dir)))
+      manifest = await readManifest(manifestFile, path)
     if (manifest === null) {
       const files = [...content.files, { name: 'build-id', bytes: Buffer.from(buildId) }]
-      const digest = await writeArchive({ ...content, files }, path)
+      const digest = await writeArchive({ ...content, files }, path, closing.signal)
       manifest = { platform, version, buildId, ...digest }
       await writePrivateFile(manifestFile, JSON.stringify(manifest))
+      await cache.store([path, manifestFile])
       const seconds = Math.round(performance.now() - startedAt) / 1000
       log.info({ platform, buildId, size: digest.size, seconds }, 'built the agent bundle')
     }
@@ -146,11 +154,16 @@ export function createAgentBundles(options: AgentBundlesOptions): AgentBundles {
     publicKey: async () => (await getSigningKey()).publicKey,
     prepare() {
       for (const platform of listPlatforms(options))
-        get(platform).catch((err: unknown) =>
-          log.warn({ err, platform }, 'failed to build the agent bundle; the next request builds it again'),
-        )
+        get(platform).catch((err: unknown) => {
+          if (!closing.signal.aborted)
+            log.warn(
+              { err, platform },
+              'failed to build the agent bundle; a request for install.sh tries again',
+            )
+        })
     },
     async close() {
+      closing.abort()
       await Promise.allSettled(bundles.values())
     },
   }

@@ -36,7 +36,11 @@ export async function hashContent({ files, binaries }: ArchiveContent): Promise<
  * Writes the archive and replaces `target`. gzip runs on Node's thread pool. Level 6: see docs/machines.md for the
  * measured sizes and times.
  */
-export async function writeArchive(content: ArchiveContent, target: string): Promise<ArchiveDigest> {
+export async function writeArchive(
+  content: ArchiveContent,
+  target: string,
+  signal: AbortSignal,
+): Promise<ArchiveDigest> {
   const stagingDir = `${target}.${process.pid}`
   const tempFile = `${stagingDir}.tmp`
   try {
@@ -53,6 +57,7 @@ export async function writeArchive(content: ArchiveContent, target: string): Pro
       createGzip({ level: 6 }),
       digest.stream,
       createWriteStream(tempFile, { mode: 0o600 }),
+      { signal },
     )
     await rename(tempFile, target)
     return digest.read()

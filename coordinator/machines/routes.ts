@@ -21,9 +21,15 @@ export type MachineRoutesOptions = {
   machines: { enrollments: Enrollments }
   /** The configured origin for clients; null: the origin to which a request was sent. */
   publicUrl: string | null
+  /** Builds in the background what the machine will download. */
+  prepareBundles(): void
 }
 
-export const machineRoutes = ({ machines: { enrollments }, publicUrl }: MachineRoutesOptions): Route[] => [
+export const machineRoutes = ({
+  machines: { enrollments },
+  publicUrl,
+  prepareBundles,
+}: MachineRoutesOptions): Route[] => [
   route({
     method: 'POST',
     path: '/machines',
@@ -34,8 +40,11 @@ export const machineRoutes = ({ machines: { enrollments }, publicUrl }: MachineR
     fieldErrorCodes: ENROLLMENT_ERROR_CODES,
     responses: { 201: createEnrollmentResponseSchema },
     errors: ['name_taken', 'environment_too_large', 'rate_limited', ...ADMISSION_ERRORS.enroll],
-    handler: ({ actor, body, request }) =>
-      enrollments.create(actor, body, publicUrl ?? getRequestOrigin(request)),
+    async handler({ actor, body, request }) {
+      const created = await enrollments.create(actor, body, publicUrl ?? getRequestOrigin(request))
+      prepareBundles()
+      return created
+    },
   }),
   route({
     method: 'GET',

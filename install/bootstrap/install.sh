@@ -21,6 +21,8 @@ Usage: sh install.sh --token TOKEN [options]
   --prefix DIR        where to install; default: /opt/boxwood for root, otherwise ~/.local/share/boxwood
   --user NAME         the user who runs the commands of the box; only root can choose one; default: the current user
   --ca FILE           certificates (PEM) of the private authority that has signed the coordinator's certificate
+  --service KIND      what starts the agent: systemd, systemd-user, openrc, busybox, or none, which runs it until the
+                      machine stops; default: what this machine has
   --no-service        install, and start nothing
   --uninstall         stop the agent and the commands of the box, and remove everything that was installed
   --help              print this text
@@ -49,10 +51,10 @@ parse_options() {
   token=${BOXWOOD_TOKEN-}
   unset BOXWOOD_TOKEN
   url=$coordinator_url
-  prefix='' user='' ca_file='' service=1 action=install
+  prefix='' user='' ca_file='' service=1 service_kind='' action=install
   while [ $# -gt 0 ]; do
     case $1 in
-      --token | --url | --prefix | --user | --ca)
+      --token | --url | --prefix | --user | --ca | --service)
         [ $# -ge 2 ] && [ -n "$2" ] || fail "$1 needs a value. Run with --help to see the options."
         case $1 in
           --token) token=$2 ;;
@@ -60,6 +62,7 @@ parse_options() {
           --prefix) prefix=$2 ;;
           --user) user=$2 ;;
           --ca) ca_file=$2 ;;
+          --service) service_kind=$2 ;;
         esac
         shift
         ;;
@@ -367,9 +370,10 @@ install_agent() {
   set -- --prefix "$prefix" --url "$url" --public-key "$public_key" --platform "$platform" --version "$version" \
     --build-id "$build_id" --size "$size" --sha256 "$sha256" --signature "$signature"
   [ -n "$service" ] || set -- "$@" --no-service
+  [ -z "$service_kind" ] || set -- "$@" --service "$service_kind"
   [ -z "$user" ] || set -- "$@" --user "$user"
   [ -z "$ca_file" ] || set -- "$@" --ca "$ca_file"
-  if [ "$(readlink "$prefix/current" 2>/dev/null)" = "versions/$build_id" ]; then
+  if is_own "$prefix" && [ "$(readlink "$prefix/current" 2>/dev/null)" = "versions/$build_id" ]; then
     setup=$prefix/current
   else
     staging=$prefix/staging.$$
@@ -383,14 +387,33 @@ install_agent() {
   done <<EOF
 $created
 EOF
+  # As curl, Node then accepts the authorities of the system, and those of --ca.
+  export NODE_USE_SYSTEM_CA=1
+  [ -z "$ca_file" ] || export NODE_EXTRA_CA_CERTS="$ca_file"
   # In the environment, other users cannot read the token.
   BOXWOOD_TOKEN=$token "$setup/node" "$setup/setup.mjs" install "$@" </dev/null || exit 1
 }
 
+# Whether this user owns directory $1. Root does not run programs that another user can change.
+is_own() {
+  # shellcheck disable=SC2012 # one directory
+  [ "$(ls -ldn "$1" 2>/dev/null | awk '{ print $3 }')" = "$(id -u)" ]
+}
+
 uninstall_agent() {
-  [ -e "$prefix/current/setup.mjs" ] ||
+  [ -e "$prefix/install.json" ] ||
     fail "There is no agent in $prefix. If it is in another directory, pass that with --prefix."
-  "$prefix/current/node" "$prefix/current/setup.mjs" uninstall --prefix "$prefix" </dev/null || exit 1
+  setup=$prefix/current
+  if ! is_own "$prefix" || [ ! -e "$setup/setup.mjs" ]; then
+    check_system
+    check_programs
+    check_ca
+    find_bundle
+    staging=$(mktemp -d) || fail "No temporary directory can be created. Set TMPDIR to a directory that you can write to."
+    fetch_bundle
+    setup=$staging
+  fi
+  "$setup/node" "$setup/setup.mjs" uninstall --prefix "$prefix" </dev/null || exit 1
 }
 
 main() {

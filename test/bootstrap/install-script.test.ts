@@ -22,7 +22,11 @@ t.test('installs, and removes everything', async (test) => {
   const result = await runInstaller(server.url, home, {
     args: ['--token', TOKEN, '--prefix', prefix, '--no-service'],
   })
-  test.match(result, { status: 0, stdout: /fig is installed/, stderr: '' })
+  test.match(result, {
+    status: 0,
+    stdout: /This machine is the box fig\. Start its agent with: /,
+    stderr: '',
+  })
   const bundle = await bundles.get('linux-x64')
   test.equal(readlinkSync(join(prefix, 'current')), `versions/${bundle?.buildId}`)
   test.match(readFileSync(join(prefix, 'coordinator.pub'), 'utf8'), `\n${await bundles.publicKey()}\n`)
