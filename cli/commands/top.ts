@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import type { LiveProcesses } from '../../shared/api/live-processes.ts'
 import type { Client } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { isLive, noSuchBoxError } from '../find-box.ts'
+import { EXIT } from '../exit-codes.ts'
+import { noSuchBoxError } from '../find-box.ts'
+import { explainNotFound } from '../follow/deleted-box.ts'
 import { createIntegerParser, createJsonOption, type JsonOption } from '../options.ts'
 import { formatJson, print, printJson } from '../output.ts'
 import { createIdFinder } from '../processes/find-process.ts'
@@ -79,21 +80,9 @@ async function createLoader(
       ])
       return { live, detail }
     } catch (error) {
-      if (!isNotFound(error) || !(await isDeleted(client, boxId))) throw error
-      throw new CliError(EXIT.notFound, `Box ${boxName} was deleted.`, { code: 'no_such_box' })
+      // The other cause of not_found is a coordinator of an older version, which does not list the processes of boxes.
+      throw await explainNotFound(error, client, { boxId, boxName })
     }
-  }
-}
-
-const isNotFound = (error: unknown): boolean => error instanceof CliError && error.code === 'not_found'
-
-/** The other cause of not_found is a coordinator of an older version, which does not list the processes of boxes. */
-async function isDeleted(client: Client, boxId: string): Promise<boolean> {
-  try {
-    return !isLive((await client.getBoxDetail(boxId)).box)
-  } catch (error) {
-    if (isNotFound(error)) return true
-    throw error
   }
 }
 

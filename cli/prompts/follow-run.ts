@@ -2,6 +2,7 @@
 import type { QueuedPrompt, Run } from '../../shared/api/prompts.ts'
 import type { EdgeClient } from '../client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
+import { explainNotFound } from '../follow/deleted-box.ts'
 import { isBoxStopped } from '../follow/is-box-stopped.ts'
 import { printMessage, printStderr, sanitize } from '../output.ts'
 import { replaceNotFoundMessage } from '../process-messages.ts'
@@ -88,7 +89,7 @@ async function follow(
     await printer.printRun(run)
     return await printRun(session, edge, { run, printer, control })
   } catch (error) {
-    throw toStoppedError(error, boxName, id)
+    throw await explainNotFound(toStoppedError(error, boxName, id), session.client, edge)
   } finally {
     signal.removeEventListener('abort', onAbort)
   }

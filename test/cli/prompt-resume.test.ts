@@ -51,6 +51,21 @@ for (const seed of [1, 2])
     t.ok(Number(connections.at(-1)) > 0)
   })
 
+t.test('a run, or its box, that is deleted meanwhile', async (t) => {
+  const faults: StreamFault[] = [
+    { kind: 'disconnect', events: 2 },
+    { kind: 'error_response', code: 'not_found' },
+  ]
+  startCount(faults)
+  t.match(await prompt(), { code: 5, stderr: /box: No such run on fig: 'run_\w+'\..*\n$/ })
+  startCount(faults)
+  fig.desiredState = 'terminated'
+  t.teardown(() => {
+    fig.desiredState = 'running'
+  })
+  t.match(await prompt(), { code: 5, stdout: 'line 0\nline 1\n', stderr: /box: Box fig was deleted\.\n$/ })
+})
+
 t.test('events that the box has discarded are reported', async (t) => {
   prompts.onStart = (run) => {
     for (let index = 0; index < 5; index++) run.emit('text', `line ${index}`)
