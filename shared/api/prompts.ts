@@ -343,7 +343,7 @@ export type PromptPoll = z.infer<typeof promptPollSchema>
 const interruptFields = {
   wasRunning: z.boolean(),
   signal: z.enum(['INT', 'TERM', 'KILL']).nullable().meta({
-    description: 'the strongest signal that was needed; null when the run was not in progress',
+    description: 'the strongest signal that was needed; null when no process of the run was in progress',
   }),
 }
 export const promptInterruptedSchema = z

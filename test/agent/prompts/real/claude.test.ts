@@ -1,5 +1,5 @@
 // The real Claude Code with a fake model server: its command line, output and sessions are as the provider expects.
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { claude } from '../../../../agent/prompts/providers/claude.ts'
@@ -145,5 +145,9 @@ t.test('Claude Code', { skip }, async (t) => {
     const resumed = await run('next', { sessionId: state.sessionId })
     t.strictSame(resumed.state.outcome, { status: 'done' })
     t.match(lastTexts().join('\n'), /a long question.*next/s)
+  })
+
+  await t.test('its temporary files are in the directory of the run', async (t) => {
+    t.strictSame(readdirSync(cli.env.TMPDIR ?? ''), [])
   })
 })
