@@ -8,6 +8,8 @@ import { withDeadline } from './deadline.ts'
 
 /** A closed tunnel may still be registered for a moment. */
 const RETRY_DELAY_MS = 100
+/** An agent that restarts reconnects within seconds. Otherwise the box may have been suspended. */
+const RECONNECT_TIMEOUT_MS = 60_000
 
 export const isUnreachable = (error: unknown): boolean =>
   error instanceof ApiError && error.code === 'box_unreachable'
@@ -32,7 +34,8 @@ export async function repeatWhileUnreachable<T>(
         if (!isUnreachable(error)) throw error
       }
       await sleep(RETRY_DELAY_MS, undefined, { signal }).catch(() => signal.throwIfAborted())
-      current = await tunnels.wait(box.id, deadline - performance.now(), signal)
+      const remainingMs = Math.min(RECONNECT_TIMEOUT_MS, deadline - performance.now())
+      current = await tunnels.wait(box.id, remainingMs, signal)
     }
   })
 }
