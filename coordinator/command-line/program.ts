@@ -2,6 +2,7 @@
 import { Command } from 'commander'
 import { COORDINATOR_VERSION } from '../version.ts'
 import { addBackupCommand } from './backup.ts'
+import { addPlatformCommand } from './platform.ts'
 import { addRestoreCommand } from './restore.ts'
 
 const HELP = `
@@ -22,5 +23,6 @@ export function createProgram(signal: AbortSignal): Command {
     .exitOverride()
   addBackupCommand(program, signal)
   addRestoreCommand(program, signal)
+  addPlatformCommand(program, signal)
   return program
 }

@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, statSync, truncateSync, wr
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startCoordinator } from '../../../coordinator/app.ts'
+import { requestBackup } from '../../../coordinator/backup/backup-socket.ts'
 import { backupDescription, DESCRIPTION_ENTRY } from '../../../coordinator/backup/format.ts'
 import { packBackup } from '../../../coordinator/backup/pack.ts'
 import { restoreBackup } from '../../../coordinator/backup/restore.ts'
@@ -182,4 +183,19 @@ t.test('a full disk fails the backup and the restore, and leaves nothing', async
     message: /ENOSPC|full/,
   })
   t.same(listNames(disk.dir), ['fill'])
+})
+
+t.test('one backup runs at a time, and a coordinator that stops meanwhile fails it', async (t) => {
+  const other = await startTestCoordinator(t)
+  const options = { includeBoxes: false }
+  const first = await requestBackup(other.dataDir, options, NEVER)
+  await t.rejects(requestBackup(other.dataDir, options, NEVER), { message: /Another backup is running/ })
+  await first.release()
+  const second = await requestBackup(other.dataDir, options, NEVER)
+  await other.instance.close()
+  await t.rejects(second.release(), {
+    name: 'StartError',
+    message: /has stopped before the backup was complete/,
+  })
+  t.same(listNames(join(other.dataDir, 'backup-tmp')), [])
 })
