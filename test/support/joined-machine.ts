@@ -1,0 +1,161 @@
+// A machine that joins a coordinator process by install.sh, in a directory of this machine, and copies of the project with
+// another version of the agent.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, join } from 'node:path'
+import type { Test } from 'tap'
+import type { Agent } from '../../shared/api/agents.ts'
+import { startCoordinatorProcess } from './coordinator-process.ts'
+import { PROJECT_DIR } from './project.ts'
+import { runInstaller } from './run-installer.ts'
+import { createTempDir } from './temp-dir.ts'
+import { startTunnelProxy } from './tunnel-proxy.ts'
+import { waitUntil } from './wait-until.ts'
+
+/** The changes of a copy: path → [text, replacement]. */
+export type Changes = Record<string, [string, string][]>
+
+/** The previous build: another version, and the previous version of the protocol. */
+export const PREVIOUS_BUILD: Changes = {
+  'shared/protocol.ts': [
+    ["AGENT_VERSION = '0.1.0'", "AGENT_VERSION = '0.0.9'"],
+    ['PREVIOUS_PROTOCOL_VERSION = 3', 'PREVIOUS_PROTOCOL_VERSION = 2'],
+    ['PROTOCOL_VERSION = 4', 'PROTOCOL_VERSION = 3'],
+  ],
+}
+
+/** A copy of the project's programs, which uses the installed packages. */
+export function copyProject(t: Test, changes: Changes): string {
+  const dir = createTempDir(t, 'project')
+  for (const name of ['agent', 'coordinator', 'shared', 'install', 'package.json', 'package-lock.json'])
+    cpSync(join(PROJECT_DIR, name), join(dir, name), { recursive: true })
+  // Its own directory: the cache of the bundle is in it.
+  mkdirSync(join(dir, 'node_modules'))
+  for (const name of readdirSync(join(PROJECT_DIR, 'node_modules')))
+    if (name !== '.cache')
+      symlinkSync(join(PROJECT_DIR, 'node_modules', name), join(dir, 'node_modules', name))
+  for (const [path, replacements] of Object.entries(changes)) {
+    let text = readFileSync(join(dir, path), 'utf8')
+    for (const [from, to] of replacements) {
+      if (!text.includes(from)) throw new Error(`${path} does not contain ${from}`)
+      text = text.replace(from, to)
+    }
+    writeFileSync(join(dir, path), text)
+  }
+  return dir
+}
+
+/** Starts a coordinator from `projectDir`, with an address for agents that does not change. */
+export async function startUpgradableCoordinator(
+  t: Test,
+  projectDir: string,
+  env: Record<string, string> = {},
+) {
+  const target = { port: 0 }
+  const proxy = await startTunnelProxy(() => target.port)
+  const coordinator = await startCoordinatorProcess(t, { BOXWOOD_AGENT_URL: proxy.url, ...env }, projectDir)
+  t.teardown(() => proxy.close())
+  const updateTarget = () => {
+    target.port = Number(new URL(coordinator.url).port)
+  }
+  updateTarget()
+  return {
+    ...coordinator,
+    get url() {
+      return coordinator.url
+    },
+    agentUrl: proxy.url,
+    /** Starts the coordinator after it was killed, from this or the last project directory. */
+    async startFrom(dir?: string) {
+      await coordinator.start(dir)
+      updateTarget()
+    },
+    patchRollout: (body: object) => coordinator.sendJson('PATCH', '/api/v1/agents/rollout', body),
+    async findAgent(boxId: string): Promise<Agent> {
+      const { agents } = await coordinator.sendJson('GET', '/api/v1/agents')
+      const agent = agents.find((candidate: Agent) => candidate.boxId === boxId)
+      if (agent === undefined) throw new Error(`there is no agent of box ${boxId}`)
+      return agent
+    },
+    async waitForAgent(
+      boxId: string,
+      description: string,
+      condition: (agent: Agent) => boolean,
+    ): Promise<Agent> {
+      let last: Agent | undefined
+      const found = await waitUntil(
+        description,
+        async () => {
+          last = await this.findAgent(boxId)
+          return condition(last) && last
+        },
+        90_000,
+      ).catch((error: Error) => {
+        throw new Error(`${error.message}; the agent is ${JSON.stringify(last)}`)
+      })
+      return found
+    },
+  }
+}
+export type UpgradableCoordinator = Awaited<ReturnType<typeof startUpgradableCoordinator>>
+
+/** Joins a machine named fig, whose supervisor runs until the test ends. */
+export async function joinMachine(t: Test, coordinator: UpgradableCoordinator, trialSeconds = 60) {
+  const home = createTempDir(t, 'machine')
+  const prefix = join(home, 'boxwood')
+  const { token } = await coordinator.sendJson('POST', '/api/v1/machines', { name: 'fig' })
+  const args = ['--token', token, '--prefix', prefix, '--no-service']
+  const { status, stderr } = await runInstaller(coordinator.agentUrl, home, { args })
+  if (status !== 0) throw new Error(`install.sh failed: ${stderr}`)
+  const log: string[] = []
+  let supervisor: ChildProcess
+  const start = () => {
+    supervisor = spawn('/bin/sh', [join(prefix, 'current/supervise.sh'), prefix], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env.PATH,
+        HOME: home,
+        BOXWOOD_RECONNECT_MAX_MS: '500',
+        BOXWOOD_TRIAL_SECONDS: String(trialSeconds),
+      },
+    })
+    for (const output of [supervisor.stdout, supervisor.stderr])
+      output?.setEncoding('utf8').on('data', (text: string) => log.push(text))
+  }
+  start()
+  t.teardown(async () => {
+    if (supervisor.exitCode !== null || supervisor.signalCode !== null) return
+    const exited = once(supervisor, 'exit')
+    supervisor.kill('SIGTERM')
+    await exited
+  })
+  const { boxes } = await coordinator.sendJson('GET', '/api/v1/boxes?live=1')
+  const boxId: string = boxes.find(({ hostname }: { hostname: string }) => hostname === 'fig').id
+  await coordinator.waitForState(boxId, 'running')
+  const readLink = (name: 'current' | 'previous'): string | null => {
+    try {
+      return basename(readlinkSync(join(prefix, name)))
+    } catch {
+      return null
+    }
+  }
+  return {
+    ...{ home, prefix, boxId, readLink },
+    route: '/v1/box/fig',
+    exec: (command: string, options: object = {}) =>
+      coordinator.exec('fig', command, { cwd: home, ...options }),
+    listVersions: () => readdirSync(join(prefix, 'versions')),
+    readLog: () => log.join(''),
+    readAgentPid: () => Number(readFileSync(join(prefix, 'state/agent.pid'), 'utf8')),
+  }
+}
+export type JoinedMachine = Awaited<ReturnType<typeof joinMachine>>
