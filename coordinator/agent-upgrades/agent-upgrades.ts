@@ -70,7 +70,7 @@ const DETAILS: Record<Exclude<UpgradeDecision, 'current' | 'upgrade'>, string> =
   paused: 'The rollout is paused.',
   not_selected: 'The share of the rollout does not contain this box yet.',
 }
-const WAITING = 'Waits until no request is in flight.'
+const WAITING = 'Waits until no request is in flight, and no terminal is open.'
 const IN_USE = 'Waits until terminal sessions, and commands that receive stdin, have exited.'
 const UNCHANGED =
   'The agent was restarted and still runs another build. The next start of the coordinator tries again.'
