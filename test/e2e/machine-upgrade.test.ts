@@ -16,7 +16,7 @@ import { PROJECT_DIR } from '../support/project.ts'
 import { openResumingTerminal } from '../support/resuming-terminal.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-t.setTimeout(240_000)
+t.setTimeout(480_000)
 
 const COMMANDS = 20
 const STREAMS = 5
