@@ -65,7 +65,7 @@ t.test('an upgrade interrupts nothing', async (t) => {
     'content-length': content.length,
   })
   body.write(content.subarray(0, 1024 * 1024))
-  await waitUntil('the upload has begun', async () =>
+  await waitUntil('the upload has started', async () =>
     (await exec('ls -A')).stdout.includes('.boxwood-write-'),
   )
 
