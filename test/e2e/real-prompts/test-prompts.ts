@@ -113,7 +113,7 @@ export function testPrompts(agent: TestedAgent): void {
     await t.test(
       'three at once: 512 KiB, an interrupt while streaming and one inside a tool, which leave no process',
       async (t) => {
-        const before = listPids().length
+        const before = new Set(listPids())
         const large = createLargePrompt()
         const [answered, streaming] = [holdStream('whole '), holdStream('partial ')]
         models.replyTo(large, answered.reply)
@@ -139,7 +139,9 @@ export function testPrompts(agent: TestedAgent): void {
         t.equal(await readText(first.id), 'whole answer')
         const received = models.scripted.flatMap(userTexts).map(sha256)
         t.ok(received.includes(sha256(large)), `${Buffer.byteLength(large)} bytes arrived whole`)
-        await waitUntil('the processes of the runs have exited', () => listPids().length <= before)
+        await waitUntil('the processes of the runs have exited', () =>
+          listPids().every((pid) => before.has(pid)),
+        )
         interrupted = third.conversationId
       },
     )
