@@ -14,16 +14,24 @@ export type OwnCgroup = {
 /** Version 1 has this value, rounded down to pages, where memory is not limited. */
 const UNLIMITED_MEMORY = 2 ** 62
 
-/** null when the cgroup has neither a CPU limit nor a memory limit. */
+/**
+ * The cgroup of the agent if it has a CPU limit or a memory limit, else that of its container. null: the agent runs on a
+ * machine without limits. With version 1, a container without limits cannot be distinguished from a machine.
+ */
 export function findOwnCgroup(procRoot: string, cgroupRoot: string): OwnCgroup | null {
   const paths = parseOwnPaths(readText(join(procRoot, 'self/cgroup')) ?? '')
-  const cgroup = findVersion2(cgroupRoot, paths) ?? findVersion1(cgroupRoot, paths)
-  return cgroup === null || (cgroup.cpus === null && cgroup.memoryBytes === null) ? null : cgroup
+  const version2Dir = findDirectory(cgroupRoot, paths.get(''), 'cpu.stat')
+  const cgroup =
+    version2Dir === undefined ? findVersion1(cgroupRoot, paths) : createVersion2Cgroup(version2Dir)
+  if (cgroup !== null && (cgroup.cpus !== null || cgroup.memoryBytes !== null)) return cgroup
+  return isContainerRoot(cgroupRoot) ? createVersion2Cgroup(cgroupRoot) : null
 }
 
-function findVersion2(cgroupRoot: string, paths: Map<string, string>): OwnCgroup | null {
-  const dir = findDirectory(cgroupRoot, paths.get(''), 'cpu.stat')
-  if (dir === undefined) return null
+/** The root cgroup of a machine does not have this file, the root of a cgroup namespace does. */
+const isContainerRoot = (cgroupRoot: string): boolean =>
+  readText(join(cgroupRoot, 'cgroup.type')) !== undefined
+
+function createVersion2Cgroup(dir: string): OwnCgroup {
   const read = (name: string) => readText(join(dir, name)) ?? ''
   // Missing where the controller is not enabled, and in the root cgroup of a machine.
   const [quota, period] = read('cpu.max').split(/\s+/)

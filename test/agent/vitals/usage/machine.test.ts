@@ -160,6 +160,38 @@ t.test('cgroups without limits are those of a machine', async (t) => {
   }
 })
 
+t.test(
+  'a container without limits has its own figures, and the size of its machine (version 2)',
+  async (t) => {
+    const { root, write } = createCgroups(t)
+    write({
+      ...{
+        'cgroup.type': 'domain',
+        'cpu.stat': 'usage_usec 0',
+        'cpu.max': 'max 100000',
+        'memory.max': 'max',
+      },
+      ...{ 'memory.current': 5000, 'memory.stat': 'file 1000\nshmem 0' },
+      // The service of the agent in a container with an init.
+      ...{
+        'system.slice/agent.service/cgroup.type': 'domain',
+        'system.slice/agent.service/cpu.stat': 'usage_usec 0',
+      },
+      'system.slice/agent.service/memory.current': 1,
+    })
+    for (const own of ['0::/\n', '0::/system.slice/agent.service\n']) {
+      write({ 'cpu.stat': 'usage_usec 0' })
+      const { sample } = await startFakeBox(t, {}, (proc) => prepareContainer(proc, own), {
+        cgroupRoot: root,
+      })
+      write({ 'cpu.stat': 'usage_usec 3000000' })
+      t.match((await sample()).values, {
+        ...{ load1: null, cpu_pct: 10, cpu_count: 1, mem_used_bytes: 4000, mem_total_bytes: 1000 * KiB },
+      })
+    }
+  },
+)
+
 t.test('a memory limit alone: the CPUs are those of the machine', async (t) => {
   const { root, write } = createCgroups(t)
   write({
