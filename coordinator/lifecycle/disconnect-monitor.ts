@@ -135,8 +135,17 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
     schedule(boxId)
   }
 
+  /** The box may have been deleted after the token of its agent was checked. */
+  async function closeIfDeleted(boxId: string): Promise<void> {
+    const box = await findBox(db, boxId)
+    if (box?.observed_state === 'terminated') tunnels.disconnect(boxId, 'the box is deleted')
+  }
+
   const onConnected = ({ boxId }: { boxId: string }) => {
     stopWatch(boxId)
+    closeIfDeleted(boxId).catch((err: unknown) =>
+      log.error({ err, boxId }, 'failed to read the box of a connected agent'),
+    )
     retryRecoveryNow(boxId).catch((err: unknown) =>
       log.error({ err, boxId }, 'failed to reschedule the job of a box whose agent has connected'),
     )

@@ -98,7 +98,11 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         observer?.onJobComplete(claim.op, durationMs)
         log.info({ boxId, actor: claim.actor, durationMs }, `box ${OP_DEFINITIONS[claim.op].reason}`)
         job = undefined
-        if (claim.op === 'delete') boxNames.delete(boxId)
+        if (claim.op === 'delete') {
+          boxNames.delete(boxId)
+          // The agent of a machine may have reconnected before its token became invalid.
+          tunnels.disconnect(boxId, 'the box is deleted')
+        }
       }
       changes.emit('change', boxId)
     }
