@@ -1,4 +1,5 @@
 // The supervisor of a machine's agent: restarts, stops, and the return to the previous build when a new one fails.
+import { once } from 'node:events'
 import { readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -70,6 +71,22 @@ t.test('starts the build to which current points after a restart of the agent', 
   await waitForConnected(prefix, 'new')
   t.same(prefix.listBuilds(), ['old', 'new'])
   t.equal(prefix.readState('failed-build'), null)
+})
+
+t.test('stops the agent that a killed supervisor has left', async (t) => {
+  const prefix = createPrefix(t)
+  prefix.addBuild('one', 'connects')
+  prefix.link('current', 'one')
+  const killed = runScript(t, 'supervise.sh', [prefix.prefix])
+  await waitForConnected(prefix, 'one')
+  const exited = once(killed, 'exit')
+  killed.kill('SIGKILL')
+  await exited
+  const [first] = prefix.listStarts()
+  t.ok(isRunning(first?.pid ?? 0), 'the agent continues')
+  runScript(t, 'supervise.sh', [prefix.prefix])
+  await waitForStart(prefix, 'one', 2)
+  t.notOk(isRunning(first?.pid ?? 0))
 })
 
 t.test('returns to the previous build when the new one exits twice', async (t) => {
