@@ -11,7 +11,10 @@ export const STATES_PAGE = join(PROJECT_DIR, 'docs/states.md')
 const STATES: Record<ObservedState, [meaning: string, action: string]> = {
   requested: ['The box is stored, and nothing of it exists yet.', 'wait'],
   provisioning: ['The machine of the box is created, with the files of its snapshot if it has one.', 'wait'],
-  bootstrapping: ['The machine starts, and its agent connects.', 'wait'],
+  bootstrapping: [
+    'The machine starts, and its agent connects. An enrolled machine is in this state until its agent has connected.',
+    'wait',
+  ],
   running: ['The box runs and is connected.', 'use the box'],
   suspending: ['The processes of the box are frozen or terminated.', 'wait'],
   suspended: [
@@ -30,7 +33,7 @@ const STATES: Record<ObservedState, [meaning: string, action: string]> = {
   ],
   degraded: [
     'The agent of the box is not connected. Its machine is started again if it has stopped.',
-    'wait; if this persists, `box stop` and `box start` restart the machine',
+    'wait; if this persists, `box stop` and `box start` restart the machine. Of an enrolled machine: check that it runs and reaches the coordinator',
   ],
   provision_failed: [
     'The box could not be created. The last event has the reason.',
