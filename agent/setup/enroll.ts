@@ -32,7 +32,7 @@ export type EnrollOptions = {
 
 /** @throws SetupError */
 export async function enroll(options: EnrollOptions): Promise<Enrollment> {
-  const { url, token, agentToken, platform, agentVersion, selectProxy } = options
+  const { url, token, agentToken, platform, agentVersion, selectProxy, signal } = options
   const body = {
     token,
     agentTokenHash: createHash('sha256').update(agentToken).digest('hex'),
@@ -43,7 +43,7 @@ export async function enroll(options: EnrollOptions): Promise<Enrollment> {
     memoryBytes: getMemoryBytes(),
   }
   const send = () =>
-    sendJson(url, { method: 'POST', path: ENROLL_PATH, body, timeoutMs: TIMEOUT_MS }, selectProxy)
+    sendJson(url, { method: 'POST', path: ENROLL_PATH, body, timeoutMs: TIMEOUT_MS, signal }, selectProxy)
   const { status, body: answer } = await sendWithRetries(send, options)
   if (status === 200 || status === 201) {
     const enrollment = responseSchema.safeParse(answer)

@@ -15,12 +15,18 @@ export type JsonResponse = {
 /** Enough for every response of the coordinator to the setup. */
 const MAX_RESPONSE_BYTES = 64 * 1024
 
-export type JsonRequest = { method: 'GET' | 'POST'; path: string; body?: unknown; timeoutMs: number }
+export type JsonRequest = {
+  method: 'GET' | 'POST'
+  path: string
+  body?: unknown
+  timeoutMs: number
+  signal?: AbortSignal
+}
 
 /** Rejects with the error of the connection. */
 export async function sendJson(
   url: string,
-  { method, path, body, timeoutMs }: JsonRequest,
+  { method, path, body, timeoutMs, signal }: JsonRequest,
   selectProxy: SelectProxy,
 ): Promise<JsonResponse> {
   const target = toRequestTarget(url, path)
@@ -31,7 +37,7 @@ export async function sendJson(
       ...target,
       method,
       agent: selectProxy(url) ?? false,
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
       headers:
         bytes === undefined ? {} : { 'content-type': 'application/json', 'content-length': bytes.length },
     })

@@ -1,5 +1,6 @@
 // The install script: installs into a directory of this machine, removes everything, and explains each failure.
-import { mkdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createTestBundles, startBundleServer, TOKEN } from '../support/bundle-server.ts'
@@ -15,6 +16,18 @@ function createHome(test: Test) {
   const home = createTempDir(test, 'home')
   return { home, prefix: join(home, 'opt/boxwood') }
 }
+
+const findProcesses = (text: string): number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith(text)
+      } catch {
+        return false
+      }
+    })
 
 t.test('installs, and removes everything', async (test) => {
   const server = await startBundleServer(test, bundles)
@@ -93,4 +106,78 @@ t.test('a script that was cut off in the middle of its download does nothing', a
     test.equal(result.stdout, '', `${share}`)
     test.same(listTree(home), [], `${share}`)
   }
+})
+
+t.test('a bundle with the signature of another key is refused, and nothing is installed', async (test) => {
+  const server = await startBundleServer(test, bundles)
+  const { home, prefix } = createHome(test)
+  const { publicKey } = generateKeyPairSync('ed25519')
+  const otherKey = publicKey.export({ format: 'der', type: 'spki' }).toString('base64')
+  const script = (await downloadScript(server.url)).replace(await bundles.publicKey(), otherKey)
+  const result = await runInstaller(server.url, home, {
+    script,
+    args: ['--token', TOKEN, '--prefix', prefix],
+  })
+  test.match(result, { status: 1, stderr: /The signature of the agent bundle does not match the key/ })
+  test.same(listTree(home), [])
+  test.same(server.exchanges, [])
+})
+
+t.test('a coordinator with another key does not get an installed machine', async (test) => {
+  const server = await startBundleServer(test, bundles)
+  const { home, prefix } = createHome(test)
+  const args = ['--token', TOKEN, '--prefix', prefix, '--no-service']
+  await runInstaller(server.url, home, { args })
+  const before = listTree(home)
+  writeFileSync(
+    join(prefix, 'coordinator.pub'),
+    '-----BEGIN PUBLIC KEY-----\nother\n-----END PUBLIC KEY-----\n',
+  )
+  const result = await runInstaller(server.url, home, { args })
+  test.match(result, { status: 1, stderr: /belongs to a coordinator with another key.*--uninstall first/ })
+  test.same(listTree(home), before)
+  test.equal(server.exchanges.length, 1)
+})
+
+t.test('a clock that is ahead, and no token', async (test) => {
+  let offset = -3_600_000
+  const server = await startBundleServer(test, bundles, (app) => {
+    app.addHook('onSend', async (_request, reply) => {
+      reply.header('date', new Date(Date.now() + offset).toUTCString())
+    })
+  })
+  const { home, prefix } = createHome(test)
+  const ahead = await runInstaller(server.url, home, { args: ['--token', TOKEN, '--prefix', prefix] })
+  test.match(ahead, { status: 1, stderr: /clock of this machine is wrong: it is 60 minutes ahead of/ })
+  offset = 0
+  const noToken = await runInstaller(server.url, home, { args: ['--prefix', prefix] })
+  test.match(noToken, { status: 1, stderr: /A token is required. Create one with `box machine add`/ })
+  test.same(listTree(home), [])
+})
+
+t.test('a signal during the exchange removes everything', async (test) => {
+  const pending = Promise.withResolvers<void>()
+  const server = await startBundleServer(test, bundles, (app) => {
+    app.addHook('preHandler', async (request) => {
+      if (request.url !== '/agent/enroll') return
+      pending.resolve()
+      await new Promise(() => undefined)
+    })
+  })
+  const { home, prefix } = createHome(test)
+  const running = runInstaller(server.url, home, { args: ['--token', TOKEN, '--prefix', prefix] })
+  await pending.promise
+  const setups = findProcesses(`${prefix}/staging`)
+  test.equal(setups.length, 1)
+  for (const pid of setups) process.kill(pid, 'SIGTERM')
+  test.match(await running, { status: 1, stderr: 'boxwood: Interrupted by SIGTERM.\n' })
+  test.same(listTree(home), [])
+})
+
+t.test('a token in the environment', async (test) => {
+  const server = await startBundleServer(test, bundles)
+  const { home, prefix } = createHome(test)
+  const args = ['--prefix', prefix, '--no-service']
+  test.match(await runInstaller(server.url, home, { args, env: { BOXWOOD_TOKEN: TOKEN } }), { status: 0 })
+  test.match(server.exchanges, [{ token: TOKEN }])
 })

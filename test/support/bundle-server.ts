@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Fastify from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import { type AgentBundles, createAgentBundles } from '../../coordinator/agent-bundles/agent-bundles.ts'
 import { bundleRoutes } from '../../coordinator/agent-bundles/routes.ts'
 import { registerFileSender } from '../../coordinator/http/pages/routes.ts'
@@ -35,7 +35,12 @@ export function createDataDir(t: Teardown): string {
   return dir
 }
 
-export async function startBundleServer(t: Teardown, agentBundles: AgentBundles) {
+/** @param configure adds hooks to the app before it listens */
+export async function startBundleServer(
+  t: Teardown,
+  agentBundles: AgentBundles,
+  configure: (app: FastifyInstance) => void = () => undefined,
+) {
   const exchanges: Exchange[] = []
   let rejection: Rejection | null = null
   const app = Fastify({ forceCloseConnections: true })
@@ -50,6 +55,7 @@ export async function startBundleServer(t: Teardown, agentBundles: AgentBundles)
       return reply.status(rejection.status).send({ error: 'unauthorized', message: rejection.message })
     return reply.status(201).send({ boxId, name: 'fig' })
   })
+  configure(app)
   await app.listen({ port: 0, host: '127.0.0.1' })
   t.teardown(() => app.close())
   const { port } = app.server.address() as AddressInfo
