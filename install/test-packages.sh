@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that some tests and the benchmarks need: bubblewrap, slirp4netns, mmdebstrap, OpenSSH,
-# PostgreSQL, tmux, vim, rsync, curl, attr, acl, zsh, fish, bash-completion, Python with pip and pipx, cargo, Chromium,
+# PostgreSQL, tmux, vim, rsync, curl, busybox, shellcheck, attr, acl, zsh, fish, bash-completion, Python with pip and pipx, cargo, Chromium,
 # nginx, Caddy, OpenSSL. Requires root.
 # Tests whose packages are missing are skipped with a reason. Idempotent, and fast when everything is installed.
 set -eu
@@ -21,6 +21,8 @@ require vim vim
 require rsync rsync
 require git git
 require curl curl
+require busybox busybox
+require shellcheck shellcheck
 require getfattr attr
 require setfacl acl
 require top procps

