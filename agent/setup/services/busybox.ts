@@ -9,10 +9,12 @@ import type { Service } from './service.ts'
 const INITTAB = '/etc/inittab'
 const STOP_GRACE_MS = 15_000
 
-/** Whether busybox has started this machine and reads an inittab. */
+/** Whether busybox has started this machine and reads an inittab. In a container, pid 1 may be another applet. */
 export async function isBusyboxRunning(): Promise<boolean> {
   try {
-    return basename(await readlink('/proc/1/exe')) === 'busybox' && (await stat(INITTAB)).isFile()
+    if (basename(await readlink('/proc/1/exe')) !== 'busybox') return false
+    const applet = (await readFile('/proc/1/comm', 'utf8')).trim()
+    return ['init', 'linuxrc'].includes(applet) && (await stat(INITTAB)).isFile()
   } catch (error) {
     if (['ENOENT', 'EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return false
     throw error

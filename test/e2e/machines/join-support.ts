@@ -1,14 +1,13 @@
 // A coordinator that fresh machines join, by the line that it prints.
 import type { Test } from 'tap'
-import type { Clock } from '../../../shared/clock.ts'
 import { startTestCoordinator } from '../../support/coordinator.ts'
+import { startRewritingProxy } from '../../support/rewriting-proxy.ts'
 import {
   HOST_ADDRESS,
   type Machine,
   type RunOptions,
   type User,
 } from '../../support/root-filesystems/machine.ts'
-import { startTunnelProxy } from '../../support/tunnel-proxy.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 export type JoinCoordinator = Awaited<ReturnType<typeof startJoinCoordinator>>
@@ -16,16 +15,18 @@ export type JoinCoordinator = Awaited<ReturnType<typeof startJoinCoordinator>>
 /** The machines reach the coordinator by a NAT, from the same address. */
 const ADDRESS_LIMIT_FACTOR = 1000
 
+/** A machine that reboots shares its CPUs with other machines and test files. */
+export const DEADLINE_MS = 120_000
+
 /** Starts a coordinator without boxes. */
-export async function startJoinCoordinator(t: Test, { clock }: { clock?: Clock } = {}) {
+export async function startJoinCoordinator(t: Test) {
   const target = { port: 0 }
-  const proxy = await startTunnelProxy(() => target.port)
-  const publicUrl = `http://${HOST_ADDRESS}:${new URL(proxy.url).port}`
+  const proxy = await startRewritingProxy(() => target.port)
+  const publicUrl = `http://${HOST_ADDRESS}:${proxy.port}`
   const coordinator = await startTestCoordinator(t, {
     machines: 'joined',
     env: { BOXWOOD_PUBLIC_URL: publicUrl, BOXWOOD_EDGE_RATE: '10000', BOXWOOD_EDGE_CONCURRENCY: '1000' },
     addressLimitFactor: ADDRESS_LIMIT_FACTOR,
-    ...(clock ? { clock } : {}),
   })
   target.port = Number(new URL(coordinator.url).port)
   t.teardown(() => proxy.close())
@@ -42,6 +43,11 @@ export async function startJoinCoordinator(t: Test, { clock }: { clock?: Clock }
     publicUrl,
     proxy,
     findBox,
+    /** The names of the enrollments that can still be used. */
+    async listOpenNames(): Promise<string[]> {
+      const { json } = await coordinator.api('GET', '/machines')
+      return json.enrollments.map(({ name }: { name: string }) => name)
+    },
     /** The line that `box machine add NAME` prints. */
     async createCommand(name: string): Promise<string> {
       const { status, json, text } = await coordinator.api('POST', '/machines', { name })
@@ -50,10 +56,14 @@ export async function startJoinCoordinator(t: Test, { clock }: { clock?: Clock }
     },
     /** Runs a command on the box, and returns its output. Waits for the connection of the agent. */
     exec: (name: string, command: string): Promise<string> =>
-      waitUntil(`box ${name} has run ${command}`, async () => {
-        const { status, json } = await coordinator.edge(name, 'POST', '/exec', { command })
-        return status === 200 && json.exitCode === 0 ? `${json.stdout}` : undefined
-      }),
+      waitUntil(
+        `box ${name} has run ${command}`,
+        async () => {
+          const { status, json } = await coordinator.edge(name, 'POST', '/exec', { command })
+          return status === 200 && json.exitCode === 0 ? `${json.stdout}` : undefined
+        },
+        DEADLINE_MS,
+      ),
   }
 }
 

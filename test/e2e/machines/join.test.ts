@@ -4,7 +4,14 @@ import type { InitName } from '../../support/root-filesystems/inits.ts'
 import { startMachine, type User } from '../../support/root-filesystems/machine.ts'
 import { buildTrees, type TreeName } from '../../support/root-filesystems/trees.ts'
 import { waitUntil } from '../../support/wait-until.ts'
-import { PREFIXES, runLine, startJoinCoordinator, toUninstallLine, withWget } from './join-support.ts'
+import {
+  DEADLINE_MS,
+  PREFIXES,
+  runLine,
+  startJoinCoordinator,
+  toUninstallLine,
+  withWget,
+} from './join-support.ts'
 
 type Case = {
   tree: TreeName
@@ -16,10 +23,10 @@ type Case = {
 }
 
 const CASES: readonly Case[] = [
-  { tree: 'trixie', init: 'systemd', users: ['root', 'tester'], startedByInit: [] },
-  { tree: 'bookworm', init: 'systemd', users: ['root', 'tester'], startedByInit: [] },
-  { tree: 'openrc', init: 'openrc', users: ['root'], startedByInit: [] },
-  { tree: 'busybox', init: 'busybox', users: ['root', 'tester'], startedByInit: [] },
+  { tree: 'trixie', init: 'systemd', users: ['root', 'tester'], startedByInit: ['root', 'tester'] },
+  { tree: 'bookworm', init: 'systemd', users: ['root', 'tester'], startedByInit: ['root', 'tester'] },
+  { tree: 'openrc', init: 'openrc', users: ['root'], startedByInit: ['root'] },
+  { tree: 'busybox', init: 'busybox', users: ['root', 'tester'], startedByInit: ['root'] },
   // A container whose pid 1 does not reap processes.
   { tree: 'trixie', init: 'none', users: ['root'], startedByInit: [] },
 ]
@@ -43,6 +50,10 @@ test('fresh machines join', 'skip' in trees ? trees : {}, async (t) => {
         lines.set(user, tree === 'busybox' ? withWget(line) : line)
         const output = await runLine(machine, lines.get(user) ?? '', { user })
         t.match(output, `box exec ${name} -- uname -a`)
+        // Only root may let the services of a user start with the machine.
+        const [, advice] = /run as root: (loginctl .*)/.exec(output) ?? []
+        t.equal(advice, init === 'systemd' && user === 'tester' ? 'loginctl enable-linger tester' : undefined)
+        if (advice) await machine.run(advice)
         // At once: the line has waited for the connection.
         const { status, json } = await coordinator.edge(name, 'POST', '/exec', { command: 'id -un; pwd' })
         t.match({ status, json }, { status: 200, json: { exitCode: 0 } })
@@ -80,10 +91,15 @@ test('fresh machines join', 'skip' in trees ? trees : {}, async (t) => {
         const { id } = await coordinator.findBox(box.name)
         t.equal((await coordinator.api('DELETE', `/boxes/${id}`)).status, 202)
       }
-      await waitUntil('the agents have exited', async () => {
-        const processes = await machine.listProcesses()
-        return !processes.some((line) => line.includes('boxwood'))
-      })
+      await waitUntil(
+        'the agents have exited',
+        async () => {
+          const processes = await machine.listProcesses()
+          return !processes.some((line) => line.includes('boxwood'))
+        },
+        DEADLINE_MS,
+      )
+      if (init === 'systemd') await machine.run('loginctl disable-linger tester')
       t.match(await machine.run('cat /home/tester/kept && rm /home/tester/kept'), { stdout: 'kept\n' })
       t.same(await machine.listFiles(), before)
     })

@@ -13,7 +13,8 @@ export const HOST_ADDRESS = '10.0.2.2'
 
 const HOLD_SCRIPT = join(import.meta.dirname, 'hold.sh')
 const BOOT_SCRIPT = join(import.meta.dirname, 'boot.sh')
-const COMMAND_LIMIT_MS = 90_000
+const BOOT_LIMIT_MS = 120_000
+const COMMAND_LIMIT_MS = 180_000
 const ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' }
 const NAMESPACES = ['--mount', '--net', '--pid', '--uts', '--ipc', '--cgroup', '--root', '--wd']
 
@@ -68,11 +69,15 @@ export async function startMachine(
       ...[BOOT_SCRIPT, join(dir, 'root'), ...init.command],
     ])
     const waitUntilTrue = (description: string, condition: () => boolean | Promise<boolean>) =>
-      waitUntil(description, async () => {
-        const failure = unshare.failure()
-        if (failure) throw new Error(`the machine stopped: ${await failure}`)
-        return condition()
-      })
+      waitUntil(
+        description,
+        async () => {
+          const failure = unshare.failure()
+          if (failure) throw new Error(`the machine stopped: ${await failure}`)
+          return condition()
+        },
+        BOOT_LIMIT_MS,
+      )
     await waitUntilTrue('the machine has started', () => {
       pid = readChild(unshare.pid)
       return pid !== 0
@@ -116,7 +121,7 @@ export async function startMachine(
     /** Stops the machine like a power failure. */
     stop: () => unshare.stop(),
     start: boot,
-    listFiles: () => listFiles(rootDir(), diskPath),
+    listFiles: () => listFiles(rootDir(), tree, diskPath),
     /** The command lines of all processes. */
     async listProcesses(): Promise<string[]> {
       const script = 'for file in /proc/[0-9]*/cmdline; do tr "\\0\\n" "  " <$file; echo; done 2>/dev/null'
