@@ -15,6 +15,7 @@ import { basename, join } from 'node:path'
 import type { Test } from 'tap'
 import type { Agent } from '../../shared/api/agents.ts'
 import { startCoordinatorProcess } from './coordinator-process.ts'
+import { listBoxPids } from './find-agent-process.ts'
 import { PROJECT_DIR } from './project.ts'
 import { runInstaller } from './run-installer.ts'
 import { createTempDir } from './temp-dir.ts'
@@ -132,14 +133,18 @@ export async function joinMachine(t: Test, coordinator: UpgradableCoordinator, t
       output?.setEncoding('utf8').on('data', (text: string) => log.push(text))
   }
   start()
+  let boxId = ''
   t.teardown(async () => {
-    if (supervisor.exitCode !== null || supervisor.signalCode !== null) return
-    const exited = once(supervisor, 'exit')
-    supervisor.kill('SIGTERM')
-    await exited
+    if (supervisor.exitCode === null && supervisor.signalCode === null) {
+      const exited = once(supervisor, 'exit')
+      supervisor.kill('SIGTERM')
+      await exited
+    }
+    // The commands of a failed test.
+    for (const pid of boxId === '' ? [] : listBoxPids(boxId)) killIfRunning(pid)
   })
   const { boxes } = await coordinator.sendJson('GET', '/api/v1/boxes?live=1')
-  const boxId: string = boxes.find(({ hostname }: { hostname: string }) => hostname === 'fig').id
+  boxId = boxes.find(({ hostname }: { hostname: string }) => hostname === 'fig').id
   await coordinator.waitForState(boxId, 'running')
   const readLink = (name: 'current' | 'previous'): string | null => {
     try {
@@ -158,4 +163,12 @@ export async function joinMachine(t: Test, coordinator: UpgradableCoordinator, t
     readAgentPid: () => Number(readFileSync(join(prefix, 'state/agent.pid'), 'utf8')),
   }
 }
+function killIfRunning(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
 export type JoinedMachine = Awaited<ReturnType<typeof joinMachine>>
