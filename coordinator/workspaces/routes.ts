@@ -20,6 +20,8 @@ export const REFUSED_WHILE_CLOSING = [
   'POST /boxes/{id}/fork',
   'POST /boxes/{id}/template',
   'POST /boxes/{id}/tickets',
+  'POST /machines',
+  'PATCH /agents/rollout',
   'POST /snapshots',
   'POST /snapshots/{id}/restore',
   'POST /snapshots/{id}/template',

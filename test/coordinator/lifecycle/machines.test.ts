@@ -1,4 +1,5 @@
 // The lifecycle of enrolled machines on each database: jobs that wait for an agent are never due by themselves.
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { insertMachine } from '../../../coordinator/boxes/insert-machine.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
@@ -7,7 +8,8 @@ import type { Actor } from '../../../coordinator/http/actor.ts'
 import { createLeases } from '../../../coordinator/lifecycle/leases.ts'
 import { forgetDeletedMachines, isDeletedMachine } from '../../../coordinator/lifecycle/machine-store.ts'
 import { systemClock } from '../../../shared/clock.ts'
-import { onEachDatabase } from '../../support/db.ts'
+import { onEachDatabase, sqliteForTest } from '../../support/db.ts'
+import { createSeededRandom } from '../../support/random.ts'
 import { createRestartableLifecycle } from '../../support/restartable-lifecycle.ts'
 
 const YEAR_MS = 365 * 24 * 60 * 60_000
@@ -22,7 +24,7 @@ async function addMachine(db: Db, actor: Actor, name: string): Promise<string> {
   return box.id
 }
 
-onEachDatabase(t, async (t, newDb) => {
+await onEachDatabase(t, async (t, newDb) => {
   await t.test('a job that waits for an agent is never due, over restarts', async (t) => {
     const box = await createRestartableLifecycle(t, await newDb(t))
     const { db, infra, owner } = box
@@ -103,4 +105,36 @@ onEachDatabase(t, async (t, newDb) => {
     t.equal(await forget(systemClock.now() + 1), 1)
     t.notOk(await isDeletedMachine(db, connected, 'hash of fig'))
   })
+})
+
+t.test('machines reach their states after random connects, disconnects and restarts', async (t) => {
+  const seed = Number(process.env.TEST_SEED ?? 21)
+  const random = createSeededRandom(seed)
+  const box = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { db, infra, owner } = box
+  const ids = await Promise.all(Array.from({ length: 20 }, (_, i) => addMachine(db, owner, `fig-${i}`)))
+  await box.startLifecycle({ disconnectGraceMs: 1 })
+  for (let action = 0; action < 300; action++) {
+    const id = ids[Math.floor(random() * ids.length)] ?? ''
+    const choice = random()
+    if (choice < 0.02) await box.startLifecycle({ disconnectGraceMs: 1 })
+    else if (choice < 0.5) infra.connectAgent(id)
+    else if (choice < 0.9) infra.dropTunnel(id)
+    else await setImmediate()
+  }
+  for (const id of ids) infra.connectAgent(id)
+  for (const id of ids) await box.waitForState(id, 'running')
+  for (const [i, id] of ids.entries()) {
+    if (random() < 0.5) infra.dropTunnel(id)
+    await box.boxes.remove(owner, id)
+    if (random() < 0.5) infra.connectAgent(id)
+    if (i === 10) await box.startLifecycle()
+  }
+  for (const id of ids) await box.waitForState(id, 'terminated')
+  await box.waitFor('no agent of a deleted machine to be connected', () =>
+    ids.every((id) => infra.tunnels.current(id) === undefined),
+  )
+  const deleted = await db.selectFrom('deleted_machines').select('box_id').execute()
+  t.same(deleted.map(({ box_id: id }) => id).sort(), [...ids].sort(), `seed ${seed}`)
+  t.equal(infra.calls.filter((call) => !/^(flushReports|request) /.test(call)).length, 0)
 })
