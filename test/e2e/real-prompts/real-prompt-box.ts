@@ -18,6 +18,9 @@ const NPM = (process.env.PATH ?? '')
   .filter(existsSync)
   .map((path) => realpathSync(path))[0]
 
+/** A start of OpenCode takes 4 s of CPU time, which is most of a minute on a busy machine. */
+export const RUN_TIMEOUT_MS = 120_000
+
 /** Why the box cannot run the coding agents. */
 export function findSkipReason(): string | false {
   if (agents.skip) return agents.skip
@@ -101,10 +104,14 @@ export async function startRealPromptBox(t: Test, provider: ProviderName) {
       return json.run
     },
     waitForRun: (id: string): Promise<Run> =>
-      waitUntil(`the run ${id} has ended`, async () => {
-        const { status, json } = await boxRequest('GET', `/prompts/${id}`)
-        return status === 200 && json.run.status !== 'running' ? json.run : undefined
-      }),
+      waitUntil(
+        `the run ${id} has ended`,
+        async () => {
+          const { status, json } = await boxRequest('GET', `/prompts/${id}`)
+          return status === 200 && json.run.status !== 'running' ? json.run : undefined
+        },
+        RUN_TIMEOUT_MS,
+      ),
     readText: async (id: string) =>
       (await readEvents(id)).flatMap(({ type, text }) => (type === 'text' ? [text] : [])).join(''),
     listPids: () => listBoxPids(box.id),

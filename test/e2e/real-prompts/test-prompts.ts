@@ -6,7 +6,7 @@ import { createLargePrompt, sha256 } from '../../support/coding-agents/large-pro
 import { userTexts } from '../../support/model-server/model-request.ts'
 import { failure, holdStream, modelNotFound, type Reply, text } from '../../support/model-server/replies.ts'
 import { waitUntil } from '../../support/wait-until.ts'
-import { findSkipReason, startRealPromptBox } from './real-prompt-box.ts'
+import { findSkipReason, RUN_TIMEOUT_MS, startRealPromptBox } from './real-prompt-box.ts'
 
 export type TestedAgent = {
   provider: ProviderName
@@ -126,6 +126,7 @@ export function testPrompts(agent: TestedAgent): void {
         await waitUntil(
           'the tool runs',
           async () => (await box.exec('test -e project/in-tool')).exitCode === 0,
+          RUN_TIMEOUT_MS,
         )
         for (const { id } of [second, third]) {
           const { json } = await boxRequest('POST', `/prompts/${id}/interrupt`)
