@@ -7,7 +7,7 @@ import { changeOwner } from './change-owner.ts'
 import { getRejection, readConnection } from './connection.ts'
 import { createAgentEnv } from './create-agent-env.ts'
 import type { InstallRecord } from './install-record.ts'
-import { type Layout, switchVersion } from './layout.ts'
+import { type Layout, readTarget, switchVersion } from './layout.ts'
 import { createService } from './services/choose-service.ts'
 import type { InstallDeps, Settings } from './settings.ts'
 import { SetupError } from './setup-error.ts'
@@ -31,7 +31,9 @@ export async function updateInstalled(
   const isChanged = !isDeepStrictEqual(before, after)
   if (rejection !== null && !isChanged) throw new SetupError(rejection)
   await writeAgentEnv(layout.envFile, after)
-  if (staging !== null) {
+  // Root downloads the archive also when the version is current: see install.sh.
+  const isNewBuild = staging !== null && (await readTarget(layout.current)) !== `versions/${bundle.buildId}`
+  if (isNewBuild) {
     const versionDir = join(layout.versions, bundle.buildId)
     await rm(versionDir, { recursive: true, force: true })
     await rename(staging, versionDir)
@@ -40,8 +42,8 @@ export async function updateInstalled(
   await changeOwner(layout.prefix, user)
   if (!hasService) return print(`This machine is the box ${record.name} already.`)
   // Commands continue without the supervisor and the agent.
-  if (isChanged || caFile !== null || staging !== null) await service.stop()
+  if (isChanged || caFile !== null || isNewBuild) await service.stop()
   await startAndWait(service, layout, { url, signal })
-  const change = staging === null ? '' : ` Its agent now has the version ${bundle.version}+${bundle.buildId}.`
+  const change = isNewBuild ? ` Its agent now has the version ${bundle.version}+${bundle.buildId}.` : ''
   print(`This machine is the box ${record.name} already, and is connected.${change}`)
 }

@@ -1,4 +1,5 @@
 // The user with whose permissions the agent and the commands of the box run.
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { SetupError } from './setup-error.ts'
@@ -20,7 +21,12 @@ export async function findUser(name: string | null): Promise<AgentUser> {
   const passwd = await readFile('/etc/passwd', 'utf8')
   for (const line of passwd.split('\n')) {
     const [user, , userId, groupId, , home] = line.split(':')
-    if (user === name && home) return { name, uid: Number(userId), gid: Number(groupId), home }
+    if (user !== name || !home) continue
+    if (!existsSync(home))
+      throw new SetupError(
+        `The home directory ${home} of ${name} does not exist. Create it, or pass another user with --user.`,
+      )
+    return { name, uid: Number(userId), gid: Number(groupId), home }
   }
   throw new SetupError(
     `There is no user ${name} in /etc/passwd. Create it with \`useradd --create-home ${name}\`.`,

@@ -15,6 +15,7 @@ t.setTimeout(240_000)
 
 const bundles = createTestBundles(t)
 const server = await startBundleServer(t, bundles)
+const isRoot = process.getuid?.() === 0
 const SYSTEM_DIRS = ['/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
 
 type Shell = { name: string; command: string[] }
@@ -194,7 +195,7 @@ t.test(
 )
 
 t.test('a directory of another user', async (test) => {
-  if (process.getuid?.() !== 0 || !isInstalled('setpriv'))
+  if (!isRoot || !isInstalled('setpriv'))
     return test.pass('root changes the user', { skip: 'needs root and setpriv' })
   const shell = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'sh']
   await expectSentence(test, /\/opt\S* cannot be written by \S+\. Run the installer as root/, {
@@ -212,6 +213,9 @@ t.test('arguments', async (test) => {
     [['--prefix', '/opt/a b'], /has characters other than/],
     [['--service', 'launchd'], /no kind of service launchd\. Pass one of systemd/],
     [['--user', 'stranger'], /no user stranger in \/etc\/passwd|Only root/],
+    ...(isRoot
+      ? ([[['--user', '_apt'], /home directory \/nonexistent of _apt does not exist|no user _apt/]] as const)
+      : []),
     [['--uninstall'], /There is no agent in/],
   ] as const)
     await expectSentence(test, sentence, { args: [...args] })

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createTestBundles, startBundleServer, TOKEN } from '../support/bundle-server.ts'
+import { createDataDir, createTestBundles, startBundleServer, TOKEN } from '../support/bundle-server.ts'
 import { downloadScript, listTree, runInstaller } from '../support/run-installer.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 
@@ -180,4 +180,24 @@ t.test('a token in the environment', async (test) => {
   const args = ['--prefix', prefix, '--no-service']
   test.match(await runInstaller(server.url, home, { args, env: { BOXWOOD_TOKEN: TOKEN } }), { status: 0 })
   test.match(server.exchanges, [{ token: TOKEN }])
+})
+
+t.test('a second run installs another version, and keeps the one before', async (test) => {
+  const dataDir = createDataDir(test)
+  const { home, prefix } = createHome(test)
+  const builds: (string | undefined)[] = []
+  for (const version of ['1.0.0', '2.0.0']) {
+    const versionBundles = createTestBundles(test, dataDir, version)
+    const server = await startBundleServer(test, versionBundles)
+    const args = ['--token', TOKEN, '--prefix', prefix, '--no-service']
+    test.match(await runInstaller(server.url, home, { args }), {
+      status: 0,
+      stdout: /This machine is the box fig/,
+    })
+    test.match(readFileSync(join(prefix, 'agent.env'), 'utf8'), `BOXWOOD_URL='${server.url}'`)
+    builds.push((await versionBundles.get('linux-x64'))?.buildId)
+  }
+  test.equal(readlinkSync(join(prefix, 'previous')), `versions/${builds[0]}`)
+  test.equal(readlinkSync(join(prefix, 'current')), `versions/${builds[1]}`)
+  test.same(readdirSync(join(prefix, 'versions')).sort(), builds.sort())
 })
