@@ -1,4 +1,5 @@
 // Fresh machines join a coordinator by the printed line, survive a reboot, and are left as they were before.
+import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import type { InitName } from '../../support/root-filesystems/inits.ts'
 import { startMachine, type User } from '../../support/root-filesystems/machine.ts'
@@ -12,6 +13,8 @@ import {
   toUninstallLine,
   withWget,
 } from './join-support.ts'
+
+const POLL_METRICS_MS = 500
 
 type Case = {
   tree: TreeName
@@ -67,6 +70,7 @@ test('fresh machines join', 'skip' in trees ? trees : {}, async (t) => {
         t.match(await runLine(machine, lines.get(user) ?? '', { user }), `the box ${name} already`)
       }
 
+      const { id: firstId } = await coordinator.findBox(boxes[0]?.name ?? '')
       if (machine.canReboot) {
         await machine.reboot()
         for (const { user, name } of boxes) {
@@ -78,6 +82,20 @@ test('fresh machines join', 'skip' in trees ? trees : {}, async (t) => {
             )
           t.equal(await coordinator.exec(name, 'echo after the reboot'), 'after the reboot\n')
         }
+      }
+      // A sample takes up to 30 seconds: on the machine that does not use them for a reboot.
+      else {
+        const counts = await waitUntil(
+          'a sample of the machine is stored',
+          async () => {
+            await delay(POLL_METRICS_MS)
+            const { json } = await coordinator.api('GET', `/boxes/${firstId}/metrics`)
+            const values: (number | null)[] = json.series.process_count.avg
+            return values.some((value) => value !== null) && values
+          },
+          DEADLINE_MS,
+        )
+        t.ok(counts.some((count) => count !== null && count > 0))
       }
 
       // One agent is removed by its user, the other one by the deletion of its box.
