@@ -1,5 +1,8 @@
 // Removes the agent: stops it and the commands of the box, and removes what the installation has created.
+import { execFile } from 'node:child_process'
+import { existsSync, type Stats } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
+import { promisify } from 'node:util'
 import { type InstallRecord, readRecord, removeEmptyDirectories } from './install-record.ts'
 import { getLayout, type Layout } from './layout.ts'
 import { findBoxProcesses, findSupervisors, terminate } from './processes.ts'
@@ -17,18 +20,30 @@ export async function uninstall(prefix: string, print: (line: string) => void): 
     throw new SetupError(`There is no agent in ${prefix}. Pass its directory with --prefix.`)
   const isRoot = process.getuid?.() === 0
   if (record.user !== null && !isRoot) return await removeAsUser(layout, record)
-  const { uid } = await stat(prefix)
-  if (!isRoot && uid !== process.getuid?.())
+  const owner = await stat(prefix)
+  if (!isRoot && owner.uid !== process.getuid?.())
     throw new SetupError(`The agent in ${prefix} belongs to another user. Run the installer as that user.`)
   const service = createService(record.service, layout, await findUser(record.user))
   await service.stop()
   await service.remove()
   await terminateAll(layout, record)
-  await rm(prefix, { recursive: true, force: true })
+  await removeTree(prefix, owner)
   await removeEmptyDirectories(record.createdDirectories)
   print(
     `The agent is removed from this machine. If the coordinator still lists the box, delete it with: box rm ${record.name}`,
   )
+}
+
+/**
+ * As the owner of the tree: this user could replace a directory with a symlink while root removes it. The user cannot remove
+ * the directory itself, which is in one of root.
+ */
+async function removeTree(dir: string, { uid, gid }: Stats): Promise<void> {
+  if (uid === process.getuid?.()) return await rm(dir, { recursive: true, force: true })
+  // Fails at the directory itself, after its content.
+  await promisify(execFile)('rm', ['-rf', '--', dir], { uid, gid, cwd: '/' }).catch(() => undefined)
+  await removeEmptyDirectories([dir])
+  if (existsSync(dir)) throw new SetupError(`${dir} is not empty. Delete it.`)
 }
 
 /** Supervisors first: they restart the agent. */

@@ -3,7 +3,6 @@ import { copyFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { readAgentEnv, writeAgentEnv } from './agent-env.ts'
-import { changeOwner } from './change-owner.ts'
 import { getRejection, readConnection } from './connection.ts'
 import { createAgentEnv } from './create-agent-env.ts'
 import type { InstallRecord } from './install-record.ts'
@@ -21,7 +20,12 @@ export async function updateInstalled(
   record: InstallRecord,
   { env, print, signal }: InstallDeps,
 ): Promise<void> {
-  const user = await findUser(record.user)
+  // Root does not write into the directory of this user, who cannot restart the service of root.
+  if (record.user !== null)
+    throw new SetupError(
+      `The agent of the box ${record.name} was installed by root for ${record.user}. The coordinator upgrades it. To change its settings, remove it with --uninstall as root, and install it again with a new token.`,
+    )
+  const user = await findUser(null)
   const service = createService(record.service, layout, user)
   const rejection = getRejection(await readConnection(layout.stateDir))
   const before = await readAgentEnv(layout.envFile)
@@ -39,7 +43,6 @@ export async function updateInstalled(
     await rename(staging, versionDir)
     await switchVersion(layout, bundle.buildId)
   }
-  await changeOwner(layout.prefix, user)
   if (!hasService) return print(`This machine is the box ${record.name} already.`)
   // Commands continue without the supervisor and the agent.
   if (isChanged || caFile !== null || isNewBuild) await service.stop()

@@ -17,11 +17,12 @@ export async function findUser(name: string | null): Promise<AgentUser> {
   const uid = process.getuid?.() ?? 0
   const gid = process.getgid?.() ?? 0
   if (name === null) return { name: null, uid, gid, home: homedir() }
-  if (uid !== 0) throw new SetupError('Only root can install for another user. Run the installer with sudo.')
   const passwd = await readFile('/etc/passwd', 'utf8')
   for (const line of passwd.split('\n')) {
     const [user, , userId, groupId, , home] = line.split(':')
     if (user !== name || !home) continue
+    if (uid !== 0 && uid !== Number(userId))
+      throw new SetupError('Only root can install for another user. Run the installer with sudo.')
     if (!existsSync(home))
       throw new SetupError(
         `The home directory ${home} of ${name} does not exist. Create it, or pass another user with --user.`,

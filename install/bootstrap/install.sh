@@ -238,6 +238,20 @@ check_prefix() {
   done
 }
 
+# Root does not use files that another user can change: this user could replace them between two steps.
+check_owners() {
+  [ "$(id -u)" = 0 ] || [ -d "$prefix" ] || return 0
+  [ ! -d "$prefix" ] || is_own "$prefix" ||
+    fail "$prefix belongs to another user. The coordinator upgrades an agent there. To change its settings, remove it with --uninstall, and install it again with a new token."
+  [ -n "$user" ] || return 0
+  dir=$(existing_parent "$prefix")
+  while is_own "$dir"; do
+    [ "$dir" != / ] || return 0
+    dir=$(dirname "$dir")
+  done
+  fail "$dir belongs to another user, so root cannot install below it for $user. Choose another directory with --prefix, or run the installer as $user."
+}
+
 cleanup() {
   status=$?
   trap - EXIT
@@ -364,6 +378,7 @@ install_agent() {
   check_ca
   find_bundle
   check_prefix
+  check_owners
   check_space
   umask 022
   create_directories "$prefix"
@@ -387,8 +402,8 @@ install_agent() {
   done <<EOF
 $created
 EOF
-  # As curl, Node then accepts the authorities of the system, and those of --ca.
-  export NODE_USE_SYSTEM_CA=1
+  # As curl, Node then accepts the authorities of the system, and those of --ca. Without the directory it prints a warning.
+  [ ! -d /etc/ssl/certs ] || export NODE_USE_SYSTEM_CA=1
   [ -z "$ca_file" ] || export NODE_EXTRA_CA_CERTS="$ca_file"
   # In the environment, other users cannot read the token.
   BOXWOOD_TOKEN=$token "$setup/node" "$setup/setup.mjs" install "$@" </dev/null || exit 1

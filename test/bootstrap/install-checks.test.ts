@@ -1,7 +1,15 @@
 // The checks of the install script: each problem of a machine gets a sentence, and nothing stays behind.
 
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:https'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -202,6 +210,21 @@ t.test('a directory of another user', async (test) => {
     shell,
     prefix: '/opt/boxwood-test/boxwood',
   })
+})
+
+t.test('root does not use a directory that another user can change', async (test) => {
+  if (!isRoot) return test.pass('root changes the owner', { skip: 'needs root' })
+  const dir = createTempDir(test, 'owned')
+  chownSync(dir, 65_534, 65_534)
+  await expectSentence(test, /owned\S* belongs to another user\. .* remove it with --uninstall/, {
+    prefix: dir,
+  })
+  const below = `${dir}/boxwood`
+  await expectSentence(test, /owned\S* belongs to another user, so root cannot install below it for bin/, {
+    prefix: below,
+    args: ['--user', 'bin'],
+  })
+  test.notOk(existsSync(below))
 })
 
 t.test('arguments', async (test) => {

@@ -1,7 +1,7 @@
 // An installation without a service manager: the supervisor runs in a session of its own until the machine stops.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, closeSync, openSync, renameSync, statSync } from 'node:fs'
+import { closeSync, constants, fchownSync, lstatSync, openSync, renameSync } from 'node:fs'
 import type { Layout } from '../layout.ts'
 import { findSupervisors, terminate } from '../processes.ts'
 import type { AgentUser } from '../user.ts'
@@ -11,19 +11,22 @@ import type { Service } from './service.ts'
 const STOP_GRACE_MS = 15_000
 /** At a start, a larger log is rotated; one old log is retained. */
 const MAX_LOG_BYTES = 1024 * 1024
+/** Not through a symlink: the directory may belong to another user. */
+const LOG_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW
 const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-export function createNoService(layout: Layout, { uid, gid }: AgentUser): Service {
+export function createNoService(layout: Layout, { name, uid, gid }: AgentUser): Service {
   const { prefix, current, logFile } = layout
+  const startCommand = `${current}/node ${current}/setup.mjs start`
   return {
     kind: 'none',
     install: async () => undefined,
     async start() {
       if (findSupervisors(prefix).length > 0) return
       rotateLog(logFile)
-      const log = openSync(logFile, 'a', 0o600)
+      const log = openSync(logFile, LOG_FLAGS, 0o600)
       const isOtherUser = uid !== process.getuid?.()
-      if (isOtherUser) chownSync(logFile, uid, gid)
+      if (isOtherUser) fchownSync(log, uid, gid)
       const child = spawn('/bin/sh', [`${current}/supervise.sh`, prefix], {
         detached: true,
         stdio: ['ignore', log, log],
@@ -38,11 +41,11 @@ export function createNoService(layout: Layout, { uid, gid }: AgentUser): Servic
     stop: () => terminate(() => findSupervisors(prefix), STOP_GRACE_MS),
     remove: async () => undefined,
     getNotice: () =>
-      `No service manager starts the agent after a restart of this machine. Start it with: ${current}/node ${current}/setup.mjs start`,
+      `No service manager starts the agent after a restart of this machine. Start it with: ${name === null ? startCommand : `su -s /bin/sh ${name} -c '${startCommand}'`}`,
   }
 }
 
 function rotateLog(path: string): void {
-  const stats = statSync(path, { throwIfNoEntry: false })
+  const stats = lstatSync(path, { throwIfNoEntry: false })
   if (stats !== undefined && stats.size > MAX_LOG_BYTES) renameSync(path, `${path}.1`)
 }
