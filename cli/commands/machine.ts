@@ -9,6 +9,7 @@ import { REGIONS } from '../../shared/tiers.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { ENROLLMENTS, loadEnrollments, revokeEnrollments } from '../machines/enrollments.ts'
+import { findUrlProblem } from '../machines/url-problem.ts'
 import {
   createJsonOption,
   createQuietOption,
@@ -90,10 +91,8 @@ async function addMachine(
     )
   }
   print(command)
-  if (!quiet && /https?:\/\/(localhost|127\.|\[::1\])/.test(command))
-    printMessage(
-      'only this machine can reach the URL in the line. Set BOXWOOD_PUBLIC_URL of the coordinator to the URL that the machine can reach.',
-    )
+  const warning = quiet ? null : findUrlProblem(command)
+  if (warning !== null) printMessage(warning)
 }
 
 function addLs(machine: Command, runAction: RunAction): void {
