@@ -75,5 +75,5 @@ t.test('sends prompts, continues a conversation, waits in the queue, and interru
     stdin: null,
     onSpawn: (child: ChildProcess) => child.stdout?.once('data', () => child.kill('SIGINT')),
   })
-  t.match(interrupted, { code: 130, stdout: 'waiting\n', stderr: /the run was interrupted/ })
+  t.match(interrupted, { code: 130, stdout: 'waiting\n', stderr: /The run was interrupted/ })
 })
