@@ -16,13 +16,24 @@ export type BoundProcess = {
   stop(): Promise<void>
 }
 
+/**
+ * tap adds NODE_OPTIONS to the environment of each process that a test spawns, and the machine does not have the modules that
+ * it names.
+ */
+const withoutEnvironment = (command: readonly string[]): string[] => [
+  '-i',
+  'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  'HOME=/root',
+  ...command,
+]
+
 /** The kernel kills the process when this process exits; at the end of the test, it is stopped. */
 export function startBoundProcess(t: Test, command: string[]): BoundProcess {
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...command], {
+  const child = spawn('env', withoutEnvironment(['setpriv', '--pdeathsig', 'KILL', ...command]), {
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
   })
   const { pid, stdin, stdout, stderr } = child
-  if (pid === undefined) throw new Error('setpriv did not start')
+  if (pid === undefined) throw new Error('env did not start')
   stdin.on('error', () => undefined)
   stdout.resume()
   const errors = text(stderr)
@@ -47,10 +58,14 @@ export type Result = { exitCode: number | null; stdout: string; stderr: string }
 
 /** Runs a program. Waits until its output is closed, also by the services that it has started. */
 export async function runProgram(
-  [program = '', ...args]: string[],
-  { env, input = '', ms }: { env: Record<string, string>; input?: string; ms: number },
+  command: readonly string[],
+  { input = '', ms }: { input?: string; ms: number },
 ): Promise<Result> {
-  const child = spawn(program, args, { stdio: 'pipe', timeout: ms, killSignal: 'SIGKILL', env })
+  const child = spawn('env', withoutEnvironment(command), {
+    stdio: 'pipe',
+    timeout: ms,
+    killSignal: 'SIGKILL',
+  })
   const exited = once(child, 'exit')
   child.stdin.on('error', () => undefined).end(input)
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), exited])

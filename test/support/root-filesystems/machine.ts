@@ -15,7 +15,6 @@ const HOLD_SCRIPT = join(import.meta.dirname, 'hold.sh')
 const BOOT_SCRIPT = join(import.meta.dirname, 'boot.sh')
 const BOOT_LIMIT_MS = 120_000
 const COMMAND_LIMIT_MS = 180_000
-const ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' }
 const NAMESPACES = ['--mount', '--net', '--pid', '--uts', '--ipc', '--cgroup', '--root', '--wd']
 
 /** With these, an init would change the kernel that the machine shares with this one. */
@@ -94,7 +93,6 @@ export async function startMachine(
   function enter(command: string[], input?: string): Promise<Result> {
     const script = 'echo 0 >"$0/cgroup.procs"; exec nsenter "$@"'
     return runProgram(['sh', '-c', script, cgroupDir, '--target', String(pid), ...NAMESPACES, ...command], {
-      env: ENV,
       ...(input === undefined ? {} : { input }),
       ms: COMMAND_LIMIT_MS,
     })
