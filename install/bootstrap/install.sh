@@ -435,6 +435,8 @@ main() {
   set -eu
   # Messages of programs are compared with English text.
   export LC_ALL=C
+  # Options for another Node of this machine.
+  unset NODE_OPTIONS NODE_PATH
   staging='' created=''
   settings
   parse_options "$@"
