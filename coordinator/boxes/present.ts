@@ -23,8 +23,8 @@ export const parseEnvVars = (row: Pick<BoxRow, 'env_vars'>): EnvVar[] =>
 
 export const presentBox = (row: BoxRow): Box => ({
   id: row.id,
-  kind: row.kind,
   hostname: row.hostname,
+  kind: row.kind,
   tier: row.tier,
   region: row.region,
   desiredRegion: row.desired_region,

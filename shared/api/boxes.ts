@@ -76,11 +76,11 @@ export const envVarSchema = z.object({ name: z.string(), value: z.string() })
 export const boxSchema = z
   .object({
     id: z.uuid(),
+    hostname: z.string(),
     kind: z.enum(BOX_KINDS).meta({
       description:
         'machine: a machine of its own that was enrolled with POST /machines. Its power, size and files are not managed by the coordinator. managed: every other box.',
     }),
-    hostname: z.string(),
     tier: z.enum(TIER_NAMES).meta({
       description: 'of a machine: the largest tier that is not larger than the machine',
     }),
