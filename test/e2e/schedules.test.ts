@@ -408,7 +408,17 @@ t.test('what has expired is deleted every hour, also across restarts', async (t)
   t.same(
     (await readDueTimes()).map(({ target_id }) => target_id),
     [
-      ...['agent_accounts', 'audit_log', 'boxes', 'commands', 'idempotency_keys', 'metrics', 'operations'],
+      ...[
+        'agent_accounts',
+        'audit_log',
+        'boxes',
+        'commands',
+        'deleted_machines',
+        'enrollments',
+        'idempotency_keys',
+        'metrics',
+        'operations',
+      ],
       ...['process_snapshots', 'sessions', 'snapshots', 'tickets'],
     ],
   )
