@@ -126,7 +126,7 @@ async function setUp(t: Test, hostileBoxes: number) {
   }
 }
 
-t.test('invalid responses on every edge route', { timeout: 120_000 }, async (t) => {
+t.test('invalid responses on every edge route', { timeout: 300_000 }, async (t) => {
   const { url, boxes, send, checkOtherBox } = await setUp(t, 1)
   const [box] = boxes
   if (box === undefined) throw new Error('there is no hostile box')

@@ -8,8 +8,9 @@ type Lock = { packages: Record<string, { dev?: boolean }> }
 
 /** Creates bin/box, bin/boxwood and lib/node_modules/boxwood-server in the prefix. @param tempDir for the .tgz file */
 export function installInto(prefix: string, tempDir: string): void {
-  const { NODE_OPTIONS: _, ...env } = process.env
-  execFileSync('npm', ['run', '-s', 'package', tempDir], { cwd: PROJECT_DIR, env, stdio: 'ignore' })
+  // tap adds NODE_OPTIONS with a hook to each child process: tsc does not work with it.
+  const command = ['-u', 'NODE_OPTIONS', 'npm', 'run', '-s', 'package', tempDir]
+  execFileSync('env', command, { cwd: PROJECT_DIR, stdio: 'ignore' })
   const [tarball = ''] = readdirSync(tempDir).filter((name) => name.endsWith('.tgz'))
   const packageDir = join(prefix, 'lib/node_modules/boxwood-server')
   mkdirSync(packageDir, { recursive: true })
