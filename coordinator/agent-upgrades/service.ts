@@ -3,6 +3,7 @@ import type { AgentList, PatchRolloutRequest, Rollout, RolloutResponse } from '.
 import { type Clock, toTimestampOrNull } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { recordAuditEvent } from '../audit/service.ts'
+import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
 import type { AgentRolloutRow } from '../db/schema.ts'
 import { transaction } from '../db/transaction.ts'
@@ -11,15 +12,7 @@ import type { Tunnels } from '../tunnel/types.ts'
 import { assertOpen } from '../workspaces/service.ts'
 import type { AgentUpgrades, AgentUpgradesOptions } from './agent-upgrades.ts'
 import { DEFAULT_ROLLOUT, type RolloutRules } from './decide.ts'
-import {
-  dismissFailures,
-  findAgent,
-  findRollout,
-  listAgents,
-  lockWorkspace,
-  updateFailure,
-  upsertRollout,
-} from './store.ts'
+import { dismissFailures, findAgent, findRollout, listAgents, updateFailure, upsertRollout } from './store.ts'
 
 export type AgentService = {
   list(actor: Actor): Promise<AgentList>

@@ -1,14 +1,10 @@
 // Queries on the rollouts of agent builds, and on the agents of boxes.
 import type { Db } from '../db/open.ts'
 import type { AgentRolloutRow } from '../db/schema.ts'
-import { forUpdate, type Trx } from '../db/transaction.ts'
+import type { Trx } from '../db/transaction.ts'
 
 export const findRollout = (db: Db | Trx, workspaceId: string): Promise<AgentRolloutRow | undefined> =>
   db.selectFrom('agent_rollouts').selectAll().where('workspace_id', '=', workspaceId).executeTakeFirst()
-
-/** Serialises the changes of the rollout, whose row may not exist yet. */
-export const lockWorkspace = (trx: Trx, id: string) =>
-  forUpdate(trx, trx.selectFrom('workspaces').select('id').where('id', '=', id)).execute()
 
 export async function upsertRollout(trx: Trx, row: AgentRolloutRow): Promise<void> {
   const { workspace_id: _workspaceId, ...changes } = row

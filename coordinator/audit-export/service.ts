@@ -4,6 +4,7 @@ import type { AuditSink, PutAuditSinkRequest, PutAuditSinkResponse } from '../..
 import { type Clock, toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { recordAuditEvent } from '../audit/service.ts'
+import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
 import type { AuditHeadRow, AuditSinkRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
@@ -11,7 +12,7 @@ import type { Actor } from '../http/actor.ts'
 import { assertOpen } from '../workspaces/service.ts'
 import { isPublicAddress } from './addresses.ts'
 import { newSigningSecret } from './signature.ts'
-import { deleteSink, findHead, findSink, lockWorkspace, writeSink } from './store.ts'
+import { deleteSink, findHead, findSink, writeSink } from './store.ts'
 
 export type AuditSinkService = {
   get(actor: Actor): Promise<AuditSink | null>

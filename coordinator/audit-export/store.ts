@@ -1,10 +1,7 @@
 // Queries of the export of the audit log.
 import type { Db } from '../db/open.ts'
 import type { AuditEventRow, AuditHeadRow, AuditSinkRow } from '../db/schema.ts'
-import { forUpdate, type Trx } from '../db/transaction.ts'
-
-export const lockWorkspace = (trx: Trx, id: string) =>
-  forUpdate(trx, trx.selectFrom('workspaces').select('id').where('id', '=', id)).executeTakeFirst()
+import type { Trx } from '../db/transaction.ts'
 
 export const findSink = (db: Db | Trx, workspaceId: string): Promise<AuditSinkRow | undefined> =>
   db.selectFrom('audit_sinks').selectAll().where('workspace_id', '=', workspaceId).executeTakeFirst()

@@ -6,9 +6,10 @@ import { LIMITS } from '../../shared/limits.ts'
 import type { Region } from '../../shared/tiers.ts'
 import type { Admit } from '../admission/admit.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
+import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxMoveRow, BoxRow } from '../db/schema.ts'
-import { forUpdate, type Trx, transaction } from '../db/transaction.ts'
+import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import { enqueueMove } from '../lifecycle/enqueue-jobs.ts'
 import { parseLeftovers } from '../lifecycle/leftovers.ts'
@@ -70,7 +71,7 @@ export function createMoveBox(options: MoveOptions): MoveBox {
 /** The moves of the workspace in the last 24 hours, oldest first. */
 async function listRecentMoves(trx: Trx, workspaceId: string, now: number): Promise<BoxMoveRow[]> {
   // Two moves at once must not pass the limit together.
-  await forUpdate(trx, trx.selectFrom('workspaces').select('id').where('id', '=', workspaceId)).execute()
+  await lockWorkspace(trx, workspaceId)
   return trx
     .selectFrom('box_moves')
     .selectAll()

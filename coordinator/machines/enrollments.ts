@@ -15,6 +15,7 @@ import { recordAuditEvent } from '../audit/service.ts'
 import { serializeEnvVars } from '../boxes/create.ts'
 import { assertNameIsFree } from '../boxes/insert-with-name.ts'
 import { deleteInBatches } from '../db/delete-in-batches.ts'
+import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
 import type { EnrollmentRow } from '../db/schema.ts'
 import { transaction } from '../db/transaction.ts'
@@ -26,7 +27,6 @@ import {
   insertEnrollment,
   listOpenEnrollments,
   lockEnrollment,
-  lockWorkspace,
   updateEnrollment,
 } from './store.ts'
 

@@ -8,10 +8,6 @@ import { forUpdate, type Trx } from '../db/transaction.ts'
 export const insertEnrollment = (trx: Trx, row: EnrollmentRow) =>
   trx.insertInto('enrollments').values(row).execute()
 
-/** Serialises the requests that count the open tokens. */
-export const lockWorkspace = (trx: Trx, id: string) =>
-  forUpdate(trx, trx.selectFrom('workspaces').select('id').where('id', '=', id)).execute()
-
 /** The tokens that can still be used, newest first. */
 export const listOpenEnrollments = (
   db: Db | Trx,

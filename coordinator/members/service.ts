@@ -5,8 +5,9 @@ import { ApiError } from '../../shared/errors.ts'
 import { isId, newId } from '../../shared/ids.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { recordAuditEvent } from '../audit/service.ts'
+import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
-import type { UserRow } from '../db/schema.ts'
+import type { UserRow, WorkspaceRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
 import type { OpenRequests } from '../http/open-requests.ts'
@@ -20,7 +21,6 @@ import {
   insertUser,
   isRemovedMember,
   listMembers,
-  lockWorkspace,
   type MemberRow,
   restrictBoxesOf,
   revokeCredentials,
@@ -51,13 +51,20 @@ export type MemberService = {
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
+/** Serialises the changes of the members of a workspace. */
+async function lockMembers(trx: Trx, workspaceId: string): Promise<WorkspaceRow> {
+  const workspace = await lockWorkspace(trx, workspaceId)
+  if (workspace === undefined) throw new Error(`There is no workspace ${workspaceId}.`)
+  return workspace
+}
+
 export function createMemberService(options: MemberServiceOptions): MemberService {
   const { db, clock, sendMail, publicUrl, openRequests } = options
 
   async function invite(actor: Actor, { email, name, role }: InviteRequest): Promise<Invitation> {
     const { workspaceId } = actor
     const { member, mail } = await transaction(db, async (trx) => {
-      const workspace = await lockWorkspace(trx, workspaceId)
+      const workspace = await lockMembers(trx, workspaceId)
       if (await hasMemberWithEmail(trx, workspaceId, email)) throw new ApiError('member_exists')
       await assertOpen(trx, workspaceId)
       const now = clock.now()
@@ -95,7 +102,7 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
       assertMemberId(id)
       // Before the lock on the workspace. Without effect when the update fails.
       if (input.role === 'contractor') await restrictBoxesOf(trx, workspaceId, id)
-      await lockWorkspace(trx, workspaceId)
+      await lockMembers(trx, workspaceId)
       const row = await requireMember(trx, workspaceId, id)
       const changes = listChanges(row, input)
       if (Object.keys(changes).length === 0) return presentMember(row)
@@ -121,7 +128,7 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
       )
     assertMemberId(id)
     await transaction(db, async (trx, onCommit) => {
-      await lockWorkspace(trx, workspaceId)
+      await lockMembers(trx, workspaceId)
       if (await isRemovedMember(trx, workspaceId, id)) return
       const row = await requireMember(trx, workspaceId, id)
       await assertNotLastOwner(trx, row)

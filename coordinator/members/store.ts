@@ -1,7 +1,7 @@
 // Queries on the members of a workspace: its users that are not removed.
 import type { Updateable } from 'kysely'
 import type { Db } from '../db/open.ts'
-import type { UserRow, WorkspaceRow } from '../db/schema.ts'
+import type { UserRow } from '../db/schema.ts'
 import { forUpdate, type Trx } from '../db/transaction.ts'
 
 export type MemberRow = UserRow & { key_used_at: number | null }
@@ -26,10 +26,6 @@ export const listMembers = (db: Db | Trx, workspaceId: string): Promise<MemberRo
 
 export const findMember = (db: Db | Trx, workspaceId: string, id: string): Promise<MemberRow | undefined> =>
   selectMembers(db, workspaceId).where('users.id', '=', id).executeTakeFirst()
-
-/** Serialises the changes of the members of a workspace. */
-export const lockWorkspace = (trx: Trx, id: string): Promise<WorkspaceRow> =>
-  forUpdate(trx, trx.selectFrom('workspaces').selectAll().where('id', '=', id)).executeTakeFirstOrThrow()
 
 export async function isRemovedMember(trx: Trx, workspaceId: string, id: string): Promise<boolean> {
   const row = await trx

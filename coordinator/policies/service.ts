@@ -11,12 +11,13 @@ import {
 import { type Clock, toTimestampOrNull } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { type AuditDetail, recordAuditEvent } from '../audit/service.ts'
+import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
 import type { PolicyRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
 import { assertOpen } from '../workspaces/service.ts'
-import { findPolicy, lockWorkspace, upsertPolicy } from './store.ts'
+import { findPolicy, upsertPolicy } from './store.ts'
 
 export type PolicyService = {
   get(actor: Actor): Promise<PolicyResponse>

@@ -1,14 +1,10 @@
 // Queries on the policies of workspaces.
 import type { Db } from '../db/open.ts'
 import type { PolicyRow } from '../db/schema.ts'
-import { forUpdate, type Trx } from '../db/transaction.ts'
+import type { Trx } from '../db/transaction.ts'
 
 export const findPolicy = (db: Db | Trx, workspaceId: string): Promise<PolicyRow | undefined> =>
   db.selectFrom('policies').selectAll().where('workspace_id', '=', workspaceId).executeTakeFirst()
-
-/** Serialises the changes of the policies, whose row may not exist yet. */
-export const lockWorkspace = (trx: Trx, id: string) =>
-  forUpdate(trx, trx.selectFrom('workspaces').select('id').where('id', '=', id)).execute()
 
 export async function upsertPolicy(trx: Trx, row: PolicyRow): Promise<void> {
   const { workspace_id: _workspaceId, ...changes } = row

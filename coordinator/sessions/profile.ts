@@ -4,6 +4,7 @@ import { type Clock, toTimestamp } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { recordAuditEvent } from '../audit/service.ts'
 import type { BackgroundTasks } from '../background-tasks.ts'
+import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
@@ -12,7 +13,7 @@ import { type Codes, createInvalidCodeError } from './codes.ts'
 import { createCodeMail, createEmailChangedMail } from './mails.ts'
 import { presentUser } from './present.ts'
 import type { AddressLimiter } from './rate-limits.ts'
-import { findMembership, listMemberships, lockWorkspace, type Membership, updateUser } from './store.ts'
+import { findMembership, listMemberships, type Membership, updateUser } from './store.ts'
 
 export type ProfileService = {
   rename(actor: Actor, name: string): Promise<SignedInUser>

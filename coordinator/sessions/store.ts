@@ -2,7 +2,7 @@
 import type { Db } from '../db/open.ts'
 import { prepareQuery } from '../db/prepared-queries.ts'
 import type { SessionRow, UserRow } from '../db/schema.ts'
-import { forUpdate, type Trx } from '../db/transaction.ts'
+import type { Trx } from '../db/transaction.ts'
 
 export type SessionWithUser = SessionRow & { role: UserRow['role']; user_removed_at: number | null }
 
@@ -77,10 +77,6 @@ export const listMemberships = (db: Db | Trx, email: string): Promise<Membership
 
 export const findMembership = (db: Db | Trx, userId: string): Promise<Membership | undefined> =>
   selectMemberships(db).where('users.id', '=', userId).executeTakeFirst()
-
-/** The members of a workspace, and their email addresses, change one transaction at a time. */
-export const lockWorkspace = (trx: Trx, id: string) =>
-  forUpdate(trx, trx.selectFrom('workspaces').select('id').where('id', '=', id)).execute()
 
 /** The first owner of the first workspace. The sign-in must not accept the invitation of another owner. */
 export async function findFirstOwner(db: Db | Trx): Promise<Membership | undefined> {

@@ -13,6 +13,7 @@ import { ApiError } from '../../shared/errors.ts'
 import type { Admit } from '../admission/admit.ts'
 import { type ChangedBy, recordBoxChange, recordSnapshotChange } from '../audit/record-change.ts'
 import type { BoxService } from '../boxes/service.ts'
+import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
 import type { SnapshotRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
@@ -36,7 +37,6 @@ import {
   findSnapshotJob,
   listSnapshots,
   lockTemplate,
-  lockWorkspace,
   updateSnapshot,
 } from './store.ts'
 

@@ -1,5 +1,6 @@
 // Queries on snapshots, their jobs, and the boxes that are created from them.
 import type { Updateable } from 'kysely'
+import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
 import type { SnapshotJobRow, SnapshotRow } from '../db/schema.ts'
 import { forUpdate, type Trx } from '../db/transaction.ts'
@@ -53,10 +54,6 @@ export const updateSnapshot = (
 
 export const deleteSnapshot = (trx: Trx, id: string) =>
   trx.deleteFrom('snapshots').where('id', '=', id).execute()
-
-/** Serialises the requests that count snapshots or change the names of templates. */
-export const lockWorkspace = (trx: Trx, id: string) =>
-  forUpdate(trx, trx.selectFrom('workspaces').select('id').where('id', '=', id)).execute()
 
 /** The snapshots that count towards the limit. Locks the workspace, so that concurrent requests do not exceed the limit. */
 export async function countLimitedSnapshots(trx: Trx, workspaceId: string): Promise<number> {

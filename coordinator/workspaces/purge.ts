@@ -3,6 +3,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import { deleteInBatches } from '../db/delete-in-batches.ts'
+import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import type { OpenRequests } from '../http/open-requests.ts'
@@ -15,7 +16,6 @@ import {
   OTHER_TABLES,
   removeMembers,
 } from './purge-store.ts'
-import { lockWorkspace } from './store.ts'
 
 export type PurgeOptions = {
   db: Db

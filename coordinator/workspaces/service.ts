@@ -5,6 +5,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { type AuditDetail, type AuditEvent, recordAuditEvent } from '../audit/service.ts'
+import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
 import type { WorkspaceRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
@@ -18,7 +19,6 @@ import {
   findWorkspace,
   insertUser,
   insertWorkspace,
-  lockWorkspace,
   updateWorkspace,
 } from './store.ts'
 

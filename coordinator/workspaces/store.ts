@@ -2,13 +2,10 @@
 import type { Updateable } from 'kysely'
 import type { Db } from '../db/open.ts'
 import type { UserRow, WorkspaceRow } from '../db/schema.ts'
-import { forUpdate, type Trx } from '../db/transaction.ts'
+import type { Trx } from '../db/transaction.ts'
 
 export const findWorkspace = (db: Db | Trx, id: string): Promise<WorkspaceRow | undefined> =>
   db.selectFrom('workspaces').selectAll().where('id', '=', id).executeTakeFirst()
-
-export const lockWorkspace = (trx: Trx, id: string): Promise<WorkspaceRow | undefined> =>
-  forUpdate(trx, trx.selectFrom('workspaces').selectAll().where('id', '=', id)).executeTakeFirst()
 
 /** The workspace of the coordinator's first start. */
 export async function findFirstWorkspaceId(db: Db | Trx): Promise<string | undefined> {
