@@ -1,4 +1,5 @@
-// The file install.json: what the installation is, and what it has created outside of its prefix.
+// Reads and writes install.json: the box, the service and the user of an installation, and the directories that the installer
+// created outside of its prefix.
 import { mkdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'

@@ -6,7 +6,7 @@ import { createProgram } from './program.ts'
 
 const EXIT = { failed: 1, usage: 2 } as const
 
-/** Aborted by a signal: a command then removes what it has not completed. */
+/** SIGINT, SIGTERM and SIGHUP abort it. An aborted command removes its incomplete files. */
 const interrupted = new AbortController()
 // The default action of a second signal terminates the process.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
