@@ -26,7 +26,10 @@ trap finish EXIT
 
 # The mirror of this machine.
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' 2>/dev/null | head -n 1)
-mirror=${mirror:-http://deb.debian.org/debian}
+if [ -z "$mirror" ]; then
+  echo 'apt has no mirror of Debian' >&2
+  exit 75
+fi
 if ! problem=$(curl --silent --show-error --fail --location --max-time 20 --output /dev/null \
   "${mirror%/}/dists/$suite/InRelease" 2>&1); then
   echo "the Debian mirror $mirror cannot be reached: $problem" >&2
