@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { z } from 'zod'
 import { LINEAGE_ID, LINEAGE_LENGTH } from '../../shared/protocol.ts'
-import { writeDurably } from '../prompts/durable-file.ts'
+import { writeDurably } from '../durable-file.ts'
 
 export type Lineage = {
   /** Newest first: the id of this process. */

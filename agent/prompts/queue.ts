@@ -10,7 +10,7 @@ import {
   RUN_ID_PATTERN,
 } from '../../shared/api/prompts.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { sync, writeDurably } from './durable-file.ts'
+import { sync, writeDurably } from '../durable-file.ts'
 import { readStateFile } from './state-file.ts'
 
 const entrySchema = z.object({

@@ -16,7 +16,7 @@ import {
   RUN_STATUSES,
 } from '../../shared/api/prompts.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { sync, writeDurably } from './durable-file.ts'
+import { sync, writeDurably } from '../durable-file.ts'
 import { boundedText } from './json-fields.ts'
 import { MAX_ERROR_CHARS } from './run-status.ts'
 import { readStateFile } from './state-file.ts'

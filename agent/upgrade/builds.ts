@@ -10,7 +10,7 @@ import type { Logger } from 'pino'
 import type { AgentBuild } from '../../shared/agent-build.ts'
 import { verifyAgentBuild } from '../../shared/agent-bundle.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { sync } from '../prompts/durable-file.ts'
+import { sync } from '../durable-file.ts'
 import { receiveArchive } from './receive-archive.ts'
 
 export type BuildsOptions = {

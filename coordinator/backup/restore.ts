@@ -17,6 +17,7 @@ import { createLogger } from '../log/logger.ts'
 import { StartError } from '../start-error.ts'
 import { type BackupDescription, DATABASE_ENTRY, isDataFile } from './format.ts'
 import { readEntries, type VerifiedBackup, verifyBackup } from './read.ts'
+import { syncDirectory } from './sync-directory.ts'
 
 /** Throws StartError; the data directory then remains as it was. */
 export async function restoreBackup(
@@ -168,15 +169,6 @@ async function chownAll(dir: string, { uid, gid }: { uid: number; gid: number })
     await lchown(join(entry.parentPath, entry.name), uid, gid)
   await lchown(dir, uid, gid)
   await chmod(dir, 0o700)
-}
-
-async function syncDirectory(dir: string): Promise<void> {
-  const handle = await open(dir)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }
 
 /** Errors of the operating system, such as a full disk, and of Postgres. */

@@ -14,6 +14,7 @@ import type { BackupDescription } from './format.ts'
 import { hasData, prepareOfflineBackup } from './offline.ts'
 import { type BackupFile, packBackup } from './pack.ts'
 import type { PreparedBackup } from './prepare.ts'
+import { syncDirectory } from './sync-directory.ts'
 
 export type WrittenBackup = { file: string; bytes: number; description: BackupDescription }
 
@@ -78,12 +79,3 @@ const explainWriteError =
   (error: NodeJS.ErrnoException): never => {
     throw new StartError(`Cannot write ${file}: ${error.message}. The backup was not made.`, { cause: error })
   }
-
-async function syncDirectory(dir: string): Promise<void> {
-  const handle = await open(dir)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}

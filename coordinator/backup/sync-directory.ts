@@ -1,0 +1,11 @@
+// Makes the names in a directory durable.
+import { open } from 'node:fs/promises'
+
+export async function syncDirectory(dir: string): Promise<void> {
+  const handle = await open(dir)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
