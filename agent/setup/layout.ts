@@ -1,6 +1,7 @@
 // The directory of an installation, which contains everything apart from the unit of the service manager.
-import { readFile, readlink, rename, rm, symlink } from 'node:fs/promises'
+import { readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { replaceSymlink } from '../replace-symlink.ts'
 
 export type Layout = {
   prefix: string
@@ -59,11 +60,3 @@ export const readIfExists = (path: string): Promise<string | null> =>
     if (error.code === 'ENOENT') return null
     throw error
   })
-
-/** Atomic. */
-async function replaceSymlink(path: string, target: string): Promise<void> {
-  const tempPath = `${path}.${process.pid}`
-  await rm(tempPath, { force: true })
-  await symlink(target, tempPath)
-  await rename(tempPath, path)
-}

@@ -2,7 +2,7 @@
 // installed completely or not at all: it gets its name after everything else.
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, readlink, rename, rm, statfs, symlink } from 'node:fs/promises'
+import { mkdir, readdir, readFile, readlink, rename, rm, statfs } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
@@ -11,6 +11,7 @@ import type { AgentBuild } from '../../shared/agent-build.ts'
 import { verifyAgentBuild } from '../../shared/agent-bundle.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { sync } from '../durable-file.ts'
+import { replaceSymlink } from '../replace-symlink.ts'
 import { receiveArchive } from './receive-archive.ts'
 
 export type BuildsOptions = {
@@ -112,10 +113,7 @@ export function createBuilds(options: BuildsOptions): Builds {
 
   async function replaceLink(link: string, target: string): Promise<void> {
     if ((await readTarget(link)) === target) return
-    const temporary = join(prefix, `${link}.new`)
-    await rm(temporary, { force: true })
-    await symlink(join('versions', target), temporary)
-    await rename(temporary, join(prefix, link))
+    await replaceSymlink(join(prefix, link), join('versions', target))
   }
 
   return {
