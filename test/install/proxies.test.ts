@@ -7,11 +7,9 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { type RequestOptions, request } from 'node:https'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { createTransferDialer } from '../../agent/tunnel/transfer-dialer.ts'
 import {
   type CoordinatorWithBox,
   HIGH_EDGE_LIMITS,
@@ -19,6 +17,7 @@ import {
 } from '../e2e/coordinator-with-box.ts'
 import { isInstalled } from '../support/is-installed.ts'
 import { PROJECT_DIR } from '../support/project.ts'
+import { transferBothWays } from '../support/transfer-files.ts'
 import { readAll, startTestAgent, startTunnelServer } from '../support/tunnel.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { CERTIFICATE, PROXIES, startProxy } from './start-proxy.ts'
@@ -150,29 +149,6 @@ for (const name of PROXIES) {
     const response = await tunnel.request({ method: 'GET', path: '/hello' })
     t.same(JSON.parse((await readAll(response.body)).toString()), { hello: 'through the proxy' })
 
-    const dialer = createTransferDialer({
-      boxId: box.boxId,
-      readUrl: async () => url,
-      readToken: async () => box.token,
-    })
-    const bytes = randomBytes(8 * MIB + 1)
-    const { transfers } = coordinator.tunnels
-    const upload = transfers.expect(box.boxId)
-    const fetched = (async () => {
-      const copies: Buffer[] = []
-      const { chunks } = await dialer.fetch(upload.id, bytes.length)
-      // The dialer reuses the memory of a chunk.
-      for await (const chunk of chunks) copies.push(Buffer.from(chunk))
-      return Buffer.concat(copies)
-    })()
-    const uploadConnection = await upload.connection
-    uploadConnection.response.writeHead(200, { 'content-length': bytes.length }).end(bytes)
-    t.ok((await fetched).equals(bytes), 'a file for the box')
-    const download = transfers.expect(box.boxId)
-    const sent = dialer.send(download.id, {}, Readable.from([bytes]))
-    const downloadConnection = await download.connection
-    t.ok((await readAll(downloadConnection.request)).equals(bytes), 'a file of the box')
-    downloadConnection.response.writeHead(204).end()
-    await sent
+    await transferBothWays(t, coordinator, box, url, 8 * MIB + 1)
   })
 }

@@ -1,14 +1,13 @@
 // The tunnel and transfers over https, with a proxy that terminates TLS in front of the coordinator.
 // test/fixtures/tls has a self-signed certificate for 127.0.0.1 and localhost, used only by tests.
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
 import { createServer, getCACertificates, setDefaultCACertificates } from 'node:tls'
 import t, { type Test } from 'tap'
 import { createTransferDialer } from '../../../agent/tunnel/transfer-dialer.ts'
+import { transferBothWays } from '../../support/transfer-files.ts'
 import { readAll, startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
 
 const readPem = (name: string) => readFileSync(join(import.meta.dirname, '../../fixtures/tls', name))
@@ -46,30 +45,7 @@ t.test('connects with a trusted certificate', async (t) => {
   const response = await tunnel.request({ method: 'GET', path: '/hello' })
   t.same(JSON.parse((await readAll(response.body)).toString()), { hello: 'over tls' })
 
-  const { transfers } = coordinator.tunnels
-  const dialer = createTransferDialer({
-    boxId: box.boxId,
-    readUrl: async () => url,
-    readToken: async () => box.token,
-  })
-  const bytes = randomBytes(3_000_001)
-  const upload = transfers.expect(box.boxId)
-  const fetched = (async () => {
-    const copies: Buffer[] = []
-    const { chunks } = await dialer.fetch(upload.id, bytes.length)
-    for await (const chunk of chunks) copies.push(Buffer.from(chunk))
-    return Buffer.concat(copies)
-  })()
-  const uploadConnection = await upload.connection
-  uploadConnection.response.writeHead(200, { 'content-length': bytes.length }).end(bytes)
-  t.ok((await fetched).equals(bytes), 'an upload')
-
-  const download = transfers.expect(box.boxId)
-  const sent = dialer.send(download.id, {}, Readable.from([bytes]))
-  const downloadConnection = await download.connection
-  t.ok((await readAll(downloadConnection.request)).equals(bytes), 'a download')
-  downloadConnection.response.writeHead(204).end()
-  await sent
+  await transferBothWays(t, coordinator, box, url, 3_000_001)
 })
 
 t.test('rejects an untrusted certificate', async (t) => {
