@@ -116,7 +116,7 @@ export function followRun(options: ActiveRunOptions): ActiveRun {
     })
     const result = {
       ...{ ...resolved, exitCode: exit.exitCode, pid },
-      finishedAt: exit.finishedAt ?? findLastOutputTime() ?? clock.now(),
+      finishedAt: findEndTime(exit),
       ...{ sessionId: mapped.sessionId, eventCount: seq, logEnd: offset },
       logBytes: [logs.stdout.path, logs.stderr.path]
         .flatMap((path) => [path, getTimesPath(path)])
@@ -136,11 +136,15 @@ export function followRun(options: ActiveRunOptions): ActiveRun {
       },
     )
 
-  /** The exit of a lost process has no time. */
-  function findLastOutputTime(): number | null {
+  /**
+   * Not before the last event: under the shell runner, the agent records the time of output when it notices the output. The
+   * exit of a lost process has no time.
+   */
+  function findEndTime({ finishedAt }: ProcessExit): number {
     const { offset } = follower.position
-    const at = logs.stdout.openTimes()?.limitChunk(Math.max(0, offset - 1), 1, 'base64').at ?? null
-    return at === null ? null : Math.max(at, record.startedAt)
+    const lastOutputAt = logs.stdout.openTimes()?.limitChunk(Math.max(0, offset - 1), 1, 'base64').at ?? null
+    if (lastOutputAt === null) return finishedAt ?? clock.now()
+    return Math.max(lastOutputAt, finishedAt ?? record.startedAt)
   }
 
   async function waitForEnd(): Promise<RunRecord | null> {

@@ -4,7 +4,7 @@ import { closeSync, openSync, statSync, writeSync } from 'node:fs'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../../../shared/clock.ts'
 import { getTimesPath, MAX_TIME_RECORDS, readSortedRecords, TIME_RECORD_BYTES } from './output-times.ts'
-import { type DetachedProcess, OUTPUT_STREAMS } from './types.ts'
+import { type DetachedProcess, OUTPUT_STREAMS, type ProcessExit } from './types.ts'
 
 /** How much of a log has times, and the slot of the next record. */
 type State = { size: number; nextSlot: number }
@@ -15,7 +15,10 @@ export function createTimeIndex(dir: string): void {
 }
 
 export type TimeRecorder = {
-  /** Gives the current time to the output since the last call. The first call records nothing if there are records. */
+  /**
+   * Gives the current time to the output since the last call, or the time of the exit if that is earlier. The first call
+   * records nothing if there are records.
+   */
   update(detachedProcess: DetachedProcess): void
 }
 
@@ -30,22 +33,23 @@ export function createTimeRecorder({ clock, log }: { clock: Clock; log: FastifyB
     return { size: records.length === 0 ? 0 : getSize(path), nextSlot }
   }
 
-  function updateLog(path: string, isFinal: boolean): void {
+  function updateLog(path: string, exit: ProcessExit | null): void {
     const state = states.get(path) ?? open(path)
     states.set(path, state)
     const size = getSize(path)
     if (size > state.size) {
-      writeRecord(getTimesPath(path), state.nextSlot, clock.now(), state.size)
+      const at = Math.min(clock.now(), exit?.finishedAt ?? Number.POSITIVE_INFINITY)
+      writeRecord(getTimesPath(path), state.nextSlot, at, state.size)
       state.size = size
       state.nextSlot = (state.nextSlot + 1) % MAX_TIME_RECORDS
     }
-    if (isFinal) states.delete(path)
+    if (exit !== null) states.delete(path)
   }
 
   return {
     update({ logs, exit, processId }) {
       try {
-        for (const name of OUTPUT_STREAMS) updateLog(logs[name].path, exit !== null)
+        for (const name of OUTPUT_STREAMS) updateLog(logs[name].path, exit)
       } catch (err) {
         // The disk is full, or the process directory was deleted: the output has the time of the output before it.
         log.warn({ err, processId }, 'failed to record the time of process output')

@@ -1,5 +1,5 @@
 // The time index of the output of detached processes: exactness, the ring buffer, damage, and crashes of the runner.
-import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import {
@@ -152,4 +152,18 @@ t.test('the index of a process under the shell runner continues after a restart 
   writeFileSync(join(home, 'next'), '')
   await next.waitForExit(processId)
   t.match(readRecords(), [{ offset: 0 }, { offset: 2 }])
+})
+
+t.test('output that the agent notices late is not later than the exit', async (t) => {
+  const home = createHome(t)
+  const agent = await openAgent(t, home, { runnerKind: 'sh' })
+  const { processId } = await agent.start('until [ -e next ]; do sleep 0.1; done; echo 1')
+  const { dir, logs } = agent.getProcess(processId)
+  await agent.close()
+  writeFileSync(join(home, 'next'), '')
+  await waitUntil('the exit', () => existsSync(join(dir, 'exit')))
+  const clock = { now: () => Date.now() + 60_000 }
+  const next = await openAgent(t, home, { runnerKind: 'sh', clock })
+  const { exit } = next.getProcess(processId)
+  t.match(readSortedRecords(getTimesPath(logs.stdout.path))?.records, [{ offset: 0, at: exit?.finishedAt }])
 })
