@@ -146,9 +146,11 @@ t.test('the largest response of a correct agent arrives complete', async (t) => 
 })
 
 t.test('the parser continues after a worker that ran out of memory, and closes', async (t) => {
-  const parser = createResponseParser({ workerHeapMiB: 24 })
-  const large = () => Buffer.from(JSON.stringify({ ...RESULT, stdout: '\u{1f600}'.repeat(3 * MiB) }))
-  await t.rejects(parser.parse('exec.result', large()), { name: 'InvalidResponseError' })
+  const parser = createResponseParser({ workerHeapMiB: 16 })
+  // Many small values: one large allocation above the limit would end the whole process.
+  const events = Buffer.from(`{"events":[${'{},'.repeat(500_000)}{}]}`)
+  const problem = { name: 'InvalidResponseError', message: /too much memory/ }
+  await t.rejects(parser.parse('prompt.events', events), problem)
   const medium = () => Buffer.from(JSON.stringify({ ...RESULT, stdout: 'x'.repeat(100_000) }))
   const { json } = await parser.parse('exec.result', medium())
   t.equal(JSON.parse(json.toString()).stdout.length, 100_000)
