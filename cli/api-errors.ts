@@ -50,13 +50,27 @@ const CONNECTION_ERRORS: Record<string, string> = {
   EPIPE: 'connection closed',
 }
 
-/** For a request without a response, or with an incomplete response. */
-export function toUnreachableError(error: unknown, { baseUrl, urlSource }: CoordinatorConfig): CliError {
+/** For a request to `url` without a response, or with an incomplete response. */
+export function toUnreachableError(
+  error: unknown,
+  { baseUrl, urlSource }: CoordinatorConfig,
+  url: string,
+): CliError {
   if (error instanceof CliError) return error
+  const { origin } = new URL(baseUrl)
+  const problem = describeConnectionError(error)
+  const { origin: requestOrigin } = new URL(url)
+  // The coordinator reports the URL of its boxes.
+  if (requestOrigin !== origin)
+    return new CliError(
+      EXIT.unreachable,
+      `Cannot reach the boxes at ${requestOrigin} (${problem}). ${origin} reports this URL for its boxes; BOXWOOD_PUBLIC_URL of the coordinator sets it.`,
+      { cause: error },
+    )
   const hint = urlSource.endsWith('coordinator.json')
     ? 'Start it with `box up`.'
     : `Check ${urlSource === 'BOXWOOD_URL' ? urlSource : formatUrlSource(urlSource)}, and that the coordinator is running.`
-  const message = `Cannot reach the coordinator at ${new URL(baseUrl).origin} (${describeConnectionError(error)}). ${hint}`
+  const message = `Cannot reach the coordinator at ${origin} (${problem}). ${hint}`
   return new CliError(EXIT.unreachable, message, { cause: error })
 }
 

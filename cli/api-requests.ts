@@ -42,16 +42,16 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
       signal,
     }).catch((error) => {
       trace(error)
-      throw signal.aborted ? signal.reason : toUnreachableError(error, config)
+      throw signal.aborted ? signal.reason : toUnreachableError(error, config, url)
     })
     trace(response)
     const { statusCode: status = 0 } = response
-    return status >= 200 && status < 300 ? { ok: true, response } : readFailure(response)
+    return status >= 200 && status < 300 ? { ok: true, response } : readFailure(response, url)
   }
 
-  async function readFailure(response: IncomingMessage): Promise<FailedAttempt> {
+  async function readFailure(response: IncomingMessage, url: string): Promise<FailedAttempt> {
     const { statusCode: status = 0 } = response
-    const error = toResponseError(status, await read(response), config)
+    const error = toResponseError(status, await read(response, url), config)
     return { ok: false, error, status, retryAfter: parseRetryAfter(response) }
   }
 
@@ -63,11 +63,11 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
     const { socket, response } = await openWebSocket({ url, headers: defaultHeaders, signal }).catch(
       (error) => {
         trace(error)
-        throw signal.aborted ? signal.reason : toUnreachableError(error, config)
+        throw signal.aborted ? signal.reason : toUnreachableError(error, config, url)
       },
     )
     trace(response ?? { statusCode: 101 })
-    return socket === null ? readFailure(response) : { ok: true, socket }
+    return socket === null ? readFailure(response, url) : { ok: true, socket }
   }
 
   /** Resolves with a 2xx response whose body is unread. `createBody` is called for each attempt. */
@@ -87,11 +87,11 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
     }
   }
 
-  async function read(response: IncomingMessage): Promise<Buffer> {
+  async function read(response: IncomingMessage, url: string): Promise<Buffer> {
     try {
       return await readBody(response)
     } catch (error) {
-      throw signal.aborted ? signal.reason : toUnreachableError(error, config)
+      throw signal.aborted ? signal.reason : toUnreachableError(error, config, url)
     }
   }
 
@@ -99,7 +99,7 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
     const bytes = value === undefined ? undefined : Buffer.from(JSON.stringify(value))
     const headers: Record<string, string> = bytes ? { 'content-type': 'application/json' } : {}
     const response = await send(method, url, headers, bytes && (() => bytes))
-    const body = await read(response)
+    const body = await read(response, url)
     // Callers of routes that respond with 204 use T = undefined.
     if (response.statusCode === 204) return undefined as T
     try {

@@ -37,6 +37,19 @@ t.test('with --json, an error is one JSON object with a code and a message', asy
   })
 })
 
+t.test('the URL of the boxes cannot be reached', async (t) => {
+  fake.handleNext('GET /api/v1/me', (response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ boxes: fake.boxes, edge: { url: 'http://127.0.0.1:1' } }))
+  })
+  const { code, stderr } = await box('exec', 'fig', 'ls')
+  t.equal(code, 125)
+  t.match(
+    stderr,
+    `Cannot reach the boxes at http://127.0.0.1:1 (connection refused). ${fake.url} reports this URL`,
+  )
+})
+
 t.test('wrong usage is a JSON error too, before and after --json', async (t) => {
   for (const args of [
     ['create', '--json', '--ttl', 'long'],
