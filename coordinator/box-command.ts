@@ -25,7 +25,8 @@ function formatDataVariable(dir: string, userDir: string): string {
   return isFound ? '' : `BOXWOOD_DATA=${shellQuote(formatPath(dir, userDir))} `
 }
 
+/** A relative path, unless the file is outside the directory of the user or that is the root directory. */
 export function formatPath(path: string, userDir: string): string {
   const relativePath = relative(userDir, path)
-  return relativePath === '' || relativePath.startsWith('..') ? path : relativePath
+  return relativePath === '' || relativePath.startsWith('..') || userDir === '/' ? path : relativePath
 }

@@ -28,6 +28,7 @@ t.test('box is not on the PATH: prints a path that works in the directory', asyn
   const banner = await createStartupBanner(coordinator, root)
   t.match(banner, `in this directory:\n  BOXWOOD_DATA='with space/data' ${box} exec `)
   t.match(banner, 'key is in with space/data/owner.key.\n')
+  t.match(await createStartupBanner(coordinator, '/'), `key is in ${root}/with space/data/owner.key.\n`)
 })
 
 t.test('box is on the PATH: prints the name', async (t) => {
