@@ -1,7 +1,4 @@
 // Prepares the arguments of box for commander: options of box itself, other words for commands, unknown commands.
-import type { Command } from 'commander'
-import { findCommand } from './usage-error.ts'
-
 /** Words of other tools for the same commands. Help does not list them. */
 const ALIASES = new Map([
   ['log', 'logs'],
@@ -37,10 +34,15 @@ const VERBS = new Map<string, (noun: string) => string[]>([
   ['restore', () => ['restore']],
 ])
 
+/** The command of the completion scripts. Its arguments are the words of a command line up to the cursor. */
+const COMPLETE = '__complete'
+
 /** `words` start with the command; the options of box itself precede them in `args`. */
 export type CommandLine = { args: string[]; words: string[] }
 
-export function parseCommandLine(program: Command, argv: readonly string[]): CommandLine {
+type IsCommandName = (word: string) => boolean
+
+export function parseCommandLine(argv: readonly string[], isCommandName: IsCommandName): CommandLine {
   // --profile is the only option of box itself that has a value.
   const start = argv.findIndex((word, index) => !word.startsWith('-') && argv[index - 1] !== '--profile')
   if (start < 0) return { args: [...argv], words: [] }
@@ -50,9 +52,21 @@ export function parseCommandLine(program: Command, argv: readonly string[]): Com
   const command = ALIASES.get(words[position] ?? '') ?? words[position] ?? ''
   words[position] = command
   // For `box help UNKNOWN` and `box UNKNOWN --help`, commander prints the help of box without an error.
-  if (command !== 'help' && !command.startsWith('-') && !findCommand(program, command))
+  if (command !== 'help' && !command.startsWith('-') && !isCommandName(command))
     return { args: [command], words: [command, ...words.slice(position + 1)] }
   return { args: [...argv.slice(0, start), ...words], words }
+}
+
+/**
+ * The names of the commands that this command line needs; null: all, to list them, or to suggest one for a wrong name.
+ * @param words the arguments from the command on
+ */
+export function listNeededCommands(words: readonly string[], isCommandName: IsCommandName): string[] | null {
+  const [name = ''] = words
+  if (!isCommandName(name)) return null
+  if (name !== COMPLETE) return [name]
+  const [typedName = ''] = parseCommandLine(words.slice(1, -1), isCommandName).words
+  return isCommandName(typedName) ? [name, typedName] : null
 }
 
 function replaceNounAndVerb(words: string[], position: number): void {

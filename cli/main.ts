@@ -1,9 +1,10 @@
 // Entry point of the `box` command: parses the arguments, handles signals, sets the exit code.
 import { constants } from 'node:os'
-import { parseCommandLine } from './command-line.ts'
+import { listNeededCommands, parseCommandLine } from './command-line.ts'
 import { CliError, EXIT, signalExitCode } from './exit-codes.ts'
 import { selectErrorFormat } from './print-error.ts'
 import { createProgram } from './program.ts'
+import { isCommandName } from './register-commands.ts'
 import { reportError } from './report-error.ts'
 import { openSession, type RunAction, type RunLocalAction, type Session } from './session.ts'
 
@@ -56,8 +57,8 @@ const runLocalAction: RunLocalAction = async (action) => {
   process.exitCode = (await action(interruptController.signal)) ?? EXIT.ok
 }
 
-const program = createProgram(runAction, runLocalAction)
-const { args, words } = parseCommandLine(program, process.argv.slice(2))
+const { args, words } = parseCommandLine(process.argv.slice(2), isCommandName)
+const program = await createProgram({ runAction, runLocalAction }, listNeededCommands(words, isCommandName))
 selectErrorFormat(program, words)
 
 try {

@@ -1,12 +1,11 @@
-// Creates the command line of `box`: all commands, and the options and help that they share.
+// Creates the command line of `box`: the commands, and the options and help that they share.
 import { Command, Help, Option } from 'commander'
 import { formatPathNote } from './command-name.ts'
 import { EXIT_CODE_HELP } from './exit-codes.ts'
 import { print } from './output.ts'
 import { selectProfileByOption } from './profiles/select-profile.ts'
 import { IS_NPM_PACKAGE } from './project-directory.ts'
-import { registerCommands } from './register-commands.ts'
-import type { RunAction, RunLocalAction } from './session.ts'
+import { type Actions, registerCommands } from './register-commands.ts'
 import { enableTrace } from './trace.ts'
 import { CLI_VERSION } from './version.ts'
 import { wrapHelp } from './wrap-help.ts'
@@ -36,7 +35,8 @@ const DEFAULT_COLUMNS = 80
 const listCommands = (parent: Command): Command[] =>
   parent.commands.flatMap((command) => [command, ...listCommands(command)])
 
-export function createProgram(runAction: RunAction, runLocalAction: RunLocalAction): Command {
+/** @param names of the commands that are needed; null: all */
+export async function createProgram(actions: Actions, names: readonly string[] | null): Promise<Command> {
   // Subcommands copy the settings of help, output and exit when they are added: set these first.
   const program = new Command('box')
     .description('Boxes: Linux machines for people and coding agents.')
@@ -64,7 +64,7 @@ export function createProgram(runAction: RunAction, runLocalAction: RunLocalActi
     .addHelpText('afterAll', formatPathNote)
     .enablePositionalOptions()
     .exitOverride()
-  registerCommands(program, runAction, runLocalAction)
+  await registerCommands(program, actions, names)
   program.option('--verbose', 'print each request on stderr').on('option:verbose', enableTrace)
   program
     .option('--profile <profile>', 'use the coordinator and the credentials of this profile')

@@ -1,104 +1,152 @@
-// Adds all commands to the program, in the groups and the order of `box --help`.
+// The commands of box, in the groups and the order of `box --help`. Imports only the modules of the commands that are needed.
 import type { Command } from 'commander'
-import { addAgentsCommand } from './commands/agents.ts'
-import { addAttachCommand } from './commands/attach.ts'
-import { addAuditCommand } from './commands/audit.ts'
-import { addCompletionCommand } from './commands/completion.ts'
-import { addConversationsCommand } from './commands/conversations.ts'
-import { addCpCommand } from './commands/cp.ts'
-import { addCreateCommand } from './commands/create.ts'
-import { addDocsCommand } from './commands/docs.ts'
-import { addDoctorCommand } from './commands/doctor.ts'
-import { addDownCommand } from './commands/down.ts'
-import { addEnvCommand } from './commands/env.ts'
-import { addEventsCommand } from './commands/events.ts'
-import { addExecCommand } from './commands/exec.ts'
-import { addForkCommand } from './commands/fork.ts'
-import { addHistoryCommand } from './commands/history.ts'
-import { addInstallCommands } from './commands/install.ts'
-import { addInterruptCommand } from './commands/interrupt.ts'
-import { addKeysCommand } from './commands/keys.ts'
-import { addKillCommand } from './commands/kill.ts'
-import { addLoginCommand } from './commands/login.ts'
-import { addLogoutCommand } from './commands/logout.ts'
-import { addLogsCommand } from './commands/logs.ts'
-import { addLsCommand } from './commands/ls.ts'
-import { addMachineCommand } from './commands/machine.ts'
-import { addMeCommand } from './commands/me.ts'
-import { addMembersCommand } from './commands/members.ts'
-import { addMetricsCommand } from './commands/metrics.ts'
-import { addMoveCommand } from './commands/move.ts'
-import { addOpenCommand } from './commands/open.ts'
-import { addOutputCommand } from './commands/output.ts'
-import { addPoliciesCommand } from './commands/policies.ts'
-import { addPortsCommand } from './commands/ports.ts'
-import { addPromptCommand } from './commands/prompt.ts'
-import { addPromptsCommand } from './commands/prompts.ts'
-import { addPsCommand } from './commands/ps.ts'
-import { addPsAtCommand } from './commands/ps-at.ts'
-import { addResizeCommand } from './commands/resize.ts'
-import { addRestartCommand } from './commands/restart.ts'
-import { addRestoreCommand } from './commands/restore.ts'
-import { addRmCommand } from './commands/rm.ts'
-import { addRunCommand } from './commands/run.ts'
-import { addSessionsCommand } from './commands/sessions.ts'
-import { addSetCommand } from './commands/set.ts'
-import { addShowCommand } from './commands/show.ts'
-import { addSnapshotCommand } from './commands/snapshot.ts'
-import { addSnapshotsCommand } from './commands/snapshots.ts'
-import { addSshCommand } from './commands/ssh.ts'
-import { addSshConfigCommand } from './commands/ssh-config.ts'
-import { addSshProxyCommand } from './commands/ssh-proxy.ts'
-import { addStatusCommand } from './commands/status.ts'
-import { addStopCommand } from './commands/stop.ts'
-import { addSuspendCommand } from './commands/suspend.ts'
-import { addTemplateCommand } from './commands/template.ts'
-import { addTemplatesCommand } from './commands/templates.ts'
-import { addTopCommand } from './commands/top.ts'
-import { addUpCommand } from './commands/up.ts'
-import { addUseCommand } from './commands/use.ts'
-import { addVersionCommand } from './commands/version.ts'
-import { addWaitCommand } from './commands/wait.ts'
-import { addWakeCommand } from './commands/wake.ts'
-import { addWorkspaceCommand } from './commands/workspace.ts'
 import type { RunAction, RunLocalAction } from './session.ts'
 
-export function registerCommands(
+export type Actions = { runAction: RunAction; runLocalAction: RunLocalAction }
+
+type CommandModule = {
+  /** Of its commands, with their aliases. */
+  names: readonly string[]
+  load: () => Promise<(program: Command, actions: Actions) => void>
+}
+
+const remote = (
+  names: string | string[],
+  load: () => Promise<(program: Command, run: RunAction) => void>,
+): CommandModule => ({
+  names: [names].flat(),
+  load: async () => {
+    const addCommand = await load()
+    return (program, { runAction }) => addCommand(program, runAction)
+  },
+})
+
+/** Its commands work without a coordinator. */
+const local = (
+  names: string | string[],
+  load: () => Promise<(program: Command, run: RunLocalAction) => void>,
+): CommandModule => ({
+  names: [names].flat(),
+  load: async () => {
+    const addCommand = await load()
+    return (program, { runLocalAction }) => addCommand(program, runLocalAction)
+  },
+})
+
+const GROUPS: Record<string, readonly CommandModule[]> = {
+  'Boxes:': [
+    remote('create', async () => (await import('./commands/create.ts')).addCreateCommand),
+    remote(['ls', 'list'], async () => (await import('./commands/ls.ts')).addLsCommand),
+    remote('show', async () => (await import('./commands/show.ts')).addShowCommand),
+    remote('stop', async () => (await import('./commands/stop.ts')).addStopCommand),
+    remote(['suspend', 'pause'], async () => (await import('./commands/suspend.ts')).addSuspendCommand),
+    remote(['wake', 'start'], async () => (await import('./commands/wake.ts')).addWakeCommand),
+    remote('restart', async () => (await import('./commands/restart.ts')).addRestartCommand),
+    remote(
+      ['rm', 'delete', 'destroy', 'remove'],
+      async () => (await import('./commands/rm.ts')).addRmCommand,
+    ),
+    remote('resize', async () => (await import('./commands/resize.ts')).addResizeCommand),
+    remote('move', async () => (await import('./commands/move.ts')).addMoveCommand),
+    remote('set', async () => (await import('./commands/set.ts')).addSetCommand),
+    remote('env', async () => (await import('./commands/env.ts')).addEnvCommand),
+    remote('events', async () => (await import('./commands/events.ts')).addEventsCommand),
+    remote('wait', async () => (await import('./commands/wait.ts')).addWaitCommand),
+    remote('machine', async () => (await import('./commands/machine.ts')).addMachineCommand),
+  ],
+  'Snapshots:': [
+    remote('fork', async () => (await import('./commands/fork.ts')).addForkCommand),
+    remote('snapshot', async () => (await import('./commands/snapshot.ts')).addSnapshotCommand),
+    remote('snapshots', async () => (await import('./commands/snapshots.ts')).addSnapshotsCommand),
+    remote('restore', async () => (await import('./commands/restore.ts')).addRestoreCommand),
+    remote('template', async () => (await import('./commands/template.ts')).addTemplateCommand),
+    remote('templates', async () => (await import('./commands/templates.ts')).addTemplatesCommand),
+  ],
+  'Commands and processes:': [
+    remote('exec', async () => (await import('./commands/exec.ts')).addExecCommand),
+    remote('run', async () => (await import('./commands/run.ts')).addRunCommand),
+    remote('ps', async () => (await import('./commands/ps.ts')).addPsCommand),
+    remote('logs', async () => (await import('./commands/logs.ts')).addLogsCommand),
+    remote('kill', async () => (await import('./commands/kill.ts')).addKillCommand),
+    remote('history', async () => (await import('./commands/history.ts')).addHistoryCommand),
+    remote('output', async () => (await import('./commands/output.ts')).addOutputCommand),
+  ],
+  'Coding agents:': [
+    remote('prompt', async () => (await import('./commands/prompt.ts')).addPromptCommand),
+    remote('prompts', async () => (await import('./commands/prompts.ts')).addPromptsCommand),
+    remote(
+      'conversations',
+      async () => (await import('./commands/conversations.ts')).addConversationsCommand,
+    ),
+    remote('interrupt', async () => (await import('./commands/interrupt.ts')).addInterruptCommand),
+  ],
+  'Monitoring:': [
+    remote('top', async () => (await import('./commands/top.ts')).addTopCommand),
+    remote('metrics', async () => (await import('./commands/metrics.ts')).addMetricsCommand),
+    remote('ps-at', async () => (await import('./commands/ps-at.ts')).addPsAtCommand),
+    remote('ports', async () => (await import('./commands/ports.ts')).addPortsCommand),
+  ],
+  'Terminals and files:': [
+    remote(['ssh', 'shell'], async () => (await import('./commands/ssh.ts')).addSshCommand),
+    remote('attach', async () => (await import('./commands/attach.ts')).addAttachCommand),
+    remote('sessions', async () => (await import('./commands/sessions.ts')).addSessionsCommand),
+    remote('cp', async () => (await import('./commands/cp.ts')).addCpCommand),
+    remote('ssh-config', async () => (await import('./commands/ssh-config.ts')).addSshConfigCommand),
+    remote('ssh-proxy', async () => (await import('./commands/ssh-proxy.ts')).addSshProxyCommand),
+  ],
+  'Coordinator:': [
+    local('up', async () => (await import('./commands/up.ts')).addUpCommand),
+    local('down', async () => (await import('./commands/down.ts')).addDownCommand),
+    local('status', async () => (await import('./commands/status.ts')).addStatusCommand),
+    local('open', async () => (await import('./commands/open.ts')).addOpenCommand),
+  ],
+  'Access:': [
+    local('login', async () => (await import('./commands/login.ts')).addLoginCommand),
+    local('logout', async () => (await import('./commands/logout.ts')).addLogoutCommand),
+    local('use', async () => (await import('./commands/use.ts')).addUseCommand),
+    remote(['me', 'whoami'], async () => (await import('./commands/me.ts')).addMeCommand),
+    remote('keys', async () => (await import('./commands/keys.ts')).addKeysCommand),
+    remote('members', async () => (await import('./commands/members.ts')).addMembersCommand),
+    remote('workspace', async () => (await import('./commands/workspace.ts')).addWorkspaceCommand),
+    remote('policies', async () => (await import('./commands/policies.ts')).addPoliciesCommand),
+    remote('agents', async () => (await import('./commands/agents.ts')).addAgentsCommand),
+    remote('audit', async () => (await import('./commands/audit.ts')).addAuditCommand),
+  ],
+  'Installation and help:': [
+    local(['install', 'uninstall'], async () => (await import('./commands/install.ts')).addInstallCommands),
+    local(
+      ['completion', '__complete'],
+      async () => (await import('./commands/completion.ts')).addCompletionCommand,
+    ),
+    local('doctor', async () => (await import('./commands/doctor.ts')).addDoctorCommand),
+    local('version', async () => (await import('./commands/version.ts')).addVersionCommand),
+    local('docs', async () => (await import('./commands/docs.ts')).addDocsCommand),
+  ],
+}
+
+const NAMES = new Set(
+  Object.values(GROUPS)
+    .flat()
+    .flatMap(({ names }) => names),
+)
+
+export const isCommandName = (word: string): boolean => NAMES.has(word)
+
+/** @param names of commands; null adds all commands */
+export async function registerCommands(
   program: Command,
-  runAction: RunAction,
-  runLocalAction: RunLocalAction,
-): void {
-  const add = (...commands: ((program: Command, run: RunAction) => void)[]) => {
-    for (const addCommand of commands) addCommand(program, runAction)
+  actions: Actions,
+  names: readonly string[] | null,
+): Promise<void> {
+  const isNeeded = (module: CommandModule) =>
+    names === null || module.names.some((name) => names.includes(name))
+  const groups = Object.entries(GROUPS).map(async ([title, modules]) => ({
+    title,
+    commands: await Promise.all(modules.filter(isNeeded).map(({ load }) => load())),
+  }))
+  for (const { title, commands } of await Promise.all(groups)) {
+    program.commandsGroup(title)
+    for (const addCommand of commands) addCommand(program, actions)
   }
-  const addLocal = (...commands: ((program: Command, run: RunLocalAction) => void)[]) => {
-    for (const addCommand of commands) addCommand(program, runLocalAction)
-  }
-  program.commandsGroup('Boxes:')
-  add(addCreateCommand, addLsCommand, addShowCommand)
-  add(addStopCommand, addSuspendCommand, addWakeCommand, addRestartCommand, addRmCommand)
-  add(addResizeCommand, addMoveCommand, addSetCommand, addEnvCommand, addEventsCommand, addWaitCommand)
-  add(addMachineCommand)
-  program.commandsGroup('Snapshots:')
-  add(addForkCommand, addSnapshotCommand, addSnapshotsCommand, addRestoreCommand)
-  add(addTemplateCommand, addTemplatesCommand)
-  program.commandsGroup('Commands and processes:')
-  add(addExecCommand, addRunCommand, addPsCommand, addLogsCommand, addKillCommand)
-  add(addHistoryCommand, addOutputCommand)
-  program.commandsGroup('Coding agents:')
-  add(addPromptCommand, addPromptsCommand, addConversationsCommand, addInterruptCommand)
-  program.commandsGroup('Monitoring:')
-  add(addTopCommand, addMetricsCommand, addPsAtCommand, addPortsCommand)
-  program.commandsGroup('Terminals and files:')
-  add(addSshCommand, addAttachCommand, addSessionsCommand, addCpCommand)
-  add(addSshConfigCommand, addSshProxyCommand)
-  program.commandsGroup('Coordinator:')
-  addLocal(addUpCommand, addDownCommand, addStatusCommand, addOpenCommand)
-  program.commandsGroup('Access:')
-  addLocal(addLoginCommand, addLogoutCommand, addUseCommand)
-  add(addMeCommand, addKeysCommand, addMembersCommand, addWorkspaceCommand)
-  add(addPoliciesCommand, addAgentsCommand, addAuditCommand)
-  program.commandsGroup('Installation and help:')
-  addLocal(addInstallCommands, addCompletionCommand, addDoctorCommand, addVersionCommand, addDocsCommand)
   program.helpCommand('help [command]', 'show help for a command')
 }

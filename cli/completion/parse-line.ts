@@ -14,7 +14,10 @@ export type CompletionTarget =
 
 /** @param line the words after `box` up to the cursor; the one at the cursor is incomplete and may be empty */
 export function parseLine(program: Command, line: readonly string[]): CompletionTarget {
-  const { args: previous, words } = parseCommandLine(program, line.slice(0, -1))
+  const { args: previous, words } = parseCommandLine(
+    line.slice(0, -1),
+    (word) => findCommand(program, word) !== undefined,
+  )
   const last = line.at(-1) ?? ''
   const index = words.length === 0 ? -1 : Math.max(0, previous.length - words.length)
   const profile = program.options.find(({ long }) => long === '--profile')

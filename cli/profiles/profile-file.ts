@@ -1,5 +1,4 @@
 // The file with the profiles of `box login`: coordinators with their credentials. Only the user may read it.
-import { randomBytes } from 'node:crypto'
 import {
   closeSync,
   fstatSync,
@@ -114,7 +113,7 @@ export function writeProfiles(path: string, profiles: Profiles): void {
 }
 
 function replaceFile(path: string, text: string): void {
-  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
+  const temporary = `${path}.${crypto.randomUUID()}.tmp`
   const fd = openSync(temporary, 'wx', 0o600)
   try {
     writeFileSync(fd, text)
