@@ -5,18 +5,32 @@ set -eu
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 umask 022
 root=$1
+fstab=$root/.fstab
 hostname "$2"
 shift 2
 
 bind_mount() {
   if [ -d "$1" ]; then
-    mkdir -p "$2"
+    [ -d "$2" ] || mkdir -p "$2"
   else
-    mkdir -p "${2%/*}"
+    [ -d "${2%/*}" ] || mkdir -p "${2%/*}"
     : >"$2"
   fi
   # Includes the mounts below the source.
-  mount --rbind "$1" "$2"
+  case $1$2 in
+    # fstab has escapes for spaces and other characters.
+    *[!A-Za-z0-9/._:@%+=,-]*)
+      flush_mounts
+      mount --rbind "$1" "$2"
+      ;;
+    *) echo "$1 $2 none rbind 0 0" >>"$fstab" ;;
+  esac
+}
+
+# One process for all mounts that bind_mount has collected: a process for each takes most of the time of a start.
+flush_mounts() {
+  [ ! -e "$fstab" ] || mount -a -T "$fstab"
+  rm -f "$fstab"
 }
 
 # Remounts every mount of the view, except /proc and /dev: nosuid, nodev, and read-only outside the writable paths, which
@@ -36,6 +50,10 @@ restrict_mounts() {
         "$writable_path" | "$writable_path"/*) mode=${flags%%,*} ;;
       esac
     done
+    # mountinfo prints these flags first.
+    case $flags, in
+      $mode,nosuid,nodev,*) continue ;;
+    esac
     # In a user namespace a remount must repeat the flags that the host has set (noexec, ...), else it fails.
     # A mount that cannot be accessed is covered by another mount.
     mount -o "remount,bind,$flags,$mode,nosuid,nodev" "$path" || [ ! -e "$path" ] || exit 1
@@ -53,8 +71,7 @@ done
 
 mount -t tmpfs -o mode=755,nosuid,noexec boxwood "$root/dev"
 for device in null zero full random urandom tty; do
-  : >"$root/dev/$device"
-  mount --bind "/dev/$device" "$root/dev/$device"
+  bind_mount "/dev/$device" "$root/dev/$device"
 done
 mkdir "$root/dev/pts" "$root/dev/shm"
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620,nosuid,noexec devpts "$root/dev/pts"
@@ -64,6 +81,10 @@ ln -s /proc/self/fd "$root/dev/fd"
 ln -s fd/0 "$root/dev/stdin"
 ln -s fd/1 "$root/dev/stdout"
 ln -s fd/2 "$root/dev/stderr"
+
+# Most mounts are of entries of /etc. A bind mount inherits the flags of its source, so that none of them needs a remount. The
+# remount fails in a user namespace where the host has set other flags: restrict_mounts then remounts each.
+mount --rbind /etc /etc && mount -o remount,bind,ro,nosuid,nodev /etc 2>/dev/null || :
 
 writable=
 while [ "$1" != -- ]; do
@@ -78,11 +99,15 @@ while [ "$1" != -- ]; do
       mkdir -p "${path%/*}"
       ln -s "$2" "$path"
       ;;
-    tmpfs) mount -t tmpfs -o mode=755 boxwood "$path" ;;
+    tmpfs)
+      flush_mounts
+      mount -t tmpfs -o mode=755 boxwood "$path"
+      ;;
   esac
   shift 3
 done
 shift
+flush_mounts
 
 cd "$root"
 mkdir .host
