@@ -6,7 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseProcStat } from '../../../../shared/proc-stat.ts'
 import { SYSTEM_PATH } from './environment.ts'
 import type { BoxPaths } from './machine-file.ts'
-import { isAlive, listChildren, type ProcessIdentity, readArgv, readIdentity } from './proc.ts'
+import {
+  isAlive,
+  listChildren,
+  listChildrenOfMainThread,
+  type ProcessIdentity,
+  readArgv,
+  readIdentity,
+} from './proc.ts'
 import { NotRegularFileError, readEnd, readStart } from './read-bounded.ts'
 
 /** At a start, a larger log of the init is rotated; one old log is retained. */
@@ -14,7 +21,7 @@ const MAX_LOG_BYTES = 1024 * 1024
 const MAX_FINAL_OUTPUT_BYTES = 4 * 1024
 const MAX_LAUNCH_RECORD_BYTES = 4 * 1024
 const START_TIMEOUT_MS = 10_000
-/** Shorter than the start of the agent, so that the box is not available later. Each poll reads all of /proc. */
+/** Shorter than the start of the agent, so that the box is not available later. */
 const POLL_MS = 20
 
 /**
@@ -75,7 +82,8 @@ export async function launchBox({
   const deadline = performance.now() + START_TIMEOUT_MS
   for (;;) {
     await sleep(POLL_MS)
-    const init = findInit(paths, initScript)
+    // A poll that misses the init is repeated.
+    const init = findInit(paths, initScript, (pid) => listChildrenOfMainThread(pid) ?? listChildren(pid))
     if (init !== null) return init
     const exited = child.exitCode !== null || child.signalCode !== null
     if (exited || performance.now() > deadline) {
@@ -107,10 +115,14 @@ export function findLauncher(paths: BoxPaths): ProcessIdentity | null {
 }
 
 /** The box's init: the launcher process itself, or its child when namespaces are used. */
-export function findInit(paths: BoxPaths, initScript: string): ProcessIdentity | null {
+export function findInit(
+  paths: BoxPaths,
+  initScript: string,
+  list: (pid: number) => number[] = listChildren,
+): ProcessIdentity | null {
   const launcher = findLauncher(paths)
   if (launcher === null) return null
-  const candidates = [launcher.pid, ...listChildren(launcher.pid)]
+  const candidates = [launcher.pid, ...list(launcher.pid)]
   const initPid = candidates.find((pid) => readArgv(pid)[1] === initScript)
   return initPid === undefined ? null : readIdentity(initPid)
 }

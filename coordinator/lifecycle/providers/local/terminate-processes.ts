@@ -23,12 +23,16 @@ export async function terminateProcesses(
   killTimeoutMs = KILL_TIMEOUT_MS,
 ): Promise<void> {
   const listRemaining = () => listProcesses(paths, machine)
-  const processes = listRemaining()
-  if (processes.length > 0) sendTerm(machine, processes)
+  let remaining = listRemaining()
+  if (remaining.length > 0) sendTerm(machine, remaining)
   // Frozen and paused processes handle the signal now. A frozen process of cgroup version 1 cannot even be killed.
   continueProcesses(paths, machine)
   const graceDeadline = performance.now() + graceMs
-  while (listRemaining().length > 0 && performance.now() < graceDeadline) await sleep(POLL_MS)
+  while (remaining.length > 0 && performance.now() < graceDeadline) {
+    await sleep(POLL_MS)
+    // A scan reads all of /proc.
+    if (!remaining.some(isAlive)) remaining = listRemaining()
+  }
   await killProcesses(machine, listRemaining, killTimeoutMs)
 }
 
