@@ -8,8 +8,8 @@
 import { closeSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { openStateFile, readStateFile } from '../state-file.ts'
 import type { LogPosition } from './event-decoder.ts'
-import { openStateFile, readStateFile } from './state-file.ts'
 
 const outcomeSchema = z.union([
   z.object({ status: z.literal('done') }),

@@ -4,7 +4,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { z } from 'zod'
 import { CONVERSATION_ID_PATTERN, PROVIDERS } from '../../shared/api/prompts.ts'
 import { writeDurably } from '../durable-file.ts'
-import { readStateFile } from './state-file.ts'
+import { readStateFile } from '../state-file.ts'
 import type { RunState, Runs } from './types.ts'
 
 const recordSchema = z.object({

@@ -11,7 +11,7 @@ import {
 } from '../../shared/api/prompts.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { sync, writeDurably } from '../durable-file.ts'
-import { readStateFile } from './state-file.ts'
+import { readStateFile } from '../state-file.ts'
 
 const entrySchema = z.object({
   id: z.string().regex(RUN_ID_PATTERN),

@@ -17,9 +17,9 @@ import {
 } from '../../shared/api/prompts.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { sync, writeDurably } from '../durable-file.ts'
+import { readStateFile } from '../state-file.ts'
 import { boundedText } from './json-fields.ts'
 import { MAX_ERROR_CHARS } from './run-status.ts'
-import { readStateFile } from './state-file.ts'
 import type { StartRunOptions } from './types.ts'
 
 const recordSchema = z.object({

@@ -1,7 +1,7 @@
 // Records that the box stops: the next agent knows why the runs in progress ended.
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readStateFile } from './state-file.ts'
+import { readStateFile } from '../state-file.ts'
 
 const MAX_BYTES = 64
 

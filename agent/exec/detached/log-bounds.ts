@@ -1,6 +1,6 @@
 // Bounds the size of an output log on disk by discarding its head.
 import { execFile } from 'node:child_process'
-import { statSync } from 'node:fs'
+import { lstatSync, statSync } from 'node:fs'
 import { promisify } from 'node:util'
 import type { FastifyBaseLogger } from 'fastify'
 import type { DetachedProcess } from './types.ts'
@@ -21,9 +21,9 @@ export function firstRetainedOffset(size: number, maxBytes: number): number {
   return Math.ceil((size - maxBytes) / step) * step
 }
 
-/** Allocated bytes: holes count as zero. 0 for a missing file. */
+/** Allocated bytes: holes count as zero. 0 for a missing file. lstat: a link may lead to itself. */
 export const bytesOnDisk = (path: string): number =>
-  (statSync(path, { throwIfNoEntry: false })?.blocks ?? 0) * STAT_BLOCK_BYTES
+  (lstatSync(path, { throwIfNoEntry: false })?.blocks ?? 0) * STAT_BLOCK_BYTES
 
 /**
  * For the shell runner, whose command writes to the logs directly: each call frees the blocks before the first retained

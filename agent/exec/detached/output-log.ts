@@ -1,5 +1,5 @@
 // Reads one output log of a detached process by offset while the runner appends to it and discards its head.
-import { closeSync, fstatSync, openSync, read, readSync, statSync } from 'node:fs'
+import { closeSync, constants, fstatSync, lstatSync, openSync, read, readSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { firstRetainedOffset } from './log-bounds.ts'
 import { openOutputTimes } from './output-times.ts'
@@ -32,10 +32,11 @@ export function openOutputLog({ path, maxBytes, finalSize }: OutputLogOptions): 
 
   return {
     path,
-    size: async () => clamp(statSync(path, { throwIfNoEntry: false })?.size ?? 0),
+    size: async () => clamp(lstatSync(path, { throwIfNoEntry: false })?.size ?? 0),
     async read(from, max) {
       // Open, stat and close of a local file take microseconds: less than a round trip to the thread pool.
-      const fd = openSync(path, 'r')
+      // O_NONBLOCK: the user of the box may have replaced the log by a FIFO.
+      const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
       try {
         const currentSize = () => clamp(fstatSync(fd).size)
         // Repeats when the runner discards the whole range during the read.

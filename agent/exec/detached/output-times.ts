@@ -1,7 +1,8 @@
 // Reads the time index of an output log: when each part of the output was written. native/run.c describes the file.
-import { closeSync, openSync, readSync } from 'node:fs'
+import { readSync } from 'node:fs'
 import { MAX_REPORTED_INTEGER } from '../../../shared/api/common.ts'
 import type { StreamEncoding } from '../../../shared/api/processes.ts'
+import { withStateFile } from '../../state-file.ts'
 
 /** At most one record per interval. native/run.c has the same two values. */
 export const TIME_INTERVAL_MS = 100
@@ -80,26 +81,16 @@ export function openOutputTimes(logPath: string): OutputTimes | null {
   }
 }
 
-/** Returns fewer records at the end of the file; null when the file does not exist. */
-function readRecords(path: string, firstSlot: number, count: number): TimeRecord[] | null {
-  let fd: number
-  try {
-    fd = openSync(path, 'r')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
-    throw error
-  }
-  try {
+/** Returns fewer records at the end of the file; null when the file does not exist, or is a FIFO, for example. */
+const readRecords = (path: string, firstSlot: number, count: number): TimeRecord[] | null =>
+  withStateFile(path, (fd) => {
     const buffer = Buffer.allocUnsafe(count * TIME_RECORD_BYTES)
     const length = readSync(fd, buffer, 0, buffer.length, firstSlot * TIME_RECORD_BYTES)
     return Array.from({ length: Math.floor(length / TIME_RECORD_BYTES) }, (_, slot) => ({
       at: readInteger(buffer, slot * TIME_RECORD_BYTES),
       offset: readInteger(buffer, slot * TIME_RECORD_BYTES + 8),
     }))
-  } finally {
-    closeSync(fd)
-  }
-}
+  })
 
 /** Faster than readBigInt64LE. Exact up to MAX_REPORTED_INTEGER, the maximum of isValid. */
 const readInteger = (buffer: Buffer, position: number): number =>

@@ -9,11 +9,14 @@
 //   control, stdin  FIFOs of an attached command, created by the runner
 //   stdin-end       the length of stdin; written when the client has sent all of it
 //   detached        the client has detached: the attached command continues as a detached one
-import { existsSync, linkSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
-import { rename, rm, writeFile } from 'node:fs/promises'
+import { existsSync, linkSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { agentStartRequestSchema } from '../../../shared/api/processes.ts'
+import { LIMITS } from '../../../shared/limits.ts'
+import { replaceFile } from '../../durable-file.ts'
+import { readStateFile, writeStateFile } from '../../state-file.ts'
 import { RUNNER_KINDS } from './runner.ts'
 
 const metadataSchema = z.object({
@@ -59,11 +62,8 @@ export type TerminationCause = 'kill' | 'timeout'
  * Replaces the file atomically. Resolves when the metadata is durable; for an attached command, when it is written: such a
  * command is lost after a power loss. Rejects with the system error.
  */
-export async function writeMetadata(dir: string, metadata: ProcessMetadata): Promise<void> {
-  const staging = join(dir, 'meta.json.new')
-  await writeFile(staging, JSON.stringify(metadata), { mode: 0o600, flush: metadata.attached === null })
-  await rename(staging, join(dir, 'meta.json'))
-}
+export const writeMetadata = (dir: string, metadata: ProcessMetadata): Promise<void> =>
+  replaceFile(join(dir, 'meta.json'), JSON.stringify(metadata), { flush: metadata.attached === null })
 
 /** undefined when missing, or damaged by a power loss. */
 export function readMetadata(dir: string): ProcessMetadata | undefined {
@@ -85,7 +85,8 @@ export function readStartRecord(dir: string): StartRecord | undefined {
 /** Blocks a runner that has not yet started the command. False when the command has started. */
 export function preventStart(dir: string): boolean {
   const staging = join(dir, 'started.void')
-  writeFileSync(staging, 'void\n', { mode: 0o600 })
+  rmSync(staging, { recursive: true, force: true })
+  writeFileSync(staging, 'void\n', { mode: 0o600, flag: 'wx' })
   try {
     linkSync(staging, join(dir, 'started'))
     return true
@@ -124,15 +125,11 @@ const TICK_MS = 10
 
 const numberOrNull = (text: string): number | null => (text === '-' ? null : Number(text))
 
-export async function writeTerminationMarker(
+export const writeTerminationMarker = (
   dir: string,
   cause: TerminationCause,
   requestedAt: number,
-): Promise<void> {
-  const staging = join(dir, `${cause}.new`)
-  await writeFile(staging, `${requestedAt}\n`, { mode: 0o600 })
-  await rename(staging, join(dir, cause))
-}
+): Promise<void> => replaceFile(join(dir, cause), `${requestedAt}\n`)
 
 /** Returns the time of the termination request in milliseconds since the epoch. */
 export function readTerminationMarker(dir: string, cause: TerminationCause): number | undefined {
@@ -140,12 +137,11 @@ export function readTerminationMarker(dir: string, cause: TerminationCause): num
   return match === null ? undefined : Number(match[1])
 }
 
-export const writeDetachedMarker = (dir: string): void =>
-  writeFileSync(join(dir, 'detached'), '', { mode: 0o600 })
+export const writeDetachedMarker = (dir: string): void => writeStateFile(join(dir, 'detached'), '')
 export const hasDetachedMarker = (dir: string): boolean => existsSync(join(dir, 'detached'))
 
 export const writeStdinLength = (dir: string, bytes: number): void =>
-  writeFileSync(join(dir, 'stdin-end'), `${bytes}\n`, { mode: 0o600 })
+  writeStateFile(join(dir, 'stdin-end'), `${bytes}\n`)
 /** null before the client has sent all of its stdin. */
 export function readStdinLength(dir: string): number | null {
   const match = /^(\d+)\n$/.exec(readText(join(dir, 'stdin-end')) ?? '')
@@ -167,13 +163,9 @@ export async function removeDirectory(dir: string): Promise<void> {
 
 export const isPendingRemoval = (name: string): boolean => name.includes('.removing.')
 
-function readText(path: string): string | undefined {
-  // Polled often and mostly missing: existsSync is cheaper than a thrown ENOENT.
-  if (!existsSync(path)) return undefined
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-}
+/** The metadata contains the command of a request. */
+const MAX_FILE_BYTES = 2 * LIMITS.jsonBodyBytes
+
+/** Polled often and mostly missing: existsSync is cheaper than a thrown ENOENT. */
+const readText = (path: string): string | undefined =>
+  existsSync(path) ? (readStateFile(path, MAX_FILE_BYTES) ?? undefined) : undefined

@@ -1,8 +1,8 @@
 // Persists which reports of a detached process the spool has received, in a small file in the process directory.
-import { closeSync, constants, openSync, writeSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { closeSync, ftruncateSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { openStateFile, readStateFile } from '../../state-file.ts'
 
 const cursorSchema = z.object({
   /** The spool that received the reports. When the box has a new spool, the reports of the old spool may be lost. */
@@ -28,15 +28,10 @@ export type SpoolSession = Pick<HistoryCursor, 'epoch' | 'bootId'>
  * Returns a cursor at the start when the file is missing, damaged or of another session. The reports are then repeated;
  * the coordinator ignores duplicates.
  */
-export async function readCursor(dir: string, session: SpoolSession): Promise<HistoryCursor> {
+export function readCursor(dir: string, session: SpoolSession): HistoryCursor {
   const fresh = { ...session, started: false, stdout: 0, stderr: 0, finished: false }
-  let text: string
-  try {
-    text = await readFile(join(dir, FILE_NAME), 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return fresh
-    throw error
-  }
+  const text = readStateFile(join(dir, FILE_NAME), FILE_BYTES)
+  if (text === null) return fresh
   try {
     const { success, data } = cursorSchema.safeParse(JSON.parse(text))
     if (!success || data.epoch !== session.epoch) return fresh
@@ -48,13 +43,13 @@ export async function readCursor(dir: string, session: SpoolSession): Promise<Hi
 
 /** Longer than any cursor, so that a write in place overwrites the previous one completely. */
 const FILE_BYTES = 512
-const { O_WRONLY, O_CREAT } = constants
 
 /** Overwrites in place: truncating first makes some file systems flush the file on close. */
 export function writeCursor(dir: string, cursor: HistoryCursor): void {
-  const fd = openSync(join(dir, FILE_NAME), O_WRONLY | O_CREAT, 0o600)
+  const fd = openStateFile(join(dir, FILE_NAME))
   try {
     writeSync(fd, JSON.stringify(cursor).padEnd(FILE_BYTES), 0)
+    ftruncateSync(fd, FILE_BYTES)
   } finally {
     closeSync(fd)
   }

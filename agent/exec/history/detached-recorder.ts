@@ -51,9 +51,11 @@ export function createDetachedRecorder(options: DetachedRecorderOptions): Detach
 
   const unsubscribe = processes.subscribe((detachedProcess) => {
     if (!detachedProcess.record || signal.aborted) return
-    const opening = readCursor(detachedProcess.dir, session).then((cursor) => ({
-      ...{ detachedProcess, cursor, spool, reporter, signal },
-    }))
+    const open = async () => ({
+      ...{ detachedProcess, spool, reporter, signal },
+      cursor: readCursor(detachedProcess.dir, session),
+    })
+    const opening = open()
     const limit = pLimit(1)
     const reportChanges = () => limit(async () => reportNewChanges(await opening))
     const done = opening

@@ -1,48 +1,17 @@
 // Coding agents can write the state directory: whatever is at the paths of its files, the agent starts, and other runs are
 // not affected.
 import { execFileSync } from 'node:child_process'
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  rmSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { toProcessId } from '../../../agent/prompts/run-record.ts'
+import { forEachReplacement } from '../../support/replaced-file.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 import { enqueue, openPrompts, start } from './prompts-support.ts'
 import { createTestRuns, reopen } from './support.ts'
 
-const KINDS: Record<string, (path: string) => void> = {
-  directory: (path) => mkdirSync(join(path, 'a/b'), { recursive: true }),
-  FIFO: (path) => void execFileSync('mkfifo', [path]),
-  'huge file': (path) => {
-    writeFileSync(path, '')
-    truncateSync(path, 8 * 1024 ** 3)
-  },
-  'symbolic link to itself': (path) => symlinkSync(path, path),
-  'symbolic link to a device': (path) => symlinkSync('/dev/zero', path),
-  'text of another format': (path) => writeFileSync(path, '{"a":1}\n'),
-  'empty file': (path) => writeFileSync(path, ''),
-}
-
-async function forEachKind(t: Test, test: (t: Test, replace: (path: string) => void) => Promise<void>) {
-  for (const [kind, create] of Object.entries(KINDS))
-    await t.test(kind, (t) =>
-      test(t, (path) => {
-        rmSync(path, { recursive: true, force: true })
-        create(path)
-      }),
-    )
-}
-
 t.test('files of a run', async (t) => {
-  await forEachKind(t, async (t, replace) => {
+  await forEachReplacement(t, async (t, replace) => {
     const first = await createTestRuns(t)
     const other = await first.start('normal.sh')
     const damaged = await Promise.all(Array.from({ length: 3 }, () => first.start('normal.sh')))
@@ -68,7 +37,7 @@ t.test('files of a run', async (t) => {
 })
 
 t.test('files of a run in progress', async (t) => {
-  await forEachKind(t, async (t, replace) => {
+  await forEachReplacement(t, async (t, replace) => {
     const first = await createTestRuns(t, { checkpointBytes: 1 })
     const { id } = await first.start('wait.sh')
     await first.readPage(id, 1, 10, 15_000)
@@ -99,7 +68,7 @@ t.test('output that is replaced by a directory', async (t) => {
 })
 
 t.test('files of the queue and of the conversations', async (t) => {
-  await forEachKind(t, async (t, replace) => {
+  await forEachReplacement(t, async (t, replace) => {
     const { prompts, fake, dir } = await openPrompts(t, { limits: { runs: 1 } })
     const first = await start(prompts)
     const [kept, entry, prompt] = [
