@@ -10,6 +10,7 @@ import type { Box } from '../../shared/api/boxes.ts'
 import { databaseEnv } from './database-env.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
 import { getOpenApiCheck } from './openapi-check.ts'
+import { nextPollDelay } from './wait-until.ts'
 
 export type CoordinatorOptions = Overrides & {
   /**
@@ -115,15 +116,16 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
       send(method, `/v1/box/${box}${path}`, body, options),
     /** Polls the box until it has the observed state. */
     async waitForState(id: string, state: Box['observedState'], ms = 20_000): Promise<Box> {
-      const deadline = performance.now() + ms
+      const startedAt = performance.now()
       for (;;) {
         const { json } = await send('GET', `/api/v1/boxes/${id}`)
         if (json.box?.observedState === state) return json.box
-        if (performance.now() > deadline)
+        const elapsedMs = performance.now() - startedAt
+        if (elapsedMs > ms)
           throw new Error(
             `timed out after ${ms} ms: box is ${json.box?.observedState}, not ${state}: ${JSON.stringify(json.job)}`,
           )
-        await new Promise((resolve) => setTimeout(resolve, 20))
+        await new Promise((resolve) => setTimeout(resolve, nextPollDelay(elapsedMs)))
       }
     },
   }

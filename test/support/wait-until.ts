@@ -1,7 +1,12 @@
 // Waits for a condition with a deadline, instead of for a time.
 import { setTimeout as delay } from 'node:timers/promises'
 
-const POLL_MS = 10
+const MIN_POLL_MS = 10
+const MAX_POLL_MS = 100
+
+/** A tenth of the time so far: a long wait uses little CPU, and a short one is not prolonged. */
+export const nextPollDelay = (elapsedMs: number): number =>
+  Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, elapsedMs / 10))
 
 /**
  * Polls the condition until its result is truthy, and returns that result.
@@ -12,9 +17,12 @@ export async function waitUntil<T>(
   condition: () => T | Promise<T>,
   ms = 40_000,
 ): Promise<Exclude<T, false | undefined | null>> {
-  for (const deadline = performance.now() + ms; ; await delay(POLL_MS)) {
+  const startedAt = performance.now()
+  for (;;) {
     const result = await condition()
     if (result) return result as Exclude<T, false | undefined | null>
-    if (performance.now() > deadline) throw new Error(`timed out after ${ms} ms waiting until ${description}`)
+    const elapsedMs = performance.now() - startedAt
+    if (elapsedMs > ms) throw new Error(`timed out after ${ms} ms waiting until ${description}`)
+    await delay(nextPollDelay(elapsedMs))
   }
 }
