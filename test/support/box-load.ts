@@ -1,6 +1,7 @@
 // Starts loads of known size on a box over HTTP, and reads what they have used.
 import { readFileSync } from 'node:fs'
 import type { LoadOptions, LoadState } from '../fixtures/box-load.ts'
+import { sleepUntil } from './measurements.ts'
 import { waitUntil } from './wait-until.ts'
 
 export type { LoadOptions, LoadState }
@@ -14,6 +15,8 @@ const PROGRAM = readFileSync(new URL('../fixtures/box-load.ts', import.meta.url)
 export type BoxLoad = {
   /** Of POST /exec. */
   processId: string
+  /** Before the command was sent to the box. */
+  requestedAt: number
   state: LoadState
   /** The mean share of one CPU that the load used in this time, which has just passed. */
   readCpus(fromMs: number, toMs: number): Promise<number>
@@ -28,6 +31,7 @@ export async function startBoxLoad(exec: Exec, options: LoadOptions): Promise<Bo
   // The Node of the agent, which is the parent process of a synchronous command: the box may have no other.
   const { stdout } = await exec(`printf %s "$PROGRAM" >${name}.ts && readlink /proc/$PPID/exe`, { env })
   const node = stdout.trim()
+  const requestedAt = Date.now()
   const { processId } = await exec(`exec '${node}' ${name}.ts "$OPTIONS"`, { env, detached: true })
   const readState = async (): Promise<LoadState | undefined> => {
     const { stdout } = await exec(`cat ${name}.json`)
@@ -36,9 +40,12 @@ export async function startBoxLoad(exec: Exec, options: LoadOptions): Promise<Bo
   const state = await waitUntil(`the load ${name} is complete`, readState)
   return {
     processId,
+    requestedAt,
     state,
     readAnonymousBytes: async () => (await readState())?.anonymousBytes ?? Number.NaN,
     async readCpus(fromMs, toMs) {
+      // The load writes its state once a second.
+      await sleepUntil(toMs + 1000)
       const history = await waitUntil(`the load ${name} has used the CPU until ${toMs}`, async () => {
         const { cpuSeconds = [] } = (await readState()) ?? {}
         return (cpuSeconds.at(-1)?.[0] ?? 0) >= toMs && cpuSeconds
