@@ -1,10 +1,11 @@
-// Repeats the test files of a directory as an unprivileged user when the suite runs as root. The user has a cgroup, as
+// Repeats test files as an unprivileged user when the suite runs as root. The user has a cgroup, as
 // from systemd, where the machine has cgroups of version 2.
 import { spawnSync } from 'node:child_process'
-import { chownSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { chownSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { removeCgroups } from '../../../../../coordinator/lifecycle/providers/local/cgroups.ts'
+import { createTempDir } from '../../../../support/temp-dir.ts'
 import { isRoot } from './support.ts'
 
 /** Test files run concurrently, and limits such as the number of processes count per user. */
@@ -39,26 +40,25 @@ function createUserCgroup(): string | undefined {
   return dir
 }
 
+/** Without the tests at the levels with namespaces. */
+const LEVEL_PROCESS = '/^(?!.*\\(level (bubblewrap|namespaces)\\))/'
+
 /**
- * @param testFile the calling test file, which is not repeated
- * @param except the names of files that do not depend on the user, without .test.ts
- * @param part of the files, so that several test files share them: every `of`-th, from `index` on
+ * @param dir the directory of the files
+ * @param files paths without .test.ts. `process`: the behaviour at the other isolation levels does not depend on the user.
  */
 export function repeatAsUnprivilegedUser(
-  testFile: string,
-  except: readonly string[],
-  part = { index: 0, of: 1 },
+  dir: string,
+  files: Readonly<Record<string, 'all levels' | 'process'>>,
 ): void {
-  const dir = dirname(testFile)
   const skip = getSkipReason(dir)
   const userCgroup = skip === false ? createUserCgroup() : undefined
   if (userCgroup !== undefined) t.teardown(() => removeCgroups([userCgroup]))
   const joinCgroup = userCgroup === undefined ? '' : `echo $$ >${userCgroup}/cgroup.procs && `
-  const files = readdirSync(dir)
-    .filter((name) => name.endsWith('.test.ts') && !name.startsWith('as-unprivileged-user'))
-    .filter((name) => !except.includes(basename(name, '.test.ts')))
-    .filter((_, index) => index % part.of === part.index)
-  for (const file of files) {
+  // Else each file compiles all modules again.
+  const compileCache = createTempDir(t, 'compile-cache')
+  if (isRoot) chownSync(compileCache, Number(UID), Number(UID))
+  for (const [file, levels] of Object.entries(files)) {
     t.test(`passes ${file} as an unprivileged user`, { skip }, (test) => {
       const { TAP: _tap, ...env } = process.env
       // tap adds NODE_OPTIONS, with which each thread writes a file that the user may not write.
@@ -69,14 +69,21 @@ export function repeatAsUnprivilegedUser(
         'setpriv',
         ...setprivArgs,
         process.execPath,
-        join(dir, file),
+        join(dir, `${file}.test.ts`),
       ]
       const run = spawnSync('/bin/sh', ['-c', `${joinCgroup}exec "$@"`, 'sh', ...command], {
         encoding: 'utf8',
-        env: { ...env, HOME: '/nonexistent', TAP: '1' },
+        env: {
+          ...env,
+          HOME: '/nonexistent',
+          TAP: '1',
+          NODE_COMPILE_CACHE: compileCache,
+          ...(levels === 'process' ? { TAP_GREP: LEVEL_PROCESS } : {}),
+        },
       })
       test.equal(run.status, 0, 'the test file passes')
       if (run.status !== 0) test.comment(run.stdout + run.stderr)
+      test.match(run.stdout, /^ok \d+ (?!.*# SKIP filter)/m, 'the filter selects tests')
       test.end()
     })
   }

@@ -1,5 +1,5 @@
 // Captures trees and compares them with what the archive restores.
-import { chmodSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { createTempDir } from '../../../../../support/temp-dir.ts'
@@ -7,6 +7,7 @@ import { describeTree } from '../../../../../support/tree-manifest.ts'
 import {
   archiveKey,
   BOX_UIDS,
+  changeOwner,
   createBoxFiles,
   createOddTree,
   createSocket,
@@ -70,4 +71,25 @@ t.test('does not store sockets', async (t) => {
   const target = createBoxFiles(t)
   await archives.restore(archiveKey('a'), target)
   t.throws(() => lstatSync(join(target.home, 'socket')), { code: 'ENOENT' })
+})
+
+t.test('without user namespaces', async (t) => {
+  const { archives } = openArchives(t, { tools: { hasUserNamespace: false } })
+  const box = createBoxFiles(t)
+  writeFileSync(join(box.home, 'file'), 'text')
+  writeFileSync(join(box.home, 'no-permissions'), 'secret', { mode: 0 })
+  changeOwner(box)
+  if (isRoot) {
+    await archives.capture(box, archiveKey('1'))
+    const target = createBoxFiles(t, BOX_UIDS[1])
+    await archives.restore(archiveKey('1'), target)
+    t.equal(readFileSync(join(target.home, 'no-permissions'), 'utf8'), 'secret')
+    t.equal(statSync(join(target.home, 'no-permissions')).uid, BOX_UIDS[1])
+  } else {
+    await t.rejects(archives.capture(box, archiveKey('1')), {
+      name: 'PermanentProviderError',
+      message:
+        'The files of the box could not be read: tar: home/no-permissions: Cannot open: Permission denied. Change its mode with chmod, then try again.',
+    })
+  }
 })

@@ -9,7 +9,6 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readFileSync,
   readSync,
   statSync,
   writeFileSync,
@@ -19,7 +18,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { createTempDir } from '../../../../../support/temp-dir.ts'
 import { describeTree } from '../../../../../support/tree-manifest.ts'
-import { archiveKey, BOX_UIDS, changeOwner, createBoxFiles, isRoot, openArchives } from './support.ts'
+import { archiveKey, BOX_UIDS, changeOwner, createBoxFiles, openArchives } from './support.ts'
 
 const [uid] = BOX_UIDS
 const user = uid === null ? {} : { uid, gid: uid }
@@ -118,25 +117,4 @@ t.test('reports a path that is too long', async (t) => {
     name: 'PermanentProviderError',
     message: /^The path that starts with home\/n+ is longer than 4095 bytes\. Shorten it, then try again\.$/,
   })
-})
-
-t.test('without user namespaces', async (t) => {
-  const { archives } = openArchives(t, { tools: { hasUserNamespace: false } })
-  const box = createBoxFiles(t)
-  writeFileSync(join(box.home, 'file'), 'text')
-  writeFileSync(join(box.home, 'no-permissions'), 'secret', { mode: 0 })
-  changeOwner(box)
-  if (isRoot) {
-    await archives.capture(box, archiveKey('1'))
-    const target = createBoxFiles(t, BOX_UIDS[1])
-    await archives.restore(archiveKey('1'), target)
-    t.equal(readFileSync(join(target.home, 'no-permissions'), 'utf8'), 'secret')
-    t.equal(statSync(join(target.home, 'no-permissions')).uid, BOX_UIDS[1])
-  } else {
-    await t.rejects(archives.capture(box, archiveKey('1')), {
-      name: 'PermanentProviderError',
-      message:
-        'The files of the box could not be read: tar: home/no-permissions: Cannot open: Permission denied. Change its mode with chmod, then try again.',
-    })
-  }
 })
