@@ -1,5 +1,6 @@
 // The read position in stdout and stderr: finds new bytes and gaps in each event, so that no byte is passed on twice.
-import { formatEventId, type Offsets, type StreamEvents } from '../../shared/api/processes.ts'
+import type { Offsets, StreamEvents } from '../../shared/api/processes.ts'
+import { formatEventId } from '../../shared/event-id.ts'
 import { invalidDataError } from '../server-data.ts'
 import type { StreamName } from './events.ts'
 

@@ -1,11 +1,7 @@
 // Renders stream frames as server-sent events (spec §4.14). Pure.
-import {
-  formatEventId,
-  type Offsets,
-  type StreamEncoding,
-  type StreamEvents,
-} from '../../shared/api/processes.ts'
+import type { Offsets, StreamEncoding, StreamEvents } from '../../shared/api/processes.ts'
 import { toTimestampOrNull } from '../../shared/clock.ts'
+import { formatEventId } from '../../shared/event-id.ts'
 import { isOutput, type StreamFrame } from '../../shared/stream-frames.ts'
 
 /** @param position the reader's position after the event */

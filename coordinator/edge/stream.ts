@@ -1,13 +1,8 @@
 // GET /exec/{processId}/stream (spec §4.14): the output of a detached process as server-sent events.
 import { z } from 'zod'
-import {
-  formatEventId,
-  type Offsets,
-  parseEventId,
-  type StreamQuery,
-  streamQuerySchema,
-} from '../../shared/api/processes.ts'
+import { type Offsets, type StreamQuery, streamQuerySchema } from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { formatEventId, parseEventId } from '../../shared/event-id.ts'
 import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
 import { ACQUIRE_ERRORS, acquireBox } from './acquire-box.ts'

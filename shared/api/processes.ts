@@ -1,6 +1,5 @@
 // Schemas of detached processes and their output stream (spec §4.14), used by agent, coordinator and CLI.
 import { z } from 'zod'
-import { ApiError } from '../errors.ts'
 import { LIMITS } from '../limits.ts'
 import { boundedArray, exitCodeSchema, pidSchema, queryIntegerBetween, timestampSchema } from './common.ts'
 import { agentExecRequestSchema } from './exec.ts'
@@ -125,20 +124,6 @@ export type StreamEncoding = NonNullable<StreamQuery['encoding']>
 
 /** A reader's position in the two streams of a process, in bytes. */
 export type Offsets = { stdout: number; stderr: number }
-
-/** The id of an event: the reader's position after it. Also the value of the header Last-Event-ID. */
-export const formatEventId = ({ stdout, stderr }: Offsets): string => `${stdout}:${stderr}`
-
-/** @throws ApiError invalid_request */
-export function parseEventId(text: string): Offsets {
-  const [, stdout, stderr] = /^(\d{1,15}):(\d{1,15})$/.exec(text) ?? []
-  if (stdout === undefined || stderr === undefined)
-    throw new ApiError(
-      'invalid_request',
-      'Last-Event-ID must be two offsets, <stdout>:<stderr>, such as 1024:0.',
-    )
-  return { stdout: Number(stdout), stderr: Number(stderr) }
-}
 
 /** The most bytes of output in one event: 64 KiB as base64. */
 export const STREAM_CHUNK_BYTES = 48 * 1024

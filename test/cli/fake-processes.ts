@@ -1,8 +1,9 @@
 // Detached processes of a fake coordinator, with event streams that fail in configurable ways.
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type ExecStarted, parseEventId, type StreamEvents } from '../../shared/api/processes.ts'
+import type { ExecStarted, StreamEvents } from '../../shared/api/processes.ts'
 import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
+import { parseEventId } from '../../shared/event-id.ts'
 import { type FakeCoordinator, type OneTimeHandler, sendJson } from './fake-coordinator.ts'
 import { createRandom } from './random.ts'
 

@@ -1,6 +1,7 @@
 // Route GET /exec/{processId}/stream: sends the output of a detached process over a dial-back connection (spec §4.14).
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import { parseEventId, streamQuerySchema } from '../../../shared/api/processes.ts'
+import { streamQuerySchema } from '../../../shared/api/processes.ts'
+import { parseEventId } from '../../../shared/event-id.ts'
 import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
 import { readDialBackId } from '../../tunnel/dial-back-id.ts'
 import type { StreamDialer } from '../../tunnel/stream-dialer.ts'
