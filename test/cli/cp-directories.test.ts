@@ -15,8 +15,9 @@ import {
 } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { startFakeCoordinator } from './fake-coordinator.ts'
+import { sendJson, startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
 // The tests compare modes, which depend on the umask.
@@ -85,6 +86,17 @@ t.test('downloads as a new directory, and merges into an existing one', async (t
   t.same(await cp('fig:copy', 'inbox'), SUCCESS)
   t.same(await readTree(join(localDir, 'inbox', 'copy')), { ...expected, 'empty/other': '644 other' })
   t.same((await readdir(localDir)).sort(), ['down', 'inbox', 'large', 'tree'])
+})
+
+t.test('downloads a directory that is too large for one download with tar', async (t) => {
+  // Also a range is refused.
+  for (let request = 0; request < 2; request++)
+    fake.handleNext('GET /v1/box/fig/download', (response) =>
+      sendJson(response, edgeErrorBody(new ApiError('payload_too_large')), 413),
+    )
+  t.same(await cp('fig:copy', 'with-tar'), SUCCESS)
+  t.match(fake.attached.last.request.command, /^tar -C /)
+  t.same(await readTree(join(localDir, 'with-tar')), expected)
 })
 
 t.test('copies an empty directory', async (t) => {

@@ -2,7 +2,9 @@
 import { chmod, mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { startFakeCoordinator } from './fake-coordinator.ts'
+import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
+import { LIMITS } from '../../shared/limits.ts'
+import { sendJson, startFakeCoordinator } from './fake-coordinator.ts'
 import { type BoxOptions, runBox } from './run-box.ts'
 
 const fake = await startFakeCoordinator(t)
@@ -59,6 +61,40 @@ t.test('copies from stdin and to stdout', async (t) => {
   t.match(await cp('-', 'fig:piped', { stdin: 'through' }), { code: 0 })
   t.match(await cp('fig:piped', '-'), { code: 0, stdout: 'through', stderr: '' })
   t.match(await cp('-', 'fig:', { stdin: 'x' }), { code: 2, stderr: /stdin has no file name/ })
+})
+
+t.test('a file that is too large for one download is read in ranges', async (t) => {
+  const ranges: unknown[] = []
+  const handleRange = (start: number, end: number, size = bytes.length) =>
+    fake.handleNext('GET /v1/box/fig/download', (response, { headers }) => {
+      ranges.push(headers.range, headers['if-range'])
+      response
+        .writeHead(206, {
+          'content-range': `bytes ${start}-${end}/${size}`,
+          'x-service-path': '/h',
+          etag: '"1"',
+        })
+        .end(bytes.subarray(start, end + 1))
+    })
+  const refuse = () =>
+    fake.handleNext('GET /v1/box/fig/download', (response) =>
+      sendJson(response, edgeErrorBody(new ApiError('payload_too_large')), 413),
+    )
+  const first = `bytes=0-${LIMITS.transferBytes - 1}`
+  refuse()
+  handleRange(0, 99_999)
+  handleRange(100_000, 299_999)
+  t.same(await cp('fig:data', 'in-ranges'), { code: 0, stdout: '', stderr: '' })
+  t.same(await readFile(join(localDir, 'in-ranges')), bytes)
+  t.same(ranges, [first, undefined, 'bytes=100000-299999', '"1"'])
+  refuse()
+  handleRange(0, 99_999)
+  handleRange(100_000, 299_999, bytes.length + 1)
+  t.match(await cp('fig:data', 'changed'), {
+    code: 1,
+    stderr: /fig:data changed during the copy\. Copy it again/,
+  })
+  t.notOk((await readdir(localDir)).includes('changed'))
 })
 
 t.test('a download that ends early keeps the old file and leaves no temporary file', async (t) => {

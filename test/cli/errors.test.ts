@@ -1,5 +1,11 @@
 // Errors of the box command: JSON errors, exit codes for wrong usage, hints for words of other tools, --verbose.
+import type { CommanderError } from 'commander'
 import t from 'tap'
+import { listNeededCommands, parseCommandLine } from '../../cli/command-line.ts'
+import type { CliError } from '../../cli/exit-codes.ts'
+import { createProgram } from '../../cli/program.ts'
+import { isCommandName } from '../../cli/register-commands.ts'
+import { toUsageError } from '../../cli/usage-error.ts'
 import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
@@ -7,6 +13,17 @@ t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const box = (...args: string[]) => runBox(fake.url, args)
+
+const notReached = async () => void t.fail('the action of a command is called')
+
+/** Parses a command line with wrong usage in this process. */
+async function getUsageError(argv: string[]): Promise<CliError> {
+  const { args, words } = parseCommandLine(argv, isCommandName)
+  const actions = { runAction: notReached, runLocalAction: notReached }
+  const program = await createProgram(actions, listNeededCommands(words, isCommandName))
+  const error = await program.parseAsync(args, { from: 'user' }).catch((error: CommanderError) => error)
+  return toUsageError(error as CommanderError, program, words)
+}
 
 /** Runs a command that fails, and returns the exit code and the error object, which is all of stderr. */
 async function getJsonError(...args: string[]) {
@@ -136,12 +153,13 @@ t.test('words of other tools get the command to use', async (t) => {
     [['ls', '--debug'], /Use --verbose/],
   ]
   for (const [args, hint] of hints) {
-    const { code, stderr } = await box(...args)
-    t.equal(code, 2, args.join(' '))
-    t.match(stderr, hint)
-    t.match(stderr, /^box: [^:]*(unknown|too many)/)
-    t.notMatch(stderr, /error:|--help|Did you mean/)
+    const { exitCode, message } = await getUsageError(args)
+    t.equal(exitCode, 2, args.join(' '))
+    t.match(message, hint)
+    t.match(message, /^[^:]*(unknown|too many)/)
+    t.notMatch(message, /error:|--help|Did you mean/)
   }
+  t.match(await box('auth'), { code: 2, stdout: '', stderr: /^box: unknown command 'auth'\n.*box login URL/ })
   t.match(await box('exec', '-u', 'root', 'fig', 'id'), { code: 125, stderr: /user of the box/ })
 })
 

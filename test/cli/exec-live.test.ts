@@ -1,6 +1,5 @@
 // box exec with live output and stdin: what appears when, byte for byte, and how the command is interrupted.
 import type { ChildProcess } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -17,7 +16,6 @@ await fake.addBox('fig')
 const { attached } = fake
 const exec = (...args: string[]) => runBox(fake.url, ['exec', ...args])
 const hasExited = () => attached.last.child.exitCode !== null || attached.last.child.signalCode !== null
-const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 const MiB = 1024 * 1024
 
 /** Resolves when `stream` of the box command contains `text`. */
@@ -53,8 +51,8 @@ t.test('stdin, stdout and stderr are exact, and end of file arrives', async (t) 
   t.ok(stderr.equals(stdin), 'stderr')
 })
 
-t.test('128 MiB through both directions, with a reader that stops', async (t) => {
-  const stdin = createRandom(2).bytes(128 * MiB)
+t.test('64 MiB through both directions, with a reader that stops', async (t) => {
+  const stdin = createRandom(2).bytes(64 * MiB)
   let maxMemory = 0
   const result = await runBoxForBytes(fake.url, ['exec', 'fig', '--', 'cat'], {
     stdin,
@@ -72,8 +70,8 @@ t.test('128 MiB through both directions, with a reader that stops', async (t) =>
     },
   })
   t.equal(result.code, 0, result.stderr.toString())
-  t.equal(sha256(result.stdout), sha256(stdin))
-  t.ok(maxMemory > 0 && maxMemory < 250 * MiB, `${Math.round(maxMemory / MiB)} MiB of memory`)
+  t.ok(result.stdout.equals(stdin))
+  t.ok(maxMemory > 0 && maxMemory < 180 * MiB, `${Math.round(maxMemory / MiB)} MiB of memory`)
 })
 
 const isWindowFull = () => attached.last.getRetainedBytes() >= ATTACH_LIMITS.outputWindowBytes
@@ -220,9 +218,9 @@ t.test('the box gets the timeouts, and the exit is confirmed', async (t) => {
   t.match(await exec('fig', '--disconnect-timeout', '0', '--', 'true'), { code: 125 })
 })
 
-t.test('ten commands at the same time', async (t) => {
+t.test('four commands at the same time', async (t) => {
   const results = await Promise.all(
-    Array.from({ length: 10 }, (_, index) =>
+    Array.from({ length: 4 }, (_, index) =>
       runBox(fake.url, ['exec', 'fig', '--', 'cat; exit 5'], { stdin: `${index}` }),
     ),
   )
