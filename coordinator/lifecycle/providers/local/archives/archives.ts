@@ -9,9 +9,10 @@ import pLimit from 'p-limit'
 import { TIERS } from '../../../../../shared/tiers.ts'
 import { ArchiveError, type ArchiveInfo, type ArchiveKey } from '../../../provider.ts'
 import { runInTurn } from '../run-in-turn.ts'
+import { type Manifest, readManifest } from './manifest.ts'
 import { createMeasuredPause, type Pause } from './measured-pause.ts'
 import { startTask } from './run-task.ts'
-import { archivePath, DamagedArchiveError, type Manifest, readManifest, storeDirs } from './store-files.ts'
+import { archivePath, DamagedArchiveError, storeDirs } from './store-files.ts'
 import { type BoxFiles, buildTarCommands, probeTarTools, type TarTools } from './tar.ts'
 import { type Collect, createWorkspaces } from './workspaces.ts'
 
@@ -174,12 +175,15 @@ export function createArchives(options: ArchivesOptions) {
 
   /** Writes the files into the existing directories of `files`. */
   async function restore(key: ArchiveKey, files: BoxFiles, callerSignal?: AbortSignal): Promise<void> {
-    const { workspaceDir, archiveId } = locate(key)
+    const { workspaceDir, archiveId, path } = locate(key)
     const { unpack: command } = buildTarCommands(await getTools(files.uid), files)
-    const task = { kind: 'restore', workspaceDir, archiveId, command } as const
     const signal = withClosing(callerSignal)
     const work = workspaces.use(key.workspaceId, () =>
-      run(signal, () => startTask(task, {}, signal).finished),
+      run(signal, async () => {
+        const { digest } = readManifest(path)
+        const task = { kind: 'restore', workspaceDir, archiveId, digest, command } as const
+        return await startTask(task, {}, signal).finished
+      }),
     )
     await track(work).catch((error: unknown) => {
       throw toArchiveError(key, error)
@@ -205,12 +209,15 @@ export function createArchives(options: ArchivesOptions) {
   }
 
   async function* readStream(key: ArchiveKey): AsyncGenerator<Buffer> {
-    const { workspaceDir, archiveId } = locate(key)
+    const { workspaceDir, archiveId, path } = locate(key)
     const stopping = new AbortController()
     const leave = await workspaces.enter(key.workspaceId)
-    const task = startTask({ kind: 'read', workspaceDir, archiveId }, {}, withClosing(stopping.signal))
-    const finished = track(task.finished)
+    let finished: Promise<unknown> | undefined
     try {
+      const { digest } = readManifest(path)
+      const work = { kind: 'read', workspaceDir, archiveId, digest } as const
+      const task = startTask(work, {}, withClosing(stopping.signal))
+      finished = track(task.finished)
       yield* task.stdout
       await finished
     } catch (error) {
@@ -218,7 +225,7 @@ export function createArchives(options: ArchivesOptions) {
     } finally {
       // The reader may stop before the end.
       stopping.abort()
-      await finished.catch(() => {})
+      await finished?.catch(() => {})
       leave()
     }
   }

@@ -1,13 +1,13 @@
 // Lists the files of an archive, for a backup of the archive store.
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
+import { readManifest } from './manifest.ts'
 import {
   archivePath,
   CHUNK_LIST_FILE,
   chunkPath,
   MANIFEST_FILE,
   readChunkList,
-  readManifest,
   storeDirs,
   verifyChunkList,
 } from './store-files.ts'

@@ -3,7 +3,8 @@ import { extname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import { PermanentProviderError } from '../../../provider.ts'
-import { DamagedArchiveError, type Manifest } from './store-files.ts'
+import type { Manifest } from './manifest.ts'
+import { DamagedArchiveError } from './store-files.ts'
 import type { WorkerReply, WorkerRequest, WorkerTask } from './worker-task.ts'
 
 /** Of names of chunks during a collection, which are the largest data of a thread. */

@@ -15,12 +15,12 @@ import {
 import { join } from 'node:path'
 import { hasChunk, hashChunk, writeChunk } from './chunk-store.ts'
 import { createChunker } from './chunker.ts'
+import type { Manifest } from './manifest.ts'
 import {
   archivePath,
   CHUNK_LIST_FILE,
   formatChunkEntry,
   MANIFEST_FILE,
-  type Manifest,
   type StoreDirs,
   tempPath,
 } from './store-files.ts'

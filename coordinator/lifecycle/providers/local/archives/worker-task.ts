@@ -1,5 +1,5 @@
 // The tasks of the worker thread of the archive store, and the messages between the thread and the coordinator.
-import type { Manifest } from './store-files.ts'
+import type { Manifest } from './manifest.ts'
 import type { StoreLimits } from './store-stream.ts'
 import type { buildTarCommands, TarCommand } from './tar.ts'
 
@@ -19,9 +19,9 @@ export type WorkerTask =
     } & Archive)
   /** Stores a tar stream, from stdin. */
   | ({ kind: 'write'; limits: StoreLimits } & Archive)
-  | ({ kind: 'restore'; command: TarCommand } & Archive)
+  | ({ kind: 'restore'; command: TarCommand } & Archive & Pick<Manifest, 'digest'>)
   /** Writes the tar stream to stdout. */
-  | ({ kind: 'read' } & Archive)
+  | ({ kind: 'read' } & Archive & Pick<Manifest, 'digest'>)
   | { kind: 'collect'; scope: 'all' | 'removed'; workspaceDir: string }
 
 export type WorkerRequest =

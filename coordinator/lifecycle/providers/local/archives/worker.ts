@@ -8,14 +8,13 @@ import { setImmediate as yieldToEvents } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { readChunk } from './chunk-store.ts'
 import { collectChunks } from './collect.ts'
+import type { Manifest } from './manifest.ts'
 import { readTarOutput, startTar, TarError } from './run-tar.ts'
 import {
   archivePath,
   CHUNK_LIST_FILE,
   DamagedArchiveError,
-  type Manifest,
   readChunkList,
-  readManifest,
   storeDirs,
   verifyChunkList,
 } from './store-files.ts'
@@ -126,9 +125,12 @@ async function write(current: WorkerTask & { kind: 'write' }): Promise<Manifest>
 }
 
 /** Writes the tar stream. Each chunk is verified before it is written. Returns when the target is closed. */
-async function loadStream(archiveId: string, target: Writable): Promise<void> {
+async function loadStream(
+  { archiveId, digest }: WorkerTask & { kind: 'restore' | 'read' },
+  target: Writable,
+): Promise<void> {
   const dir = archivePath(dirs, archiveId)
-  verifyChunkList(dir, readManifest(dir))
+  verifyChunkList(dir, { digest })
   for (const entry of readChunkList(join(dir, CHUNK_LIST_FILE))) {
     target.write(readChunk(dirs, entry))
     if (target.writableLength > MAX_BUFFERED_BYTES) await waitUntilDrained(target)
@@ -153,7 +155,7 @@ async function restore(current: WorkerTask & { kind: 'restore' }): Promise<void>
   const tar = startTar(current.command, signal)
   tar.stdout.resume()
   try {
-    await loadStream(current.archiveId, tar.stdin)
+    await loadStream(current, tar.stdin)
   } catch (error) {
     aborting.abort()
     await tar.exited.catch(() => {})
@@ -168,7 +170,7 @@ async function runTask(): Promise<Manifest | null> {
   if (task.kind === 'restore') await restore(task)
   else if (task.kind === 'read') {
     const stdout = addAbortSignal(signal, process.stdout)
-    await loadStream(task.archiveId, stdout)
+    await loadStream(task, stdout)
     await finished(stdout)
   } else collectChunks(dirs, task.scope)
   return null
