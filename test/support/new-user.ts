@@ -42,6 +42,8 @@ export function createNewUser(t: Test, variables: Record<string, string> = {}): 
     SHELL: '/bin/bash',
     npm_config_registry: getNpmConfig('registry'),
     npm_config_prefer_offline: 'true',
+    // .ci/run also installs the packages of the tests.
+    npm_config_omit: 'dev',
     ...variables,
   }
   const assignments = Object.entries(environment).map(([name, value]) => `'${name}=${value}'`)
