@@ -44,6 +44,8 @@ export type AgentBundlesOptions = {
   log: Pick<Logger, 'info' | 'warn'>
   /** Default: AGENT_VERSION. For tests of upgrades. */
   version?: string
+  /** Default: the Node of the platform. For tests: a small one, whose archives the project does not cache. */
+  nodeFile?: string
 }
 
 const manifestSchema = agentBuildSchema.omit({ signature: true })
@@ -58,12 +60,12 @@ const EXECUTABLES = ['supervise.sh', 'run']
 const FAILURE_MS = 10_000
 
 export function createAgentBundles(options: AgentBundlesOptions): AgentBundles {
-  const { projectRoot, dataDir, log, version = AGENT_VERSION } = options
+  const { projectRoot, dataDir, log, version = AGENT_VERSION, nodeFile } = options
   const dir = join(dataDir, 'agent-bundles')
   const bundles = new Map<AgentPlatform, Promise<AgentBundle | null>>()
   // One build at a time: a build uses a CPU for some seconds.
   const limit = pLimit(1)
-  const cache = createArchiveCache(projectRoot)
+  const cache = nodeFile === undefined ? createArchiveCache(projectRoot) : null
   const closing = new AbortController()
   let signingKey: ReturnType<typeof openSigningKey> | undefined
 
@@ -79,6 +81,7 @@ export function createAgentBundles(options: AgentBundlesOptions): AgentBundles {
   async function build(platform: AgentPlatform): Promise<AgentBundle | null> {
     const found = findPlatformFiles(options, platform)
     if (found === null) return null
+    const node = nodeFile ?? found.node
     closing.signal.throwIfAborted()
     const startedAt = performance.now()
     const { privateKey } = await getSigningKey()
@@ -97,7 +100,7 @@ export function createAgentBundles(options: AgentBundlesOptions): AgentBundles {
         { name: 'version', bytes: Buffer.from(`${version}\n`) },
       ],
       executables: EXECUTABLES,
-      binaries: [{ name: NODE, path: found.node }],
+      binaries: [{ name: NODE, path: node }],
     }
     const buildId = await hashContent(content)
     const path = join(dir, basename(getArchivePath({ platform, buildId })))
@@ -105,20 +108,19 @@ export function createAgentBundles(options: AgentBundlesOptions): AgentBundles {
     await mkdir(dir, { recursive: true, mode: 0o700 })
     const cachedNames = [basename(path), basename(manifestFile)]
     let manifest = await readManifest(manifestFile, path)
-    if (manifest === null && (await cache.load(cachedNames, dir)))
+    if (manifest === null && (await cache?.load(cachedNames, dir)))
       manifest = await readManifest(manifestFile, path)
     if (manifest === null) {
       const files = [...content.files, { name: 'build-id', bytes: Buffer.from(buildId) }]
       const digest = await writeArchive({ ...content, files }, path, closing.signal)
       manifest = { platform, version, buildId, ...digest }
       await writePrivateFile(manifestFile, JSON.stringify(manifest))
-      await cache.store([path, manifestFile])
+      await cache?.store([path, manifestFile])
       const seconds = Math.round(performance.now() - startedAt) / 1000
       log.info({ platform, buildId, size: digest.size, seconds }, 'built the agent bundle')
     }
     await removeOtherArchives(platform, buildId)
-    const unpackedSize =
-      content.files.reduce((sum, { bytes }) => sum + bytes.length, 0) + statSync(found.node).size
+    const unpackedSize = content.files.reduce((sum, { bytes }) => sum + bytes.length, 0) + statSync(node).size
     return { ...manifest, platform, signature: signAgentBuild(manifest, privateKey), path, unpackedSize }
   }
 

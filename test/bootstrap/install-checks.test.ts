@@ -13,7 +13,7 @@ import {
 import { createServer } from 'node:https'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createTestBundles, startBundleServer, TOKEN } from '../support/bundle-server.ts'
+import { createSmallBundles, startBundleServer, TOKEN } from '../support/bundle-server.ts'
 import { isInstalled } from '../support/is-installed.ts'
 import { downloadScript, type InstallerOptions, listTree, runInstaller } from '../support/run-installer.ts'
 import { mountSmallDisk, SKIP_MOUNT } from '../support/small-disk.ts'
@@ -21,7 +21,7 @@ import { createTempDir } from '../support/temp-dir.ts'
 
 t.setTimeout(240_000)
 
-const bundles = createTestBundles(t)
+const bundles = createSmallBundles(t)
 const server = await startBundleServer(t, bundles)
 const isRoot = process.getuid?.() === 0
 const SYSTEM_DIRS = ['/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
@@ -105,8 +105,8 @@ const MACHINES: { name: string; programs: Record<string, string>; sentence: RegE
   },
   {
     name: 'a small disk',
-    programs: { df: 'echo header; echo disk 100000 90000 10000 90% /' },
-    sentence: /has 10 MB free; the installation needs \d+ MB\. Free some space/,
+    programs: { df: 'echo header; echo disk 100000 99000 1000 99% /' },
+    sentence: /has 1 MB free; the installation needs \d+ MB\. Free some space/,
   },
   {
     name: 'a missing library',
@@ -182,7 +182,10 @@ t.test('a certificate of an unknown authority, and a file without certificates',
 t.test(
   'a disk that fills during the installation, a read-only one and one without execution',
   async (test) => {
-    const disk = mountSmallDisk(test, 150)
+    const [platform = 'linux-x64'] = bundles.platforms()
+    const { size = 0, unpackedSize = 0 } = (await bundles.get(platform)) ?? {}
+    // The archive fits on the disk, and its content does not.
+    const disk = mountSmallDisk(test, Math.round((size + unpackedSize / 2) / 1024 / 1024))
     if (disk === undefined) return test.pass('the disk of the installation', { skip: SKIP_MOUNT })
     const prefix = join(disk.dir, 'boxwood')
     const large = createPrograms(test, { df: 'echo header; echo disk 9000000 0 9000000 0% /' })

@@ -3,13 +3,19 @@ import { generateKeyPairSync } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createDataDir, createTestBundles, startBundleServer, TOKEN } from '../support/bundle-server.ts'
+import {
+  createDataDir,
+  createSmallBundles,
+  createTestBundles,
+  startBundleServer,
+  TOKEN,
+} from '../support/bundle-server.ts'
 import { downloadScript, listTree, runInstaller } from '../support/run-installer.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 
 t.setTimeout(240_000)
 
-const bundles = createTestBundles(t)
+const bundles = createSmallBundles(t)
 
 /** A home directory, and a prefix in it that does not exist. */
 function createHome(test: Test) {
@@ -17,19 +23,21 @@ function createHome(test: Test) {
   return { home, prefix: join(home, 'opt/boxwood') }
 }
 
+/** The processes whose first argument starts with the text. */
 const findProcesses = (text: string): number[] =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
     .filter((pid) => {
       try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith(text)
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[1]?.startsWith(text)
       } catch {
         return false
       }
     })
 
 t.test('installs, and removes everything', async (test) => {
+  const bundles = createTestBundles(test)
   const server = await startBundleServer(test, bundles)
   const { home, prefix } = createHome(test)
   const result = await runInstaller(server.url, home, {
@@ -187,7 +195,7 @@ t.test('a second run installs another version, and keeps the one before', async 
   const { home, prefix } = createHome(test)
   const builds: (string | undefined)[] = []
   for (const version of ['1.0.0', '2.0.0']) {
-    const versionBundles = createTestBundles(test, dataDir, version)
+    const versionBundles = createSmallBundles(test, { dataDir, version })
     const server = await startBundleServer(test, versionBundles)
     const args = ['--token', TOKEN, '--prefix', prefix, '--no-service']
     test.match(await runInstaller(server.url, home, { args }), {

@@ -1,5 +1,5 @@
 // A server with the install script, the agent bundles and an exchange of enrolment tokens, instead of a coordinator.
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,15 +18,25 @@ type Teardown = { teardown(callback: () => unknown): void }
 export type Rejection = { status: number; message: string }
 export type Exchange = Record<string, unknown>
 
-/** Builds bundles in a directory that the test removes. One build takes several seconds: share it between tests. */
-export function createTestBundles(t: Teardown, dataDir = createDataDir(t), version?: string): AgentBundles {
+type BundleOptions = { dataDir?: string; version?: string; nodeFile?: string }
+
+/**
+ * Builds bundles in a directory that the test removes. One build takes several seconds, and one installation a second: most
+ * tests use createSmallBundles().
+ */
+export function createTestBundles(t: Teardown, options: BundleOptions = {}): AgentBundles {
+  const { dataDir = createDataDir(t), ...others } = options
   const log = { info: () => undefined, warn: () => undefined }
-  const bundles = createAgentBundles({
-    ...{ projectRoot: PROJECT_DIR, dataDir, log },
-    ...(version === undefined ? {} : { version }),
-  })
+  const bundles = createAgentBundles({ projectRoot: PROJECT_DIR, dataDir, log, ...others })
   t.teardown(() => bundles.close())
   return bundles
+}
+
+/** Bundles of a few megabytes: their Node is a script that runs the Node of the test. */
+export function createSmallBundles(t: Teardown, options: Omit<BundleOptions, 'nodeFile'> = {}): AgentBundles {
+  const nodeFile = join(createDataDir(t), 'node')
+  writeFileSync(nodeFile, `#!/bin/sh\nexec '${process.execPath}' "$@"\n`, { mode: 0o755 })
+  return createTestBundles(t, { ...options, nodeFile })
 }
 
 export function createDataDir(t: Teardown): string {

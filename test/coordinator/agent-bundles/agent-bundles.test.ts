@@ -5,15 +5,20 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import t from 'tap'
 import { formatPublicKey, verifyAgentBuild } from '../../../shared/agent-bundle.ts'
-import { createDataDir, createTestBundles, startBundleServer } from '../../support/bundle-server.ts'
+import {
+  createDataDir,
+  createSmallBundles,
+  createTestBundles,
+  startBundleServer,
+} from '../../support/bundle-server.ts'
 
 t.setTimeout(120_000)
 
 const dataDir = createDataDir(t)
-const bundles = createTestBundles(t, dataDir)
+const bundles = createSmallBundles(t, { dataDir })
 
-async function getBundle() {
-  const bundle = await bundles.get('linux-x64')
+async function getBundle(from = bundles) {
+  const bundle = await from.get('linux-x64')
   if (bundle === null) throw new Error('this test needs linux-x64')
   return bundle
 }
@@ -33,7 +38,8 @@ t.test('simultaneous requests share one build, which is signed', async (test) =>
 })
 
 t.test('the archive contains the program, its Node and no compile cache', async (test) => {
-  const { path, unpackedSize } = await getBundle()
+  // The Node of this machine, and the archive that the project caches.
+  const { path, unpackedSize } = await getBundle(createTestBundles(test))
   const { stdout } = spawnSync('tar', ['-tvzf', path], { encoding: 'utf8' })
   const entries = stdout.trim().split('\n')
   for (const pattern of [
@@ -57,19 +63,19 @@ t.test('the archive contains the program, its Node and no compile cache', async 
 t.test('the next coordinator uses the archive, and replaces a damaged one', async (test) => {
   const { path, sha256: expected } = await getBundle()
   const before = statSync(path).mtimeMs
-  const next = createTestBundles(test, dataDir)
+  const next = createSmallBundles(test, { dataDir })
   test.match(await next.get('linux-x64'), { path, sha256: expected })
   test.equal(statSync(path).mtimeMs, before)
   writeFileSync(path, 'damaged')
-  const repaired = createTestBundles(test, dataDir)
+  const repaired = createSmallBundles(test, { dataDir })
   test.match(await repaired.get('linux-x64'), { path, sha256: expected })
   test.equal(sha256(readFileSync(path)), expected)
 })
 
 t.test('another version is another build, and the archive of the first is removed', async (test) => {
   const dir = createDataDir(test)
-  const first = await createTestBundles(test, dir).get('linux-x64')
-  const second = await createTestBundles(test, dir, '9.9.9').get('linux-x64')
+  const first = await createSmallBundles(test, { dataDir: dir }).get('linux-x64')
+  const second = await createSmallBundles(test, { dataDir: dir, version: '9.9.9' }).get('linux-x64')
   test.match(second, { version: '9.9.9' })
   test.not(second?.buildId, first?.buildId)
   test.same(
