@@ -1,10 +1,10 @@
 // A cache of archives in the project's directory: coordinators with other data directories do not build them again.
 import { constants } from 'node:fs'
-import { copyFile, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 const CACHE_DIR = 'node_modules/.cache/boxwood/agent-archives'
-/** Archives of this many builds are kept. Each has about 45 MB. */
+/** The archives that were used last are kept, of this many builds. Each has about 45 MB. */
 const MAX_ARCHIVES = 3
 
 export type ArchiveCache = {
@@ -20,6 +20,7 @@ export function createArchiveCache(projectRoot: string): ArchiveCache {
     async load(names, dir) {
       try {
         for (const name of names) await copy(join(cacheDir, name), join(dir, name))
+        await recordUse(names.map((name) => join(cacheDir, name)))
         return true
       } catch {
         return false
@@ -46,6 +47,13 @@ async function copy(source: string, target: string): Promise<void> {
   } finally {
     await rm(tempFile, { force: true })
   }
+}
+
+/** The modification time of a cached archive is the time of its last use. */
+async function recordUse(files: readonly string[]): Promise<void> {
+  const now = new Date()
+  // The project may be read-only.
+  await Promise.allSettled(files.map((file) => utimes(file, now, now)))
 }
 
 async function removeOldest(dir: string): Promise<void> {
