@@ -1,5 +1,7 @@
 // A disk that was copied to another machine: only one of the two machines is the box.
-import { test } from 'tap'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Test, test } from 'tap'
 import { type Machine, startMachine } from '../../support/root-filesystems/machine.ts'
 import { buildTrees } from '../../support/root-filesystems/trees.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -26,7 +28,7 @@ test('a copy of the disk of a machine', 'skip' in trees ? trees : {}, async (t) 
   // Its init starts the agent.
   const copy = await startMachine(t, { ...machine, diskPath: original.diskPath })
   await copy.run('echo copy >/etc/which')
-  await waitForReason(copy, /Another agent with this token is connected.*If this disk is a copy/)
+  await waitForReason(t, copy, /Another agent with this token is connected.*If this disk is a copy/)
   t.match(await runLine(copy, line), /Another agent with this token is connected/)
   t.equal(await coordinator.exec('fig', 'cat /etc/which'), 'original\n')
 
@@ -37,7 +39,7 @@ test('a copy of the disk of a machine', 'skip' in trees ? trees : {}, async (t) 
   t.equal(await coordinator.exec('fig', 'cat /etc/which'), 'copy\n')
   await copy.stop()
   await original.start()
-  await waitForReason(original, /Another machine has connected as box fig since this one did/)
+  await waitForReason(t, original, /Another machine has connected as box fig since this one did/)
   t.match(await runLine(original, line), /this disk is a copy of its disk/)
   await copy.start()
   t.equal(await coordinator.exec('fig', 'cat /etc/which'), 'copy\n')
@@ -52,13 +54,20 @@ test('a copy of the disk of a machine', 'skip' in trees ? trees : {}, async (t) 
   t.equal(await coordinator.exec('fig', 'cat /etc/which'), 'copy\n')
 })
 
-/** Waits until `status` on the machine prints this reason. */
-const waitForReason = (machine: Machine, reason: RegExp) =>
-  waitUntil(
+/** Waits until the coordinator has refused the agent for this reason, which `status` then prints. */
+async function waitForReason(t: Test, machine: Machine, reason: RegExp): Promise<void> {
+  await waitUntil(
     `the agent is refused: ${reason}`,
-    async () => {
-      const status = `${PREFIXES.root}/current/node ${PREFIXES.root}/current/setup.mjs status`
-      return reason.test((await machine.run(status)).stdout)
+    () => {
+      try {
+        const file = join(machine.rootDir(), PREFIXES.root, 'state/connection.json')
+        return reason.test(readFileSync(file, 'utf8'))
+      } catch {
+        return false
+      }
     },
     DEADLINE_MS,
   )
+  const status = `${PREFIXES.root}/current/node ${PREFIXES.root}/current/setup.mjs status`
+  t.match((await machine.run(status)).stdout, reason)
+}

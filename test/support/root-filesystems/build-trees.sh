@@ -36,15 +36,16 @@ if ! problem=$(curl --silent --show-error --fail --location --max-time 20 --outp
   exit 75
 fi
 
-# The package lists stay: openrc and busybox are made from this tree.
+# Documentation and translations are excluded by a file in the tree: with --dpkgopt, mmdebstrap would also filter the
+# essential packages, with a Python process for each. The package lists stay: openrc is made from this tree.
 build_debian() {
   tree=$staging/$suite
   mmdebstrap --quiet --mode=root --variant=apt --skip=cleanup/apt \
-    --include=systemd-sysv,dbus,libpam-systemd,procps,passwd,curl,ca-certificates \
+    --include="systemd-sysv,dbus,libpam-systemd,procps,passwd,curl,ca-certificates$1" \
     --aptopt='Acquire::Retries "3"' --dpkgopt=force-unsafe-io \
-    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
-    --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' \
+    --essential-hook='printf "path-exclude=/usr/share/%s/*\n" doc man locale info >"$1/etc/dpkg/dpkg.cfg.d/exclude"' \
     "$suite" "$tree" "$mirror"
+  for name in doc man locale info; do rm -rf "$tree/usr/share/$name"/*; done
   chroot "$tree" useradd --create-home --uid 1000 --shell /bin/sh tester
 }
 
@@ -64,16 +65,13 @@ build_openrc() {
 
 build_busybox() {
   tree=$staging/busybox
-  cp /etc/resolv.conf "$staging/trixie/etc/resolv.conf"
-  (cd "$staging/trixie/tmp" && chroot "$staging/trixie" sh -c 'cd /tmp && apt-get download busybox-static')
   mkdir "$tree"
   cd "$tree"
   mkdir -p etc/init.d home/tester mnt opt proc root run sys tmp usr/bin usr/sbin usr/lib usr/lib64 dev var/log var/tmp
   chmod 1777 tmp var/tmp
   for link in bin sbin lib lib64; do ln -s usr/$link $link; done
-  dpkg-deb --extract "$staging"/trixie/tmp/busybox-static_*.deb "$staging/extracted"
-  cp "$staging/extracted/usr/bin/busybox" usr/bin/busybox
-  rm -r "$staging/extracted" "$staging"/trixie/tmp/busybox-static_*.deb
+  # The other trees have no busybox.
+  mv "$staging/trixie/usr/bin/busybox" usr/bin/busybox
   chroot "$staging/trixie" dpkg -L libc6 libstdc++6 libgcc-s1 | grep '^/usr/lib.*\.so' | grep -v /gconv/ | while read -r file; do
     target=$tree/usr/${file#/usr/}
     mkdir -p "$(dirname "$target")"
@@ -90,10 +88,12 @@ build_busybox() {
 }
 
 exec >"$log" 2>&1 </dev/null
-build_debian
 if [ "$suite" = trixie ]; then
-  build_openrc
+  build_debian ,busybox-static
   build_busybox
+  build_openrc
+else
+  build_debian ''
 fi
 for tree in "$staging"/*; do
   rm -rf "$tree"/var/cache/apt/* "$tree"/var/lib/apt/lists/*
