@@ -36,6 +36,8 @@ export type LocalHostOptions = {
   graceMs?: number
   /** For tests: the command that the init runs instead of the agent. */
   agentCommand?: string[]
+  /** For tests: the result of a host with the same options, instead of running the probes again. */
+  choice?: LevelChoice
 }
 
 export type LocalHost = {
@@ -123,6 +125,7 @@ async function chooseIsolation(options: LocalHost['options'] & { boxesDir: strin
   const { boxesDir, dataDir, projectRoot, nodePath, isolation } = options
   const getRuntimeDir = await createRuntime(projectRoot, dataDir, nodePath)
   const runtimeDir = await getRuntimeDir()
+  if (options.choice !== undefined) return { getRuntimeDir, runtimeDir, choice: options.choice }
   const candidates = isolation === 'auto' ? ISOLATION_LEVELS : [isolation]
   const network = options.network ?? 'host'
   const choice = await chooseLevel(candidates, {

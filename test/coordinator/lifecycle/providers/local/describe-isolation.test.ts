@@ -36,7 +36,8 @@ t.test(
   async (test) => {
     const dataDir = await createDataDir(test)
     await chmod(dataDir, 0o700)
-    await test.rejects(openProvider(dataDir, { level: 'process' }), new RegExp(`chmod o\\+x ${dataDir}`))
+    const opening = openProvider(dataDir, { level: 'process', runProbes: true })
+    await test.rejects(opening, new RegExp(`chmod o\\+x ${dataDir}`))
   },
 )
 

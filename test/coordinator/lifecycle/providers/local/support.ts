@@ -16,6 +16,7 @@ import {
 import {
   chooseLevel,
   type Level,
+  type LevelChoice,
 } from '../../../../../coordinator/lifecycle/providers/local/levels/choose-level.ts'
 import { boxPaths } from '../../../../../coordinator/lifecycle/providers/local/machine-file.ts'
 import { createLocalProvider } from '../../../../../coordinator/lifecycle/providers/local/provider.ts'
@@ -73,11 +74,25 @@ async function findProblem(test: Test, level: Level): Promise<string | undefined
 /** Nothing listens at this URL. */
 const UNREACHABLE_URL = 'http://127.0.0.1:9'
 
-export type TestProviderOptions = Partial<LocalHostOptions> & { level: Level; script?: string }
+/** `runProbes`: also when a host of this level was opened before. */
+export type TestProviderOptions = Partial<LocalHostOptions> & {
+  level: Level
+  script?: string
+  runProbes?: boolean
+}
 
-export function openHost(dataDir: string, { level, script = '', ...rest }: TestProviderOptions) {
-  return openLocalHost({
+/** Of each level on the host's network: the probes take most of the time of opening a host. */
+const choices = new Map<Level, LevelChoice>()
+
+export async function openHost(
+  dataDir: string,
+  { level, script = '', runProbes = false, ...rest }: TestProviderOptions,
+) {
+  const isDefault = !runProbes && [rest.nodePath, rest.network, rest.isolation].every((value) => !value)
+  const known = isDefault ? choices.get(level) : undefined
+  const host = await openLocalHost({
     dataDir,
+    ...(known === undefined ? {} : { choice: known }),
     isolation: level,
     projectRoot,
     coordinatorUrl: UNREACHABLE_URL,
@@ -86,6 +101,8 @@ export function openHost(dataDir: string, { level, script = '', ...rest }: TestP
     agentCommand: ['sh', '-c', `${script}\nexec sleep 600`],
     ...rest,
   })
+  if (isDefault) choices.set(level, host.choice)
+  return host
 }
 
 /** The provider of the default region, which closes its host. */

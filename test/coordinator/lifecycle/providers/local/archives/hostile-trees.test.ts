@@ -54,10 +54,10 @@ t.test('never stores what a symlink points to, also while it replaces a director
   t.comment(`${captured} captures succeeded`)
 })
 
-t.test('stores 100,000 entries', async (t) => {
+t.test('stores 20,000 entries', async (t) => {
   const { archives } = openArchives(t)
   const box = createBoxFiles(t)
-  for (let i = 0; i < 100; i++) {
+  for (let i = 0; i < 20; i++) {
     const dir = join(box.home, `dir-${i}`)
     mkdirSync(dir)
     writeFileSync(join(dir, 'file-0'), '')
@@ -67,9 +67,9 @@ t.test('stores 100,000 entries', async (t) => {
   await archives.capture(box, archiveKey('1'))
   const target = createBoxFiles(t)
   await archives.restore(archiveKey('1'), target)
-  t.equal(readdirSync(target.home).length, 100)
-  t.equal(readdirSync(join(target.home, 'dir-99')).length, 1000)
-  t.equal(statSync(join(target.home, 'dir-99/file-7')).nlink, 1000)
+  t.equal(readdirSync(target.home).length, 20)
+  t.equal(readdirSync(join(target.home, 'dir-19')).length, 1000)
+  t.equal(statSync(join(target.home, 'dir-19/file-7')).nlink, 1000)
 })
 
 t.test('a sparse file of terabytes costs what it contains', async (t) => {

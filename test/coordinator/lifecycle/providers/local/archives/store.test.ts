@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import {
   appendFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -13,6 +14,7 @@ import {
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ArchiveError } from '../../../../../../coordinator/lifecycle/provider.ts'
+import { createTempDir } from '../../../../../support/temp-dir.ts'
 import { archiveKey, changeOwner, createBoxFiles, listStore, openArchives } from './support.ts'
 
 const MIB = 1024 ** 2
@@ -45,7 +47,7 @@ t.test('stores equal content once per workspace', async (t) => {
 
 t.test('returns the information of an archive that exists', async (t) => {
   const { archives } = openArchives(t)
-  const box = createRandomTree(t)
+  const box = createRandomTree(t, 2)
   const info = await archives.capture(box, archiveKey('1'))
   writeFileSync(join(box.home, 'new'), 'content')
   t.same(await archives.capture(box, archiveKey('1')), info)
@@ -53,7 +55,7 @@ t.test('returns the information of an archive that exists', async (t) => {
 
 t.test('removes only what no other archive uses', async (t) => {
   const { archives, dir } = openArchives(t)
-  const box = createRandomTree(t)
+  const box = createRandomTree(t, 2)
   await archives.capture(box, archiveKey('1'))
   const files = await listStore(dir)
   writeFileSync(join(box.home, 'new'), randomBytes(MIB))
@@ -102,10 +104,13 @@ t.test('reports a damaged archive and restores nothing more', async (t) => {
     'a longer list': ({ list }) => appendFileSync(list, readFileSync(list)),
     'a list with another chunk': ({ list }) => writeFileSync(list, flipBit(readFileSync(list))),
   }
+  const undamaged = openArchives(t)
+  await undamaged.archives.capture(createRandomTree(t, 2), archiveKey('1'))
   for (const [name, damage] of Object.entries(damages)) {
     t.test(name, async (t) => {
-      const { archives, dir } = openArchives(t)
-      await archives.capture(createRandomTree(t, 2), archiveKey('1'))
+      const dir = join(createTempDir(t, 'damaged'), 'archives')
+      cpSync(undamaged.dir, dir, { recursive: true })
+      const { archives } = openArchives(t, { dir })
       const files = await listStore(dir)
       const find = (text: string) => files.find((path) => path.includes(text)) ?? ''
       damage({
@@ -135,7 +140,7 @@ t.test('reports an archive that does not exist', async (t) => {
 })
 
 t.test('copies an archive to another store', async (t) => {
-  const box = createRandomTree(t)
+  const box = createRandomTree(t, 2)
   const { archives: source } = openArchives(t)
   const { archives: target, dir } = openArchives(t)
   const { storedBytes } = await source.capture(box, archiveKey('1'))
@@ -143,7 +148,7 @@ t.test('copies an archive to another store', async (t) => {
   t.equal(info.storedBytes, storedBytes)
   const restored = createBoxFiles(t)
   await target.restore(archiveKey('1'), restored)
-  t.same(readFileSync(join(restored.home, 'file-7')), readFileSync(join(box.home, 'file-7')))
+  t.same(readFileSync(join(restored.home, 'file-1')), readFileSync(join(box.home, 'file-1')))
 
   await t.rejects(
     target.write(archiveKey('2'), source.read(archiveKey('missing'))),

@@ -2,6 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmodSync,
+  chownSync,
   closeSync,
   ftruncateSync,
   linkSync,
@@ -52,15 +53,16 @@ export function createBoxFiles(
   // Also entries without permissions, and with paths longer than PATH_MAX.
   t.teardown(() => spawnSync('/bin/sh', ['-c', 'chmod -R u+rwX . && rm -rf ./*'], { cwd: dir }))
   chmodSync(dir, 0o711)
-  for (const root of ROOTS) mkdirSync(join(dir, root), { mode: 0o700 })
-  const files = { dir, roots: ROOTS, uid, home: join(dir, 'home') }
-  changeOwner(files)
-  return files
+  for (const root of ROOTS) {
+    mkdirSync(join(dir, root), { mode: 0o700 })
+    if (uid !== null) chownSync(join(dir, root), uid, uid)
+  }
+  return { dir, roots: ROOTS, uid, home: join(dir, 'home') }
 }
 
 export function changeOwner({ dir, uid }: BoxFiles): void {
   if (uid === null) return
-  for (const root of ROOTS) execFileSync('chown', ['-hRP', `${uid}:${uid}`, join(dir, root)])
+  execFileSync('chown', ['-hRP', `${uid}:${uid}`, ...ROOTS.map((root) => join(dir, root))])
 }
 
 /** Entries of every kind that a box can create, except sockets. */
