@@ -7,6 +7,8 @@ import { attachClient, createSessions } from './support.ts'
 
 const MiB = 1024 * 1024
 const WINDOW = MiB
+/** Of 8 bytes each: more than the window and the retained 2 MiB together. */
+const LINES = 499_999
 
 type Client = ReturnType<typeof attachClient>
 
@@ -15,7 +17,7 @@ const lastLine = ({ terminal }: Client) => describeLines(terminal).at(-2)
 
 /** The emulator of a client processes received bytes later. */
 const waitForLastLine = (client: Client) =>
-  waitUntil('the terminal shows the last line', () => lastLine(client) === '599999')
+  waitUntil('the terminal shows the last line', () => lastLine(client) === String(LINES))
 
 t.test('a client that does not acknowledge stops the program after the window', async (t) => {
   const { start } = createSessions(t)
@@ -39,65 +41,48 @@ t.test('a client that does not acknowledge stops the program after the window', 
   t.match(await client.waitForMessage('exit'), { signal: 'INT' })
 })
 
-t.test('a slow client gets the screen while a fast one gets everything', async (t) => {
-  const { start } = createSessions(t)
-  const session = await start({ command: 'read line; seq -w 1 599999; read line' })
-  const fast = attachClient(session)
-  const slow = attachClient(session, { acks: false })
-  fast.type('\n')
-  await waitUntil('the fast client has everything', () => fast.received() >= 7 * 599_999)
-  t.ok(slow.received() < WINDOW + 0.2 * MiB)
-  t.equal(slow.messages.filter(({ type }) => type === 'screen').length, 1)
-  slow.ack()
-  await waitForLastLine(slow)
-  await waitForLastLine(fast)
-  t.equal(slow.messages.filter(({ type }) => type === 'screen').length, 2)
-  t.ok(slow.receivedBytes() < 3 * MiB)
-  t.same(describeLines(slow.terminal).slice(-24), describeLines(fast.terminal).slice(-24))
-})
-
-t.test('a connection that does not accept bytes stops only its client', async (t) => {
-  const { start } = createSessions(t)
-  const session = await start({ command: 'read line; seq -w 1 599999; read line' })
-  const stalled = attachClient(session)
-  const unstall = stalled.stall()
-  const other = attachClient(session)
-  other.type('\n')
-  await waitUntil('the other client has everything', () => other.received() >= 7 * 599_999)
-  t.ok(stalled.receivedBytes() < MiB)
-  unstall()
-  await waitForLastLine(stalled)
-  await waitForLastLine(other)
-  t.same(describeLines(stalled.terminal).slice(-24), describeLines(other.terminal).slice(-24))
-})
+t.test(
+  'clients that are slow, stalled or away get the screen while a fast one gets everything',
+  async (t) => {
+    const { start } = createSessions(t)
+    const session = await start({ command: `seq -w 1 999; read line; seq -w 1 ${LINES}; read line` })
+    const fast = attachClient(session)
+    const slow = attachClient(session, { acks: false })
+    const away = attachClient(session)
+    await waitUntil('the first part', () =>
+      [fast, slow, away].every(({ received }) => received() === 5 * 999),
+    )
+    away.disconnect()
+    const stalled = attachClient(session)
+    const unstall = stalled.stall()
+    fast.type('\n')
+    await waitUntil('the fast client has everything', () => fast.received() >= 7 * LINES)
+    t.ok(slow.received() < WINDOW + 0.2 * MiB)
+    t.equal(slow.messages.filter(({ type }) => type === 'screen').length, 1)
+    t.ok(stalled.receivedBytes() < MiB)
+    slow.ack()
+    unstall()
+    const again = attachClient(session, { offset: away.received() })
+    for (const client of [slow, stalled, again, fast]) await waitForLastLine(client)
+    t.equal(slow.messages.filter(({ type }) => type === 'screen').length, 2)
+    t.ok(slow.receivedBytes() < 3 * MiB)
+    t.ok(again.find('screen'), 'more output than is retained')
+    for (const client of [slow, stalled, again])
+      t.same(describeLines(client.terminal).slice(-24), describeLines(fast.terminal).slice(-24))
+  },
+)
 
 t.test('without a client the program runs, and the next client gets the last screen', async (t) => {
   const { start } = createSessions(t)
-  const session = await start({ command: 'seq -w 1 599999; read line' })
+  const session = await start({ command: `seq -w 1 ${LINES}; read line` })
   let client = attachClient(session)
-  while (client.received() < 7 * 599_999) {
+  while (client.received() < 7 * LINES) {
     client.disconnect()
     client = attachClient(session)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   await waitForLastLine(client)
   t.equal(session.describe().clients, 1)
-})
-
-t.test('a client that stayed away for more output than is retained gets the screen', async (t) => {
-  const { start } = createSessions(t)
-  const session = await start({ command: 'seq -w 1 999; read line; seq -w 1 599999; read line' })
-  const first = attachClient(session)
-  await waitUntil('the first part', () => first.received() === 5 * 999)
-  first.disconnect()
-  const other = attachClient(session)
-  other.type('\n')
-  await waitUntil('everything', () => other.received() >= 7 * 599_999)
-  const again = attachClient(session, { offset: first.received() })
-  await waitForLastLine(again)
-  await waitForLastLine(other)
-  t.ok(again.find('screen'))
-  t.same(describeLines(again.terminal).slice(-24), describeLines(other.terminal).slice(-24))
 })
 
 t.test('an offset beyond the output gets the screen', async (t) => {
