@@ -19,8 +19,8 @@ t.test('events have no gap and no double', async (t) => {
   await agent.start(request)
   const events: PromptEvent[] = []
   const getLast = () => events.at(-1)?.seq ?? 0
-  for (let round = 0; round < 5; round++) {
-    const target = getLast() + 50 + 70 * round
+  for (let round = 0; round < 3; round++) {
+    const target = getLast() + 50 + 140 * round
     while (getLast() < target) events.push(...(await agent.read(id, getLast())).events)
     // In the middle of requests.
     const requests = Promise.allSettled([agent.read(id, 0), agent.read(id, getLast())])
@@ -48,7 +48,7 @@ t.test('events have no gap and no double', async (t) => {
 
 t.test('a start that is repeated after a kill starts the coding agent once', async (t) => {
   const home = createHome(t)
-  const requests = Array.from({ length: 8 }, (_, index) => ({
+  const requests = Array.from({ length: 5 }, (_, index) => ({
     ...createRequest('starts.sh'),
     prompt: `prompt ${index}\n`,
   }))
@@ -56,7 +56,7 @@ t.test('a start that is repeated after a kill starts the coding agent once', asy
   for (const [index, request] of requests.entries()) {
     const started = agent.start(request).catch(() => null)
     // Before, during or after the start.
-    await delay(index * 5)
+    await delay(index * 8)
     await agent.kill()
     await started
     agent = await startRunsProcess(t, home)
