@@ -55,11 +55,7 @@ t.test('recovers after the coordinator is killed during a create, a command and 
     t.notOk(existsSync(join(coordinator.dataDir, 'boxes', id)), "the box's files are removed")
   })
 
-  await t.test('the first box is unaffected by repeated kills', async (t) => {
-    for (let round = 0; round < 3; round++) {
-      await kill('SIGKILL')
-      await start()
-    }
+  await t.test('the first box is unaffected by the three kills', async (t) => {
     t.match(await exec(first.hostname, 'kill -0 $(cat bystander) && cat note'), { stdout: 'kept\n' })
     t.match(await sendJson('GET', `/api/v1/boxes/${first.id}`), { pausesSurvived: 0 })
   })

@@ -5,7 +5,7 @@ import { openResumingTerminal, type ResumingTerminal } from '../support/resuming
 import { describeTerminal } from '../support/terminal-screen.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-const CUTS = 20
+const CUTS = 12
 const LINES_PER_CUT = 5
 
 /** Draws on the alternate screen, in a scroll region, in color. What it draws depends on every line of the input. */
