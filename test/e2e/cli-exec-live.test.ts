@@ -1,6 +1,5 @@
 // box exec with a real coordinator and box: live output, stdin, connection failures, interruptions, parallel commands.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import t from 'tap'
 import { type BoxOptions, runBoxForBytes } from '../cli/run-box.ts'
@@ -13,7 +12,6 @@ t.setTimeout(240_000)
 const MiB = 1024 * 1024
 const OUTAGE_MESSAGES =
   /box: (disconnected from the command\..*?Ctrl-C to stop\.|reconnected; the output continues where it stopped\.)\n/g
-const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
 const {
   coordinator,
@@ -53,7 +51,7 @@ const onText = (text: string, action: (child: ChildProcess) => unknown): BoxOpti
 
 /** The newest record of a command that contains `text`. */
 const getRecord = async (text: string) => {
-  const { commands } = JSON.parse((await box(['history', name, '--json'])).stdout)
+  const { commands } = await coordinator.sendJson('GET', `/api/v1/boxes/${firstBox.id}/commands`)
   return commands.find(({ command }: { command: string }) => command.includes(text))
 }
 
@@ -79,17 +77,17 @@ t.test('box exec ends when the command exits, although stdin is open', async (t)
 })
 
 t.test('no byte is lost over resets of client and tunnel, and a killed coordinator', async (t) => {
-  const stdin = randomBuffer(96 * MiB, createSeededRandom(2))
+  const stdin = randomBuffer(48 * MiB, createSeededRandom(2))
   let received = 0
   const causeFailures = async () => {
     const waitForOutput = (bytes: number) => waitUntil(`${bytes} bytes of output`, () => received >= bytes)
-    await waitForOutput(8 * MiB)
+    await waitForOutput(4 * MiB)
     clientProxy.reset()
-    await waitForOutput(24 * MiB)
+    await waitForOutput(12 * MiB)
     agentProxy.reset()
-    await waitForOutput(40 * MiB)
+    await waitForOutput(20 * MiB)
     await restart()
-    await waitForOutput(56 * MiB)
+    await waitForOutput(28 * MiB)
     clientProxy.reset()
     agentProxy.reset()
   }
@@ -107,7 +105,7 @@ t.test('no byte is lost over resets of client and tunnel, and a killed coordinat
   await failures
   t.equal(result.code, 9, result.stderr.toString())
   t.equal(result.stdout.length, stdin.length)
-  t.equal(sha256(result.stdout), sha256(stdin))
+  t.ok(result.stdout.equals(stdin))
 })
 
 t.test('Ctrl-C terminates the command on the box', async (t) => {

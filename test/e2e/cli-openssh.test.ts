@@ -17,7 +17,7 @@ const missing = ['ssh', 'sshd', 'scp', 'ssh-keygen'].filter((program) => !isInst
 if (missing.length > 0) t.pass('OpenSSH', { skip: `not installed: ${missing.join(', ')}` })
 else {
   const coordinator = await startCoordinatorProcess(t, { BOXWOOD_LOG: 'silent' })
-  const { hostname: name } = await coordinator.waitForFirstBox()
+  const { id, hostname: name } = await coordinator.waitForFirstBox()
   const dir = createTempDir(t, 'openssh')
   const key = readFileSync(join(coordinator.dataDir, 'owner.key'), 'utf8').trim()
   const env = {
@@ -67,8 +67,8 @@ else {
     t.ok(stdout.equals(data))
   })
 
-  t.test('ten connections at the same time', async (t) => {
-    const results = await Promise.all(Array.from({ length: 10 }, (_, index) => ssh(`echo ${index}`)))
+  t.test('five connections at the same time', async (t) => {
+    const results = await Promise.all(Array.from({ length: 5 }, (_, index) => ssh(`echo ${index}`)))
     t.same(
       results.map(({ code, stdout }) => [code, stdout.toString()]),
       results.map((_, index) => [0, `${index}\n`]),
@@ -80,7 +80,7 @@ else {
       code: 0,
     })
     await waitUntil('sshd has exited', async () => {
-      const { commands } = JSON.parse((await box('history', name, '--json')).stdout)
+      const { commands } = await coordinator.sendJson('GET', `/api/v1/boxes/${id}/commands`)
       return commands.every(
         ({ command, status }: { command: string; status: string }) =>
           !command.startsWith('# box ssh-proxy') || status !== 'running',

@@ -1,6 +1,7 @@
 // A person's terminal session on a real box, in tmux: box ssh, vim, Ctrl-C, resize, detach, attach, exit code.
 import { resolve } from 'node:path'
 import t from 'tap'
+import type { TerminalSession } from '../../shared/api/terminal.ts'
 import { runBox } from '../cli/run-box.ts'
 import { isInstalled } from '../support/is-installed.ts'
 import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
@@ -121,7 +122,6 @@ else {
       await terminal.waitFor(/^code=0$/m)
       t.notMatch(terminal.readScreen(), 'second line', 'the alternate screen is left')
 
-      await restartCoordinator()
       terminal.type(`$BOX attach ${name}; echo attached=$?`)
       terminal.press('Enter')
       await terminal.waitFor(/^third line$/m)
@@ -144,9 +144,11 @@ else {
     const pid = Number(/pid=(\d+)/.exec(terminal.readScreen())?.[1])
     process.kill(pid, 'SIGTERM')
     await terminal.waitFor(/^code=143$/m)
-    await waitUntil('the session has no client', async () =>
-      /^kept +\d+ +\S+ +0 /m.test((await box('sessions', name)).stdout),
-    )
+    await waitUntil('the session has no client', async () => {
+      const { sessions } = await coordinator.sendJson('GET', `/v1/box/${name}/terminal/sessions`)
+      return sessions.some(({ session, clients }: TerminalSession) => session === 'kept' && clients === 0)
+    })
+    t.match((await box('sessions', name)).stdout, /^kept +\d+ +\S+ +0 /m)
     t.match(await box('sessions', name, '--kill', 'kept'), { code: 0, stderr: /^kept: terminated/ })
   })
 }
