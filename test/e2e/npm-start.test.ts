@@ -70,18 +70,10 @@ async function startWithNpm(t: Test, cwd = PROJECT_DIR) {
   }
 }
 
-t.test('SIGTERM to npm stops the coordinator, and the boxes keep running', async (t) => {
-  const { npm, exited, coordinator, boxId } = await startWithNpm(t)
-  t.not(coordinator.pid, npm.pid)
-  npm.kill('SIGTERM')
-  t.same(await exited, [0, null])
-  t.notOk(isAlive(coordinator), 'the coordinator has exited before npm')
-  t.not(listBoxPids(boxId).length, 0)
-})
-
-t.test('the printed command can be pasted in the directory of npm start', async (t) => {
+t.test('the printed command can be pasted, and SIGTERM to npm stops only the coordinator', async (t) => {
   const cwd = createTempDir(t, 'npm-start-cwd')
-  const { npm, exited, getStdout } = await startWithNpm(t, cwd)
+  const { npm, exited, coordinator, boxId, getStdout } = await startWithNpm(t, cwd)
+  t.not(coordinator.pid, npm.pid)
   const banner = /In another terminal, in this directory:\n {2}(.*)\n/
   await waitUntil('the banner is printed', () => banner.test(getStdout()))
   const command = banner.exec(getStdout())?.[1] ?? ''
@@ -90,7 +82,9 @@ t.test('the printed command can be pasted in the directory of npm start', async 
   const { stdout } = await promisify(execFile)('sh', ['-c', command], { cwd, env })
   t.match(stdout, /^Linux /)
   npm.kill('SIGTERM')
-  await exited
+  t.same(await exited, [0, null])
+  t.notOk(isAlive(coordinator), 'the coordinator has exited before npm')
+  t.not(listBoxPids(boxId).length, 0, 'the box keeps running')
 })
 
 t.test('Ctrl-C stops the coordinator and the boxes', async (t) => {
