@@ -1,27 +1,24 @@
 // An upgrade of the coordinator while boxes run: their agents restart with the new version, also when the project directory
 // has been moved. Detached commands and their streams continue.
-import { appendFileSync, cpSync, mkdirSync, renameSync, symlinkSync } from 'node:fs'
+import { appendFileSync, existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 import { findAgentPid } from '../support/find-agent-process.ts'
-import { PROJECT_DIR } from '../support/project.ts'
+import { copyProject } from '../support/joined-machine.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-/** A copy of the project's programs, with its own packages directory that links to the installed packages. */
-function copyProject(t: Test): string {
-  const dir = join(createTempDir(t, 'project'), 'first')
-  mkdirSync(dir)
-  for (const name of ['agent', 'coordinator', 'shared', 'package.json'])
-    cpSync(join(PROJECT_DIR, name), join(dir, name), { recursive: true })
-  symlinkSync(join(PROJECT_DIR, 'node_modules'), join(dir, 'node_modules'))
-  return dir
-}
+const root = createTempDir(t, 'project')
+const projectDir = join(root, 'first')
+const movedDir = join(root, 'moved')
+
+renameSync(copyProject(t, {}), projectDir)
 
 for (const isolation of ['auto', 'process']) {
   t.test(`restarts the agents of running boxes with the new version (isolation ${isolation})`, async (t) => {
-    const projectDir = copyProject(t)
+    // The same directories again: Node has cached the compiled sources.
+    if (existsSync(movedDir)) renameSync(movedDir, projectDir)
     const coordinator = await startCoordinatorProcess(t, { BOXWOOD_LOCAL_ISOLATION: isolation }, projectDir)
     const { id, hostname } = await coordinator.waitForFirstBox()
     const { processId } = await coordinator.exec(
@@ -37,7 +34,6 @@ for (const isolation of ['auto', 'process']) {
     const oldPid = findAgentPid(id)
 
     await coordinator.kill('SIGTERM')
-    const movedDir = join(projectDir, '../moved')
     renameSync(projectDir, movedDir)
     appendFileSync(join(movedDir, 'agent/init/init.sh'), '# The next version.\n')
     await coordinator.start(movedDir)
