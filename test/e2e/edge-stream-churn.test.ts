@@ -7,15 +7,15 @@ import { measureHeapBytes } from '../support/heap.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
-const CLIENTS = 5000
+const CLIENTS = 2500
 /** By then, the heaps have reached a stable size: V8 grows a heap before it collects all garbage. */
-const WARM_UP_CLIENTS = 4000
+const WARM_UP_CLIENTS = 2500
 const CONCURRENCY = 32
 const MiB = 1024 * 1024
 /** A leak of 1 KiB per client exceeds this. */
-const MAX_HEAP_GROWTH_BYTES = 4 * MiB
+const MAX_HEAP_GROWTH_BYTES = 2 * MiB
 /** Higher, because the memory of another process is only known including its garbage. */
-const MAX_AGENT_GROWTH_MIB = 12
+const MAX_AGENT_GROWTH_MIB = 6
 
 const countDescriptors = (pid: number | 'self') => readdirSync(`/proc/${pid}/fd`).length
 
