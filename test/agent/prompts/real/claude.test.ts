@@ -1,17 +1,10 @@
 // The real Claude Code with a fake model server: its command line, output and sessions are as the provider expects.
+// test/e2e/real-prompts has the large prompt, the rejected key and the unknown model.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { claude } from '../../../../agent/prompts/providers/claude.ts'
-import { createLargePrompt, sha256 } from '../../../support/coding-agents/large-prompt.ts'
-import {
-  cutStream,
-  failure,
-  holdStream,
-  modelNotFound,
-  text,
-  toolCall,
-} from '../../../support/model-server/replies.ts'
+import { cutStream, failure, holdStream, text, toolCall } from '../../../support/model-server/replies.ts'
 import { summarize } from '../providers/mapping.ts'
 import { setUpCli, skip } from './set-up-cli.ts'
 
@@ -73,12 +66,6 @@ t.test('Claude Code', { skip }, async (t) => {
     t.match(summarize(events).join('\n'), /tool_result Bash .*(permission|approval)/i)
   })
 
-  await t.test('a prompt of 512 KiB arrives whole', async (t) => {
-    const prompt = createLargePrompt()
-    await run(prompt)
-    t.ok(lastTexts().map(sha256).includes(sha256(prompt)), `${Buffer.byteLength(prompt)} bytes`)
-  })
-
   await t.test('a prompt is not a command', async (t) => {
     for (const prompt of ['/cost of this', '\n/cost', '!echo hi', '#note']) {
       const { events } = await run(prompt)
@@ -108,27 +95,11 @@ t.test('Claude Code', { skip }, async (t) => {
     t.match(state.outcome, { status: 'failed' })
   })
 
-  await t.test('a rejected key', async (t) => {
-    models.replyAlways(failure(401, 'rejected'))
-    const { state, exitCode } = await run('hello')
-    models.replyAlways(text('ok'))
-    t.equal(exitCode, 1)
-    t.match(state.outcome, { status: 'failed', message: /401 rejected/ })
-  })
-
   await t.test('no credential', async (t) => {
     const { events, state, exitCode } = await run('hello', { env: { ANTHROPIC_API_KEY: '' } })
     t.equal(exitCode, 1)
     t.match(state.outcome, { status: 'failed', message: /Not logged in/ })
     t.equal(events.filter(({ type }) => type === 'error').length, 1)
-  })
-
-  await t.test('an unknown model', async (t) => {
-    models.replyAlways(modelNotFound('unknown-model'))
-    const { state, exitCode } = await run('hello', { model: 'unknown-model' })
-    models.replyAlways(text('ok'))
-    t.equal(exitCode, 1)
-    t.match(state.outcome, { status: 'failed', message: /unknown-model/ })
   })
 
   await t.test('an interrupt ends Claude Code, and the session can be resumed', async (t) => {

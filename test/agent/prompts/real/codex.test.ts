@@ -1,17 +1,10 @@
 // The real Codex with a fake model server: its command line, output and sessions are as the provider expects.
+// test/e2e/real-prompts has the large prompt, the rejected key and the unknown model.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { codex } from '../../../../agent/prompts/providers/codex.ts'
-import { createLargePrompt, sha256 } from '../../../support/coding-agents/large-prompt.ts'
-import {
-  cutStream,
-  failure,
-  holdStream,
-  modelNotFound,
-  text,
-  toolCall,
-} from '../../../support/model-server/replies.ts'
+import { cutStream, failure, holdStream, text, toolCall } from '../../../support/model-server/replies.ts'
 import { summarize } from '../providers/mapping.ts'
 import { setUpCli, skip } from './set-up-cli.ts'
 
@@ -76,12 +69,6 @@ t.test('Codex', { skip }, async (t) => {
     t.match(stderr, unknown)
   })
 
-  await t.test('a prompt of 512 KiB arrives whole', async (t) => {
-    const prompt = createLargePrompt()
-    await run(prompt)
-    t.ok(lastTexts().map(sha256).includes(sha256(prompt)), `${Buffer.byteLength(prompt)} bytes`)
-  })
-
   await t.test('a prompt that starts with a slash is not a command', async (t) => {
     const { events } = await run('/cost of this')
     t.equal(lastTexts().at(-1), '/cost of this')
@@ -105,22 +92,6 @@ t.test('Codex', { skip }, async (t) => {
     models.replyAlways(text('ok'))
     t.equal(exitCode, 1)
     t.match(state.outcome, { status: 'failed' })
-  })
-
-  await t.test('a rejected key', async (t) => {
-    models.replyAlways(failure(401, 'rejected'))
-    const { state, exitCode } = await run('hello')
-    models.replyAlways(text('ok'))
-    t.equal(exitCode, 1)
-    t.match(state.outcome, { status: 'failed', message: /401.*rejected/ })
-  })
-
-  await t.test('an unknown model', async (t) => {
-    models.replyAlways(modelNotFound('unknown-model'))
-    const { state, exitCode } = await run('hello', { model: 'unknown-model' })
-    models.replyAlways(text('ok'))
-    t.equal(exitCode, 1)
-    t.match(state.outcome, { status: 'failed', message: /unknown-model/ })
   })
 
   await t.test('an interrupt ends Codex, and the session can be resumed', async (t) => {

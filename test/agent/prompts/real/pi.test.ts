@@ -1,9 +1,9 @@
 // The real pi with a fake model server: its command line, its output and its sessions are as the provider expects.
+// test/e2e/real-prompts has the large prompt.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { pi } from '../../../../agent/prompts/providers/pi.ts'
-import { createLargePrompt, sha256 } from '../../../support/coding-agents/large-prompt.ts'
 import { failure, holdStream, modelNotFound, text, toolCall } from '../../../support/model-server/replies.ts'
 import { summarize } from '../providers/mapping.ts'
 import { setUpCli, skip } from './set-up-cli.ts'
@@ -44,12 +44,6 @@ t.test('pi', { skip }, async (t) => {
     t.equal(state.sessionId, sessionId)
     t.strictSame(lastTexts(), ['a question', 'a second question'])
     t.strictSame(state.outcome, { status: 'done' })
-  })
-
-  await t.test('a prompt of 512 KiB arrives whole', async (t) => {
-    const prompt = createLargePrompt()
-    await run(prompt)
-    t.equal(sha256(lastTexts()[0] ?? ''), sha256(prompt), `${Buffer.byteLength(prompt)} bytes`)
   })
 
   await t.test('a prompt that starts with a slash is not a command', async (t) => {
