@@ -3,14 +3,13 @@ import t, { type Test } from 'tap'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-async function startBox(t: Test, env: Record<string, string> = {}) {
+async function startBox(t: Test) {
   const coordinator = await startTestCoordinator(t, {
     machines: 'local',
     env: { BOXWOOD_FREEZE_MINUTES: '0' },
   })
   const { api } = coordinator
-  const { json } = await api('POST', '/boxes', { env })
-  const { id, hostname } = json.box
+  const [{ id, hostname }] = (await api('GET', '/boxes')).json.boxes
   await coordinator.waitForState(id, 'running')
   const edge = (method: string, path: string, body?: unknown) =>
     coordinator.edge(hostname, method, path, body)
@@ -38,8 +37,10 @@ async function startBox(t: Test, env: Record<string, string> = {}) {
 const install = (name: string, script: string, dir = '.local/bin') =>
   `mkdir -p ~/${dir} && cat >~/${dir}/${name} <<'EOF'\n#!/bin/sh\n${script}\nEOF\nchmod +x ~/${dir}/${name}`
 
-t.test('the readiness counts the variables of the box and its files, without a prompt', async (t) => {
-  const { exec, setEnv, waitForReadiness, restart } = await startBox(t)
+const box = await startBox(t)
+
+t.test('the readiness counts the variables of the box and its files, without a prompt', async () => {
+  const { exec, setEnv, waitForReadiness, restart } = box
   await exec(install('claude', "echo '2.1.329 (Claude Code)'"))
   await setEnv({ OTHER: 'x' })
   await waitForReadiness('claude', 'not_signed_in')
@@ -62,7 +63,8 @@ t.test('the readiness counts the variables of the box and its files, without a p
 })
 
 t.test('an installation is interrupted, fails, and succeeds', async (t) => {
-  const { edge, exec } = await startBox(t, { ANTHROPIC_API_KEY: 'test' })
+  const { edge, exec, setEnv } = box
+  await setEnv({ ANTHROPIC_API_KEY: 'test' })
   const npm = `[ "$1" = prefix ] && { echo /nonexistent; exit; }
 touch ~/installing
 while [ ! -e ~/status ]; do sleep 0.05; done

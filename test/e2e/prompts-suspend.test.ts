@@ -22,9 +22,9 @@ chmod +x ~/.local/bin/claude`
 
 async function startBox(t: Test, env: Record<string, string>) {
   const coordinator = await startTestCoordinator(t, { machines: 'local', env })
-  const { json } = await coordinator.api('POST', '/boxes', { env: { ANTHROPIC_API_KEY: 'test' } })
-  const { id, hostname } = json.box
+  const [{ id, hostname }] = (await coordinator.api('GET', '/boxes')).json.boxes
   await coordinator.waitForState(id, 'running')
+  await coordinator.api('PATCH', `/boxes/${id}`, { env: { ANTHROPIC_API_KEY: 'test' } })
   const edge = async (method: string, path: string, body?: unknown) =>
     (await coordinator.edge(hostname, method, path, body)).json
   const exec = (command: string) => edge('POST', '/exec', { command })
