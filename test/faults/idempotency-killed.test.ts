@@ -40,34 +40,40 @@ t.test('equal requests make one box, also across a kill of the coordinator', asy
     'at once': async () => undefined,
     'after the first response': (answers: Promise<unknown>[]) => Promise.any(answers),
   }
-  for (const [name, path] of Object.entries(ROUTES))
-    for (const [moment, waitForMoment] of Object.entries(MOMENTS))
-      await t.test(`${name}, killed ${moment}`, async (t) => {
-        const key = `${name}-${moment.replaceAll(' ', '-')}`
-        const before = await countBoxes()
-        const sent = Array.from({ length: REQUESTS }, () => request(path, key))
-        const settled = Promise.allSettled(sent)
-        await waitForMoment(sent)
-        await kill('SIGKILL')
-        const early = (await settled).flatMap((result) =>
-          result.status === 'fulfilled' ? [result.value] : [],
-        )
-        await start()
-        // A client repeats its request until it gets the box.
-        const answers = await waitUntil('every request gets the box', async () => {
-          const results = await requestAll(path, key)
-          const values = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-          for (const { status } of values) t.ok([202, 409].includes(status))
-          return values.length === REQUESTS && values.every(({ status }) => status === 202) && values
-        })
-        const accepted = [...early, ...answers].filter(({ status }) => status === 202)
-        t.equal(new Set(accepted.map(({ text }) => text)).size, 1, 'the same response')
-        t.equal(await countBoxes(), before + 1, 'one box')
-        const id = answers[0]?.boxId ?? ''
-        await waitForState(id, 'running')
-        await sendJson('DELETE', `/api/v1/boxes/${id}`)
-        await waitForState(id, 'terminated')
+  // The routes share the code that stores the response of a key.
+  const ROUNDS = [
+    ['create', 'at once'],
+    ['create', 'after the first response'],
+    ['fork', 'at once'],
+    ['restore', 'after the first response'],
+  ] as const
+  for (const [name, moment] of ROUNDS)
+    await t.test(`${name}, killed ${moment}`, async (t) => {
+      const path = ROUTES[name]
+      const waitForMoment = MOMENTS[moment]
+      const key = `${name}-${moment.replaceAll(' ', '-')}`
+      const before = await countBoxes()
+      const sent = Array.from({ length: REQUESTS }, () => request(path, key))
+      const settled = Promise.allSettled(sent)
+      await waitForMoment(sent)
+      await kill('SIGKILL')
+      const early = (await settled).flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+      await start()
+      // A client repeats its request until it gets the box.
+      const answers = await waitUntil('every request gets the box', async () => {
+        const results = await requestAll(path, key)
+        const values = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+        for (const { status } of values) t.ok([202, 409].includes(status))
+        return values.length === REQUESTS && values.every(({ status }) => status === 202) && values
       })
+      const accepted = [...early, ...answers].filter(({ status }) => status === 202)
+      t.equal(new Set(accepted.map(({ text }) => text)).size, 1, 'the same response')
+      t.equal(await countBoxes(), before + 1, 'one box')
+      const id = answers[0]?.boxId ?? ''
+      await waitForState(id, 'running')
+      await sendJson('DELETE', `/api/v1/boxes/${id}`)
+      await waitForState(id, 'terminated')
+    })
   const { snapshots } = await sendJson('GET', '/api/v1/snapshots?transient=1')
   t.ok(snapshots.length <= 1 + 2, 'the source, and at most one copy of each fork')
 })

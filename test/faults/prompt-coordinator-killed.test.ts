@@ -1,4 +1,5 @@
 // kill -9 of the coordinator and of the agent during a run: its events have no gap and no double, and its status is true.
+import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { PromptEvent, PromptEvents } from '../../shared/api/prompts.ts'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
@@ -6,6 +7,7 @@ import { findAgentPid } from '../support/find-agent-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const EVENTS = 300
+const POLL_MS = 100
 
 /** A substitute for Claude Code: its answer is a number every 20 ms. */
 const PROGRAM = `#!/bin/sh
@@ -51,7 +53,10 @@ t.test('a run continues while the coordinator and the agent are killed', async (
   process.kill(findAgentPid(boxId) ?? Number.NaN, 'SIGKILL')
   await kill('SIGKILL')
   await start()
-  await waitUntil('the run has ended', async () => (await readPage()).finished)
+  await waitUntil('the run has ended', async () => {
+    await delay(POLL_MS)
+    return (await readPage()).finished
+  })
 
   t.match(page?.run, { id: run.id, status: 'done', exitCode: 0, error: null, eventCount: events.length })
   t.strictSame(
