@@ -3,45 +3,13 @@ import t from 'tap'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-t.test(
-  'a box that is suspended or deleted after kill -9 of the coordinator keeps all its records',
-  async (t) => {
-    const coordinator = await startCoordinatorProcess(t)
-    const { sendJson, exec, start, kill, waitForState } = coordinator
-    const box = await coordinator.waitForFirstBox()
-    const getCommand = async (id: string) =>
-      (await sendJson('GET', `/api/v1/boxes/${box.id}/commands/${id}`)).command
-    const runAndRestart = async (output: string) => {
-      const results = [await exec(box.hostname, `echo ${output}`), await exec(box.hostname, 'exit 3')]
-      // The reports are still on the box: it sends those of short commands together.
-      await kill('SIGKILL')
-      await start()
-      return results.map(({ commandId }) => commandId)
-    }
-
-    const beforeSuspend = await runAndRestart('one')
-    await sendJson('POST', `/api/v1/boxes/${box.id}/suspend`)
-    await waitForState(box.id, 'suspended')
-    for (const [index, id] of beforeSuspend.entries())
-      t.match(await getCommand(id), { status: 'exited', exitCode: 3 * index })
-
-    await sendJson('POST', `/api/v1/boxes/${box.id}/wake`)
-    await waitForState(box.id, 'running')
-    const beforeDelete = await runAndRestart('two')
-    await sendJson('DELETE', `/api/v1/boxes/${box.id}`)
-    await waitForState(box.id, 'terminated')
-    for (const [index, id] of beforeDelete.entries())
-      t.match(await getCommand(id), { status: 'exited', exitCode: 3 * index })
-  },
-)
+const coordinator = await startCoordinatorProcess(t)
+const { sendJson, exec, start, kill, waitForState } = coordinator
+const box = await coordinator.waitForFirstBox()
+const history = `/api/v1/boxes/${box.id}/commands`
+const getCommand = async (id: string) => (await sendJson('GET', `${history}/${id}`)).command
 
 t.test('records commands that ran while the coordinator was down', async (t) => {
-  const coordinator = await startCoordinatorProcess(t)
-  const { sendJson, exec, start, kill } = coordinator
-  const box = await coordinator.waitForFirstBox()
-  const history = `/api/v1/boxes/${box.id}/commands`
-  const getCommand = async (id: string) => (await sendJson('GET', `${history}/${id}`)).command
-
   const shortCommand = await exec(box.hostname, 'echo short')
   const command =
     'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo "line $i"; done; sleep 1; echo end >&2; exit 9'
@@ -80,3 +48,30 @@ t.test('records commands that ran while the coordinator was down', async (t) => 
   const ids = commands.map(({ id }: { id: string }) => id)
   t.equal(new Set(ids).size, ids.length)
 })
+
+t.test(
+  'a box that is suspended or deleted after kill -9 of the coordinator keeps all its records',
+  async (t) => {
+    const runAndRestart = async (output: string) => {
+      const results = [await exec(box.hostname, `echo ${output}`), await exec(box.hostname, 'exit 3')]
+      // The reports are still on the box: it sends those of short commands together.
+      await kill('SIGKILL')
+      await start()
+      return results.map(({ commandId }) => commandId)
+    }
+
+    const beforeSuspend = await runAndRestart('one')
+    await sendJson('POST', `/api/v1/boxes/${box.id}/suspend`)
+    await waitForState(box.id, 'suspended')
+    for (const [index, id] of beforeSuspend.entries())
+      t.match(await getCommand(id), { status: 'exited', exitCode: 3 * index })
+
+    await sendJson('POST', `/api/v1/boxes/${box.id}/wake`)
+    await waitForState(box.id, 'running')
+    const beforeDelete = await runAndRestart('two')
+    await sendJson('DELETE', `/api/v1/boxes/${box.id}`)
+    await waitForState(box.id, 'terminated')
+    for (const [index, id] of beforeDelete.entries())
+      t.match(await getCommand(id), { status: 'exited', exitCode: 3 * index })
+  },
+)
