@@ -92,6 +92,7 @@ t.test('a token that cannot be used is refused with its reason', async (t) => {
 
   await assertRefused('bxe_0', 401, 'unauthorized', /incomplete or mistyped/)
   const unknown = await createToken(coordinator)
+  await assertRefused(unknown.slice(0, -1), 401, 'unauthorized', /incomplete or mistyped/)
   await db.deleteFrom('enrollments').execute()
   await assertRefused(unknown, 401, 'unauthorized', /does not know the token/)
 
