@@ -149,20 +149,7 @@ t.test('on SIGTERM, delivers the exits of its commands before it disconnects', a
   )
 })
 
-t.test('exits when the coordinator requests a restart, after the response', async (t) => {
-  const coordinator = await startTunnelServer()
-  t.after(() => coordinator.close())
-  const box = coordinator.addBox()
-  const { exit } = startAgentProcess(t, await createBoxEnv(t, coordinator.url, box))
-  await coordinator.tunnels.wait(box.boxId, 10_000)
-  const restarted = coordinator.tunnels.restartAgent(box.boxId)
-  t.equal(coordinator.tunnels.current(box.boxId), undefined, 'requests wait for the next agent')
-  await t.rejects(coordinator.tunnels.restartAgent(box.boxId), { code: 'box_unreachable' })
-  await restarted
-  t.same(await exit, [0, null])
-})
-
-t.test('refuses a restart while a terminal session runs, and stays connected', async (t) => {
+t.test('refuses a restart while a terminal session runs, and then exits after the response', async (t) => {
   const coordinator = await startTunnelServer()
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
@@ -181,7 +168,10 @@ t.test('refuses a restart while a terminal session runs, and stays connected', a
   t.equal(await restarted, false)
   t.equal(coordinator.tunnels.current(box.boxId), tunnel)
   t.equal(await send('DELETE', '/terminal/sessions/main'), 200)
-  t.equal(await coordinator.tunnels.restartAgent(box.boxId), true)
+  const exiting = coordinator.tunnels.restartAgent(box.boxId)
+  t.equal(coordinator.tunnels.current(box.boxId), undefined, 'requests wait for the next agent')
+  await t.rejects(coordinator.tunnels.restartAgent(box.boxId), { code: 'box_unreachable' })
+  t.equal(await exiting, true)
   t.same(await exit, [0, null])
 })
 
@@ -222,22 +212,16 @@ t.test(
     t.match(second.stderr(), 'another agent is running')
     first.child.kill('SIGKILL')
     await first.exit
-    const third = startAgentProcess(t, env)
+    const socketPath = join(env.BOXWOOD_STATE, 'app.sock')
+    const third = startAgentProcess(t, { ...env, BOXWOOD_SOCKET: socketPath })
     await waitUntil('the third agent runs', () => third.stderr().includes('agent started'))
+    await t.test("BOXWOOD_SOCKET serves the agent's routes on a Unix socket", async (t) => {
+      const session = connect('http://box', { createConnection: () => createConnection(socketPath) })
+      t.after(() => session.destroy())
+      const stream = session.request({ ':path': '/nothing' })
+      t.match(JSON.parse((await readAll(stream)).toString()), { ok: false, error: { code: 'not_found' } })
+    })
     third.child.kill('SIGTERM')
     t.same(await third.exit, [0, null])
   },
 )
-
-t.test("serves the agent's routes on a Unix socket when BOXWOOD_SOCKET is set", async (t) => {
-  const env = await createBoxEnv(t, 'http://127.0.0.1:1')
-  const socketPath = join(env.BOXWOOD_STATE, 'app.sock')
-  const { child, stderr, exit } = startAgentProcess(t, { ...env, BOXWOOD_SOCKET: socketPath })
-  await waitUntil('the agent runs', () => stderr().includes('agent started'))
-  const session = connect('http://box', { createConnection: () => createConnection(socketPath) })
-  t.after(() => session.destroy())
-  const stream = session.request({ ':path': '/nothing' })
-  t.match(JSON.parse((await readAll(stream)).toString()), { ok: false, error: { code: 'not_found' } })
-  child.kill('SIGTERM')
-  t.same(await exit, [0, null])
-})
