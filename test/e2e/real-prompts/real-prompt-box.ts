@@ -1,6 +1,7 @@
 // A real box on which a real coding agent can be installed, and a fake model server.
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { PromptEvent, PromptStarted, ProviderName, Run } from '../../../shared/api/prompts.ts'
 import { createCliHome } from '../../support/coding-agents/create-cli-home.ts'
@@ -19,7 +20,9 @@ const NPM = (process.env.PATH ?? '')
   .map((path) => realpathSync(path))[0]
 
 /** A start of OpenCode takes 4 s of CPU time, which is most of a minute on a busy machine. */
-export const RUN_TIMEOUT_MS = 120_000
+const RUN_TIMEOUT_MS = 120_000
+/** A shorter interval takes more CPU time than the coding agents. */
+const POLL_MS = 250
 
 /** Why the box cannot run the coding agents. */
 export function findSkipReason(): string | false {
@@ -108,13 +111,23 @@ export async function startRealPromptBox(t: Test, provider: ProviderName) {
         `the run ${id} has ended`,
         async () => {
           const { status, json } = await boxRequest('GET', `/prompts/${id}`)
-          return status === 200 && json.run.status !== 'running' ? json.run : undefined
+          if (status === 200 && json.run.status !== 'running') return json.run
+          await delay(POLL_MS)
+        },
+        RUN_TIMEOUT_MS,
+      ),
+    waitForFile: (path: string) =>
+      waitUntil(
+        `${path} exists`,
+        async () => {
+          if ((await exec(`test -e ${path}`)).exitCode === 0) return true
+          await delay(POLL_MS)
         },
         RUN_TIMEOUT_MS,
       ),
     readText: async (id: string) =>
       (await readEvents(id)).flatMap(({ type, text }) => (type === 'text' ? [text] : [])).join(''),
-    listPids: () => listBoxPids(box.id),
+    listCommandLines: () => listBoxPids(box.id).map(readCommandLine),
     /** kill -9. Resolves when the next agent responds. */
     async killAgent(): Promise<void> {
       const pid = listBoxPids(box.id).find(isAgent)
@@ -128,11 +141,13 @@ export async function startRealPromptBox(t: Test, provider: ProviderName) {
   }
 }
 
-function isAgent(pid: number): boolean {
+const isAgent = (pid: number) => /agent\/main|agent\.(m?js)|\/agent-/.test(readCommandLine(pid))
+
+/** '' when the process has exited. */
+function readCommandLine(pid: number): string {
   try {
-    return /agent\/main|agent\.(m?js)|\/agent-/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
   } catch {
-    // The process has exited.
-    return false
+    return ''
   }
 }

@@ -1,12 +1,12 @@
 // The tests of prompts to a real coding agent over the HTTP API, the coordinator and the agent of a real box, with a fake
-// model server. A run of OpenCode takes several seconds, so that some runs serve two tests.
+// model server.
 import t from 'tap'
 import type { ProviderName } from '../../../shared/api/prompts.ts'
 import { createLargePrompt, sha256 } from '../../support/coding-agents/large-prompt.ts'
 import { userTexts } from '../../support/model-server/model-request.ts'
 import { failure, holdStream, modelNotFound, type Reply, text } from '../../support/model-server/replies.ts'
 import { waitUntil } from '../../support/wait-until.ts'
-import { findSkipReason, RUN_TIMEOUT_MS, startRealPromptBox } from './real-prompt-box.ts'
+import { findSkipReason, startRealPromptBox } from './real-prompt-box.ts'
 
 export type TestedAgent = {
   provider: ProviderName
@@ -29,7 +29,7 @@ export function testPrompts(agent: TestedAgent): void {
   const { provider, runCommand, installPackage } = agent
   t.test(provider, { skip: findSkipReason() }, async (t) => {
     const box = await startRealPromptBox(t, provider)
-    const { models, post, prompt, waitForRun, readEvents, readText, boxRequest, listPids } = box
+    const { models, post, prompt, waitForRun, readEvents, readText, boxRequest } = box
 
     await t.test('not installed', async (t) => {
       if (installPackage !== null) {
@@ -59,111 +59,112 @@ export function testPrompts(agent: TestedAgent): void {
       await box.signIn()
     })
 
+    // Each run costs seconds of CPU time, so that the runs of one queue also fail, are interrupted and resume.
     await t.test(
-      'an answer with a tool call, and a queue of five behind it, over kill -9 of the agent',
+      'three at once over kill -9 of the agent, and a queue of five behind the first',
       async (t) => {
-        const held = holdStream('first half, ')
-        const answers = [1, 2, 3, 4, 5].map((n) => `answer ${n}`)
-        models.reply(
-          runCommand('echo from-tool > file; cat file'),
-          held.reply,
-          ...answers.map((a) => text(a)),
-        )
+        const before = box.listCommandLines()
+        const large = createLargePrompt()
+        const rejected = failure(401, 'Incorrect API key')
+        const unknown = modelNotFound(agent.unknownModel)
+        const [held, streaming] = [holdStream('first half, '), holdStream('partial ')]
+        models.replyTo('question zero', runCommand('echo from-tool > file; cat file'), held.reply)
+        models.replyTo('stream endlessly', streaming.reply)
+        models.replyTo(large, text('whole answer'))
+        models.replyTo('question 1', text('answer 1'))
+        models.replyTo('question 2', unknown, unknown, unknown, unknown)
+        models.replyTo('question 3', runCommand(ENDLESS))
+        models.replyTo('question 4', rejected, rejected, rejected, rejected)
+        models.replyTo('question 5', text('answer 5'))
+
         const run = await prompt('question zero')
         const queued: string[] = []
         for (const n of [1, 2, 3, 4, 5]) {
-          const { status, json } = await post(`question ${n}`, { queue: true })
+          const { status, json } = await post(`question ${n}`, {
+            ...{ queue: true, conversationId: run.conversationId },
+            ...(n === 2 ? { model: agent.unknownModel } : {}),
+          })
           t.match([status, json.type, json.conversationId], [202, 'prompt.queued', run.conversationId])
           queued.push(json.queued.id)
         }
-        const refused = await post('not queued')
+        const refused = await post('not queued', { conversationId: run.conversationId })
         t.match([refused.status, refused.json.error.code], [409, 'prompt_in_progress'])
-        await held.started
-        await box.killAgent()
-        held.release('second half')
-
-        const ended = await waitForRun(run.id)
-        t.match(ended, { status: 'done', error: null, exitCode: 0 })
-        const events = await readEvents(run.id)
-        t.strictSame(
-          events.map(({ seq }) => seq),
-          Array.from(events, (_, index) => index + 1),
-          'no gap and no double',
-        )
-        t.equal(ended.eventCount, events.length)
-        t.equal(await readText(run.id), 'first half, second half')
-        t.match(events.find(({ type }) => type === 'tool_result')?.text, 'from-tool')
-        t.match(await box.exec('cat project/file'), { stdout: 'from-tool\n' })
-
-        let parent = run.id
-        const texts: string[] = []
-        for (const id of queued) {
-          const next = await waitForRun(id)
-          t.match(next, { status: 'done', parent, resumedFrom: ended.sessionId, cwd: ended.cwd })
-          texts.push(await readText(id))
-          parent = id
-        }
-        t.strictSame(texts, answers)
-        const history = models.scripted.slice(-1).flatMap(userTexts).join('\n')
-        t.match(history, /question zero.*question 1.*question 2.*question 3.*question 4.*question 5/s)
-      },
-    )
-
-    let interrupted = ''
-    await t.test(
-      'three at once: 512 KiB, an interrupt while streaming and one inside a tool, which leave no process',
-      async (t) => {
-        const before = new Set(listPids())
-        const large = createLargePrompt()
-        const [answered, streaming] = [holdStream('whole '), holdStream('partial ')]
-        models.replyTo(large, answered.reply)
-        models.replyTo('stream endlessly', streaming.reply)
-        models.replyTo('run endlessly', runCommand(ENDLESS))
-        const prompts = [large, 'stream endlessly', 'run endlessly']
-        const [first, second, third] = await Promise.all(prompts.map((text) => prompt(text, { new: true })))
-        if (!first || !second || !third) throw new Error('three runs were started')
-        await Promise.all([answered.started, streaming.started])
-        await waitUntil(
-          'the tool runs',
-          async () => (await box.exec('test -e project/in-tool')).exitCode === 0,
-          RUN_TIMEOUT_MS,
-        )
-        for (const { id } of [second, third]) {
+        const interrupt = async (id: string) => {
           const { json } = await boxRequest('POST', `/prompts/${id}/interrupt`)
           t.match(json, { type: 'prompt.interrupted', id, wasRunning: true, signal: /^(INT|TERM)$/ })
-          t.match(await waitForRun(id), { status: 'interrupted' })
         }
-        await streaming.disconnected
-        t.equal((await boxRequest('GET', '/prompts')).json.active.id, first.id, 'the other run continues')
-        answered.release('answer')
-        t.match(await waitForRun(first.id), { status: 'done' })
-        t.equal(await readText(first.id), 'whole answer')
-        const received = models.scripted.flatMap(userTexts).map(sha256)
-        t.ok(received.includes(sha256(large)), `${Buffer.byteLength(large)} bytes arrived whole`)
+
+        // Two first starts of OpenCode at once can fail, because both create its database.
+        await held.started
+        const [endless, whole] = await Promise.all([
+          prompt('stream endlessly', { new: true }),
+          prompt(large, { new: true }),
+        ])
+        await streaming.started
+        await box.killAgent()
+        await t.test('an interrupt while streaming', async (t) => {
+          await interrupt(endless.id)
+          t.match(await waitForRun(endless.id), { status: 'interrupted' })
+          await streaming.disconnected
+          const { json } = await boxRequest('GET', `/prompts/${run.id}`)
+          t.equal(json.run.status, 'running', 'the other run continues')
+        })
+        await t.test('512 KiB', async (t) => {
+          t.match(await waitForRun(whole.id), { status: 'done' })
+          t.equal(await readText(whole.id), 'whole answer')
+          const received = models.scripted.flatMap(userTexts).map(sha256)
+          t.ok(received.includes(sha256(large)), `${Buffer.byteLength(large)} bytes arrived whole`)
+        })
+        held.release('second half')
+        const ended = await waitForRun(run.id)
+        await t.test('an answer with a tool call', async (t) => {
+          t.match(ended, { status: 'done', error: null, exitCode: 0 })
+          const events = await readEvents(run.id)
+          t.strictSame(
+            events.map(({ seq }) => seq),
+            Array.from(events, (_, index) => index + 1),
+            'no gap and no double',
+          )
+          t.equal(ended.eventCount, events.length)
+          t.equal(await readText(run.id), 'first half, second half')
+          t.match(events.find(({ type }) => type === 'tool_result')?.text, 'from-tool')
+          t.match(await box.exec('cat project/file'), { stdout: 'from-tool\n' })
+        })
+
+        const [answered, withUnknownModel, inTool, failed, last] = queued
+        if (!answered || !withUnknownModel || !inTool || !failed || !last) throw new Error('five are queued')
+        const lastHistory = () => models.scripted.slice(-1).flatMap(userTexts).join('\n')
+        await t.test('a resumed session, and an unknown model', async (t) => {
+          t.match(await waitForRun(answered), { status: 'done' })
+          t.equal(await readText(answered), 'answer 1')
+          t.match(await waitForRun(withUnknownModel), {
+            status: 'failed',
+            error: agent.messages.unknownModel,
+          })
+        })
+        await t.test('an interrupt inside a tool', async (t) => {
+          await box.waitForFile('project/in-tool')
+          await interrupt(inTool)
+          t.match(await waitForRun(inTool), { status: 'interrupted' })
+        })
+        await t.test('a model that fails', async (t) => {
+          t.match(await waitForRun(failed), { status: 'failed', error: agent.messages.rejectedKey })
+          t.equal((await readEvents(failed)).filter(({ type }) => type === 'error').length, 1)
+        })
+        await t.test('the last of the queue has the history', async (t) => {
+          let parent = run.id
+          for (const id of queued) {
+            t.match(await waitForRun(id), { parent, resumedFrom: ended.sessionId, cwd: ended.cwd })
+            parent = id
+          }
+          t.match(await waitForRun(last), { status: 'done' })
+          t.equal(await readText(last), 'answer 5')
+          t.match(lastHistory(), /question zero.*question 1.*question 3.*question 4.*question 5/s)
+        })
         await waitUntil('the processes of the runs have exited', () =>
-          listPids().every((pid) => before.has(pid)),
+          box.listCommandLines().every((commandLine) => before.includes(commandLine)),
         )
-        interrupted = third.conversationId
       },
     )
-
-    await t.test('a model that fails, in the conversation of an interrupted run', async (t) => {
-      const rejected = failure(401, 'Incorrect API key')
-      models.replyTo('with a rejected key', rejected, rejected, rejected, rejected)
-      const continued = { conversationId: interrupted, cwd: undefined }
-      const { id } = await prompt('with a rejected key', continued)
-      const ended = await waitForRun(id)
-      t.match(ended, { status: 'failed', error: agent.messages.rejectedKey })
-      t.equal((await readEvents(id)).filter(({ type }) => type === 'error').length, 1)
-      const history = models.scripted.slice(-1).flatMap(userTexts).join('\n')
-      t.match(history, /run endlessly.*with a rejected key/s)
-    })
-
-    await t.test('an unknown model', async (t) => {
-      const reply = modelNotFound(agent.unknownModel)
-      models.replyTo('to an unknown model', reply, reply, reply, reply)
-      const { id } = await prompt('to an unknown model', { model: agent.unknownModel, new: true })
-      t.match(await waitForRun(id), { status: 'failed', error: agent.messages.unknownModel })
-    })
   })
 }
