@@ -1,4 +1,4 @@
-// pip and npm install into the home directory at every isolation level.
+// pip and npm install into the home directory, with a file-system view of the box's own and without one.
 import { createNpmPackage, createWheel, npmPackageFile, wheelFile } from '../../../../support/packages.ts'
 import { startBox, testEachLevel, waitForFileText } from './support.ts'
 
@@ -30,13 +30,18 @@ else
 fi >${name}.out 2>${name}.err || cat ${name}.err >>${name}.out
 mv ${name}.out ${name}.result`
 
-testEachLevel('pip and npm install packages into the home directory', async (t, level) => {
-  const script = MANAGERS.map(testManager).join('\n')
-  const { inHome, paths } = await startBox(t, { level, script })
-  const home = level === 'process' ? paths.home : '/home/box'
-  for (const { name, program } of MANAGERS) {
-    const result = await waitForFileText(inHome(`${name}.result`))
-    if (result === 'skip\n') t.pass(name, { skip: `${name} is not installed` })
-    else t.equal(result, `${home}/.local/bin/${program}\n${program} works\n${program} works\n`, name)
-  }
-})
+testEachLevel(
+  'pip and npm install packages into the home directory',
+  async (t, level) => {
+    const script = MANAGERS.map(testManager).join('\n')
+    const { inHome, paths } = await startBox(t, { level, script })
+    const home = level === 'process' ? paths.home : '/home/box'
+    for (const { name, program } of MANAGERS) {
+      const result = await waitForFileText(inHome(`${name}.result`))
+      if (result === 'skip\n') t.pass(name, { skip: `${name} is not installed` })
+      else t.equal(result, `${home}/.local/bin/${program}\n${program} works\n${program} works\n`, name)
+    }
+  },
+  // The files and the environment of a box are the same at the levels namespaces and bubblewrap.
+  ['bubblewrap', 'process'],
+)
