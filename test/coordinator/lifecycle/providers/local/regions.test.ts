@@ -118,7 +118,8 @@ testEachLevel('a box of an earlier version moves to the directory of its region'
   test.same([existsSync(dirs.region), existsSync(dirs.default)], [true, false])
   test.ok(existsSync(boxDirs(dataDir, other.boxId).default), 'a box of the default region stays')
 
-  const { region } = await openRegions(test, dataDir, { level, script: 'cat "$HOME/file" >"$HOME/copy"' })
+  const copy = 'cat "$HOME/file" >"$HOME/new"; mv "$HOME/new" "$HOME/copy"'
+  const { region } = await openRegions(test, dataDir, { level, script: copy })
   test.teardown(() => region.destroy(spec.boxId))
   const isProcess = level === 'process'
   test.equal(await region.inspect(spec.boxId), isProcess ? 'stopped' : 'running')
