@@ -123,7 +123,6 @@ async function setUp(t: Test, hostileBoxes: number) {
       stopped.abort()
       await requests
       t.same([...statuses.keys()], [200], 'the other box answered every request')
-      t.ok((statuses.get(200) ?? 0) > 10, `${statuses.get(200)} requests`)
       t.ok(isRunning(), 'the coordinator runs')
     },
   }
