@@ -79,10 +79,11 @@ for (const name of PROXIES) {
       response.on('data', (chunk: Buffer) => {
         text += chunk.toString()
       })
+      const ended = once(response, 'end')
       await waitUntil('the first line has arrived', () => text.includes('first'))
       t.notMatch(text, 'second')
       await coordinator.exec('touch continue')
-      await once(response, 'end')
+      await ended
       t.match(text, 'second')
     })
 
