@@ -118,14 +118,15 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
     async waitForState(id: string, state: Box['observedState'], ms = 20_000): Promise<Box> {
       const startedAt = performance.now()
       for (;;) {
+        const requestedAt = performance.now()
         const { json } = await send('GET', `/api/v1/boxes/${id}`)
         if (json.box?.observedState === state) return json.box
-        const elapsedMs = performance.now() - startedAt
-        if (elapsedMs > ms)
+        const now = performance.now()
+        if (now - startedAt > ms)
           throw new Error(
             `timed out after ${ms} ms: box is ${json.box?.observedState}, not ${state}: ${JSON.stringify(json.job)}`,
           )
-        await new Promise((resolve) => setTimeout(resolve, nextPollDelay(elapsedMs)))
+        await new Promise((resolve) => setTimeout(resolve, nextPollDelay(now - requestedAt)))
       }
     },
   }

@@ -4,12 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 const MIN_POLL_MS = 10
 const MAX_POLL_MS = 100
 
-/**
- * A tenth of the time so far: a long wait uses little CPU, and a short one is not prolonged.
- * @param conditionMs the duration of the condition, which uses at most a fifth of the time
- */
-export const nextPollDelay = (elapsedMs: number, conditionMs = 0): number =>
-  Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, elapsedMs / 10, conditionMs * 4))
+/** A condition uses at most a fifth of the time. @param conditionMs the duration of the condition */
+export const nextPollDelay = (conditionMs: number): number =>
+  Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, conditionMs * 4))
 
 /**
  * Polls the condition until its result is truthy, and returns that result.
@@ -26,8 +23,7 @@ export async function waitUntil<T>(
     const result = await condition()
     if (result) return result as Exclude<T, false | undefined | null>
     const now = performance.now()
-    const elapsedMs = now - startedAt
-    if (elapsedMs > ms) throw new Error(`timed out after ${ms} ms waiting until ${description}`)
-    await delay(nextPollDelay(elapsedMs, now - checkedAt))
+    if (now - startedAt > ms) throw new Error(`timed out after ${ms} ms waiting until ${description}`)
+    await delay(nextPollDelay(now - checkedAt))
   }
 }
