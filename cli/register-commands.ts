@@ -10,28 +10,22 @@ type CommandModule = {
   load: () => Promise<(program: Command, actions: Actions) => void>
 }
 
-const remote = (
-  names: string | string[],
-  load: () => Promise<(program: Command, run: RunAction) => void>,
-): CommandModule => ({
-  names: [names].flat(),
-  load: async () => {
-    const addCommand = await load()
-    return (program, { runAction }) => addCommand(program, runAction)
-  },
-})
+const runBy =
+  <K extends keyof Actions>(key: K) =>
+  (
+    names: string | string[],
+    load: () => Promise<(program: Command, run: Actions[K]) => void>,
+  ): CommandModule => ({
+    names: [names].flat(),
+    load: async () => {
+      const addCommand = await load()
+      return (program, actions) => addCommand(program, actions[key])
+    },
+  })
 
+const remote = runBy('runAction')
 /** Its commands work without a coordinator. */
-const local = (
-  names: string | string[],
-  load: () => Promise<(program: Command, run: RunLocalAction) => void>,
-): CommandModule => ({
-  names: [names].flat(),
-  load: async () => {
-    const addCommand = await load()
-    return (program, { runLocalAction }) => addCommand(program, runLocalAction)
-  },
-})
+const local = runBy('runLocalAction')
 
 const GROUPS: Record<string, readonly CommandModule[]> = {
   'Boxes:': [
