@@ -6,7 +6,7 @@ import { BOX_NETWORKS, ISOLATION_LEVELS } from '../shared/api/boxes.ts'
 import { DEFAULT_IDLE_CPU_PERCENT, HTTP_LIMITS, LIMITS, LOG_LIMITS, PROMPT_LIMITS } from '../shared/limits.ts'
 import { REGIONS, type Region } from '../shared/tiers.ts'
 import { validationMessage } from '../shared/validation-message.ts'
-import { isTracingRequested } from './telemetry/tracing/is-requested.ts'
+import { isTracingRequested } from './is-tracing-requested.ts'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 const LOG_FORMATS = ['auto', 'pretty', 'json'] as const

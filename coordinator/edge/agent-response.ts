@@ -1,8 +1,8 @@
 // Reads agent responses. Agents are untrusted: size, JSON and schema are checked, and only the validated fields are
 // forwarded.
-import type { Readable } from 'node:stream'
 import { edgeErrorSchema } from '../../shared/api/common.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
+import { createAgentProtocolError, readBody } from '../tunnel/read-response.ts'
 import type { TunnelResponse } from '../tunnel/types.ts'
 import { AGENT_RESPONSES, type AgentResponseType } from './agent-response-types.ts'
 import { InvalidResponseError, parseJson } from './parse-response.ts'
@@ -32,28 +32,7 @@ const MAX_MESSAGE_CHARS = 4096
 const MAX_ERROR_BYTES = 256 * 1024
 const MAX_ERROR_TOKENS = 64
 
-/** The error for an agent that violates the protocol. `problem` is a sentence about the agent. */
-export const createAgentProtocolError = (problem: string, cause?: unknown) =>
-  new ApiError('exec_failed', `${problem} If this persists, suspend and wake the box to restart its agent.`, {
-    cause,
-  })
-
 export const isAgentErrorCode = (code: string): code is ErrorCode => AGENT_ERROR_CODES.has(code)
-
-/** Reads the whole body. Above `limit` bytes it throws exec_failed and destroys the stream. */
-export async function readBody(body: Readable, limit: number): Promise<Buffer<ArrayBuffer>> {
-  const chunks: Buffer<ArrayBuffer>[] = []
-  let size = 0
-  for await (const chunk of body) {
-    size += chunk.length
-    if (size > limit) {
-      body.destroy()
-      throw createAgentProtocolError(`The response of the agent exceeds ${limit} bytes.`)
-    }
-    chunks.push(chunk)
-  }
-  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)
-}
 
 /** Throws the agent's error response as an ApiError. */
 export async function throwAgentError(response: TunnelResponse): Promise<never> {

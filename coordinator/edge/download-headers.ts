@@ -8,7 +8,7 @@ import {
 } from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { createAgentProtocolError } from './agent-response.ts'
+import { createAgentProtocolError } from '../tunnel/read-response.ts'
 
 type Headers = Record<string, string | string[] | undefined>
 

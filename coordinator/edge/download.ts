@@ -6,9 +6,10 @@ import { DOWNLOAD_PATH_HEADER } from '../../shared/api/files.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
+import { createAgentProtocolError, readBody } from '../tunnel/read-response.ts'
 import type { Transfers, TunnelResponse } from '../tunnel/types.ts'
 import type { AcquiredBox } from './acquire-box.ts'
-import { createAgentProtocolError, readBody, throwAgentError } from './agent-response.ts'
+import { throwAgentError } from './agent-response.ts'
 import { boundedBytes } from './bounded-bytes.ts'
 import {
   type ConditionalHeaders,

@@ -1,8 +1,9 @@
 // Sends one request to the agent and reads its JSON response.
 import type { RouteInput, RouteSchemas } from '../http/route.ts'
+import { createAgentProtocolError } from '../tunnel/read-response.ts'
 import type { TunnelRequest } from '../tunnel/types.ts'
 import { type AcquiredBox, acquireBox } from './acquire-box.ts'
-import { createAgentProtocolError, readAgentResponse } from './agent-response.ts'
+import { readAgentResponse } from './agent-response.ts'
 import type { AgentResponseType } from './agent-response-types.ts'
 import type { EdgeContext } from './context.ts'
 import { withDeadline } from './deadline.ts'

@@ -2,8 +2,9 @@
 import type { AgentPromptRequest, PromptRequest } from '../../shared/api/prompts.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
+import { createAgentProtocolError } from '../tunnel/read-response.ts'
 import type { AcquiredBox } from './acquire-box.ts'
-import { createAgentProtocolError, readAgentResponse } from './agent-response.ts'
+import { readAgentResponse } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
 import { isUnreachable, repeatWhileUnreachable } from './repeat-request.ts'
 

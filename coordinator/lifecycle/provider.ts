@@ -3,6 +3,7 @@
 import type { Readable } from 'node:stream'
 import type { Isolation } from '../../shared/api/boxes.ts'
 import type { Tier } from '../../shared/tiers.ts'
+import { ExpectedError } from '../expected-error.ts'
 
 export type MachineSpec = {
   boxId: string
@@ -103,7 +104,7 @@ export interface Provider {
 export type ArchiveHold = { readonly dir: string; release(): void }
 
 /** A failure that a retry cannot fix: a create job ends in provision_failed immediately. */
-export class PermanentProviderError extends Error {
+export class PermanentProviderError extends ExpectedError {
   override name = 'PermanentProviderError'
 }
 

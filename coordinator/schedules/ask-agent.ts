@@ -1,6 +1,6 @@
 // Asks an agent how long its box has been idle. Agents are untrusted: time, size and schema are checked.
 import { activitySchema } from '../../shared/api/activity.ts'
-import { readBody } from '../edge/agent-response.ts'
+import { readBody } from '../tunnel/read-response.ts'
 import type { Tunnels } from '../tunnel/types.ts'
 
 const TIMEOUT_MS = 5_000
