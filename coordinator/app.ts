@@ -23,6 +23,7 @@ import { type BaseContext, type Context, type ContextOverrides, createContext } 
 import { type DataDirectory, openDataDirectory, writePrivateFile } from './data-directory.ts'
 import { openDiskReserve } from './db/disk-reserve.ts'
 import { openConfiguredDatabase } from './db/open-configured.ts'
+import { ping } from './db/ping.ts'
 import { edgeRoutes } from './edge/routes.ts'
 import { ensureOwnerKey } from './first-start.ts'
 import type { Actor } from './http/actor.ts'
@@ -294,8 +295,8 @@ async function startHttpServer(
       ),
       ...withTag('Agents', agentRoutes(context)),
       ...withTag('Command history', commandRoutes({ commands: context.commands.history })),
-      ...withTag('Boxes', boxSnapshotRoutes({ snapshots: context.snapshots.service })),
-      ...withTag('Snapshots', snapshotRoutes({ snapshots: context.snapshots.service })),
+      ...withTag('Boxes', boxSnapshotRoutes({ snapshots: context.snapshotService })),
+      ...withTag('Snapshots', snapshotRoutes({ snapshots: context.snapshotService })),
       ...withTag('Operations', operationRoutes(context)),
       ...withTag('Members', memberRoutes(context)),
       ...withTag('Workspace', workspaceRoutes(context)),
@@ -317,8 +318,7 @@ async function startHttpServer(
 
 async function checkDatabase(db: Context['db']): ReturnType<Health['getUnreadyReason']> {
   try {
-    const query = db.selectFrom('workspaces').select('id').limit(1).execute()
-    await withTimeout(query, DATABASE_CHECK_MS, 'the database does not respond')
+    await withTimeout(ping(db), DATABASE_CHECK_MS, 'the database does not respond')
     return null
   } catch {
     return 'database'

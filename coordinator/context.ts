@@ -23,12 +23,18 @@ import {
   createAuditExport,
 } from './audit-export/audit-export.ts'
 import { type BackgroundTasks, createBackgroundTasks } from './background-tasks.ts'
+import { listBoxPositions } from './box-store/box-lists.ts'
+import { findBoxResource } from './box-store/boxes.ts'
+import { findSnapshotResource } from './box-store/snapshots.ts'
 import { createEnvironmentSender } from './boxes/environment-sender.ts'
+import { createBoxFinder } from './boxes/find-box.ts'
 import { createMoveBox, type MoveBox } from './boxes/move.ts'
 import { deleteAllBoxes, removeAllBoxes } from './boxes/remove-all.ts'
 import { createResizes, type Resizes } from './boxes/resize.ts'
+import { restrictBoxesOf } from './boxes/restrict-boxes.ts'
 import { type BoxService, createBoxService } from './boxes/service.ts'
 import { type Commands, createCommands } from './commands/commands.ts'
+import { deleteCommandsOfBox } from './commands/delete-of-box.ts'
 import type { Config } from './config.ts'
 import type { DiskReserve } from './db/disk-reserve.ts'
 import type { Db } from './db/open.ts'
@@ -37,12 +43,14 @@ import { createEdgeLimiter } from './edge/limits.ts'
 import { createResponseParser } from './edge/response-parser.ts'
 import type { CredentialFinders } from './http/auth.ts'
 import { createOpenRequests, type OpenRequests } from './http/open-requests.ts'
+import { createScheduler, type Scheduler } from './jobs/scheduler.ts'
 import { createAgentAuthenticator } from './lifecycle/agents.ts'
 import { createHeartbeats, type Heartbeats } from './lifecycle/heartbeats.ts'
 import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle/lifecycle.ts'
 import { createMemoryPressure, type MemoryPressure } from './lifecycle/memory-pressure.ts'
 import type { Providers } from './lifecycle/providers/regions.ts'
 import { createReportQueue, type ReportQueue } from './lifecycle/report-queue.ts'
+import { upgradedBoxes } from './lifecycle/upgraded-boxes.ts'
 import type { BoxNames } from './log/logger.ts'
 import { createMachineAgents } from './machines/agents.ts'
 import { createMachines, type Machines } from './machines/machines.ts'
@@ -54,9 +62,10 @@ import { createPolicyService, type PolicyService } from './policies/service.ts'
 import { createProcessSnapshots, type ProcessSnapshots } from './process-snapshots/process-snapshots.ts'
 import { createPruners } from './pruning.ts'
 import { createPauseGate } from './schedules/pause-gate.ts'
-import { createSchedules, type Schedules } from './schedules/schedules.ts'
+import { createBoxScheduleHandlers } from './schedules/schedules.ts'
 import { createSessionFinder } from './sessions/find-session.ts'
 import { createSessions, type Sessions } from './sessions/sessions.ts'
+import { createSnapshotService, type SnapshotService } from './snapshots/service.ts'
 import { createSnapshots, type Snapshots } from './snapshots/snapshots.ts'
 import type { Observers } from './telemetry/observers.ts'
 import { createTicketFinder } from './tickets/find-ticket.ts'
@@ -103,11 +112,12 @@ export type Context = BaseContext &
     metrics: Metrics
     processSnapshots: ProcessSnapshots
     lifecycle: Lifecycle
-    schedules: Schedules
+    schedules: Scheduler
     /** Erases stored data when zero data retention is turned on. */
     erasure: Erasure
     boxes: BoxService
     snapshots: Snapshots
+    snapshotService: SnapshotService
     resizes: Resizes
     moveBox: MoveBox
     operations: OperationService
@@ -167,6 +177,7 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
   const { config, log, boxNames, clock, db, diskReserve, providers, urls, observers } = base
   const { observeIngest = (ingest) => ingest } = observers
   const closing = new AbortController()
+  const scheduler = createScheduler({ db, clock, log })
   const background = createBackgroundTasks(log)
   const keyUses = createKeyUses({ db, clock, log })
   const finders = {
@@ -197,8 +208,7 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     isSignupOpen: config.signup,
   })
   const heartbeats = createHeartbeats({ db, clock, log })
-  /** `boxes` is created later. */
-  const boxFinder: Pick<BoxService, 'find'> = { find: (actor, boxId) => boxes.find(actor, boxId) }
+  const boxFinder = createBoxFinder(db)
   const commands = createCommands({
     db,
     clock,
@@ -252,32 +262,29 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
   })
   const admit = createAdmit(overrides.decideAdmission)
   const environmentSender = createEnvironmentSender({ db, tunnels, log })
+  const snapshots = createSnapshots({
+    ...overrides.lifecycle,
+    db,
+    clock,
+    log,
+    providers,
+    coordinatorUrl: urls.agents,
+    scheduleBox: lifecycle.schedule,
+    finalSnapshots: config.finalSnapshots,
+  })
+  lifecycle.onChange(snapshots.onBoxChange)
   const boxes = createBoxService({
     db,
     clock,
     regions: providers,
     schedule: lifecycle.schedule,
-    onSchedule: (time) => schedules.scheduleAt(time),
+    onSchedule: scheduler.scheduleAt,
     onEnvironmentChange: environmentSender.onChange,
     isConnected: (boxId) => tunnels.current(boxId) !== undefined,
     latestHeartbeat: heartbeats.latest,
     admit,
-    beforeDelete: (...args) => snapshots.onBoxDelete(...args),
+    beforeDelete: snapshots.onBoxDelete,
   })
-  const snapshots: Snapshots = createSnapshots({
-    ...overrides.lifecycle,
-    db,
-    clock,
-    log,
-    boxes,
-    providers,
-    admit,
-    coordinatorUrl: urls.agents,
-    scheduleBox: lifecycle.schedule,
-    limit: config.snapshotLimit,
-    finalSnapshots: config.finalSnapshots,
-  })
-  lifecycle.onChange(snapshots.onBoxChange)
   const changeOptions = { db, clock, boxes, admit, schedule: lifecycle.schedule }
   const limiter = createEdgeLimiter(
     {
@@ -290,53 +297,71 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     { onReject: observers.onEdgeReject },
   )
   const pauseGate = createPauseGate(limiter.hasRequests)
-  const operations = createOperationService({ db, clock })
-  const erasure = createErasure({ db, onRequest: (time) => schedules.scheduleAt(time) })
+  const operations = createOperationService({
+    db,
+    clock,
+    findTarget: { box_delete: findBoxResource, snapshot_delete: findSnapshotResource },
+  })
+  const erasure = createErasure({ db, listBoxes: (...args) => listBoxPositions(db, ...args) })
   const tickets = createTicketService({ db, clock, boxes })
   const machines = createMachines({
     ...{ db, clock, admit, defaultRegion: providers.defaultRegion },
     ...(addressLimitFactor !== undefined && { addressLimitFactor }),
   })
-  const schedules: Schedules = createSchedules({
-    ...{ db, clock, log, tunnels, pauseGate },
-    settings: { freezeMs: config.freezeMinutes * MINUTE_MS, deepSleepMs: config.deepSleepDays * DAY_MS },
-    memory: overrides.memory ?? createMemoryPressure(),
-    findLastActivity(boxId) {
-      const heartbeat = heartbeats.latest(boxId)
-      return heartbeat ? heartbeat.at - heartbeat.vitals.idle_for_sec * 1000 : null
-    },
-    scheduleBox: lifecycle.schedule,
-    snapshots,
-    pruners: createPruners({
-      ...{
+  const deleteHistory = [deleteCommandsOfBox, metrics.deleteOfBox, processSnapshots.deleteOfBox]
+  scheduler.add(
+    createBoxScheduleHandlers({
+      db,
+      clock,
+      log,
+      tunnels,
+      pauseGate,
+      settings: { freezeMs: config.freezeMinutes * MINUTE_MS, deepSleepMs: config.deepSleepDays * DAY_MS },
+      memory: overrides.memory ?? createMemoryPressure(),
+      findLastActivity(boxId) {
+        const heartbeat = heartbeats.latest(boxId)
+        return heartbeat ? heartbeat.at - heartbeat.vitals.idle_for_sec * 1000 : null
+      },
+      scheduleBox: lifecycle.schedule,
+      snapshots,
+    }),
+  )
+  scheduler.add({
+    handlers: {
+      expire_snapshot: snapshots.expireSnapshot,
+      erase: erasure.handleSchedule,
+      purge_workspace: createPurge({
         db,
         clock,
-        operations,
-        commands,
-        processSnapshots,
-        snapshots,
-        sessions,
-        agentAccounts,
-        tickets,
-        machines,
-      },
+        log,
+        openRequests,
+        removeBoxes: (...args) => removeAllBoxes({ db, clock, schedule: lifecycle.schedule }, ...args),
+        removeSnapshots: snapshots.removeAll,
+        async removeArchives(workspaceId) {
+          for (const provider of providers.all) await provider.removeArchives(workspaceId)
+        },
+        deleteBoxRows: (...args) => deleteAllBoxes({ db, deleteHistory }, ...args),
+      }),
+    },
+    pruners: createPruners({
+      db,
+      clock,
+      operations,
+      commands,
+      processSnapshots,
+      snapshots,
+      sessions,
+      agentAccounts,
+      tickets,
+      machines,
+      deleteHistory,
       deletedBoxDays: config.deletedBoxDays,
-    }),
-    erasure,
-    purgeWorkspace: createPurge({
-      ...{ db, clock, log, openRequests },
-      removeBoxes: (...args) => removeAllBoxes({ db, clock, schedule: lifecycle.schedule }, ...args),
-      removeSnapshots: snapshots.removeAll,
-      async removeArchives(workspaceId) {
-        for (const provider of providers.all) await provider.removeArchives(workspaceId)
-      },
-      deleteBoxRows: (...args) => deleteAllBoxes(db, ...args),
     }),
   })
   const agentUpgrades = createAgentUpgrades({
     tunnels,
     findTarget: createTargetFinder({ bundles: base.agentBundles, managedVersion: providers.agentVersion }),
-    loadBox: createAgentLoader(db),
+    loadBox: createAgentLoader(db, upgradedBoxes),
     restartAgent: agentConnections.restartAgent,
     isIdle: (boxId) => !limiter.hasRequests(boxId),
     log,
@@ -351,10 +376,18 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     metrics,
     processSnapshots,
     lifecycle,
-    schedules,
+    schedules: scheduler,
     erasure,
     boxes,
     snapshots,
+    snapshotService: createSnapshotService({
+      db,
+      clock,
+      boxes,
+      admit,
+      schedule: snapshots.schedule,
+      limit: config.snapshotLimit,
+    }),
     resizes: createResizes({ ...changeOptions, providers }),
     moveBox: createMoveBox({ ...changeOptions, regions: providers }),
     operations,
@@ -366,15 +399,19 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     agentAccounts,
     keys: createKeyService({ db, clock, newApiKey, boxes, openRequests }),
     members: createMemberService({
-      ...{ db, clock, openRequests },
+      db,
+      clock,
+      openRequests,
+      restrictBoxesOf,
       sendMail: config.smtpUrl === null ? null : mailer.send,
       publicUrl: urls.public,
     }),
     workspaces: createWorkspaceService({
-      ...{ db, clock, erasure },
+      db,
+      clock,
       isSignupOpen: config.signup,
       purgeDays: config.purgeDays,
-      onSchedule: (time) => schedules.scheduleAt(time),
+      onSchedule: scheduler.scheduleAt,
     }),
     openRequests,
     tickets,
@@ -389,7 +426,7 @@ export function createContext(base: BaseContext, overrides: ContextOverrides = {
     }),
     closeStreams: () => closing.abort(),
     stopSendingEnvironments: environmentSender.close,
-    agents: createAgentService({ db, clock, tunnels, upgrades: agentUpgrades }),
+    agents: createAgentService({ db, clock, boxes: upgradedBoxes, tunnels, upgrades: agentUpgrades }),
     stopAgentUpgrades: agentUpgrades.close,
     edge: {
       closing: closing.signal,

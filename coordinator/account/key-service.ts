@@ -20,6 +20,8 @@ import type { Actor } from '../http/actor.ts'
 import { hashSecret } from '../http/hash-secret.ts'
 import type { OpenRequests } from '../http/open-requests.ts'
 import { encodeCursor, parseCursor } from '../http/page-cursor.ts'
+import { countKeys, findKey, insertKey, listKeys, lockKey, updateKey } from '../identity-store/keys.ts'
+import { findUserById } from '../identity-store/users.ts'
 import { assertOpen } from '../workspaces/service.ts'
 import {
   canSeeKey,
@@ -32,9 +34,7 @@ import {
   presentKey,
   requireUsableKey,
 } from './key-rules.ts'
-import { countKeys, findKey, insertKey, listKeys, lockKey, updateKey } from './key-store.ts'
 import { createKeyRow, getKeyEnding } from './keys.ts'
-import { findUserById } from './store.ts'
 
 /** Functions with an id throw not_found for a key that the actor may not see. */
 export type KeyService = {

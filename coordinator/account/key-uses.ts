@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import type { Db } from '../db/open.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
-import { type KeyUse, lockFreeKeys, updateKeyUses } from './key-store.ts'
+import { type KeyUse, lockFreeKeys, updateKeyUses } from '../identity-store/keys.ts'
 
 export type KeyUses = {
   /** Records that the key with this hash was used now. */

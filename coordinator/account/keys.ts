@@ -10,9 +10,10 @@ import { type Trx, transaction } from '../db/transaction.ts'
 import type { Actor, ActorIdentity } from '../http/actor.ts'
 import type { FindCredential } from '../http/auth.ts'
 import { hashSecret } from '../http/hash-secret.ts'
+import { insertKey, type KeyWithUser, prepareKeyQuery } from '../identity-store/keys.ts'
+import { findOwner, insertUser } from '../identity-store/users.ts'
+import { findFirstWorkspace, insertWorkspace } from '../identity-store/workspaces.ts'
 import { computeMachineExpiry, createKeyAuditDetail, readAccess, readBoxIds } from './key-rules.ts'
-import { insertKey, type KeyWithUser, prepareKeyQuery } from './key-store.ts'
-import { findFirstWorkspace, findOwner, insertUser, insertWorkspace } from './store.ts'
 
 export type KeyFinderOptions = {
   db: Db

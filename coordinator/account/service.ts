@@ -2,11 +2,11 @@
 import type { Account } from '../../shared/api/account.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
-import type { BoxService } from '../boxes/service.ts'
 import type { Db } from '../db/open.ts'
 import type { UserRow, WorkspaceRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
-import { findUserById, findWorkspaceById } from './store.ts'
+import { findUserById } from '../identity-store/users.ts'
+import { findWorkspace } from '../identity-store/workspaces.ts'
 
 /** There is no billing: amounts are 0, unknown values are null. */
 const NO_BILLING: NonNullable<Account['billing']> = {
@@ -35,13 +35,13 @@ export type AccountService = { load(actor: Actor): Promise<Account> }
 /** @param options.edgeUrl the base URL of the edge, without `/v1/box`. */
 export function createAccountService(options: {
   db: Db
-  boxes: Pick<BoxService, 'list'>
+  boxes: { list(actor: Actor): Promise<Box[]> }
   edgeUrl: string
 }): AccountService {
   const { db, boxes, edgeUrl } = options
 
   async function load(actor: Actor): Promise<Account> {
-    const workspace = await findWorkspaceById(db, actor.workspaceId)
+    const workspace = await findWorkspace(db, actor.workspaceId)
     if (!workspace)
       throw new Error(`The workspace ${actor.workspaceId} of ${actor.credential.id} does not exist.`)
     const user = actor.userId === null ? undefined : await findUserById(db, actor.userId)

@@ -11,24 +11,28 @@ import { ApiError } from '../../shared/errors.ts'
 import { isId, newId } from '../../shared/ids.ts'
 import { presentKey } from '../account/key-rules.ts'
 import { createKeyRow, getKeyEnding, recordKeyCreation } from '../account/keys.ts'
+import { deleteAuditLog } from '../audit/delete-log.ts'
 import { recordAuditEvent } from '../audit/service.ts'
 import type { BackgroundTasks } from '../background-tasks.ts'
 import { deleteInBatches } from '../db/delete-in-batches.ts'
 import type { Db } from '../db/open.ts'
+import type { Trx } from '../db/transaction.ts'
 import { hashSecret } from '../http/hash-secret.ts'
+import {
+  deleteKeys,
+  insertKey,
+  lockUnverifiedKey,
+  lockUnverifiedKeys,
+  updateKey,
+} from '../identity-store/keys.ts'
+import { deleteUsers, updateUser } from '../identity-store/users.ts'
+import { deleteWorkspace } from '../identity-store/workspaces.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import { type Codes, createInvalidCodeError, type NewCode } from '../sessions/codes.ts'
 import { CODE } from '../sessions/lifetime.ts'
 import { createCodeMail } from '../sessions/mails.ts'
 import type { AddressLimiter } from '../sessions/rate-limits.ts'
 import { createAccount, createDefaultName } from './create-account.ts'
-import {
-  deleteUnusedWorkspace,
-  insertKey,
-  lockUnverifiedKey,
-  lockUnverifiedKeys,
-  verifyKey,
-} from './store.ts'
 
 export type AgentAccounts = {
   /** @param address of the client. Throws not_allowed while sign-up is closed. */
@@ -123,7 +127,9 @@ export function createAgentAccounts(options: AgentAccountsOptions): AgentAccount
         const key = keyId === null ? undefined : await lockUnverifiedKey(trx, keyId)
         if (key === undefined) return false
         const now = clock.now()
-        await verifyKey(trx, key, { email, now })
+        await updateKey(trx, key.id, { unverified_since: null })
+        // The confirmed address of the owner.
+        if (key.user_id !== null) await updateUser(trx, key.user_id, { email, joined_at: now })
         recordAuditEvent(trx, {
           kind: 'key.verify',
           actor: { system: true, workspaceId: key.workspace_id },
@@ -149,4 +155,12 @@ export function createAgentAccounts(options: AgentAccountsOptions): AgentAccount
       )
     },
   }
+}
+
+/** Deletes a workspace that has never been used: nothing but these tables has rows of it. */
+async function deleteUnusedWorkspace(trx: Trx, workspaceId: string): Promise<void> {
+  await deleteAuditLog(trx, workspaceId)
+  await deleteKeys(trx, workspaceId)
+  await deleteUsers(trx, workspaceId)
+  await deleteWorkspace(trx, workspaceId)
 }

@@ -4,7 +4,8 @@ import { LIMITS } from '../../shared/limits.ts'
 import { recordAuditEvent } from '../audit/service.ts'
 import type { UserRow, WorkspaceRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
-import { insertUser, insertWorkspace } from './store.ts'
+import { insertUser } from '../identity-store/users.ts'
+import { insertWorkspace } from '../identity-store/workspaces.ts'
 
 export type NewAccount = {
   /** A confirmed address; null: not confirmed yet. */

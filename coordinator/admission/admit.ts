@@ -2,6 +2,7 @@
 import { ApiError } from '../../shared/errors.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
+import { findWorkspace } from '../identity-store/workspaces.ts'
 import { type AdmissionRequest, type DecideAdmission, decide as decideAdmission } from './decide.ts'
 
 /** Throws the refusal as an ApiError. Call it after the other checks of the request, and before the first write. */
@@ -9,11 +10,8 @@ export type Admit = (trx: Trx, actor: Actor, request: AdmissionRequest) => Promi
 
 export function createAdmit(decide: DecideAdmission = decideAdmission): Admit {
   return async (trx, actor, request) => {
-    const workspace = await trx
-      .selectFrom('workspaces')
-      .selectAll()
-      .where('id', '=', actor.workspaceId)
-      .executeTakeFirstOrThrow()
+    const workspace = await findWorkspace(trx, actor.workspaceId)
+    if (!workspace) throw new Error(`There is no workspace ${actor.workspaceId}.`)
     const refusal = decide(request, { actor, workspace })
     if (refusal === null) return
     const { code, message, ...fields } = refusal

@@ -5,14 +5,14 @@ import { ApiError } from '../../shared/errors.ts'
 import { recordAuditEvent } from '../audit/service.ts'
 import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
-import type { AgentRolloutRow } from '../db/schema.ts'
-import { transaction } from '../db/transaction.ts'
+import type { AgentRolloutRow, BoxRow } from '../db/schema.ts'
+import { type Trx, transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
 import type { Tunnels } from '../tunnel/types.ts'
 import { assertOpen } from '../workspaces/service.ts'
 import type { AgentUpgrades, AgentUpgradesOptions } from './agent-upgrades.ts'
 import { DEFAULT_ROLLOUT, type RolloutRules } from './decide.ts'
-import { dismissFailures, findAgent, findRollout, listAgents, updateFailure, upsertRollout } from './store.ts'
+import { findRollout, upsertRollout } from './store.ts'
 
 export type AgentService = {
   list(actor: Actor): Promise<AgentList>
@@ -20,9 +20,24 @@ export type AgentService = {
   updateRollout(actor: Actor, changes: PatchRolloutRequest): Promise<RolloutResponse>
 }
 
+/** What upgrades read and write of boxes. */
+export type UpgradedBoxes = {
+  find(
+    db: Db,
+    boxId: string,
+  ): Promise<Pick<BoxRow, 'workspace_id' | 'agent_failure' | 'agent_failure_dismissed'> | undefined>
+  /** @param failure as BoxRow.agent_failure */
+  storeFailure(trx: Trx, boxId: string, failure: string | null): Promise<unknown>
+  /** Failed builds are offered again to the boxes of the workspace. */
+  dismissFailures(trx: Trx, workspaceId: string): Promise<unknown>
+  /** The boxes that are not deleted, newest first. */
+  list(db: Db, workspaceId: string): Promise<Pick<BoxRow, 'id' | 'hostname' | 'agent_version'>[]>
+}
+
 export type AgentServiceOptions = {
   db: Db
   clock: Clock
+  boxes: UpgradedBoxes
   tunnels: Pick<Tunnels, 'current'>
   upgrades: Pick<AgentUpgrades, 'getStatus' | 'reconsider'>
 }
@@ -38,12 +53,12 @@ const presentRollout = (row: AgentRolloutRow | undefined): Rollout => ({
 
 /** Loads what decides about an upgrade of the box, and stores the failure that its agent reports. */
 export const createAgentLoader =
-  (db: Db): AgentUpgradesOptions['loadBox'] =>
+  (db: Db, boxes: UpgradedBoxes): AgentUpgradesOptions['loadBox'] =>
   async (boxId, failure) => {
-    const box = await findAgent(db, boxId)
+    const box = await boxes.find(db, boxId)
     if (box === undefined) return undefined
     const isNew = box.agent_failure !== failure
-    if (isNew) await transaction(db, (trx) => updateFailure(trx, boxId, failure))
+    if (isNew) await transaction(db, (trx) => boxes.storeFailure(trx, boxId, failure))
     const isDismissed = !isNew && box.agent_failure_dismissed === 1
     return {
       workspaceId: box.workspace_id,
@@ -52,10 +67,12 @@ export const createAgentLoader =
     }
   }
 
-export function createAgentService({ db, clock, tunnels, upgrades }: AgentServiceOptions): AgentService {
+export function createAgentService(options: AgentServiceOptions): AgentService {
+  const { db, clock, boxes, tunnels, upgrades } = options
+
   return {
     async list({ workspaceId }) {
-      const rows = await listAgents(db, workspaceId)
+      const rows = await boxes.list(db, workspaceId)
       const agents = rows.map(async ({ id: boxId, hostname, agent_version: lastVersion }) => {
         const tunnel = tunnels.current(boxId)
         if (tunnel === undefined) {
@@ -82,11 +99,14 @@ export function createAgentService({ db, clock, tunnels, upgrades }: AgentServic
         const { share = rules.share, paused = rules.paused } = changes
         const now = clock.now()
         const row: AgentRolloutRow = {
-          ...{ workspace_id: workspaceId, share, paused: paused ? 1 : 0 },
-          ...{ updated_by: actor.userId, updated_at: now },
+          workspace_id: workspaceId,
+          share,
+          paused: paused ? 1 : 0,
+          updated_by: actor.userId,
+          updated_at: now,
         }
         await upsertRollout(trx, row)
-        if (changes.paused === false) await dismissFailures(trx, workspaceId)
+        if (changes.paused === false) await boxes.dismissFailures(trx, workspaceId)
         const detail = { share, paused }
         recordAuditEvent(trx, { kind: 'agent_rollout.update', actor, boxId: null, detail, at: now })
         onCommit(() => upgrades.reconsider(workspaceId))

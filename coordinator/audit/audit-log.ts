@@ -9,10 +9,10 @@ import type {
 import { type Clock, toTimestamp } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { type BoxService, requireNotDeleted } from '../boxes/service.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
+import type { BoxFinder } from '../http/find-box.ts'
 import { CSV_HEADER, formatCsv } from './csv.ts'
 import { createEventLimiter } from './event-limiter.ts'
 import { presentChainEvent, presentEvent } from './present.ts'
@@ -34,7 +34,7 @@ export type AuditLog = {
   report(actor: Actor, report: AuditReport): Promise<{ id: number }>
 }
 
-export type AuditLogOptions = { db: Db; clock: Clock; boxes: Pick<BoxService, 'lock'> }
+export type AuditLogOptions = { db: Db; clock: Clock; boxes: Pick<BoxFinder, 'lockLive'> }
 
 export function createAuditLog({ db, clock, boxes }: AuditLogOptions): AuditLog {
   const limitEvents = createEventLimiter(LIMITS.auditEventsPerSecond)
@@ -94,7 +94,7 @@ export function createAuditLog({ db, clock, boxes }: AuditLogOptions): AuditLog 
       await limitEvents(actor.credential.id)
       const event = { kind, actor, boxId, detail, origin: 'client' as const }
       return {
-        id: await record(event, async (trx) => requireNotDeleted(await boxes.lock(trx, actor, boxId))),
+        id: await record(event, async (trx) => await boxes.lockLive(trx, actor, boxId)),
       }
     },
   }

@@ -3,7 +3,6 @@ import type { Clock } from '../../shared/clock.ts'
 import { deleteInBatches } from '../db/delete-in-batches.ts'
 import type { Db } from '../db/open.ts'
 import type { Trx } from '../db/transaction.ts'
-import { loadPolicy } from '../policies/service.ts'
 import { recordAuditEvent } from './service.ts'
 import {
   deleteEventsThrough,
@@ -19,12 +18,19 @@ const WORKSPACES_PER_QUERY = 100
 /** Events per transaction. */
 const BATCH_SIZE = 1000
 
+export type AuditPruneOptions = {
+  db: Db
+  clock: Clock
+  /** The policy auditRetentionDays of the workspace. */
+  loadRetentionDays(workspaceId: string): Promise<number>
+}
+
 /**
  * Returns the number of deleted events.
  * @param signal aborts between two transactions
  */
 export async function pruneAuditLog(
-  { db, clock }: { db: Db; clock: Clock },
+  { db, clock, loadRetentionDays }: AuditPruneOptions,
   signal: AbortSignal,
   batchSize = BATCH_SIZE,
 ): Promise<number> {
@@ -34,9 +40,9 @@ export async function pruneAuditLog(
     for (const workspaceId of ids) {
       if (signal.aborted) return deleted
       const now = clock.now()
-      const { auditRetentionDays } = await loadPolicy(db, workspaceId)
+      const retentionDays = await loadRetentionDays(workspaceId)
       // Only whole days: otherwise each run would delete some events, and record that it did.
-      const before = (Math.floor(now / DAY_MS) - auditRetentionDays) * DAY_MS
+      const before = (Math.floor(now / DAY_MS) - retentionDays) * DAY_MS
       const through = await findNewestEventBefore(db, workspaceId, before)
       if (through === undefined) continue
       const deleteBatch = (trx: Trx) => pruneBatch(trx, { workspaceId, through, batchSize, now })

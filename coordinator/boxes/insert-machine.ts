@@ -1,12 +1,12 @@
 // Inserts the box of an enrolled machine, with the job that waits for its agent.
 import type { Region, Tier } from '../../shared/tiers.ts'
+import { findFirstOwnerId } from '../account/lookups.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import { enqueueEnrollJob } from '../lifecycle/set-desired-state.ts'
 import { newBoxRow } from './create.ts'
 import { insertWithName } from './insert-with-name.ts'
-import { findFirstOwner } from './store.ts'
 
 export type NewMachine = {
   /** Who created the token. */
@@ -31,7 +31,7 @@ export async function insertMachine(
 ): Promise<BoxRow> {
   const { actor, tier, region, restricted, now, name, preferredName } = machine
   const { workspaceId } = actor
-  const ownerUserId = actor.userId ?? (await findFirstOwner(trx, workspaceId))
+  const ownerUserId = actor.userId ?? (await findFirstOwnerId(trx, workspaceId))
   if (!ownerUserId) throw new Error(`Workspace ${workspaceId} has no owner.`)
   const input = { tier, restricted }
   const row = await insertWithName(trx, { workspaceId, name, preferredName, random }, (hostname) => ({

@@ -2,6 +2,7 @@
 import type { Box, CreateBoxRequest } from '../../shared/api/boxes.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { Tier } from '../../shared/tiers.ts'
+import { findFirstOwnerId } from '../account/lookups.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
 import type { SnapshotRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
@@ -11,7 +12,6 @@ import { chooseRegion, newBoxRow, type RegionRules } from './create.ts'
 import { describeNewBox } from './describe-change.ts'
 import { insertWithName } from './insert-with-name.ts'
 import { presentBox } from './present.ts'
-import { findFirstOwner } from './store.ts'
 
 export type BoxInserterOptions = {
   clock: Clock
@@ -34,7 +34,7 @@ export function createBoxInserter({ clock, regions, schedule, random = Math.rand
   ): Promise<Box> {
     return transaction(trx, async (trx, onCommit) => {
       const region = chooseRegion(source?.region ?? input.region, regions)
-      const ownerUserId = actor.userId ?? (await findFirstOwner(trx, actor.workspaceId))
+      const ownerUserId = actor.userId ?? (await findFirstOwnerId(trx, actor.workspaceId))
       if (!ownerUserId) throw new Error(`Workspace ${actor.workspaceId} has no owner.`)
       const now = clock.now()
       const { workspaceId } = actor

@@ -6,23 +6,24 @@ import { LIMITS } from '../../shared/limits.ts'
 import type { Region } from '../../shared/tiers.ts'
 import type { Admit } from '../admission/admit.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
+import { insertMove, listMovesAfter } from '../box-store/moves.ts'
 import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxMoveRow, BoxRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
+import type { BoxFinder } from '../http/find-box.ts'
 import { enqueueMove } from '../lifecycle/enqueue-jobs.ts'
 import { parseLeftovers } from '../lifecycle/leftovers.ts'
 import type { Providers } from '../lifecycle/providers/regions.ts'
-import { assertManaged } from '../machines/refusals.ts'
 import { presentBox } from './present.ts'
+import { assertManaged } from './refuse-machines.ts'
 import { assertCanChange } from './resize.ts'
-import { type BoxService, requireNotDeleted } from './service.ts'
 
 export type MoveOptions = {
   db: Db
   clock: Clock
-  boxes: Pick<BoxService, 'lock'>
+  boxes: Pick<BoxFinder, 'lockLive'>
   regions: Pick<Providers, 'regions' | 'serves'>
   admit: Admit
   schedule(boxId: string): void
@@ -38,7 +39,7 @@ export function createMoveBox(options: MoveOptions): MoveBox {
 
   return (actor, id, region, trx) =>
     transaction(trx ?? db, async (trx, onCommit) => {
-      const box = requireNotDeleted(await boxes.lock(trx, actor, id))
+      const box = await boxes.lockLive(trx, actor, id)
       if ((box.desired_region ?? box.region) === region) return presentBox(box)
       assertManaged(box, 'move')
       await assertCanChange(trx, box, 'move_rejected', 'moved')
@@ -56,10 +57,7 @@ export function createMoveBox(options: MoveOptions): MoveBox {
       const now = clock.now()
       assertBelowLimits(box, await listRecentMoves(trx, box.workspace_id, now))
       await admit(trx, actor, { action: 'move', box, region })
-      await trx
-        .insertInto('box_moves')
-        .values({ box_id: id, workspace_id: box.workspace_id, at: now })
-        .execute()
+      await insertMove(trx, { box_id: id, workspace_id: box.workspace_id, at: now })
       const reason = `moved from ${box.region} to ${region}`
       const moving = await enqueueMove(trx, box, region, { reason, actor: formatActor(actor), now })
       recordBoxChange(trx, 'box.move', box, { actor, now }, { from: box.region, to: region })
@@ -72,13 +70,7 @@ export function createMoveBox(options: MoveOptions): MoveBox {
 async function listRecentMoves(trx: Trx, workspaceId: string, now: number): Promise<BoxMoveRow[]> {
   // Two moves at once must not pass the limit together.
   await lockWorkspace(trx, workspaceId)
-  return trx
-    .selectFrom('box_moves')
-    .selectAll()
-    .where('workspace_id', '=', workspaceId)
-    .where('at', '>', now - WINDOW_MS)
-    .orderBy('at')
-    .execute()
+  return listMovesAfter(trx, workspaceId, now - WINDOW_MS)
 }
 
 function assertBelowLimits({ id, hostname }: BoxRow, moves: readonly BoxMoveRow[]): void {

@@ -11,7 +11,7 @@ import {
 } from '../../shared/api/boxes.ts'
 import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
 import type { BoxEventRow, BoxRow, JobRow } from '../db/schema.ts'
-import { UNTIL_CONNECTED } from '../lifecycle/leases.ts'
+import { UNTIL_CONNECTED } from '../jobs/leases.ts'
 
 export type EnvVar = { name: string; value: string }
 

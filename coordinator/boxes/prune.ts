@@ -1,9 +1,9 @@
 // Deletes terminated boxes with their history when their retention has ended.
 import type { Clock } from '../../shared/clock.ts'
-import { deleteCommandsOfBox } from '../commands/retention-store.ts'
+import { listExpiredBoxIds } from '../box-store/box-lists.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
-import { deleteBox, listExpiredBoxIds } from './store.ts'
+import { type DeleteOfBox, deleteBoxRows } from './delete-rows.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const BATCH_SIZE = 100
@@ -13,19 +13,16 @@ const BATCH_SIZE = 100
  * @param signal aborts between two transactions
  */
 export async function pruneBoxes(
-  options: { db: Db; clock: Clock; retentionDays: number },
+  options: { db: Db; clock: Clock; retentionDays: number; deleteHistory: readonly DeleteOfBox[] },
   signal: AbortSignal,
 ): Promise<number> {
-  const { db, clock, retentionDays } = options
+  const { db, clock, retentionDays, deleteHistory } = options
   const before = clock.now() - retentionDays * DAY_MS
   for (let deleted = 0; ; ) {
     const ids = await listExpiredBoxIds(db, before, BATCH_SIZE)
     for (const id of ids) {
       if (signal.aborted) return deleted
-      await transaction(db, async (trx) => {
-        await deleteCommandsOfBox(trx, id)
-        await deleteBox(trx, id)
-      })
+      await transaction(db, (trx) => deleteBoxRows(trx, id, deleteHistory))
       deleted += 1
     }
     if (ids.length < BATCH_SIZE) return deleted

@@ -2,19 +2,15 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../shared/clock.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
-import { deleteSomeCommandsOfBox } from '../commands/retention-store.ts'
+import { hasLiveBox, listBoxIdsToRemove, listTerminatedBoxIds } from '../box-store/box-lists.ts'
+import { deleteSomeEventsOfBox } from '../box-store/events.ts'
+import { deleteSomeCommandsOfBox } from '../commands/delete-of-box.ts'
 import { deleteInBatches } from '../db/delete-in-batches.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import { setDesiredState } from '../lifecycle/set-desired-state.ts'
-import {
-  deleteBox,
-  deleteSomeEventsOfBox,
-  hasLiveBox,
-  listBoxIdsToRemove,
-  listTerminatedBoxIds,
-} from './store.ts'
+import { type DeleteOfBox, deleteBoxRows } from './delete-rows.ts'
 
 export type RemoveAllOptions = {
   db: Db
@@ -63,7 +59,11 @@ export async function removeAllBoxes(
  * Deletes the rows of all terminated boxes of the workspace, with their history.
  * @param signal aborts between two transactions
  */
-export async function deleteAllBoxes(db: Db, workspaceId: string, signal: AbortSignal): Promise<void> {
+export async function deleteAllBoxes(
+  { db, deleteHistory }: { db: Db; deleteHistory: readonly DeleteOfBox[] },
+  workspaceId: string,
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted) {
     const ids = await listTerminatedBoxIds(db, workspaceId, BATCH.boxes)
     if (ids.length === 0) return
@@ -71,7 +71,7 @@ export async function deleteAllBoxes(db: Db, workspaceId: string, signal: AbortS
       await deleteInBatches(db, (trx) => deleteSomeCommandsOfBox(trx, id, BATCH.commands), signal)
       await deleteInBatches(db, (trx) => deleteSomeEventsOfBox(trx, id, BATCH.events), signal)
       if (signal.aborted) return
-      await transaction(db, (trx) => deleteBox(trx, id))
+      await transaction(db, (trx) => deleteBoxRows(trx, id, deleteHistory))
       await setImmediate()
     }
   }

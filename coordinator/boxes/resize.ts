@@ -9,16 +9,16 @@ import type { Db } from '../db/open.ts'
 import type { BoxRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
+import type { BoxFinder } from '../http/find-box.ts'
 import { enqueueResize, isSettled } from '../lifecycle/enqueue-jobs.ts'
 import type { Providers } from '../lifecycle/providers/regions.ts'
-import { assertManaged } from '../machines/refusals.ts'
 import { presentBox } from './present.ts'
-import { type BoxService, requireNotDeleted } from './service.ts'
+import { assertManaged } from './refuse-machines.ts'
 
 export type ResizeOptions = {
   db: Db
   clock: Clock
-  boxes: Pick<BoxService, 'find' | 'lock'>
+  boxes: Pick<BoxFinder, 'find' | 'lockLive'>
   providers: Pick<Providers, 'for'>
   admit: Admit
   schedule(boxId: string): void
@@ -50,7 +50,7 @@ export function createResizes(options: ResizeOptions): Resizes {
 
   function resize(actor: Actor, id: string, tier: Tier, usedBytes: number | null, trx?: Trx): Promise<Box> {
     return transaction(trx ?? db, async (trx, onCommit) => {
-      const box = requireNotDeleted(await boxes.lock(trx, actor, id))
+      const box = await boxes.lockLive(trx, actor, id)
       if (box.tier === tier) return presentBox(box)
       assertManaged(box, 'resize')
       await assertCanChange(trx, box, 'resize_rejected', 'resized')

@@ -1,15 +1,14 @@
 // The box operations (spec §4.3): access checks, list, create, wake, suspend and delete.
 
-import {
-  BOX_NAME_PATTERN,
-  type Box,
-  type BoxDetail,
-  type BoxList,
-  type CreateBoxRequest,
-  type DesiredState,
-  type ListBoxesQuery,
-  type PatchBoxRequest,
-  type Vitals,
+import type {
+  Box,
+  BoxDetail,
+  BoxList,
+  CreateBoxRequest,
+  DesiredState,
+  ListBoxesQuery,
+  PatchBoxRequest,
+  Vitals,
 } from '../../shared/api/boxes.ts'
 import type { Operation } from '../../shared/api/operations.ts'
 import type { Clock } from '../../shared/clock.ts'
@@ -18,25 +17,31 @@ import { isUuid } from '../../shared/ids.ts'
 import { DEFAULT_TIER, type Tier } from '../../shared/tiers.ts'
 import { type Admit, createAdmit } from '../admission/admit.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
+import { listBoxes } from '../box-store/box-lists.ts'
+import { updateBox } from '../box-store/boxes.ts'
+import { listBoxEvents } from '../box-store/events.ts'
+import { findJob } from '../box-store/jobs.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
+import type { BoxFinder } from '../http/find-box.ts'
 import { encodeCursor, parseCursor } from '../http/page-cursor.ts'
+import { getVisibility } from '../http/visibility.ts'
 import { enqueueStopInsteadOfFreeze } from '../lifecycle/enqueue-jobs.ts'
 import { setDesiredState } from '../lifecycle/set-desired-state.ts'
-import { assertHasSchedules, assertManaged } from '../machines/refusals.ts'
+import { updateSchedules } from '../lifecycle/update-schedules.ts'
 import { createOperation, findLatestOperation, presentOperation } from '../operations/service.ts'
-import { updateSchedules } from '../schedules/update-schedules.ts'
-import { assertFits } from '../snapshots/rules.ts'
-import { assertUsable, findCreateSource } from '../snapshots/sources.ts'
+import { assertFits } from '../sources/file-rules.ts'
+import { assertUsable, findCreateSource } from '../sources/sources.ts'
 import { checkCreateSource, type RegionRules } from './create.ts'
 import { describePatch } from './describe-change.ts'
+import { createBoxFinder } from './find-box.ts'
 import { type CreateEvent, createBoxInserter } from './insert-new-box.ts'
 import { listChangedSchedules, toRowChanges } from './patch.ts'
 import { presentBox, presentDetail } from './present.ts'
-import { findJob, listBoxEvents, listBoxes, prepareBoxQueries, updateBoxRow } from './store.ts'
+import { assertHasSchedules, assertManaged } from './refuse-machines.ts'
 
 export type BoxServiceOptions = {
   db: Db
@@ -64,7 +69,7 @@ export type BoxServiceOptions = {
  * Every function throws not_found for an id that is unknown or malformed, and for a box that the actor may not see.
  * Functions that write use `trx` when given. The reconciler is scheduled after its commit.
  */
-export type BoxService = {
+export type BoxService = BoxFinder & {
   /** Newest first. */
   list(actor: Actor, options?: { live?: boolean }): Promise<Box[]>
   /** One page, newest first. Throws bad_request for an invalid `before`. */
@@ -86,75 +91,18 @@ export type BoxService = {
     source: SnapshotRow,
     event: CreateEvent,
   ): Promise<Box>
-  /** Finds a box by id, also a deleted one, and locks its row until the transaction ends. */
-  lock(trx: Trx, actor: Actor, id: string): Promise<BoxRow>
-  /** Finds a box by id, also a deleted one. */
-  find(actor: Actor, id: string): Promise<BoxRow>
-  /** Finds a box that is not deleted, by name or id. Runs for every edge request. */
-  resolve(actor: Actor, nameOrId: string): Promise<BoxRow>
-}
-
-/** Spec §5.6, §5.9. */
-function canSeeBox(actor: Actor, row: BoxRow): boolean {
-  if (row.workspace_id !== actor.workspaceId) return false
-  if (actor.boxIds && !actor.boxIds.includes(row.id)) return false
-  return actor.role !== 'contractor' || row.owner_user_id === actor.userId
-}
-
-/** Rejects a box that is deleted or being deleted. */
-export function requireNotDeleted(row: BoxRow): BoxRow {
-  if (row.desired_state !== 'terminated') return row
-  throw new ApiError('not_found', `Box ${row.hostname} has been deleted. Use another box.`)
-}
-
-/** Names the box as the client did, unless the text is long or has spaces or control characters. */
-function createNoSuchBoxError(
-  nameOrId: string,
-  hint = 'Check the name or id, and that this API key may access the box.',
-): ApiError {
-  if (!/^[^\p{C}\p{Z}]{1,64}$/u.test(nameOrId)) return new ApiError('not_found')
-  return new ApiError('not_found', `No such box: ${nameOrId}. ${hint}`)
-}
-
-/** The control plane addresses boxes only by id (spec §1). */
-function assertId(id: string): void {
-  if (!isUuid(id))
-    throw createNoSuchBoxError(
-      id,
-      'This route needs the id of the box: GET /api/v1/boxes lists names and ids.',
-    )
 }
 
 export function createBoxService(options: BoxServiceOptions): BoxService {
   const { db, clock, regions, schedule, isConnected, latestHeartbeat, admit = createAdmit() } = options
   const { random, beforeDelete, onSchedule = () => undefined } = options
   const { onEnvironmentChange = () => undefined } = options
-  const queries = prepareBoxQueries(db)
+  const finder = createBoxFinder(db)
+  const { find } = finder
   const insertNewBox = createBoxInserter({ clock, regions, schedule, random })
 
-  const requireVisible = (actor: Actor, row: BoxRow | undefined, nameOrId: string): BoxRow => {
-    if (!row || !canSeeBox(actor, row)) throw createNoSuchBoxError(nameOrId)
-    return row
-  }
-
-  async function find(actor: Actor, id: string): Promise<BoxRow> {
-    assertId(id)
-    return requireVisible(actor, (await queries.byId(id))[0], id)
-  }
-
-  async function resolve(actor: Actor, nameOrId: string): Promise<BoxRow> {
-    // No name is a UUID: a UUID has 36 characters, a name at most 32.
-    const id = nameOrId.toLowerCase()
-    const findByName = async () =>
-      BOX_NAME_PATTERN.test(nameOrId) ? queries.byName(actor.workspaceId, nameOrId) : []
-    const [row] = await (isUuid(id) ? queries.byId(id) : findByName())
-    return requireNotDeleted(requireVisible(actor, row, nameOrId))
-  }
-
   const visibleTo = (actor: Actor) => ({
-    workspaceId: actor.workspaceId,
-    ownerUserId: actor.role === 'contractor' ? (actor.userId ?? '') : undefined,
-    ids: actor.boxIds ?? undefined,
+    visibility: getVisibility(actor),
     // Spec §4.3.
     withoutDeleted: actor.credential.type === 'ticket',
   })
@@ -205,14 +153,13 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
 
   function patch(actor: Actor, id: string, input: PatchBoxRequest): Promise<Box> {
     return transaction(db, async (trx, onCommit) => {
-      assertId(id)
-      const row = requireNotDeleted(requireVisible(actor, await lockBox(trx, id), id))
+      const row = await finder.lockLive(trx, actor, id)
       assertHasSchedules(row, input)
       const now = clock.now()
       const changes = toRowChanges(input, { box: row, actor, now })
       const { autoPauseMin } = input
       await admit(trx, actor, { action: 'patch', box: row, autoPauseMin })
-      const written = await updateBoxRow(trx, id, { ...changes, updated_at: now })
+      const written = await updateBox(trx, id, { ...changes, updated_at: now })
       await updateSchedules(trx, written, now, listChangedSchedules(input))
       const detail = describePatch(row, written)
       if (detail !== null) recordBoxChange(trx, 'box.update', written, { actor, now }, detail)
@@ -234,8 +181,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     state: DesiredState,
   ): Promise<{ row: BoxRow; hasChanged: boolean }> {
     return transaction(trx, async (trx, onCommit) => {
-      assertId(id)
-      const row = requireNotDeleted(requireVisible(actor, await lockBox(trx, id), id))
+      const row = await finder.lockLive(trx, actor, id)
       if (row.observed_state === 'provision_failed') throw new ApiError('box_failed')
       if (state === 'suspended') assertManaged(row, 'suspend')
       // Do not schedule the box: that would interrupt the copying of its files.
@@ -271,8 +217,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
 
   function remove(actor: Actor, id: string, trx?: Trx) {
     return transaction(trx ?? db, async (trx, onCommit) => {
-      assertId(id)
-      const row = requireVisible(actor, await lockBox(trx, id), id)
+      const row = await finder.lock(trx, actor, id)
       const now = clock.now()
       const earlier = await findLatestOperation(trx, 'box_delete', id)
       if (row.desired_state === 'terminated' && earlier) {
@@ -303,11 +248,6 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     suspend,
     remove,
     createFromSnapshot: insertNewBox,
-    lock: async (trx, actor, id) => {
-      assertId(id)
-      return requireVisible(actor, await lockBox(trx, id), id)
-    },
-    find,
-    resolve,
+    ...finder,
   }
 }

@@ -6,10 +6,10 @@ import { ApiError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { actorFields } from '../audit/service.ts'
 import type { Db } from '../db/open.ts'
+import { prepareRetentionQuery } from '../db/zero-data-retention.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import { type CommandClaimsSigner, hashCommand } from './command-claims.ts'
 import type { PendingRecords } from './pending-records.ts'
-import { prepareRetentionQuery } from './store.ts'
 
 export type CommandRequest = {
   boxId: string

@@ -2,9 +2,9 @@
 import type { Logger } from 'pino'
 import type { CommandReport } from '../../shared/api/reports.ts'
 import type { Clock } from '../../shared/clock.ts'
-import type { BoxService } from '../boxes/service.ts'
 import type { Db } from '../db/open.ts'
 import type { OnCommit, Trx } from '../db/transaction.ts'
+import type { BoxFinder } from '../http/find-box.ts'
 import { createCommandClaims } from './command-claims.ts'
 import { type CommandTracker, createCommandTracker } from './command-tracker.ts'
 import { createCommandIngest, type ReportingBox } from './ingest.ts'
@@ -30,7 +30,7 @@ export function createCommands(options: {
   db: Db
   clock: Clock
   log: Pick<Logger, 'info' | 'warn' | 'error'>
-  boxes: Pick<BoxService, 'find'>
+  boxes: Pick<BoxFinder, 'find'>
   retention: CommandRetention
 }): Commands {
   const { db, clock, log, boxes, retention } = options

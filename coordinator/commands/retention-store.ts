@@ -46,23 +46,18 @@ export async function discardOutput(trx: Trx, ids: readonly string[]): Promise<v
     .execute()
 }
 
-/** Also deletes running commands. Returns the number of deleted records. */
-export async function deleteSomeCommandsOfBox(trx: Trx, boxId: string, limit: number): Promise<number> {
+export async function listSomeCommandIds(trx: Trx, boxId: string, limit: number): Promise<string[]> {
   const rows = await trx
     .selectFrom('commands')
     .select('id')
     .where('box_id', '=', boxId)
     .limit(limit)
     .execute()
-  await deleteCommands(
-    trx,
-    rows.map(({ id }) => id),
-  )
-  return rows.length
+  return rows.map(({ id }) => id)
 }
 
 /** Also deletes running commands, which a terminated box does not have. */
-export async function deleteCommandsOfBox(trx: Trx, boxId: string): Promise<void> {
+export async function deleteAllCommands(trx: Trx, boxId: string): Promise<void> {
   const ids = trx.selectFrom('commands').select('id').where('box_id', '=', boxId)
   await trx.deleteFrom('command_output').where('command_id', 'in', ids).execute()
   await trx.deleteFrom('commands').where('box_id', '=', boxId).execute()

@@ -11,11 +11,11 @@ import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { recordAuditEvent } from '../audit/service.ts'
-import type { BoxService } from '../boxes/service.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
+import type { BoxFinder } from '../http/find-box.ts'
 import { encodeCursor, parseCursor } from '../http/page-cursor.ts'
 import { readOutputPage } from './output-page.ts'
 import type { PendingRecords } from './pending-records.ts'
@@ -40,7 +40,7 @@ export type CommandHistory = {
 export type CommandHistoryOptions = {
   db: Db
   clock: Clock
-  boxes: Pick<BoxService, 'find'>
+  boxes: Pick<BoxFinder, 'find'>
   pending: PendingRecords
 }
 

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Command } from '../../shared/api/commands.ts'
 import type { Db } from '../db/open.ts'
-import { prepareQuery, prepareWrite } from '../db/prepared-queries.ts'
+import { prepareWrite } from '../db/prepared-queries.ts'
 import type { CommandRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { PageCursor } from '../http/page-cursor.ts'
@@ -136,9 +136,3 @@ export async function eraseCommands(trx: Trx, ids: readonly string[], now: numbe
     .where('id', 'in', [...ids])
     .execute()
 }
-
-/** Whether a workspace has zero data retention. Runs for every command. */
-export const prepareRetentionQuery = (db: Db) =>
-  prepareQuery<{ zero_data_retention: 0 | 1 }, [workspaceId: string]>(db, (database) =>
-    database.selectFrom('workspaces').select('zero_data_retention').where('id', '=', ''),
-  )

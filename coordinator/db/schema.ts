@@ -296,26 +296,14 @@ export type SnapshotJobRow = Pick<
   | 'created_at'
 > & { snapshot_id: string; op: 'create' | 'delete' }
 
-export const SCHEDULE_KINDS = [
-  'pause',
-  'auto_pause',
-  'auto_snapshot',
-  'stop_frozen',
-  'deep_sleep',
-  'expire_snapshot',
-  'erase',
-  'prune',
-  'purge_workspace',
-] as const
-export type ScheduleKind = (typeof SCHEDULE_KINDS)[number]
-
 /**
  * When the condition of a schedule is evaluated next. A row may be due too early: the evaluation then moves it. The
  * evaluation and the change that it makes commit together, so a schedule never runs twice.
  */
 export type ScheduleRow = {
-  kind: ScheduleKind
-  /** A box, a snapshot, for `erase` and `purge_workspace` a workspace, or for `prune` what is pruned. */
+  /** Names the handler: see Module.schedules. */
+  kind: string
+  /** A box, a snapshot or a workspace; for `prune` the name of what is pruned. */
   target_id: string
   due_at: number
 }

@@ -1,5 +1,6 @@
-// Reads whether a workspace has zero data retention, in the transaction that stores what users ran or wrote.
-import { prepareTrxQuery } from './prepared-queries.ts'
+// Reads whether a workspace has zero data retention.
+import type { Db } from './open.ts'
+import { prepareQuery, prepareTrxQuery } from './prepared-queries.ts'
 import type { Trx } from './transaction.ts'
 
 const findSetting = prepareTrxQuery<{ zero_data_retention: 0 | 1 }>((db) =>
@@ -14,3 +15,9 @@ export async function hasZeroDataRetention(trx: Trx, workspaceId: string): Promi
   const [row] = await findSetting(trx, [workspaceId])
   return row?.zero_data_retention !== 0
 }
+
+/** Whether a workspace has zero data retention. Runs for every command. */
+export const prepareRetentionQuery = (db: Db) =>
+  prepareQuery<{ zero_data_retention: 0 | 1 }, [workspaceId: string]>(db, (database) =>
+    database.selectFrom('workspaces').select('zero_data_retention').where('id', '=', ''),
+  )

@@ -5,22 +5,20 @@ import type { Machine } from '../../shared/api/boxes.ts'
 import type { MetricsSample } from '../../shared/api/metrics.ts'
 import type { ProcessSnapshotReport } from '../../shared/api/process-snapshots.ts'
 import type { CommandReport, DurableReport } from '../../shared/api/reports.ts'
+import { prepareTokenQuery, updateBox } from '../box-store/boxes.ts'
 import type { CommandReportHandler } from '../commands/commands.ts'
 import { markCommandsLost, markSyncCommandsLost } from '../commands/mark-lost.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
-import { prepareQuery } from '../db/prepared-queries.ts'
+import type { BoxRow } from '../db/schema.ts'
 import { type OnCommit, type Trx, transaction } from '../db/transaction.ts'
-import { type BoxRow, updateBox } from './store.ts'
 
 /**
  * The returned function resolves to true when the SHA-256 (hex) of the box's current token is `tokenHash`.
  * A box has a token from its first start until it is deleted. Each start of its machine replaces the token.
  */
 export function createAgentAuthenticator(db: Db): (boxId: string, tokenHash: string) => Promise<boolean> {
-  const findTokenHash = prepareQuery<{ agent_token_hash: string | null }, [id: string]>(db, (database) =>
-    database.selectFrom('boxes').select('agent_token_hash').where('id', '=', ''),
-  )
+  const findTokenHash = prepareTokenQuery(db)
   return async (boxId, tokenHash) => {
     const [row] = await findTokenHash(boxId)
     if (!row?.agent_token_hash) return false

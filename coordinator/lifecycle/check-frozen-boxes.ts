@@ -3,12 +3,12 @@
 import type { LimitFunction } from 'p-limit'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
+import { listBoxesByObservedState } from '../box-store/box-lists.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import { enqueueStop } from './enqueue-jobs.ts'
 import type { Providers } from './providers/regions.ts'
-import { listBoxesByObservedState } from './store.ts'
 
 export type CheckFrozenBoxesOptions = {
   db: Db

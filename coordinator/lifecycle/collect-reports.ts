@@ -1,9 +1,9 @@
 // Collects the final reports of a box before its machine is stopped or destroyed.
 import type { Logger } from 'pino'
 import type { Region } from '../../shared/tiers.ts'
+import type { BoxRow } from '../db/schema.ts'
 import type { Tunnels } from '../tunnel/types.ts'
 import type { Provider } from './provider.ts'
-import type { BoxRow } from './store.ts'
 
 export type CollectReportsOptions = {
   providers: { inRegion(region: Region): Pick<Provider, 'inspect'> }

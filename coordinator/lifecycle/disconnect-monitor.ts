@@ -4,13 +4,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { LimitFunction } from 'p-limit'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
+import { listBoxesByObservedState } from '../box-store/box-lists.ts'
+import { findBox } from '../box-store/boxes.ts'
+import { findJob, updateJob, upsertJob } from '../box-store/jobs.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
+import type { JobRow } from '../db/schema.ts'
 import { transaction } from '../db/transaction.ts'
 import type { Tunnels } from '../tunnel/types.ts'
 import type { Providers } from './providers/regions.ts'
 import { createJobRow } from './set-desired-state.ts'
-import { findBox, findJob, type JobRow, listBoxesByObservedState, updateJob, upsertJob } from './store.ts'
 
 export type DisconnectMonitorOptions = {
   db: Db

@@ -4,12 +4,13 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import { type Region, TIERS } from '../../shared/tiers.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
+import { listBoxesByObservedState } from '../box-store/box-lists.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
+import type { BoxRow } from '../db/schema.ts'
 import { transaction } from '../db/transaction.ts'
 import type { Provider, SharedDisk } from './provider.ts'
 import { setDesiredState } from './set-desired-state.ts'
-import { type BoxRow, listBoxesByObservedState } from './store.ts'
 
 export type DiskMonitorOptions = {
   db: Db

@@ -2,10 +2,12 @@
 import type { JobOp } from '../../shared/api/boxes.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Region, Tier } from '../../shared/tiers.ts'
+import { updateBox } from '../box-store/boxes.ts'
+import { findJob, updateJob, upsertJob } from '../box-store/jobs.ts'
+import type { BoxRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { MoveParams } from './moves.ts'
 import { createJobRow } from './set-desired-state.ts'
-import { type BoxRow, findJob, updateBox, updateJob, upsertJob } from './store.ts'
 import type { Step } from './transitions.ts'
 
 export type JobRequest = {

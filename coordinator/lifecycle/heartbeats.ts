@@ -1,12 +1,12 @@
 // Buffers each box's latest heartbeat, and its new list of listening ports, in memory. Writes all changed ones in one transaction
 // at intervals.
-import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import type { Vitals } from '../../shared/api/boxes.ts'
 import type { ListeningPort } from '../../shared/api/process-snapshots.ts'
 import type { Clock } from '../../shared/clock.ts'
+import { updatePorts, updateVitals } from '../box-store/heartbeats.ts'
 import type { Db } from '../db/open.ts'
-import { type Trx, transaction } from '../db/transaction.ts'
+import { transaction } from '../db/transaction.ts'
 
 /** `at`: milliseconds since the epoch. */
 export type Heartbeat = { vitals: Vitals; at: number }
@@ -79,7 +79,12 @@ export function createHeartbeats({ db, clock, log, flushMs = 5_000 }: HeartbeatO
     const batch = [...unwrittenPorts]
     for (let offset = 0; offset < batch.length; offset += PORT_LISTS_PER_STATEMENT) {
       const part = batch.slice(offset, offset + PORT_LISTS_PER_STATEMENT)
-      await transaction(db, (trx) => updatePorts(trx, part))
+      await transaction(db, (trx) =>
+        updatePorts(
+          trx,
+          part.map(([id, { ports }]) => ({ id, ports })),
+        ),
+      )
       for (const [boxId, written] of part)
         if (unwrittenPorts.get(boxId) === written) unwrittenPorts.delete(boxId)
     }
@@ -95,14 +100,8 @@ export function createHeartbeats({ db, clock, log, flushMs = 5_000 }: HeartbeatO
         return heartbeat ? [{ id, ...heartbeat }] : []
       })
       await transaction(db, async (trx) => {
-        for (let offset = 0; offset < rows.length; offset += ROWS_PER_STATEMENT) {
-          const values = rows
-            .slice(offset, offset + ROWS_PER_STATEMENT)
-            .map(({ id, vitals, at }) => sql`(${id}, ${JSON.stringify(vitals)}, cast(${at} as bigint))`)
-          // SQLite and PostgreSQL both name the columns of a bare VALUES list column1, column2, column3.
-          await sql`update boxes set vitals = v.column2, last_heartbeat_at = v.column3
-            from (values ${sql.join(values)}) as v where boxes.id = v.column1`.execute(trx)
-        }
+        for (let offset = 0; offset < rows.length; offset += ROWS_PER_STATEMENT)
+          await updateVitals(trx, rows.slice(offset, offset + ROWS_PER_STATEMENT))
       })
     } catch (error) {
       for (const id of batch) unwrittenIds.add(id)
@@ -121,13 +120,4 @@ export function createHeartbeats({ db, clock, log, flushMs = 5_000 }: HeartbeatO
       await flush()
     },
   }
-}
-
-/** Leaves out boxes that have stopped since the report. */
-async function updatePorts(trx: Trx, lists: readonly (readonly [string, ReportedPorts])[]): Promise<void> {
-  const values = lists.map(([boxId, { ports }]) => sql`(${boxId}, ${JSON.stringify(ports)})`)
-  await sql`update boxes set listening_ports = v.column2 from (values ${sql.join(values)}) as v
-    where boxes.id = v.column1 and boxes.observed_state not in ('suspended', 'deep_sleep', 'terminated')`.execute(
-    trx,
-  )
 }

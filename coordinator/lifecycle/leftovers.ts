@@ -1,6 +1,6 @@
 // What operations of a box leave to be removed later: machines in other regions and outdated archives.
 import type { Region } from '../../shared/tiers.ts'
-import type { BoxRow } from './store.ts'
+import type { BoxRow } from '../db/schema.ts'
 
 export type Leftover = {
   region: Region

@@ -2,12 +2,12 @@
 import pLimit from 'p-limit'
 import type { ObservedState } from '../../shared/api/boxes.ts'
 import type { SuspendedBoxes } from '../../shared/coordinator-process.ts'
+import { countBoxesByObservedState } from '../box-store/box-lists.ts'
 import { withTimeout } from '../timeout.ts'
 import { checkFrozenBoxes } from './check-frozen-boxes.ts'
 import { createDisconnectMonitor } from './disconnect-monitor.ts'
 import { createDiskMonitor, groupByFileSystem } from './disk-monitor.ts'
 import { createReconciler, type ReconcilerOptions } from './reconciler.ts'
-import { countBoxesByObservedState } from './store.ts'
 import { suspendLocalBoxes } from './suspend-local-boxes.ts'
 import { createWaitUntilRunning, type WaitUntilRunning } from './wait-until-running.ts'
 

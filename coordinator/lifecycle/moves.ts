@@ -1,8 +1,9 @@
 // What the end of a move writes: the box is in the new region, or stays in its region after a failure.
 import type { Updateable } from 'kysely'
+import { deleteMove } from '../box-store/moves.ts'
+import type { BoxRow, JobRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 import { addLeftover } from './leftovers.ts'
-import type { BoxRow, JobRow } from './store.ts'
 
 export type MoveParams = {
   /** The box is in deep sleep: only its archive is moved. */
@@ -36,4 +37,4 @@ export function rollBackMove(box: BoxRow, { isPacked }: MoveParams): Updateable<
 
 /** A failed move does not count against the limits. */
 export const deleteMoveRecord = (trx: Trx, { box_id: boxId, created_at: at }: JobRow) =>
-  trx.deleteFrom('box_moves').where('box_id', '=', boxId).where('at', '=', at).execute()
+  deleteMove(trx, boxId, at)

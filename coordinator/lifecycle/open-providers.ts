@@ -1,6 +1,7 @@
 // Opens the providers of the configured regions, for a coordinator and for `box down` without one.
 import type { Logger } from 'pino'
 import { REGIONS, type Region } from '../../shared/tiers.ts'
+import { listLiveBoxRegions } from '../box-store/box-lists.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/open.ts'
 import { createArchiver } from './providers/local/archiver.ts'
@@ -10,7 +11,6 @@ import { createLocalProvider } from './providers/local/provider.ts'
 import { listUsedRegions } from './providers/local/region-directories.ts'
 import { relocateBoxes } from './providers/local/relocate-boxes.ts'
 import { createProviders, type Providers } from './providers/regions.ts'
-import { listLiveBoxRegions } from './store.ts'
 
 export type OpenProvidersOptions = {
   config: Pick<

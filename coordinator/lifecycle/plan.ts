@@ -1,6 +1,6 @@
 // Plans the next step of a box: a pure function of its desired state, observed state and job.
 import type { DesiredState, JobOp, ObservedState, SuspendedAs } from '../../shared/api/boxes.ts'
-import type { BoxRow, JobRow } from './store.ts'
+import type { BoxRow, JobRow } from '../db/schema.ts'
 import { findStage, OP_DEFINITIONS, type Step } from './transitions.ts'
 
 export type Situation = {

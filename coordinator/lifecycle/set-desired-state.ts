@@ -1,18 +1,13 @@
 // Writes a box's desired state and the job that leads to it. The reconciler runs the job.
 import type { DesiredState, JobOp } from '../../shared/api/boxes.ts'
+import { updateBox } from '../box-store/boxes.ts'
+import { recordStateChange } from '../box-store/events.ts'
+import { deleteJob, findJob, updateJob, upsertJob } from '../box-store/jobs.ts'
+import type { BoxRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
-import { updateSchedules } from '../schedules/update-schedules.ts'
-import { UNTIL_CONNECTED } from './leases.ts'
+import { UNTIL_CONNECTED } from '../jobs/leases.ts'
 import { describeSituation, plan } from './plan.ts'
-import {
-  type BoxRow,
-  deleteJob,
-  findJob,
-  recordStateChange,
-  updateBox,
-  updateJob,
-  upsertJob,
-} from './store.ts'
+import { updateSchedules } from './update-schedules.ts'
 
 export type DesiredStateChange = {
   state: DesiredState

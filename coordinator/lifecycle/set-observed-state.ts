@@ -1,11 +1,13 @@
 // The only writer of observed states: checks the transition and records its event.
 import type { ObservedState, SuspendedAs } from '../../shared/api/boxes.ts'
+import { updateBox } from '../box-store/boxes.ts'
+import { recordStateChange } from '../box-store/events.ts'
 import { markCommandsLost } from '../commands/mark-lost.ts'
+import type { BoxRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
-import { updateSchedules } from '../schedules/update-schedules.ts'
-import { releaseSource } from '../snapshots/sources.ts'
-import { type BoxRow, recordStateChange, updateBox } from './store.ts'
+import { releaseSource } from '../sources/sources.ts'
 import { ALLOWED_TRANSITIONS } from './transitions.ts'
+import { updateSchedules } from './update-schedules.ts'
 
 const EFFECT_ON_PROCESSES: Record<SuspendedAs, string> = {
   frozen: 'its processes are frozen and keep their memory',

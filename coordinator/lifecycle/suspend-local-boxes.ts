@@ -7,6 +7,8 @@ import type { ObservedState } from '../../shared/api/boxes.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { SuspendedBoxes } from '../../shared/coordinator-process.ts'
 import type { Region } from '../../shared/tiers.ts'
+import { listBoxesByObservedState } from '../box-store/box-lists.ts'
+import { deleteJob, findJob } from '../box-store/jobs.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
@@ -15,7 +17,6 @@ import type { Tunnels } from '../tunnel/types.ts'
 import { collectReports } from './collect-reports.ts'
 import type { Provider } from './provider.ts'
 import { recordStopped, setObservedState } from './set-observed-state.ts'
-import { deleteJob, findJob, listBoxesByObservedState } from './store.ts'
 
 export type SuspendLocalBoxesOptions = {
   db: Db

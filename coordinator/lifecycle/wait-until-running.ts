@@ -1,8 +1,9 @@
 // Waits until a box is running and connected, for edge requests to a box that is still starting.
 import { ApiError } from '../../shared/errors.ts'
+import { findBox } from '../box-store/boxes.ts'
+import { findJob } from '../box-store/jobs.ts'
 import type { Db } from '../db/open.ts'
 import type { Tunnel, Tunnels } from '../tunnel/types.ts'
-import { findBox, findJob } from './store.ts'
 
 export type WaitUntilRunning = (boxId: string, ms: number, signal?: AbortSignal) => Promise<Tunnel>
 

@@ -1,9 +1,11 @@
 // Decides whether the agent of an enrolled machine may connect: not when its box has been deleted, and not from a copy of the
 // disk of another machine.
+
+import { updateBox } from '../box-store/boxes.ts'
+import { isDeletedMachine } from '../box-store/deleted-machines.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
-import { type Trx, transaction } from '../db/transaction.ts'
-import { isDeletedMachine } from '../lifecycle/machine-store.ts'
+import { transaction } from '../db/transaction.ts'
 import type { MachineAgents } from '../tunnel/types.ts'
 
 export function createMachineAgents(db: Db): MachineAgents {
@@ -18,11 +20,8 @@ export function createMachineAgents(db: Db): MachineAgents {
         const { agent_lineage: known } = box
         if (known === newest) return 'accepted'
         if (known !== null && !lineage.includes(known)) return { clonedFrom: box.hostname }
-        await setLineage(trx, boxId, newest)
+        await updateBox(trx, boxId, { agent_lineage: newest })
         return 'accepted'
       }),
   }
 }
-
-const setLineage = (trx: Trx, boxId: string, newest: string) =>
-  trx.updateTable('boxes').set({ agent_lineage: newest }).where('id', '=', boxId).execute()

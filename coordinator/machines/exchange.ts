@@ -4,19 +4,20 @@ import { type Clock, toTimestamp } from '../../shared/clock.ts'
 import { isEnrollmentToken } from '../../shared/enrollment-token.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { readAccess, readBoxIds } from '../account/key-rules.ts'
+import { findKey, findRole } from '../account/lookups.ts'
 import type { Admit } from '../admission/admit.ts'
 import { recordAuditEvent } from '../audit/service.ts'
 import { insertMachine } from '../boxes/insert-machine.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
-import type { BoxRow, EnrollmentRow } from '../db/schema.ts'
+import type { ApiKeyRow, BoxRow, EnrollmentRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { assertAccess } from '../http/access.ts'
 import type { Actor } from '../http/actor.ts'
 import { hashSecret } from '../http/hash-secret.ts'
 import { chooseTier } from './choose-tier.ts'
 import { assertMayEnroll, getEnrollmentAccess } from './rules.ts'
-import { findKey, findRole, type KeyState, lockEnrollmentByHash, updateEnrollment } from './store.ts'
+import { lockEnrollmentByHash, updateEnrollment } from './store.ts'
 import { toBoxName } from './to-box-name.ts'
 
 /**
@@ -111,7 +112,7 @@ async function findCreator(trx: Trx, enrollment: EnrollmentRow, now: number): Pr
   return { credential, workspaceId, userId, role, boxIds: readBoxIds(key), access: readAccess(key) }
 }
 
-function assertUsable(key: KeyState | undefined, now: number): KeyState {
+function assertUsable(key: ApiKeyRow | undefined, now: number): ApiKeyRow {
   if (key === undefined || key.revoked_at !== null)
     throw refuseToken('The API key that created the token has been revoked.')
   if (key.expires_at !== null && key.expires_at <= now)

@@ -1,8 +1,7 @@
 // Queries on the tokens that enroll machines.
 import type { Updateable } from 'kysely'
-import type { Role } from '../../shared/api/account.ts'
 import type { Db } from '../db/open.ts'
-import type { ApiKeyRow, EnrollmentRow } from '../db/schema.ts'
+import type { EnrollmentRow } from '../db/schema.ts'
 import { forUpdate, type Trx } from '../db/transaction.ts'
 
 export const insertEnrollment = (trx: Trx, row: EnrollmentRow) =>
@@ -34,21 +33,6 @@ export const lockEnrollment = (trx: Trx, id: string): Promise<EnrollmentRow | un
 
 export const updateEnrollment = (trx: Trx, id: string, changes: Updateable<EnrollmentRow>) =>
   trx.updateTable('enrollments').set(changes).where('id', '=', id).execute()
-
-/** The role of a user; undefined: the user has been removed. */
-export async function findRole(trx: Trx, userId: string): Promise<Role | undefined> {
-  const query = trx.selectFrom('users').select('role').where('id', '=', userId)
-  return (await query.where('removed_at', 'is', null).executeTakeFirst())?.role
-}
-
-export type KeyState = Pick<ApiKeyRow, 'revoked_at' | 'expires_at' | 'box_ids' | 'access'>
-
-export const findKey = (trx: Trx, id: string): Promise<KeyState | undefined> =>
-  trx
-    .selectFrom('api_keys')
-    .select(['revoked_at', 'expires_at', 'box_ids', 'access'])
-    .where('id', '=', id)
-    .executeTakeFirst()
 
 /** Returns the number of deleted rows, at most `limit`. */
 export async function deleteEnrollmentsExpiredBefore(

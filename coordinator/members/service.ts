@@ -11,21 +11,21 @@ import type { UserRow, WorkspaceRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
 import type { OpenRequests } from '../http/open-requests.ts'
-import { assertOpen } from '../workspaces/service.ts'
-import { type InvitationMail, writeInvitation } from './invitation.ts'
+import { revokeKeysOfUser } from '../identity-store/keys.ts'
 import {
   findCreationOfNewestUser,
   findMember,
   hasMemberWithEmail,
   hasOtherOwner,
-  insertUser,
   isRemovedMember,
   listMembers,
   type MemberRow,
-  restrictBoxesOf,
-  revokeCredentials,
-  updateUser,
-} from './store.ts'
+} from '../identity-store/members.ts'
+import { insertMember, updateUser } from '../identity-store/users.ts'
+import { endSessionsOfUser } from '../sessions/end-sessions.ts'
+import { endTicketsOfUser } from '../tickets/end-tickets.ts'
+import { assertOpen } from '../workspaces/service.ts'
+import { type InvitationMail, writeInvitation } from './invitation.ts'
 
 export type MemberServiceOptions = {
   db: Db
@@ -35,6 +35,11 @@ export type MemberServiceOptions = {
   /** The origin at which clients reach the coordinator. */
   publicUrl: string
   openRequests: Pick<OpenRequests, 'accessChanged'>
+  /**
+   * Restricts the boxes of a user who becomes a contractor. Locks the boxes, so it runs before the lock on the workspace: a
+   * box is locked before its workspace, never after it.
+   */
+  restrictBoxesOf(trx: Trx, workspaceId: string, userId: string): Promise<void>
 }
 
 /** Throws not_found for an id that is unknown or malformed. */
@@ -59,7 +64,7 @@ async function lockMembers(trx: Trx, workspaceId: string): Promise<WorkspaceRow>
 }
 
 export function createMemberService(options: MemberServiceOptions): MemberService {
-  const { db, clock, sendMail, publicUrl, openRequests } = options
+  const { db, clock, sendMail, publicUrl, openRequests, restrictBoxesOf } = options
 
   async function invite(actor: Actor, { email, name, role }: InviteRequest): Promise<Invitation> {
     const { workspaceId } = actor
@@ -79,7 +84,7 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
         joined_at: null,
         removed_at: null,
       }
-      if (!(await insertUser(trx, row))) throw new ApiError('member_exists')
+      if (!(await insertMember(trx, row))) throw new ApiError('member_exists')
       recordAuditEvent(trx, {
         ...{ kind: 'member.invite', actor, boxId: null, at: now },
         detail: { userId: row.id, email, role },
@@ -100,7 +105,7 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
       throw new ApiError('bad_request', 'body must have at least one field to change')
     return transaction(db, async (trx, onCommit) => {
       assertMemberId(id)
-      // Before the lock on the workspace. Without effect when the update fails.
+      // Without effect when the update fails.
       if (input.role === 'contractor') await restrictBoxesOf(trx, workspaceId, id)
       await lockMembers(trx, workspaceId)
       const row = await requireMember(trx, workspaceId, id)
@@ -134,7 +139,9 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
       await assertNotLastOwner(trx, row)
       const now = clock.now()
       await updateUser(trx, id, { removed_at: now })
-      await revokeCredentials(trx, id, now)
+      await revokeKeysOfUser(trx, id, now)
+      await endTicketsOfUser(trx, id)
+      await endSessionsOfUser(trx, id)
       recordAuditEvent(trx, {
         ...{ kind: 'member.remove', actor, boxId: null, at: now },
         detail: { userId: id, email: row.email, role: row.role },

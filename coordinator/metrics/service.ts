@@ -1,9 +1,9 @@
 // Returns the metrics of a box (spec §4.3).
 import { type Metrics, type MetricsQuery, SAMPLE_SECONDS } from '../../shared/api/metrics.ts'
 import type { Clock } from '../../shared/clock.ts'
-import type { BoxService } from '../boxes/service.ts'
 import type { Db } from '../db/open.ts'
 import type { Actor } from '../http/actor.ts'
+import type { BoxFinder } from '../http/find-box.ts'
 import { type Chunk, copyInto, createChunk, getChunkStart } from './chunk.ts'
 import { presentMetrics } from './present.ts'
 import { rollUp } from './roll-up.ts'
@@ -19,7 +19,7 @@ export type MetricsService = {
 export function createMetricsService(options: {
   db: Db
   clock: Clock
-  boxes: Pick<BoxService, 'find'>
+  boxes: Pick<BoxFinder, 'find'>
   decodeRow: DecodeRow
 }): MetricsService {
   const { db, clock, boxes, decodeRow } = options

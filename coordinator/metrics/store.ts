@@ -92,3 +92,6 @@ export async function deleteChunksBefore(
     .executeTakeFirst()
   return Number(numDeletedRows)
 }
+
+export const deleteChunksOfBox = (trx: Trx, boxId: string) =>
+  trx.deleteFrom('metric_chunks').where('box_id', '=', boxId).execute()

@@ -7,12 +7,10 @@ import type { Db } from '../db/open.ts'
 import type { OperationRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
-import { canSeeSnapshot } from '../snapshots/rules.ts'
+import { canSee, type Resource } from '../http/visibility.ts'
 import {
   deleteFinishedBefore,
-  findBoxOwner,
   findOperationById,
-  findSnapshotAccess,
   insertOperation,
   selectLatestOperation,
   updateOperation,
@@ -75,32 +73,27 @@ export type OperationService = {
   prune(): Promise<number>
 }
 
-export function createOperationService({ db, clock }: { db: Db; clock: Clock }): OperationService {
+export type OperationServiceOptions = {
+  db: Db
+  clock: Clock
+  /** The fields of the target of an operation that decide who may see the operation. */
+  findTarget: Record<
+    OperationRow['kind'],
+    (db: Db, targetId: string) => Promise<Pick<Resource, 'boxId' | 'ownerUserId'>>
+  >
+}
+
+export function createOperationService({ db, clock, findTarget }: OperationServiceOptions): OperationService {
   async function get(actor: Actor, id: string) {
     const row = isId('operation', id) ? await findOperationById(db, id) : undefined
-    if (
-      !row ||
-      row.workspace_id !== actor.workspaceId ||
-      isExpired(row) ||
-      !(await canSeeOperation(actor, row))
-    ) {
-      throw new ApiError('not_found')
-    }
+    if (!row || isExpired(row)) throw new ApiError('not_found')
+    const target = await findTarget[row.kind](db, row.target_id)
+    if (!canSee(actor, { workspaceId: row.workspace_id, ...target })) throw new ApiError('not_found')
     return presentOperation(row)
   }
 
   const isExpired = (row: OperationRow) =>
     row.completed_at !== null && row.completed_at < clock.now() - RETENTION_MS
-
-  async function canSeeOperation(actor: Actor, row: OperationRow) {
-    if (row.kind === 'snapshot_delete') {
-      const snapshot = await findSnapshotAccess(db, row.target_id)
-      // A snapshot that has expired leaves no row.
-      return snapshot ? canSeeSnapshot(actor, snapshot) : actor.boxIds === null && actor.role !== 'contractor'
-    }
-    if (actor.boxIds && !actor.boxIds.includes(row.target_id)) return false
-    return actor.role !== 'contractor' || (await findBoxOwner(db, row.target_id)) === actor.userId
-  }
 
   return { get, prune: () => deleteFinishedBefore(db, clock.now() - RETENTION_MS) }
 }

@@ -36,17 +36,3 @@ export async function deleteFinishedBefore(db: Db | Trx, instant: number): Promi
     .executeTakeFirst()
   return Number(numDeletedRows)
 }
-
-/** The user id of the box's owner; undefined when there is no such box. */
-export async function findBoxOwner(db: Db | Trx, boxId: string): Promise<string | undefined> {
-  const row = await db.selectFrom('boxes').select('owner_user_id').where('id', '=', boxId).executeTakeFirst()
-  return row?.owner_user_id
-}
-
-/** What decides who may see a snapshot; undefined when there is no such snapshot. */
-export const findSnapshotAccess = (db: Db | Trx, id: string) =>
-  db
-    .selectFrom('snapshots')
-    .select(['workspace_id', 'box_id', 'owner_user_id'])
-    .where('id', '=', id)
-    .executeTakeFirst()

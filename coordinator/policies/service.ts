@@ -29,6 +29,9 @@ export type PolicyService = {
 export const loadPolicy = async (db: Db | Trx, workspaceId: string): Promise<Policy> =>
   parsePolicy(await findPolicy(db, workspaceId))
 
+export const loadAuditRetentionDays = async (db: Db, workspaceId: string): Promise<number> =>
+  (await loadPolicy(db, workspaceId)).auditRetentionDays
+
 /** The row has only the policies that are set. */
 const parsePolicy = (row: PolicyRow | undefined): Policy => ({
   ...DEFAULT_POLICY,

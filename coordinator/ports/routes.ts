@@ -4,8 +4,8 @@ import { boxIdParamSchema } from '../../shared/api/boxes.ts'
 import { type PortShares, portSharesSchema } from '../../shared/api/port-shares.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts'
-import type { BoxService } from '../boxes/service.ts'
 import { byKey } from '../http/access.ts'
+import type { BoxFinder } from '../http/find-box.ts'
 import { type Route, route } from '../http/route.ts'
 import type { Heartbeats } from '../lifecycle/heartbeats.ts'
 import { findListening } from './listening.ts'
@@ -28,7 +28,7 @@ export function portRoutes({
   heartbeats,
   clock,
 }: {
-  boxes: Pick<BoxService, 'find'>
+  boxes: Pick<BoxFinder, 'find'>
   heartbeats: Pick<Heartbeats, 'latest' | 'latestPorts'>
   clock: Clock
 }): Route[] {

@@ -1,19 +1,25 @@
 // Process snapshots: stores the processes that agents report every minute, and returns those of any moment.
 import type { Logger } from 'pino'
+import type { ProcessSnapshotReport } from '../../shared/api/process-snapshots.ts'
 import type { Clock } from '../../shared/clock.ts'
-import type { BoxService } from '../boxes/service.ts'
 import { deleteInBatches } from '../db/delete-in-batches.ts'
 import type { Db } from '../db/open.ts'
-import type { ReportHandlers } from '../lifecycle/agents.ts'
+import type { BoxRow } from '../db/schema.ts'
+import type { Trx } from '../db/transaction.ts'
+import type { BoxFinder } from '../http/find-box.ts'
 import { createBoxWarnings } from '../log/box-warnings.ts'
 import { METRICS_RETENTION_SECONDS } from '../metrics/retention.ts'
 import { CHUNK_MS } from './chunk.ts'
 import { createSnapshotIngest } from './ingest.ts'
 import { createProcsAtService, type ProcsAtService } from './service.ts'
-import { deleteOldestChunks } from './store.ts'
+import { deleteChunksOfBox, deleteOldestChunks } from './store.ts'
 
 export type ProcessSnapshots = {
-  reportHandler: ReportHandlers['processSnapshots']
+  reportHandler: {
+    apply(trx: Trx, box: BoxRow, snapshots: readonly ProcessSnapshotReport[]): Promise<void>
+  }
+  /** Deletes the process snapshots of a box. */
+  deleteOfBox(trx: Trx, boxId: string): Promise<unknown>
   procsAt: ProcsAtService
   /**
    * Deletes the snapshots whose retention has ended, also of boxes that do not report any more. Returns the number of deleted
@@ -34,7 +40,7 @@ export function createProcessSnapshots({
   db: Db
   clock: Clock
   log: Pick<Logger, 'warn'>
-  boxes: Pick<BoxService, 'find'>
+  boxes: Pick<BoxFinder, 'find'>
 }): ProcessSnapshots {
   const warn = createBoxWarnings({ clock, log })
 
@@ -46,6 +52,7 @@ export function createProcessSnapshots({
   return {
     reportHandler: { apply: createSnapshotIngest({ clock, warn }) },
     procsAt: createProcsAtService({ db, boxes, warn }),
+    deleteOfBox: deleteChunksOfBox,
     prune,
   }
 }

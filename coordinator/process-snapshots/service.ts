@@ -3,9 +3,9 @@ import { type ProcsAt, toListeningPort } from '../../shared/api/process-snapshot
 import { toTimestamp } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { ProcessSnapshot } from '../../shared/process-delta.ts'
-import type { BoxService } from '../boxes/service.ts'
 import type { Db } from '../db/open.ts'
 import type { Actor } from '../http/actor.ts'
+import type { BoxFinder } from '../http/find-box.ts'
 import type { WarnOfBox } from '../log/box-warnings.ts'
 import { type Chunk, decodeChunk, getChunkStart, readSnapshot } from './chunk.ts'
 import { listChunks, listNearestChunks } from './store.ts'
@@ -23,7 +23,7 @@ export type ProcsAtService = {
 
 export function createProcsAtService(options: {
   db: Db
-  boxes: Pick<BoxService, 'find'>
+  boxes: Pick<BoxFinder, 'find'>
   warn: WarnOfBox
 }): ProcsAtService {
   const { db, boxes, warn } = options

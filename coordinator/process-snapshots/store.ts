@@ -112,3 +112,6 @@ export async function replaceChunk(
       .execute()
   return true
 }
+
+export const deleteChunksOfBox = (trx: Trx, boxId: string) =>
+  trx.deleteFrom('process_chunks').where('box_id', '=', boxId).execute()

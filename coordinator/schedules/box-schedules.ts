@@ -1,22 +1,18 @@
 // Evaluates a due schedule of a box, and makes its change in the same transaction: a schedule never runs twice.
 import { recordBoxChange } from '../audit/record-change.ts'
+import { updateBox } from '../box-store/boxes.ts'
+import { findJob } from '../box-store/jobs.ts'
+import { findLastAutoSnapshotTime } from '../box-store/snapshots.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
+import type { BoxRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
+import { deleteSchedule, lockSchedule, moveSchedule } from '../jobs/schedules.ts'
 import { enqueueSleep, enqueueStop } from '../lifecycle/enqueue-jobs.ts'
 import { setDesiredState } from '../lifecycle/set-desired-state.ts'
+import type { BoxScheduleKind } from '../lifecycle/update-schedules.ts'
 import type { Snapshots } from '../snapshots/snapshots.ts'
 import { evaluate, type Facts, nextEvaluation } from './evaluate.ts'
-import {
-  type BoxRow,
-  clearDeadline,
-  deleteSchedule,
-  findLastAutoSnapshotTime,
-  hasJob,
-  lockSchedule,
-  moveSchedule,
-} from './store.ts'
-import type { BoxScheduleKind } from './update-schedules.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
@@ -56,7 +52,7 @@ export function createBoxSchedules({ db, snapshots, scheduleBox }: BoxSchedulesO
 
   const changes: Record<BoxScheduleKind, (trx: Trx, box: BoxRow, facts: Facts) => Promise<unknown>> = {
     async pause(trx, box, { now }) {
-      await clearDeadline(trx, box.id, now)
+      await updateBox(trx, box.id, { pause_at: null, updated_at: now })
       await deleteSchedule(trx, { kind: 'pause', target_id: box.id })
       if (box.desired_state === 'running') await suspend(trx, box, now, 'deadline reached')
     },
@@ -106,4 +102,10 @@ export function createBoxSchedules({ db, snapshots, scheduleBox }: BoxSchedulesO
       }
       return { isDue, nextAt }
     })
+}
+
+/** Whether a change of the box's state is in progress. */
+async function hasJob(trx: Trx, boxId: string): Promise<boolean> {
+  const job = await findJob(trx, boxId)
+  return job !== undefined && job.op !== 'clean_up'
 }

@@ -1,6 +1,6 @@
 // Evaluates a due schedule of a box: a pure function of the box, the settings and the time.
 import type { BoxRow } from '../db/schema.ts'
-import type { BoxScheduleKind } from './update-schedules.ts'
+import type { BoxScheduleKind } from '../lifecycle/update-schedules.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS

@@ -55,3 +55,26 @@ export async function deleteCodes(
   for (const { id } of rows) await trx.deleteFrom('sign_in_codes').where('id', '=', id).execute()
   return rows.length
 }
+
+/** Deletes the codes of a workspace: those of its keys and users, and those of people who are members of no other workspace. */
+export async function deleteCodesOfWorkspace(trx: Trx, workspaceId: string): Promise<void> {
+  const usersOf = trx.selectFrom('users').where('workspace_id', '=', workspaceId)
+  const keys = trx.selectFrom('api_keys').select('id').where('workspace_id', '=', workspaceId)
+  await trx.deleteFrom('sign_in_codes').where('key_id', 'in', keys).execute()
+  await trx.deleteFrom('sign_in_codes').where('user_id', 'in', usersOf.select('id')).execute()
+  await trx
+    .deleteFrom('sign_in_codes')
+    .where('email', 'in', usersOf.select('email').$castTo<{ email: string }>())
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('users')
+            .select('users.id')
+            .whereRef('users.email', '=', 'sign_in_codes.email')
+            .where('users.workspace_id', '!=', workspaceId)
+            .where('users.removed_at', 'is', null),
+        ),
+      ),
+    )
+    .execute()
+}

@@ -4,6 +4,7 @@ import type { BackgroundTasks } from '../background-tasks.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import type { FindCredential } from '../http/auth.ts'
+import { updateUser } from '../identity-store/users.ts'
 import { getSessionExpiry, SESSION } from './lifetime.ts'
 import { prepareSessionQuery, type SessionWithUser, storeUse } from './store.ts'
 
@@ -18,9 +19,13 @@ export function createSessionFinder({ db, clock, background }: SessionFinderOpti
     const now = clock.now()
     if (now - last_used_at < SESSION.touchMs || storing.has(id)) return
     storing.add(id)
-    const use = { id, user_id, last_used_at: now, expires_at: getSessionExpiry(created_at, now) }
+    const use = { id, last_used_at: now, expires_at: getSessionExpiry(created_at, now) }
     background.run('store the use of a session', () =>
-      transaction(db, (trx) => storeUse(trx, use)).finally(() => storing.delete(id)),
+      transaction(db, async (trx) => {
+        // Locks the user before the session, in the order of the removal of a member.
+        await updateUser(trx, user_id, { last_active_at: now })
+        await storeUse(trx, use)
+      }).finally(() => storing.delete(id)),
     )
   }
 

@@ -2,7 +2,7 @@
 import type { Session, SignedIn, SignedInUser } from '../../shared/api/sessions.ts'
 import { toTimestamp } from '../../shared/clock.ts'
 import type { SessionRow } from '../db/schema.ts'
-import type { Membership } from './store.ts'
+import type { Membership } from '../identity-store/members.ts'
 
 export const presentSession = (row: SessionRow, currentId: string): Session => ({
   id: row.id,

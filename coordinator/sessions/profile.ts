@@ -8,12 +8,13 @@ import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
+import { findMembership, listMemberships, type Membership } from '../identity-store/members.ts'
+import { updateUser } from '../identity-store/users.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import { type Codes, createInvalidCodeError } from './codes.ts'
 import { createCodeMail, createEmailChangedMail } from './mails.ts'
 import { presentUser } from './present.ts'
 import type { AddressLimiter } from './rate-limits.ts'
-import { findMembership, listMemberships, type Membership, updateUser } from './store.ts'
 
 export type ProfileService = {
   rename(actor: Actor, name: string): Promise<SignedInUser>

@@ -2,7 +2,8 @@
 import type { Clock } from '../../shared/clock.ts'
 import { deleteInBatches } from '../db/delete-in-batches.ts'
 import type { Db } from '../db/open.ts'
-import { deleteCodes } from './code-store.ts'
+import type { Trx } from '../db/transaction.ts'
+import { deleteCodes, deleteCodesOfWorkspace } from './code-store.ts'
 import { CODE } from './lifetime.ts'
 import { deleteExpiredSessions } from './store.ts'
 
@@ -25,3 +26,7 @@ export async function pruneSessions(
       signal,
     )
 }
+
+/** The codes of the keys and users of a workspace, and of people who are members of no other workspace. */
+export const deleteSignInCodes = (trx: Trx, workspaceId: string): Promise<void> =>
+  deleteCodesOfWorkspace(trx, workspaceId)

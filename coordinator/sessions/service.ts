@@ -7,15 +7,10 @@ import type { Db } from '../db/open.ts'
 import type { SessionRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
+import { findMembership, listMemberships, type Membership } from '../identity-store/members.ts'
 import { presentSession, presentSignedIn } from './present.ts'
 import type { NewSession, SessionStarter } from './start-session.ts'
-import {
-  findMembership,
-  findSessionById,
-  listMemberships,
-  listSessionsOfUser,
-  type Membership,
-} from './store.ts'
+import { findSessionById, listSessionsOfUser } from './store.ts'
 
 export type SessionService = {
   load(actor: Actor): Promise<CurrentSession>

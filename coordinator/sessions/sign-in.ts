@@ -7,12 +7,17 @@ import { recordAuditEvent } from '../audit/service.ts'
 import type { BackgroundTasks } from '../background-tasks.ts'
 import type { Db } from '../db/open.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
+import {
+  findFirstOwnerMembership,
+  findMembership,
+  listMemberships,
+  type Membership,
+} from '../identity-store/members.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import { type Codes, createInvalidCodeError } from './codes.ts'
 import { createCodeMail } from './mails.ts'
 import type { AddressLimiter } from './rate-limits.ts'
 import type { Client, NewSession, SessionStarter } from './start-session.ts'
-import { findFirstOwner, findMembership, listMemberships, type Membership } from './store.ts'
 
 export type SignIn = {
   /** The result is the same for an email address that no member has. */
@@ -123,7 +128,7 @@ export function createSignIn(options: SignInOptions): SignIn {
           'This is not the secret in sign-in.key. Read the file in the data directory again: each start of the coordinator writes a new secret.',
         )
       return transaction(db, async (trx, onCommit) => {
-        const owner = await findFirstOwner(trx)
+        const owner = await findFirstOwnerMembership(trx)
         if (owner === undefined)
           throw new ApiError(
             'unauthorized',

@@ -8,15 +8,10 @@ import type { OnCommit, Trx } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
 import { hashSecret } from '../http/hash-secret.ts'
 import type { OpenRequests } from '../http/open-requests.ts'
+import type { Membership } from '../identity-store/members.ts'
+import { updateUser } from '../identity-store/users.ts'
 import { getSessionExpiry, SESSION } from './lifetime.ts'
-import {
-  deleteSession,
-  findSessionByHash,
-  insertSession,
-  listSessionsOfUser,
-  type Membership,
-  updateUser,
-} from './store.ts'
+import { deleteSession, findSessionByHash, insertSession, listSessionsOfUser } from './store.ts'
 
 /** The properties of a request that identify its client. */
 export type Client = {

@@ -1,4 +1,4 @@
-// Queries on dashboard sessions, and on the users and workspaces of sessions.
+// Queries on dashboard sessions.
 import type { Db } from '../db/open.ts'
 import { prepareQuery } from '../db/prepared-queries.ts'
 import type { SessionRow, UserRow } from '../db/schema.ts'
@@ -51,58 +51,13 @@ export const listSessionsOfUser = (db: Db | Trx, userId: string): Promise<Sessio
     .orderBy('id')
     .execute()
 
-/** Locks the user before the session, in the order of the removal of a member. */
-export async function storeUse(
+export const storeUse = (
   trx: Trx,
-  session: Pick<SessionRow, 'id' | 'user_id' | 'last_used_at' | 'expires_at'>,
-): Promise<void> {
-  const { id, user_id, last_used_at, expires_at } = session
-  await trx.updateTable('users').set({ last_active_at: last_used_at }).where('id', '=', user_id).execute()
-  await trx.updateTable('sessions').set({ last_used_at, expires_at }).where('id', '=', id).execute()
-}
+  { id, last_used_at, expires_at }: Pick<SessionRow, 'id' | 'last_used_at' | 'expires_at'>,
+) => trx.updateTable('sessions').set({ last_used_at, expires_at }).where('id', '=', id).execute()
 
-export type Membership = UserRow & { workspace_name: string }
-
-const selectMemberships = (db: Db | Trx) =>
-  db
-    .selectFrom('users')
-    .innerJoin('workspaces', 'workspaces.id', 'users.workspace_id')
-    .selectAll('users')
-    .select('workspaces.name as workspace_name')
-    .where('users.removed_at', 'is', null)
-
-/** The users of a person, one per workspace. */
-export const listMemberships = (db: Db | Trx, email: string): Promise<Membership[]> =>
-  selectMemberships(db).where('users.email', '=', email).execute()
-
-export const findMembership = (db: Db | Trx, userId: string): Promise<Membership | undefined> =>
-  selectMemberships(db).where('users.id', '=', userId).executeTakeFirst()
-
-/** The first owner of the first workspace. The sign-in must not accept the invitation of another owner. */
-export async function findFirstOwner(db: Db | Trx): Promise<Membership | undefined> {
-  const workspace = await db
-    .selectFrom('workspaces')
-    .select('id')
-    .orderBy('created_at')
-    .orderBy('id')
-    .limit(1)
-    .executeTakeFirst()
-  if (workspace === undefined) return undefined
-  return selectMemberships(db)
-    .where('users.workspace_id', '=', workspace.id)
-    .where('users.role', '=', 'owner')
-    .where('users.joined_at', 'is not', null)
-    .orderBy('users.created_at')
-    .orderBy('users.id')
-    .limit(1)
-    .executeTakeFirst()
-}
-
-export const updateUser = (
-  trx: Trx,
-  id: string,
-  values: Partial<Pick<UserRow, 'name' | 'email' | 'joined_at' | 'last_active_at'>>,
-) => trx.updateTable('users').set(values).where('id', '=', id).execute()
+export const deleteSessionsOfUser = (trx: Trx, userId: string) =>
+  trx.deleteFrom('sessions').where('user_id', '=', userId).execute()
 
 /** Returns the number of deleted sessions. */
 export async function deleteExpiredSessions(trx: Trx, now: number, limit: number): Promise<number> {

@@ -1,28 +1,27 @@
 // Persists the jobs of snapshots: claims a job under a lease before it runs and records its result afterwards.
 import { recordSnapshotChange } from '../audit/record-change.ts'
-import { lockBox } from '../db/lock-box.ts'
-import type { Db } from '../db/open.ts'
-import type { BoxRow, SnapshotJobRow, SnapshotRow } from '../db/schema.ts'
-import { type Trx, transaction } from '../db/transaction.ts'
-import type { Lease } from '../lifecycle/leases.ts'
-import type { ArchiveInfo } from '../lifecycle/provider.ts'
-import { completeOperation, startOperation } from '../operations/service.ts'
-import { scheduleExpiry } from '../schedules/update-schedules.ts'
-import { createJobRow, enqueueDeletion } from './enqueue.ts'
-import { findFilesProblem } from './rules.ts'
+import { listBoxIdsBySource } from '../box-store/boxes.ts'
+import { findJob } from '../box-store/jobs.ts'
 import {
   deleteSnapshot,
   deleteSnapshotJob,
-  findBoxStep,
   findSnapshot,
   findSnapshotJob,
-  listBoxIdsBySource,
   listSnapshotsOfBox,
   lockSnapshot,
   updateSnapshot,
   updateSnapshotJob,
   upsertSnapshotJob,
-} from './store.ts'
+} from '../box-store/snapshots.ts'
+import { lockBox } from '../db/lock-box.ts'
+import type { Db } from '../db/open.ts'
+import type { BoxRow, SnapshotJobRow, SnapshotRow } from '../db/schema.ts'
+import { type Trx, transaction } from '../db/transaction.ts'
+import type { Lease } from '../jobs/leases.ts'
+import type { ArchiveInfo } from '../lifecycle/provider.ts'
+import { completeOperation, startOperation } from '../operations/service.ts'
+import { createJobRow, enqueueDeletion, scheduleExpiry } from '../sources/enqueue.ts'
+import { findFilesProblem } from '../sources/file-rules.ts'
 
 /** `box`: null when the row of the box has been deleted. */
 export type SnapshotClaim = { snapshot: SnapshotRow; job: SnapshotJobRow; box: BoxRow | null }
@@ -61,7 +60,7 @@ export function claimSnapshotJob(
       // The move decides which machine has the files. A machine that is being discarded has only some of them.
       // The deletion of a box ends its move: the files are still in its region.
       const isMoving = box?.desired_region && box.desired_state !== 'terminated'
-      const isChanging = isMoving || (await findBoxStep(trx, snapshot.box_id)) === 'discard'
+      const isChanging = isMoving || (await findJob(trx, snapshot.box_id))?.step === 'discard'
       if (isChanging) return wait(now + WAIT_FOR_BOX_MS)
     } else if ((await listBoxIdsBySource(trx, id)).length > 0) return wait(now + WAIT_FOR_BOX_MS)
     await updateSnapshotJob(trx, id, { next_retry_at: null, lease_owner: owner, lease_until: now + leaseMs })

@@ -3,11 +3,12 @@ import pLimit from 'p-limit'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import { newUuid } from '../../shared/ids.ts'
+import { listWaitingBoxIds } from '../box-store/box-lists.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow } from '../db/schema.ts'
-import { backoffDelay } from '../lifecycle/backoff.ts'
-import { createJobRunner } from '../lifecycle/job-runner.ts'
-import { createLeases, runWithLease } from '../lifecycle/leases.ts'
+import { backoffDelay } from '../jobs/backoff.ts'
+import { createJobRunner } from '../jobs/job-runner.ts'
+import { createLeases, runWithLease } from '../jobs/leases.ts'
 import { type ArchiveKey, PermanentProviderError, type Provider } from '../lifecycle/provider.ts'
 import type { Providers } from '../lifecycle/providers/regions.ts'
 import {
@@ -19,7 +20,6 @@ import {
   type SnapshotClaim,
   setSnapshotRegion,
 } from './jobs.ts'
-import { listWaitingBoxIds } from './store.ts'
 
 export type SnapshotReconcilerOptions = {
   db: Db

@@ -10,46 +10,50 @@ import type {
 } from '../../shared/api/snapshots.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
+import type { Tier } from '../../shared/tiers.ts'
 import type { Admit } from '../admission/admit.ts'
 import { type ChangedBy, recordBoxChange, recordSnapshotChange } from '../audit/record-change.ts'
-import type { BoxService } from '../boxes/service.ts'
-import { lockWorkspace } from '../db/lock-workspace.ts'
-import type { Db } from '../db/open.ts'
-import type { SnapshotRow } from '../db/schema.ts'
-import { type Trx, transaction } from '../db/transaction.ts'
-import { type Actor, formatActor } from '../http/actor.ts'
-import { createOperation, findLatestOperation, presentOperation } from '../operations/service.ts'
-import { scheduleExpiry } from '../schedules/update-schedules.ts'
-import { assertOpen } from '../workspaces/service.ts'
-import { enqueueDeletion, enqueueSnapshot, type NewSnapshot } from './enqueue.ts'
-import { presentSnapshot } from './present.ts'
-import {
-  assertFits,
-  assertHasFiles,
-  canSeeSnapshot,
-  createSnapshotName,
-  estimateContentBytes,
-  TRANSIENT_LIFETIME_MS,
-} from './rules.ts'
-import { assertUsable, requireSnapshot } from './sources.ts'
 import {
   countLimitedSnapshots,
   findSnapshotJob,
   listSnapshots,
   lockTemplate,
   updateSnapshot,
-} from './store.ts'
+} from '../box-store/snapshots.ts'
+import { lockWorkspace } from '../db/lock-workspace.ts'
+import type { Db } from '../db/open.ts'
+import type { SnapshotRow } from '../db/schema.ts'
+import { type Trx, transaction } from '../db/transaction.ts'
+import { type Actor, formatActor } from '../http/actor.ts'
+import type { BoxFinder } from '../http/find-box.ts'
+import { getVisibility } from '../http/visibility.ts'
+import { createOperation, findLatestOperation, presentOperation } from '../operations/service.ts'
+import { enqueueDeletion, enqueueSnapshot, type NewSnapshot, scheduleExpiry } from '../sources/enqueue.ts'
+import { assertFits, assertHasFiles, estimateContentBytes } from '../sources/file-rules.ts'
+import { assertUsable, canSeeSnapshot, requireSnapshot } from '../sources/sources.ts'
+import { assertOpen } from '../workspaces/service.ts'
+import { presentSnapshot } from './present.ts'
+import { createSnapshotName, TRANSIENT_LIFETIME_MS } from './rules.ts'
 
 export type SnapshotServiceOptions = {
   db: Db
   clock: Clock
-  boxes: Pick<BoxService, 'lock' | 'createFromSnapshot'>
+  boxes: Pick<BoxFinder, 'lock'> & { createFromSnapshot: CreateFromSnapshot }
   admit: Admit
   /** Schedules the snapshot for the reconciler. Called after the commit that wrote its job. */
   schedule(snapshotId: string): void
   /** Snapshots of a workspace that are available or being created, without the copies that forks make. */
   limit: number
 }
+
+/** Creates a box with the files of the snapshot. The caller has checked the snapshot, the tier and the admission. */
+export type CreateFromSnapshot = (
+  trx: Trx,
+  actor: Actor,
+  input: { name: string | undefined; tier: Tier },
+  source: SnapshotRow,
+  event: 'box.create' | 'snapshot.restore',
+) => Promise<Box>
 
 type ForkResult = { box: Box; snapshot: Snapshot }
 
@@ -81,10 +85,8 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
 
   async function list(actor: Actor, { includeTransient = false } = {}): Promise<Snapshot[]> {
     const rows = await listSnapshots(db, {
-      workspaceId: actor.workspaceId,
+      visibility: getVisibility(actor),
       includeTransient,
-      ownerUserId: actor.role === 'contractor' ? (actor.userId ?? '') : undefined,
-      boxIds: actor.boxIds ?? undefined,
     })
     return rows.map(presentSnapshot)
   }
@@ -187,7 +189,10 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
       const now = clock.now()
       const { workspace_id: workspaceId } = row
       const operation = await createOperation(trx, {
-        ...{ workspaceId, kind: 'snapshot_delete' as const, targetId: id, now },
+        workspaceId,
+        kind: 'snapshot_delete',
+        targetId: id,
+        now,
       })
       const deletion = { actor: formatActor(actor), now, operationId: operation.id }
       const written = await enqueueDeletion(trx, row, deletion)

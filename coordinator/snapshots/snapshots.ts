@@ -1,14 +1,6 @@
-// Assembles the snapshots of this coordinator: the service of the routes, the reconciler, and what the coordinator itself does:
-// automatic, final and expired snapshots.
+// The snapshots that the coordinator itself takes and deletes: automatic, final and expired ones. Runs the jobs of all snapshots.
 
 import { recordSnapshotChange } from '../audit/record-change.ts'
-import type { BoxRow } from '../db/schema.ts'
-import { type Trx, transaction } from '../db/transaction.ts'
-import { withTimeout } from '../timeout.ts'
-import { enqueueDeletion, enqueueSnapshot } from './enqueue.ts'
-import { createSnapshotReconciler, type SnapshotReconcilerOptions } from './reconciler.ts'
-import { computeAutoExpiry, createSnapshotName, findFilesProblem } from './rules.ts'
-import { createSnapshotService, type SnapshotService, type SnapshotServiceOptions } from './service.ts'
 import {
   deleteSnapshotsDeletedBefore,
   hasSnapshot,
@@ -16,24 +8,33 @@ import {
   listSnapshotIdsToRemove,
   listSnapshotsOfBox,
   lockSnapshot,
-} from './store.ts'
+} from '../box-store/snapshots.ts'
+import type { BoxRow } from '../db/schema.ts'
+import { type Trx, transaction } from '../db/transaction.ts'
+import type { ScheduleHandler } from '../jobs/scheduler.ts'
+import { deleteSchedule, lockSchedule } from '../jobs/schedules.ts'
+import { enqueueDeletion, enqueueSnapshot } from '../sources/enqueue.ts'
+import { findFilesProblem } from '../sources/file-rules.ts'
+import { withTimeout } from '../timeout.ts'
+import { createSnapshotReconciler, type SnapshotReconcilerOptions } from './reconciler.ts'
+import { computeAutoExpiry, createSnapshotName } from './rules.ts'
 
-export type SnapshotsOptions = SnapshotReconcilerOptions &
-  Omit<SnapshotServiceOptions, 'schedule'> & {
-    /** Take a final snapshot of each box that is deleted. */
-    finalSnapshots: boolean
-  }
+export type SnapshotsOptions = SnapshotReconcilerOptions & {
+  /** Take a final snapshot of each box that is deleted. */
+  finalSnapshots: boolean
+}
 
 export type Snapshots = {
-  service: SnapshotService
+  /** Runs the job of the snapshot. Call it after the commit that wrote the job. */
+  schedule(snapshotId: string): void
   /**
    * Takes an automatic snapshot of a box that the caller has locked. When the snapshot is available, the oldest automatic
    * snapshots of the box beyond autoSnapshotKeep are deleted. Returns the id; null: the box has no files, or its
    * previous automatic snapshot is still being taken.
    */
   enqueueAutoSnapshot(trx: Trx, box: BoxRow, now: number): Promise<string | null>
-  /** Deletes a snapshot whose expiresAt has passed, and the schedule of its expiry. No effect on any other snapshot. */
-  expireSnapshot(trx: Trx, id: string, now: number): Promise<void>
+  /** The handler of the schedule: deletes a snapshot whose expiresAt has passed. No effect on any other snapshot. */
+  expireSnapshot: ScheduleHandler
   /** Call it in the transaction that requests the deletion of a box, before the desired state is written. */
   onBoxDelete(trx: Trx, box: BoxRow, actor: string, now: number): Promise<void>
   /** Call it when the state of a box has changed: snapshots may have waited for it. */
@@ -60,7 +61,6 @@ export function createSnapshots(options: SnapshotsOptions): Snapshots {
   const { db, clock, log, finalSnapshots } = options
   const reconciler = createSnapshotReconciler(options)
   const { schedule } = reconciler
-  const service = createSnapshotService({ ...options, schedule })
 
   function enqueueAutoSnapshot(trx: Trx, box: BoxRow, now: number): Promise<string | null> {
     return transaction(trx, async (trx, onCommit) => {
@@ -80,14 +80,21 @@ export function createSnapshots(options: SnapshotsOptions): Snapshots {
     })
   }
 
-  function expireSnapshot(trx: Trx, id: string, now: number): Promise<void> {
-    return transaction(trx, async (trx, onCommit) => {
+  function expireSnapshot(id: string): Promise<number | undefined> {
+    return transaction(db, async (trx, onCommit) => {
+      const now = clock.now()
+      const key = { kind: 'expire_snapshot', target_id: id }
       const row = await lockSnapshot(trx, id)
-      if (!row || row.status === 'deleting' || row.expires_at === null || row.expires_at > now) return
+      const scheduled = await lockSchedule(trx, key)
+      if (!scheduled || scheduled.due_at > now) return scheduled?.due_at
+      await deleteSchedule(trx, key)
+      if (!row || row.status === 'deleting' || row.expires_at === null || row.expires_at > now)
+        return undefined
       await enqueueDeletion(trx, row, { actor: 'system', now })
       if (row.transient === 0)
         recordSnapshotChange(trx, 'snapshot.delete', row, { actor: 'system', now }, { reason: 'expired' })
       onCommit(() => schedule(id))
+      return undefined
     })
   }
 
@@ -136,7 +143,7 @@ export function createSnapshots(options: SnapshotsOptions): Snapshots {
   }
 
   return {
-    service,
+    schedule,
     enqueueAutoSnapshot,
     expireSnapshot,
     onBoxDelete,

@@ -4,11 +4,11 @@ import { type Clock, toTimestamp } from '../../shared/clock.ts'
 import { newId, newTicketSecret } from '../../shared/ids.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { recordAuditEvent } from '../audit/service.ts'
-import { type BoxService, requireNotDeleted } from '../boxes/service.ts'
 import { deleteInBatches } from '../db/delete-in-batches.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
+import type { BoxFinder } from '../http/find-box.ts'
 import { hashSecret } from '../http/hash-secret.ts'
 import { assertOpen } from '../workspaces/service.ts'
 import { deleteTicketsExpiredBefore, insertTicket } from './store.ts'
@@ -29,7 +29,7 @@ const PRUNE_BATCH_SIZE = 500
 export function createTicketService(options: {
   db: Db
   clock: Clock
-  boxes: Pick<BoxService, 'lock'>
+  boxes: Pick<BoxFinder, 'lockLive'>
 }): TicketService {
   const { db, clock, boxes } = options
 
@@ -45,7 +45,7 @@ export function createTicketService(options: {
     const now = clock.now()
     const expiresAt = Math.min(now + expiresInSeconds * 1000, credential.expiresAt)
     await transaction(db, async (trx) => {
-      requireNotDeleted(await boxes.lock(trx, actor, boxId))
+      await boxes.lockLive(trx, actor, boxId)
       await assertOpen(trx, workspaceId)
       await insertTicket(trx, {
         id,

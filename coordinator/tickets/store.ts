@@ -34,3 +34,6 @@ export async function deleteTicketsExpiredBefore(trx: Trx, before: number, limit
   await trx.deleteFrom('tickets').where('id', 'in', ids).execute()
   return ids.length
 }
+
+export const deleteTicketsOfUser = (trx: Trx, userId: string) =>
+  trx.deleteFrom('tickets').where('user_id', '=', userId).execute()

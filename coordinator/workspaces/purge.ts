@@ -7,15 +7,13 @@ import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import type { OpenRequests } from '../http/open-requests.ts'
-import { schedulePurge } from '../schedules/update-schedules.ts'
-import {
-  CREDENTIAL_TABLES,
-  deleteSignInCodes,
-  deleteSomeRows,
-  deleteWorkspace,
-  OTHER_TABLES,
-  removeMembers,
-} from './purge-store.ts'
+import { removeMembers } from '../identity-store/users.ts'
+import { deleteWorkspace } from '../identity-store/workspaces.ts'
+import type { ScheduleHandler } from '../jobs/scheduler.ts'
+import { deleteSchedulesOf, moveSchedule } from '../jobs/schedules.ts'
+import { deleteSignInCodes } from '../sessions/prune.ts'
+import { CREDENTIAL_TABLES, deleteSomeRows, OTHER_TABLES } from './purge-store.ts'
+import { schedulePurge } from './schedules.ts'
 
 export type PurgeOptions = {
   db: Db
@@ -32,18 +30,12 @@ export type PurgeOptions = {
   deleteBoxRows(workspaceId: string, signal: AbortSignal): Promise<void>
 }
 
-/**
- * Purges the workspace if its time has come. Returns when to continue, in milliseconds since the epoch; undefined: the
- * schedule has been deleted, because the workspace is deleted or open again, or the signal is aborted.
- * @param signal aborts between two transactions
- */
-export type PurgeWorkspace = (workspaceId: string, signal: AbortSignal) => Promise<number | undefined>
-
 const BATCH_SIZE = 1000
 /** Machines are polled for their end in an interval that grows with the time that they take. */
 const POLL_MS = { min: 250, max: 60_000 } as const
 
-export function createPurge(options: PurgeOptions): PurgeWorkspace {
+/** The handler of the schedule: purges the workspace if its time has come. The signal aborts between two transactions. */
+export function createPurge(options: PurgeOptions): ScheduleHandler {
   const { db, clock, log, openRequests, removeBoxes, removeSnapshots, removeArchives, deleteBoxRows } =
     options
 
@@ -75,11 +67,15 @@ export function createPurge(options: PurgeOptions): PurgeWorkspace {
     for (const table of OTHER_TABLES)
       await deleteInBatches(db, (trx) => deleteSomeRows(trx, table, workspaceId, BATCH_SIZE), signal)
     if (signal.aborted) return
-    await transaction(db, (trx) => deleteWorkspace(trx, workspaceId))
+    await transaction(db, async (trx) => {
+      await deleteWorkspace(trx, workspaceId)
+      await deleteSchedulesOf(trx, workspaceId)
+    })
     log.info({ workspaceId }, 'deleted a closed workspace')
   }
 
-  return async (workspaceId, signal) => {
+  /** Returns when to continue; undefined: the workspace is deleted or open again, or the signal is aborted. */
+  async function purgeWorkspace(workspaceId: string, signal: AbortSignal): Promise<number | undefined> {
     const purge = await begin(workspaceId)
     if (purge === null) return undefined
     if ('dueAt' in purge) return purge.dueAt
@@ -94,5 +90,12 @@ export function createPurge(options: PurgeOptions): PurgeWorkspace {
     await removeArchives(workspaceId)
     await deleteRows(workspaceId, signal)
     return undefined
+  }
+
+  return async (workspaceId, signal) => {
+    const dueAt = await purgeWorkspace(workspaceId, signal)
+    if (dueAt !== undefined)
+      await moveSchedule(db, { kind: 'purge_workspace', target_id: workspaceId }, dueAt)
+    return dueAt
   }
 }

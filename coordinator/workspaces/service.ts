@@ -10,17 +10,14 @@ import type { Db } from '../db/open.ts'
 import type { WorkspaceRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
-import { schedulePurge } from '../schedules/update-schedules.ts'
-import type { Erasure } from '../zero-data-retention/erasure.ts'
+import { countOwnedWorkspaces, findUserById, insertUser } from '../identity-store/users.ts'
 import {
-  countOwnedWorkspaces,
-  findFirstWorkspaceId,
-  findUser,
+  findFirstWorkspace,
   findWorkspace,
-  insertUser,
   insertWorkspace,
   updateWorkspace,
-} from './store.ts'
+} from '../identity-store/workspaces.ts'
+import { scheduleErasure, schedulePurge } from './schedules.ts'
 
 /** Throws workspace_closing. Call it after the other checks of a request, and before the first write. */
 export async function assertOpen(trx: Trx, workspaceId: string): Promise<void> {
@@ -37,7 +34,6 @@ export type WorkspaceServiceOptions = {
   purgeDays: number
   /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
   onSchedule(time: number): void
-  erasure: Pick<Erasure, 'request'>
 }
 
 export type WorkspaceService = {
@@ -55,20 +51,20 @@ export type WorkspaceService = {
 const DAY_MS = 24 * 60 * 60 * 1000
 
 export function createWorkspaceService(options: WorkspaceServiceOptions): WorkspaceService {
-  const { db, clock, isSignupOpen, purgeDays, onSchedule, erasure } = options
+  const { db, clock, isSignupOpen, purgeDays, onSchedule } = options
 
   const record = (trx: Trx, actor: Actor, kind: AuditEvent['kind'], detail: AuditDetail) =>
     recordAuditEvent(trx, { kind, actor, boxId: null, detail, at: clock.now() })
 
   function create(actor: Actor, name: string): Promise<Workspace> {
     return transaction(db, async (trx) => {
-      const isOperator = actor.role === 'owner' && (await findFirstWorkspaceId(trx)) === actor.workspaceId
+      const isOperator = actor.role === 'owner' && (await findFirstWorkspace(trx))?.id === actor.workspaceId
       if (!isSignupOpen && !isOperator)
         throw new ApiError(
           'not_owner',
           'Only an owner of the first workspace of this coordinator may create workspaces.',
         )
-      const user = actor.userId === null ? undefined : await findUser(trx, actor.userId)
+      const user = actor.userId === null ? undefined : await findUserById(trx, actor.userId)
       if (!user?.email)
         throw new ApiError(
           'bad_request',
@@ -114,7 +110,12 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
         ...(isRenamed && { name, previousName: row.name }),
         ...(isSwitched && { zeroDataRetention }),
       })
-      if (isSwitched && zeroDataRetention) await erasure.request(trx, onCommit, row.id, clock.now())
+      if (isSwitched && zeroDataRetention) {
+        // In the transaction of the setting, so that the erasure continues after a restart.
+        const now = clock.now()
+        await scheduleErasure(trx, row.id, now)
+        onCommit(() => onSchedule(now))
+      }
       return presentWorkspace(written)
     })
   }
@@ -127,7 +128,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
           'bad_request',
           'name must be the name of the workspace, which confirms the request',
         )
-      if ((await findFirstWorkspaceId(trx)) === row.id)
+      if ((await findFirstWorkspace(trx))?.id === row.id)
         throw new ApiError(
           'not_allowed',
           'The first workspace of a coordinator cannot be closed: its owners operate the coordinator.',

@@ -1,6 +1,5 @@
 // Schedules over HTTP: deadlines, idle times, the tiers of a suspended box, automatic snapshots, expiry and retention.
 import t, { type Test } from 'tap'
-import type { ScheduleKind } from '../../coordinator/db/schema.ts'
 import {
   type ApiResponse,
   type CoordinatorOptions,
@@ -31,7 +30,7 @@ async function startWithBox(t: Test, body: object = {}, options: CoordinatorOpti
   const { id } = json.box
   await waitForState(id, 'running')
   const { db } = instance.context
-  const findDueTime = async (kind: ScheduleKind) => {
+  const findDueTime = async (kind: string) => {
     const row = await db
       .selectFrom('schedules')
       .select('due_at')

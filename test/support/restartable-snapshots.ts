@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { createAdmit } from '../../coordinator/admission/admit.ts'
 import type { Db } from '../../coordinator/db/open.ts'
 import { serveAllRegions } from '../../coordinator/lifecycle/providers/regions.ts'
+import { createSnapshotService, type SnapshotService } from '../../coordinator/snapshots/service.ts'
 import {
   createSnapshots,
   type Snapshots,
@@ -21,8 +22,8 @@ export async function createRestartableSnapshots(
   db: Db,
   { finalSnapshots = false, clock = systemClock }: SnapshotsTestOptions = {},
 ) {
-  let current: Snapshots | undefined
-  const getSnapshots = (): Snapshots => {
+  let current: (Snapshots & { service: SnapshotService }) | undefined
+  const getSnapshots = () => {
     if (current === undefined) throw new Error('start() has not been called')
     return current
   }
@@ -34,21 +35,27 @@ export async function createRestartableSnapshots(
   /** Starts a new lifecycle service and its snapshots. The previous ones are not closed, as after kill -9. */
   async function start(): Promise<void> {
     const lifecycle = await startLifecycle()
-    current = createSnapshots({
+    const snapshots = createSnapshots({
       db,
       clock,
       log: silentLog as unknown as SnapshotsOptions['log'],
       providers: serveAllRegions(infra.provider),
-      boxes,
-      admit: createAdmit(),
       coordinatorUrl: 'http://127.0.0.1:7070',
       scheduleBox: lifecycle.schedule,
       backoff: () => 1,
-      limit: 100,
       finalSnapshots,
     })
-    lifecycle.onChange(current.onBoxChange)
-    await current.start()
+    const service = createSnapshotService({
+      db,
+      clock,
+      boxes,
+      admit: createAdmit(),
+      schedule: snapshots.schedule,
+      limit: 100,
+    })
+    current = { ...snapshots, service }
+    lifecycle.onChange(snapshots.onBoxChange)
+    await snapshots.start()
   }
   t.teardown(() => current?.close())
 

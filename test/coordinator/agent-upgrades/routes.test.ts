@@ -1,13 +1,14 @@
 // The list of the agents, and changes of the rollout, over HTTP and with `box agents`.
 import t from 'tap'
 import { createAgentLoader } from '../../../coordinator/agent-upgrades/service.ts'
+import { upgradedBoxes } from '../../../coordinator/lifecycle/upgraded-boxes.ts'
 import { runBox } from '../../cli/run-box.ts'
 import { startTestCoordinator } from '../../support/coordinator.ts'
 
 t.test('agents and their rollout', async (t) => {
   const { api, url, key, infra, instance, waitForState } = await startTestCoordinator(t)
   const { db } = instance.context
-  const loadBox = createAgentLoader(db)
+  const loadBox = createAgentLoader(db, upgradedBoxes)
   const { json } = await api('POST', '/boxes', { name: 'fig' })
   const boxId: string = json.box.id
   await waitForState(boxId, 'running')

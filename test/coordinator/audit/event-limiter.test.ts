@@ -10,10 +10,10 @@ t.test('a credential may send 20 reports and downloads per second', async (t) =>
   const db = await sqliteForTest(t)
   const clock = createTestClock()
   const owner = await createOwner(db, clock)
-  const lock = async () => {
+  const lockLive = async () => {
     throw new ApiError('not_found')
   }
-  const audit = createAuditLog({ db, clock, boxes: { lock } })
+  const audit = createAuditLog({ db, clock, boxes: { lockLive } })
   const report = (actor = owner) => audit.report(actor, { kind: 'exec', boxId: crypto.randomUUID() })
   const results = await Promise.allSettled(
     Array.from({ length: LIMITS.auditEventsPerSecond + 1 }, () => report()),

@@ -6,6 +6,7 @@ import type { Db } from '../../../coordinator/db/open.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
 import { startVerification, verifyPage } from '../../../shared/verify-audit-chain.ts'
 import { onEachDatabase, sqliteForTest } from '../../support/db.ts'
+import { createRetentionLoader } from '../../support/owners.ts'
 import { createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
 import { record } from './support.ts'
 
@@ -16,13 +17,17 @@ const { signal } = new AbortController()
 onEachDatabase(t, async (t, newDb) => {
   t.test('events expire after 90 days, whole days at a time, in each workspace', async (t) => {
     const { db, clock, owner, other, list, verify } = await setUp(await newDb(t))
-    t.equal(await pruneAuditLog({ db, clock }, signal), 0, 'nothing has expired')
+    t.equal(
+      await pruneAuditLog({ db, clock, loadRetentionDays: createRetentionLoader(db) }, signal),
+      0,
+      'nothing has expired',
+    )
     for (let day = 0; day < 20; day++) {
       await record(db, { kind: 'box.wake', actor: owner, at: START + day * DAY + 3600_000, detail: { day } })
       if (day % 10 === 0) await record(db, { kind: 'box.wake', actor: other, at: START + day * DAY })
     }
     // Now is day 100: the events of the days 0 to 9 are older than 90 days.
-    t.equal(await pruneAuditLog({ db, clock }, signal, 4), 11)
+    t.equal(await pruneAuditLog({ db, clock, loadRetentionDays: createRetentionLoader(db) }, signal, 4), 11)
     const events = await list(owner)
     t.same(events.map(({ kind, id, detail }) => `${kind} ${id} ${JSON.stringify(detail)}`).slice(0, 5), [
       'audit.prune 23 {"through":10,"deleted":2}',
@@ -37,9 +42,13 @@ onEachDatabase(t, async (t, newDb) => {
     t.match(await verify(other), { problem: null, events: 2, start: { id: 1 } })
 
     clock.advance(23 * 3600_000)
-    t.equal(await pruneAuditLog({ db, clock }, signal), 0, 'nothing more on the same day')
+    t.equal(
+      await pruneAuditLog({ db, clock, loadRetentionDays: createRetentionLoader(db) }, signal),
+      0,
+      'nothing more on the same day',
+    )
     clock.advance(3600_000)
-    t.equal(await pruneAuditLog({ db, clock }, signal), 1 + 1)
+    t.equal(await pruneAuditLog({ db, clock, loadRetentionDays: createRetentionLoader(db) }, signal), 1 + 1)
     t.match(await verify(owner), { problem: null, start: { id: 11 } })
   })
 })
@@ -49,7 +58,7 @@ t.test('the policy of the workspace decides', async (t) => {
   for (const actor of [owner, other])
     await record(db, { kind: 'box.wake', actor, at: clock.now() - 20 * DAY })
   await setRetention(10)
-  t.equal(await pruneAuditLog({ db, clock }, signal), 1)
+  t.equal(await pruneAuditLog({ db, clock, loadRetentionDays: createRetentionLoader(db) }, signal), 1)
   t.match(await list(owner), [{ kind: 'audit.prune' }])
   t.match(await list(other), [{ kind: 'box.wake' }])
 })
@@ -57,15 +66,19 @@ t.test('the policy of the workspace decides', async (t) => {
 t.test('the log of an idle workspace does not grow by its own pruning', async (t) => {
   const { db, clock, owner, list, verify } = await setUp(await sqliteForTest(t))
   await record(db, { kind: 'box.wake', actor: owner, at: clock.now() - 95 * DAY })
-  t.equal(await pruneAuditLog({ db, clock }, signal), 1)
+  t.equal(await pruneAuditLog({ db, clock, loadRetentionDays: createRetentionLoader(db) }, signal), 1)
   for (let i = 0; i < 3; i++) {
     clock.advance(100 * DAY)
-    t.equal(await pruneAuditLog({ db, clock }, signal), 0)
+    t.equal(await pruneAuditLog({ db, clock, loadRetentionDays: createRetentionLoader(db) }, signal), 0)
   }
   t.equal((await list(owner)).length, 1)
   await record(db, { kind: 'box.wake', actor: owner, at: clock.now() })
   clock.advance(100 * DAY)
-  t.equal(await pruneAuditLog({ db, clock }, signal), 2, 'with later events they expire too')
+  t.equal(
+    await pruneAuditLog({ db, clock, loadRetentionDays: createRetentionLoader(db) }, signal),
+    2,
+    'with later events they expire too',
+  )
   t.match(await verify(owner), { problem: null, start: { id: 3 }, events: 1 })
 })
 
@@ -73,13 +86,20 @@ t.test('an aborted run deletes and records whole batches', async (t) => {
   const { db, clock, owner, list, verify } = await setUp(await sqliteForTest(t))
   for (let i = 0; i < 5; i++) await record(db, { kind: 'box.wake', actor: owner, at: START })
   const aborted = new AbortController()
-  const pruning = pruneAuditLog({ db, clock }, aborted.signal, 2)
+  const pruning = pruneAuditLog(
+    { db, clock, loadRetentionDays: createRetentionLoader(db) },
+    aborted.signal,
+    2,
+  )
   await db.selectFrom('audit_log').select('no').execute()
   aborted.abort()
   const deleted = await pruning
   t.ok(deleted <= 5)
   t.match(await verify(owner), { problem: null, start: { id: deleted } })
-  t.equal(await pruneAuditLog({ db, clock }, signal), 5 - deleted)
+  t.equal(
+    await pruneAuditLog({ db, clock, loadRetentionDays: createRetentionLoader(db) }, signal),
+    5 - deleted,
+  )
   t.ok((await list(owner)).every(({ kind }) => kind === 'audit.prune'))
 })
 

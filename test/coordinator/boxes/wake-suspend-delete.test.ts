@@ -4,6 +4,7 @@ import { createOperationService } from '../../../coordinator/operations/service.
 import type { ObservedState } from '../../../shared/api/boxes.ts'
 import { systemClock as clock } from '../../../shared/clock.ts'
 import { onEachDatabase } from '../../support/db.ts'
+import { findTarget } from '../../support/owners.ts'
 import { addUser, createOwner, createTestBoxService } from '../../support/workspace.ts'
 
 onEachDatabase(t, async (t, newDb) => {
@@ -45,7 +46,7 @@ onEachDatabase(t, async (t, newDb) => {
       operation: { kind: 'box_delete', targetId: id, status: 'pending', completedAt: null, error: null },
     })
     t.same(await boxes.remove(owner, id), first)
-    const operations = createOperationService({ db, clock })
+    const operations = createOperationService({ db, clock, findTarget })
     t.same(await operations.get(owner, first.operation.id), first.operation)
     await t.rejects(boxes.wake(owner, id), { code: 'not_found' })
     await t.rejects(boxes.suspend(owner, id), { code: 'not_found' })

@@ -1,7 +1,10 @@
 // Requests whose duration must not grow with old rows: their queries read only index entries of matching rows.
 import t from 'tap'
+import {
+  countBoxesByObservedState,
+  listBoxesByObservedState,
+} from '../../../coordinator/box-store/box-lists.ts'
 import { createCommandHistory } from '../../../coordinator/commands/service.ts'
-import { countBoxesByObservedState, listBoxesByObservedState } from '../../../coordinator/lifecycle/store.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { sqliteForTest } from '../../support/db.ts'
 import { capturePlans } from '../../support/query-plan.ts'

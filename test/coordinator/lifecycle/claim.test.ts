@@ -1,7 +1,7 @@
 // Leases: of several coordinators on one database, only one runs a step.
 import t from 'tap'
+import { createLeases } from '../../../coordinator/jobs/leases.ts'
 import { claimNextStep, completeStep, failStep } from '../../../coordinator/lifecycle/claim.ts'
-import { createLeases } from '../../../coordinator/lifecycle/leases.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { createRestartableLifecycle } from '../../support/restartable-lifecycle.ts'
 

@@ -4,6 +4,7 @@ import { createOperationService } from '../../../coordinator/operations/service.
 import { systemClock as clock } from '../../../shared/clock.ts'
 import { sqliteForTest } from '../../support/db.ts'
 import { createHangingFault } from '../../support/fake-infrastructure.ts'
+import { findTarget } from '../../support/owners.ts'
 import { createRestartableLifecycle, type RestartableLifecycle } from '../../support/restartable-lifecycle.ts'
 
 const PROVIDER_CALLS = {
@@ -93,6 +94,8 @@ t.test('runs operations that were accepted before the coordinator was killed', a
   await startLifecycle()
   await waitForState(id, 'running')
   await waitForState(deletedBox.id, 'terminated')
-  t.match(await createOperationService({ db, clock }).get(owner, operation.id), { status: 'completed' })
+  t.match(await createOperationService({ db, clock, findTarget }).get(owner, operation.id), {
+    status: 'completed',
+  })
   t.equal(infra.countCalls('create', deletedBox.id), 0)
 })

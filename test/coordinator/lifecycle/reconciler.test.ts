@@ -5,6 +5,7 @@ import { createOperationService } from '../../../coordinator/operations/service.
 import { systemClock as clock } from '../../../shared/clock.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { createFailingFault, createHangingFault } from '../../support/fake-infrastructure.ts'
+import { findTarget } from '../../support/owners.ts'
 import { createRestartableLifecycle } from '../../support/restartable-lifecycle.ts'
 
 onEachDatabase(t, async (t, newDb) => {
@@ -26,7 +27,7 @@ onEachDatabase(t, async (t, newDb) => {
     const { operation } = await boxes.remove(owner, id)
     const terminated = await waitForState(id, 'terminated')
     t.equal(infra.machines.size, 0)
-    t.match(await createOperationService({ db, clock }).get(owner, operation.id), {
+    t.match(await createOperationService({ db, clock, findTarget }).get(owner, operation.id), {
       status: 'completed',
       completedAt: terminated.events[0]?.at,
     })

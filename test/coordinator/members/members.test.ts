@@ -1,5 +1,6 @@
 // Members of a workspace: last owners, credentials of removed members, and concurrent changes.
 import t from 'tap'
+import { restrictBoxesOf } from '../../../coordinator/boxes/restrict-boxes.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
 import type { AccessChange } from '../../../coordinator/http/open-requests.ts'
@@ -20,6 +21,7 @@ async function start(db: Db) {
     clock,
     sendMail: async (mail) => void mails.push(`${mail.to}: ${mail.subject}\n${mail.text}`),
     publicUrl: 'https://boxes.example.com',
+    restrictBoxesOf,
     openRequests: { accessChanged: (change) => void changes.push(change) },
   })
   /** A member that has signed in. */

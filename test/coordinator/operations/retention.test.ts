@@ -8,6 +8,7 @@ import {
   failOperation,
 } from '../../../coordinator/operations/service.ts'
 import { onEachDatabase } from '../../support/db.ts'
+import { findTarget } from '../../support/owners.ts'
 import { createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
 
 const DAY = 24 * 60 * 60 * 1000
@@ -17,7 +18,7 @@ onEachDatabase(t, async (t, newDb) => {
   const clock = createTestClock()
   const owner = await createOwner(db, clock)
   const box = await createTestBoxService(db, { clock }).create(owner, {})
-  const operations = createOperationService({ db, clock })
+  const operations = createOperationService({ db, clock, findTarget })
   const create = () =>
     transaction(db, (trx) =>
       createOperation(trx, {

@@ -3,8 +3,8 @@ import t from 'tap'
 import { newBoxRow } from '../../../coordinator/boxes/create.ts'
 import type { BoxRow } from '../../../coordinator/db/schema.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
+import { type BoxScheduleKind, listFirstDueTimes } from '../../../coordinator/lifecycle/update-schedules.ts'
 import { type Decision, evaluate, type Facts } from '../../../coordinator/schedules/evaluate.ts'
-import { type BoxScheduleKind, listFirstDueTimes } from '../../../coordinator/schedules/update-schedules.ts'
 import { OBSERVED_STATES } from '../../../shared/api/boxes.ts'
 
 const MINUTE = 60_000

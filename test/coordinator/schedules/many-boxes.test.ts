@@ -2,8 +2,12 @@
 import { sql } from 'kysely'
 import t from 'tap'
 import type { Db } from '../../../coordinator/db/open.ts'
+import { createScheduler } from '../../../coordinator/jobs/scheduler.ts'
 import { createPauseGate } from '../../../coordinator/schedules/pause-gate.ts'
-import { createSchedules, type SchedulesOptions } from '../../../coordinator/schedules/schedules.ts'
+import {
+  type BoxScheduleHandlersOptions,
+  createBoxScheduleHandlers,
+} from '../../../coordinator/schedules/schedules.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { capturePlans } from '../../support/query-plan.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -72,10 +76,11 @@ onEachDatabase(t, async (t, newDb) => {
   await sql`analyze`.execute(database)
   const [first = '', second = '', third = ''] = ids
 
-  const startSchedules = (db: Db, options: Partial<SchedulesOptions> = {}) => {
+  const startSchedules = (db: Db, options: Partial<BoxScheduleHandlersOptions> = {}) => {
     const scheduled: string[] = []
     const snapshots: string[] = []
-    const schedules = createSchedules({
+    const schedules = createScheduler({ db, clock, log: silent })
+    const handlers = createBoxScheduleHandlers({
       db,
       clock,
       log: silent,
@@ -90,13 +95,10 @@ onEachDatabase(t, async (t, newDb) => {
           snapshots.push(box.id)
           return null
         },
-        expireSnapshot: async () => undefined,
       },
-      pruners: {},
-      erasure: { run: async () => undefined },
-      purgeWorkspace: async () => undefined,
       ...options,
     })
+    schedules.add(handlers)
     return { schedules, scheduled, snapshots }
   }
 
@@ -183,7 +185,6 @@ onEachDatabase(t, async (t, newDb) => {
           taken.push(box.id)
           return null
         },
-        expireSnapshot: async () => undefined,
       },
     })
     t.teardown(() => schedules.close())

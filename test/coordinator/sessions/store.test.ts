@@ -2,6 +2,7 @@
 import t from 'tap'
 import { createAgentAccounts } from '../../../coordinator/accounts/agent-accounts.ts'
 import { type BackgroundTasks, createBackgroundTasks } from '../../../coordinator/background-tasks.ts'
+import { restrictBoxesOf } from '../../../coordinator/boxes/restrict-boxes.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
 import type { UserRow } from '../../../coordinator/db/schema.ts'
 import { hashSecret } from '../../../coordinator/http/hash-secret.ts'
@@ -50,7 +51,12 @@ async function setUp(db: Db) {
       })
       .execute()
   const members = createMemberService({
-    ...{ db, clock, openRequests, sendMail: null, publicUrl: 'https://boxes.example.com' },
+    db,
+    clock,
+    openRequests,
+    restrictBoxesOf,
+    sendMail: null,
+    publicUrl: 'https://boxes.example.com',
   })
   async function signIn(client = CLIENT) {
     const { id } = await sessions.signIn.requestCode(EMAIL, client)

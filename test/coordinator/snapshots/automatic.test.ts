@@ -7,6 +7,7 @@ import { enqueueSleep } from '../../../coordinator/lifecycle/enqueue-jobs.ts'
 import { sqliteForTest } from '../../support/db.ts'
 import { createFailingFault, createHangingFault } from '../../support/fake-infrastructure.ts'
 import { createRestartableSnapshots, type RestartableSnapshots } from '../../support/restartable-snapshots.ts'
+import { createTestClock, type TestClock } from '../../support/workspace.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 const DAY_MS = 24 * HOUR_MS
@@ -21,8 +22,16 @@ async function takeAuto({ db, getSnapshots, waitForJobs }: RestartableSnapshots,
   return id
 }
 
-const expire = ({ db, getSnapshots }: RestartableSnapshots, id: string, now: number) =>
-  transaction(db, (trx) => getSnapshots().expireSnapshot(trx, id, now))
+/** Runs the schedule of the snapshot at this time. */
+async function expire(
+  { getSnapshots }: RestartableSnapshots,
+  clock: TestClock,
+  id: string,
+  now: number,
+): Promise<void> {
+  clock.advance(now - clock.now())
+  await getSnapshots().expireSnapshot(id, new AbortController().signal)
+}
 
 t.test('keeps the newest automatic snapshots of a box', async (t) => {
   const harness = await createRestartableSnapshots(t, await sqliteForTest(t))
@@ -41,7 +50,8 @@ t.test('keeps the newest automatic snapshots of a box', async (t) => {
 })
 
 t.test('an automatic snapshot expires when its box has not replaced it', async (t) => {
-  const harness = await createRestartableSnapshots(t, await sqliteForTest(t))
+  const clock = createTestClock()
+  const harness = await createRestartableSnapshots(t, await sqliteForTest(t), { clock })
   const { db, infra, start, createRunningBox, list, waitForJobs } = harness
   await start()
   const boxId = await createRunningBox()
@@ -51,9 +61,9 @@ t.test('an automatic snapshot expires when its box has not replaced it', async (
   t.equal((await list())[0]?.expiresAt, new Date(expiresAt).toISOString())
   const schedules = () => db.selectFrom('schedules').selectAll().where('target_id', '=', id).execute()
   t.match(await schedules(), [{ kind: 'expire_snapshot', due_at: expiresAt }])
-  await expire(harness, id, expiresAt - 1)
+  await expire(harness, clock, id, expiresAt - 1)
   t.equal((await list()).length, 1, 'not before')
-  await expire(harness, id, expiresAt)
+  await expire(harness, clock, id, expiresAt)
   await waitForJobs()
   t.same(await list(), [])
   t.same(await schedules(), [])
@@ -72,7 +82,8 @@ t.test('an automatic snapshot is kept for at least 7 days', async (t) => {
 })
 
 t.test('an automatic snapshot that becomes a template is kept', async (t) => {
-  const harness = await createRestartableSnapshots(t, await sqliteForTest(t))
+  const clock = createTestClock()
+  const harness = await createRestartableSnapshots(t, await sqliteForTest(t), { clock })
   const { db, owner, start, createRunningBox, getSnapshots, list, waitForJobs } = harness
   await start()
   const boxId = await createRunningBox()
@@ -82,7 +93,7 @@ t.test('an automatic snapshot that becomes a template is kept', async (t) => {
     snapshot: { kind: 'template', expiresAt: null },
   })
   t.same(await db.selectFrom('schedules').selectAll().where('target_id', '=', id).execute(), [])
-  await expire(harness, id, NOW + 365 * DAY_MS)
+  await expire(harness, clock, id, NOW + 365 * DAY_MS)
   for (const hour of [1, 2]) await takeAuto(harness, boxId, NOW + hour * HOUR_MS)
   await waitForJobs()
   t.same(

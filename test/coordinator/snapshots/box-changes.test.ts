@@ -2,7 +2,7 @@
 import t from 'tap'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { createJobRow } from '../../../coordinator/lifecycle/set-desired-state.ts'
-import { isWaitingForSnapshot } from '../../../coordinator/snapshots/sources.ts'
+import { isWaitingForSnapshot } from '../../../coordinator/sources/sources.ts'
 import { sqliteForTest } from '../../support/db.ts'
 import { createRestartableSnapshots } from '../../support/restartable-snapshots.ts'
 

@@ -5,6 +5,7 @@ import { deleteAllBoxes, removeAllBoxes } from '../../../coordinator/boxes/remov
 import type { Db } from '../../../coordinator/db/open.ts'
 import { createPurge } from '../../../coordinator/workspaces/purge.ts'
 import { onEachDatabase, sqliteForTest } from '../../support/db.ts'
+import { deleteHistory } from '../../support/owners.ts'
 import { capturePlans } from '../../support/query-plan.ts'
 import { createTestClock } from '../../support/workspace.ts'
 import {
@@ -35,7 +36,7 @@ function start(db: Db, purged = db) {
       return (await query.where('deleted_at', 'is', null).execute()).length === 0
     },
     removeArchives: async (workspaceId) => void calls.push(`archives of ${workspaceId}`),
-    deleteBoxRows: (...args) => deleteAllBoxes(purged, ...args),
+    deleteBoxRows: (...args) => deleteAllBoxes({ db: purged, deleteHistory }, ...args),
   })
   const insert = (workspaceId: string, emails: readonly string[]) =>
     insertWorkspaceRows(db, createWorkspaceRows({ workspaceId, emails, now: clock.now() }))

@@ -13,15 +13,10 @@ async function start(db: Db, { isSignupOpen = false, purgeDays = 30 } = {}) {
   const clock = createTestClock()
   const owner = await createOwner(db, clock)
   await db.updateTable('users').set({ email: 'root@example.com' }).execute()
-  const [scheduled, erased]: [number[], string[]] = [[], []]
+  const scheduled: number[] = []
   const workspaces = createWorkspaceService({
     ...{ db, clock, isSignupOpen, purgeDays },
     onSchedule: (time) => void scheduled.push(time),
-    erasure: {
-      async request(_trx, onCommit, workspaceId) {
-        onCommit(() => erased.push(workspaceId))
-      },
-    },
   })
   /** Creates a workspace, and returns its owner. */
   async function create(name: string): Promise<Actor> {
@@ -34,7 +29,7 @@ async function start(db: Db, { isSignupOpen = false, purgeDays = 30 } = {}) {
       .executeTakeFirstOrThrow()
     return { ...owner, workspaceId: id, userId: user.id }
   }
-  return { clock, owner, workspaces, create, scheduled, erased }
+  return { clock, owner, workspaces, create, scheduled }
 }
 
 onEachDatabase(t, async (t, newDb) => {
@@ -91,7 +86,7 @@ onEachDatabase(t, async (t, newDb) => {
 
   t.test('turning zero data retention on erases what is stored', async (t) => {
     const db = await newDb(t)
-    const { workspaces, create, erased } = await start(db)
+    const { clock, workspaces, create, scheduled } = await start(db)
     const actor = await create('Two')
     for (const [zeroDataRetention, times] of [
       [false, 0],
@@ -101,7 +96,9 @@ onEachDatabase(t, async (t, newDb) => {
       [true, 2],
     ] as const) {
       t.match(await workspaces.update(actor, { zeroDataRetention }), { zeroDataRetention })
-      t.equal(erased.length, times)
+      t.equal(scheduled.length, times)
     }
+    const schedules = await db.selectFrom('schedules').selectAll().where('kind', '=', 'erase').execute()
+    t.match(schedules, [{ target_id: actor.workspaceId, due_at: clock.now() }])
   })
 })

@@ -2,6 +2,7 @@
 import { inflateSync } from 'node:zlib'
 import t from 'tap'
 import { recordAuditEvent } from '../../../coordinator/audit/service.ts'
+import { listBoxPositions } from '../../../coordinator/box-store/box-lists.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { applyReports } from '../../../coordinator/lifecycle/agents.ts'
@@ -30,7 +31,7 @@ async function setUp(db: Db) {
     ...setup,
     boxes,
     snapshots,
-    erasure: createErasure({ db, onRequest: () => undefined }),
+    erasure: createErasure({ db, listBoxes: (...args) => listBoxPositions(db, ...args) }),
     reportSnapshots: (reports: readonly ProcessSnapshotReport[]) =>
       applyReports(db, { ...noReportHandlers, processSnapshots: snapshots.reportHandler }, [
         { boxId, epoch: 'snapshots', reports: reports.map((report) => ({ seq: ++seq, report })) },

@@ -196,14 +196,14 @@ class History {
       name: 'snapshot',
       weight: 1,
       run: () =>
-        this.#request(({ snapshots }) =>
-          snapshots.service.create(this.#owner, { boxId: this.#boxId, name: 'copy' }),
+        this.#request(({ snapshotService }) =>
+          snapshotService.create(this.#owner, { boxId: this.#boxId, name: 'copy' }),
         ),
     },
     {
       name: 'fork',
       weight: 1,
-      run: () => this.#request(({ snapshots }) => snapshots.service.fork(this.#owner, this.#boxId, {})),
+      run: () => this.#request(({ snapshotService }) => snapshotService.fork(this.#owner, this.#boxId, {})),
     },
     { name: 'write files', weight: 4, run: () => this.#writeFiles() },
     { name: 'kill', weight: 1, run: () => this.#restart() },
@@ -382,7 +382,7 @@ class History {
       await this.#request(({ boxes }) => boxes.remove(this.#owner, id))
     await this.#settle()
     for (const { id } of await db.selectFrom('snapshots').select('id').execute())
-      await this.#request(({ snapshots }) => snapshots.service.remove(this.#owner, id))
+      await this.#request(({ snapshotService }) => snapshotService.remove(this.#owner, id))
     await this.#settle()
   }
 

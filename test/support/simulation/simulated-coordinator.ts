@@ -13,6 +13,7 @@ import {
 } from '../../../coordinator/lifecycle/lifecycle.ts'
 import type { Provider } from '../../../coordinator/lifecycle/provider.ts'
 import { createProviders } from '../../../coordinator/lifecycle/providers/regions.ts'
+import { createSnapshotService, type SnapshotService } from '../../../coordinator/snapshots/service.ts'
 import { createSnapshots, type Snapshots } from '../../../coordinator/snapshots/snapshots.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import type { Region } from '../../../shared/tiers.ts'
@@ -37,6 +38,7 @@ export type SimulatedCoordinator = {
   moveBox: MoveBox
   lifecycle: Lifecycle
   snapshots: Snapshots
+  snapshotService: SnapshotService
 }
 
 export type SimulatedRegions = ReadonlyMap<Region, FakeInfrastructure>
@@ -66,24 +68,22 @@ export function createSimulatedCoordinator(
   }
   const lifecycle = createLifecycle({ ...options, tunnels, disconnectGraceMs: 0 })
   const shared = { db, clock: systemClock, admit: createAdmit(), schedule: lifecycle.schedule }
+  const snapshots = createSnapshots({ ...options, scheduleBox: lifecycle.schedule, finalSnapshots })
+  lifecycle.onChange(snapshots.onBoxChange)
   const boxes = createBoxService({
     ...shared,
     regions: providers,
     isConnected: (boxId) => tunnels.current(boxId) !== undefined,
     latestHeartbeat: () => undefined,
-    beforeDelete: (...args) => snapshots.onBoxDelete(...args),
+    beforeDelete: snapshots.onBoxDelete,
   })
-  const snapshots: Snapshots = createSnapshots({
-    ...options,
-    boxes,
-    admit: shared.admit,
-    scheduleBox: lifecycle.schedule,
-    limit: 1000,
-    finalSnapshots,
-  })
-  lifecycle.onChange(snapshots.onBoxChange)
   return {
-    ...{ point, db, boxes, lifecycle, snapshots },
+    point,
+    db,
+    boxes,
+    lifecycle,
+    snapshots,
+    snapshotService: createSnapshotService({ ...shared, boxes, schedule: snapshots.schedule, limit: 1000 }),
     resizes: createResizes({ ...shared, boxes, providers }),
     moveBox: createMoveBox({ ...shared, boxes, regions: providers }),
   }

@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream'
 import { PermanentProviderError, type Provider } from '../../provider.ts'
 
-/** The requests that would need these calls are refused before (coordinator/machines/refusals.ts). */
+/** The requests that would need these calls are refused before (coordinator/boxes/refuse-machines.ts). */
 function refuse(call: string): PermanentProviderError {
   return new PermanentProviderError(`The coordinator cannot ${call} an enrolled machine.`)
 }

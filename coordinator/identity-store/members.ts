@@ -1,8 +1,7 @@
-// Queries on the members of a workspace: its users that are not removed.
-import type { Updateable } from 'kysely'
+// Reads the members of a workspace: its users that are not removed.
 import type { Db } from '../db/open.ts'
 import type { UserRow } from '../db/schema.ts'
-import { forUpdate, type Trx } from '../db/transaction.ts'
+import type { Trx } from '../db/transaction.ts'
 
 export type MemberRow = UserRow & { key_used_at: number | null }
 
@@ -71,16 +70,6 @@ export async function findCreationOfNewestUser(
   return row?.created_at
 }
 
-/** false: a member of the workspace has the same email address. */
-export async function insertUser(trx: Trx, row: UserRow): Promise<boolean> {
-  const { numInsertedOrUpdatedRows } = await trx
-    .insertInto('users')
-    .values(row)
-    .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirstOrThrow()
-  return numInsertedOrUpdatedRows === 1n
-}
-
 export async function hasMemberWithEmail(trx: Trx, workspaceId: string, email: string): Promise<boolean> {
   const row = await trx
     .selectFrom('users')
@@ -92,34 +81,39 @@ export async function hasMemberWithEmail(trx: Trx, workspaceId: string, email: s
   return row !== undefined
 }
 
-export const updateUser = (trx: Trx, id: string, changes: Updateable<UserRow>) =>
-  trx.updateTable('users').set(changes).where('id', '=', id).execute()
+export type Membership = UserRow & { workspace_name: string }
 
-/** Locks the boxes in the order of their ids. A box is locked before its workspace, never after it. */
-export async function restrictBoxesOf(trx: Trx, workspaceId: string, userId: string): Promise<void> {
-  const boxes = await forUpdate(
-    trx,
-    trx
-      .selectFrom('boxes')
-      .select('id')
-      .where('workspace_id', '=', workspaceId)
-      .where('owner_user_id', '=', userId)
-      .where('terminated_at', 'is', null)
-      .where('restricted', '=', 0)
-      .orderBy('id'),
-  ).execute()
-  for (const { id } of boxes)
-    await trx.updateTable('boxes').set({ restricted: 1 }).where('id', '=', id).execute()
-}
+const selectMemberships = (db: Db | Trx) =>
+  db
+    .selectFrom('users')
+    .innerJoin('workspaces', 'workspaces.id', 'users.workspace_id')
+    .selectAll('users')
+    .select('workspaces.name as workspace_name')
+    .where('users.removed_at', 'is', null)
 
-/** Revokes the keys of the user, and ends the sessions and tickets. */
-export async function revokeCredentials(trx: Trx, userId: string, now: number): Promise<void> {
-  await trx
-    .updateTable('api_keys')
-    .set({ revoked_at: now })
-    .where('user_id', '=', userId)
-    .where('revoked_at', 'is', null)
-    .execute()
-  for (const table of ['tickets', 'sessions'] as const)
-    await trx.deleteFrom(table).where('user_id', '=', userId).execute()
+/** The users of a person, one per workspace. */
+export const listMemberships = (db: Db | Trx, email: string): Promise<Membership[]> =>
+  selectMemberships(db).where('users.email', '=', email).execute()
+
+export const findMembership = (db: Db | Trx, userId: string): Promise<Membership | undefined> =>
+  selectMemberships(db).where('users.id', '=', userId).executeTakeFirst()
+
+/** The first owner of the first workspace. The sign-in must not accept the invitation of another owner. */
+export async function findFirstOwnerMembership(db: Db | Trx): Promise<Membership | undefined> {
+  const workspace = await db
+    .selectFrom('workspaces')
+    .select('id')
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+  if (workspace === undefined) return undefined
+  return selectMemberships(db)
+    .where('users.workspace_id', '=', workspace.id)
+    .where('users.role', '=', 'owner')
+    .where('users.joined_at', 'is not', null)
+    .orderBy('users.created_at')
+    .orderBy('users.id')
+    .limit(1)
+    .executeTakeFirst()
 }

@@ -20,12 +20,6 @@ export function assertManaged({ kind, hostname }: BoxRow, request: keyof typeof 
   throw new ApiError(code, `Box ${hostname} is an enrolled machine: it ${problem}`)
 }
 
-/** Why the files of the box cannot be captured; null: they can. */
-export const findMachineFilesProblem = ({ kind, hostname }: Pick<BoxRow, 'kind' | 'hostname'>) =>
-  kind === 'machine'
-    ? `Box ${hostname} is an enrolled machine: the coordinator cannot copy its disk. Copy files with \`box cp\`.`
-    : null
-
 /** Throws no_volume for a setting of an enrolled machine that would have no effect. null turns a setting off. */
 export function assertHasSchedules(box: BoxRow, input: PatchBoxRequest): void {
   const { autoPauseMin, ttlMinutes, pauseAt, autoSnapshotHours, autoSnapshotKeep } = input

@@ -1,16 +1,16 @@
 // Writes a new or deleted snapshot together with the job that captures or removes its files.
 import { newId } from '../../shared/ids.ts'
-import type { BoxRow, SnapshotJobRow, SnapshotRow } from '../db/schema.ts'
-import type { Trx } from '../db/transaction.ts'
-import { scheduleExpiry } from '../schedules/update-schedules.ts'
+import { listBoxIdsBySource } from '../box-store/boxes.ts'
 import {
   findSnapshotJob,
   insertSnapshot,
-  listBoxIdsBySource,
   updateSnapshot,
   updateSnapshotJob,
   upsertSnapshotJob,
-} from './store.ts'
+} from '../box-store/snapshots.ts'
+import type { BoxRow, SnapshotJobRow, SnapshotRow } from '../db/schema.ts'
+import type { Trx } from '../db/transaction.ts'
+import { setSchedule } from '../jobs/schedules.ts'
 
 export type NewSnapshot = {
   name: string
@@ -56,6 +56,10 @@ export async function enqueueSnapshot(trx: Trx, box: BoxRow, input: NewSnapshot)
   if (row.expires_at !== null) await scheduleExpiry(trx, row.id, row.expires_at)
   return row
 }
+
+/** Schedules the expiry of a snapshot; null: the snapshot does not expire. */
+export const scheduleExpiry = (trx: Trx, snapshotId: string, expiresAt: number | null): Promise<unknown> =>
+  setSchedule(trx, { kind: 'expire_snapshot', target_id: snapshotId }, expiresAt)
 
 type Deletion = { actor: string; now: number; operationId?: string }
 

@@ -1,4 +1,4 @@
-// Queries on API keys.
+// Reads and writes rows of API keys. No other folder writes the table.
 import { sql, type Updateable } from 'kysely'
 import { LIMITS } from '../../shared/limits.ts'
 import { dialectTraits } from '../db/dialects.ts'
@@ -98,3 +98,42 @@ export async function updateKeyUses(trx: Trx, uses: readonly KeyUse[]): Promise<
       and (expires_at is null or expires_at > v.column3)
       and (last_used_at is null or last_used_at < v.column3)`.execute(trx)
 }
+
+type UnverifiedKey = Pick<ApiKeyRow, 'id' | 'workspace_id' | 'user_id'>
+
+/** The key while its email address is not confirmed. */
+export const lockUnverifiedKey = (trx: Trx, id: string): Promise<UnverifiedKey | undefined> =>
+  forUpdate(
+    trx,
+    trx
+      .selectFrom('api_keys')
+      .select(['id', 'workspace_id', 'user_id'])
+      .where('id', '=', id)
+      .where('unverified_since', 'is not', null),
+  ).executeTakeFirst()
+
+/** Locks the keys: without the lock, a key that is verified meanwhile would be deleted. */
+export const lockUnverifiedKeys = (
+  trx: Trx,
+  { unverifiedBefore, limit }: { unverifiedBefore: number; limit: number },
+): Promise<UnverifiedKey[]> =>
+  forUpdate(
+    trx,
+    trx
+      .selectFrom('api_keys')
+      .select(['id', 'workspace_id', 'user_id'])
+      .where('unverified_since', '<=', unverifiedBefore)
+      .orderBy('unverified_since')
+      .limit(limit),
+  ).execute()
+
+export const deleteKeys = (trx: Trx, workspaceId: string) =>
+  trx.deleteFrom('api_keys').where('workspace_id', '=', workspaceId).execute()
+
+export const revokeKeysOfUser = (trx: Trx, userId: string, now: number) =>
+  trx
+    .updateTable('api_keys')
+    .set({ revoked_at: now })
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .execute()

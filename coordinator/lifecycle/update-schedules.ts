@@ -1,13 +1,20 @@
 // Writes the schedules of a box, in the transaction that changes its state or its settings.
-import type { BoxRow, ScheduleKind } from '../db/schema.ts'
+import type { BoxRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
-import { deleteSchedule, listSchedulesOf, moveSchedule, upsertSchedule } from './store.ts'
+import { deleteSchedule, listSchedulesOf, moveSchedule, setSchedule } from '../jobs/schedules.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DEEP_SLEEP_RETRY_MS = 24 * HOUR_MS
 
-export type BoxScheduleKind = Exclude<ScheduleKind, 'expire_snapshot' | 'erase' | 'prune' | 'purge_workspace'>
+export const BOX_SCHEDULE_KINDS = [
+  'pause',
+  'auto_pause',
+  'auto_snapshot',
+  'stop_frozen',
+  'deep_sleep',
+] as const
+export type BoxScheduleKind = (typeof BOX_SCHEDULE_KINDS)[number]
 
 /** 'soon': the evaluation finds the due time, which depends on the settings of the coordinator. */
 type FirstDueTime = number | 'soon'
@@ -39,28 +46,15 @@ export async function updateSchedules(
 ): Promise<void> {
   const firstDueTimes = listFirstDueTimes(box, now)
   const existing = new Map((await listSchedulesOf(trx, box.id)).map((row) => [row.kind, row.due_at]))
-  for (const kind of existing.keys())
-    if (!(kind in firstDueTimes)) await deleteSchedule(trx, { kind, target_id: box.id })
+  for (const kind of BOX_SCHEDULE_KINDS)
+    if (existing.has(kind) && !(kind in firstDueTimes)) await deleteSchedule(trx, { kind, target_id: box.id })
   for (const [kind, time] of Object.entries(firstDueTimes) as [BoxScheduleKind, FirstDueTime][]) {
     const isKept = existing.has(kind) && kind !== 'pause' && !changedKinds.includes(kind)
     const due_at = time === 'soon' ? now : time
-    if (!isKept && existing.get(kind) !== due_at)
-      await upsertSchedule(trx, { kind, target_id: box.id, due_at })
+    if (!isKept && existing.get(kind) !== due_at) await setSchedule(trx, { kind, target_id: box.id }, due_at)
   }
 }
 
 /** After a failed deep sleep: each attempt reads all files of the box. */
 export const delayDeepSleep = (trx: Trx, boxId: string, now: number) =>
   moveSchedule(trx, { kind: 'deep_sleep', target_id: boxId }, now + DEEP_SLEEP_RETRY_MS)
-
-/** Schedules the expiry of a snapshot; null: the snapshot does not expire. */
-export const scheduleExpiry = (trx: Trx, snapshotId: string, expiresAt: number | null): Promise<unknown> =>
-  expiresAt === null
-    ? deleteSchedule(trx, { kind: 'expire_snapshot', target_id: snapshotId })
-    : upsertSchedule(trx, { kind: 'expire_snapshot', target_id: snapshotId, due_at: expiresAt })
-
-/** Schedules the purge of a closing workspace; null: the workspace is open again. */
-export const schedulePurge = (trx: Trx, workspaceId: string, purgeAfter: number | null): Promise<unknown> =>
-  purgeAfter === null
-    ? deleteSchedule(trx, { kind: 'purge_workspace', target_id: workspaceId })
-    : upsertSchedule(trx, { kind: 'purge_workspace', target_id: workspaceId, due_at: purgeAfter })

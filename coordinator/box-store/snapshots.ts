@@ -1,15 +1,15 @@
-// Queries on snapshots, their jobs, and the boxes that are created from them.
+// Reads and writes rows of snapshots and their jobs. No other folder writes the tables.
 import type { Updateable } from 'kysely'
 import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
 import type { SnapshotJobRow, SnapshotRow } from '../db/schema.ts'
 import { forUpdate, type Trx } from '../db/transaction.ts'
+import { type Visibility, whereVisible } from '../db/where-visible.ts'
+import type { Resource } from '../http/visibility.ts'
 
 export type SnapshotFilter = {
-  workspaceId: string
+  visibility: Visibility
   includeTransient: boolean
-  ownerUserId?: string | undefined
-  boxIds?: readonly string[] | undefined
 }
 
 /** Newest first. */
@@ -17,11 +17,9 @@ export function listSnapshots(db: Db | Trx, filter: SnapshotFilter): Promise<Sna
   let query = db
     .selectFrom('snapshots')
     .selectAll()
-    .where('workspace_id', '=', filter.workspaceId)
+    .where(whereVisible(filter.visibility, 'box_id'))
     .where('deleted_at', 'is', null)
   if (!filter.includeTransient) query = query.where('transient', '=', 0)
-  if (filter.ownerUserId !== undefined) query = query.where('owner_user_id', '=', filter.ownerUserId)
-  if (filter.boxIds) query = query.where('box_id', 'in', [...filter.boxIds])
   return query.orderBy('created_at', 'desc').orderBy('id', 'desc').execute()
 }
 
@@ -67,6 +65,15 @@ export async function countLimitedSnapshots(trx: Trx, workspaceId: string): Prom
     .where('status', 'in', ['creating', 'available'])
     .executeTakeFirstOrThrow()
   return Number(count)
+}
+
+/** The fields of a snapshot that decide who may see its operations. A snapshot that has expired leaves no row. */
+export async function findSnapshotResource(
+  db: Db | Trx,
+  id: string,
+): Promise<Pick<Resource, 'boxId' | 'ownerUserId'>> {
+  const row = await findSnapshot(db, id)
+  return { boxId: row?.box_id ?? null, ownerUserId: row?.owner_user_id ?? null }
 }
 
 /** The snapshots of a box of one kind, newest first. */
@@ -140,12 +147,6 @@ export const updateSnapshotJob = (trx: Trx, snapshotId: string, changes: Updatea
 export const deleteSnapshotJob = (trx: Trx, snapshotId: string) =>
   trx.deleteFrom('snapshot_jobs').where('snapshot_id', '=', snapshotId).execute()
 
-/** The step of the box's job. */
-export async function findBoxStep(trx: Trx, boxId: string): Promise<string | undefined> {
-  const job = await trx.selectFrom('jobs').select('step').where('box_id', '=', boxId).executeTakeFirst()
-  return job?.step
-}
-
 export async function isFinalSnapshotCreating(trx: Trx, boxId: string): Promise<boolean> {
   const row = await trx
     .selectFrom('snapshots')
@@ -170,29 +171,15 @@ export async function hasRunningCapture(trx: Trx, boxId: string, now: number): P
   return row !== undefined
 }
 
-/** The boxes that may wait for the snapshot: created from it, or its own box. Without those whose step is running. */
-export async function listWaitingBoxIds(db: Db, snapshotId: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('jobs')
-    .innerJoin('boxes', 'boxes.id', 'jobs.box_id')
-    .select('boxes.id')
-    .where('jobs.lease_owner', 'is', null)
-    .where((eb) =>
-      eb.or([
-        eb('boxes.source_snapshot_id', '=', snapshotId),
-        eb('boxes.id', '=', eb.selectFrom('snapshots').select('box_id').where('id', '=', snapshotId)),
-      ]),
-    )
-    .execute()
-  return rows.map(({ id }) => id)
-}
-
-/** The boxes that do not have the files of the snapshot yet. */
-export async function listBoxIdsBySource(db: Db | Trx, snapshotId: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('boxes')
-    .select('id')
-    .where('source_snapshot_id', '=', snapshotId)
-    .execute()
-  return rows.map(({ id }) => id)
+export async function findLastAutoSnapshotTime(trx: Trx, boxId: string): Promise<number | null> {
+  const row = await trx
+    .selectFrom('snapshots')
+    .select('created_at')
+    .where('box_id', '=', boxId)
+    .where('kind', '=', 'auto')
+    .where('status', '!=', 'failed')
+    .orderBy('created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.created_at ?? null
 }

@@ -4,20 +4,25 @@ import { SNAPSHOT_NAME_PATTERN } from '../../shared/api/snapshots.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { isId } from '../../shared/ids.ts'
 import type { Region } from '../../shared/tiers.ts'
-import type { BoxRow, SnapshotRow } from '../db/schema.ts'
-import type { Trx } from '../db/transaction.ts'
-import type { Actor } from '../http/actor.ts'
-import type { ArchiveKey } from '../lifecycle/provider.ts'
-import { enqueueDeletion } from './enqueue.ts'
-import { canSeeSnapshot, findSizeProblem } from './rules.ts'
+import { listBoxIdsBySource, updateBox } from '../box-store/boxes.ts'
 import {
   findSnapshot,
   hasRunningCapture,
   isFinalSnapshotCreating,
-  listBoxIdsBySource,
   lockSnapshot,
   lockTemplate,
-} from './store.ts'
+} from '../box-store/snapshots.ts'
+import type { BoxRow, SnapshotRow } from '../db/schema.ts'
+import type { Trx } from '../db/transaction.ts'
+import type { Actor } from '../http/actor.ts'
+import { canSee } from '../http/visibility.ts'
+import type { ArchiveKey } from '../lifecycle/provider.ts'
+import { enqueueDeletion } from './enqueue.ts'
+import { findSizeProblem } from './file-rules.ts'
+
+/** A snapshot is visible to the actors that may see its box. */
+export const canSeeSnapshot = (actor: Actor, row: SnapshotRow): boolean =>
+  canSee(actor, { workspaceId: row.workspace_id, boxId: row.box_id, ownerUserId: row.owner_user_id })
 
 /**
  * Throws not_found for a snapshot that is unknown or not visible to the actor. A deleted snapshot is found as long as its
@@ -88,7 +93,7 @@ export async function findBoxSource(trx: Trx, box: BoxRow): Promise<BoxSource | 
 export async function releaseSource(trx: Trx, box: BoxRow, now: number): Promise<void> {
   const { source_snapshot_id: id } = box
   if (id === null) return
-  await trx.updateTable('boxes').set({ source_snapshot_id: null }).where('id', '=', box.id).execute()
+  await updateBox(trx, box.id, { source_snapshot_id: null })
   const snapshot = await lockSnapshot(trx, id)
   if (snapshot?.transient !== 1 || snapshot.status === 'deleting') return
   if ((await listBoxIdsBySource(trx, id)).length > 0) return

@@ -1,0 +1,24 @@
+// Deletes the row of a terminated box, with everything that is stored for it.
+import { deleteBox } from '../box-store/boxes.ts'
+import { deleteEventsOfBox } from '../box-store/events.ts'
+import { deleteJob } from '../box-store/jobs.ts'
+import { deleteMovesOfBox } from '../box-store/moves.ts'
+import type { Trx } from '../db/transaction.ts'
+import { deleteSchedulesOf } from '../jobs/schedules.ts'
+
+/** Deletes what another folder stores for a box. */
+export type DeleteOfBox = (trx: Trx, boxId: string) => Promise<unknown>
+
+/** @param deleteHistory of every folder whose tables refer to boxes */
+export async function deleteBoxRows(
+  trx: Trx,
+  boxId: string,
+  deleteHistory: readonly DeleteOfBox[],
+): Promise<void> {
+  for (const deleteOfBox of deleteHistory) await deleteOfBox(trx, boxId)
+  await deleteSchedulesOf(trx, boxId)
+  await deleteJob(trx, boxId)
+  await deleteEventsOfBox(trx, boxId)
+  await deleteMovesOfBox(trx, boxId)
+  await deleteBox(trx, boxId)
+}

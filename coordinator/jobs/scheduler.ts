@@ -1,0 +1,134 @@
+// Runs schedules when they are due. Each feature adds handlers for its kinds of schedules, and what it deletes every hour.
+import type { Logger } from 'pino'
+import type { Clock } from '../../shared/clock.ts'
+import type { Db } from '../db/open.ts'
+import { transaction } from '../db/transaction.ts'
+import { createJobRunner } from './job-runner.ts'
+import {
+  deleteSchedule,
+  findNextDueTime,
+  insertMissingSchedule,
+  listDueSchedules,
+  moveSchedule,
+  type ScheduleKey,
+} from './schedule-store.ts'
+
+/**
+ * Evaluates a due schedule, and moves or deletes its row. Another evaluation may have done so meanwhile.
+ * @param signal aborts when the coordinator stops
+ * @returns when the schedule is evaluated next, in milliseconds since the epoch; undefined: the schedule has been deleted
+ */
+export type ScheduleHandler = (targetId: string, signal: AbortSignal) => Promise<number | undefined>
+
+/** Deletes what has expired. The signal aborts between two transactions. */
+export type Pruner = (signal: AbortSignal) => Promise<unknown>
+
+export type Schedules = {
+  /** By kind. */
+  handlers?: Readonly<Record<string, ScheduleHandler>>
+  /** By the names that their schedules have. */
+  pruners?: Readonly<Record<string, Pruner>>
+  /** Runs before due schedules are listed, and at least once a minute. A failure is retried like a failed query. */
+  beforeList?(now: number): Promise<void>
+}
+
+export type Scheduler = {
+  /** Adds the schedules of a feature. Call it before start(). */
+  add(schedules: Schedules): void
+  start(): Promise<void>
+  /** Call it after writing a schedule that is due at this time, in milliseconds since the epoch. */
+  scheduleAt(time: number): void
+  /** Runs the schedules that are due. */
+  runDue(): void
+  /** Resolves when the running evaluations have finished. */
+  close(): Promise<void>
+}
+
+export type SchedulerOptions = { db: Db; clock: Clock; log: Pick<Logger, 'error'> }
+
+const PRUNE_INTERVAL_MS = 60 * 60_000
+/** After at most this time, schedules are found that were written without scheduleAt(). */
+const MAX_INTERVAL_MS = 60_000
+const RETRY_AFTER_FAILURE_MS = 60_000
+/** Another version of the coordinator has written the schedule. */
+const RETRY_UNKNOWN_KIND_MS = 60 * 60_000
+
+const toId = ({ kind, target_id }: ScheduleKey): string => `${kind} ${target_id}`
+function toKey(id: string): ScheduleKey {
+  const [kind = '', target_id = ''] = id.split(' ')
+  return { kind, target_id }
+}
+
+export function createScheduler({ db, clock, log }: SchedulerOptions): Scheduler {
+  const closing = new AbortController()
+  const handlers = new Map<string, ScheduleHandler>([['prune', prune]])
+  const pruners = new Map<string, Pruner>()
+  const beforeList: ((now: number) => Promise<void>)[] = []
+
+  const runner = createJobRunner({
+    clock,
+    log,
+    target: 'schedule',
+    async run(id, nextStep) {
+      if (nextStep() === undefined) return undefined
+      const key = toKey(id)
+      try {
+        const handler = handlers.get(key.kind)
+        if (handler === undefined) return await move(key, RETRY_UNKNOWN_KIND_MS)
+        return await handler(key.target_id, closing.signal)
+      } catch (err) {
+        if (closing.signal.aborted) return undefined
+        log.error({ err, kind: key.kind, targetId: key.target_id }, 'failed to run a schedule; will retry')
+        return await move(key, RETRY_AFTER_FAILURE_MS)
+      }
+    },
+    async listDueIds(now) {
+      for (const prepare of beforeList) await prepare(now)
+      return (await listDueSchedules(db, now)).map(toId)
+    },
+    findNextDueTime: async (now) =>
+      Math.min((await findNextDueTime(db, now)) ?? Number.POSITIVE_INFINITY, now + MAX_INTERVAL_MS),
+  })
+
+  async function move(key: ScheduleKey, ms: number): Promise<number> {
+    const dueAt = clock.now() + ms
+    await moveSchedule(db, key, dueAt)
+    return dueAt
+  }
+
+  async function prune(name: string, signal: AbortSignal): Promise<number | undefined> {
+    const key = { kind: 'prune', target_id: name }
+    const pruner = pruners.get(name)
+    // Another version of the coordinator has written the schedule. Its next start writes it again.
+    if (pruner === undefined) return transaction(db, (trx) => deleteSchedule(trx, key)).then(() => undefined)
+    await pruner(signal)
+    return signal.aborted ? undefined : move(key, PRUNE_INTERVAL_MS)
+  }
+
+  return {
+    add(schedules) {
+      for (const [kind, handler] of Object.entries(schedules.handlers ?? {})) addOnce(handlers, kind, handler)
+      for (const [name, pruner] of Object.entries(schedules.pruners ?? {})) addOnce(pruners, name, pruner)
+      if (schedules.beforeList) beforeList.push(schedules.beforeList)
+    },
+    async start() {
+      const due_at = clock.now()
+      await transaction(db, async (trx) => {
+        for (const target_id of pruners.keys())
+          await insertMissingSchedule(trx, { kind: 'prune', target_id, due_at })
+      })
+      runner.runDue()
+    },
+    scheduleAt: runner.scheduleAt,
+    runDue: runner.runDue,
+    async close() {
+      closing.abort()
+      await runner.close()
+    },
+  }
+}
+
+function addOnce<T>(map: Map<string, T>, name: string, value: T): void {
+  if (map.has(name)) throw new Error(`Two features have a schedule with the name ${name}.`)
+  map.set(name, value)
+}
