@@ -1,5 +1,5 @@
 // Counts requests per second and acquired slots per key, in memory.
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import { createRateLimiter } from '../rate-limiter.ts'
 
 /** One of `limit` concurrent uses of a key. */
 export type Slot = { key: string; limit: number }
@@ -26,20 +26,12 @@ export type LimitStore = {
 
 /** A key without acquired slots uses no memory. */
 export function createMemoryStore(requestsPerSecond: number): LimitStore {
-  const rate = new RateLimiterMemory({ points: requestsPerSecond, duration: 1 })
+  const limiter = createRateLimiter({ requests: requestsPerSecond, seconds: 1 })
   const acquired = new Map<string, number>()
   let acquiredCount = 0
 
   return {
-    async countRequest(key) {
-      try {
-        await rate.consume(key)
-        return 0
-      } catch (rejection) {
-        if (!(rejection instanceof RateLimiterRes)) throw rejection
-        return Math.max(1, rejection.msBeforeNext)
-      }
-    },
+    countRequest: limiter.count,
     async acquire(slots) {
       const full = slots.find(({ key, limit }) => (acquired.get(key) ?? 0) >= limit)
       if (full) return { full }

@@ -1,5 +1,6 @@
 // The edge's limits (spec §8): requests per second and concurrent requests, per API key and per box; streams per API key.
 import { ApiError } from '../../shared/errors.ts'
+import { rejectLimited } from '../rate-limiter.ts'
 import { createMemoryStore, type LimitStore, type Slot } from './limit-store.ts'
 
 export type EdgeLimits = {
@@ -42,13 +43,6 @@ export type EdgeLimiter = {
 
 /** Retry-After when no slot is free. When a request or stream ends is unknown. */
 const SLOT_RETRY_MS = 1000
-
-function rejectLimited(retryAfterMs: number, problem: string, advice = 'Try again'): never {
-  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
-  throw new ApiError('rate_limited', `${problem} ${advice} in ${seconds} s.`, {
-    headers: { 'retry-after': String(seconds) },
-  })
-}
 
 export function createEdgeLimiter(
   limits: EdgeLimits,

@@ -8,9 +8,9 @@ import { isId, newId } from '../../shared/ids.ts'
 import type { Db } from '../db/open.ts'
 import type { SignInCodeRow } from '../db/schema.ts'
 import { type OnCommit, type Trx, transaction } from '../db/transaction.ts'
+import { rejectLimited } from '../rate-limiter.ts'
 import { findLastCodeOfKey, insertCode, listCodes, lockCode, updateCode } from './code-store.ts'
 import { CODE } from './lifetime.ts'
-import { rejectLimited } from './rate-limits.ts'
 import { hashCode, newCode } from './sign-in-code.ts'
 
 /** What a code confirms: a sign-in, the email address of a new agent account, or a new email address of a user. */

@@ -1,17 +1,16 @@
 // Limits of the requests that need no credential, per client address and in memory.
 import type { FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
-import { ApiError } from '../../shared/errors.ts'
+import { createRateLimiter, rejectLimited } from '../rate-limiter.ts'
 
 /** Requests per address in a window of seconds. */
 export const ADDRESS_LIMITS = {
-  requestCode: { points: 20, duration: 600 },
-  confirmCode: { points: 60, duration: 600 },
-  ownerSignIn: { points: 60, duration: 600 },
-  createAccount: { points: 10, duration: 3600 },
+  requestCode: { requests: 20, seconds: 600 },
+  confirmCode: { requests: 60, seconds: 600 },
+  ownerSignIn: { requests: 60, seconds: 600 },
+  createAccount: { requests: 10, seconds: 3600 },
   // A fleet of machines may share one address. The limit protects the database: tokens cannot be guessed.
-  enroll: { points: 300, duration: 600 },
+  enroll: { requests: 300, seconds: 600 },
 } as const
 export type LimitedAction = keyof typeof ADDRESS_LIMITS
 
@@ -20,30 +19,18 @@ export type AddressLimiter = {
   count(action: LimitedAction, address: string | null): Promise<void>
 }
 
-/** @throws ApiError rate_limited with Retry-After */
-export function rejectLimited(retryAfterMs: number, problem: string): never {
-  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
-  throw new ApiError('rate_limited', `${problem} Try again in ${seconds} s.`, {
-    headers: { 'retry-after': String(seconds) },
-  })
-}
-
 /** @param factor multiplies the limits, for tests */
 export function createAddressLimiter({ factor = 1 }: { factor?: number } = {}): AddressLimiter {
   const limiters = new Map(
-    Object.entries(ADDRESS_LIMITS).map(([action, { points, duration }]) => [
+    Object.entries(ADDRESS_LIMITS).map(([action, { requests, seconds }]) => [
       action,
-      new RateLimiterMemory({ points: points * factor, duration }),
+      createRateLimiter({ requests: requests * factor, seconds }),
     ]),
   )
   return {
     async count(action, address) {
-      try {
-        await limiters.get(action)?.consume(toSubject(address))
-      } catch (rejection) {
-        if (!(rejection instanceof RateLimiterRes)) throw rejection
-        rejectLimited(rejection.msBeforeNext, 'Too many requests from this address.')
-      }
+      const retryAfterMs = (await limiters.get(action)?.count(toSubject(address))) ?? 0
+      if (retryAfterMs > 0) rejectLimited(retryAfterMs, 'Too many requests from this address.')
     },
   }
 }
