@@ -28,8 +28,8 @@ export async function createArchiver({
       const files = { dir: boxPaths(boxesDir, boxId).dir, roots: ARCHIVE_ROOTS[contents], uid: machine.uid }
       return await archives.capture(files, archive, { signal })
     },
-    removeArchive: archives.remove,
-    holdArchives: archives.hold,
+    removeArchive: (archive) => archives.remove(archive),
+    holdArchives: () => archives.hold(),
     async close() {
       await archives.close()
       await machines.close()

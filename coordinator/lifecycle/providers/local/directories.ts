@@ -6,7 +6,7 @@ import { type BoxPaths, FIRST_BOX_UID, LAST_BOX_UID } from './machine-file.ts'
 import { listPids, readUid } from './proc.ts'
 import { runCommand } from './run-command.ts'
 
-const isRoot = process.getuid?.() === 0
+export const isRoot = process.getuid?.() === 0
 
 /** Entries of the boxes directory with this prefix are not boxes: probes, and what earlier versions did not remove. */
 export const HIDDEN_PREFIX = '.'
