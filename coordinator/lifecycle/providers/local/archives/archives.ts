@@ -1,20 +1,26 @@
 // The archive store of the local provider: the files of boxes as deduplicated, compressed and verified chunks.
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, rename } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import pLimit from 'p-limit'
 import { TIERS } from '../../../../../shared/tiers.ts'
-import { ArchiveError, type ArchiveInfo, type ArchiveKey } from '../../../provider.ts'
-import { runInTurn } from '../run-in-turn.ts'
+import { ArchiveError, type ArchiveHold, type ArchiveInfo, type ArchiveKey } from '../../../provider.ts'
+import {
+  type ArchiveLocation,
+  hasGarbage,
+  listWorkspaceIds,
+  locateArchive,
+  workspaceDirOf,
+} from './archive-location.ts'
 import { type Manifest, readManifest } from './manifest.ts'
-import { createMeasuredPause, type Pause } from './measured-pause.ts'
+import type { Pause } from './measured-pause.ts'
 import { startTask } from './run-task.ts'
 import { archivePath, DamagedArchiveError, storeDirs } from './store-files.ts'
-import { type BoxFiles, buildTarCommands, probeTarTools, type TarTools } from './tar.ts'
-import { type Collect, createWorkspaces } from './workspaces.ts'
+import type { StoreLimits } from './store-stream.ts'
+import { runCapture, runWrite } from './stream-tasks.ts'
+import { type BoxFiles, buildTarCommands, createToolsProbe, type TarTools, type ToolsProbe } from './tar.ts'
+import { TaskQueue } from './task-queue.ts'
+import { createWorkspaces, type Workspaces } from './workspaces.ts'
 
 export type ArchivesOptions = {
   /** Contains a directory per workspace. */
@@ -36,101 +42,121 @@ export type CaptureOptions = {
   signal?: AbortSignal | undefined
 }
 
-/** Each task keeps about one core busy. The others wait. */
-const MAX_CONCURRENT_TASKS = Math.max(2, availableParallelism())
 const MAX_BYTES = TIERS.ultra.diskGb * 1000 ** 3
 const RESERVE_BYTES = 4 * 1000 ** 3
-const ID_PATTERN = /^\w{1,64}$/
 
-export type Archives = ReturnType<typeof createArchives>
+export class Archives {
+  readonly #dir: string
+  readonly #log: ArchivesOptions['log']
+  readonly #limits: StoreLimits
+  readonly #probeTools: ToolsProbe
+  readonly #tasks = new TaskQueue()
+  readonly #workspaces: Workspaces
 
-export function createArchives(options: ArchivesOptions) {
-  const { dir, log, maxBytes = MAX_BYTES, reserveBytes = RESERVE_BYTES } = options
-  const limits = { maxBytes, reserveBytes }
-  const closing = new AbortController()
-  const limit = pLimit(MAX_CONCURRENT_TASKS)
-  const running = new Set<Promise<unknown>>()
-  let tools = options.tools && Promise.resolve(options.tools)
-
-  const collect: Collect = async (workspaceId, scope) => {
-    await track(startTask({ kind: 'collect', scope, workspaceDir: workspaceDirOf(workspaceId) }).finished)
-  }
-  const workspaces = createWorkspaces({
-    collect,
-    // The last coordinator may have been killed. A capture has a temporary directory until it is complete.
-    hasGarbage(workspaceId) {
-      const { temp, removed } = storeDirs(workspaceDirOf(workspaceId))
-      return [temp, removed].some((path) => existsSync(path) && readdirSync(path).length > 0)
-    },
-    onError: (err) => log.warn({ err }, 'failed to remove unused data of archives; the next use tries again'),
-  })
-  void track(sweep())
-
-  function workspaceDirOf(workspaceId: string): string {
-    // Parts of paths that are removed recursively.
-    if (!ID_PATTERN.test(workspaceId)) throw new Error(`Not a workspace id: ${workspaceId}`)
-    return join(dir, workspaceId)
-  }
-
-  type Location = ReturnType<typeof locate>
-
-  function locate({ workspaceId, archiveId }: ArchiveKey) {
-    if (!ID_PATTERN.test(archiveId)) throw new Error(`Not an archive id: ${archiveId}`)
-    const workspaceDir = workspaceDirOf(workspaceId)
-    const dirs = storeDirs(workspaceDir)
-    return { workspaceDir, archiveId, dirs, path: archivePath(dirs, archiveId) }
-  }
-
-  function track<T>(work: Promise<T>): Promise<T> {
-    running.add(work)
-    const remove = () => running.delete(work)
-    work.then(remove, remove)
-    return work
-  }
-
-  /** Removes what a killed coordinator left, in the background. A use of a workspace does not wait for the others. */
-  async function sweep(): Promise<void> {
-    const names = existsSync(dir) ? await readdir(dir) : []
-    for (const workspaceId of names.filter((name) => ID_PATTERN.test(name))) {
-      if (closing.signal.aborted) return
-      await workspaces.enter(workspaceId).then(
-        (leave) => leave(),
-        (err: unknown) => log.warn({ err, workspaceId }, 'failed to remove unused data of archives'),
-      )
-    }
-  }
-
-  /** Runs the work when there is a slot. */
-  const run = <T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> => runInTurn(limit, signal, work)
-
-  const getTools = (uid: number | null): Promise<TarTools> => {
-    tools ??= probeTarTools(uid === null ? undefined : { uid, gid: uid }).catch((error: unknown) => {
-      tools = undefined
-      throw error
+  constructor({ dir, log, maxBytes, reserveBytes, tools }: ArchivesOptions) {
+    this.#dir = dir
+    this.#log = log
+    this.#limits = { maxBytes: maxBytes ?? MAX_BYTES, reserveBytes: reserveBytes ?? RESERVE_BYTES }
+    this.#probeTools = createToolsProbe(tools)
+    this.#workspaces = createWorkspaces({
+      collect: (workspaceId, scope) => this.#collect(workspaceId, scope),
+      hasGarbage: (workspaceId) => hasGarbage(workspaceDirOf(dir, workspaceId)),
+      onError: (err) =>
+        log.warn({ err }, 'failed to remove unused data of archives; the next use tries again'),
     })
-    return tools
+    void this.#tasks.track(this.#collectAll())
   }
 
-  const withClosing = (signal?: AbortSignal): AbortSignal =>
-    signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal])
+  async capture(files: BoxFiles, key: ArchiveKey, options: CaptureOptions = {}): Promise<ArchiveInfo> {
+    const { pause, verify } = options
+    const signal = this.#tasks.withClosing(options.signal)
+    // The user of the box enters its directories by their paths.
+    if (files.uid !== null) await chmod(files.dir, 0o711)
+    const commands = buildTarCommands(await this.#probeTools(files.uid), files)
+    const work = this.#add(key, signal, ({ workspaceDir, archiveId }) => {
+      const isPaused = pause !== undefined
+      const limits = this.#limits
+      const task = { kind: 'capture', workspaceDir, archiveId, limits, commands, isPaused } as const
+      return runCapture(task, { pause, verify }, signal)
+    })
+    return await this.#tasks.track(work)
+  }
+
+  /** Stores a tar stream. */
+  async write(key: ArchiveKey, content: Readable, callerSignal?: AbortSignal): Promise<ArchiveInfo> {
+    const signal = this.#tasks.withClosing(callerSignal)
+    const work = this.#add(key, signal, ({ workspaceDir, archiveId }) =>
+      runWrite({ kind: 'write', workspaceDir, archiveId, limits: this.#limits }, content, signal),
+    )
+    return await this.#tasks.track(work)
+  }
+
+  /** Writes the files into the existing directories of `files`. */
+  async restore(key: ArchiveKey, files: BoxFiles, callerSignal?: AbortSignal): Promise<void> {
+    const { workspaceDir, archiveId, path } = locateArchive(this.#dir, key)
+    const { unpack: command } = buildTarCommands(await this.#probeTools(files.uid), files)
+    const signal = this.#tasks.withClosing(callerSignal)
+    const work = this.#workspaces.use(key.workspaceId, () =>
+      this.#tasks.run(signal, async () => {
+        const { digest } = readManifest(path)
+        const task = { kind: 'restore', workspaceDir, archiveId, digest, command } as const
+        return await startTask(task, {}, signal).finished
+      }),
+    )
+    await this.#tasks.track(work).catch((error: unknown) => {
+      throw toArchiveError(key, error)
+    })
+  }
+
+  /** Returns the tar stream. */
+  read(key: ArchiveKey): Readable {
+    return Readable.from(this.#readStream(key), { objectMode: false })
+  }
+
+  async remove(key: ArchiveKey): Promise<void> {
+    const { dirs, path, archiveId } = locateArchive(this.#dir, key)
+    if (!existsSync(path)) return
+    await mkdir(dirs.removed, { recursive: true, mode: 0o700 })
+    await rename(path, join(dirs.removed, archiveId))
+    await this.#tasks.track(this.#workspaces.addGarbage(key.workspaceId, 'removed'))
+  }
+
+  async removeAll(workspaceId: string): Promise<void> {
+    const dirs = storeDirs(workspaceDirOf(this.#dir, workspaceId))
+    if (!existsSync(dirs.dir)) return
+    await mkdir(dirs.removed, { recursive: true, mode: 0o700 })
+    const archiveIds = existsSync(dirs.archives) ? await readdir(dirs.archives) : []
+    for (const archiveId of archiveIds)
+      await rename(archivePath(dirs, archiveId), join(dirs.removed, archiveId))
+    await this.#tasks.track(this.#workspaces.addGarbage(workspaceId, 'all'))
+  }
+
+  async hold(): Promise<ArchiveHold> {
+    return { dir: this.#dir, release: await this.#workspaces.hold() }
+  }
+
+  /** Terminates what runs. */
+  close(): Promise<void> {
+    return this.#tasks.close()
+  }
 
   /** Stores an archive unless it exists. After a failure, the incomplete archive is removed. */
-  async function add(
+  async #add(
     key: ArchiveKey,
     signal: AbortSignal,
-    store: (location: Location) => Promise<Manifest | null>,
+    store: (location: ArchiveLocation) => Promise<Manifest | null>,
   ): Promise<ArchiveInfo> {
-    const location = locate(key)
-    await mkdir(dir, { recursive: true, mode: 0o700 })
-    const manifest = await workspaces
+    const location = locateArchive(this.#dir, key)
+    await mkdir(this.#dir, { recursive: true, mode: 0o700 })
+    const manifest = await this.#workspaces
       .use(key.workspaceId, () =>
-        run(signal, async () =>
+        this.#tasks.run(signal, async () =>
           existsSync(location.path) ? readManifest(location.path) : await store(location),
         ),
       )
       .catch(async (error: unknown) => {
-        await workspaces.addGarbage(key.workspaceId, 'all').catch((err: unknown) => {
-          log.warn({ err }, 'failed to remove the data of an incomplete archive')
+        await this.#workspaces.addGarbage(key.workspaceId, 'all').catch((err: unknown) => {
+          this.#log.warn({ err }, 'failed to remove the data of an incomplete archive')
         })
         throw toArchiveError(key, error)
       })
@@ -139,85 +165,32 @@ export function createArchives(options: ArchivesOptions) {
     return { contentBytes, storedBytes, pausedMs }
   }
 
-  async function capture(
-    files: BoxFiles,
-    key: ArchiveKey,
-    { pause, verify, signal: callerSignal }: CaptureOptions = {},
-  ): Promise<ArchiveInfo> {
-    const signal = withClosing(callerSignal)
-    // The user of the box enters its directories by their paths.
-    if (files.uid !== null) await chmod(files.dir, 0o711)
-    const commands = buildTarCommands(await getTools(files.uid), files)
-    const isPaused = pause !== undefined
-    const store = async (location: Location): Promise<Manifest | null> => {
-      const { workspaceDir, archiveId } = location
-      const task = { kind: 'capture', workspaceDir, archiveId, limits, commands, isPaused } as const
-      const measuredPause = createMeasuredPause(pause)
-      const hooks = {
-        async ready() {
-          await measuredPause.start()
-          return { kind: 'start' } as const
-        },
-        async read() {
-          const pausedMs = await measuredPause.end()
-          verify?.()
-          return { kind: 'resumed', pausedMs } as const
-        },
-      }
-      try {
-        return await startTask(task, hooks, signal).finished
-      } finally {
-        await measuredPause.end()
-      }
+  async #collect(workspaceId: string, scope: 'all' | 'removed'): Promise<void> {
+    const workspaceDir = workspaceDirOf(this.#dir, workspaceId)
+    await this.#tasks.track(startTask({ kind: 'collect', scope, workspaceDir }).finished)
+  }
+
+  /** Removes what a killed coordinator left, in the background. A use of a workspace does not wait for the others. */
+  async #collectAll(): Promise<void> {
+    for (const workspaceId of await listWorkspaceIds(this.#dir)) {
+      if (this.#tasks.isClosed) return
+      await this.#workspaces.enter(workspaceId).then(
+        (leave) => leave(),
+        (err: unknown) => this.#log.warn({ err, workspaceId }, 'failed to remove unused data of archives'),
+      )
     }
-    return await track(add(key, signal, store))
   }
 
-  /** Writes the files into the existing directories of `files`. */
-  async function restore(key: ArchiveKey, files: BoxFiles, callerSignal?: AbortSignal): Promise<void> {
-    const { workspaceDir, archiveId, path } = locate(key)
-    const { unpack: command } = buildTarCommands(await getTools(files.uid), files)
-    const signal = withClosing(callerSignal)
-    const work = workspaces.use(key.workspaceId, () =>
-      run(signal, async () => {
-        const { digest } = readManifest(path)
-        const task = { kind: 'restore', workspaceDir, archiveId, digest, command } as const
-        return await startTask(task, {}, signal).finished
-      }),
-    )
-    await track(work).catch((error: unknown) => {
-      throw toArchiveError(key, error)
-    })
-  }
-
-  async function remove(key: ArchiveKey): Promise<void> {
-    const { dirs, path, archiveId } = locate(key)
-    if (!existsSync(path)) return
-    await mkdir(dirs.removed, { recursive: true, mode: 0o700 })
-    await rename(path, join(dirs.removed, archiveId))
-    await track(workspaces.addGarbage(key.workspaceId, 'removed'))
-  }
-
-  async function removeAll(workspaceId: string): Promise<void> {
-    const dirs = storeDirs(workspaceDirOf(workspaceId))
-    if (!existsSync(dirs.dir)) return
-    await mkdir(dirs.removed, { recursive: true, mode: 0o700 })
-    const archiveIds = existsSync(dirs.archives) ? await readdir(dirs.archives) : []
-    for (const archiveId of archiveIds)
-      await rename(archivePath(dirs, archiveId), join(dirs.removed, archiveId))
-    await track(workspaces.addGarbage(workspaceId, 'all'))
-  }
-
-  async function* readStream(key: ArchiveKey): AsyncGenerator<Buffer> {
-    const { workspaceDir, archiveId, path } = locate(key)
+  async *#readStream(key: ArchiveKey): AsyncGenerator<Buffer> {
+    const { workspaceDir, archiveId, path } = locateArchive(this.#dir, key)
     const stopping = new AbortController()
-    const leave = await workspaces.enter(key.workspaceId)
+    const leave = await this.#workspaces.enter(key.workspaceId)
     let finished: Promise<unknown> | undefined
     try {
       const { digest } = readManifest(path)
       const work = { kind: 'read', workspaceDir, archiveId, digest } as const
-      const task = startTask(work, {}, withClosing(stopping.signal))
-      finished = track(task.finished)
+      const task = startTask(work, {}, this.#tasks.withClosing(stopping.signal))
+      finished = this.#tasks.track(task.finished)
       yield* task.stdout
       await finished
     } catch (error) {
@@ -229,46 +202,14 @@ export function createArchives(options: ArchivesOptions) {
       leave()
     }
   }
-
-  async function write(key: ArchiveKey, content: Readable, callerSignal?: AbortSignal): Promise<ArchiveInfo> {
-    const signal = withClosing(callerSignal)
-    const work = add(key, signal, async ({ workspaceDir, archiveId }) => {
-      const failing = new AbortController()
-      const task = { kind: 'write', workspaceDir, archiveId, limits } as const
-      const { stdin, finished } = startTask(task, {}, AbortSignal.any([signal, failing.signal]))
-      if (stdin === null) throw new Error('The thread of the archive store has no stdin.')
-      const piped = pipeline(content, stdin).catch((error: unknown) => failing.abort(error))
-      // A thread that fails does not read the rest.
-      finished.catch(() => content.destroy())
-      const manifest = await finished
-      await piped
-      return manifest
-    })
-    return await track(work)
-  }
-
-  return {
-    capture,
-    restore,
-    remove,
-    removeAll,
-    read: (key: ArchiveKey): Readable => Readable.from(readStream(key), { objectMode: false }),
-    write,
-    hold: async () => ({ dir, release: await workspaces.hold() }),
-    /** Terminates what runs. */
-    async close() {
-      closing.abort(new Error('The coordinator is shutting down.'))
-      while (running.size > 0) await Promise.allSettled(running)
-    },
-  }
 }
+
+export const createArchives = (options: ArchivesOptions): Archives => new Archives(options)
 
 function toArchiveError({ archiveId }: ArchiveKey, error: unknown): unknown {
   if (!(error instanceof DamagedArchiveError)) return error
   return new ArchiveError(
     `Archive ${archiveId} cannot be restored: ${error.message}. Use another snapshot.`,
-    {
-      cause: error,
-    },
+    { cause: error },
   )
 }

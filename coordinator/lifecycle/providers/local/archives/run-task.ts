@@ -7,7 +7,7 @@ import type { Manifest } from './manifest.ts'
 import { DamagedArchiveError } from './store-files.ts'
 import type { WorkerReply, WorkerRequest, WorkerTask } from './worker-task.ts'
 
-/** Of names of chunks during a collection, which are the largest data of a thread. */
+/** The names of chunks during a collection are the largest data of a thread. */
 const WORKER_HEAP_MIB = 512
 
 export type RunningTask = {

@@ -58,8 +58,26 @@ export type BoxFiles = {
   uid: number | null
 }
 
+/** Finds the tools that work for the user of a box. null: the coordinator's user. */
+export type ToolsProbe = (uid: number | null) => Promise<TarTools>
+
+/**
+ * Probes at the first call, and again after a failed probe.
+ * @param known the tools, instead of a probe
+ */
+export function createToolsProbe(known?: TarTools): ToolsProbe {
+  let tools = known && Promise.resolve(known)
+  return (uid) => {
+    tools ??= probeTarTools(uid === null ? undefined : { uid, gid: uid }).catch((error: unknown) => {
+      tools = undefined
+      throw error
+    })
+    return tools
+  }
+}
+
 /** Throws PermanentProviderError when GNU tar is not installed. */
-export async function probeTarTools(user: TarCommand['user']): Promise<TarTools> {
+async function probeTarTools(user: TarCommand['user']): Promise<TarTools> {
   await runCommand(['/bin/sh', '-c', 'tar --version | grep -q "GNU tar"']).catch(() => {
     throw new PermanentProviderError(
       'Snapshots need GNU tar. Install the package tar on the machine of the coordinator.',

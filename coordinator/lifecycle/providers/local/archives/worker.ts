@@ -18,7 +18,7 @@ import {
   storeDirs,
   verifyChunkList,
 } from './store-files.ts'
-import { createStreamStore, StoreLimitError, type StreamStore } from './store-stream.ts'
+import { StoreLimitError, StreamStore } from './store-stream.ts'
 import type { WorkerErrorKind, WorkerReply, WorkerRequest, WorkerTask } from './worker-task.ts'
 
 /** Chunks that wait for tar to read them. */
@@ -54,7 +54,7 @@ function syncFileSystem(dir: string): void {
 }
 
 async function capture(current: WorkerTask & { kind: 'capture' }): Promise<Manifest> {
-  const store = createStreamStore(dirs, current.limits, current.isPaused)
+  const store = new StreamStore(dirs, current.limits, current.isPaused)
   try {
     reply({ kind: 'ready' })
     await receive('start')
@@ -110,7 +110,7 @@ async function finish(
 }
 
 async function write(current: WorkerTask & { kind: 'write' }): Promise<Manifest> {
-  const store = createStreamStore(dirs, current.limits, false)
+  const store = new StreamStore(dirs, current.limits, false)
   try {
     let contentBytes = 0
     for await (const data of addAbortSignal(signal, process.stdin)) {

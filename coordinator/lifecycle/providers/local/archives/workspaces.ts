@@ -11,6 +11,8 @@ export type WorkspacesOptions = {
   onError(error: unknown): void
 }
 
+export type Workspaces = ReturnType<typeof createWorkspaces>
+
 type Workspace = {
   users: number
   /** What the next collection removes. */
