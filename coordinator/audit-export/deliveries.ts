@@ -1,17 +1,16 @@
 // Delivers the audit events of each workspace to its HTTPS endpoint: in order, at least once, one request at a time.
 import pLimit from 'p-limit'
 import type { Logger } from 'pino'
-import type { AuditDelivery } from '../../shared/api/audit-sink.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { presentEvent } from '../audit/present.ts'
 import { onAuditEvents } from '../audit/service.ts'
 import type { Db } from '../db/open.ts'
-import type { AuditEventRow, AuditSinkRow } from '../db/schema.ts'
+import type { AuditSinkRow } from '../db/schema.ts'
+import { createBatchRequest, limitSize } from './batch.ts'
 import type { Post } from './post.ts'
-import { signDelivery } from './signature.ts'
 import { findSink, listEventsAfter, listSinks, recordDelivery, recordFailure } from './store.ts'
 import type { SetTimer } from './timers.ts'
+import { WorkspaceRuns } from './workspace-runs.ts'
 
 export type Deliveries = {
   /** Continues the deliveries that an earlier coordinator has not completed. */
@@ -33,8 +32,6 @@ export type DeliveriesOptions = {
 }
 
 const { batchEvents, maxRetrySeconds } = LIMITS.auditSink
-/** Of the details of a batch. A client may report details of 9 KiB. */
-const MAX_BATCH_CHARS = 1024 * 1024
 /**
  * Requests in flight. An endpoint that has responded slowly or failed uses the second limit, so that the others do not wait for
  * it.
@@ -54,70 +51,26 @@ export function getRetryDelay(failures: number, random = Math.random): number {
   return Math.round((limit * (1 + random())) / 2)
 }
 
-/** The first events whose details fit in a batch. At least one. */
-function limitSize(rows: readonly AuditEventRow[]): AuditEventRow[] {
-  let chars = 0
-  const end = rows.findIndex(({ detail }, index) => {
-    chars += detail?.length ?? 0
-    return index > 0 && chars > MAX_BATCH_CHARS
-  })
-  return rows.slice(0, end === -1 ? rows.length : end)
-}
-
 export function createDeliveries(options: DeliveriesOptions): Deliveries {
   const { db, clock, log, post, setTimer, userAgent, random } = options
   const closing = new AbortController()
   /** The workspaces with an endpoint: events of the others cost nothing. */
   const workspaceIds = new Set<string>()
-  const active = new Map<string, { done: Promise<void>; isRequested: boolean }>()
-  /** Cancels the timer of the next attempt. */
-  const retries = new Map<string, () => void>()
   const slow = new Set<string>()
   const limits = { fast: pLimit(CONCURRENCY.fast), slow: pLimit(CONCURRENCY.slow) }
-  let removeListener: () => void = () => undefined
-
-  function deliver(workspaceId: string): void {
-    if (closing.signal.aborted || retries.has(workspaceId)) return
-    const current = active.get(workspaceId)
-    if (current) {
-      current.isRequested = true
-      return
-    }
-    const run = { done: Promise.resolve(), isRequested: true }
-    active.set(workspaceId, run)
-    run.done = deliverPending(workspaceId, run)
-      .catch((err: unknown) => {
-        log.error({ err, workspaceId }, 'failed to read or store the progress of an audit export; will retry')
-        retryIn(workspaceId, RETRY_AFTER_STORE_ERROR_MS)
-      })
-      .finally(() => {
-        active.delete(workspaceId)
-        if (run.isRequested) deliver(workspaceId)
-      })
-  }
-
-  async function deliverPending(workspaceId: string, run: { isRequested: boolean }): Promise<void> {
-    while (run.isRequested && !closing.signal.aborted) {
-      run.isRequested = false
+  const runs = new WorkspaceRuns({
+    run(workspaceId) {
       const limit = slow.has(workspaceId) ? limits.slow : limits.fast
-      if (await limit(() => deliverBatch(workspaceId))) run.isRequested = true
-    }
-  }
-
-  function retryIn(workspaceId: string, ms: number): void {
-    if (closing.signal.aborted) return
-    cancelRetry(workspaceId)
-    const onTimer = () => {
-      retries.delete(workspaceId)
-      deliver(workspaceId)
-    }
-    retries.set(workspaceId, setTimer(onTimer, ms))
-  }
-
-  function cancelRetry(workspaceId: string): void {
-    retries.get(workspaceId)?.()
-    retries.delete(workspaceId)
-  }
+      return limit(() => deliverBatch(workspaceId))
+    },
+    onError(err, workspaceId) {
+      log.error({ err, workspaceId }, 'failed to read or store the progress of an audit export; will retry')
+      runs.retryIn(workspaceId, RETRY_AFTER_STORE_ERROR_MS)
+    },
+    setTimer,
+    closing: closing.signal,
+  })
+  let removeListener: () => void = () => undefined
 
   /** Returns whether there may be more events to deliver now. */
   async function deliverBatch(workspaceId: string): Promise<boolean> {
@@ -130,14 +83,16 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     }
     const waitMs = (sink.next_attempt_at ?? 0) - clock.now()
     if (waitMs > 0) {
-      retryIn(workspaceId, Math.min(waitMs, MAX_RETRY_MS))
+      runs.retryIn(workspaceId, Math.min(waitMs, MAX_RETRY_MS))
       return false
     }
     const rows = limitSize(await listEventsAfter(db, workspaceId, sink.delivered_no, batchEvents))
     const [first, last] = [rows[0], rows.at(-1)]
     if (first === undefined || last === undefined) return false
     const startedAt = clock.now()
-    const result = await post(createRequest(sink, rows, { first: first.no, last: last.no }), closing.signal)
+    const range = { first: first.no, last: last.no }
+    const request = createBatchRequest(sink, rows, range, { now: startedAt, userAgent })
+    const result = await post(request, closing.signal)
     if (closing.signal.aborted && !result.delivered) return false
     const now = clock.now()
     if (result.delivered && now - startedAt < SLOW_MS) slow.delete(workspaceId)
@@ -146,23 +101,6 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     else await handleFailure(sink, result.error, now)
     // After a failure, too: the endpoint may have been changed meanwhile. Otherwise the next call waits for the retry.
     return true
-  }
-
-  function createRequest(
-    sink: AuditSinkRow,
-    rows: readonly AuditEventRow[],
-    { first, last }: { first: number; last: number },
-  ) {
-    const delivery: AuditDelivery = {
-      workspaceId: sink.workspace_id,
-      events: rows.map(presentEvent),
-      skippedThrough: first > sink.delivered_no + 1 ? first - 1 : null,
-    }
-    const body = JSON.stringify(delivery)
-    const id = `${sink.workspace_id}_${first}_${last}`
-    const signature = signDelivery({ id, body, now: clock.now() }, sink.secret)
-    const headers = { 'content-type': 'application/json', 'user-agent': userAgent, ...signature }
-    return { url: sink.url, headers, body }
   }
 
   async function handleFailure(sink: AuditSinkRow, error: string, now: number): Promise<void> {
@@ -179,23 +117,22 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
   return {
     async start() {
       removeListener = onAuditEvents(db, (workspaceId) => {
-        if (workspaceIds.has(workspaceId)) deliver(workspaceId)
+        if (workspaceIds.has(workspaceId)) runs.request(workspaceId)
       })
       for (const { workspace_id: workspaceId, is_pending: isPending } of await listSinks(db)) {
         workspaceIds.add(workspaceId)
-        if (isPending) deliver(workspaceId)
+        if (isPending) runs.request(workspaceId)
       }
     },
     onSinkChange(workspaceId) {
       workspaceIds.add(workspaceId)
-      cancelRetry(workspaceId)
-      deliver(workspaceId)
+      runs.cancelRetry(workspaceId)
+      runs.request(workspaceId)
     },
     async close() {
       closing.abort()
       removeListener()
-      for (const workspaceId of [...retries.keys()]) cancelRetry(workspaceId)
-      await Promise.all([...active.values()].map(({ done }) => done))
+      await runs.close()
     },
   }
 }
