@@ -15,7 +15,7 @@ export type ObservedRequest = {
 /** Must call `serve` once, synchronously. */
 export type RequestObserver = (observed: ObservedRequest, serve: () => void) => void
 
-type Serve = (
+export type Serve = (
   observed: Omit<ObservedRequest, 'route'> & { route?: string },
   listener: RequestListener,
 ) => void

@@ -1,12 +1,9 @@
 // The HTTP server of the coordinator's only port. Fastify serves the control plane, the edge, health checks, the OpenAPI
 // document and the pages; the agents' connections bypass it.
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import compress from '@fastify/compress'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { ApiError } from '../../shared/errors.ts'
 import {
   ENROLL_PATH,
   SOCKET_PATH_PREFIX,
@@ -14,25 +11,19 @@ import {
   TRANSFER_PATH_PREFIX,
   TUNNEL_PATH,
 } from '../../shared/protocol.ts'
-import { getGeneralCode, type Host, respondToClientError, sendError } from './errors.ts'
+import { createFastifyApp } from './fastify-app.ts'
 import { type Health, healthRoutes } from './health.ts'
-import { closeAfterEarlyResponse, isEarlyResponse, type LingerLimits } from './lingering-close.ts'
+import { closeAfterEarlyResponse, type LingerLimits } from './lingering-close.ts'
 import { getRequestPath, type Listening } from './listen.ts'
 import { createMethodLookup } from './method-lookup.ts'
-import { createRequestObservation, type RequestObserver } from './observe-requests.ts'
+import type { RequestObserver } from './observe-requests.ts'
 import { type ApiTables, createOpenApiDocument } from './openapi.ts'
 import { pageRoutes, registerFileSender } from './pages/routes.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
 import { type PublicRoute, registerPublicRoutes } from './public-routes.ts'
-import {
-  authenticateRequest,
-  COMPRESSION,
-  type HttpContext,
-  registerRoutes,
-  UNKNOWN_ROUTE,
-} from './register-routes.ts'
+import { type HttpContext, registerRoutes } from './register-routes.ts'
+import { getHost } from './request-host.ts'
 import type { Route } from './route.ts'
-import { createEncodingError } from './url-encoding.ts'
 import { isWebSocketUpgrade, serveUpgrade } from './websocket.ts'
 
 export type AgentConnectionHandlers = {
@@ -80,124 +71,46 @@ const DROP_LOG_INTERVAL_MS = 60_000
 
 /** Serves requests on a socket that is already listening. */
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const {
-    listening,
-    log,
-    context,
-    control,
-    edge,
-    agents,
-    health,
-    publicUrl,
-    linger,
-    trustedProxies = [],
-  } = options
+  const { listening, log, context, edge, agents, linger } = options
   let inFlight = 0
   let isRejecting = false
-  let fastifyListener: RequestListener = () => undefined
-  const { server } = listening
-
-  const app: FastifyInstance = Fastify({
-    serverFactory: (listener) => {
-      fastifyListener = listener
-      return server
-    },
-    loggerInstance: log as FastifyBaseLogger,
-    logController: new LogController({ disableRequestLogging: true }),
-    exposeHeadRoutes: false,
-    trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
-    routerOptions: { maxParamLength: 512 },
-    clientErrorHandler: (error, socket) => respondToClientError(error, socket as Socket),
-    frameworkErrors: (error, request, reply) => {
-      // As for any other path, the key is checked first. On the control plane a malformed id is not found (spec §4.1.3).
-      const host = getHost(request.url)
-      const authenticated = host === null ? Promise.resolve() : authenticateRequest(request, host, context)
-      authenticated
-        .then(() => {
-          if (host === 'edge' && error.code === 'FST_ERR_BAD_URL') throw createEncodingError(host, 'path')
-          throw new ApiError('not_found', UNKNOWN_ROUTE)
-        })
-        .catch((error: unknown) => sendError(error, request, reply, host ?? 'control'))
-    },
+  const { app, listener, serve } = await createFastifyApp({
+    server: listening.server,
+    log,
+    context,
+    observer: options.observer,
+    trustedProxies: options.trustedProxies ?? [],
+    isRejecting: () => isRejecting,
   })
-  app.decorateRequest('actor', null)
-  app.decorateRequest('openRequest', null)
-  const serve = createRequestObservation(app, options.observer)
-  app.setErrorHandler((error, request, reply) => void sendError(error, request, reply, 'control'))
-  app.setNotFoundHandler(() => {
-    throw new ApiError('not_found', UNKNOWN_ROUTE)
-  })
-  app.addHook('onRequest', async ({ raw, url }) => {
-    if (countHostHeaders(raw) > 1)
-      throw new ApiError(
-        getGeneralCode(getHost(url) ?? 'control'),
-        'The request has several Host headers. Check the client and any proxy in front of the coordinator.',
-      )
-  })
-  app.addHook('onRequest', async (request, reply) => {
-    if (!isRejecting || request.routeOptions.config.health) return
-    reply.header('connection', 'close')
-    sendError(
-      new ApiError('control_plane_unavailable', 'The coordinator is stopping. Try again.', {
-        headers: { 'retry-after': '1' },
-      }),
-      request,
-      reply,
-      getHost(request.url) ?? 'control',
-    )
-    return reply
-  })
-  app.addHook('onSend', async (request, reply) => {
-    if (await isEarlyResponse(request.raw)) reply.header('connection', 'close')
-  })
-  await app.register(compress, { ...COMPRESSION, globalDecompression: false })
-  await registerFileSender(app)
-  registerPublicRoutes(app, [
-    ...healthRoutes(health),
-    openApiRoute({ control, edge, publicUrl }),
-    ...pageRoutes(publicUrl),
-    ...(options.publicRoutes ?? []),
-  ])
-  registerRoutes(app, { prefix: CONTROL_PREFIX, host: 'control', routes: control, context })
-  const { agentRoutes = [] } = options
-  registerRoutes(app, { prefix: ENROLL_PATH, host: 'control', routes: agentRoutes, context })
-  registerRoutes(app, { prefix: EDGE_PREFIX, base: EDGE_BASE, host: 'edge', routes: edge, context })
+  await registerAllRoutes(app, options)
   await app.ready()
-  server.on('drop', createDropLogger(log, server))
+  listening.server.on('drop', createDropLogger(log, listening.server))
+
   const countInFlight = (response: ServerResponse) => {
     inFlight += 1
     response.once('close', () => {
       inFlight -= 1
     })
   }
+  const serveWithApp: RequestListener = (request, response) => {
+    countInFlight(response)
+    serve({ request, response, host: getHost(request.url ?? '') ?? 'public' }, listener)
+  }
+  const serveTransfer: RequestListener = (request, response) => {
+    countInFlight(response)
+    serve({ request, response, host: 'agents', route: TRANSFER_ROUTE }, agents.handleTransfer)
+  }
   listening.setRequestListener((request, response) => {
     // A request that the client sent after the body of a request with an early response.
     if (request.socket.writableEnded) return
     closeAfterEarlyResponse(request, response, linger)
-    countInFlight(response)
-    if (request.url?.startsWith(TRANSFER_PATH_PREFIX))
-      serve({ request, response, host: 'agents', route: TRANSFER_ROUTE }, agents.handleTransfer)
-    else serve({ request, response, host: getHost(request.url ?? '') ?? 'public' }, fastifyListener)
+    if (request.url?.startsWith(TRANSFER_PATH_PREFIX)) serveTransfer(request, response)
+    else serveWithApp(request, response)
   })
-  const webSocketMethods = createMethodLookup(
-    edge
-      .filter(({ isWebSocket }) => isWebSocket)
-      .map(({ method, path }) => ({ method, path: EDGE_PREFIX + EDGE_BASE + path })),
-  )
-  listening.setUpgradeListener(
-    (request) => {
-      const path = getRequestPath(request)
-      if (isAgentWebSocketPath(path)) return true
-      return isWebSocketUpgrade(request) && webSocketMethods(path).includes(request.method ?? '')
-    },
-    (request, socket, head) => {
-      if (isAgentWebSocketPath(getRequestPath(request))) return agents.handleUpgrade(request, socket, head)
-      serveUpgrade(request, socket, head, (request, response) => {
-        countInFlight(response)
-        serve({ request, response, host: getHost(request.url ?? '') ?? 'public' }, fastifyListener)
-      })
-    },
-  )
+  listening.setUpgradeListener(createUpgradeFilter(edge), (request, socket, head) => {
+    if (isAgentWebSocketPath(getRequestPath(request))) agents.handleUpgrade(request, socket, head)
+    else serveUpgrade(request, socket, head, serveWithApp)
+  })
 
   return {
     getInFlightCount: () => inFlight,
@@ -205,6 +118,34 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
       isRejecting = true
     },
     close: () => closeServer(app, listening),
+  }
+}
+
+async function registerAllRoutes(app: FastifyInstance, options: HttpServerOptions): Promise<void> {
+  const { context, control, edge, health, publicUrl, publicRoutes = [], agentRoutes = [] } = options
+  await registerFileSender(app)
+  registerPublicRoutes(app, [
+    ...healthRoutes(health),
+    openApiRoute({ control, edge, publicUrl }),
+    ...pageRoutes(publicUrl),
+    ...publicRoutes,
+  ])
+  registerRoutes(app, { prefix: CONTROL_PREFIX, host: 'control', routes: control, context })
+  registerRoutes(app, { prefix: ENROLL_PATH, host: 'control', routes: agentRoutes, context })
+  registerRoutes(app, { prefix: EDGE_PREFIX, base: EDGE_BASE, host: 'edge', routes: edge, context })
+}
+
+/** Accepts the WebSockets of agents and of the edge. Other upgrade requests are served without the upgrade. */
+function createUpgradeFilter(edge: readonly Route[]): (request: IncomingMessage) => boolean {
+  const webSocketMethods = createMethodLookup(
+    edge
+      .filter(({ isWebSocket }) => isWebSocket)
+      .map(({ method, path }) => ({ method, path: EDGE_PREFIX + EDGE_BASE + path })),
+  )
+  return (request) => {
+    const path = getRequestPath(request)
+    if (isAgentWebSocketPath(path)) return true
+    return isWebSocketUpgrade(request) && webSocketMethods(path).includes(request.method ?? '')
   }
 }
 
@@ -217,16 +158,6 @@ function openApiRoute(tables: ApiTables): PublicRoute {
       return reply.type('application/json; charset=utf-8').send(json)
     },
   }
-}
-
-/** Node's `headers` has only the first one. */
-const countHostHeaders = ({ rawHeaders }: IncomingMessage): number =>
-  rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length
-
-function getHost(url: string): Host | null {
-  const isUnder = (prefix: string) => /^(?:$|[/?])/.test(url.slice(prefix.length)) && url.startsWith(prefix)
-  if (isUnder(CONTROL_PREFIX)) return 'control'
-  return isUnder(EDGE_PREFIX) ? 'edge' : null
 }
 
 /** Logs rejected connections at most once a minute. */
