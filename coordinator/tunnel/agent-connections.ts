@@ -2,17 +2,17 @@
 // connections and draining.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
-import { ApiError, ERRORS } from '../../shared/errors.ts'
 import { LIVENESS, type LivenessSettings } from '../../shared/liveness.ts'
 import { SOCKET_PATH_PREFIX, STREAM_PATH_PREFIX } from '../../shared/protocol.ts'
 import { createAcceptor } from './accept.ts'
 import { createBoxLimits } from './box-limits.ts'
 import type { Authenticate } from './credentials.ts'
+import { OpenSessions } from './open-sessions.ts'
 import { createRegistry } from './registry.ts'
 import { type Ingest, type ReportReader, type ReportStreamOptions, startReportReader } from './reports.ts'
+import { restartAgent } from './restart-agent.ts'
 import type { Session } from './session.ts'
 import { createSockets } from './sockets.ts'
 import { createStreams } from './streams.ts'
@@ -48,9 +48,9 @@ export type AgentConnectionsOptions = {
 }
 
 export type AgentConnections = Tunnels & {
-  /** For the HTTP server's 'upgrade' event. */
+  /** Handles the 'upgrade' events of the HTTP server. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
-  /** For every request under TRANSFER_PATH_PREFIX. Reads the raw request: no body parser may run before. */
+  /** Handles every request under TRANSFER_PATH_PREFIX. Reads the raw request: no body parser may run before. */
   handleTransfer(request: IncomingMessage, response: ServerResponse): void
   readonly transfers: Transfers
   readonly streams: Streams
@@ -68,20 +68,18 @@ export type AgentConnections = Tunnels & {
   close(): Promise<void>
 }
 
-/** Typical duration of a restart. */
-const MIN_RECONNECT_MS = 500
-/** Spreads the reconnects to 200 agents per second. A coordinator accepts this rate with TLS too. */
-const SPREAD_PER_AGENT_MS = 5
-const MAX_SPREAD_MS = 60_000
-/** How long an agent may take to respond to a restart request, and then to disconnect. */
-const RESTART_TIMEOUT_MS = 5_000
-
 export function createAgentConnections(options: AgentConnectionsOptions): AgentConnections {
   const { log, clock, authenticate, ingest, random = Math.random, liveness = LIVENESS } = options
-  const { drainMs = 10_000, dialBackTimeoutMs = 10_000, transferIdleTimeoutMs: idleTimeoutMs } = options
+  const { dialBackTimeoutMs = 10_000, transferIdleTimeoutMs: idleTimeoutMs } = options
   const registry = createRegistry()
   const limits = createBoxLimits(clock)
-  const sessions = new Set<Session>()
+  const sessions = new OpenSessions({
+    clock,
+    random,
+    tickMs: liveness.tickMs,
+    drainMs: options.drainMs ?? 10_000,
+    reconnectSpreadMs: options.reconnectSpreadMs,
+  })
   const reportReaders = new WeakMap<Session, ReportReader>()
   const streams = createStreams({ log, authenticate, dialBackTimeoutMs, limits })
   const sockets = createSockets({ log, authenticate, dialBackTimeoutMs })
@@ -92,10 +90,6 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
     ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
   })
   const retryOptions = options.reportRetryMs === undefined ? {} : { retryMs: options.reportRetryMs }
-  let isDraining = false
-
-  let spreadMs = options.reconnectSpreadMs ?? 0
-  const reconnectAfterMs = () => Math.floor(MIN_RECONNECT_MS + spreadMs * random())
   const acceptor = createAcceptor({
     log,
     authenticate,
@@ -106,36 +100,15 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
     random,
     probeTimeoutMs: options.probeTimeoutMs ?? 3000,
     handshakeTimeoutMs: options.handshakeTimeoutMs ?? 10_000,
-    isDraining: () => isDraining,
-    reconnectAfterMs,
+    isDraining: () => sessions.isDraining,
+    reconnectAfterMs: () => sessions.reconnectAfterMs(),
     observeRequest: options.observeRequest,
     onReject: options.onReject,
-    onOpen(session) {
-      sessions.add(session)
-      void session.closed.then(() => sessions.delete(session))
-    },
+    onOpen: (session) => sessions.add(session),
     onActive(session) {
       reportReaders.set(session, startReportReader(session, { log, clock, ingest, limits, ...retryOptions }))
     },
   })
-
-  // One timer for all tunnels.
-  let lastCheck = clock.now()
-  const timer = setInterval(() => {
-    const now = clock.now()
-    const elapsedMs = now - lastCheck
-    lastCheck = now
-    for (const session of sessions) session.runLivenessCheck(elapsedMs)
-  }, liveness.tickMs)
-
-  async function drainSession(session: Session, deadline: number): Promise<void> {
-    session.retire()
-    while (session.inFlight() > 0 && clock.now() < deadline) await sleep(20)
-    session.closeForReconnect(reconnectAfterMs())
-    await Promise.race([session.closed, sleep(1000, undefined, { ref: false })])
-    // The agent may not have closed the connection.
-    session.destroy('the coordinator is stopping')
-  }
 
   return {
     current: (boxId) => registry.get(boxId),
@@ -159,35 +132,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
       streams.disconnect(boxId)
       sockets.disconnect(boxId)
     },
-    async restartAgent(boxId, buildId) {
-      const session = registry.get(boxId)
-      if (session === undefined) throw new ApiError('box_unreachable')
-      // From now on requests wait for the next tunnel.
-      registry.remove(session, 'the agent restarts')
-      let hasRefused = false
-      try {
-        const { status, body } = await session.request({
-          method: 'POST',
-          path: '/restart',
-          ...(buildId !== undefined && {
-            headers: { 'content-type': 'application/json' },
-            body: Buffer.from(JSON.stringify({ buildId })),
-          }),
-          headTimeoutMs: RESTART_TIMEOUT_MS,
-        })
-        body.destroy()
-        hasRefused = status === ERRORS.rate_limited[0] && !session.retiring.aborted
-        if (hasRefused) {
-          if (!registry.activate(session)) session.destroy('a newer connection exists')
-          return false
-        }
-        if (status >= 300) throw new Error(`POST /restart returned status ${status}`)
-        await Promise.race([session.closed, sleep(RESTART_TIMEOUT_MS, undefined, { ref: false })])
-        return true
-      } finally {
-        if (!hasRefused) session.destroy('the agent restarts')
-      }
-    },
+    restartAgent: (boxId, buildId) => restartAgent(registry, boxId, buildId),
     handleUpgrade(request, socket, head) {
       const path = request.url ?? ''
       if (path.startsWith(STREAM_PATH_PREFIX)) streams.handleUpgrade(request, socket, head)
@@ -198,20 +143,13 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
     transfers,
     streams,
     sockets,
-    async drain() {
-      isDraining = true
-      spreadMs = options.reconnectSpreadMs ?? Math.min(MAX_SPREAD_MS, sessions.size * SPREAD_PER_AGENT_MS)
-      const deadline = clock.now() + drainMs
-      await Promise.all([...sessions].map((session) => drainSession(session, deadline)))
-    },
+    drain: () => sessions.drain(),
     async close() {
-      isDraining = true
-      clearInterval(timer)
       transfers.close()
       streams.close()
       sockets.close()
       acceptor.close()
-      for (const session of [...sessions]) session.destroy('the coordinator is stopping')
+      sessions.close()
     },
   }
 }
