@@ -36,11 +36,43 @@ const toActor = (session: SessionRow, role: UserRow['role']): Actor => ({
   role,
 })
 
+const createEvent = (
+  kind: `session.${'sign_in' | 'sign_out' | 'switch'}`,
+  actor: AuditEvent['actor'],
+  detail: NonNullable<AuditEvent['detail']>,
+  at: number,
+): AuditEvent => ({ kind, actor, boxId: null, detail, at })
+
 /** Transactions that lock the audit logs of several workspaces lock them in the same order. */
 function recordSorted(trx: Trx, events: readonly AuditEvent[]): void {
   const sorted = events.toSorted((a, b) => (a.actor.workspaceId < b.actor.workspaceId ? -1 : 1))
   for (const event of sorted) recordAuditEvent(trx, event)
 }
+
+/** Returns the session with its token, which is stored only as a hash. */
+async function insertNewSession(
+  trx: Trx,
+  now: number,
+  user: Membership,
+  values: Pick<SessionRow, 'user_agent' | 'address' | 'created_at'>,
+): Promise<{ session: SessionRow; token: string }> {
+  const token = `bws_${randomBytes(32).toString('base64url')}`
+  const session: SessionRow = {
+    id: newId('session'),
+    hash: hashSecret(token),
+    workspace_id: user.workspace_id,
+    user_id: user.id,
+    ...values,
+    last_used_at: now,
+    expires_at: getSessionExpiry(values.created_at, now),
+  }
+  await insertSession(trx, session)
+  return { session, token }
+}
+
+/** Locks the user: call it before sessions are ended, in the order of the removal of a member. */
+const recordActivity = (trx: Trx, user: Membership, at: number) =>
+  updateUser(trx, user.id, { joined_at: user.joined_at ?? at, last_active_at: at })
 
 export function createSessionStarter({ clock, openRequests }: { clock: Clock; openRequests: OpenRequests }) {
   /** Returns whether the session existed. */
@@ -52,41 +84,13 @@ export function createSessionStarter({ clock, openRequests }: { clock: Clock; op
     return existed
   }
 
-  async function insert(
-    trx: Trx,
-    user: Membership,
-    values: Pick<SessionRow, 'user_agent' | 'address' | 'created_at'>,
-  ): Promise<{ session: SessionRow; token: string }> {
-    const now = clock.now()
-    const token = `bws_${randomBytes(32).toString('base64url')}`
-    const session: SessionRow = {
-      id: newId('session'),
-      hash: hashSecret(token),
-      workspace_id: user.workspace_id,
-      user_id: user.id,
-      ...values,
-      last_used_at: now,
-      expires_at: getSessionExpiry(values.created_at, now),
-    }
-    await insertSession(trx, session)
-    return { session, token }
-  }
-
-  /** Locks the user: call it before sessions are ended, in the order of the removal of a member. */
-  const recordActivity = (trx: Trx, user: Membership, at: number) =>
-    updateUser(trx, user.id, { joined_at: user.joined_at ?? at, last_active_at: at })
-
   /** Ends the sessions above the limit. Returns the events to record. */
   async function endOldest(trx: Trx, onCommit: OnCommit, userId: string, at: number): Promise<AuditEvent[]> {
     const sessions = (await listSessionsOfUser(trx, userId)).slice(SESSION.perUser)
     for (const session of sessions) await end(trx, onCommit, session)
-    return sessions.map(({ id, workspace_id: workspaceId }) => ({
-      kind: 'session.sign_out',
-      actor: { system: true, workspaceId },
-      boxId: null,
-      detail: { sessionId: id, userId },
-      at,
-    }))
+    return sessions.map(({ id, workspace_id: workspaceId }) =>
+      createEvent('session.sign_out', { system: true, workspaceId }, { sessionId: id, userId }, at),
+    )
   }
 
   return {
@@ -105,33 +109,19 @@ export function createSessionStarter({ clock, openRequests }: { clock: Clock; op
       const earlier =
         earlierToken === undefined ? undefined : await findSessionByHash(trx, hashSecret(earlierToken))
       if (earlier) await end(trx, onCommit, earlier)
-      const { session, token } = await insert(trx, user, {
+      const { session, token } = await insertNewSession(trx, clock.now(), user, {
         user_agent: userAgent?.slice(0, USER_AGENT_CHARS) ?? null,
         address,
         created_at: at,
       })
-      const ended = await endOldest(trx, onCommit, user.id, at)
-      recordSorted(trx, [
-        ...ended,
-        ...(earlier
-          ? [
-              {
-                kind: 'session.sign_out' as const,
-                actor: toActor(earlier, earlier.role),
-                boxId: null,
-                detail: { sessionId: earlier.id },
-                at,
-              },
-            ]
-          : []),
-        {
-          kind: 'session.sign_in',
-          actor: toActor(session, user.role),
-          boxId: null,
-          detail: { sessionId: session.id, method, address },
-          at,
-        },
-      ])
+      const events = await endOldest(trx, onCommit, user.id, at)
+      if (earlier) {
+        const actor = toActor(earlier, earlier.role)
+        events.push(createEvent('session.sign_out', actor, { sessionId: earlier.id }, at))
+      }
+      const detail = { sessionId: session.id, method, address }
+      events.push(createEvent('session.sign_in', toActor(session, user.role), detail, at))
+      recordSorted(trx, events)
       return { session, token, user }
     },
 
@@ -147,19 +137,14 @@ export function createSessionStarter({ clock, openRequests }: { clock: Clock; op
       await recordActivity(trx, user, at)
       await end(trx, onCommit, earlier)
       const { user_agent, address, created_at } = earlier
-      const { session, token } = await insert(trx, user, { user_agent, address, created_at })
-      const ended = await endOldest(trx, onCommit, user.id, at)
-      // Without the other workspace: its members may not learn of which others the person is a member.
+      const values = { user_agent, address, created_at }
+      const { session, token } = await insertNewSession(trx, clock.now(), user, values)
+      const newActor = toActor(session, user.role)
+      // An event does not name the other workspace: its members may not learn of which others the person is a member.
       recordSorted(trx, [
-        ...ended,
-        { kind: 'session.switch', actor, boxId: null, detail: { sessionId: earlier.id, to: 'other' }, at },
-        {
-          kind: 'session.switch',
-          actor: toActor(session, user.role),
-          boxId: null,
-          detail: { sessionId: session.id, to: 'this' },
-          at,
-        },
+        ...(await endOldest(trx, onCommit, user.id, at)),
+        createEvent('session.switch', actor, { sessionId: earlier.id, to: 'other' }, at),
+        createEvent('session.switch', newActor, { sessionId: session.id, to: 'this' }, at),
       ])
       return { session, token, user }
     },
