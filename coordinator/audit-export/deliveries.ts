@@ -99,14 +99,14 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     else slow.add(workspaceId)
     if (result.delivered) await recordDelivery(db, sink, { deliveredThrough: last.no, now })
     else await handleFailure(sink, result.error, now)
-    // After a failure, too: the endpoint may have been changed meanwhile. Otherwise the next call waits for the retry.
+    // The endpoint may have been changed during a failed attempt. Otherwise the next call waits for the retry.
     return true
   }
 
   async function handleFailure(sink: AuditSinkRow, error: string, now: number): Promise<void> {
     const attempt = sink.attempt + 1
     const nextAttemptAt = now + getRetryDelay(attempt, random)
-    // Not the URL: its path may be a secret of the endpoint.
+    // The URL is not logged: its path may be a secret of the endpoint.
     log.info(
       { workspaceId: sink.workspace_id, host: new URL(sink.url).host, attempt, error },
       'failed to deliver audit events; will retry',

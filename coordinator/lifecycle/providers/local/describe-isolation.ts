@@ -16,7 +16,7 @@ const DISK_LIMIT = 'A box that uses more disk space than its tier allows is susp
 const NO_FREEZER =
   'A suspend terminates the processes of a box, because the coordinator cannot create a cgroup that freezes them.'
 
-/** For the startup banner. */
+/** Returns the text for the startup banner. */
 export function describeIsolation(
   choice: LevelChoice,
   { controllers, canFreeze }: Pick<Cgroups, 'controllers' | 'canFreeze'>,

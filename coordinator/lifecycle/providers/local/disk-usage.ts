@@ -4,7 +4,7 @@ import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import type { SharedDisk } from '../../provider.ts'
 
-/** For a tree with millions of files. */
+/** Allows for a tree with millions of files. */
 const MEASURE_TIMEOUT_MS = 10 * 60_000
 
 export const createSharedDisk = (boxesDir: string, getBoxDir: (boxId: string) => string): SharedDisk => ({

@@ -89,7 +89,7 @@ export function buildMountList({
   const cpuDir = '/sys/devices/system/cpu'
   if (existsSync(cpuDir)) mounts.push({ kind: 'ro', source: cpuDir, path: cpuDir })
   mounts.push(
-    // With all versions, so that the init can start the agent of a later one.
+    // The directory has all versions, so that the init can start the agent of a later one.
     { kind: 'ro', source: dirname(runtimeDir), path: VIEW_PATHS.runtime },
     { kind: 'ro', source: realpathSync(nodePath), path: VIEW_PATHS.node },
     ...(socketDir === null ? [] : [{ kind: 'ro', source: socketDir, path: VIEW_PATHS.socketDir } as const]),

@@ -21,7 +21,7 @@ const MAX_LOG_BYTES = 1024 * 1024
 const MAX_FINAL_OUTPUT_BYTES = 4 * 1024
 const MAX_LAUNCH_RECORD_BYTES = 4 * 1024
 const START_TIMEOUT_MS = 10_000
-/** Shorter than the start of the agent, so that the box is not available later. */
+/** The agent takes longer to start, so the polls do not delay the box. */
 const POLL_MS = 20
 
 /**

@@ -22,7 +22,7 @@ const machine = z.object({
   boxId: z.string().refine(isUuid),
   /** null when the coordinator is not root: the box runs as the coordinator's user. */
   uid: z.int().refine(isBoxUid).nullable(),
-  /** Of the last start; null before the first. */
+  /** The isolation level of the last start; null before the first. */
   level: z.enum(ISOLATION_LEVELS).nullable(),
   isolation: isolationSchema.nullable(),
   /** The init process of a running box; null when the box is stopped. */

@@ -12,7 +12,7 @@ import { NotRegularFileError, readStart } from './read-bounded.ts'
 /** A process in uninterruptible sleep does not stop. */
 const STOP_TIMEOUT_MS = 5_000
 const POLL_MS = 1
-/** Of about 40,000 stopped processes. */
+/** Fits the record of about 40,000 stopped processes. */
 const MAX_RECORD_BYTES = 4 * 1024 * 1024
 
 /** `stopped`: the processes that were stopped before the pause, such as jobs of a shell. null: paused by the freezer. */

@@ -4,7 +4,7 @@ import { hasExited, type ProcStat, parseProcStat } from '../../../../shared/proc
 
 /** A process can have megabytes of arguments and environment. */
 export const MAX_PROC_FILE_BYTES = 128 * 1024
-/** For all reads, which are synchronous: a scan reads three files of each process of the machine. */
+/** All reads share the buffer, because they are synchronous: a scan reads three files of each process of the machine. */
 const buffer = Buffer.allocUnsafe(MAX_PROC_FILE_BYTES)
 
 export type ProcessIdentity = {

@@ -135,7 +135,7 @@ export class Archives {
     return { dir: this.#dir, release: await this.#workspaces.hold() }
   }
 
-  /** Terminates what runs. */
+  /** Terminates the running tasks. */
   close(): Promise<void> {
     return this.#tasks.close()
   }

@@ -59,7 +59,7 @@ function* listRemovedChunks(dirs: StoreDirs, archiveIds: string[]): Generator<st
   for (const archiveId of archiveIds) yield* listChunksOf(dirs.removed, archiveId)
 }
 
-/** Of a damaged list only the start: the archive cannot be restored, so it needs no chunks. */
+/** Stops where the list is damaged: the archive cannot be restored, so it needs no chunks. */
 function* listChunksOf(dir: string, archiveId: string): Generator<string> {
   try {
     for (const { hash } of readChunkList(join(dir, archiveId, CHUNK_LIST_FILE))) yield hash
