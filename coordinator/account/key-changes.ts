@@ -9,6 +9,8 @@ import { type Trx, transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
 import { hashSecret } from '../http/hash-secret.ts'
 import type { OpenRequests } from '../http/open-requests.ts'
+import { lockKey, updateKey } from '../identity-store/keys.ts'
+import { findUserById } from '../identity-store/users.ts'
 import { checkBoxIds, type KeyBoxes } from './key-box-ids.ts'
 import {
   computeMachineExpiry,
@@ -19,9 +21,7 @@ import {
   presentKey,
   requireUsableKey,
 } from './key-rules.ts'
-import { lockKey, updateKey } from './key-store.ts'
 import { getKeyEnding } from './keys.ts'
-import { findUserById } from './store.ts'
 import { findVisibleKey, requireVisible } from './visible-keys.ts'
 
 /** Functions throw not_found for a key that the actor may not see. */

@@ -7,8 +7,8 @@ import type { Db } from '../db/open.ts'
 import type { ApiKeyRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
 import { encodeCursor, parseCursor } from '../http/page-cursor.ts'
+import { findKey, listKeys } from '../identity-store/keys.ts'
 import { canSeeKey, presentKey } from './key-rules.ts'
-import { findKey, listKeys } from './key-store.ts'
 
 const NO_SUCH_KEY = 'No such API key. GET /api/v1/keys lists the ids of keys.'
 
