@@ -58,7 +58,7 @@ export async function benchMetrics(): Promise<Table[]> {
 }
 
 async function measure(coordinator: Coordinator, end: number): Promise<Table[]> {
-  const { db, metrics, boxes } = coordinator.context
+  const { db, boxMetrics: metrics, boxes } = coordinator.context
   const { owner } = coordinator
   if (!owner) throw new Error('the coordinator has no owner')
   const key = (await readFile(join(coordinator.dataDirectory.dir, 'owner.key'), 'utf8')).trim()

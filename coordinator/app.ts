@@ -5,58 +5,35 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import type { CoordinatorRecord, SuspendedBoxes } from '../shared/coordinator-process.ts'
-import { keyRoutes } from './account/key-routes.ts'
-import { accountRoutes } from './account/routes.ts'
-import { agentAccountRoutes } from './accounts/routes.ts'
 import { createAgentBundles } from './agent-bundles/agent-bundles.ts'
-import { bundleRoutes } from './agent-bundles/routes.ts'
-import { agentRoutes } from './agent-upgrades/routes.ts'
-import { auditRoutes } from './audit/routes.ts'
-import { auditSinkRoutes } from './audit-export/routes.ts'
 import { listenOnBackupSocket } from './backup/backup-socket.ts'
 import { removeIncompleteBackups } from './backup/prepare.ts'
-import { boxRoutes } from './boxes/routes.ts'
 import { type CleanupStack, createCleanupStack } from './cleanup-stack.ts'
-import { commandRoutes } from './commands/routes.ts'
 import type { Config } from './config.ts'
-import { type BaseContext, type Context, type ContextOverrides, createContext } from './context.ts'
 import { type DataDirectory, openDataDirectory, writePrivateFile } from './data-directory.ts'
 import { openDiskReserve } from './db/disk-reserve.ts'
 import { openConfiguredDatabase } from './db/open-configured.ts'
 import { ping } from './db/ping.ts'
-import { edgeRoutes } from './edge/routes.ts'
 import { ensureOwnerKey } from './first-start.ts'
 import type { Actor } from './http/actor.ts'
 import { listenOnAgentSocket } from './http/agent-socket.ts'
 import type { Health } from './http/health.ts'
-import { releaseUnfinishedKeys } from './http/idempotency-store.ts'
 import { listen } from './http/listen.ts'
-import { withTag } from './http/route.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
 import { openProviders } from './lifecycle/open-providers.ts'
 import type { Provider } from './lifecycle/provider.ts'
 import { readIdentity } from './lifecycle/providers/local/proc.ts'
 import { type Providers, serveAllRegions } from './lifecycle/providers/regions.ts'
 import { type BoxNames, createLogger } from './log/logger.ts'
-import { agentEnrollRoutes, machineRoutes } from './machines/routes.ts'
-import { memberRoutes } from './members/routes.ts'
-import { metricsRoutes } from './metrics/routes.ts'
-import { operationRoutes } from './operations/routes.ts'
-import { policyRoutes } from './policies/routes.ts'
-import { portRoutes } from './ports/routes.ts'
-import { processSnapshotRoutes } from './process-snapshots/routes.ts'
+import { type Context, createModules, type ModuleOverrides } from './modules.ts'
 import { PROJECT_DIR } from './project-directory.ts'
 import { assertNotRunning } from './running-coordinator.ts'
-import { sessionRoutes, signInRoutes } from './sessions/routes.ts'
-import { boxSnapshotRoutes, snapshotRoutes } from './snapshots/routes.ts'
 import { StartError } from './start-error.ts'
 import { startTelemetry, type Telemetry } from './telemetry/telemetry.ts'
-import { ticketRoutes } from './tickets/routes.ts'
 import { withTimeout } from './timeout.ts'
 import { COORDINATOR_VERSION } from './version.ts'
-import { workspaceRoutes } from './workspaces/routes.ts'
 
-export type Overrides = ContextOverrides & {
+export type Overrides = ModuleOverrides & {
   log?: Logger
   clock?: Clock
   /** Serves all regions. */
@@ -85,10 +62,6 @@ export type Coordinator = {
 }
 
 const RESTORE_INTERVAL_MS = 10_000
-/** More than the lifecycle's own limit. */
-const LIFECYCLE_CLOSE_MS = 30_000
-/** More than the limit of Snapshots. */
-const SNAPSHOTS_CLOSE_MS = 15_000
 const DRAIN_POLL_MS = 20
 const DATABASE_CHECK_MS = 2_000
 
@@ -138,37 +111,16 @@ async function start(
   cleanup.add('close the providers', () => providers.close())
   const { observers } = telemetry
   const agentBundles = createAgentBundles({ projectRoot: PROJECT_DIR, dataDir: dataDirectory.dir, log })
-  cleanup.add('finish the build of agent bundles', () => agentBundles.close())
-  const base: BaseContext = {
-    ...{ config, log, boxNames, clock, db, diskReserve, providers, urls, observers, agentBundles },
-  }
-  const context = createContext(base, overrides)
-  telemetry.addSources(context)
-  cleanup.add('finish the background tasks', () => context.background.close())
-  cleanup.add('send the last mails', () => context.mailer.close())
-  cleanup.add('record the last refused requests', () => context.denials.close())
-  cleanup.add('stop delivering audit logs', () => context.auditExport.close())
-  cleanup.add('stop pruning commands', () => context.commands.close())
-  cleanup.add('stop storing reports', () => context.reports.close())
-  cleanup.add('close the response parser', () => context.edge.responseParser.close())
-  cleanup.add('stop upgrading agents', context.stopAgentUpgrades)
-  cleanup.add('stop sending the variables of boxes', context.stopSendingEnvironments)
-  cleanup.add('close the tunnels', () => context.agentConnections.close())
-  cleanup.add('write the last use of API keys', () => context.keyUses.close())
-  cleanup.add('store the heartbeats', () => context.heartbeats.close())
-  cleanup.add('finish lifecycle steps', () => context.lifecycle.close(), LIFECYCLE_CLOSE_MS)
-  cleanup.add('interrupt the jobs of snapshots', () => context.snapshots.close(), SNAPSHOTS_CLOSE_MS)
-  cleanup.add('stop the schedules', () => context.schedules.close())
-
-  await releaseUnfinishedKeys(db)
+  const base = { config, log, boxNames, clock, db, diskReserve, providers, urls, observers, agentBundles }
+  const context = createModules(base, overrides)
+  const { modules } = context
+  telemetry.addMetrics(modules.collect(({ metrics }) => metrics))
+  modules.addTo(cleanup)
   const { http, health } = await startHttpServer(context, listening, telemetry)
   cleanup.add('close the HTTP server', () => http.close())
-  await context.lifecycle.start()
-  await context.snapshots.start()
+  await modules.start()
   // After the start of the lifecycle, which releases all leases: the first start creates a box.
   const owner = await ensureOwnerKey(context, dataDirectory)
-  await context.schedules.start()
-  await context.auditExport.start()
   await openBackupSocket()
   const restoreTimer = setInterval(diskReserve.restore, RESTORE_INTERVAL_MS)
   cleanup.add('stop restoring the disk reserve', () => clearInterval(restoreTimer.unref()))
@@ -226,13 +178,10 @@ async function start(
   async function drain(ms: number): Promise<void> {
     health.phase = 'draining'
     http.rejectNewRequests()
-    context.closeStreams()
-    context.stopAgentUpgrades()
+    modules.beginStop()
     const deadline = performance.now() + ms
     while (http.getInFlightCount() > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MS)
-    await context.schedules.close()
-    await context.lifecycle.close()
-    await context.agentConnections.drain()
+    await modules.drain()
   }
 
   const coordinator: Coordinator = {
@@ -246,8 +195,8 @@ async function start(
     async suspendBoxes(reason) {
       health.phase = 'draining'
       http.rejectNewRequests()
-      context.closeStreams()
-      await context.schedules.close()
+      modules.beginStop()
+      await context.scheduler.close()
       // A capture holds the machine of its box.
       await context.snapshots.close()
       return context.lifecycle.suspendLocalBoxes(reason)
@@ -268,49 +217,20 @@ async function startHttpServer(
   listening: Awaited<ReturnType<typeof listen>>,
   telemetry: Telemetry,
 ): Promise<{ http: HttpServer; health: { phase: 'starting' | 'ready' | 'draining' } }> {
-  const { db, log, urls, agentConnections } = context
+  const { db, log, urls, modules, agentConnections } = context
   const health: { phase: 'starting' | 'ready' | 'draining' } = { phase: 'starting' }
   const http = await createHttpServer({
     listening,
     log,
     context,
-    control: [
-      ...withTag('Sign-in', signInRoutes(context)),
-      ...withTag('Sign-in', sessionRoutes(context)),
-      ...withTag('Sign-in', agentAccountRoutes(context)),
-      ...withTag('Account', accountRoutes(context)),
-      ...withTag('API keys', keyRoutes(context)),
-      ...withTag('Boxes', boxRoutes(context)),
-      ...withTag('Boxes', metricsRoutes({ metrics: context.metrics.service })),
-      ...withTag('Boxes', processSnapshotRoutes(context.processSnapshots)),
-      ...withTag('Boxes', portRoutes(context)),
-      ...withTag('Boxes', ticketRoutes(context)),
-      ...withTag(
-        'Machines',
-        machineRoutes({
-          machines: context.machines,
-          publicUrl: context.config.publicUrl,
-          prepareBundles: context.agentBundles.prepare,
-        }),
-      ),
-      ...withTag('Agents', agentRoutes(context)),
-      ...withTag('Command history', commandRoutes({ commands: context.commands.history })),
-      ...withTag('Boxes', boxSnapshotRoutes({ snapshots: context.snapshotService })),
-      ...withTag('Snapshots', snapshotRoutes({ snapshots: context.snapshotService })),
-      ...withTag('Operations', operationRoutes(context)),
-      ...withTag('Members', memberRoutes(context)),
-      ...withTag('Workspace', workspaceRoutes(context)),
-      ...withTag('Workspace', policyRoutes(context)),
-      ...withTag('Audit log', auditRoutes(context)),
-      ...withTag('Audit log', auditSinkRoutes({ auditSink: context.auditExport.service })),
-    ],
-    edge: edgeRoutes(context.edge),
+    control: modules.collect(({ routes }) => routes),
+    edge: modules.collect(({ edgeRoutes }) => edgeRoutes),
     agents: agentConnections,
-    agentRoutes: agentEnrollRoutes(context),
+    agentRoutes: modules.collect(({ agentRoutes }) => agentRoutes),
     health: { getUnreadyReason: async () => (health.phase === 'ready' ? checkDatabase(db) : health.phase) },
     publicUrl: urls.public,
     trustedProxies: context.config.trustedProxies,
-    publicRoutes: [...telemetry.publicRoutes, ...bundleRoutes({ ...context, projectRoot: PROJECT_DIR })],
+    publicRoutes: [...telemetry.publicRoutes, ...modules.collect(({ publicRoutes }) => publicRoutes)],
     observer: telemetry.observers.requests,
   })
   return { http, health }

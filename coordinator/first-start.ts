@@ -3,17 +3,21 @@ import { readFile } from 'node:fs/promises'
 import { newApiKey } from '../shared/api-key.ts'
 import { createKeyFinder, createOwnerKey, ensureFirstWorkspace, recordKeyCreation } from './account/keys.ts'
 import { recordAuditEvent } from './audit/service.ts'
-import type { Context } from './context.ts'
+import type { BoxService } from './boxes/service.ts'
 import { type DataDirectory, writePrivateFile } from './data-directory.ts'
 import { transaction } from './db/transaction.ts'
 import type { Actor } from './http/actor.ts'
 import { hashSecret } from './http/hash-secret.ts'
+import type { ModuleBase } from './http/module.ts'
 
 /**
  * Makes sure that the data directory has an owner key. Later starts create one only when the file has no known key.
  * Returns the key's actor; null: the key is revoked or expired.
  */
-export async function ensureOwnerKey(context: Context, dataDirectory: DataDirectory): Promise<Actor | null> {
+export async function ensureOwnerKey(
+  context: ModuleBase & { boxes: Pick<BoxService, 'create'> },
+  dataDirectory: DataDirectory,
+): Promise<Actor | null> {
   const { db, clock, boxes, log } = context
   // Not that of the context: a start is not a use of the key.
   const findKey = createKeyFinder({ db, clock })

@@ -6,16 +6,11 @@ import { deleteMovesOfBox } from '../box-store/moves.ts'
 import type { Trx } from '../db/transaction.ts'
 import { deleteSchedulesOf } from '../jobs/schedules.ts'
 
-/** Deletes what another folder stores for a box. */
+/** Deletes what the modules store for a box, in tables that refer to it. */
 export type DeleteOfBox = (trx: Trx, boxId: string) => Promise<unknown>
 
-/** @param deleteHistory of every folder whose tables refer to boxes */
-export async function deleteBoxRows(
-  trx: Trx,
-  boxId: string,
-  deleteHistory: readonly DeleteOfBox[],
-): Promise<void> {
-  for (const deleteOfBox of deleteHistory) await deleteOfBox(trx, boxId)
+export async function deleteBoxRows(trx: Trx, boxId: string, deleteOfBox: DeleteOfBox): Promise<void> {
+  await deleteOfBox(trx, boxId)
   await deleteSchedulesOf(trx, boxId)
   await deleteJob(trx, boxId)
   await deleteEventsOfBox(trx, boxId)

@@ -13,16 +13,16 @@ const BATCH_SIZE = 100
  * @param signal aborts between two transactions
  */
 export async function pruneBoxes(
-  options: { db: Db; clock: Clock; retentionDays: number; deleteHistory: readonly DeleteOfBox[] },
+  options: { db: Db; clock: Clock; retentionDays: number; deleteOfBox: DeleteOfBox },
   signal: AbortSignal,
 ): Promise<number> {
-  const { db, clock, retentionDays, deleteHistory } = options
+  const { db, clock, retentionDays, deleteOfBox } = options
   const before = clock.now() - retentionDays * DAY_MS
   for (let deleted = 0; ; ) {
     const ids = await listExpiredBoxIds(db, before, BATCH_SIZE)
     for (const id of ids) {
       if (signal.aborted) return deleted
-      await transaction(db, (trx) => deleteBoxRows(trx, id, deleteHistory))
+      await transaction(db, (trx) => deleteBoxRows(trx, id, deleteOfBox))
       deleted += 1
     }
     if (ids.length < BATCH_SIZE) return deleted

@@ -60,7 +60,7 @@ export async function removeAllBoxes(
  * @param signal aborts between two transactions
  */
 export async function deleteAllBoxes(
-  { db, deleteHistory }: { db: Db; deleteHistory: readonly DeleteOfBox[] },
+  { db, deleteOfBox }: { db: Db; deleteOfBox: DeleteOfBox },
   workspaceId: string,
   signal: AbortSignal,
 ): Promise<void> {
@@ -71,7 +71,7 @@ export async function deleteAllBoxes(
       await deleteInBatches(db, (trx) => deleteSomeCommandsOfBox(trx, id, BATCH.commands), signal)
       await deleteInBatches(db, (trx) => deleteSomeEventsOfBox(trx, id, BATCH.events), signal)
       if (signal.aborted) return
-      await transaction(db, (trx) => deleteBoxRows(trx, id, deleteHistory))
+      await transaction(db, (trx) => deleteBoxRows(trx, id, deleteOfBox))
       await setImmediate()
     }
   }

@@ -43,6 +43,9 @@ import { listChangedSchedules, toRowChanges } from './patch.ts'
 import { presentBox, presentDetail } from './present.ts'
 import { assertHasSchedules, assertManaged } from './refuse-machines.ts'
 
+/** Runs in the transaction that requests the deletion of a box, before the desired state is written. */
+export type DeletionHook = (trx: Trx, box: BoxRow, actor: string, now: number) => Promise<void>
+
 export type BoxServiceOptions = {
   db: Db
   clock: Clock
@@ -59,8 +62,7 @@ export type BoxServiceOptions = {
   latestHeartbeat(boxId: string): { vitals: Vitals; at: number } | undefined
   /** Default: refuses the requests of closing workspaces. */
   admit?: Admit
-  /** Runs in the transaction that requests the deletion of a box, before the desired state is written. */
-  beforeDelete?(trx: Trx, box: BoxRow, actor: string, now: number): Promise<void>
+  beforeDelete?: DeletionHook
   /** 0 or more, less than 1. Selects the fruit that names a box created without a name. Default: Math.random. */
   random?: () => number
 }

@@ -37,16 +37,16 @@ declare module 'fastify' {
   }
 }
 
-export type HttpContext = CredentialFinders & {
+export type HttpContext = {
+  finders: CredentialFinders
   db: Db
   clock: Clock
   openRequests: OpenRequests
   denials: { record: RecordDenial }
-  edge: {
-    limiter: {
-      /** Rejects with rate_limited. */
-      countRequest(credentialId: string): Promise<void>
-    }
+  /** Of the edge. */
+  limiter: {
+    /** Rejects with rate_limited. */
+    countRequest(credentialId: string): Promise<void>
   }
 }
 
@@ -101,12 +101,12 @@ export async function authenticateRequest(
     )
       throw new ApiError('not_allowed', 'Monitor tickets cannot report events. Use an API key.')
     const message = route?.access.credential === 'session' ? NEEDS_SESSION : undefined
-    const actor = await authenticate(headers, context, message)
+    const actor = await authenticate(headers, context.finders, message)
     request.actor = actor
     assertVerified(actor.credential, route?.access ?? null)
     if (actor.credential.type === 'session' && (method !== 'GET' || route?.isWebSocket))
       assertSameOrigin(headers)
-    if (host === 'edge') await context.edge.limiter.countRequest(actor.credential.id)
+    if (host === 'edge') await context.limiter.countRequest(actor.credential.id)
   }
   if (host === 'control') assertCliVersion(headers[CLI_VERSION_HEADER])
 }

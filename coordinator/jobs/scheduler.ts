@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
+import type { Pruner, ScheduleHandler, Schedules } from '../http/module.ts'
 import { createJobRunner } from './job-runner.ts'
 import {
   deleteSchedule,
@@ -12,25 +13,6 @@ import {
   moveSchedule,
   type ScheduleKey,
 } from './schedule-store.ts'
-
-/**
- * Evaluates a due schedule, and moves or deletes its row. Another evaluation may have done so meanwhile.
- * @param signal aborts when the coordinator stops
- * @returns when the schedule is evaluated next, in milliseconds since the epoch; undefined: the schedule has been deleted
- */
-export type ScheduleHandler = (targetId: string, signal: AbortSignal) => Promise<number | undefined>
-
-/** Deletes what has expired. The signal aborts between two transactions. */
-export type Pruner = (signal: AbortSignal) => Promise<unknown>
-
-export type Schedules = {
-  /** By kind. */
-  handlers?: Readonly<Record<string, ScheduleHandler>>
-  /** By the names that their schedules have. */
-  pruners?: Readonly<Record<string, Pruner>>
-  /** Runs before due schedules are listed, and at least once a minute. A failure is retried like a failed query. */
-  beforeList?(now: number): Promise<void>
-}
 
 export type Scheduler = {
   /** Adds the schedules of a feature. Call it before start(). */

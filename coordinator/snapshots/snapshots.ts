@@ -11,7 +11,7 @@ import {
 } from '../box-store/snapshots.ts'
 import type { BoxRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
-import type { ScheduleHandler } from '../jobs/scheduler.ts'
+import type { ScheduleHandler } from '../http/module.ts'
 import { deleteSchedule, lockSchedule } from '../jobs/schedules.ts'
 import { enqueueDeletion, enqueueSnapshot } from '../sources/enqueue.ts'
 import { findFilesProblem } from '../sources/file-rules.ts'

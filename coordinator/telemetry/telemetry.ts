@@ -5,11 +5,11 @@ import type { Clock } from '../../shared/clock.ts'
 import type { CleanupStack } from '../cleanup-stack.ts'
 import type { Config } from '../config.ts'
 import { listen } from '../http/listen.ts'
+import type { Metric } from '../http/module.ts'
 import type { PublicRoute } from '../http/public-routes.ts'
 import { withTimeout } from '../timeout.ts'
 import { combineObservers } from './combine-observers.ts'
 import type { Observers } from './observers.ts'
-import type { MetricSources } from './prometheus/prometheus-metrics.ts'
 
 export type Telemetry = {
   readonly observers: Observers
@@ -19,7 +19,8 @@ export type Telemetry = {
   readonly metricsUrl: string | null
   /** Call it before the first connection. */
   addServer(server: Server): void
-  addSources(sources: MetricSources): void
+  /** Adds the metrics of the modules. */
+  addMetrics(metrics: readonly Metric[]): void
 }
 
 type Dependencies = { clock: Clock; cleanup: CleanupStack; log: Pick<Logger, 'info' | 'warn' | 'error'> }
@@ -40,7 +41,7 @@ export async function startTelemetry(config: Config, dependencies: Dependencies)
       publicRoutes: [],
       metricsUrl: null,
       addServer: () => undefined,
-      addSources: () => undefined,
+      addMetrics: () => undefined,
     }
   const { observers } = metrics
   return { ...metrics, observers: spans ? combineObservers(observers, spans) : observers }

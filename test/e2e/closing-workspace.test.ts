@@ -15,7 +15,7 @@ t.test('the life of a workspace', async (t) => {
     env: { BOXWOOD_FINAL_SNAPSHOTS: 'on' },
   })
   const { api, instance, infra } = coordinator
-  const { db, schedules } = instance.context
+  const { db, scheduler } = instance.context
   const first = await createTestSession(coordinator)
   await db.updateTable('users').set({ email: 'root@example.com' }).where('id', '=', first.userId).execute()
   const firstBox = (await api('GET', '/boxes')).json.boxes[0].id
@@ -137,7 +137,7 @@ t.test('the life of a workspace', async (t) => {
   t.test('after purgeAfter nothing of it is left, and nothing of another workspace is deleted', async (t) => {
     await send('POST', '/workspace/close', { name: 'Lab 2' })
     offset = 31 * DAY_MS
-    schedules.runDue()
+    scheduler.runDue()
     await waitUntil('the workspace is deleted', async () => {
       const rows = await db.selectFrom('workspaces').select('id').where('id', '=', workspaceId).execute()
       return rows.length === 0

@@ -48,7 +48,7 @@ t.test('a box with work is not suspended for idleness, and an idle one is', asyn
   const evaluate = async () => {
     const dueBefore = await findDueTime()
     clock.advance(Math.max(0, dueBefore - clock.now()))
-    instance.context.schedules.runDue()
+    instance.context.scheduler.runDue()
     return waitUntil('the idle time is evaluated', async () => {
       const dueTime = await findDueTime()
       return dueTime > dueBefore && dueTime
@@ -115,7 +115,7 @@ t.test('a box with work is not suspended for idleness, and an idle one is', asyn
     }
     await waitUntil('the box is suspended', async () => {
       clock.advance(Math.max(0, (await findDueTime()) - clock.now()))
-      instance.context.schedules.runDue()
+      instance.context.scheduler.runDue()
       return (await api('GET', `/boxes/${box.id}`)).json.box.observedState === 'suspended'
     })
     const { events } = (await api('GET', `/boxes/${box.id}`)).json

@@ -46,7 +46,7 @@ async function startWithBox(t: Test, body: object = {}, options: CoordinatorOpti
     getBox: async () => (await api('GET', `/boxes/${id}`)).json.box,
     advance(ms: number) {
       clock.advance(ms)
-      instance.context.schedules.runDue()
+      instance.context.scheduler.runDue()
     },
     /** Waits until the idle time has been evaluated, and moved to a later time. */
     waitForEvaluation: () =>

@@ -39,7 +39,7 @@ t.test('erases the stored commands and reports', async (t) => {
   t.equal((await first.api('POST', '/audit', report)).status, 201)
 
   t.comment('the coordinator stops before the schedules run')
-  await first.instance.context.schedules.close()
+  await first.instance.context.scheduler.close()
   const session = await createTestSession(first)
   const body = { zeroDataRetention: true }
   t.match(await first.api('PATCH', '/workspace', body, session), {

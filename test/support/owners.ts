@@ -3,6 +3,7 @@ import { findBoxResource } from '../../coordinator/box-store/boxes.ts'
 import { findSnapshotResource } from '../../coordinator/box-store/snapshots.ts'
 import { deleteCommandsOfBox } from '../../coordinator/commands/delete-of-box.ts'
 import type { Db } from '../../coordinator/db/open.ts'
+import type { Trx } from '../../coordinator/db/transaction.ts'
 import { deleteChunksOfBox as deleteMetrics } from '../../coordinator/metrics/store.ts'
 import { loadAuditRetentionDays } from '../../coordinator/policies/service.ts'
 import { deleteChunksOfBox as deleteProcessSnapshots } from '../../coordinator/process-snapshots/store.ts'
@@ -11,7 +12,10 @@ import { deleteChunksOfBox as deleteProcessSnapshots } from '../../coordinator/p
 export const findTarget = { box_delete: findBoxResource, snapshot_delete: findSnapshotResource }
 
 /** See deleteBoxRows(). */
-export const deleteHistory = [deleteCommandsOfBox, deleteMetrics, deleteProcessSnapshots]
+export async function deleteOfBox(trx: Trx, boxId: string): Promise<void> {
+  for (const deleteRows of [deleteCommandsOfBox, deleteMetrics, deleteProcessSnapshots])
+    await deleteRows(trx, boxId)
+}
 
 /** See AuditPruneOptions. */
 export const createRetentionLoader = (db: Db) => (workspaceId: string) =>

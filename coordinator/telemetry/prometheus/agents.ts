@@ -1,6 +1,6 @@
 // Metrics of the connections to agents and of the requests that the coordinator sends to them.
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { TunnelRequestObserver, Tunnels } from '../../tunnel/types.ts'
+import { Counter, Histogram, type Registry } from 'prom-client'
+import type { TunnelRequestObserver } from '../../tunnel/types.ts'
 import { getTunnelRoute } from '../labels.ts'
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10, 60, 600]
@@ -35,34 +35,4 @@ export function createRejectionMetrics(registers: Registry[]): (code: string) =>
     registers,
   })
   return (code) => rejections.inc({ code })
-}
-
-export function createTunnelMetrics(registers: Registry[], tunnels: Pick<Tunnels, 'on'>): void {
-  const connectedBoxIds = new Set<string>()
-  const connects = new Counter({
-    name: 'boxwood_agent_connects_total',
-    help: 'Connections of agents that were accepted.',
-    registers,
-  })
-  const disconnects = new Counter({
-    name: 'boxwood_agent_disconnects_total',
-    help: 'Agents that disconnected and had no newer connection.',
-    registers,
-  })
-  tunnels.on('connected', ({ boxId }) => {
-    connectedBoxIds.add(boxId)
-    connects.inc()
-  })
-  tunnels.on('disconnected', (boxId) => {
-    connectedBoxIds.delete(boxId)
-    disconnects.inc()
-  })
-  new Gauge({
-    name: 'boxwood_agents_connected',
-    help: 'Boxes whose agent is connected.',
-    registers,
-    collect() {
-      this.set(connectedBoxIds.size)
-    },
-  })
 }

@@ -1,6 +1,6 @@
 // Metrics of the edge's limits.
-import { Counter, Gauge, type Registry } from 'prom-client'
-import type { EdgeLimit, EdgeLimiter } from '../../edge/limits.ts'
+import { Counter, type Registry } from 'prom-client'
+import type { EdgeLimit } from '../../edge/limits.ts'
 
 export function createLimitMetrics(registers: Registry[]): (limit: EdgeLimit) => void {
   const rejections = new Counter({
@@ -10,15 +10,4 @@ export function createLimitMetrics(registers: Registry[]): (limit: EdgeLimit) =>
     registers,
   })
   return (limit) => rejections.inc({ limit })
-}
-
-export function createSlotMetrics(registers: Registry[], limiter: Pick<EdgeLimiter, 'acquiredCount'>): void {
-  new Gauge({
-    name: 'boxwood_edge_slots_acquired',
-    help: 'Edge requests, streams and attached connections that hold a slot.',
-    registers,
-    collect() {
-      this.set(limiter.acquiredCount())
-    },
-  })
 }

@@ -2,34 +2,24 @@
 import type { Server } from 'node:http'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Clock } from '../../../shared/clock.ts'
-import type { DiskReserve } from '../../db/disk-reserve.ts'
-import type { EdgeLimiter } from '../../edge/limits.ts'
-import type { Lifecycle } from '../../lifecycle/lifecycle.ts'
-import type { Tunnels } from '../../tunnel/types.ts'
+import type { Metric } from '../../http/module.ts'
 import { COORDINATOR_VERSION } from '../../version.ts'
 import type { Observers } from '../observers.ts'
-import { createRejectionMetrics, createTunnelMetrics, createTunnelRequestMetrics } from './agents.ts'
-import { createBoxMetrics } from './boxes.ts'
-import { createLimitMetrics, createSlotMetrics } from './edge.ts'
+import { createRejectionMetrics, createTunnelRequestMetrics } from './agents.ts'
+import { createLimitMetrics } from './edge.ts'
 import { createConnectionMetrics, createRequestMetrics } from './http.ts'
 import { createStepMetrics } from './lifecycle.ts'
+import { addModuleMetrics } from './module-metrics.ts'
 import { createIngestMetrics } from './reports.ts'
-import { createDiskMetrics, createStoreMetrics } from './store.ts'
-
-/** Read when the metrics are read. */
-export type MetricSources = {
-  edge: { limiter: Pick<EdgeLimiter, 'acquiredCount'>; tunnels: Pick<Tunnels, 'on'> }
-  lifecycle: Pick<Lifecycle, 'countBoxes'>
-  diskReserve: Pick<DiskReserve, 'isReleased'>
-}
+import { createStoreMetrics } from './store.ts'
 
 export type PrometheusMetrics = {
   readonly registry: Registry
   readonly observers: Required<Observers>
   /** Adds the connections of the server. Call it before the first connection. */
   addServer(server: Server): void
-  /** Adds the metrics that are read from the services. */
-  addSources(sources: MetricSources): void
+  /** Adds the metrics of the modules. */
+  addMetrics(metrics: readonly Metric[]): void
 }
 
 export function createPrometheusMetrics(clock: Clock): PrometheusMetrics {
@@ -54,11 +44,6 @@ export function createPrometheusMetrics(clock: Clock): PrometheusMetrics {
       onEdgeReject: createLimitMetrics(registers),
     },
     addServer: (server) => createConnectionMetrics(registers, server),
-    addSources({ edge, lifecycle, diskReserve }) {
-      createTunnelMetrics(registers, edge.tunnels)
-      createSlotMetrics(registers, edge.limiter)
-      createBoxMetrics(registers, lifecycle.countBoxes)
-      createDiskMetrics(registers, diskReserve)
-    },
+    addMetrics: (metrics) => addModuleMetrics(registers, metrics),
   }
 }

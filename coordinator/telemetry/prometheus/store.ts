@@ -1,6 +1,5 @@
 // Metrics of the database.
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { DiskReserve } from '../../db/disk-reserve.ts'
+import { Counter, Histogram, type Registry } from 'prom-client'
 import type { StoreObserver } from '../../db/observed-driver.ts'
 
 const BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5]
@@ -49,15 +48,4 @@ export function createStoreMetrics(registers: Registry[]): StoreObserver {
       if (outcome === 'commit') commit.observe(endMs / 1000)
     },
   }
-}
-
-export function createDiskMetrics(registers: Registry[], diskReserve: Pick<DiskReserve, 'isReleased'>): void {
-  new Gauge({
-    name: 'boxwood_disk_reserve_released',
-    help: '1: the disk of the coordinator is full, the reserved space is released, and commands are not recorded.',
-    registers,
-    collect() {
-      this.set(Number(diskReserve.isReleased))
-    },
-  })
 }

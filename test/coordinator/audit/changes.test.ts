@@ -18,7 +18,7 @@ t.test('changes are recorded', async (t) => {
     env: { BOXWOOD_FINAL_SNAPSHOTS: 'on', BOXWOOD_FREEZE_MINUTES: '60', BOXWOOD_DEEP_SLEEP_DAYS: '30' },
   })
   const { api, edge, instance, waitForState } = coordinator
-  const { db, schedules } = instance.context
+  const { db, scheduler } = instance.context
   const userId = instance.owner?.userId ?? ''
   const tokenId = instance.owner?.credential.id ?? ''
 
@@ -56,7 +56,7 @@ t.test('changes are recorded', async (t) => {
     })
   const advance = (ms: number) => {
     clock.advance(ms)
-    schedules.runDue()
+    scheduler.runDue()
   }
 
   const [first] = (await api('GET', '/boxes')).json.boxes

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { pruneBoxes } from '../../../coordinator/boxes/prune.ts'
 import { onEachDatabase } from '../../support/db.ts'
-import { deleteHistory } from '../../support/owners.ts'
+import { deleteOfBox } from '../../support/owners.ts'
 import { createTestBoxService, createTestClock } from '../../support/workspace.ts'
 import { finished, output, setUp } from '../commands/support.ts'
 
@@ -21,8 +21,7 @@ onEachDatabase(t, async (t, newDb) => {
     .where('id', '=', boxId)
     .execute()
   await db.deleteFrom('jobs').where('box_id', '=', boxId).execute()
-  const prune = () =>
-    pruneBoxes({ db, clock, retentionDays: 30, deleteHistory }, new AbortController().signal)
+  const prune = () => pruneBoxes({ db, clock, retentionDays: 30, deleteOfBox }, new AbortController().signal)
 
   clock.advance(30 * DAY_MS)
   t.equal(await prune(), 0)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { pruneBoxes } from '../../../coordinator/boxes/prune.ts'
 import { pruneMetrics } from '../../../coordinator/metrics/retention.ts'
 import { onEachDatabase } from '../../support/db.ts'
-import { deleteHistory } from '../../support/owners.ts'
+import { deleteOfBox } from '../../support/owners.ts'
 import { sample, setUp } from './support.ts'
 
 const HOUR = 3600
@@ -68,7 +68,7 @@ onEachDatabase(t, async (t, newDb) => {
     }
     await db.deleteFrom('jobs').execute()
     await db.updateTable('boxes').set({ terminated_at: 1 }).where('id', '=', boxId).execute()
-    t.equal(await pruneBoxes({ db, clock, retentionDays: 30, deleteHistory }, signal), 1)
+    t.equal(await pruneBoxes({ db, clock, retentionDays: 30, deleteOfBox }, signal), 1)
     for (const table of ['metric_chunks', 'process_chunks'] as const)
       t.match(await db.selectFrom(table).select('box_id').execute(), [{ box_id: kept }], table)
   })

@@ -19,7 +19,7 @@ t.test('GET /boxes/{id}/metrics', async (t) => {
   const { api, instance } = coordinator
   const box = (await api('POST', '/boxes', { name: 'fig' })).json.box
   await coordinator.waitForState(box.id, 'running')
-  const { db, metrics } = instance.context
+  const { db, boxMetrics: metrics } = instance.context
   let seq = 0
   const report = (starts: number[]) =>
     applyReports(db, { ...noReportHandlers, metrics: metrics.reportHandler }, [

@@ -3,7 +3,7 @@ import { inflateSync } from 'node:zlib'
 import t from 'tap'
 import { pruneBoxes } from '../../../coordinator/boxes/prune.ts'
 import { onEachDatabase } from '../../support/db.ts'
-import { deleteHistory } from '../../support/owners.ts'
+import { deleteOfBox } from '../../support/owners.ts'
 import { capturePlans } from '../../support/query-plan.ts'
 import { addUser } from '../../support/workspace.ts'
 import { DAY, HOUR, MINUTE, processOf, reportOf, reportsAt, setUp, snapshotOf } from './support.ts'
@@ -164,7 +164,7 @@ onEachDatabase(t, async (t, newDb) => {
     await db.updateTable('boxes').set({ observed_state: 'terminated', terminated_at: at }).execute()
     t.equal(await findTime(at), at)
     clock.advance(DAY + 1)
-    t.equal(await pruneBoxes({ db, clock, retentionDays: 1, deleteHistory }, signal), 1)
+    t.equal(await pruneBoxes({ db, clock, retentionDays: 1, deleteOfBox }, signal), 1)
     t.match(await findTime(at), /^No such box/)
     t.same(await db.selectFrom('process_chunks').select('box_id').execute(), [])
   })

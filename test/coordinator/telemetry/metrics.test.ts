@@ -1,6 +1,8 @@
 // The values of the metrics after requests, jobs and reports.
 import { request } from 'node:http'
 import t from 'tap'
+import { createBoxCounts } from '../../../coordinator/lifecycle/box-counts.ts'
+import { createDiskMetric } from '../../../coordinator/lifecycle/disk-metric.ts'
 import { createPrometheusMetrics } from '../../../coordinator/telemetry/prometheus/prometheus-metrics.ts'
 import { BOX_SERIES } from '../../../shared/api/metrics.ts'
 import { durableReportSchema } from '../../../shared/api/reports.ts'
@@ -136,19 +138,14 @@ t.test('counts the requests that a limit rejected', async (t) => {
 })
 
 t.test('reading the metrics often does not count the boxes often', async (t) => {
-  const { registry, addSources } = createPrometheusMetrics(systemClock)
+  const { registry, addMetrics } = createPrometheusMetrics(systemClock)
   let counted = 0
-  addSources({
-    edge: { limiter: { acquiredCount: () => 0 }, tunnels: { on: () => undefined } },
-    lifecycle: {
-      async countBoxes() {
-        counted += 1
-        if (counted === 1) throw new Error('the database is closed')
-        return new Map([['running' as const, 7]])
-      },
-    },
-    diskReserve: { isReleased: true },
-  })
+  const countBoxes = async () => {
+    counted += 1
+    if (counted === 1) throw new Error('the database is closed')
+    return new Map([['running' as const, 7]])
+  }
+  addMetrics([createBoxCounts(countBoxes), createDiskMetric({ isReleased: true })])
   const readBoxes = async () => sumSamples(parseMetrics(await registry.metrics()), 'boxwood_boxes')
   t.equal(await readBoxes(), 0, 'a failed query does not hide the other metrics')
   for (let i = 0; i < 20; i++) t.equal(await readBoxes(), 7)

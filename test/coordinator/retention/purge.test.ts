@@ -3,9 +3,11 @@ import { type KyselyPlugin, sql } from 'kysely'
 import t from 'tap'
 import { deleteAllBoxes, removeAllBoxes } from '../../../coordinator/boxes/remove-all.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
-import { createPurge } from '../../../coordinator/workspaces/purge.ts'
+import type { ModuleRegistry } from '../../../coordinator/http/module.ts'
+import { createPurge } from '../../../coordinator/retention/purge.ts'
+import { startTestCoordinator } from '../../support/coordinator.ts'
 import { onEachDatabase, sqliteForTest } from '../../support/db.ts'
-import { deleteHistory } from '../../support/owners.ts'
+import { deleteOfBox } from '../../support/owners.ts'
 import { capturePlans } from '../../support/query-plan.ts'
 import { createTestClock } from '../../support/workspace.ts'
 import {
@@ -19,13 +21,14 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const SHARED = 'both@example.com'
 
 /** @param purged whose queries the test observes or interrupts; `db` has none of that */
-function start(db: Db, purged = db) {
+function start(db: Db, listWorkspaceTables: ModuleRegistry['listWorkspaceTables'], purged = db) {
   const clock = createTestClock()
   const calls: string[] = []
   const purge = createPurge({
     db: purged,
     clock,
     log: { info: () => undefined },
+    listWorkspaceTables,
     openRequests: { accessChanged: ({ workspaceId }) => void calls.push(`access of ${workspaceId}`) },
     async removeBoxes(workspaceId, signal) {
       const options = { db: purged, clock, schedule: (id: string) => void calls.push(`box ${id}`) }
@@ -36,7 +39,7 @@ function start(db: Db, purged = db) {
       return (await query.where('deleted_at', 'is', null).execute()).length === 0
     },
     removeArchives: async (workspaceId) => void calls.push(`archives of ${workspaceId}`),
-    deleteBoxRows: (...args) => deleteAllBoxes({ db: purged, deleteHistory }, ...args),
+    deleteBoxRows: (...args) => deleteAllBoxes({ db: purged, deleteOfBox }, ...args),
   })
   const insert = (workspaceId: string, emails: readonly string[]) =>
     insertWorkspaceRows(db, createWorkspaceRows({ workspaceId, emails, now: clock.now() }))
@@ -80,10 +83,15 @@ function createInterruption() {
 }
 
 onEachDatabase(t, async (t, newDb) => {
+  const { listWorkspaceTables } = (await startTestCoordinator(t)).instance.context.modules
   t.test('every table: the rows of the workspace are deleted, and no others', async (t) => {
     const db = await newDb(t)
     const { plugin, interruptAfter } = createInterruption()
-    const { clock, calls, insert, finishJobs, close, run } = start(db, db.withPlugin(plugin))
+    const { clock, calls, insert, finishJobs, close, run } = start(
+      db,
+      listWorkspaceTables,
+      db.withPlugin(plugin),
+    )
     await insert('ws_b', ['b@example.com', SHARED])
     const others = await readAllRows(db)
     await insert('ws_a', ['a@example.com', SHARED])
@@ -147,7 +155,7 @@ onEachDatabase(t, async (t, newDb) => {
 
   t.test('an aborted purge stops between two transactions, and continues', async (t) => {
     const db = await newDb(t)
-    const { clock, insert, finishJobs, close, run } = start(db)
+    const { clock, insert, finishJobs, close, run } = start(db, listWorkspaceTables)
     await insert('ws_a', ['a@example.com'])
     await close('ws_a')
     await finishJobs('ws_a')
@@ -165,7 +173,7 @@ onEachDatabase(t, async (t, newDb) => {
   t.test('its duration does not grow with other workspaces', async (t) => {
     const db = await newDb(t)
     const { db: observed, readPlans } = capturePlans(db)
-    const { clock, insert, finishJobs, close, run } = start(db, observed)
+    const { clock, insert, finishJobs, close, run } = start(db, listWorkspaceTables, observed)
     await insert('ws_b', ['b@example.com'])
     await insert('ws_a', ['a@example.com'])
     await close('ws_a')

@@ -6,7 +6,7 @@ import { blankCommandHistory } from '../commands/blank.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow } from '../db/schema.ts'
 import { transaction } from '../db/transaction.ts'
-import type { ScheduleHandler } from '../jobs/scheduler.ts'
+import type { ScheduleHandler } from '../http/module.ts'
 import { deleteSchedule, lockSchedule } from '../jobs/schedules.ts'
 import { blankProcessSnapshots } from '../process-snapshots/blank.ts'
 

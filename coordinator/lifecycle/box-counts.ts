@@ -1,19 +1,19 @@
-// The number of boxes in each observed state.
-import { Gauge, type Registry } from 'prom-client'
-import { OBSERVED_STATES } from '../../../shared/api/boxes.ts'
-import type { Lifecycle } from '../../lifecycle/lifecycle.ts'
+// The number of boxes in each observed state, as a metric.
+import { OBSERVED_STATES } from '../../shared/api/boxes.ts'
+import type { Metric } from '../http/module.ts'
+import type { Lifecycle } from './lifecycle.ts'
 
 /** The query reads every live box, so it runs at most once in this time, independent of the number of scrapes. */
 const REFRESH_MS = 60_000
 
-export function createBoxMetrics(registers: Registry[], countBoxes: Lifecycle['countBoxes']): void {
+export function createBoxCounts(countBoxes: Lifecycle['countBoxes']): Metric {
   let counts: ReturnType<typeof countBoxes> | undefined
   let countedAt = Number.NEGATIVE_INFINITY
-  new Gauge({
+  return {
+    type: 'gauge',
     name: 'boxwood_boxes',
     help: 'Boxes by observed state, without deleted ones. Counted once a minute.',
-    labelNames: ['state'],
-    registers,
+    label: 'state',
     async collect() {
       if (counts === undefined || performance.now() - countedAt > REFRESH_MS) {
         countedAt = performance.now()
@@ -23,10 +23,9 @@ export function createBoxMetrics(registers: Registry[], countBoxes: Lifecycle['c
       const current = await counts.catch(() => {
         counts = undefined
       })
-      this.reset()
-      if (current === undefined) return
-      for (const state of OBSERVED_STATES)
-        if (state !== 'terminated') this.set({ state }, current.get(state) ?? 0)
+      if (current === undefined) return null
+      const states = OBSERVED_STATES.filter((state) => state !== 'terminated')
+      return new Map(states.map((state) => [state, current.get(state) ?? 0]))
     },
-  })
+  }
 }

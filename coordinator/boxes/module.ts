@@ -1,0 +1,66 @@
+// Boxes (spec §4.3): the requests on them, and the deletion of their rows.
+import type { Admit } from '../admission/admit.ts'
+import type { Module, ModuleBase, ModuleRegistry } from '../http/module.ts'
+import { withTag } from '../http/route.ts'
+import type { Scheduler } from '../jobs/scheduler.ts'
+import type { Heartbeats } from '../lifecycle/heartbeats.ts'
+import type { Lifecycle } from '../lifecycle/lifecycle.ts'
+import type { Providers } from '../lifecycle/providers/regions.ts'
+import type { Tunnels } from '../tunnel/types.ts'
+import { createEnvironmentSender } from './environment-sender.ts'
+import { createMoveBox } from './move.ts'
+import { pruneBoxes } from './prune.ts'
+import { createResizes } from './resize.ts'
+import { boxRoutes } from './routes.ts'
+import type { DeletionHook } from './service.ts'
+import { type BoxService, createBoxService } from './service.ts'
+
+export type BoxesModuleContext = ModuleBase & {
+  modules: Pick<ModuleRegistry, 'deleteOfBox'>
+  admit: Admit
+  providers: Providers
+  tunnels: Tunnels
+  heartbeats: Pick<Heartbeats, 'latest'>
+  lifecycle: Pick<Lifecycle, 'schedule'>
+  scheduler: Pick<Scheduler, 'scheduleAt'>
+  snapshots: { onBoxDelete: DeletionHook }
+}
+
+export function boxesModule(context: BoxesModuleContext) {
+  const { config, db, clock, log, modules, admit, providers, tunnels } = context
+  const { heartbeats, lifecycle, scheduler, snapshots } = context
+  const { schedule } = lifecycle
+  const { deleteOfBox } = modules
+  const environmentSender = createEnvironmentSender({ db, tunnels, log })
+  const boxes: BoxService = createBoxService({
+    db,
+    clock,
+    admit,
+    regions: providers,
+    schedule,
+    onSchedule: scheduler.scheduleAt,
+    onEnvironmentChange: environmentSender.onChange,
+    isConnected: (boxId) => tunnels.current(boxId) !== undefined,
+    latestHeartbeat: heartbeats.latest,
+    beforeDelete: snapshots.onBoxDelete,
+  })
+  const changes = { db, clock, boxes, admit, schedule }
+  const retentionDays = config.deletedBoxDays
+  return {
+    services: { boxes },
+    routes: withTag(
+      'Boxes',
+      boxRoutes({
+        boxes,
+        resizes: createResizes({ ...changes, providers }),
+        moveBox: createMoveBox({ ...changes, regions: providers }),
+      }),
+    ),
+    schedules: {
+      pruners: {
+        boxes: (signal: AbortSignal) => pruneBoxes({ db, clock, retentionDays, deleteOfBox }, signal),
+      },
+    },
+    close: { name: 'stop sending the variables of boxes', run: environmentSender.close },
+  } satisfies Module
+}

@@ -1,0 +1,75 @@
+// The edge: routes the requests for one box to its agent.
+import { createConnectRecorder } from '../audit/record-connect.ts'
+import type { BoxService } from '../boxes/service.ts'
+import type { CommandTracker } from '../commands/command-tracker.ts'
+import type { Module, ModuleBase } from '../http/module.ts'
+import type { Lifecycle } from '../lifecycle/lifecycle.ts'
+import { createPauseGate } from '../schedules/pause-gate.ts'
+import type { AgentConnections } from '../tunnel/agent-connections.ts'
+import type { Streams, Tunnels } from '../tunnel/types.ts'
+import type { EdgeContext } from './context.ts'
+import { createEdgeLimiter, type EdgeLimit, type EdgeLimiter } from './limits.ts'
+import { createResponseParser } from './response-parser.ts'
+import { edgeRoutes } from './routes.ts'
+import { createSlotMetric } from './slot-metric.ts'
+
+/** The limits of the edge. Upgrades and automatic pauses wait while requests to their box are in flight. */
+export function edgeLimitsModule({
+  config,
+  observers,
+}: ModuleBase & { observers: { onEdgeReject?(limit: EdgeLimit): void } }) {
+  const limiter: EdgeLimiter = createEdgeLimiter(
+    {
+      requestsPerSecond: config.edgeRate,
+      concurrency: config.edgeConcurrency,
+      streams: config.edgeStreams,
+      attachments: config.edgeAttachments,
+      terminals: config.terminalLimit,
+    },
+    { onReject: observers.onEdgeReject },
+  )
+  return {
+    services: { limiter, pauseGate: createPauseGate(limiter.hasRequests) },
+    metrics: [createSlotMetric(limiter)],
+  } satisfies Module
+}
+
+export type EdgeModuleContext = ModuleBase &
+  Pick<EdgeContext, 'limiter' | 'pauseGate'> & {
+    commands: { tracker: CommandTracker }
+    boxes: BoxService
+    lifecycle: Pick<Lifecycle, 'waitUntilRunning'>
+    tunnels: Tunnels
+    agentConnections: Pick<AgentConnections, 'transfers' | 'streams' | 'sockets'>
+    overrides: { streams?: Streams }
+  }
+
+export function edgeModule(context: EdgeModuleContext) {
+  const { db, clock, limiter, pauseGate, commands, boxes, lifecycle, tunnels } = context
+  const { agentConnections, overrides } = context
+  const { transfers, sockets, streams } = agentConnections
+  const closing = new AbortController()
+  const responseParser = createResponseParser()
+  const edge: EdgeContext = {
+    limiter,
+    pauseGate,
+    commandTracker: commands.tracker,
+    boxes,
+    tunnels,
+    transfers,
+    sockets,
+    streams: overrides.streams ?? streams,
+    responseParser,
+    recordConnect: createConnectRecorder({ db, clock }),
+    async waitUntilRunning(boxId, ms, signal) {
+      await lifecycle.waitUntilRunning(boxId, ms, signal)
+    },
+    closing: closing.signal,
+  }
+  return {
+    services: { edge },
+    edgeRoutes: edgeRoutes(edge),
+    beginStop: () => closing.abort(),
+    close: { name: 'close the response parser', run: responseParser.close },
+  } satisfies Module
+}

@@ -1,0 +1,95 @@
+// A feature of the coordinator, as the list of modules needs it: what it adds to the server, and how it starts and stops.
+import type { Logger } from 'pino'
+import type { Clock } from '../../shared/clock.ts'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/open.ts'
+import type { Tables } from '../db/schema.ts'
+import type { Trx } from '../db/transaction.ts'
+import type { PublicRoute } from './public-routes.ts'
+import type { Route } from './route.ts'
+
+/** What most modules need. A module is created by a function of the context: the base and the services of earlier modules. */
+export type ModuleBase = { config: Config; log: Logger; clock: Clock; db: Db }
+
+/** What some modules need of all others. The answers are complete when all modules have been added. */
+export type ModuleRegistry = {
+  readonly all: readonly Module[]
+  /** Deletes what the modules store for a box. */
+  deleteOfBox(trx: Trx, boxId: string): Promise<void>
+  listWorkspaceTables(): readonly WorkspaceTable[]
+}
+
+/**
+ * Evaluates a due schedule, and moves or deletes its row. Another evaluation may have done so meanwhile.
+ * @param signal aborts when the coordinator stops
+ * @returns when the schedule is evaluated next, in milliseconds since the epoch; undefined: the schedule has been deleted
+ */
+export type ScheduleHandler = (targetId: string, signal: AbortSignal) => Promise<number | undefined>
+
+/** Deletes what has expired. The signal aborts between two transactions. */
+export type Pruner = (signal: AbortSignal) => Promise<unknown>
+
+export type Schedules = {
+  /** By kind. */
+  handlers?: Readonly<Record<string, ScheduleHandler>>
+  /** Run every hour, by the names that their schedules have. */
+  pruners?: Readonly<Record<string, Pruner>>
+  /** Runs before due schedules are listed, and at least once a minute. A failure is retried like a failed query. */
+  beforeList?(now: number): Promise<void>
+}
+
+/** A table with a column workspace_id, whose rows are deleted with their workspace. */
+export type WorkspaceTable = {
+  table: keyof Tables
+  /** The column that selects a batch of rows; null: a workspace has few rows. */
+  key: string | null
+  /** The rows are deleted first, so that they are not accepted any more. */
+  isCredential?: boolean
+}
+
+/** A value that is read when the metrics are read. Names and units follow the conventions of Prometheus. */
+export type Metric = {
+  type: 'gauge' | 'counter'
+  name: string
+  help: string
+  /** The label of `collect`. Absent: one value without a label. */
+  label?: string
+  /** By the value of the label; '' without a label. null: the values could not be read. */
+  collect(): Promise<ReadonlyMap<string, number> | null> | ReadonlyMap<string, number>
+}
+
+/** What `run` does completes "failed to …" in the log. */
+export type CloseStep = {
+  name: string
+  run(): unknown
+  /** Default: 5 s. */
+  timeoutMs?: number
+}
+
+/**
+ * Modules are created and started in the order of the list, and closed in the reverse order. All fields are optional: a module
+ * has those that its feature needs.
+ */
+export type Module = {
+  /** What later modules, the server and tests use, by its name in the context. */
+  readonly services?: object
+  /** Routes of the control plane. withTag() sets their group in the API reference. */
+  readonly routes?: readonly Route[]
+  readonly edgeRoutes?: readonly Route[]
+  /** Routes under ENROLL_PATH, which agents use before they have an identity. */
+  readonly agentRoutes?: readonly Route[]
+  /** Routes outside the API that need no credential. */
+  readonly publicRoutes?: readonly PublicRoute[]
+  readonly schedules?: Schedules
+  /** A row of these tables refers to rows of the same or earlier modules only. */
+  readonly workspaceTables?: readonly WorkspaceTable[]
+  /** Deletes the rows of a box that is being deleted. */
+  readonly deleteOfBox?: (trx: Trx, boxId: string) => Promise<unknown>
+  readonly metrics?: readonly Metric[]
+  readonly start?: () => Promise<void>
+  /** The coordinator is about to stop: ends what would stay open, and begins nothing new. Requests in flight continue. */
+  readonly beginStop?: () => void
+  /** After a SIGTERM, when no request is in flight any more. */
+  readonly drain?: () => Promise<void>
+  readonly close?: CloseStep
+}

@@ -1,0 +1,39 @@
+// Deletes what is not kept: closed workspaces, and the stored content of workspaces with zero data retention.
+
+import { listBoxPositions } from '../boxes/list-positions.ts'
+import { deleteAllBoxes, removeAllBoxes } from '../boxes/remove-all.ts'
+import type { Module, ModuleBase, ModuleRegistry } from '../http/module.ts'
+import type { OpenRequests } from '../http/open-requests.ts'
+import type { Lifecycle } from '../lifecycle/lifecycle.ts'
+import type { Providers } from '../lifecycle/providers/regions.ts'
+import type { Snapshots } from '../snapshots/snapshots.ts'
+import { createErasure } from './erasure.ts'
+import { createPurge } from './purge.ts'
+
+export type RetentionModuleContext = ModuleBase & {
+  modules: Pick<ModuleRegistry, 'listWorkspaceTables' | 'deleteOfBox'>
+  openRequests: Pick<OpenRequests, 'accessChanged'>
+  providers: Pick<Providers, 'all'>
+  snapshots: Pick<Snapshots, 'removeAll'>
+  lifecycle: Pick<Lifecycle, 'schedule'>
+}
+
+export function retentionModule(context: RetentionModuleContext): Module {
+  const { db, clock, log, modules, openRequests, providers, snapshots, lifecycle } = context
+  const { listWorkspaceTables, deleteOfBox } = modules
+  const purge = createPurge({
+    db,
+    clock,
+    log,
+    openRequests,
+    listWorkspaceTables,
+    removeBoxes: (...args) => removeAllBoxes({ db, clock, schedule: lifecycle.schedule }, ...args),
+    removeSnapshots: snapshots.removeAll,
+    async removeArchives(workspaceId) {
+      for (const provider of providers.all) await provider.removeArchives(workspaceId)
+    },
+    deleteBoxRows: (...args) => deleteAllBoxes({ db, deleteOfBox }, ...args),
+  })
+  const erasure = createErasure({ db, listBoxes: (...args) => listBoxPositions(db, ...args) })
+  return { schedules: { handlers: { purge_workspace: purge, erase: erasure.handleSchedule } } }
+}
