@@ -2,6 +2,7 @@
 import type { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { type BackoffSettings, backoffDelay, equalJitter, fullJitter } from '../../shared/backoff.ts'
 import type { Clock } from '../../shared/clock.ts'
 import {
   checkLiveness,
@@ -10,7 +11,6 @@ import {
   type LivenessSettings,
   newLivenessState,
 } from '../../shared/liveness.ts'
-import { type BackoffSettings, backoffDelay, maxBackoffDelay } from './backoff.ts'
 import { type Connection, connect } from './connect.ts'
 import type { DisconnectReason } from './disconnect-reason.ts'
 import { noProxy, type SelectProxy } from './proxy.ts'
@@ -93,8 +93,8 @@ export function reconnectDelay(
 ): number {
   if (reconnectAfterMs !== undefined) return Math.min(reconnectAfterMs, MAX_RECONNECT_AFTER_MS)
   if (status !== undefined && PERSISTENT_REJECTION_STATUSES.has(status))
-    return maxBackoffDelay(backoff, random)
-  return backoffDelay(failures, backoff, random)
+    return equalJitter(backoff.maxMs, random)
+  return backoffDelay(failures, backoff, fullJitter, random)
 }
 
 async function connectAndServe(

@@ -1,6 +1,7 @@
 // Delivers the audit events of each workspace to its HTTPS endpoint: in order, at least once, one request at a time.
 import pLimit from 'p-limit'
 import type { Logger } from 'pino'
+import { backoffDelay, equalJitter } from '../../shared/backoff.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { onAuditEvents } from '../audit/service.ts'
@@ -38,18 +39,15 @@ const { batchEvents, maxRetrySeconds } = LIMITS.auditSink
  */
 const CONCURRENCY = { fast: 16, slow: 16 }
 const SLOW_MS = 1_000
-const FIRST_RETRY_MS = 5_000
-const MAX_RETRY_MS = maxRetrySeconds * 1000
+const RETRY_BACKOFF = { baseMs: 5_000, maxMs: maxRetrySeconds * 1000 }
 const RETRY_AFTER_STORE_ERROR_MS = 5_000
 
 /**
  * Milliseconds until the next attempt: doubles from 5 s to 1 h, with equal jitter.
  * @param failures 1 or more
  */
-export function getRetryDelay(failures: number, random = Math.random): number {
-  const limit = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** (failures - 1))
-  return Math.round((limit * (1 + random())) / 2)
-}
+export const getRetryDelay = (failures: number, random = Math.random): number =>
+  backoffDelay(failures - 1, RETRY_BACKOFF, equalJitter, random)
 
 export function createDeliveries(options: DeliveriesOptions): Deliveries {
   const { db, clock, log, post, setTimer, userAgent, random } = options
@@ -83,7 +81,7 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     }
     const waitMs = (sink.next_attempt_at ?? 0) - clock.now()
     if (waitMs > 0) {
-      runs.retryIn(workspaceId, Math.min(waitMs, MAX_RETRY_MS))
+      runs.retryIn(workspaceId, Math.min(waitMs, RETRY_BACKOFF.maxMs))
       return false
     }
     const rows = limitSize(await listEventsAfter(db, workspaceId, sink.delivered_no, batchEvents))

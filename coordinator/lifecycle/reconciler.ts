@@ -7,7 +7,7 @@ import { newUuid } from '../../shared/ids.ts'
 import { listLiveBoxNames, listUnreconciledBoxIds } from '../box-store/box-lists.ts'
 import { resetConnectSteps } from '../box-store/jobs.ts'
 import type { Db } from '../db/open.ts'
-import { backoffDelay } from '../jobs/backoff.ts'
+import { getStepRetryDelay } from '../jobs/backoff.ts'
 import { createJobRunner, INTERRUPTED } from '../jobs/job-runner.ts'
 import { createLeases, runWithLease } from '../jobs/leases.ts'
 import type { BoxNames } from '../log/logger.ts'
@@ -35,7 +35,7 @@ export type ReconcilerOptions = {
   leaseMs?: number
   /** How long a started agent has to connect. Default: 60 s. */
   connectTimeoutMs?: number
-  /** Milliseconds to wait after `failedAttempts` failures (1 or more) of a step. Default: backoffDelay. */
+  /** Milliseconds to wait after `failedAttempts` failures (1 or more) of a step. Default: getStepRetryDelay. */
   backoff?: (failedAttempts: number) => number
   /** Whether a suspend freezes the processes of a box, where that is possible. Default: true. */
   freezesBoxes?: boolean
@@ -58,7 +58,7 @@ const MAX_CONCURRENT_ARCHIVES = 4
 
 export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { db, clock, log, boxNames = new Map(), providers, tunnels, coordinatorUrl, machineLimit } = options
-  const { leaseMs = 30_000, connectTimeoutMs = 60_000, backoff = backoffDelay } = options
+  const { leaseMs = 30_000, connectTimeoutMs = 60_000, backoff = getStepRetryDelay } = options
   const { freezesBoxes = true, observer } = options
   const owner = newUuid()
   const changes = new EventEmitter<{ change: [boxId: string] }>().setMaxListeners(0)

@@ -6,7 +6,7 @@ import { newUuid } from '../../shared/ids.ts'
 import { listWaitingBoxIds } from '../box-store/box-lists.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow } from '../db/schema.ts'
-import { backoffDelay } from '../jobs/backoff.ts'
+import { getStepRetryDelay } from '../jobs/backoff.ts'
 import { createJobRunner } from '../jobs/job-runner.ts'
 import { createLeases, runWithLease } from '../jobs/leases.ts'
 import { type ArchiveKey, PermanentProviderError, type Provider } from '../lifecycle/provider.ts'
@@ -52,7 +52,7 @@ const MAX_CONCURRENT_CAPTURES = 4
 
 export function createSnapshotReconciler(options: SnapshotReconcilerOptions): SnapshotReconciler {
   const { db, clock, log, providers, coordinatorUrl, scheduleBox } = options
-  const { leaseMs = 30_000, backoff = backoffDelay } = options
+  const { leaseMs = 30_000, backoff = getStepRetryDelay } = options
   const owner = newUuid()
   const captureLimit = pLimit(MAX_CONCURRENT_CAPTURES)
   const leases = createLeases(db, 'snapshot_jobs')

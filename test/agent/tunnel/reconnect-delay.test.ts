@@ -1,6 +1,5 @@
-// Reconnect delays of the tunnel: exponential back-off with full jitter, persistent rejections, planned restarts.
+// Reconnect delays of the tunnel: temporary failures, persistent rejections, planned restarts.
 import t from 'tap'
-import { backoffDelay } from '../../../agent/tunnel/backoff.ts'
 import { reconnectDelay } from '../../../agent/tunnel/tunnel.ts'
 
 const settings = { baseMs: 500, maxMs: 30_000 }
@@ -9,10 +8,10 @@ const randomMin = () => 0
 
 t.test('the upper bound of the delay doubles with each failure; the lower bound is 0', async (t) => {
   const upperBounds = [0, 1, 2, 3, 4, 5, 6, 7, 1000].map(
-    (failures) => backoffDelay(failures, settings, randomMax) + 1,
+    (failures) => reconnectDelay({ reason: '' }, failures, settings, randomMax) + 1,
   )
   t.same(upperBounds, [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000])
-  t.equal(backoffDelay(5, settings, randomMin), 0)
+  t.equal(reconnectDelay({ reason: '' }, 5, settings, randomMin), 0)
 })
 
 t.test('a rejection that is unlikely to be temporary is retried slowly from the first failure', async (t) => {
