@@ -1,4 +1,5 @@
-// Replaces files, also such that they survive a power loss.
+// Replaces files atomically, also such that they survive a power loss.
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { open, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
@@ -8,18 +9,42 @@ export async function writeDurably(path: string, content: string): Promise<void>
   await sync(dirname(path))
 }
 
-/** Readers see the old or the new content. `flush`: the content is on disk before it replaces the old one. */
-export async function replaceFile(path: string, content: string, { flush = false } = {}): Promise<void> {
-  const staging = `${path}.new`
-  const create = () => writeFile(staging, content, { mode: 0o600, flush, flag: 'wx' })
-  await create().catch(async (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error
-    // Left by a killed agent, or a FIFO, for example.
+/**
+ * Readers see the old or the new content. One caller at a time for each path.
+ * @param options.flush whether the content is on disk before it replaces the old one
+ */
+export async function replaceFile(
+  path: string,
+  content: string | Buffer,
+  { flush = false } = {},
+): Promise<void> {
+  const staging = getStagingPath(path)
+  const create = () => writeFile(staging, content, { mode: MODE, flush, flag: 'wx' })
+  try {
+    await create().catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+      // A killed agent has left the file, or the user of the box has created a FIFO, for example.
+      await rm(staging, { recursive: true, force: true })
+      await create()
+    })
+    await rename(staging, path)
+  } catch (error) {
+    // The disk may be full: a partial file would take space.
     await rm(staging, { recursive: true, force: true })
-    await create()
-  })
-  await rename(staging, path)
+    throw error
+  }
 }
+
+/** Like replaceFile(), without flush. */
+export function replaceFileSync(path: string, content: string): void {
+  const staging = getStagingPath(path)
+  rmSync(staging, { recursive: true, force: true })
+  writeFileSync(staging, content, { mode: MODE, flag: 'wx' })
+  renameSync(staging, path)
+}
+
+const MODE = 0o600
+const getStagingPath = (path: string): string => `${path}.new`
 
 /** Makes the content of a file durable, or the names in a directory. */
 export async function sync(path: string): Promise<void> {

@@ -1,8 +1,8 @@
 // Writes the state of the connection to `<stateDir>/connection.json`, for the installer and `status` on this machine.
-import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
+import { replaceFile } from '../durable-file.ts'
 import type { DisconnectReason } from '../tunnel/disconnect-reason.ts'
 import { agentVersion } from '../version.ts'
 
@@ -38,8 +38,7 @@ export function createConnectionFile(options: {
   function write(record: ConnectionRecord): void {
     writing = writing.then(async () => {
       try {
-        await writeFile(`${path}.new`, `${JSON.stringify(record)}\n`, { mode: 0o600 })
-        await rename(`${path}.new`, path)
+        await replaceFile(path, `${JSON.stringify(record)}\n`)
       } catch (err) {
         log.warn({ err, path }, 'failed to record the state of the connection')
       }

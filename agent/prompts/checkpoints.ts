@@ -5,9 +5,10 @@
 //   position     the position of the follower, overwritten in place before the events before it are published
 //
 // The files are not synced: after a power loss the run is lost, and its log is read from the start.
-import { closeSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { replaceFileSync } from '../durable-file.ts'
 import { openStateFile, readStateFile } from '../state-file.ts'
 import type { LogPosition } from './event-decoder.ts'
 
@@ -61,12 +62,8 @@ export function appendCheckpoints(runDir: string, checkpoints: readonly Checkpoi
 }
 
 /** Removes the other checkpoints from the file. */
-export function replaceCheckpoints(runDir: string, checkpoints: readonly Checkpoint[]): void {
-  const path = getCheckpointsPath(runDir)
-  rmSync(`${path}.new`, { recursive: true, force: true })
-  writeFileSync(`${path}.new`, toLines(checkpoints), { mode: 0o600, flag: 'wx' })
-  renameSync(`${path}.new`, path)
-}
+export const replaceCheckpoints = (runDir: string, checkpoints: readonly Checkpoint[]): void =>
+  replaceFileSync(getCheckpointsPath(runDir), toLines(checkpoints))
 
 /** undefined when missing or damaged. */
 export function readPosition(runDir: string): Checkpoint | undefined {

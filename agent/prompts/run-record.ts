@@ -5,7 +5,7 @@
 //   stdin                 the prompt as the CLI gets it, where that differs
 //   checkpoints, position see checkpoints.ts
 //   tmp                   temporary files of the CLI, deleted at the end
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import {
@@ -16,7 +16,7 @@ import {
   RUN_STATUSES,
 } from '../../shared/api/prompts.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { sync, writeDurably } from '../durable-file.ts'
+import { replaceFile, sync, writeDurably } from '../durable-file.ts'
 import { readStateFile } from '../state-file.ts'
 import { boundedText } from './json-fields.ts'
 import { MAX_ERROR_CHARS } from './run-status.ts'
@@ -113,8 +113,7 @@ export async function createRunFiles(runDir: string, { record, prompt, stdin }: 
   const stdinPath = stdin === prompt ? getPromptPath(runDir) : join(runDir, 'stdin')
   if (stdin !== prompt) await writeFile(stdinPath, stdin, options)
   await writeFile(getPromptPath(runDir), prompt, options)
-  await writeFile(`${getRecordPath(runDir)}.new`, JSON.stringify(record), options)
-  await rename(`${getRecordPath(runDir)}.new`, getRecordPath(runDir))
+  await replaceFile(getRecordPath(runDir), JSON.stringify(record))
   return stdinPath
 }
 

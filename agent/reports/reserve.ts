@@ -1,7 +1,8 @@
 // Disk space for reports on a full disk: a file of zeros, which becomes a segment and is overwritten in place. Deleting it
 // would not help: the processes that filled the disk would take the space.
 import { renameSync } from 'node:fs'
-import { access, open, rename, rm, writeFile } from 'node:fs/promises'
+import { access, open, rename } from 'node:fs/promises'
+import { replaceFile } from '../durable-file.ts'
 
 export type Reserve = {
   /** Creates the file where it is missing. Rejects when the disk is full. */
@@ -19,15 +20,7 @@ export function createReserve(path: string, size: number): Reserve {
         () => true,
         () => false,
       )
-      if (exists) return
-      const staging = `${path}.new`
-      try {
-        await writeFile(staging, Buffer.alloc(size), { mode: 0o600 })
-        await rename(staging, path)
-      } catch (error) {
-        await rm(staging, { force: true })
-        throw error
-      }
+      if (!exists) await replaceFile(path, Buffer.alloc(size))
     },
     use(segmentPath) {
       try {

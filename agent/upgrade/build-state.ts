@@ -1,7 +1,8 @@
 // The files in the state directory with which the agent and its supervisor (agent/init/agent-loop.sh) decide whether a
 // build works.
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { replaceFile } from '../durable-file.ts'
 
 export type BuildState = {
   /** Ends the trial of this build: the coordinator uses its connection. */
@@ -19,8 +20,7 @@ export function createBuildState(stateDir: string, buildId: string | null): Buil
   return {
     async recordConnected() {
       if (buildId === null) return
-      await writeFile(`${connectedFile}.new`, `${buildId} ${process.pid}\n`)
-      await rename(`${connectedFile}.new`, connectedFile)
+      await replaceFile(connectedFile, `${buildId} ${process.pid}\n`)
     },
     async readFailure() {
       const text = await readFile(failedFile, 'utf8').catch((error: NodeJS.ErrnoException) => {
