@@ -104,7 +104,10 @@ export function startSession(options: SessionOptions): Session {
 
   const clientSession: Omit<ClientSession, 'stdin'> = {
     name,
-    ...{ start: ring.start, end: ring.end, read: ring.read, resize },
+    start: ring.start,
+    end: ring.end,
+    read: ring.read,
+    resize,
     size: () => size,
     exit: () => exit,
     snapshot() {

@@ -85,7 +85,10 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
     try {
       session = startSession({
         ...program,
-        ...{ name, processId, cwd, clock },
+        name,
+        processId,
+        cwd,
+        clock,
         command: command ?? null,
         cols: cols ?? DEFAULT_SIZE.cols,
         rows: rows ?? DEFAULT_SIZE.rows,

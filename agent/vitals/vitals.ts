@@ -50,7 +50,10 @@ export async function startVitals(deps: VitalsDeps): Promise<VitalsService> {
   const tempDirs = scope.membership === null ? ['/tmp', '/var/tmp'] : [env.TMPDIR ?? []].flat()
   const diskSpace = createDiskSpaceMeter({ directories: [home, stateDir, ...tempDirs], log })
   const metrics = await createBoxMetrics({
-    ...{ home, log, activity, idleCpuPercent },
+    home,
+    log,
+    activity,
+    idleCpuPercent,
     read: createReader({ scope, home, boxProcesses, diskSpace, monotonicNow }),
     countListeners: listeners.count,
     append: (report) => void spool.appendOptional(report),
@@ -61,7 +64,10 @@ export async function startVitals(deps: VitalsDeps): Promise<VitalsService> {
   sampler.add(metrics.task)
   sampler.add(
     createProcessSnapshots({
-      ...{ processes: boxProcesses, listeners, clock, monotonicNow },
+      processes: boxProcesses,
+      listeners,
+      clock,
+      monotonicNow,
       append: (report) => spool.appendOptional(report),
     }),
   )
@@ -74,7 +80,8 @@ export async function startVitals(deps: VitalsDeps): Promise<VitalsService> {
     readActivity: metrics.readActivity,
     listeners,
     liveProcesses: createLiveProcesses({
-      ...{ processes: boxProcesses, clock },
+      processes: boxProcesses,
+      clock,
       readMemory: (processes) => readMemory(scope, processes),
       cpuCount: () => metrics.machineSize().cpuCount,
     }),

@@ -52,7 +52,10 @@ export function createDetachedRecorder(options: DetachedRecorderOptions): Detach
   const unsubscribe = processes.subscribe((detachedProcess) => {
     if (!detachedProcess.record || signal.aborted) return
     const open = async () => ({
-      ...{ detachedProcess, spool, reporter, signal },
+      detachedProcess,
+      spool,
+      reporter,
+      signal,
       cursor: readCursor(detachedProcess.dir, session),
     })
     const opening = open()

@@ -107,9 +107,15 @@ export function createLiveProcesses(options: LiveProcessesOptions): LiveProcessR
     for await (const { process, cpuPct, memBytes, processId } of yieldEvery(64, measured)) {
       const { pid, ppid, uid, name, state, threads, startTime } = process
       described.push({
-        ...{ pid, ppid, user: toUser(uid), name: displayText(name, NAME_CHARS) },
+        pid,
+        ppid,
+        user: toUser(uid),
+        name: displayText(name, NAME_CHARS),
         command: readCommandLine(process, LIVE_COMMAND_CHARS),
-        ...{ state, threads, cpuPct: roundPercent(cpuPct), memBytes },
+        state,
+        threads,
+        cpuPct: roundPercent(cpuPct),
+        memBytes,
         startedAt: toTimestamp(toStart(startTime)),
         processId,
       })
@@ -125,7 +131,9 @@ export function createLiveProcesses(options: LiveProcessesOptions): LiveProcessR
       const cpuCount = readCpuCount()
       const cpuSum = measured.reduce((sum, { cpuPct }) => sum + cpuPct, 0)
       return {
-        ...{ ok: true, type: 'process.list', at: toTimestamp(at) },
+        ok: true,
+        type: 'process.list',
+        at: toTimestamp(at),
         cpuPct: cpuCount === null ? null : Math.min(100, roundPercent(cpuSum / cpuCount)),
         cpuCount,
         memUsedBytes: memory.usedBytes,

@@ -56,7 +56,9 @@ export function createReader(deps: ReadingDeps): () => Promise<Reading> {
     const processes = await boxProcesses.list()
     const totals = await processTotals.advance(processes)
     const common = {
-      ...{ monotonicMs, processes, otherCpuSeconds: toSeconds(totals.otherCpuTicks) },
+      monotonicMs,
+      processes,
+      otherCpuSeconds: toSeconds(totals.otherCpuTicks),
       memory: readMemory(scope, processes, procRoot),
     }
     if (scope.kind === 'machine') return { ...common, ...(await readMachine(procRoot)) }
@@ -114,7 +116,8 @@ async function readMachine(procRoot: string) {
   )
   const disks = [...devices.values()].filter(({ isWholeDisk }) => isWholeDisk)
   return {
-    ...{ cpuSeconds: seconds, cpus },
+    cpuSeconds: seconds,
+    cpus,
     load: readLoad(procRoot),
     disk: {
       readBytes: disks.reduce((sum, { readBytes }) => sum + readBytes, 0),
