@@ -1,52 +1,36 @@
 // Monitors one detached process: detects the exit, enforces the time limit and terminates the process tree.
-import { EventEmitter } from 'node:events'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import type { StartTimer } from '../../running-clock.ts'
 import { isDead, readProcess } from '../process-table.ts'
-import { SURVIVED_MESSAGE, sendSignal, type Termination, terminateTree } from '../terminate-tree.ts'
-import { LOST_EXIT, resolveExit, type TerminationTimes } from './exit-status.ts'
-import { openOutputLog } from './output-log.ts'
+import { sendSignal } from '../terminate-tree.ts'
+import { LOST_EXIT, resolveExit } from './exit-status.ts'
+import { MonitoredProcess } from './monitored-process.ts'
 import {
+  type ExitRecord,
+  type ProcessIdentity,
   type ProcessMetadata,
   readExitRecord,
-  readTerminationMarker,
   type StartRecord,
   type TerminationCause,
   writeMetadata,
-  writeTerminationMarker,
 } from './record.ts'
-import type { DetachedProcess, ProcessExit, StreamName } from './types.ts'
-
-export type ProcessMonitor = {
-  readonly detachedProcess: DetachedProcess
-  readonly meta: ProcessMetadata
-  /** Detects an exit of the process. Costs two small file reads. */
-  checkExit(): void
-  /** Records that the process did not run for this time, for the time limit after a restart of the agent. */
-  extendDeadline(frozenMs: number): Promise<void>
-  /** Terminates the process tree. After the exit, terminates the remaining background processes. */
-  kill(): Promise<KillResult>
-  /** Sends a signal to the command's process group. False when the command has exited. */
-  signal(name: NodeJS.Signals): boolean
-  /** Stops monitoring. Resolves when a termination in progress has completed. */
-  close(): Promise<void>
-}
+import { type KillResult, Terminator } from './terminator.ts'
+import type { DetachedProcess, ProcessExit } from './types.ts'
 
 export type ProcessMonitorOptions = {
+  /** The process directory. */
   dir: string
   meta: ProcessMetadata
   startRecord: StartRecord
   bootId: string
   clock: Clock
-  /** For the time limit. */
+  /** Starts the timer of the time limit. */
   startTimer: StartTimer
   log: FastifyBaseLogger
   onExit(): void
 }
-
-type KillResult = { wasRunning: boolean; signal: Termination['signal'] }
 
 /**
  * Time limit for the runner to write the exit record after SIGKILL. Longer than FULL_DISK_TIMEOUT_SECONDS in
@@ -54,71 +38,126 @@ type KillResult = { wasRunning: boolean; signal: Termination['signal'] }
  */
 const EXIT_RECORD_TIMEOUT_MS = 15_000
 
-export function createProcessMonitor(options: ProcessMonitorOptions): ProcessMonitor {
-  const { dir, startRecord, bootId, clock, startTimer, log, onExit } = options
-  let { meta } = options
-  const { processId, maxLogBytes } = meta
-  const events = new EventEmitter<{ exit: [] }>().setMaxListeners(0)
-  const finalSizes: Partial<Record<StreamName, number>> = {}
-  const terminationTimes: TerminationTimes = {}
-  // The shell runner is not a subreaper. Its other children write the exit record and must not be signalled.
-  const subreaperOption = meta.runner === 'native' ? { subreaper: startRecord.runner } : {}
-  let exit: ProcessExit | null = null
-  let stopTimer: (() => void) | undefined
-  let termination: Promise<KillResult> | undefined
-  let closed = false
+export class ProcessMonitor {
+  readonly #options: ProcessMonitorOptions
+  readonly #process: MonitoredProcess
+  readonly #terminator: Terminator
+  #meta: ProcessMetadata
+  #stopTimer: (() => void) | undefined
+  #isClosed = false
 
-  const openLog = (name: StreamName) =>
-    openOutputLog({
-      path: `${dir}/${name}`,
-      maxBytes: maxLogBytes,
-      finalSize: () => finalSizes[name] ?? null,
+  constructor(options: ProcessMonitorOptions) {
+    const { dir, meta, startRecord, clock, log } = options
+    this.#options = options
+    this.#meta = meta
+    this.#process = new MonitoredProcess(dir, meta, startRecord.command.pid)
+    this.#terminator = new Terminator({
+      dir,
+      meta,
+      startRecord,
+      clock,
+      log,
+      waitForExit: () => this.#waitForExit(),
     })
-  const detachedProcess: DetachedProcess = {
-    processId,
-    pid: startRecord.command.pid,
-    command: meta.command,
-    cwd: meta.cwd,
-    startedAt: meta.startedAt,
-    record: meta.record,
-    attached: meta.attached,
-    dir,
-    logs: { stdout: openLog('stdout'), stderr: openLog('stderr') },
-    get exit() {
-      return exit
-    },
-    onExit(callback) {
-      const listener = () => callback()
-      events.once('exit', listener)
-      return () => events.off('exit', listener)
-    },
   }
 
-  const setExit = (result: ProcessExit) => {
-    exit = result
-    stopTimer?.()
-    log.info({ processId, ...result }, 'detached process exited')
-    events.emit('exit')
-    onExit()
+  get detachedProcess(): DetachedProcess {
+    return this.#process
   }
-  const applyExitRecord = (): boolean => {
+
+  get meta(): ProcessMetadata {
+    return this.#meta
+  }
+
+  /** Detects an earlier exit, or completes the termination of an earlier agent and starts the time limit. To be called once. */
+  start(): void {
+    this.checkExit()
+    if (this.#process.exit !== null) return
+    const [interruptedCause] = Object.keys(this.#terminator.requestTimes) as TerminationCause[]
+    if (interruptedCause !== undefined) this.#terminator.terminateInBackground(interruptedCause)
+    this.#startTimeLimit()
+  }
+
+  /** Detects an exit of the process. Costs two small file reads. */
+  checkExit(): void {
+    if (this.#process.exit !== null || this.#isClosed || this.#applyExitRecord()) return
+    const { bootId, startRecord } = this.#options
+    if (this.#meta.bootId === bootId && isAlive(startRecord.runner)) return
+    // The runner may have written the record after the first read and then exited.
+    if (!this.#applyExitRecord()) this.#setExit(LOST_EXIT, null)
+  }
+
+  /** Records that the process did not run for this time, for the time limit after a restart of the agent. */
+  async extendDeadline(frozenMs: number): Promise<void> {
+    const { deadline } = this.#meta
+    if (deadline === null || this.#process.exit !== null || this.#isClosed) return
+    this.#meta = { ...this.#meta, deadline: deadline + Math.round(frozenMs) }
+    await writeMetadata(this.#options.dir, this.#meta)
+  }
+
+  /** Terminates the process tree. After the exit, terminates the remaining background processes. */
+  async kill(): Promise<KillResult> {
+    this.checkExit()
+    if (this.#process.exit === null) return this.#terminator.terminate('kill')
+    await this.#terminator.terminateRemaining()
+    return { wasRunning: false, signal: null }
+  }
+
+  /** Sends a signal to the command's process group. False when the command has exited. */
+  signal(name: NodeJS.Signals): boolean {
+    const { command } = this.#options.startRecord
+    this.checkExit()
+    if (this.#process.exit !== null || !isAlive(command)) return false
+    // The command is the leader of its process group.
+    return sendSignal(-command.pid, name)
+  }
+
+  /** Stops monitoring. Resolves when a termination in progress has completed. */
+  async close(): Promise<void> {
+    this.#stopTimer?.()
+    await this.#terminator.waitUntilIdle()
+    this.#isClosed = true
+  }
+
+  #startTimeLimit(): void {
+    const { clock, startTimer } = this.#options
+    const { deadline, startedAt } = this.#meta
+    if (deadline === null) return
+    // min(): a clock that was set back must not extend the limit.
+    const remainingMs = Math.min(deadline - clock.now(), deadline - startedAt)
+    this.#stopTimer = startTimer(() => this.#onTimeLimit(), Math.max(0, remainingMs))
+  }
+
+  #onTimeLimit(): void {
+    this.checkExit()
+    if (this.#process.exit === null && !this.#isClosed) this.#terminator.terminateInBackground('timeout')
+  }
+
+  /** Returns whether the runner has recorded the exit. */
+  #applyExitRecord(): boolean {
+    const { dir, log } = this.#options
     const record = readExitRecord(dir)
     if (record === undefined) return false
-    Object.assign(finalSizes, record.sizes)
     if (record.outputIncomplete)
-      log.error({ processId }, 'the runner could not write all output of a detached process')
-    setExit(resolveExit(record, terminationTimes))
+      log.error(
+        { processId: this.#meta.processId },
+        'the runner could not write all output of a detached process',
+      )
+    this.#setExit(resolveExit(record, this.#terminator.requestTimes), record.sizes)
     return true
   }
-  const checkExit = () => {
-    if (exit !== null || closed || applyExitRecord()) return
-    if (meta.bootId === bootId && isAlive(startRecord.runner)) return
-    // The runner may have written the record after the first read and then exited.
-    if (!applyExitRecord()) setExit(LOST_EXIT)
+
+  #setExit(exit: ProcessExit, finalSizes: ExitRecord['sizes']): void {
+    const { log, onExit } = this.#options
+    this.#stopTimer?.()
+    log.info({ processId: this.#meta.processId, ...exit }, 'detached process exited')
+    this.#process.setExit(exit, finalSizes)
+    onExit()
   }
 
-  const waitForExit = async () => {
-    if (exit !== null) return
+  async #waitForExit(): Promise<void> {
+    this.checkExit()
+    if (this.#process.exit !== null) return
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const timer = setTimeout(
       () =>
@@ -130,92 +169,15 @@ export function createProcessMonitor(options: ProcessMonitorOptions): ProcessMon
         ),
       EXIT_RECORD_TIMEOUT_MS,
     )
-    const unsubscribe = detachedProcess.onExit(resolve)
+    const unsubscribe = this.#process.onExit(resolve)
     await promise.finally(() => {
       clearTimeout(timer)
       unsubscribe()
     })
   }
-  const terminateOnce = async (cause: TerminationCause): Promise<KillResult> => {
-    terminationTimes[cause] ??= clock.now()
-    await writeTerminationMarker(dir, cause, terminationTimes[cause]).catch((err: unknown) =>
-      // Continue, so that a command can be terminated on a full disk. If the agent is killed now, the cause is lost.
-      log.error({ err, processId, cause }, 'failed to write the termination marker'),
-    )
-    const { signal, survivors } = await terminateTree({
-      ...startRecord.command,
-      processId,
-      ...subreaperOption,
-    })
-    if (survivors.length > 0) log.warn({ processId, survivors }, 'processes survived SIGKILL')
-    if (survivors.includes(startRecord.command.pid)) throw new ApiError('exec_failed', SURVIVED_MESSAGE)
-    checkExit()
-    await waitForExit()
-    return { wasRunning: signal !== null, signal }
-  }
-  const terminate = (cause: TerminationCause) => {
-    termination ??= terminateOnce(cause).finally(() => {
-      termination = undefined
-    })
-    return termination
-  }
-  const terminateInBackground = (cause: TerminationCause) =>
-    terminate(cause).catch((err: unknown) =>
-      log.error({ err, processId, cause }, 'failed to terminate a detached process'),
-    )
-  const onTimeLimit = () => {
-    checkExit()
-    if (exit === null && !closed) void terminateInBackground('timeout')
-  }
-
-  for (const cause of ['kill', 'timeout'] as const) {
-    const requestedAt = readTerminationMarker(dir, cause)
-    if (requestedAt !== undefined) terminationTimes[cause] = requestedAt
-  }
-  checkExit()
-  if (exit === null) {
-    // A previous agent was killed during a termination: complete the termination.
-    const [interruptedCause] = Object.keys(terminationTimes) as TerminationCause[]
-    if (interruptedCause !== undefined) void terminateInBackground(interruptedCause)
-    // min(): a clock that was set back must not extend the limit.
-    const { deadline, startedAt } = meta
-    const remainingMs = deadline === null ? null : Math.min(deadline - clock.now(), deadline - startedAt)
-    if (remainingMs !== null) stopTimer = startTimer(onTimeLimit, Math.max(0, remainingMs))
-  }
-
-  return {
-    detachedProcess,
-    get meta() {
-      return meta
-    },
-    checkExit,
-    async extendDeadline(frozenMs) {
-      if (meta.deadline === null || exit !== null || closed) return
-      meta = { ...meta, deadline: meta.deadline + Math.round(frozenMs) }
-      await writeMetadata(dir, meta)
-    },
-    async kill() {
-      checkExit()
-      if (exit === null) return terminate('kill')
-      // The kernel may have reused the pid: find background processes by environment marker and subreaper only.
-      await terminateTree({ pid: startRecord.command.pid, startTime: 0, processId, ...subreaperOption })
-      return { wasRunning: false, signal: null }
-    },
-    signal(name) {
-      checkExit()
-      if (exit !== null || !isAlive(startRecord.command)) return false
-      // The command is the leader of its process group.
-      return sendSignal(-startRecord.command.pid, name)
-    },
-    async close() {
-      stopTimer?.()
-      await termination?.catch(() => undefined)
-      closed = true
-    },
-  }
 }
 
-function isAlive({ pid, startTime }: { pid: number; startTime: number }): boolean {
+function isAlive({ pid, startTime }: ProcessIdentity): boolean {
   const entry = readProcess(pid)
   return entry !== undefined && entry.startTime === startTime && !isDead(entry)
 }

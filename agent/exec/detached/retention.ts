@@ -1,4 +1,5 @@
 // Selects the exited processes to delete: the oldest beyond a count, an age or a total log size. Pure.
+import { LOG_LIMITS } from '../../../shared/limits.ts'
 
 export type Retention = {
   /** Records of exited processes. */
@@ -7,6 +8,13 @@ export type Retention = {
   ageMs: number
   /** Disk space of all their logs together, in bytes. */
   totalLogBytes: number
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+export const DEFAULT_RETENTION: Retention = {
+  count: 1000,
+  ageMs: 7 * DAY_MS,
+  totalLogBytes: LOG_LIMITS.exitedProcesses.default,
 }
 
 export type ExitedProcess = { processId: string; exitedAt: number; logBytes: number }
