@@ -42,3 +42,7 @@ export function createReserve(path: string, size: number): Reserve {
     },
   }
 }
+
+/** Whether a write has failed because of a full disk or an exhausted quota. */
+export const isDiskFull = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')

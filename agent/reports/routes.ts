@@ -10,7 +10,8 @@ import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { Listeners } from '../vitals/listeners.ts'
 import { createOpenStreams, type OpenStreams } from './open-streams.ts'
-import { type Cursor, type Spool, START_CURSOR } from './spool.ts'
+import type { Cursor } from './segments.ts'
+import { type Spool, START_CURSOR } from './spool.ts'
 
 export type ReportDeps = {
   spool: Spool
