@@ -1,0 +1,46 @@
+// How the agent connects to the coordinator: its address and credential, and the dial-back connections.
+import { type AttachDialer, createAttachDialer } from './attach/attach-dialer.ts'
+import { type AgentConfig, readCoordinatorUrl, readToken } from './config.ts'
+import type { TransferDialer } from './files/transfer-dialer.ts'
+import { createProxySelector, type SelectProxy } from './tunnel/proxy.ts'
+import { createStreamDialer, type StreamDialer } from './tunnel/stream-dialer.ts'
+import { createTransferDialer } from './tunnel/transfer-dialer.ts'
+
+/** The address and the credential are read for each attempt: changing them needs no restart. */
+export type CoordinatorAccess = {
+  boxId: string
+  readUrl(): Promise<string>
+  readToken(): Promise<string>
+  selectProxy: SelectProxy
+}
+
+export type CoordinatorConnections = {
+  access: CoordinatorAccess
+  transferDialer: TransferDialer
+  attachDialer: AttachDialer
+  streamDialer: StreamDialer
+  /** Closes the dial-back connections, except those of transfers. */
+  close(): void
+}
+
+export async function createCoordinatorConnections(config: AgentConfig): Promise<CoordinatorConnections> {
+  const { boxId, stateDir, coordinatorUrl } = config
+  const access: CoordinatorAccess = {
+    boxId,
+    readUrl: () => readCoordinatorUrl(stateDir, coordinatorUrl),
+    readToken: () => readToken(stateDir),
+    selectProxy: await createProxySelector(),
+  }
+  const attachDialer = createAttachDialer(access)
+  const streamDialer = createStreamDialer(access)
+  return {
+    access,
+    transferDialer: createTransferDialer(access),
+    attachDialer,
+    streamDialer,
+    close() {
+      streamDialer.close()
+      attachDialer.close()
+    },
+  }
+}

@@ -1,0 +1,45 @@
+// All routes of the agent.
+import type { AgentAppOptions } from './app.ts'
+import { type AttachedRouteDeps, attachedRoutes } from './exec/attached/routes.ts'
+import { type ExecDeps, execRoutes } from './exec/routes.ts'
+import type { FileDeps } from './files/deps.ts'
+import { fileRoutes } from './files/routes.ts'
+import { type Uninstall, uninstallRoutes } from './machine/uninstall.ts'
+import { type PromptRoutesDeps, promptRoutes } from './prompts/routes.ts'
+import { type ReportDeps, reportRoutes } from './reports/routes.ts'
+import { type TerminalDeps, terminalRoutes } from './terminal/routes.ts'
+import { type UpgradeDeps, upgradeRoutes } from './upgrade/routes.ts'
+import { activityRoutes } from './vitals/activity-routes.ts'
+import type { ActivityTracker } from './vitals/activity-tracker.ts'
+import { liveProcessRoutes } from './vitals/processes/routes.ts'
+import type { VitalsService } from './vitals/vitals.ts'
+
+export type AgentRoutesDeps = {
+  activity: Pick<ActivityTracker, 'touch'>
+  exec: ExecDeps
+  attached: AttachedRouteDeps
+  terminal: TerminalDeps
+  files: FileDeps
+  upgrade: UpgradeDeps
+  /** null: this agent does not belong to an enrolled machine. */
+  uninstall: Uninstall | null
+  prompts: PromptRoutesDeps
+  reports: ReportDeps
+  vitals: Pick<VitalsService, 'liveProcesses' | 'readActivity'>
+}
+
+export const agentRoutes = (deps: AgentRoutesDeps): AgentAppOptions['routes'] => [
+  (scope) => execRoutes(scope, deps.exec),
+  (scope) => attachedRoutes(scope, deps.attached),
+  (scope) => terminalRoutes(scope, deps.terminal),
+  (scope) => {
+    scope.addHook('onRequest', async () => deps.activity.touch())
+    return fileRoutes(scope, deps.files)
+  },
+  (scope) => upgradeRoutes(scope, deps.upgrade),
+  (scope) => uninstallRoutes(scope, deps.uninstall),
+  (scope) => promptRoutes(scope, deps.prompts),
+  (scope) => reportRoutes(scope, deps.reports),
+  (scope) => liveProcessRoutes(scope, deps.vitals.liveProcesses),
+  (scope) => activityRoutes(scope, deps.vitals),
+]
