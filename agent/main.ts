@@ -36,7 +36,7 @@ async function main(): Promise<void> {
   const started = startAgent(config, log, process.env, () =>
     stop('the coordinator requested a restart', true),
   )
-  // Before the start has completed: a signal of this time stops the agent when it has started.
+  // The handlers are added before the start has completed: a signal during the start stops the agent after it.
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
   await started

@@ -37,7 +37,10 @@ export const readStateFile = (path: string, maxBytes: number): string | null =>
 export const openStateFile = (path: string, { append = false } = {}): number =>
   openSync(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOFOLLOW | (append ? O_APPEND : 0), 0o600)
 
-/** Not atomic: for a file whose existence is the message, or of which no part is read before it is complete. @throws system errors */
+/**
+ * Writes a file, but not atomically: the existence of the file is the message, or no part of it is read before it is complete.
+ * @throws system errors
+ */
 export function writeStateFile(path: string, content: string): void {
   const fd = openStateFile(path)
   try {

@@ -12,9 +12,9 @@ const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 const INHERITED_VARIABLES = [
   // Identifies the processes of the box, also those that outlive the agent or have become daemons.
   'BOXWOOD_BOX',
-  // For a box that shares /tmp with other boxes.
+  // The box may share /tmp with other boxes.
   'TMPDIR',
-  // For a box without root access: package managers install into the home directory.
+  // The next two make package managers install into the home directory of a box without root access.
   'NPM_CONFIG_GLOBALCONFIG',
   'PIP_BREAK_SYSTEM_PACKAGES',
 ]

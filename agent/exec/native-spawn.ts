@@ -8,7 +8,7 @@ import { signalName } from './signal-name.ts'
 export type Exit = {
   /** null when a signal terminated the process. */
   exitCode: number | null
-  /** Without SIG, such as TERM; the number of a real-time signal. null when the process exited by itself. */
+  /** The name without SIG, such as TERM; the number of a real-time signal. null when the process exited by itself. */
   signal: string | null
 }
 

@@ -25,7 +25,7 @@ export type ExecDeps = {
   home: string
   log: FastifyBaseLogger
   clock: Clock
-  /** For the time limit of synchronous commands. */
+  /** Starts the timers of the time limits of synchronous commands. */
   startTimer?: StartTimer
   activity: ActivityTracker
   /** The agent's own environment, the source of PATH, LANG and (for a uid without a passwd entry) USER. */

@@ -17,11 +17,11 @@ import { findCwdError, resolveCwd } from './working-directory.ts'
 
 export type RunDeps = {
   home: string
-  /** Overridden by the box's variables, which the request's variables override. */
+  /** The box's variables override these, and the request's variables override both. */
   baseEnv: Record<string, string>
   spawner: Spawner
   clock: Clock
-  /** For the time limit. */
+  /** Starts the timer of the time limit. */
   startTimer?: StartTimer | undefined
   log: FastifyBaseLogger
   /** Absent: commands are not recorded. */

@@ -33,7 +33,7 @@ export type Termination = {
   survivors: number[]
 }
 
-/** For the API, when the command's own process is among the survivors. */
+/** The message of the API error when the command's own process is among the survivors. */
 export const SURVIVED_MESSAGE =
   'The command survived SIGKILL: it is blocked in the kernel or runs as another user. Try again later.'
 

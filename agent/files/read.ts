@@ -98,7 +98,7 @@ export async function* readChunks(
     const buffer = buffers[(position / CHUNK_BYTES) % 2 === 0 ? 0 : 1]
     const chunk = buffer.subarray(0, Math.min(CHUNK_BYTES, size - position))
     const next = readInto(chunk, handle, start + position, path)
-    // Awaited only in the next iteration: a rejection before that must not count as unhandled.
+    // The caller awaits the chunk in the next iteration: a rejection before that must not count as unhandled.
     next.catch(() => undefined)
     return next
   }

@@ -159,7 +159,7 @@ async function copyInto(source: string, { path, mode, mtime }: Target): Promise<
   if (mode !== undefined) await chmod(path, mode)
 }
 
-/** As the kernel does when an unprivileged process writes, which also covers a file of another owner. */
+/** Does what the kernel does when an unprivileged process writes, also for a file of another owner. */
 async function clearSetIdBits(handle: FileHandle): Promise<void> {
   const { mode } = await handle.stat()
   if ((mode & SET_ID_BITS) === 0) return

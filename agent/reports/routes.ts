@@ -15,7 +15,7 @@ import { type Spool, START_CURSOR } from './spool.ts'
 
 export type ReportDeps = {
   spool: Spool
-  /** From the last sample. */
+  /** Returns the vitals of the last sample. */
   readVitals(): Vitals
   listeners: Pick<Listeners, 'current' | 'events'>
   /** After 'change', a heartbeat follows at once. */

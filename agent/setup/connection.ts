@@ -10,7 +10,7 @@ const schema = z.object({
   connected: z.boolean(),
   /** Milliseconds since the epoch. */
   at: z.number(),
-  /** Of the agent. */
+  /** The version of the agent. */
   version: z.string(),
   reason: z.string().optional(),
   /** The HTTP status and the message with which the coordinator has refused the last attempt. */

@@ -19,7 +19,7 @@ export const createAgentEnv = ({ url, boxId, layout, home, hasCa, env }: Input):
   BOXWOOD_STATE: layout.stateDir,
   BOXWOOD_HOME: home,
   ...(hasCa ? { NODE_EXTRA_CA_CERTS: layout.caFile } : {}),
-  // Also the authorities that the administrator has added to the system, as curl uses them.
+  // Like curl, the agent also trusts the authorities that the administrator has added to the system.
   NODE_USE_SYSTEM_CA: '1',
   ...readProxyVariables(env),
 })

@@ -57,7 +57,7 @@ export async function enroll(options: EnrollOptions): Promise<Enrollment> {
   )
 }
 
-/** Of the container, if it has a limit. */
+/** The memory of the container if it has a limit, else that of the machine. */
 function getMemoryBytes(): number {
   const limit = process.constrainedMemory()
   return limit > 0 && limit < totalmem() ? limit : totalmem()

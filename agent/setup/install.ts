@@ -70,11 +70,11 @@ async function installNew(
   const createdDirectories = [...settings.createdDirectories]
   undo.add('remove the directories', () => removeEmptyDirectories(createdDirectories))
   undo.add(`remove the files in ${layout.prefix}`, () => removeInstalledFiles(layout))
-  // Of an installer that was killed.
+  // An installer that was killed may have left files.
   await removeInstalledFiles(layout)
 
   await mkdir(layout.stateDir, { mode: 0o700 })
-  // Before the exchange: a repeated exchange with the same token has the same result.
+  // The token is stored before the exchange: a repeated exchange with the same token has the same result.
   const agentToken = newBoxToken()
   await writeFile(layout.tokenFile, `${agentToken}\n`, { mode: 0o600, flush: true })
   const agentVersion = formatAgentVersion(bundle.buildId)

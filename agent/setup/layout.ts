@@ -21,7 +21,7 @@ export type Layout = {
   recordFile: string
   /** Exists when the installation has enabled the services of its user at the start of the machine. */
   lingerFile: string
-  /** Of an agent without a service manager. */
+  /** The log of an agent without a service manager. */
   logFile: string
 }
 

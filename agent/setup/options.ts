@@ -18,14 +18,14 @@ export type SetupOptions = {
   /** The downloaded archive. */
   archive: string | null
   bundle: AgentBuild | null
-  /** In the PEM format. */
+  /** The key of the coordinator in the PEM format. */
   publicKey: string | null
   /** The user who runs the commands of the box. Null: the user of this process. */
   user: string | null
   caFile: string | null
   /** Whether the agent is started. */
   hasService: boolean
-  /** Null: what this machine has. */
+  /** Null: the kind that this machine has. */
   serviceKind: ServiceKind | null
   /** Directories that the installer has created, the outermost first. */
   createdDirectories: string[]

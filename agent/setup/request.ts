@@ -12,7 +12,7 @@ export type JsonResponse = {
   body: unknown
 }
 
-/** Enough for every response of the coordinator to the setup. */
+/** No response of the coordinator to the setup is larger. */
 const MAX_RESPONSE_BYTES = 64 * 1024
 
 export type JsonRequest = {

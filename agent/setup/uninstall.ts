@@ -35,18 +35,18 @@ export async function uninstall(prefix: string, print: (line: string) => void): 
 }
 
 /**
- * As the owner of the tree: this user could replace a directory with a symlink while root removes it. The user cannot remove
- * the directory itself, which is in one of root.
+ * Removes the content as the owner of the tree, who could replace a directory with a symlink while root removes it. The
+ * owner cannot remove the directory itself, which is in one of root.
  */
 async function removeTree(dir: string, { uid, gid }: Stats): Promise<void> {
   if (uid === process.getuid?.()) return await rm(dir, { recursive: true, force: true })
-  // Fails at the directory itself, after its content.
+  // rm fails at the directory itself, after it has removed the content.
   await promisify(execFile)('rm', ['-rf', '--', dir], { uid, gid, cwd: '/' }).catch(() => undefined)
   await removeEmptyDirectories([dir])
   if (existsSync(dir)) throw new SetupError(`${dir} is not empty. Delete it.`)
 }
 
-/** Supervisors first: they restart the agent. */
+/** Terminates the supervisors first, because they restart the agent. */
 async function terminateAll({ prefix }: Layout, { boxId }: InstallRecord): Promise<void> {
   await terminate(() => findSupervisors(prefix), GRACE_MS)
   await terminate(() => findBoxProcesses(boxId), GRACE_MS)

@@ -141,7 +141,7 @@ export function createClient(
       const changed = Promise.withResolvers<void>()
       wake = changed.resolve
       const exit = session.exit()
-      // Not for each message: a client may send many short ones, and read nothing.
+      // The offset is not sent for each message: a client may send many short ones, and read nothing.
       if (confirmedInput !== writtenInput) {
         confirmedInput = writtenInput
         socket.send({ type: 'stdin', offset: confirmedInput })

@@ -58,7 +58,7 @@ export function createInputQueue(write: (bytes: Buffer) => Promise<void>): Input
       onReplaced: () => undefined,
     }
     if (id === undefined) return position
-    // Inserted last.
+    // A Map keeps the order of insertion: the newest position is the last one.
     positions.delete(id)
     positions.set(id, position)
     for (const [oldId, { owner }] of positions) {

@@ -116,7 +116,7 @@ export function startPty({ file, args, cwd, env, cols, rows, onOutput }: PtyOpti
   return {
     pid,
     async write(bytes) {
-      // Not socket.write(): for a pseudoterminal, libuv blocks the event loop until the program reads.
+      // socket.write() is not used: for a pseudoterminal, libuv blocks the event loop until the program reads.
       for (let at = 0, delayMs = MIN_WRITE_DELAY_MS; at < bytes.length && !hasExited && !socket.destroyed; ) {
         const length = tryWrite(fd, bytes.subarray(at))
         at += length
@@ -135,7 +135,7 @@ export function startPty({ file, args, cwd, env, cols, rows, onOutput }: PtyOpti
   }
 }
 
-/** Between attempts to write while the program does not read. */
+/** The delays between attempts to write while the program does not read. */
 const MIN_WRITE_DELAY_MS = 1
 const MAX_WRITE_DELAY_MS = 50
 

@@ -31,7 +31,7 @@ export function terminalRoutes(
   { sessions, attachDialer, log, stopping }: TerminalDeps,
 ): void {
   app.post('/terminal/sessions', async (request, reply) => {
-    // A reset, as if the tunnel had closed already.
+    // The request is reset, as if the tunnel had closed already.
     if (stopping.aborted) return reply.hijack().raw.destroy()
     const body = validateRequest(agentTerminalStartSchema, request.body)
     assertEnvironment(body.boxEnv)

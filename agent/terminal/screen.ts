@@ -15,7 +15,7 @@ export type Snapshot = {
 export type Screen = {
   /** Takes ownership of the bytes. They are parsed later. */
   write(bytes: Buffer): void
-  /** After the bytes written so far. */
+  /** Resizes the screen after the bytes written so far. */
   resize(cols: number, rows: number): void
   /** Bytes that are not parsed yet. */
   pendingBytes(): number

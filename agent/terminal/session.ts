@@ -20,9 +20,9 @@ import { createScreen } from './screen.ts'
 
 export type SessionOptions = Omit<PtyOptions, 'onOutput'> & {
   name: string
-  /** For lists: null for the login shell. */
+  /** The command as lists show it; null for the login shell. */
   command: string | null
-  /** Value of BOXWOOD_PROCESS_ID in `env`. */
+  /** The value of BOXWOOD_PROCESS_ID in `env`. */
   processId: string
   clock: Clock
   /** Called for input, and for output while a client is attached. */

@@ -26,7 +26,7 @@ export function sgr(attributes: Attributes): string {
   return `\x1b[${['0', ...parameters].join(';')}m`
 }
 
-/** For erased cells, which have only a background. */
+/** The SGR sequence of erased cells, which have only a background. */
 export const backgroundSgr = ({ bg }: Attributes): string => `\x1b[${['0', ...color(bg, 40, 48)].join(';')}m`
 
 export const hasBackground = ({ bg }: Attributes): boolean => (bg & MODE_MASK) !== 0

@@ -1,6 +1,6 @@
 // The coordinator's URL: http://, https://, or unix: and the path of a socket, for a box that has its own network.
 
-/** Without a trailing slash. `unix:` has the absolute path of a socket, without a colon. */
+/** The URL has no trailing slash. `unix:` has the absolute path of a socket, without a colon. */
 const COORDINATOR_URL = /^(https?:\/\/[^\s/?#]+(\/[^\s?#]*)?|unix:\/[^:]+)$/
 
 export const isCoordinatorUrl = (url: string): boolean => COORDINATOR_URL.test(url)

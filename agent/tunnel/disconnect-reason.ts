@@ -1,7 +1,7 @@
 // Why the agent is not connected.
 
 /**
- * Why an attempt failed or a connection closed. Of a rejection: the HTTP status, and the error code and message if the
+ * Why an attempt failed or a connection closed. A rejection has its HTTP status, and its error code and message if the
  * coordinator has sent them.
  */
 export type DisconnectReason = {

@@ -81,7 +81,7 @@ export function createBuilds(options: BuildsOptions): Builds {
       await mkdir(contentDir, { recursive: true })
       const archive = join(stagingDir, 'archive')
       await receiveArchive(await fetchArchive(build, signal), archive, build, signal)
-      // Loaded for the first upgrade only.
+      // The module is loaded for the first upgrade only.
       const { syncTree, unpack } = await import('./unpack.ts')
       await unpack(archive, contentDir)
       await assertUsable(contentDir, build.buildId)
@@ -131,7 +131,7 @@ export function createBuilds(options: BuildsOptions): Builds {
     async activate(buildId) {
       if (!existsSync(join(versionsDir, buildId)))
         throw new ApiError('not_found', `Build ${buildId} is not installed.`)
-      // In this order: until the second step, the supervisor starts the current build without a trial.
+      // The order matters: until the second step, the supervisor starts the current build without a trial.
       if (buildId !== ownBuildId) await replaceLink('previous', ownBuildId)
       await replaceLink('current', buildId)
       await sync(prefix)

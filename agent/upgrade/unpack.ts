@@ -11,7 +11,7 @@ const MAX_PATH_LENGTH = 1024
 export type UnpackLimits = { contentBytes: number; entries: number }
 
 /**
- * Not with tar.extract(), which still writes files after it has failed.
+ * Unpacks the archive. tar.extract() is not used, because it still writes files after it has failed.
  * @param dir an empty directory
  * @throws Error for an archive with another kind of entry, a path outside `dir`, or too much content. `dir` then has a part
  *   of the content.
@@ -68,7 +68,7 @@ async function writeEntry(entry: ReadEntry, dir: string, parsing: AbortSignal): 
   try {
     parsing.throwIfAborted()
     for await (const chunk of entry) await handle.writeFile(chunk)
-    // Not limited by the umask: commands of other users run the programs of a build.
+    // The umask must not limit the mode: commands of other users run the programs of a build.
     await handle.chmod(mode)
   } finally {
     parsing.removeEventListener('abort', onAbort)

@@ -25,11 +25,11 @@ export type BoxMetricsDeps = {
 
 export type BoxMetrics = {
   task: SamplerTask
-  /** From the last sample, with the current idle time and number of listening ports. */
+  /** Returns the last sample, with the current idle time and number of listening ports. */
   vitals(): Vitals
   /** Considers the CPU usage since the last sample too. */
   readActivity(): Promise<Activity>
-  /** From the last sample. */
+  /** Returns the size according to the last sample. */
   machineSize(): MachineSize
 }
 

@@ -33,7 +33,7 @@ export type BoxProcessesOptions = {
 }
 
 export type BoxProcesses = {
-  /** By pid, ascending, without kernel threads. Callers during a pass share its result. */
+  /** Lists the processes by pid, ascending, without kernel threads. Callers during a pass share its result. */
   list(): Promise<readonly BoxProcess[]>
 }
 

@@ -49,7 +49,7 @@ export function createListeners(options: ListenersOptions): Listeners {
   const { procRoot = '/proc', processes, ownNetwork } = options
   const { monotonicNow = () => performance.now(), cpuTimeMs = readCpuTimeMs } = options
   const events = new EventEmitter<{ change: [] }>().setMaxListeners(0)
-  /** By inode. */
+  /** The sockets by inode. */
   let sockets = new Map<string, Socket>()
   let ports: readonly ListeningTuple[] | null = null
   let portCount: number | null = null

@@ -57,7 +57,7 @@ export function createSampler(options: SamplerOptions): Sampler {
       await task.run(at)
       task.isFailing = false
     } catch (error) {
-      // Once until the task succeeds again: it runs up to every second.
+      // The error is logged once until the task succeeds again: it runs up to every second.
       if (!task.isFailing) log.warn({ err: error, task: task.name }, 'failed to measure the box; will retry')
       task.isFailing = true
     }

@@ -20,7 +20,7 @@ export type Scope = {
   diskBytes: number | null
   /** Whether the network interfaces belong to the box only. */
   ownNetwork: boolean
-  /** Only of a container. */
+  /** null: the box is not a container. */
   cgroup: OwnCgroup | null
 }
 

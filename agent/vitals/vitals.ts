@@ -28,12 +28,12 @@ export type VitalsDeps = {
   monotonicNow: () => number
   activity: ActivityTracker
   idleCpuPercent: number
-  /** Of the detector of coding agents. */
+  /** Returns the readiness of the coding agents. */
   readCodingAgents?: (() => CodingAgents) | undefined
 }
 
 export type VitalsService = {
-  /** For a heartbeat. */
+  /** Returns the vitals for a heartbeat. */
   read(): Vitals
   readActivity: BoxMetrics['readActivity']
   listeners: Listeners

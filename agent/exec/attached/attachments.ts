@@ -19,7 +19,7 @@ export type Attachments = {
 export type AttachmentsOptions = {
   processes: DetachedProcesses
   log: FastifyBaseLogger
-  /** For the time limit without a client. */
+  /** Starts the timer of the time limit without a client. */
   startTimer?: StartTimer
   /** Resolves when the reports of an exited process are in the spool. */
   waitUntilRecorded(processId: string): Promise<void>

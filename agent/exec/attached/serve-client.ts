@@ -43,7 +43,7 @@ export async function serveAttachedClient(
   }
   socket.signal.addEventListener('abort', onClosed, { once: true })
   if (socket.signal.aborted) onClosed()
-  // Before the first await: the client's first messages may have arrived.
+  // The listener is added before the first await: the client's first messages may have arrived.
   socket.onMessage((message) => messages.receive(message))
 
   try {

@@ -26,7 +26,7 @@ type Subscriber = (detachedProcess: DetachedProcess) => void
 
 export class TrackedProcesses {
   readonly #options: TrackedProcessesOptions
-  /** By process id, in the order of the starts. */
+  /** The monitors by process id, in the order of the starts. */
   readonly #monitors = new Map<string, ProcessMonitor>()
   readonly #running = new Set<ProcessMonitor>()
   readonly #subscribers = new Set<Subscriber>()

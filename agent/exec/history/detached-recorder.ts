@@ -138,7 +138,7 @@ async function hasUnreportedOutput({ detachedProcess, cursor }: Recording): Prom
   return OUTPUT_STREAMS.some((stream, index) => (sizes[index] ?? 0) > cursor[stream])
 }
 
-/** Not concurrently for one recording. Returns the number of reported bytes of output. */
+/** Returns the number of reported bytes of output. Calls for one recording must not overlap. */
 async function reportNewChanges(recording: Recording): Promise<number> {
   const { detachedProcess, cursor, signal } = recording
   if (cursor.finished || signal.aborted || !(await reportStart(recording))) return 0

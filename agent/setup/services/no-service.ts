@@ -9,9 +9,9 @@ import type { Service } from './service.ts'
 
 /** Longer than the supervisor's own limit. */
 const STOP_GRACE_MS = 15_000
-/** At a start, a larger log is rotated; one old log is retained. */
+/** A start rotates a larger log; one old log is retained. */
 const MAX_LOG_BYTES = 1024 * 1024
-/** Not through a symlink: the directory may belong to another user. */
+/** The log is not opened through a symlink: the directory may belong to another user. */
 const LOG_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW
 const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 

@@ -13,7 +13,7 @@ const SYSTEM_UNIT_DIR = '/etc/systemd/system'
 
 export type SystemdScope = 'system' | 'user'
 
-/** As sd_booted(3). */
+/** Checks what sd_booted(3) checks. */
 export const isSystemdRunning = (): Promise<boolean> =>
   access('/run/systemd/system').then(
     () => true,

@@ -28,9 +28,9 @@ export type Measurement = { pid: number | undefined; result: Promise<number> }
 
 /** A smaller amount, such as the agent's own reports, causes no measurement. */
 const MIN_WRITTEN_BYTES = 1024 * 1024
-/** After at least this much was written. */
+/** The interval of measurements while at least MIN_WRITTEN_BYTES are written. */
 const MIN_INTERVAL_MS = 60_000
-/** Also when nothing was written: files may have been deleted. */
+/** The interval while nothing is written: files may have been deleted. */
 const MAX_INTERVAL_MS = 15 * 60_000
 /** A measurement takes at most 2 % of the time. */
 const INTERVAL_PER_DURATION = 50

@@ -35,7 +35,7 @@ const SECTOR_BYTES = 512
 /** Devices on top of others: their bytes are counted there too. */
 const VIRTUAL_DEVICES = /^(loop|ram|zram|dm-|md|sr|fd)/
 
-/** By `major:minor`. Bytes since boot. */
+/** Returns the devices by `major:minor`, with their bytes since boot. */
 export function readDevices(procRoot: string): Map<string, Device> {
   const devices = new Map<string, Device>()
   let lastDisk = ''

@@ -19,7 +19,7 @@ export type Reading = {
   monotonicMs: number
   cpuSeconds: number
   cpus: number
-  /** Of the processes other than the agent. */
+  /** The CPU time of the processes other than the agent. */
   otherCpuSeconds: number
   memory: { usedBytes: number | null; totalBytes: number | null }
   load: readonly [number, number, number] | null
@@ -128,7 +128,7 @@ async function readMachine(procRoot: string) {
   }
 }
 
-/** As df computes it: blocks that are reserved for root count neither as used nor as free. null: not readable. */
+/** Computes the space as df does: blocks that are reserved for root count neither as used nor as free. null: not readable. */
 async function readSpace(mount: string): Promise<{ usedBytes: number; totalBytes: number } | null> {
   try {
     const { bsize, blocks, bfree, bavail } = await statfs(mount)
