@@ -1,34 +1,22 @@
-// The terminal sessions of the box: starts, finds, lists and closes them, and records them in the command history.
-import { stat } from 'node:fs/promises'
-import { basename } from 'node:path'
+// The terminal sessions of the box: their names and limits, exited ones, and the end of all when the agent stops.
 import type { FastifyBaseLogger } from 'fastify'
-import { type AgentTerminalStart, LOGIN_SHELL_COMMAND } from '../../shared/api/terminal.ts'
-import type { Clock } from '../../shared/clock.ts'
+import type { AgentTerminalStart } from '../../shared/api/terminal.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { newId } from '../../shared/ids.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { PROCESS_ID_VARIABLE } from '../exec/environment.ts'
-import type { SyncRecorder } from '../exec/history/sync-recorder.ts'
-import { createOutputTail } from '../exec/output-tail.ts'
-import { SHELL, shellArguments } from '../exec/shell.ts'
 import { SURVIVED_MESSAGE } from '../exec/terminate-tree.ts'
-import { findCwdError, resolveCwd } from '../exec/working-directory.ts'
-import type { ActivityTracker } from '../vitals/activity-tracker.ts'
+import {
+  type NamedStart,
+  type RecordedSessionDeps,
+  type StartedSession,
+  startRecordedSession,
+} from './recorded-session.ts'
 import type { Session } from './session.ts'
 
-export type SessionsDeps = {
-  home: string
-  baseEnv: Record<string, string>
-  clock: Clock
+export type SessionsDeps = RecordedSessionDeps & {
   log: FastifyBaseLogger
-  activity: ActivityTracker
-  /** Absent: sessions are not recorded in the history. */
-  recorder?: SyncRecorder | undefined
   /** How long an exited session stays for clients that reconnect. Default: 60 s. */
   exitedSessionMs?: number
 }
-
-export type StartedSession = { session: Session; commandId: string | undefined }
 
 export type TerminalSessions = {
   /**
@@ -50,79 +38,30 @@ export type TerminalSessions = {
 const EXITED_SESSION_MS = 60_000
 /** Output of exited sessions is retained in memory. */
 const MAX_EXITED_SESSIONS = 16
-/** After SIGHUP, and after SIGTERM, while the agent stops. */
+/** The grace period after SIGHUP, and after SIGTERM, while the agent stops. */
 const CLOSE_GRACE_MS = 500
-const DEFAULT_SIZE = { cols: 80, rows: 24 }
-const DEFAULT_TERM = 'xterm-256color'
 
 type Entry = { started: Promise<StartedSession>; commandId: string | undefined }
-type NamedStart = AgentTerminalStart & { session: string }
 
 export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
-  const { home, baseEnv, clock, log, activity, recorder, exitedSessionMs = EXITED_SESSION_MS } = deps
+  const { log, exitedSessionMs = EXITED_SESSION_MS } = deps
   /** Sessions that run or are being started. */
   const entries = new Map<string, Entry>()
   const running = new Map<string, Session>()
   const exited = new Map<string, Session>()
 
   async function start(request: NamedStart): Promise<StartedSession> {
-    const cwd = resolveCwd(home, request.cwd)
-    // node-pty reports an unusable directory only on the terminal.
-    const cwdError = request.cwd === undefined ? undefined : await findCwdError(cwd)
-    if (cwdError !== undefined) throw cwdError
-    const { session: name, command, cols, rows } = request
-    // Loads xterm, which an agent without terminals does not need.
-    const { startSession } = await import('./session.ts')
-    const processId = newId('process')
-    const program =
-      command === undefined
-        ? { file: await findLoginShell(baseEnv.SHELL), args: ['-l'] }
-        : { file: SHELL, args: shellArguments(command) }
-    const startedAt = clock.now()
-    const recorded = { record: request.record, command: command ?? LOGIN_SHELL_COMMAND, cwd: request.cwd }
-    const noOutput = { stdout: createOutputTail(0), stderr: createOutputTail(0) }
-    let session: Session
-    try {
-      session = startSession({
-        ...program,
-        name,
-        processId,
-        cwd,
-        clock,
-        command: command ?? null,
-        cols: cols ?? DEFAULT_SIZE.cols,
-        rows: rows ?? DEFAULT_SIZE.rows,
-        env: {
-          ...baseEnv,
-          TERM: DEFAULT_TERM,
-          COLORTERM: 'truecolor',
-          ...request.boxEnv,
-          ...request.env,
-          ...(request.term !== undefined && { TERM: request.term }),
-          PWD: cwd,
-          [PROCESS_ID_VARIABLE]: processId,
-        },
-        onActivity: activity.touch,
-      })
-    } catch (error) {
-      const failed = { status: 'failed', exitCode: null, signal: null, finishedAt: clock.now() } as const
-      recorder?.start(recorded, null, startedAt)?.finish(failed, noOutput)
-      throw error
-    }
-    const recording = recorder?.start(recorded, session.pid, startedAt) ?? null
-    const unwatch = activity.watch(session.isInUse)
-    void session.exit.then(({ exitCode, signal }) => {
-      unwatch()
-      activity.touch()
-      const status = signal === null ? 'exited' : 'killed'
-      recording?.finish({ status, exitCode, signal, finishedAt: clock.now() }, noOutput)
+    const { session: name } = request
+    const started = await startRecordedSession(request, deps)
+    const { session } = started
+    running.set(name, session)
+    log.debug({ session: name, pid: session.pid }, 'terminal session started')
+    void session.exit.then(() => {
       running.delete(name)
       entries.delete(name)
       retain(session)
     })
-    running.set(name, session)
-    log.debug({ session: name, pid: session.pid }, 'terminal session started')
-    return { session, commandId: recording?.commandId }
+    return started
   }
 
   /** The lowest number that neither a running nor an exited session has. */
@@ -180,14 +119,4 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
       await Promise.all(terminations)
     },
   }
-}
-
-/** The user's shell, or /bin/sh for a user whose shell does not exist or only refuses logins. */
-async function findLoginShell(shell: string | undefined): Promise<string> {
-  if (shell === undefined || ['nologin', 'false'].includes(basename(shell))) return SHELL
-  const isExecutable = await stat(shell).then(
-    (stats) => stats.isFile() && (stats.mode & 0o111) !== 0,
-    () => false,
-  )
-  return isExecutable ? shell : SHELL
 }
