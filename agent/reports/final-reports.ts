@@ -4,9 +4,12 @@ import type { Logger } from 'pino'
 import type { OpenStreams } from './open-streams.ts'
 import { deliverReports, type ReportDeps } from './routes.ts'
 
-/** How long the reports of exits are awaited. Shorter than the time limit, so that the other reports are delivered. */
+/**
+ * How long a stopping agent waits for the exits of detached commands and of coding agents. Longer than TERMINATE_GRACE_MS
+ * of synchronous commands.
+ */
 export const EXITS_TIMEOUT_MS = 2_500
-/** How long the acknowledgement is awaited. Shorter than the provider's grace period. */
+/** How long it waits for the final reports to be acknowledged. Shorter than the provider's grace period. */
 const FINAL_REPORTS_TIMEOUT_MS = 4_000
 
 export type FinalReportsDeps = Pick<ReportDeps, 'spool' | 'flushRecorders'> & {
