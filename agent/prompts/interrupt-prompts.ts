@@ -2,8 +2,8 @@
 import type { PromptInterrupted, PromptsInterrupted } from '../../shared/api/prompts.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { ChangeNotifier } from './change-notifier.ts'
-import type { Dispatcher } from './dispatcher.ts'
-import type { PromptQueue } from './queue.ts'
+import type { Dispatcher } from './queue/dispatcher.ts'
+import type { PromptQueue } from './queue/queue.ts'
 import type { Prompts, Runs } from './types.ts'
 
 const CAUSE = 'The run was interrupted by a request.'

@@ -4,7 +4,7 @@ import { type DetachedOptions, openDetachedProcesses } from '../exec/detached/pr
 import { createPrompts, type PromptsOptions } from './prompts.ts'
 import { providers } from './providers/providers.ts'
 import type { PromptLimits } from './rules.ts'
-import { createRuns } from './runs.ts'
+import { createRuns } from './runs/runs.ts'
 import type { Prompts, ProviderDetector } from './types.ts'
 
 /** The runs delete their processes themselves. */

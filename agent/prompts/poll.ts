@@ -3,7 +3,7 @@ import type { PromptEvent, PromptPoll, PromptPollRequest } from '../../shared/ap
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { ChangeNotifier } from './change-notifier.ts'
-import { toRun } from './run-fields.ts'
+import { toRun } from './runs/run-fields.ts'
 import type { RunState, Runs } from './types.ts'
 
 export type PollDeps = {

@@ -3,9 +3,9 @@ import type { ConversationList, PromptList, QueuedPrompt } from '../../shared/ap
 import { toTimestamp } from '../../shared/clock.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { ConversationState } from './conversations.ts'
-import type { QueueEntry } from './queue.ts'
+import type { QueueEntry } from './queue/queue.ts'
 import type { RunInProgress } from './rules.ts'
-import { toRun } from './run-fields.ts'
+import { toRun } from './runs/run-fields.ts'
 import type { RunState } from './types.ts'
 
 /** @param position in the queue of the box, from 1 */

@@ -61,7 +61,7 @@ export type StartRunOptions = Pick<
 
 export type ReadEventsOptions = { after: number; limit: number; waitMs: number; signal: AbortSignal }
 
-/** The runs of a box: starting, following, interrupting and reading them (runs.ts). No rules about conversations. */
+/** The runs of a box: starting, following, interrupting and reading them (runs/runs.ts). No rules about conversations. */
 export type Runs = {
   /**
    * Starts the CLI. Idempotent by id: a run that has started is returned. Resolves when the process runs: a run whose

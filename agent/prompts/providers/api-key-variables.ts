@@ -1,5 +1,5 @@
 // Environment variables with API keys, by the provider ids that OpenCode and pi have in common.
-import { backendSignInHint, type Environment, hasVariable } from '../backend-credentials.ts'
+import { backendSignInHint, type Environment, hasVariable } from './backend-credentials.ts'
 import type { ModelSelection } from './types.ts'
 
 export type ApiKeyVariables = Readonly<Record<string, readonly string[]>>

@@ -1,5 +1,5 @@
 // The variable with which OpenCode and pi use the files of the AWS tools.
-import { hasAwsVariables } from '../backend-credentials.ts'
+import { hasAwsVariables } from './backend-credentials.ts'
 import type { CommandOptions } from './types.ts'
 
 /** Both ignore ~/.aws/credentials unless a profile is selected. */

@@ -7,8 +7,8 @@ import {
   hasVariable,
   homeDirectory,
   resolveInHome,
-} from '../backend-credentials.ts'
-import { nonBlankStringAt, objectAt, parseJsonObject } from '../json-fields.ts'
+} from './backend-credentials.ts'
+import { nonBlankStringAt, objectAt, parseJsonObject } from './json-fields.ts'
 import type { CredentialInput, JsonObject, ModelSelection } from './types.ts'
 
 const VARIABLES = ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'CLAUDE_CODE_OAUTH_TOKEN']

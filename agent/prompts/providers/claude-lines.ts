@@ -9,7 +9,7 @@ import {
   sessionIdAt,
   stringAt,
   valueAt,
-} from '../json-fields.ts'
+} from './json-fields.ts'
 import { createEvent, createToolEvent, createUsageEvent, withDone, withFailure } from './mapped-events.ts'
 import { rememberToolCall, takeToolCall } from './tool-calls.ts'
 import type { JsonObject, MappedEvent, MappedLine, MapperState, Outcome } from './types.ts'

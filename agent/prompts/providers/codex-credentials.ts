@@ -8,8 +8,8 @@ import {
   hasVariable,
   homeDirectory,
   resolveInHome,
-} from '../backend-credentials.ts'
-import { nonBlankStringAt, objectAt, parseJsonObject } from '../json-fields.ts'
+} from './backend-credentials.ts'
+import { nonBlankStringAt, objectAt, parseJsonObject } from './json-fields.ts'
 import type { CredentialInput, ModelSelection } from './types.ts'
 
 const OWN_VARIABLES = ['CODEX_API_KEY', 'CODEX_ACCESS_TOKEN']

@@ -1,6 +1,6 @@
 // Constructors of the events that lines of a coding agent map to, and changes of the mapper state. All of it is bounded.
 import type { PromptEventType } from '../../../shared/api/prompts.ts'
-import { boundedText, MAX_OUTCOME_MESSAGE_CHARS } from '../json-fields.ts'
+import { boundedText, MAX_OUTCOME_MESSAGE_CHARS } from './json-fields.ts'
 import type { MappedEvent, MapperState } from './types.ts'
 
 const MAX_TOOL_NAME_CHARS = 1024

@@ -1,16 +1,6 @@
 // Whether OpenCode has a credential: its auth.json, its configuration and the environment.
 import { join } from 'node:path'
 import {
-  backendCredentialFiles,
-  type Environment,
-  hasAwsVariables,
-  hasBackendCredential,
-  hasVariable,
-  homeDirectory,
-  resolveInHome,
-} from '../backend-credentials.ts'
-import { nonBlankStringAt, objectAt, parseCommentedJsonObject, parseJsonObject } from '../json-fields.ts'
-import {
   type ApiKeyVariables,
   COMMON_API_KEY_VARIABLES,
   createSignInHint,
@@ -18,6 +8,16 @@ import {
   providerOf,
   variablesOf,
 } from './api-key-variables.ts'
+import {
+  backendCredentialFiles,
+  type Environment,
+  hasAwsVariables,
+  hasBackendCredential,
+  hasVariable,
+  homeDirectory,
+  resolveInHome,
+} from './backend-credentials.ts'
+import { nonBlankStringAt, objectAt, parseCommentedJsonObject, parseJsonObject } from './json-fields.ts'
 import type { CredentialInput, ModelSelection } from './types.ts'
 
 const API_KEYS: ApiKeyVariables = {

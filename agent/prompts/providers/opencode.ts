@@ -1,6 +1,7 @@
 // OpenCode (opencode-ai): command line, output lines and credentials.
-import { boundedText, nonBlankStringAt, numberAt, sessionIdAt, stringAt, valueAt } from '../json-fields.ts'
+
 import { awsProfile } from './aws-profile.ts'
+import { boundedText, nonBlankStringAt, numberAt, sessionIdAt, stringAt, valueAt } from './json-fields.ts'
 import { createEvent, createToolEvent, createUsageEvent, withDone, withFailure } from './mapped-events.ts'
 import { isOpencodeSignedIn, opencodeCredentialFiles, opencodeSignInHint } from './opencode-credentials.ts'
 import type {

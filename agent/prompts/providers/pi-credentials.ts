@@ -1,15 +1,6 @@
 // Whether pi has a credential: its auth.json, its models.json and the environment.
 import { join } from 'node:path'
 import {
-  backendCredentialFiles,
-  type Environment,
-  hasAwsVariables,
-  hasBackendCredential,
-  hasVariable,
-  resolveInHome,
-} from '../backend-credentials.ts'
-import { nonBlankStringAt, objectAt, parseCommentedJsonObject, parseJsonObject } from '../json-fields.ts'
-import {
   type ApiKeyVariables,
   COMMON_API_KEY_VARIABLES,
   createSignInHint,
@@ -17,6 +8,15 @@ import {
   providerOf,
   variablesOf,
 } from './api-key-variables.ts'
+import {
+  backendCredentialFiles,
+  type Environment,
+  hasAwsVariables,
+  hasBackendCredential,
+  hasVariable,
+  resolveInHome,
+} from './backend-credentials.ts'
+import { nonBlankStringAt, objectAt, parseCommentedJsonObject, parseJsonObject } from './json-fields.ts'
 import type { CredentialInput, ModelSelection } from './types.ts'
 
 const API_KEYS: ApiKeyVariables = {

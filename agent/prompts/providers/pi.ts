@@ -1,4 +1,6 @@
 // pi (@earendil-works/pi-coding-agent): command line, output lines and credentials.
+
+import { awsProfile } from './aws-profile.ts'
 import {
   arrayAt,
   boundedText,
@@ -9,8 +11,7 @@ import {
   sessionIdAt,
   stringAt,
   valueAt,
-} from '../json-fields.ts'
-import { awsProfile } from './aws-profile.ts'
+} from './json-fields.ts'
 import { createEvent, createToolEvent, createUsageEvent, withDone, withFailure } from './mapped-events.ts'
 import { isPiSignedIn, piCredentialFiles, piSignInHint } from './pi-credentials.ts'
 import type {

@@ -1,5 +1,5 @@
 // The names of tool calls whose results have not been seen, in the mapper state. Results only repeat the id of the call.
-import { arrayAt, stringAt } from '../json-fields.ts'
+import { arrayAt, stringAt } from './json-fields.ts'
 import type { MapperState } from './types.ts'
 
 const KEY = 'toolCalls'

@@ -1,5 +1,5 @@
 // Runs in memory, whose coding agents the test ends. They survive a restart of the agent.
-import { toRun } from '../../../agent/prompts/run-fields.ts'
+import { toRun } from '../../../agent/prompts/runs/run-fields.ts'
 import type { RunState, Runs, StartRunOptions } from '../../../agent/prompts/types.ts'
 import type { PromptEvent } from '../../../shared/api/prompts.ts'
 import { toTimestamp } from '../../../shared/clock.ts'

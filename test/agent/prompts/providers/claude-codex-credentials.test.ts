@@ -2,8 +2,8 @@
 import t from 'tap'
 import { claude } from '../../../../agent/prompts/providers/claude.ts'
 import { codex } from '../../../../agent/prompts/providers/codex.ts'
+import { selectModel } from '../../../../agent/prompts/providers/select-model.ts'
 import type { Provider } from '../../../../agent/prompts/providers/types.ts'
-import { selectModel } from '../../../../agent/prompts/select-model.ts'
 
 type Case = { env?: Record<string, string>; files?: Record<string, unknown>; model?: string }
 

@@ -1,7 +1,7 @@
 // Claude Code: the command line and the events of recorded output.
 import t from 'tap'
 import { claude } from '../../../../agent/prompts/providers/claude.ts'
-import { selectModel } from '../../../../agent/prompts/select-model.ts'
+import { selectModel } from '../../../../agent/prompts/providers/select-model.ts'
 import { checkAnyLines, mapLines, readRecordedLines, summarize } from './mapping.ts'
 
 const options = {

@@ -1,7 +1,7 @@
 // When OpenCode counts as signed in.
 import t from 'tap'
 import { opencode } from '../../../../agent/prompts/providers/opencode.ts'
-import { selectModel } from '../../../../agent/prompts/select-model.ts'
+import { selectModel } from '../../../../agent/prompts/providers/select-model.ts'
 
 const HOME = '/home/user'
 const AUTH = `${HOME}/.local/share/opencode/auth.json`

@@ -1,7 +1,7 @@
 // OpenCode: the command line and the events of recorded output.
 import t from 'tap'
 import { opencode } from '../../../../agent/prompts/providers/opencode.ts'
-import { selectModel } from '../../../../agent/prompts/select-model.ts'
+import { selectModel } from '../../../../agent/prompts/providers/select-model.ts'
 import { checkAnyLines, mapLines, readRecordedLines, summarize } from './mapping.ts'
 
 const options = {

@@ -1,7 +1,7 @@
 // When pi counts as signed in.
 import t from 'tap'
 import { pi } from '../../../../agent/prompts/providers/pi.ts'
-import { selectModel } from '../../../../agent/prompts/select-model.ts'
+import { selectModel } from '../../../../agent/prompts/providers/select-model.ts'
 
 const HOME = '/home/user'
 const AUTH = `${HOME}/.pi/agent/auth.json`

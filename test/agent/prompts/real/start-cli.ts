@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { selectModel } from '../../../../agent/prompts/providers/select-model.ts'
 import {
   INITIAL_MAPPER_STATE,
   type JsonObject,
@@ -9,7 +10,6 @@ import {
   type MapperState,
   type Provider,
 } from '../../../../agent/prompts/providers/types.ts'
-import { selectModel } from '../../../../agent/prompts/select-model.ts'
 import type { ReasoningEffort } from '../../../../shared/api/prompts.ts'
 import type { CliHome } from '../../../support/coding-agents/create-cli-home.ts'
 import type { CodingAgents } from '../../../support/coding-agents/install-coding-agents.ts'

@@ -1,0 +1,80 @@
+// Converts the bytes of a run's log to numbered events. Pure: the numbers depend only on the bytes and the start.
+
+import { INITIAL_MAPPER_STATE, type MapperState, type Provider } from '../providers/types.ts'
+import { createLineSplitter, type LogLine } from './line-splitter.ts'
+import { createNotice, type DraftEvent, mapLine } from './map-line.ts'
+
+/** A position in a log from which decoding can start. */
+export type LogPosition = {
+  /** Of the start of a line. */
+  readonly offset: number
+  /** Number of the last event before the position. */
+  readonly seq: number
+  readonly state: MapperState
+  /** Text of a notice that is the next event, before the line at `offset`: a line was omitted, or output was discarded. */
+  readonly notice: string | null
+}
+
+export const LOG_START: LogPosition = { offset: 0, seq: 0, state: INITIAL_MAPPER_STATE, notice: null }
+
+export type DecodedLine = {
+  /** A decoder that starts here returns the same events. The number of the first event is `before.seq + 1`. */
+  before: LogPosition
+  events: DraftEvent[]
+}
+
+export type EventDecoder = {
+  /** Chunks in the order of their offsets. An offset beyond the end of the previous chunk means discarded output. */
+  push(offset: number, bytes: Buffer): Generator<DecodedLine, void, undefined>
+  /** The line without a newline at the end of the log. */
+  end(): Generator<DecodedLine, void, undefined>
+  /** After the last returned line. */
+  readonly position: LogPosition
+}
+
+export function createEventDecoder(provider: Pick<Provider, 'mapLine'>, start: LogPosition): EventDecoder {
+  const splitter = createLineSplitter(start.offset)
+  let { seq, state, notice } = start
+
+  function decode(line: LogLine): DecodedLine {
+    const isOmitted = line.kind !== 'line'
+    const before = {
+      offset: isOmitted ? line.end : line.start,
+      ...{ seq, state },
+      notice: isOmitted ? describeOmission(line) : null,
+    }
+    const mapped = isOmitted
+      ? { events: [createNotice(describeOmission(line))], state }
+      : mapLine(line.bytes, provider, state)
+    state = mapped.state
+    seq += mapped.events.length
+    return { before, events: mapped.events }
+  }
+  function* takeNotice(): Generator<DecodedLine, void, undefined> {
+    if (notice === null) return
+    const before = { offset: start.offset, seq, state, notice }
+    const events = [createNotice(notice)]
+    notice = null
+    seq += 1
+    yield { before, events }
+  }
+
+  return {
+    *push(offset, bytes) {
+      yield* takeNotice()
+      for (const line of splitter.push(offset, bytes)) yield decode(line)
+    },
+    *end() {
+      yield* takeNotice()
+      for (const line of splitter.end()) yield decode(line)
+    },
+    get position() {
+      return { offset: splitter.lineStart, seq, state, notice }
+    },
+  }
+}
+
+const describeOmission = ({ kind, start, end }: LogLine): string =>
+  kind === 'gap'
+    ? `${end - start} bytes of output were discarded.`
+    : `A line of ${end - start} bytes was omitted.`

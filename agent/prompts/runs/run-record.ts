@@ -1,0 +1,143 @@
+// The files of a run, in a directory of its own. The output is in the directory of its detached process.
+//
+//   run.json              the request, the interrupt request and the result
+//   prompt                the prompt as requested
+//   stdin                 the prompt as the CLI gets it, where that differs
+//   checkpoints, position see checkpoints.ts
+//   tmp                   temporary files of the CLI, deleted at the end
+import { mkdir, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { z } from 'zod'
+import {
+  CONVERSATION_ID_PATTERN,
+  PROVIDERS,
+  REASONING_EFFORTS,
+  RUN_ID_PATTERN,
+  RUN_STATUSES,
+} from '../../../shared/api/prompts.ts'
+import { LIMITS } from '../../../shared/limits.ts'
+import { replaceFile, sync, writeDurably } from '../../durable-file.ts'
+import { readStateFile } from '../../state-file.ts'
+import { boundedText } from '../providers/json-fields.ts'
+import type { StartRunOptions } from '../types.ts'
+import { MAX_ERROR_CHARS } from './run-status.ts'
+
+const recordSchema = z.object({
+  id: z.string().regex(RUN_ID_PATTERN),
+  conversationId: z.string().regex(CONVERSATION_ID_PATTERN),
+  provider: z.enum(PROVIDERS),
+  model: z.string().nullable(),
+  reasoningEffort: z.enum(REASONING_EFFORTS).nullable(),
+  auto: z.boolean(),
+  cwd: z.string(),
+  startedAt: z.int(),
+  sequence: z.int().min(0).default(0),
+  resumedFrom: z.string().nullable(),
+  parent: z.string().nullable(),
+  promptPreview: z.string(),
+  /** The time limit of the run. */
+  minutes: z.number(),
+  interrupt: z.object({ requestedAt: z.int(), cause: z.string() }).nullable(),
+  /** null: in progress. */
+  result: z
+    .object({
+      status: z.enum(RUN_STATUSES).exclude(['running']),
+      error: z.string().nullable(),
+      exitCode: z.int().nullable(),
+      /** null: the process has not started. */
+      pid: z.int().nullable(),
+      finishedAt: z.int(),
+      sessionId: z.string().nullable(),
+      eventCount: z.int(),
+      /** Length of the output. Under the shell runner, background processes may append to the log later. */
+      logEnd: z.int(),
+      /** Disk usage of the output. */
+      logBytes: z.int(),
+    })
+    .nullable(),
+})
+export type RunRecord = z.infer<typeof recordSchema>
+export type RecordedResult = NonNullable<RunRecord['result']>
+
+/** A preview of the prompt, the working directory, an error message and short fields. */
+const MAX_RECORD_BYTES = 256 * 1024
+
+/** @param options.minutes the time limit */
+export function createRunRecord(
+  request: Omit<StartRunOptions, 'boxEnv'>,
+  { minutes, startedAt, sequence }: Pick<RunRecord, 'minutes' | 'startedAt' | 'sequence'>,
+): RunRecord {
+  const { id, conversationId, provider, model, reasoningEffort, auto, cwd, resumedFrom, parent } = request
+  return {
+    ...{ id, conversationId, provider, model, reasoningEffort, auto, cwd, resumedFrom, parent, minutes },
+    ...{ startedAt, sequence },
+    promptPreview: boundedText(request.prompt, LIMITS.promptPreviewChars),
+    ...{ interrupt: null, result: null },
+  }
+}
+
+/** The record of a run whose process has not been started. */
+export const withUnstartedResult = (
+  record: RunRecord,
+  { status, error }: { status: 'failed' | 'interrupted'; error: string },
+): RunRecord => ({
+  ...record,
+  result: {
+    ...{ status, error: boundedText(error, MAX_ERROR_CHARS), exitCode: null, pid: null },
+    ...{ finishedAt: record.startedAt, sessionId: null, eventCount: 0, logEnd: 0, logBytes: 0 },
+  },
+})
+
+export const getTmpDir = (runDir: string): string => join(runDir, 'tmp')
+const getRecordPath = (runDir: string): string => join(runDir, 'run.json')
+const getPromptPath = (runDir: string): string => join(runDir, 'prompt')
+
+/** The process of a run has the same hexadecimal digits in its id. */
+export const toProcessId = (runId: string): string => runId.replace(/^run_/, 'p_')
+
+export type NewRun = {
+  record: RunRecord
+  prompt: string
+  /** The prompt as the CLI gets it. */
+  stdin: string
+}
+
+/**
+ * Creates the directory. The files survive the agent, and after syncRunFiles() a power loss.
+ * @returns the path of the file for the standard input
+ */
+export async function createRunFiles(runDir: string, { record, prompt, stdin }: NewRun): Promise<string> {
+  await mkdir(runDir, { mode: 0o700 })
+  await mkdir(getTmpDir(runDir), { mode: 0o700 })
+  const options = { mode: 0o600 }
+  const stdinPath = stdin === prompt ? getPromptPath(runDir) : join(runDir, 'stdin')
+  if (stdin !== prompt) await writeFile(stdinPath, stdin, options)
+  await writeFile(getPromptPath(runDir), prompt, options)
+  await replaceFile(getRecordPath(runDir), JSON.stringify(record))
+  return stdinPath
+}
+
+export async function syncRunFiles(runDir: string): Promise<void> {
+  await Promise.all([getPromptPath(runDir), getRecordPath(runDir)].map(sync))
+  await Promise.all([runDir, dirname(runDir)].map(sync))
+}
+
+/** Resolves when the record is durable. */
+export const writeRecord = (runDir: string, record: RunRecord): Promise<void> =>
+  writeDurably(getRecordPath(runDir), JSON.stringify(record))
+
+/** undefined when missing or damaged. @throws system errors that do not mean that */
+export function readRecord(runDir: string): RunRecord | undefined {
+  try {
+    const text = readStateFile(getRecordPath(runDir), MAX_RECORD_BYTES) ?? ''
+    const record = recordSchema.safeParse(JSON.parse(text)).data
+    return record?.id === basename(runDir) ? record : undefined
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+/** '' when the file was deleted or replaced. */
+export const readPrompt = (runDir: string): string =>
+  readStateFile(getPromptPath(runDir), LIMITS.promptBytes) ?? ''

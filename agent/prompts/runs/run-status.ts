@@ -1,0 +1,69 @@
+// Decides how a run ended: an interrupt request, the time limit, the last final event, and only then the exit status. Pure.
+import { constants } from 'node:os'
+import { stripVTControlCharacters } from 'node:util'
+import type { RunStatus } from '../../../shared/api/prompts.ts'
+import type { ProcessExit } from '../../exec/detached/types.ts'
+import { boundedText } from '../providers/json-fields.ts'
+import type { MapperState, Outcome } from '../providers/types.ts'
+
+export type RunEnd = {
+  exit: ProcessExit
+  /** The interrupt request. Instants in milliseconds since the epoch. */
+  interrupt: { requestedAt: number; cause: string } | null
+  /** When the box began to stop; null: it did not. */
+  stopRequestedAt: number | null
+  /** After the last line. */
+  state: MapperState
+  /** Of resolveUnfinished(). Ignored when there is a final event. */
+  unfinished: Outcome | null
+  /** The end of the standard error output. */
+  stderr: string
+  /** The time limit. */
+  minutes: number
+}
+export type RunResult = { status: Exclude<RunStatus, 'running'>; error: string | null }
+
+export const MAX_ERROR_CHARS = 4096
+export const STOPPED_MESSAGE = 'The box stopped during the run.'
+
+/**
+ * When a box stops, its processes get SIGTERM at the same time. A coding agent that exits at once does so before the agent
+ * has handled its own signal: at most this long before.
+ */
+export const STOP_SIGNAL_MS = 1000
+
+/** Whether SIGTERM ended the coding agent, or it exited because of SIGTERM. */
+export const isTerminated = ({ status, signal, exitCode }: ProcessExit): boolean =>
+  status !== 'timed_out' && (signal === 'TERM' || exitCode === 128 + constants.signals.SIGTERM)
+
+export function resolveStatus(end: RunEnd): RunResult {
+  const { exit, interrupt, stopRequestedAt, state, minutes } = end
+  // An unknown time is after the request: the agent requests nothing of a process whose exit is known.
+  const isAfter = (requestedAt: number) => exit.finishedAt === null || exit.finishedAt >= requestedAt
+  if (interrupt !== null && isAfter(interrupt.requestedAt))
+    return { status: 'interrupted', error: interrupt.cause }
+  if (exit.status === 'timed_out')
+    return failed(`The run exceeded its time limit of ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`)
+  const outcome = state.outcome ?? end.unfinished
+  if (outcome?.status === 'done') return { status: 'done', error: null }
+  const toleranceMs = isTerminated(exit) ? STOP_SIGNAL_MS : 0
+  if (stopRequestedAt !== null && isAfter(stopRequestedAt - toleranceMs))
+    return { status: 'interrupted', error: STOPPED_MESSAGE }
+  if (outcome !== null) return failed(outcome.message)
+  if (exit.status === 'lost') return failed(STOPPED_MESSAGE)
+  if (exit.exitCode === 0 && state.hasContent) return { status: 'done', error: null }
+  return failed(describeExit(end))
+}
+
+const failed = (error: string): RunResult => ({
+  status: 'failed',
+  error: boundedText(error, MAX_ERROR_CHARS),
+})
+
+function describeExit({ exit, stderr }: RunEnd): string {
+  const text = stripVTControlCharacters(stderr).trim()
+  if (text !== '') return text
+  if (exit.signal !== null) return `The coding agent was terminated by signal ${exit.signal}.`
+  if (exit.exitCode === 0) return 'The coding agent exited without an answer.'
+  return `The coding agent exited with status ${exit.exitCode} and without an error message.`
+}
