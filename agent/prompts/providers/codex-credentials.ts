@@ -1,5 +1,6 @@
 // Credentials of Codex: variables, the file of its sign-in, and a model provider of its configuration.
 import { join } from 'node:path'
+import { parse } from 'smol-toml'
 import {
   backendCredentialFiles,
   backendSignInHint,
@@ -9,8 +10,16 @@ import {
   homeDirectory,
   resolveInHome,
 } from './backend-credentials.ts'
-import { nonBlankStringAt, objectAt, parseJsonObject } from './json-fields.ts'
-import type { CredentialInput, ModelSelection } from './types.ts'
+import {
+  isJsonObject,
+  isTrueAt,
+  nonBlankStringAt,
+  objectAt,
+  parseJsonObject,
+  stringAt,
+  valueAt,
+} from './json-fields.ts'
+import type { CredentialInput, JsonObject, ModelSelection } from './types.ts'
 
 const OWN_VARIABLES = ['CODEX_API_KEY', 'CODEX_ACCESS_TOKEN']
 /** Codex itself ignores OPENAI_API_KEY: see codexCredentialVariables(). */
@@ -53,17 +62,28 @@ export async function codexCredentialVariables(input: CredentialInput): Promise<
 
 /**
  * Whether config.toml selects a model provider with a credential: a key in the environment, or none because the provider
- * needs none. Only reads the forms that the documentation of Codex shows.
+ * needs none.
  */
-function hasConfiguredProvider(config: string, env: CredentialInput['env']): boolean {
-  const name = /^[ \t]*model_provider[ \t]*=[ \t]*["']([^"']+)["']/m.exec(config)?.[1]
-  if (name === undefined || name === 'openai') return false
-  const sections = config.split(/^[ \t]*(?=\[)/m)
-  const headers = [`[model_providers.${name}]`, `[model_providers."${name}"]`]
-  const section = sections.find((text) => headers.some((header) => text.startsWith(header)))
-  if (section === undefined || /^\s*requires_openai_auth\s*=\s*true/m.test(section)) return false
-  const variable = /^\s*env_key\s*=\s*["']([^"']+)["']/m.exec(section)?.[1]
-  return variable === undefined || hasVariable(env, variable)
+function hasConfiguredProvider(text: string, env: CredentialInput['env']): boolean {
+  const config = parseToml(text)
+  const profile = stringAt(config, 'profile') ?? ''
+  const name =
+    nonBlankStringAt(config, 'profiles', profile, 'model_provider') ??
+    nonBlankStringAt(config, 'model_provider')
+  if (name === null || name === 'openai') return false
+  const provider = valueAt(config, 'model_providers', name)
+  if (!isJsonObject(provider) || isTrueAt(provider, 'requires_openai_auth')) return false
+  const variable = nonBlankStringAt(provider, 'env_key')
+  return variable === null || hasVariable(env, variable)
+}
+
+/** null: the text is not valid TOML. */
+function parseToml(text: string): JsonObject | null {
+  try {
+    return parse(text, { integersAsBigInt: 'asNeeded' })
+  } catch {
+    return null
+  }
 }
 
 export function codexSignInHint(model: ModelSelection | null): string {

@@ -57,6 +57,37 @@ const SIGNED_IN: [string, Provider, Case][] = [
     codex,
     { env: { MINE: 'x' }, files: { [CONFIG_FILE]: `${FAKE_PROVIDER}env_key = "MINE"\n` } },
   ],
+  [
+    'a provider in an inline table',
+    codex,
+    {
+      env: { MINE: 'x' },
+      files: {
+        [CONFIG_FILE]:
+          'model_provider = \'mine\' # local\nmodel_providers = { mine = { env_key = "MINE" } }\n',
+      },
+    },
+  ],
+  [
+    'a provider with a quoted name',
+    codex,
+    { files: { [CONFIG_FILE]: 'model_provider = "my one"\n[model_providers."my one"]\n' } },
+  ],
+  [
+    'a provider of the selected profile',
+    codex,
+    {
+      files: {
+        [CONFIG_FILE]:
+          'profile = "local"\n[profiles.local]\nmodel_provider = "mine"\n[model_providers.mine]\nname = "Mine"\n',
+      },
+    },
+  ],
+  [
+    'numbers and dates that JSON does not have',
+    codex,
+    { files: { [CONFIG_FILE]: `n = 9223372036854775807\nat = 2030-01-01\n${FAKE_PROVIDER}` } },
+  ],
   ['a backend', codex, { model: 'amazon-bedrock/x', env: { AWS_PROFILE: 'x' } }],
 ]
 const SIGNED_OUT: [string, Provider, Case][] = [
@@ -80,6 +111,21 @@ const SIGNED_OUT: [string, Provider, Case][] = [
     { files: { [CONFIG_FILE]: `${FAKE_PROVIDER}env_key = "MINE"\n[other]\n` } },
   ],
   ['a provider without a definition', codex, { files: { [CONFIG_FILE]: 'model_provider = "mine"\n' } }],
+  ['a provider in a string', codex, { files: { [CONFIG_FILE]: `notes = """\n${FAKE_PROVIDER}"""\n` } }],
+  [
+    'a configuration that is not valid TOML',
+    codex,
+    { files: { [CONFIG_FILE]: `${FAKE_PROVIDER}[broken\n` } },
+  ],
+  [
+    'a provider of another profile',
+    codex,
+    {
+      files: {
+        [CONFIG_FILE]: '[profiles.local]\nmodel_provider = "mine"\n[model_providers.mine]\nname = "Mine"\n',
+      },
+    },
+  ],
   [
     'a provider that needs a sign-in',
     codex,
