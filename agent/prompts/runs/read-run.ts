@@ -31,8 +31,11 @@ export async function readRunStatus(
   const tail =
     detachedProcess && (await asApiError(readTail(detachedProcess.logs.stderr, LIMITS.promptStderrBytes)))
   return {
-    ...{ ok: true, type: 'prompt.status', run: toRun(state, readPrompt(runDir)) },
-    ...{ stderr: tail?.text ?? '', stderrTruncated: tail?.truncated ?? false },
+    ok: true,
+    type: 'prompt.status',
+    run: toRun(state, readPrompt(runDir)),
+    stderr: tail?.text ?? '',
+    stderrTruncated: tail?.truncated ?? false,
     logPath: detachedProcess?.logs.stdout.path ?? '',
   }
 }
@@ -53,7 +56,9 @@ function openSource({ runDir, provider, detachedProcess, follower, record }: Run
   }
   const { logEnd = 0, eventCount = 0 } = record.result ?? {}
   return {
-    ...{ ...common, times: createOutputTimeLookup(output), starts: readCheckpoints(runDir) },
+    ...common,
+    times: createOutputTimeLookup(output),
+    starts: readCheckpoints(runDir),
     end: { offset: logEnd, seq: eventCount, isFinal: true },
   }
 }

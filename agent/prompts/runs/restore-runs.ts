@@ -5,16 +5,61 @@ import type { FastifyBaseLogger } from 'fastify'
 import { RUN_ID_PATTERN } from '../../../shared/api/prompts.ts'
 import { isPendingRemoval, removeDirectory } from '../../exec/detached/record.ts'
 import type { DetachedProcesses, OutputLog } from '../../exec/detached/types.ts'
-import { type Checkpoint, readCheckpoints, readPosition } from '../events/checkpoints.ts'
+import { readCheckpoints, readPosition } from '../events/checkpoints.ts'
 import { type FollowerStart, findStart } from '../events/log-follower.ts'
+import type { BackgroundTasks } from './background-tasks.ts'
 import { removeTree } from './remove-tree.ts'
-import { type RunRecord, readRecord, toProcessId } from './run-record.ts'
+import { createOrigin, type RunRecord, readRecord, toProcessId } from './run-record.ts'
+import type { RunSequence } from './run-sequence.ts'
+import type { RunTable } from './run-table.ts'
+import type { RunTracker } from './run-tracker.ts'
+import type { StopRecord } from './stop-record.ts'
+
+export type RestoreDeps = {
+  runsDir: string
+  processes: DetachedProcesses
+  table: RunTable
+  tracker: RunTracker
+  sequence: RunSequence
+  background: BackgroundTasks
+  stop: StopRecord
+  log: FastifyBaseLogger
+  /** Aborts when the agent stops. */
+  closing: AbortSignal
+}
+
+/** Fills the table with the stored runs, and follows those whose end is not recorded. */
+export async function restoreRuns(deps: RestoreDeps): Promise<void> {
+  const { runsDir, processes, table, tracker, sequence, background, stop, log, closing } = deps
+  const previousStop = stop.readPrevious()
+  // The runs that ended while no agent was running.
+  const ends: Promise<unknown>[] = []
+  for (const record of await restoreRecords(runsDir, processes, log)) {
+    sequence.restore(record.sequence)
+    const detachedProcess = processes.get(toProcessId(record.id))
+    if (record.result !== null || detachedProcess === undefined) {
+      table.add(record, null)
+      continue
+    }
+    const start = await readStart(record, join(runsDir, record.id), detachedProcess.logs.stdout, log)
+    const hasExited = detachedProcess.exit !== null
+    const getStopRequestedAt = () => (hasExited ? previousStop : stop.requestedAt)
+    const ended = tracker.track({ record, detachedProcess, start, getStopRequestedAt })
+    if (hasExited) ends.push(ended)
+  }
+  if (previousStop === null) return
+  const forget = async () => {
+    await Promise.all(ends)
+    if (!closing.aborted) stop.forgetPrevious()
+  }
+  background.add(forget(), 'failed to remove the record of the stop')
+}
 
 /**
  * Returns the runs that have ended or whose process has started, oldest first. A run that cannot be read or removed now is
  * left for the next start.
  */
-export async function restoreRecords(
+async function restoreRecords(
   runsDir: string,
   processes: DetachedProcesses,
   log: FastifyBaseLogger,
@@ -35,7 +80,7 @@ export async function restoreRecords(
       known.add(toProcessId(name))
       return
     }
-    // The agent was killed during the start, which it had not acknowledged; or a power loss has damaged the record.
+    // Either the agent was killed before it acknowledged the start, or a power loss has damaged the record.
     if (hasStarted) log.error({ runId: name }, 'the record of a run is damaged; the run is deleted')
     await removeDirectory(runDir)
   }
@@ -60,10 +105,20 @@ export async function restoreRecords(
   }
 }
 
-/** Where to continue to read the output of a run in progress. @throws system errors */
-export const readStart = async (
-  output: OutputLog,
+/** Where to continue to read the output of a run in progress. */
+async function readStart(
+  record: RunRecord,
   runDir: string,
-  origin: Checkpoint,
-): Promise<FollowerStart> =>
-  findStart(output, { checkpoints: readCheckpoints(runDir), position: readPosition(runDir) }, origin)
+  output: OutputLog,
+  log: FastifyBaseLogger,
+): Promise<FollowerStart> {
+  const origin = createOrigin(record)
+  try {
+    const saved = { checkpoints: readCheckpoints(runDir), position: readPosition(runDir) }
+    return await findStart(output, saved, origin)
+  } catch (err) {
+    // For example, the log was replaced.
+    log.error({ err, runId: record.id }, 'failed to read the output of a run; reading it from the start')
+    return { position: origin, checkpoints: [], exactFrom: Number.POSITIVE_INFINITY }
+  }
+}

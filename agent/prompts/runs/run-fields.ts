@@ -18,7 +18,12 @@ export function toRunState({ minutes: _, interrupt: __, result, ...request }: Ru
     return {
       ...request,
       status: 'running',
-      ...{ error: null, exitCode: null, pid: null, finishedAt: null, sessionId: null, eventCount: 0 },
+      error: null,
+      exitCode: null,
+      pid: null,
+      finishedAt: null,
+      sessionId: null,
+      eventCount: 0,
     }
   const { logEnd: _end, logBytes: _bytes, ...end } = result
   return { ...request, ...end }

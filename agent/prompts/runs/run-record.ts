@@ -18,6 +18,8 @@ import {
 import { LIMITS } from '../../../shared/limits.ts'
 import { replaceFile, sync, writeDurably } from '../../durable-file.ts'
 import { readStateFile } from '../../state-file.ts'
+import type { Checkpoint } from '../events/checkpoints.ts'
+import { LOG_START } from '../events/event-decoder.ts'
 import { boundedText } from '../providers/json-fields.ts'
 import type { StartRunOptions } from '../types.ts'
 import { MAX_ERROR_CHARS } from './run-status.ts'
@@ -69,12 +71,26 @@ export function createRunRecord(
 ): RunRecord {
   const { id, conversationId, provider, model, reasoningEffort, auto, cwd, resumedFrom, parent } = request
   return {
-    ...{ id, conversationId, provider, model, reasoningEffort, auto, cwd, resumedFrom, parent, minutes },
-    ...{ startedAt, sequence },
+    id,
+    conversationId,
+    provider,
+    model,
+    reasoningEffort,
+    auto,
+    cwd,
+    resumedFrom,
+    parent,
+    minutes,
+    startedAt,
+    sequence,
     promptPreview: boundedText(request.prompt, LIMITS.promptPreviewChars),
-    ...{ interrupt: null, result: null },
+    interrupt: null,
+    result: null,
   }
 }
+
+/** The start of the log of a run. */
+export const createOrigin = ({ startedAt }: RunRecord): Checkpoint => ({ ...LOG_START, at: startedAt })
 
 /** The record of a run whose process has not been started. */
 export const withUnstartedResult = (
@@ -83,8 +99,15 @@ export const withUnstartedResult = (
 ): RunRecord => ({
   ...record,
   result: {
-    ...{ status, error: boundedText(error, MAX_ERROR_CHARS), exitCode: null, pid: null },
-    ...{ finishedAt: record.startedAt, sessionId: null, eventCount: 0, logEnd: 0, logBytes: 0 },
+    status,
+    error: boundedText(error, MAX_ERROR_CHARS),
+    exitCode: null,
+    pid: null,
+    finishedAt: record.startedAt,
+    sessionId: null,
+    eventCount: 0,
+    logEnd: 0,
+    logBytes: 0,
   },
 })
 

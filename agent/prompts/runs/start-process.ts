@@ -32,8 +32,13 @@ export async function prepareCommand(
   const { path, version, env } = await resolving
   const command = provider.buildCommand({
     model: selectModel(model),
-    ...{ effort: options.reasoningEffort, auto: options.auto, sessionId: options.resumedFrom },
-    ...{ version, env, tmpDir: getTmpDir(runDir), isRoot: process.getuid?.() === 0 },
+    effort: options.reasoningEffort,
+    auto: options.auto,
+    sessionId: options.resumedFrom,
+    version,
+    env,
+    tmpDir: getTmpDir(runDir),
+    isRoot: process.getuid?.() === 0,
   })
   return {
     words: [path, ...command.args],
@@ -57,7 +62,10 @@ export async function startCommand(
   try {
     const stdinPath = await createRunFiles(runDir, { record, prompt, stdin })
     const request: AgentStartRequest = {
-      ...{ detached: true, processId, cwd: record.cwd, env },
+      detached: true,
+      processId,
+      cwd: record.cwd,
+      env,
       command: buildShellCommand(words, stdinPath),
       timeoutSeconds: record.minutes * 60,
     }
