@@ -136,10 +136,15 @@ function parseEnvironment(text: string): Environment {
 }
 
 /** Programs that the agent or `npm install --prefix ~/.local` has installed are found without a change of the profile. */
-export function withLocalPrograms(env: Environment, home: string): Environment {
+function withLocalPrograms(env: Environment, home: string): Environment {
   const dir = join(home, '.local/bin')
   const dirs = (env.PATH ?? '').split(':').filter((entry) => entry !== '')
   return dirs.includes(dir) ? env : { ...env, PATH: [...dirs, dir].join(':') }
+}
+
+/** The environment of a run. @param boxEnv overrides the environment of the login shell */
+export function toRunEnvironment(login: Environment, boxEnv: Environment, home: string): Environment {
+  return withLocalPrograms({ ...login, ...boxEnv }, home)
 }
 
 function isSame(a: Environment, b: Environment): boolean {
