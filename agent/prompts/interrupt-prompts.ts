@@ -2,8 +2,11 @@
 import type { PromptInterrupted, PromptsInterrupted } from '../../shared/api/prompts.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { ChangeNotifier } from './change-notifier.ts'
+import type { ConversationCleanup } from './conversations/conversation-cleanup.ts'
+import { assertConversation, type Conversations } from './conversations/conversations.ts'
 import type { Dispatcher } from './queue/dispatcher.ts'
 import type { PromptQueue } from './queue/queue.ts'
+import { isInScope } from './rules.ts'
 import type { Prompts, Runs } from './types.ts'
 
 const CAUSE = 'The run was interrupted by a request.'
@@ -12,22 +15,20 @@ export type InterruptDeps = {
   runs: Runs
   queue: PromptQueue
   dispatcher: Dispatcher
+  conversations: Conversations
+  cleanup: ConversationCleanup
   changes: ChangeNotifier
-  isInScope(scope: string | undefined): (prompt: { conversationId: string }) => boolean
-  /** @throws ApiError not_found */
-  assertConversation(id: string | undefined): void
-  cleanUpAndSave(): Promise<void>
 }
 
 export function createInterrupts(deps: InterruptDeps): Pick<Prompts, 'interrupt' | 'interruptAll'> {
-  const { runs, queue, dispatcher, changes, isInScope, assertConversation, cleanUpAndSave } = deps
+  const { runs, queue, dispatcher, conversations, cleanup, changes } = deps
 
   async function removeFromQueue(ids: readonly string[]): Promise<void> {
     // All entries are removed before the first await: none of them can start.
     const removals = ids.map((id) => queue.remove(id))
     changes.notify()
     await Promise.all(removals)
-    if (ids.length > 0) await cleanUpAndSave()
+    if (ids.length > 0) await cleanup.cleanUpAndSave()
   }
   type Interrupted = Pick<PromptInterrupted, 'id' | 'wasRunning' | 'signal' | 'dequeued'> & {
     conversationId: string
@@ -59,12 +60,11 @@ export function createInterrupts(deps: InterruptDeps): Pick<Prompts, 'interrupt'
       return { ok: true, type: 'prompt.interrupted', ...fields }
     },
     async interruptAll(scope): Promise<PromptsInterrupted> {
-      assertConversation(scope)
-      const dequeued = queue
-        .entries()
+      assertConversation(conversations, scope)
+      const dequeued = dispatcher
+        .waiting()
         .filter(isInScope(scope))
         .map(({ id }) => id)
-        .filter((id) => !dispatcher.isStarting(id))
       // Oldest first.
       const targets = dispatcher.inProgress().filter(isInScope(scope)).reverse()
       const removed = removeFromQueue(dequeued)
@@ -72,12 +72,16 @@ export function createInterrupts(deps: InterruptDeps): Pick<Prompts, 'interrupt'
       await removed
       const known = results.filter((result) => result !== null)
       const interrupted = known.filter(({ wasRunning }) => wasRunning)
-      // Their starts have failed, and would have been repeated.
+      // Prompts whose start has failed: the dispatcher would have repeated the start.
       const failed = known.filter((result) => result.dequeued).map(({ id }) => id)
       const [first] = interrupted
       return {
-        ...{ ok: true, type: 'prompt.interrupted', dequeued: [...dequeued, ...failed] },
-        ...{ id: first?.id ?? null, wasRunning: first !== undefined, signal: first?.signal ?? null },
+        ok: true,
+        type: 'prompt.interrupted',
+        dequeued: [...dequeued, ...failed],
+        id: first?.id ?? null,
+        wasRunning: first !== undefined,
+        signal: first?.signal ?? null,
         interrupted: interrupted.map(({ id, conversationId, signal }) => ({ id, conversationId, signal })),
       }
     },

@@ -2,7 +2,7 @@
 import type { ConversationList, PromptList, QueuedPrompt } from '../../shared/api/prompts.ts'
 import { toTimestamp } from '../../shared/clock.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import type { ConversationState } from './conversations.ts'
+import type { ConversationState } from './conversations/conversations.ts'
 import type { QueueEntry } from './queue/queue.ts'
 import type { RunInProgress } from './rules.ts'
 import { toRun } from './runs/run-fields.ts'
@@ -12,8 +12,13 @@ import type { RunState } from './types.ts'
 export function toQueuedPrompt(entry: QueueEntry, position: number): QueuedPrompt {
   const { id, conversationId, provider, model, queuedAt, promptPreview } = entry
   return {
-    ...{ id, conversationId, provider, model, position },
-    ...{ queuedAt: toTimestamp(queuedAt), prompt: promptPreview },
+    id,
+    conversationId,
+    provider,
+    model,
+    position,
+    queuedAt: toTimestamp(queuedAt),
+    prompt: promptPreview,
   }
 }
 
@@ -54,7 +59,13 @@ export function listConversations(
       const { id, provider, model, cwd, prompts, sessionId, lastRun, lastRunId } = conversation
       const queued = waiting.filter(({ conversationId }) => conversationId === id)
       return {
-        ...{ id, provider, model, cwd, prompts, lastRunId, sessionId },
+        id,
+        provider,
+        model,
+        cwd,
+        prompts,
+        lastRunId,
+        sessionId,
         queued: queued.length,
         running: inProgress.some(({ conversationId }) => conversationId === id),
         lastStatus: lastRun?.status ?? null,

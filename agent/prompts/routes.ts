@@ -47,7 +47,10 @@ export function promptRoutes(app: FastifyInstance, deps: PromptRoutesDeps): void
     const query = validateRequest(agentEventsQuerySchema, request.query, { root: 'query' })
     const { after = 0, limit = LIMITS.promptEventsPage.default, waitMs = 0 } = query
     return prompts.readEvents(request.params.runId, {
-      ...{ after, limit, waitMs, signal: abortOnDisconnect(reply) },
+      after,
+      limit,
+      waitMs,
+      signal: abortOnDisconnect(reply),
     })
   })
   app.post('/prompts/poll', async (request, reply) =>

@@ -159,3 +159,9 @@ export const unknownConversation = (id: string): ApiError =>
     'not_found',
     `Conversation ${id.slice(0, 64)} not found. GET /prompts/conversations lists the conversations of the box.`,
   )
+
+/** Selects the prompts of a conversation. @param conversationId undefined: all prompts of the box */
+export const isInScope =
+  (conversationId: string | undefined) =>
+  (prompt: { conversationId: string }): boolean =>
+    conversationId === undefined || prompt.conversationId === conversationId

@@ -1,22 +1,22 @@
-// Starts runs: at once, or from the queue when a run ends. Driven by the events of the runs, without polling.
+// Decides when runs start: at once, or from the queue when a run ends. Driven by the events of the runs, without polling.
 import type { FastifyBaseLogger } from 'fastify'
-import type { ProviderName } from '../../../shared/api/prompts.ts'
-import { ApiError } from '../../../shared/errors.ts'
 import { boundedWait } from '../bounded-wait.ts'
 import type { ChangeNotifier } from '../change-notifier.ts'
-import type { Conversations } from '../conversations.ts'
-import { type RunInProgress, selectNext } from '../rules.ts'
-import type { RunState, Runs, StartRunOptions } from '../types.ts'
-import type { PromptQueue, QueueEntry, StoredPrompt } from './queue.ts'
+import type { Conversations } from '../conversations/conversations.ts'
+import { isInScope, type RunInProgress, selectNext } from '../rules.ts'
+import type { RunState, Runs } from '../types.ts'
+import type { PromptQueue, QueueEntry } from './queue.ts'
+import { type NewRun, startQueuedRun, startRun } from './start-run.ts'
+import { StartingRuns } from './starting-runs.ts'
 
 /**
- * When the box stops, the init signals the coding agents and the agent at the same time. The next prompt waits until the
- * agent has handled its signal.
+ * When the box stops, the init process signals the coding agents and the agent at the same time. After a run that is not
+ * done, the next prompt waits this long, so that the agent has handled its signal before the prompt starts.
  */
 const AFTER_FAILURE_MS = 200
-/** For example, the disk is full. */
+/** The delay after a start whose failure could not be recorded: for example, the disk is full. */
 const RETRY_MS = 10_000
-/** For starts that wait for the installation of a CLI when the agent stops. */
+/** How long close() waits for starts: a start may wait for the installation of a CLI. */
 const CLOSE_TIMEOUT_MS = 1000
 
 export type DispatcherOptions = {
@@ -29,173 +29,112 @@ export type DispatcherOptions = {
   log: FastifyBaseLogger
 }
 
-export type NewRun = Omit<StartRunOptions, 'resumedFrom' | 'parent'>
+export class Dispatcher {
+  readonly #options: DispatcherOptions
+  readonly #starting: StartingRuns
+  /** Queued prompts that wait for a retry. */
+  readonly #held = new Map<string, QueueEntry>()
+  readonly #timers = new Set<NodeJS.Timeout>()
+  readonly #unsubscribe: () => void
+  #stopped = false
 
-export type Dispatcher = {
+  constructor(options: DispatcherOptions) {
+    const { runs, changes } = options
+    this.#options = options
+    this.#starting = new StartingRuns(() => {
+      changes.notify()
+      this.dispatch()
+    })
+    this.#unsubscribe = runs.subscribe(({ status }) => {
+      changes.notify()
+      if (status === 'done') this.dispatch()
+      else if (status !== 'running') this.#dispatchLater(AFTER_FAILURE_MS)
+    })
+  }
+
   /** Newest first. Includes runs that are starting. */
-  inProgress(): RunInProgress[]
-  isStarting(id: string): boolean
+  inProgress(): RunInProgress[] {
+    const running = this.#options.runs
+      .list()
+      .filter(({ id, status }) => status === 'running' && !this.#starting.has(id))
+      .map(({ id, conversationId, provider }) => ({ id, conversationId, provider }))
+    return [...this.#starting.list(), ...running]
+  }
+
+  isStarting(id: string): boolean {
+    return this.#starting.has(id)
+  }
+
+  /** Whether the prompt is in the queue, or its run is starting. */
+  isPending(id: string): boolean {
+    return this.#options.queue.get(id) !== undefined || this.isStarting(id)
+  }
+
+  /** Counts the runs in progress and the queued prompts. @param conversationId undefined: of the whole box */
+  countActive(conversationId: string | undefined): number {
+    const prompts = [...this.inProgress(), ...this.#options.queue.entries()]
+    return new Set(prompts.filter(isInScope(conversationId)).map(({ id }) => id)).size
+  }
+
+  /** The queued prompts, in order, without those that are starting. */
+  waiting(): QueueEntry[] {
+    return this.#options.queue.entries().filter(({ id }) => !this.#starting.has(id))
+  }
+
+  /** Starts a run in a conversation that exists. @throws as Runs.start() */
+  start(run: NewRun): Promise<RunState> {
+    return this.#starting.occupy(run, (signal) => startRun(this.#options, run, signal))
+  }
+
   /**
    * Interrupts a start in progress: a run whose process has not been started is recorded as interrupted. Resolves when the
    * start has ended, also when it has failed.
    */
-  interruptStart(id: string, cause: string): Promise<void>
-  /** Starts a run in a conversation that exists. @throws as Runs.start() */
-  start(run: NewRun): Promise<RunState>
+  interruptStart(id: string, cause: string): Promise<void> {
+    return this.#starting.interrupt(id, cause)
+  }
+
   /** Starts the queued prompts that can start. */
-  dispatch(): void
-  /** No queued prompt starts any more. */
-  stop(): void
-  close(): Promise<void>
-}
-
-export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { runs, queue, conversations, changes, limit, log } = options
-  type Starting = {
-    conversationId: string
-    provider: ProviderName
-    /** Aborts with the cause. */
-    interruption: AbortController
-    settled: Promise<unknown>
-  }
-  const starting = new Map<string, Starting>()
-  /** Queued prompts that wait for a retry. */
-  const held = new Map<string, { conversationId: string }>()
-  const timers = new Set<NodeJS.Timeout>()
-  let stopped = false
-
-  const inProgress = (): RunInProgress[] => {
-    const startingRuns = [...starting].map(([id, { conversationId, provider }]) => ({
-      id,
-      conversationId,
-      provider,
-    }))
-    const running = runs.list().filter(({ id, status }) => status === 'running' && !starting.has(id))
-    return [
-      ...startingRuns.reverse(),
-      ...running.map(({ id, conversationId, provider }) => ({ id, conversationId, provider })),
-    ]
-  }
-  const dispatchLater = (ms: number, before: () => unknown = () => undefined) => {
-    const timer = setTimeout(() => {
-      timers.delete(timer)
-      before()
-      dispatch()
-    }, ms).unref()
-    timers.add(timer)
-  }
-  const unsubscribe = runs.subscribe((run) => {
-    changes.notify()
-    if (run.status === 'done') dispatch()
-    else if (run.status !== 'running') dispatchLater(AFTER_FAILURE_MS)
-  })
-
-  /** Occupies a slot of the box and the conversation until `start` has ended. */
-  async function occupy<T>(
-    { id, conversationId, provider }: Pick<NewRun, 'id' | 'conversationId' | 'provider'>,
-    start: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    const settled = Promise.withResolvers<void>()
-    const interruption = new AbortController()
-    starting.set(id, { conversationId, provider, interruption, settled: settled.promise })
-    try {
-      return await start(interruption.signal)
-    } finally {
-      starting.delete(id)
-      settled.resolve()
-      changes.notify()
-      dispatch()
-    }
-  }
-  const continueConversation = (run: NewRun): StartRunOptions => {
-    const conversation = conversations.get(run.conversationId)
-    return {
-      ...run,
-      resumedFrom: conversation?.sessionId ?? null,
-      parent: conversation?.lastRunId ?? null,
-    }
-  }
-  async function startAndAttach(run: NewRun, signal: AbortSignal): Promise<RunState> {
-    const request = continueConversation(run)
-    const state = await runs.start(request, signal).catch((error: unknown) => {
-      if (!signal.aborted || error !== signal.reason) throw error
-      return runs.recordUnstarted(request, { status: 'interrupted', error: String(signal.reason) })
-    })
-    conversations.attach(state)
-    return state
-  }
-
-  /** false: the agent stops, and the next one starts the prompt. */
-  async function startOrRecordFailure(entry: QueueEntry, signal: AbortSignal): Promise<boolean> {
-    const { promptPreview, queuedAt: _, sequence: __, ...fields } = entry
-    let content: StoredPrompt = { prompt: promptPreview, boxEnv: {} }
-    try {
-      content = await queue.read(entry.id)
-      await startAndAttach({ ...fields, ...content }, signal)
-    } catch (err) {
-      if (stopped) return false
-      const error = err instanceof ApiError ? err.message : 'The run could not be started.'
-      if (!(err instanceof ApiError)) log.error({ err, runId: entry.id }, 'failed to start a queued prompt')
-      const request = continueConversation({ ...fields, ...content })
-      conversations.attach(await runs.recordUnstarted(request, { status: 'failed', error }))
-    }
-    return true
-  }
-  async function startQueued(entry: QueueEntry, signal: AbortSignal): Promise<void> {
-    try {
-      await queue.waitUntilStored(entry.id)
-    } catch {
-      // submit() reports the error. The entry has been removed.
-      return
-    }
-    if (!(await startOrRecordFailure(entry, signal))) return
-    await conversations.save()
-    // A restarted agent removes the files of a prompt that has a run.
-    await queue
-      .remove(entry.id)
-      .catch((err: unknown) =>
-        log.error({ err, runId: entry.id }, 'failed to remove a prompt from the queue'),
-      )
-  }
-  async function startOrHold(entry: QueueEntry, signal: AbortSignal): Promise<void> {
-    try {
-      await startQueued(entry, signal)
-    } catch (err) {
-      log.error({ err, runId: entry.id }, 'failed to record a run that could not start; will retry')
-      held.set(entry.id, entry)
-      dispatchLater(RETRY_MS, () => held.delete(entry.id))
-    }
-  }
-  function dispatch(): void {
-    while (!stopped) {
-      const current = inProgress()
-      if (current.length >= limit) return
-      const waiting = queue.entries().filter(({ id }) => !starting.has(id))
-      const next = selectNext(waiting, [...current, ...held.values()])
+  dispatch(): void {
+    while (!this.#stopped) {
+      const current = this.inProgress()
+      if (current.length >= this.#options.limit) return
+      const next = selectNext(this.waiting(), [...current, ...this.#held.values()])
       if (next === null) return
-      void occupy(next, (signal) => startOrHold(next, signal))
+      void this.#starting.occupy(next, (signal) => this.#startOrHold(next, signal))
     }
   }
 
-  return {
-    inProgress,
-    isStarting: (id) => starting.has(id),
-    async interruptStart(id, cause) {
-      const start = starting.get(id)
-      start?.interruption.abort(cause)
-      await start?.settled
-    },
-    start: (run) => occupy(run, (signal) => startAndAttach(run, signal)),
-    dispatch,
-    stop() {
-      stopped = true
-      for (const timer of timers) clearTimeout(timer)
-      timers.clear()
-    },
-    async close() {
-      unsubscribe()
-      const settled = Promise.all([...starting.values()].map((start) => start.settled))
-      await boundedWait(settled, CLOSE_TIMEOUT_MS, [])
-    },
+  /** No queued prompt starts any more. */
+  stop(): void {
+    this.#stopped = true
+    for (const timer of this.#timers) clearTimeout(timer)
+    this.#timers.clear()
+  }
+
+  async close(): Promise<void> {
+    this.#unsubscribe()
+    await boundedWait(this.#starting.settle(), CLOSE_TIMEOUT_MS, [])
+  }
+
+  async #startOrHold(entry: QueueEntry, signal: AbortSignal): Promise<void> {
+    try {
+      await startQueuedRun(this.#options, entry, { signal, isStopped: () => this.#stopped })
+    } catch (err) {
+      const { log } = this.#options
+      log.error({ err, runId: entry.id }, 'failed to record a run that could not start; will retry')
+      this.#held.set(entry.id, entry)
+      this.#dispatchLater(RETRY_MS, () => this.#held.delete(entry.id))
+    }
+  }
+
+  /** @param before called before the dispatch */
+  #dispatchLater(ms: number, before: () => unknown = () => undefined): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      before()
+      this.dispatch()
+    }, ms).unref()
+    this.#timers.add(timer)
   }
 }

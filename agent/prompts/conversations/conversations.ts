@@ -1,21 +1,22 @@
-// The conversations of a box, in one file that is replaced atomically. It holds what outlives the runs; sessions, activity
-// and the status come from the newest run of a conversation.
+// The conversations of a box, in one file that is replaced atomically. The file has what outlives the runs; sessions,
+// activity and the status come from the newest run of a conversation.
 import type { FastifyBaseLogger } from 'fastify'
 import { z } from 'zod'
-import { CONVERSATION_ID_PATTERN, PROVIDERS } from '../../shared/api/prompts.ts'
-import { writeDurably } from '../durable-file.ts'
-import { readStateFile } from '../state-file.ts'
-import type { RunState, Runs } from './types.ts'
+import { CONVERSATION_ID_PATTERN, PROVIDERS } from '../../../shared/api/prompts.ts'
+import { writeDurably } from '../../durable-file.ts'
+import { readStateFile } from '../../state-file.ts'
+import { unknownConversation } from '../rules.ts'
+import type { RunState, Runs } from '../types.ts'
 
 const recordSchema = z.object({
   id: z.string().regex(CONVERSATION_ID_PATTERN),
   provider: z.enum(PROVIDERS),
-  /** Of the newest run. */
+  /** The model of the newest run. */
   model: z.string().nullable(),
   cwd: z.string(),
   /** The last session before the newest run. */
   sessionId: z.string().nullable(),
-  /** Runs, also deleted ones. */
+  /** The number of runs, including deleted ones. */
   prompts: z.int().min(0),
   lastRunId: z.string().nullable(),
   createdAt: z.int(),
@@ -23,6 +24,7 @@ const recordSchema = z.object({
 })
 const fileSchema = z.object({ conversations: z.array(recordSchema) })
 type ConversationRecord = z.infer<typeof recordSchema>
+export type NewConversation = Pick<ConversationRecord, 'id' | 'provider' | 'model' | 'cwd'>
 
 /** Instants are milliseconds since the epoch. */
 export type ConversationState = Readonly<ConversationRecord> & { readonly lastRun: RunState | null }
@@ -32,7 +34,7 @@ export type Conversations = {
   /** Most recently active first. */
   list(): ConversationState[]
   /** Adds a conversation without runs, or records that a prompt has been accepted in an existing one. */
-  add(options: Pick<ConversationRecord, 'id' | 'provider' | 'model' | 'cwd'>, at: number): void
+  add(options: NewConversation, at: number): void
   /** Adds a new run. Idempotent for the newest run. */
   attach(run: RunState): void
   remove(id: string): void
@@ -42,6 +44,24 @@ export type Conversations = {
 
 /** Some thousand conversations with the longest working directory. */
 const MAX_BYTES = 64 * 1024 * 1024
+
+/** @throws ApiError not_found. @param id undefined: all conversations */
+export function assertConversation(conversations: Pick<Conversations, 'get'>, id: string | undefined): void {
+  if (id !== undefined && conversations.get(id) === undefined) throw unknownConversation(id)
+}
+
+/** The fields of a conversation that its first prompt determines. */
+export const toConversation = ({
+  conversationId,
+  provider,
+  model,
+  cwd,
+}: Pick<RunState, 'conversationId' | 'provider' | 'model' | 'cwd'>): NewConversation => ({
+  id: conversationId,
+  provider,
+  model,
+  cwd,
+})
 
 /** A missing or damaged file is an empty one; the conversations of the stored runs are created again. */
 export function openConversations(
@@ -61,19 +81,19 @@ export function openConversations(
     }
   }
   function attach(run: RunState): void {
-    const { id, conversationId, provider, model, cwd, startedAt } = run
-    const record = records.get(conversationId) ?? {
-      ...{ id: conversationId, provider, model, cwd, sessionId: null, prompts: 0, lastRunId: null },
-      ...{ createdAt: startedAt, updatedAt: startedAt },
-    }
+    const { id, conversationId, model, startedAt } = run
+    const record = records.get(conversationId) ?? createRecord(toConversation(run), startedAt)
     if (record.lastRunId === id) return
     records.set(conversationId, {
       ...record,
-      ...{ model, lastRunId: id, prompts: record.prompts + 1, sessionId: toState(record).sessionId },
+      model,
+      lastRunId: id,
+      prompts: record.prompts + 1,
+      sessionId: toState(record).sessionId,
       updatedAt: Math.max(record.updatedAt, startedAt),
     })
   }
-  /** The agent was killed before it saved the file, or the file was damaged. */
+  /** Runs are missing when the agent was killed before it saved the file, or the file was damaged. */
   function attachMissingRuns(): void {
     const stored = Map.groupBy(runs.list().reverse(), ({ conversationId }) => conversationId)
     for (const [conversationId, oldestFirst] of stored) {
@@ -99,9 +119,8 @@ export function openConversations(
         .map(toState)
         .sort((a, b) => b.updatedAt - a.updatedAt),
     add(options, at) {
-      const known = records.get(options.id)
-      const added = { ...options, sessionId: null, prompts: 0, lastRunId: null, createdAt: at, updatedAt: at }
-      records.set(options.id, known ? { ...known, updatedAt: Math.max(known.updatedAt, at) } : added)
+      const record = records.get(options.id) ?? createRecord(options, at)
+      records.set(options.id, { ...record, updatedAt: Math.max(record.updatedAt, at) })
     },
     attach,
     remove: (id) => void records.delete(id),
@@ -118,6 +137,15 @@ export function openConversations(
     },
   }
 }
+
+const createRecord = (options: NewConversation, at: number): ConversationRecord => ({
+  ...options,
+  sessionId: null,
+  prompts: 0,
+  lastRunId: null,
+  createdAt: at,
+  updatedAt: at,
+})
 
 function readRecords(path: string, log: FastifyBaseLogger): ConversationRecord[] {
   try {
