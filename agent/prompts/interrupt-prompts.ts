@@ -33,7 +33,7 @@ export function createInterrupts(deps: InterruptDeps): Pick<Prompts, 'interrupt'
   type Interrupted = Pick<PromptInterrupted, 'id' | 'wasRunning' | 'signal' | 'dequeued'> & {
     conversationId: string
   }
-  /** null: the run did not start, or has been deleted. */
+  /** Returns null when the run did not start, or has been deleted. */
   async function interruptPrompt(id: string): Promise<Interrupted | null> {
     const wasStarting = dispatcher.isStarting(id)
     await dispatcher.interruptStart(id, CAUSE)

@@ -11,19 +11,19 @@ export type PollDeps = {
   changes: ChangeNotifier
   /** Whether the prompt is in the queue, or its run is starting. */
   isPending(id: string): boolean
-  /** Runs in progress and queued prompts, of the conversation where one is given. */
+  /** Counts the runs in progress and the queued prompts. @param conversationId undefined: of the whole box */
   countActive(conversationId: string | undefined): number
   /** Aborts when the agent stops. */
   closing: AbortSignal
 }
 
-/** Of one response: the bounds of `runs` and `missing`. */
+/** The most items of `runs`, and of `missing`, in one response. */
 const MAX_RUNS = 256
 
 export type Poll = (request: PromptPollRequest, signal: AbortSignal) => Promise<PromptPoll>
 
 export function createPoll({ runs, changes, isPending, countActive, closing }: PollDeps): Poll {
-  /** Which run comes first in a response: all of them get their turn when one fills the pages. */
+  /** Determines which run is first in a response: if one run fills the response, each run is first in turn. */
   let turn = 0
 
   const isIncluded = (conversation: string | undefined, run: RunState | undefined): boolean =>
@@ -54,7 +54,7 @@ export function createPoll({ runs, changes, isPending, countActive, closing }: P
     }
   }
 
-  /** null: the run, or its output, has been deleted. */
+  /** Returns null when the run, or its output, has been deleted. */
   async function readPage(id: string, options: { after: number; limit: number; signal: AbortSignal }) {
     try {
       return await runs.readEvents(id, { ...options, waitMs: 0 })
@@ -74,7 +74,7 @@ export function createPoll({ runs, changes, isPending, countActive, closing }: P
       const { id } = state
       const isNew = request.after[id] === undefined
       const after = request.after[id] ?? 0
-      // The client requests the events of a run that it knows.
+      // A new run whose events do not fit is returned without events. The client requests the events of known runs.
       const unread = isNew ? [{ run: toRun(state), events: [], next: after, finished: false }] : []
       if (remaining <= 0) {
         pages.push(...unread)

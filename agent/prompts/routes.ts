@@ -31,7 +31,7 @@ export function promptRoutes(app: FastifyInstance, deps: PromptRoutesDeps): void
     validateRequest(conversationQuerySchema, query, { root: 'query' }).conversation
 
   app.post('/prompts', async (request, reply) => {
-    // A reset, as if the tunnel had closed already: the coordinator may repeat the request on the next tunnel.
+    // The stream is reset, as if the tunnel had closed already: the coordinator may repeat the request on the next tunnel.
     if (stopping.aborted) return reply.hijack().raw.destroy()
     activity.touch()
     const body = validateRequest(agentPromptRequestSchema, request.body, { codes: PROMPT_ERROR_CODES })

@@ -6,7 +6,7 @@ import { resolveCwd } from '../exec/working-directory.ts'
 export type ConversationFacts = {
   id: string
   provider: ProviderName
-  /** As given; ~ by default. */
+  /** The working directory as given; ~ by default. */
   cwd: string
   sessionId: string | null
 }
@@ -20,7 +20,7 @@ export type Situation<T extends ConversationFacts = ConversationFacts> = {
   conversations: readonly T[]
   /** Newest first. Includes runs that are starting. */
   inProgress: readonly RunInProgress[]
-  /** In the order of the queue, without those that are starting. */
+  /** The queued prompts in order, without those that are starting. */
   queue: readonly QueuedFacts[]
   limits: PromptLimits
 }
@@ -32,7 +32,7 @@ export type Admission = { action: 'start' } | { action: 'queue'; behind: string 
 const MAX_CWD_BYTES = 4095
 
 /**
- * The conversation that the prompt continues; null: it starts one.
+ * Returns the conversation that the prompt continues; null: the prompt starts a conversation.
  * @throws ApiError invalid_request, invalid_path, not_found, provider_mismatch, no_session_to_continue
  */
 export function selectConversation<T extends ConversationFacts>(

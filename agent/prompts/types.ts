@@ -26,10 +26,10 @@ export type RunState = {
   readonly model: string | null
   readonly reasoningEffort: ReasoningEffort | null
   readonly auto: boolean
-  /** As given; ~ by default. */
+  /** The working directory as given; ~ by default. */
   readonly cwd: string
   readonly startedAt: number
-  /** Ascends with the starts of the box, and is never used twice. */
+  /** A number that ascends with the starts of runs on the box, and is never used twice. */
   readonly sequence: number
   readonly resumedFrom: string | null
   readonly parent: string | null
@@ -82,7 +82,7 @@ export type Runs = {
   get(id: string): RunState | undefined
   /** Newest first. */
   list(): RunState[]
-  /** Of the newest run. A run that is added later has a greater one. */
+  /** The sequence of the newest run. A run that is added later has a greater one. */
   sequence(): number
   /** @throws ApiError not_found */
   readStatus(id: string): Promise<PromptStatus>
@@ -92,7 +92,10 @@ export type Runs = {
   interrupt(id: string, cause: string): Promise<Pick<PromptInterrupted, 'wasRunning' | 'signal'>>
   /** Deletes an ended run with its output. */
   remove(id: string): Promise<void>
-  /** Calls back when a run has started, has new events, has recorded its session, or has ended. Returns the unsubscribe function. */
+  /**
+   * Calls back when a run has started, has new events, has recorded its session, or has ended. Returns the unsubscribe
+   * function.
+   */
   subscribe(callback: (run: RunState) => void): () => void
   /** Records that the box stops: runs that end from now on, and are not done, are interrupted. */
   expectStop(): void
@@ -123,17 +126,17 @@ export type Prompts = {
 /** Finds a CLI and its credentials (detection/). */
 export type ProviderDetector = {
   /**
-   * The program and the environment for a run, before the provider's own variables are added. Installs OpenCode and pi when
-   * they are missing.
+   * Returns the program and the environment for a run, before the provider's own variables are added. Installs OpenCode and
+   * pi when they are missing.
    * @throws ApiError provider_not_installed, provider_not_signed_in
    */
   resolve(
     provider: ProviderName,
     options: { model: string | null; boxEnv: Record<string, string> },
   ): Promise<{ path: string; version: string; env: Record<string, string> }>
-  /** For readiness(). The variables for a run are those of its request. */
+  /** Sets the variables for readiness(). The variables for a run are those of its request. */
   setBoxEnvironment(boxEnv: Record<string, string>): void
-  /** From the last check of the files and PATH; costs nothing. */
+  /** The result of the last check of the files and PATH. Returns at once. */
   readiness(): Record<ProviderName, ProviderReadiness>
   close(): Promise<void>
 }

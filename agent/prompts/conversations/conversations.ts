@@ -42,7 +42,7 @@ export type Conversations = {
   save(): Promise<void>
 }
 
-/** Some thousand conversations with the longest working directory. */
+/** The file has at most some thousand conversations with the longest working directory. */
 const MAX_BYTES = 64 * 1024 * 1024
 
 /** @throws ApiError not_found. @param id undefined: all conversations */
@@ -104,7 +104,7 @@ export function openConversations(
   }
   attachMissingRuns()
 
-  // One write at a time. A write includes the changes until it starts.
+  // Writes do not overlap. A write includes the changes until it starts.
   let lastWrite = Promise.resolve()
   let nextWrite: Promise<void> | null = null
 

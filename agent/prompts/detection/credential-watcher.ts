@@ -5,7 +5,7 @@ import type { FSWatcher } from 'chokidar'
 import type { Logger } from 'pino'
 
 export type CredentialWatcher = {
-  /** Watches these files, and no longer those of the previous call. Absolute paths. */
+  /** Watches these files, and no longer those of the previous call. @param files absolute paths */
   watch(files: readonly string[]): Promise<void>
   close(): Promise<void>
 }
@@ -28,7 +28,7 @@ export function createCredentialWatcher(home: string, log: Logger, onChange: () 
   async function start(files: readonly string[]): Promise<void> {
     const roots = await Promise.all(files.map((file) => findRoot(home, file)))
     const allowed = new Set(files.flatMap((file, index) => listPathsBetween(roots[index] ?? home, file)))
-    // On first use: most boxes run no coding agent in their first seconds.
+    // chokidar is imported on first use: most boxes run no coding agent in their first seconds.
     const { watch } = await import('chokidar')
     if (closed) return
     watcher = watch([...new Set(roots)], {
@@ -39,7 +39,7 @@ export function createCredentialWatcher(home: string, log: Logger, onChange: () 
       atomic: false,
     })
     watcher.on('all', onChange)
-    // Such as too many watches of the user. The files are also read at intervals.
+    // For example, the user has too many watches. The files are also read at intervals.
     watcher.on('error', (err) => log.warn({ err }, 'failed to watch credential files of coding agents'))
     ready = Promise.withResolvers<void>()
     watcher.once('ready', ready.resolve)

@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { access, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 
-/** Changes when the file is changed, replaced or removed. npm gives all files of a package the same mtime. */
+/** The identity changes when the file is changed, replaced or removed. npm gives all files of a package the same mtime. */
 export async function fileIdentity(path: string): Promise<string> {
   const stats = await stat(path).catch(() => null)
   if (stats === null) return ''
@@ -12,13 +12,13 @@ export async function fileIdentity(path: string): Promise<string> {
 }
 
 export type FoundProgram = {
-  /** As found on the PATH. */
+  /** The path as found on the PATH. */
   path: string
   realPath: string
   identity: string
 }
 
-/** The first executable file on the PATH. Relative entries are skipped: runs have different working directories. */
+/** Returns the first executable file on the PATH. Relative entries are skipped: runs have different working directories. */
 export async function findProgram(name: string, path = ''): Promise<FoundProgram | null> {
   for (const dir of new Set(path.split(':'))) {
     const file = join(dir, name)

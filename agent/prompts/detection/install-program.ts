@@ -24,13 +24,16 @@ export type InstallerOptions = {
   home: string
   prober: Prober
   log: Logger
-  /** From the call of install(). Default: 4 minutes. */
+  /** The time limit, from the call of install(). Default: 4 minutes. */
   timeoutMs?: number
 }
 
-/** With the start of a login shell and `--version`, less than START_TIMEOUT_MS in coordinator/edge/start-prompt.ts. */
+/**
+ * An installation, the start of a login shell and `--version` together take less than START_TIMEOUT_MS in
+ * coordinator/edge/start-prompt.ts.
+ */
 const TIMEOUT_MS = 4 * 60_000
-/** Of the time limit: with less, an installation is not started. */
+/** The part of the time limit that must remain for the start of an installation. */
 const MIN_REMAINING = 0.1
 const PREFIX_TIMEOUT_MS = 30_000
 const MAX_BYTES = 64 * 1024

@@ -13,7 +13,7 @@ export type Environment = Record<string, string>
 export type LoginEnvironment = {
   /** Runs a login shell when a profile file has changed since the last one. Never rejects. */
   read(): Promise<Environment>
-  /** The last result; before the first one, the fallback. */
+  /** Returns the last result; before the first one, the base environment. */
   current(): Environment
 }
 
@@ -23,20 +23,20 @@ export type LoginEnvironmentOptions = {
   prober: Prober
   clock: Clock
   log: Logger
-  /** For the login shell. Default: 5 s. */
+  /** The time limit of the login shell. Default: 5 s. */
   timeoutMs?: number
 }
 
 const TIMEOUT_MS = 5_000
 /** Linux limits one variable to 128 KiB; large environments slow every process start. */
 const MAX_BYTES = 1024 * 1024
-/** Profile files read other files, such as ~/.nvm/nvm.sh, whose changes are not noticed. */
+/** Bounds the age because profile files read other files, such as ~/.nvm/nvm.sh, whose changes are not noticed. */
 const MAX_AGE_MS = 60 * 60_000
 
 /** Shells that have `-l -c`. Other ones, such as tcsh and nologin, are replaced by sh. */
 const SHELLS = ['bash', 'zsh', 'dash', 'sh', 'ash', 'ksh', 'mksh', 'fish']
 
-/** Also files that others commonly read. */
+/** The list includes files that profile files commonly read. */
 const SYSTEM_FILES = [
   '/etc/profile',
   '/etc/profile.d',
@@ -58,7 +58,7 @@ const HOME_FILES = [
   '.config/fish/conf.d',
 ]
 
-/** Variables of the shell that ran, not of a login. */
+/** These variables belong to the shell that ran, not to a login. */
 const SHELL_VARIABLES = ['_', 'SHLVL', 'PWD', 'OLDPWD', PROCESS_ID_VARIABLE]
 
 type Reading = { env: Environment; files: string; readAt: number }
@@ -85,7 +85,7 @@ export function createLoginEnvironment(options: LoginEnvironmentOptions): LoginE
     return withLocalPrograms({ ...baseEnv, ...parseEnvironment(text) }, home)
   }
 
-  /** One shell at a time per state of the files. */
+  /** Concurrent calls for the same state of the files share a shell. */
   function refresh(files: string): Promise<Environment> {
     if (running?.files === files) return running.result
     const started = { files, result: Promise.resolve(fallback) }
@@ -97,7 +97,7 @@ export function createLoginEnvironment(options: LoginEnvironmentOptions): LoginE
       })
       .then((env) => {
         if (running === started) {
-          // The same object while nothing has changed.
+          // read() returns the same object while nothing has changed.
           if (last === undefined || !isSame(last.env, env)) last = { env, files, readAt: clock.now() }
           else last = { ...last, files, readAt: clock.now() }
           running = undefined
@@ -123,7 +123,7 @@ export function createLoginEnvironment(options: LoginEnvironmentOptions): LoginE
 const chooseShell = (shell = ''): string =>
   SHELLS.includes(basename(shell)) && /^[\w./-]+$/.test(shell) ? shell : '/bin/sh'
 
-/** Leaves out exported functions of bash, and other names that a run cannot have. */
+/** Omits exported functions of bash, and other names that a run cannot have. */
 function parseEnvironment(text: string): Environment {
   const env: Environment = {}
   for (const assignment of text.split('\0')) {

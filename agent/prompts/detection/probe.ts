@@ -9,12 +9,12 @@ export type ProbeOptions = {
   cwd: string
   env: Record<string, string>
   timeoutMs: number
-  /** Of the end of each stream. */
+  /** The length of the end of each stream that is kept. */
   maxBytes: number
 }
 
 export type ProbeResult = {
-  /** null: a signal, the time limit or close(). */
+  /** null: the command was ended by a signal, the time limit or close(). */
   exitCode: number | null
   timedOut: boolean
   stdout: string
@@ -32,7 +32,7 @@ export type Prober = {
   close(): Promise<void>
 }
 
-/** Between SIGTERM and SIGKILL. */
+/** The time between SIGTERM and SIGKILL. */
 const GRACE_MS = 500
 
 export function createProber(spawner: Spawner): Prober {

@@ -20,7 +20,7 @@ export type ProgramVersionsOptions = {
   home: string
   prober: Prober
   clock: Clock
-  /** Default: 20 s. OpenCode takes 8 s at its first start. */
+  /** The time limit of a probe. Default: 20 s. OpenCode takes 8 s at its first start. */
   timeoutMs?: number
 }
 
@@ -28,7 +28,7 @@ const TIMEOUT_MS = 20_000
 const MAX_BYTES = 16 * 1024
 /** A failure may have had another cause than the file: Node was missing, or the box was busy. */
 const MAX_FAILURE_AGE_MS = 30_000
-/** Files with a cached version. */
+/** The most files with a cached version. */
 const MAX_FILES = 32
 const MAX_MESSAGE_CHARS = 300
 
@@ -41,7 +41,7 @@ type Entry = {
 
 export function createProgramVersions(options: ProgramVersionsOptions): ProgramVersions {
   const { home, prober, clock, timeoutMs = TIMEOUT_MS } = options
-  /** By real path. */
+  /** The key is the real path of the file. */
   const entries = new Map<string, Entry>()
 
   async function probe(path: string, env: Environment): Promise<ProgramVersion> {
@@ -87,11 +87,11 @@ export function createProgramVersions(options: ProgramVersionsOptions): ProgramV
   }
 }
 
-/** Such as 2.1.329 in "2.1.329 (Claude Code)". */
+/** Finds a version such as 2.1.329 in "2.1.329 (Claude Code)". */
 const findVersion = (text: string): string | null =>
   /\d+\.\d+[\w.+-]{0,60}/.exec(stripVTControlCharacters(text))?.[0] ?? null
 
-/** For messages: the last lines that are not blank, without escape sequences and control characters. */
+/** Returns the last lines that are not blank, without escape sequences and control characters, for messages. */
 export function lastLines(text: string, count: number, maxChars: number): string {
   const lines = stripVTControlCharacters(text)
     .split(/[\r\n]+/)

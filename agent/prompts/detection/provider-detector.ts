@@ -18,7 +18,7 @@ import { ReadinessMonitor } from './readiness-monitor.ts'
 
 /** The vitals report readiness(), and send a heartbeat after 'change'. */
 export type WatchingProviderDetector = ProviderDetector & {
-  /** 'change': readiness() returns another object. At most every 250 ms. */
+  /** 'change' means that readiness() returns another object. Emitted at most every 250 ms. */
   events: EventEmitter<{ change: [] }>
 }
 
@@ -30,7 +30,7 @@ export type ProviderDetectorOptions = {
   clock: Clock
   log: Logger
   spawnerKind?: SpawnerKind | null
-  /** Time until the first login shell and the watcher start. Default: 3 s, because the first commands of a box come first. */
+  /** Time until the first login shell and the watcher start. Default: 3 s: the first commands of a box have priority. */
   startDelayMs?: number
   loginTimeoutMs?: number
   versionTimeoutMs?: number

@@ -2,10 +2,10 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 
-/** Claude Code also stores the history of projects in one of the files. */
+/** The limit is large because Claude Code also stores the history of projects in one of the files. */
 const MAX_BYTES = 4 * 1024 * 1024
 
-/** null: the file does not exist, is not readable, is not a regular file, or is too large. */
+/** Returns null when the file does not exist, is not readable, is not a regular file, or is too large. */
 export async function readText(path: string): Promise<string | null> {
   // Without O_NONBLOCK, opening a FIFO waits for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => null)

@@ -22,12 +22,12 @@ export type ReadinessMonitorOptions = {
 }
 
 const MIN_REFRESH_INTERVAL_MS = 250
-/** For changes that are not watched: programs on the PATH, and credential files where watching has failed. */
+/** Bounds the age because some changes are not watched: programs on the PATH, and files where watching has failed. */
 const MAX_READINESS_AGE_MS = 10_000
 const NONE = 'not_installed'
 
 export class ReadinessMonitor {
-  /** 'change': current() returns another object. At most every 250 ms. */
+  /** 'change' means that current() returns another object. Emitted at most every 250 ms. */
   readonly events = new EventEmitter<{ change: [] }>().setMaxListeners(0)
   readonly #options: ReadinessMonitorOptions
   readonly #watcher: CredentialWatcher

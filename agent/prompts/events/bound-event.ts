@@ -3,7 +3,7 @@ import { MAX_PROMPT_EVENT_BYTES, type PromptEvent } from '../../../shared/api/pr
 import { boundedText } from '../providers/json-fields.ts'
 
 const MAX_TOOL_NAME_CHARS = 1024
-/** A character of text is at most a six-byte escape. The rest is for the other fields. */
+/** A character of text is at most a six-byte escape. 16 KiB are for the other fields. */
 const MAX_TEXT_CHARS = Math.floor((MAX_PROMPT_EVENT_BYTES - 16 * 1024) / 6)
 
 const byteLengthOf = (event: PromptEvent): number => Buffer.byteLength(JSON.stringify(event))

@@ -32,7 +32,7 @@ const checkpointSchema = z.object({
 })
 export type Checkpoint = LogPosition & { readonly at: number }
 
-/** A few hundred checkpoints of at most 12 KiB. */
+/** The file has a few hundred checkpoints of at most 12 KiB. */
 const MAX_BYTES = 32 * 1024 * 1024
 
 const getCheckpointsPath = (runDir: string): string => join(runDir, 'checkpoints')
@@ -65,13 +65,16 @@ export function appendCheckpoints(runDir: string, checkpoints: readonly Checkpoi
 export const replaceCheckpoints = (runDir: string, checkpoints: readonly Checkpoint[]): void =>
   replaceFileSync(getCheckpointsPath(runDir), toLines(checkpoints))
 
-/** undefined when missing or damaged. */
+/** Returns undefined when the position is missing or damaged. */
 export function readPosition(runDir: string): Checkpoint | undefined {
   const text = readStateFile(getPositionPath(runDir), MAX_BYTES) ?? ''
   return text.includes('\n') ? parseCheckpoint(text.slice(0, text.indexOf('\n'))) : undefined
 }
 
-/** Overwrites in place: truncating first makes some file systems flush the file on close. Ignore the text after the line. */
+/**
+ * Overwrites the file in place, because truncating first makes some file systems flush the file on close. Readers ignore the
+ * text after the line.
+ */
 export function writePosition(runDir: string, position: Checkpoint): void {
   const fd = openStateFile(getPositionPath(runDir))
   try {

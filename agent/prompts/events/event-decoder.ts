@@ -6,7 +6,7 @@ import { createNotice, type DraftEvent, mapLine } from './map-line.ts'
 
 /** A position in a log from which decoding can start. */
 export type LogPosition = {
-  /** Of the start of a line. */
+  /** The offset of the start of a line. */
   readonly offset: number
   /** Number of the last event before the position. */
   readonly seq: number
@@ -24,11 +24,11 @@ export type DecodedLine = {
 }
 
 export type EventDecoder = {
-  /** Chunks in the order of their offsets. An offset beyond the end of the previous chunk means discarded output. */
+  /** Takes chunks in the order of their offsets. An offset beyond the end of the previous chunk means discarded output. */
   push(offset: number, bytes: Buffer): Generator<DecodedLine, void, undefined>
-  /** The line without a newline at the end of the log. */
+  /** Returns the line without a newline at the end of the log. */
   end(): Generator<DecodedLine, void, undefined>
-  /** After the last returned line. */
+  /** The position after the last returned line. */
   readonly position: LogPosition
 }
 
@@ -40,7 +40,8 @@ export function createEventDecoder(provider: Pick<Provider, 'mapLine'>, start: L
     const isOmitted = line.kind !== 'line'
     const before = {
       offset: isOmitted ? line.end : line.start,
-      ...{ seq, state },
+      seq,
+      state,
       notice: isOmitted ? describeOmission(line) : null,
     }
     const mapped = isOmitted

@@ -20,7 +20,7 @@ export type PageSource = {
   starts: readonly Checkpoint[]
   /** How far the events are numbered. `isFinal`: the process has exited; the last line may have no newline. */
   end: { offset: number; seq: number; isFinal: boolean }
-  /** Time of output with an unknown time before the first start. Milliseconds since the epoch. */
+  /** The time of output before the first start whose time is unknown, in milliseconds since the epoch. */
   startedAt: number
 }
 
@@ -31,7 +31,11 @@ export type EventPage = {
   reachedEnd: boolean
 }
 
-/** Incomplete when the signal aborts. @param options.limit at least 1. A page also stops at LIMITS.promptEventsPageBytes, after at least one event. */
+/**
+ * Reads a page of events, which is incomplete when the signal aborts. A page has at least one event, and stops at
+ * LIMITS.promptEventsPageBytes.
+ * @param options.limit at least 1
+ */
 export async function readEventPage(
   { output, times, provider, starts, end, startedAt }: PageSource,
   { after, limit, signal }: { after: number; limit: number; signal: AbortSignal },
@@ -53,7 +57,7 @@ export async function readEventPage(
       if (seq <= after) continue
       if (events.length === limit) return false
       const at = toTimestamp(findTime(before.offset))
-      const { event, bytes } = boundEvent({ ...{ seq, at, type, text, tool }, raw })
+      const { event, bytes } = boundEvent({ seq, at, type, text, tool, raw })
       if (events.length > 0 && pageBytes + bytes > LIMITS.promptEventsPageBytes) return false
       events.push(event)
       pageBytes += bytes

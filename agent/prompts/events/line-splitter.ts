@@ -6,16 +6,16 @@ export const MAX_LINE_BYTES = 1024 * 1024
 /** `start` and `end` are offsets in the log; `end` is after the newline. */
 export type LogLine = { start: number; end: number } & (
   | { kind: 'line'; bytes: Buffer }
-  /** Longer than MAX_LINE_BYTES. */
+  /** The line is longer than MAX_LINE_BYTES. */
   | { kind: 'long' }
   /** The runner discarded these bytes before they were read, with the rest of the line in which they end. */
   | { kind: 'gap' }
 )
 
 export type LineSplitter = {
-  /** Chunks in the order of their offsets. An offset beyond the end of the previous chunk is a gap. */
+  /** Takes chunks in the order of their offsets. An offset beyond the end of the previous chunk is a gap. */
   push(offset: number, bytes: Buffer): Generator<LogLine, void, undefined>
-  /** The line without a newline at the end of the log. */
+  /** Returns the line without a newline at the end of the log. */
   end(): Generator<LogLine, void, undefined>
   /** Offset of the first line that has not been returned. */
   readonly lineStart: number

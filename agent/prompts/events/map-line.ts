@@ -1,19 +1,20 @@
 // Converts one line of a coding agent's output to events. Pure.
-
 import { boundedText, isJsonObject } from '../providers/json-fields.ts'
 import type { MappedEvent, MapperState, Provider } from '../providers/types.ts'
 
 /** An event without its number and time. */
 export type DraftEvent = MappedEvent & { raw: unknown }
 
-/** Characters of a line that is not a JSON object. */
+/** The most characters of a line that is not a JSON object. */
 const NOTICE_CHARS = 8 * 1024
 /** Deeper JSON counts as text: JSON.stringify() and other recursive functions could exceed the stack. */
 const MAX_DEPTH = 200
 
 export const createNotice = (text: string, raw: unknown = null): DraftEvent => ({
   type: 'notice',
-  ...{ text, tool: null, raw },
+  text,
+  tool: null,
+  raw,
 })
 
 export function mapLine(

@@ -6,7 +6,7 @@ export type OutputTimeLookup = {
   find(offset: number, end: number): number | null
 }
 
-/** An open index grows with the output, beyond its file. */
+/** The index is opened again after this time: an open index grows with the output, beyond its file. */
 const REOPEN_MS = 10 * 60 * 1000
 
 export function createOutputTimeLookup(

@@ -21,7 +21,7 @@ function paths(env: CredentialInput['env']) {
   return {
     credentials: join(dir, '.credentials.json'),
     settings: join(dir, 'settings.json'),
-    /** Has the API key that a sign-in through the Anthropic Console creates. */
+    /** The file with the API key that a sign-in through the Anthropic Console creates. */
     state: custom ? join(dir, '.claude.json') : join(homeDirectory(env), '.claude.json'),
   }
 }

@@ -14,7 +14,7 @@ import { createEvent, createToolEvent, createUsageEvent, withDone, withFailure }
 import { rememberToolCall, takeToolCall } from './tool-calls.ts'
 import type { JsonObject, MappedEvent, MappedLine, MapperState, Outcome } from './types.ts'
 
-/** In state.data: the error that the last message of the assistant reported. The result repeats it. */
+/** The key in state.data of the error that the last message of the assistant reported. The result repeats it. */
 const REPORTED_ERROR = 'reportedError'
 const INTERRUPTED = '[Request interrupted'
 
@@ -140,7 +140,7 @@ function mapResult(line: JsonObject, state: MapperState): MappedLine {
   }
 }
 
-/** null: success. `subtype` can be "success" in spite of an error. */
+/** Returns null for a success. `subtype` can be "success" in spite of an error. */
 function failureMessage(line: JsonObject, result: string | null): string | null {
   const reason = stringAt(line, 'terminal_reason') ?? ''
   if (reason.startsWith('aborted')) return `Claude Code was interrupted (${reason}).`
@@ -169,7 +169,7 @@ const withData = (state: MapperState, data: JsonObject): MapperState => ({
   data: { ...state.data, ...data },
 })
 
-/** null: no block has a text. */
+/** Returns null when no block has a text. */
 function joinTexts(blocks: readonly unknown[]): string | null {
   const texts = blocks.map((block) => stringAt(block, 'text')).filter((text) => text !== null)
   return texts.length > 0 ? texts.join('\n') : null

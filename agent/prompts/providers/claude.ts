@@ -34,9 +34,10 @@ function buildCommand({ model, effort, auto, sessionId, env, tmpDir, isRoot }: C
       ...(sessionId ? ['--resume', sessionId] : []),
     ],
     env: {
-      // Without it, Claude Code connects to api.anthropic.com even with another base URL.
+      // Without this variable, Claude Code connects to api.anthropic.com even with another base URL.
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-      // Each session leaves files in it. TMPDIR is also that of the tools, whose background processes outlive the run.
+      // Each session leaves files in this directory. TMPDIR would also apply to the tools, whose background processes
+      // outlive the run.
       CLAUDE_CODE_TMPDIR: tmpDir,
       // As root, Claude Code refuses to skip permissions outside a sandbox.
       ...(auto && isRoot ? { IS_SANDBOX: '1' } : {}),

@@ -77,7 +77,7 @@ function hasConfiguredProvider(text: string, env: CredentialInput['env']): boole
   return variable === null || hasVariable(env, variable)
 }
 
-/** null: the text is not valid TOML. */
+/** Returns null when the text is not valid TOML. */
 function parseToml(text: string): JsonObject | null {
   try {
     return parse(text, { integersAsBigInt: 'asNeeded' })

@@ -14,7 +14,10 @@ import { createEvent, createToolEvent, createUsageEvent, withDone, withFailure }
 import { rememberToolCall, takeToolCall } from './tool-calls.ts'
 import type { JsonObject, MappedEvent, MappedLine, MapperState, Outcome } from './types.ts'
 
-/** In state.data: an error after which Codex did not announce a retry. `turn.failed` follows, unless Codex is killed. */
+/**
+ * The key in state.data of an error after which Codex did not announce a retry. `turn.failed` follows, unless Codex is
+ * killed.
+ */
 const LAST_ERROR = 'lastError'
 /** Codex reports each of its retries as an error. */
 const RETRY = /^Reconnecting/
@@ -44,7 +47,7 @@ export function mapCodexLine(line: JsonObject, state: MapperState): MappedLine {
   }
 }
 
-/** Not final: a `turn.failed` with the same message follows, which is the `error` event. */
+/** An error is not final: a `turn.failed` with the same message follows, which is the `error` event. */
 function mapError(line: JsonObject, state: MapperState): MappedLine {
   const message = nonBlankStringAt(line, 'message')
   if (message === null) return { events: [], state }
@@ -89,7 +92,7 @@ function mapCompletedItem(line: JsonObject, state: MapperState): MappedLine {
   return { events: [...started, result], state: { ...call.state, hasContent: true } }
 }
 
-/** null: the item is not a tool. */
+/** Returns null when the item is not a tool. */
 function describeTool(item: JsonObject): { name: string; input: unknown } | null {
   const type = stringAt(item, 'type')
   switch (type) {

@@ -13,7 +13,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** null: the text is not a JSON object. */
+/** Returns null when the text is not a JSON object. */
 export function parseJsonObject(text: string): JsonObject | null {
   try {
     const value: unknown = JSON.parse(text)
@@ -23,11 +23,11 @@ export function parseJsonObject(text: string): JsonObject | null {
   }
 }
 
-/** Comments and trailing commas are allowed. null: the text is not a JSON object. */
+/** Allows comments and trailing commas. Returns null when the text is not a JSON object. */
 export const parseCommentedJsonObject = (text: string): JsonObject | null =>
   parseJsonObject(stripJsonComments(text, { trailingCommas: true }))
 
-/** The value at a path of keys. undefined: the path does not exist. */
+/** Returns the value at a path of keys; undefined when the path does not exist. */
 export function valueAt(value: unknown, ...path: string[]): unknown {
   let current = value
   for (const key of path) {
@@ -37,19 +37,19 @@ export function valueAt(value: unknown, ...path: string[]): unknown {
   return current
 }
 
-/** null: not a string. */
+/** Returns null when the value is not a string. */
 export function stringAt(value: unknown, ...path: string[]): string | null {
   const found = valueAt(value, ...path)
   return typeof found === 'string' ? found : null
 }
 
-/** null: not a string, or only whitespace. */
+/** Returns null when the value is not a string, or is only whitespace. */
 export function nonBlankStringAt(value: unknown, ...path: string[]): string | null {
   const found = stringAt(value, ...path)
   return found === null || found.trim() === '' ? null : found
 }
 
-/** null: not a finite number. */
+/** Returns null when the value is not a finite number. */
 export function numberAt(value: unknown, ...path: string[]): number | null {
   const found = valueAt(value, ...path)
   return typeof found === 'number' && Number.isFinite(found) ? found : null
@@ -59,19 +59,19 @@ export function isTrueAt(value: unknown, ...path: string[]): boolean {
   return valueAt(value, ...path) === true
 }
 
-/** An empty object: not an object. */
+/** Returns an empty object when the value is not an object. */
 export function objectAt(value: unknown, ...path: string[]): JsonObject {
   const found = valueAt(value, ...path)
   return isJsonObject(found) ? found : {}
 }
 
-/** An empty array: not an array. */
+/** Returns an empty array when the value is not an array. */
 export function arrayAt(value: unknown, ...path: string[]): readonly unknown[] {
   const found = valueAt(value, ...path)
   return Array.isArray(found) ? found : []
 }
 
-/** null: not an id that can be passed to the CLI again. */
+/** Returns null when the value is not an id that can be passed to the CLI again. */
 export function sessionIdAt(value: unknown, ...path: string[]): string | null {
   const found = stringAt(value, ...path)
   return found !== null && found.length <= MAX_SESSION_ID_CHARS && SESSION_ID_PATTERN.test(found)
@@ -79,7 +79,7 @@ export function sessionIdAt(value: unknown, ...path: string[]): string | null {
     : null
 }
 
-/** At most `maxChars` UTF-16 code units. A longer text ends with … and is never split inside a surrogate pair. */
+/** Truncates to `maxChars` UTF-16 code units. A truncated text ends with … and is never split inside a surrogate pair. */
 export function boundedText(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text
   const end = maxChars - 1

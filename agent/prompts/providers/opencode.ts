@@ -16,7 +16,10 @@ import type {
 
 /** By default OpenCode allows everything, even without --auto. */
 const ASK = JSON.stringify({ bash: 'ask', external_directory: 'ask', webfetch: 'ask' })
-/** In state.data: the tool whose permission was refused in the current step. OpenCode then exits without a final event. */
+/**
+ * The key in state.data of the tool whose permission was refused in the current step. OpenCode then exits without a final
+ * event.
+ */
 const REFUSED_TOOL = 'refusedTool'
 const REFUSED_ERROR = /rejected permission/
 

@@ -24,9 +24,9 @@ import type {
   Provider,
 } from './types.ts'
 
-/** In state.data: the error of the last message of the assistant. pi may retry after it. */
+/** The key in state.data of the error of the last message of the assistant. pi may retry after it. */
 const LAST_ERROR = 'lastError'
-/** In state.data: agent_end was seen without an announced retry. Versions before agent_settled end with it. */
+/** The key in state.data that agent_end was seen without an announced retry. Versions before agent_settled end with it. */
 const HAS_ENDED = 'hasEnded'
 
 export const pi: Provider = {

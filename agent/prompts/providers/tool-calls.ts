@@ -16,7 +16,7 @@ export function rememberToolCall(state: MapperState, id: string | null, name: st
   return { ...state, data: { ...state.data, [KEY]: calls } }
 }
 
-/** The name of the call, which is removed from the state. null: not a remembered call. */
+/** Returns the name of the call, and removes the call from the state. null: the call is not remembered. */
 export function takeToolCall(
   state: MapperState,
   id: string | null,

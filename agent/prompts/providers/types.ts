@@ -21,7 +21,7 @@ export type MapperState = {
   outcome: Outcome | null
   /** Text or a tool call was seen. Without a final event, exit status 0 only counts as done when this is true. */
   hasContent: boolean
-  /** Of the provider. */
+  /** What the lines of this provider have shown. */
   data: JsonObject
 }
 
@@ -36,10 +36,10 @@ export type MappedLine = { events: MappedEvent[]; state: MapperState }
 
 /** The model of a request, split at a backend prefix. */
 export type ModelSelection = {
-  /** As requested. */
+  /** The model as requested. */
   full: string
   backend: Backend | null
-  /** Without the prefix of the backend. */
+  /** The model without the prefix of the backend. */
   name: string
 }
 
@@ -54,7 +54,7 @@ export type CommandOptions = {
   /** A directory of the run, deleted afterwards. */
   tmpDir: string
   isRoot: boolean
-  /** Of the program, as it prints it. Default: a current version. */
+  /** The version that the program prints. Default: a current version. */
   version?: string
 }
 
@@ -71,9 +71,9 @@ export type Provider = {
   readonly program: string
   /** npm package with its version, which the agent installs when the program is missing. null: never installed. */
   readonly installPackage: string | null
-  /** Sent first on interrupt; SIGKILL follows after a grace period. */
+  /** The signal that is sent first on an interrupt; SIGKILL follows after a grace period. */
   readonly interruptSignal: 'INT' | 'TERM'
-  /** Default of `auto`. */
+  /** The default of `auto`. */
   readonly defaultAuto: boolean
   /** The arguments without the program, and variables that are added to the environment. The prompt is stdin. */
   buildCommand(options: CommandOptions): { args: string[]; env: Record<string, string> }
@@ -81,7 +81,7 @@ export type Provider = {
   encodePrompt(prompt: string): string
   /** The events of one line that is a JSON object. Never throws: unknown lines become no event or a notice. */
   mapLine(line: JsonObject, state: MapperState): MappedLine
-  /** At the end of the output without a final event: what the last lines mean; null: the exit status decides. */
+  /** Resolves what the last lines mean when the output ends without a final event; null: the exit status decides. */
   resolveUnfinished(state: MapperState): Outcome | null
   /** Absolute paths of the files with credentials, which are watched. */
   credentialFiles(env: Readonly<Record<string, string>>): string[]

@@ -24,11 +24,11 @@ const entrySchema = z.object({
   promptPreview: z.string(),
   /** Milliseconds since the epoch. */
   queuedAt: z.int(),
-  /** The order of the queue. */
+  /** Determines the order of the queue. */
   sequence: z.int(),
 })
 const fileSchema = entrySchema.extend({
-  /** Only in the file, which is deleted when the run has started: the values may be secrets. */
+  /** The variables are only in the file, which is deleted when the run has started: the values may be secrets. */
   boxEnv: z.record(z.string(), z.string()),
 })
 /** The variables of a box are at most 64 KiB, each character at most a six-byte escape. */
@@ -38,7 +38,7 @@ export type QueueEntry = Readonly<z.infer<typeof entrySchema>>
 export type StoredPrompt = { prompt: string; boxEnv: Record<string, string> }
 
 export type PromptQueue = {
-  /** In order. */
+  /** The entries in the order of the queue. */
   entries(): readonly QueueEntry[]
   get(id: string): QueueEntry | undefined
   /**
@@ -76,7 +76,7 @@ export async function openQueue(dir: string, log: FastifyBaseLogger): Promise<Pr
     return entry
   }
   async function removeFiles(id: string): Promise<void> {
-    // In this order: a prompt without an entry is incomplete.
+    // The entry is removed first: a prompt without an entry is incomplete.
     await rm(getEntryPath(id), { recursive: true, force: true })
     await rm(getPromptPath(id), { recursive: true, force: true })
     await sync(dir)

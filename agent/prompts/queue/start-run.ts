@@ -1,4 +1,4 @@
-// Starts a run in its conversation, from a request or from the queue. A start from the queue that fails becomes a failed run.
+// Starts a run in its conversation, from a request or from the queue. A failed start from the queue becomes a failed run.
 import type { FastifyBaseLogger } from 'fastify'
 import { ApiError } from '../../../shared/errors.ts'
 import type { Conversations } from '../conversations/conversations.ts'

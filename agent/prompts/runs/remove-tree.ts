@@ -2,7 +2,7 @@
 import { chmod, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A background process may still create files in it: retry on ENOTEMPTY. */
+/** A background process may still create files in the directory: rm() retries on ENOTEMPTY. */
 const OPTIONS = { recursive: true, force: true, maxRetries: 5 }
 
 /** Also deletes directories that are not writable, such as those of the module cache of Go. */

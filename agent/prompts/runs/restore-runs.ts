@@ -70,7 +70,7 @@ async function restoreRecords(
 
   async function restore(name: string): Promise<void> {
     const runDir = join(runsDir, name)
-    // The agent was killed during the removal.
+    // An earlier agent was killed while it removed the directory.
     if (isPendingRemoval(name)) await removeTree(runDir)
     if (!RUN_ID_PATTERN.test(name)) return
     const record = readRecord(runDir)
@@ -105,7 +105,7 @@ async function restoreRecords(
   }
 }
 
-/** Where to continue to read the output of a run in progress. */
+/** Finds where to continue to read the output of a run in progress. */
 async function readStart(
   record: RunRecord,
   runDir: string,

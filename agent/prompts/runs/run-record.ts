@@ -40,7 +40,7 @@ const recordSchema = z.object({
   /** The time limit of the run. */
   minutes: z.number(),
   interrupt: z.object({ requestedAt: z.int(), cause: z.string() }).nullable(),
-  /** null: in progress. */
+  /** null: the run is in progress. */
   result: z
     .object({
       status: z.enum(RUN_STATUSES).exclude(['running']),
@@ -51,9 +51,9 @@ const recordSchema = z.object({
       finishedAt: z.int(),
       sessionId: z.string().nullable(),
       eventCount: z.int(),
-      /** Length of the output. Under the shell runner, background processes may append to the log later. */
+      /** The length of the output. Under the shell runner, background processes may append to the log later. */
       logEnd: z.int(),
-      /** Disk usage of the output. */
+      /** The disk usage of the output. */
       logBytes: z.int(),
     })
     .nullable(),
@@ -61,7 +61,7 @@ const recordSchema = z.object({
 export type RunRecord = z.infer<typeof recordSchema>
 export type RecordedResult = NonNullable<RunRecord['result']>
 
-/** A preview of the prompt, the working directory, an error message and short fields. */
+/** A record has a preview of the prompt, the working directory, an error message and short fields. */
 const MAX_RECORD_BYTES = 256 * 1024
 
 /** @param options.minutes the time limit */
@@ -149,7 +149,7 @@ export async function syncRunFiles(runDir: string): Promise<void> {
 export const writeRecord = (runDir: string, record: RunRecord): Promise<void> =>
   writeDurably(getRecordPath(runDir), JSON.stringify(record))
 
-/** undefined when missing or damaged. @throws system errors that do not mean that */
+/** Returns undefined when the record is missing or damaged. @throws other system errors */
 export function readRecord(runDir: string): RunRecord | undefined {
   try {
     const text = readStateFile(getRecordPath(runDir), MAX_RECORD_BYTES) ?? ''
@@ -161,6 +161,6 @@ export function readRecord(runDir: string): RunRecord | undefined {
   }
 }
 
-/** '' when the file was deleted or replaced. */
+/** Returns '' when the file was deleted or replaced. */
 export const readPrompt = (runDir: string): string =>
   readStateFile(getPromptPath(runDir), LIMITS.promptBytes) ?? ''

@@ -6,7 +6,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 export const DEFAULT_RUN_RETENTION: Retention = { count: 500, ageMs: 30 * DAY_MS, totalLogBytes: 1024 ** 3 }
 
 /**
- * The oldest runs beyond the limits, except runs in progress and the newest run of each conversation.
+ * Returns the oldest runs beyond the limits, except runs in progress and the newest run of each conversation.
  * @param records of all runs, oldest first
  */
 export function findExpiredRuns(records: readonly RunRecord[], now: number, keep: Retention): string[] {

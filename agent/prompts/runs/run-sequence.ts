@@ -5,7 +5,7 @@ export type RunSequence = {
   restore(sequence: number): void
   /** The number of a run that is being started. @param now milliseconds since the epoch */
   next(now: number): number
-  /** The run is in the list of runs, or its start has failed. */
+  /** Called when the run has been added to the list of runs, or its start has failed. */
   settle(sequence: number): void
   /** The newest number of a run in the list. A run that is added later has a greater one. */
   current(): number
@@ -19,7 +19,7 @@ export function createRunSequence(): RunSequence {
       last = sequence
     },
     next(now) {
-      // The time, because the newest run may have been deleted before the agent started.
+      // At least the time: the newest run, which had the greatest number, may have been deleted before the agent started.
       last = Math.max(last + 1, now)
       starting.add(last)
       return last

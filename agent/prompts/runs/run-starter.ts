@@ -24,7 +24,7 @@ export type RunStarterOptions = {
   providers: Record<ProviderName, Provider>
   detector: ProviderDetector
   clock: Clock
-  /** Time limit of a run. */
+  /** The time limit of a run. */
   minutes: number
   /** Aborts when the agent stops. */
   closing: AbortSignal

@@ -8,17 +8,17 @@ import type { MapperState, Outcome } from '../providers/types.ts'
 
 export type RunEnd = {
   exit: ProcessExit
-  /** The interrupt request. Instants in milliseconds since the epoch. */
+  /** The interrupt request; null: there was none. Instants are milliseconds since the epoch. */
   interrupt: { requestedAt: number; cause: string } | null
   /** When the box began to stop; null: it did not. */
   stopRequestedAt: number | null
-  /** After the last line. */
+  /** The state after the last line of the output. */
   state: MapperState
-  /** Of resolveUnfinished(). Ignored when there is a final event. */
+  /** The result of resolveUnfinished(). Ignored when there is a final event. */
   unfinished: Outcome | null
   /** The end of the standard error output. */
   stderr: string
-  /** The time limit. */
+  /** The time limit of the run. */
   minutes: number
 }
 export type RunResult = { status: Exclude<RunStatus, 'running'>; error: string | null }
@@ -27,8 +27,8 @@ export const MAX_ERROR_CHARS = 4096
 export const STOPPED_MESSAGE = 'The box stopped during the run.'
 
 /**
- * When a box stops, its processes get SIGTERM at the same time. A coding agent that exits at once does so before the agent
- * has handled its own signal: at most this long before.
+ * When a box stops, its processes get SIGTERM at the same time. A coding agent that exits at once may exit before the agent
+ * has handled its own signal, but at most this long before.
  */
 export const STOP_SIGNAL_MS = 1000
 

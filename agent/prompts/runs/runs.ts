@@ -28,10 +28,10 @@ export type RunsOptions = {
   detector: ProviderDetector
   clock: Clock
   log: FastifyBaseLogger
-  /** Time limit of a run. */
+  /** The time limit of a run. */
   minutes: number
   retention?: Partial<Retention>
-  /** Bytes of output between two checkpoints, at least. Small compared with the bound of a log. */
+  /** The least bytes of output between two checkpoints, which must be small compared with the bound of a log. */
   checkpointBytes?: number
 }
 

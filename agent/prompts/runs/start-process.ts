@@ -69,7 +69,7 @@ export async function startCommand(
       command: buildShellCommand(words, stdinPath),
       timeoutSeconds: record.minutes * 60,
     }
-    // At the same time: a power loss also ends the process.
+    // The files may be synced while the process starts: a power loss also ends the process.
     const [started, synced] = await Promise.allSettled([processes.start(request), syncRunFiles(runDir)])
     if (started.status === 'rejected') throw started.reason
     if (synced.status === 'fulfilled') return started.value
@@ -96,7 +96,7 @@ export async function writeUnstartedRun(
   }
 }
 
-/** With exec, so that the pid of the process is that of the CLI, and the CLI gets the signals. */
+/** The command uses exec, so that the pid of the process is that of the CLI, and the CLI gets the signals. */
 export const buildShellCommand = (words: readonly string[], stdinPath: string): string =>
   `exec ${words.map(quote).join(' ')} <${quote(stdinPath)}`
 
