@@ -45,7 +45,7 @@ export type Conversations = {
 /** The file has at most some thousand conversations with the longest working directory. */
 const MAX_BYTES = 64 * 1024 * 1024
 
-/** @throws ApiError not_found. @param id undefined: all conversations */
+/** @param id undefined: all conversations @throws ApiError not_found */
 export function assertConversation(conversations: Pick<Conversations, 'get'>, id: string | undefined): void {
   if (id !== undefined && conversations.get(id) === undefined) throw unknownConversation(id)
 }

@@ -9,7 +9,7 @@ export type ProbeOptions = {
   cwd: string
   env: Record<string, string>
   timeoutMs: number
-  /** The length of the end of each stream that is kept. */
+  /** The most bytes of each stream in the result. The start of a longer stream is discarded. */
   maxBytes: number
 }
 

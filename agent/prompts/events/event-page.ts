@@ -32,8 +32,8 @@ export type EventPage = {
 }
 
 /**
- * Reads a page of events, which is incomplete when the signal aborts. A page has at least one event, and stops at
- * LIMITS.promptEventsPageBytes.
+ * Reads a page of events, which is incomplete when the signal aborts. A page stops at LIMITS.promptEventsPageBytes, but not
+ * before its first event.
  * @param options.limit at least 1
  */
 export async function readEventPage(
