@@ -39,9 +39,14 @@ async function startAgent(t: Test, home: string, settings: Record<string, string
   const socketPath = join(home, 'agent.sock')
   const child = spawn(process.execPath, [MAIN], {
     env: {
-      ...{ PATH: `${join(home, '.local/bin')}:${process.env.PATH}`, HOME: home, BOXWOOD_HOME: home },
-      ...{ BOXWOOD_URL: 'http://127.0.0.1:1', BOXWOOD_BOX: randomUUID() },
-      ...{ BOXWOOD_STATE: join(home, '.state'), BOXWOOD_SOCKET: socketPath, ...settings },
+      PATH: `${join(home, '.local/bin')}:${process.env.PATH}`,
+      HOME: home,
+      BOXWOOD_HOME: home,
+      BOXWOOD_URL: 'http://127.0.0.1:1',
+      BOXWOOD_BOX: randomUUID(),
+      BOXWOOD_STATE: join(home, '.state'),
+      BOXWOOD_SOCKET: socketPath,
+      ...settings,
     },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
@@ -107,7 +112,8 @@ t.test('runs and queued prompts survive restarts and kills of the agent', async 
   await third.waitForStatus(queued.runId, 'done')
   t.equal(readStarts(home), 'one\ntwo\n')
   t.match(await third.readRun(queued.runId), {
-    ...{ parent: runId, resumedFrom: '5e551011-0000-4000-8000-000000000001' },
+    parent: runId,
+    resumedFrom: '5e551011-0000-4000-8000-000000000001',
   })
   t.notMatch(third.getLog(), /one|two/, 'the log has no prompt')
 })

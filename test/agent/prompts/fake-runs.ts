@@ -33,14 +33,17 @@ export function createFakeRuns() {
     now += 1000
     const state: RunState = {
       ...fields,
-      ...{
-        startedAt: now,
-        sequence: states.size + 1,
-        promptPreview: prompt.slice(0, 100),
-        status: 'running',
-        error: null,
-      },
-      ...{ exitCode: null, pid: 1, finishedAt: null, sessionId: null, eventCount: 0, ...change },
+      startedAt: now,
+      sequence: states.size + 1,
+      promptPreview: prompt.slice(0, 100),
+      status: 'running',
+      error: null,
+      exitCode: null,
+      pid: 1,
+      finishedAt: null,
+      sessionId: null,
+      eventCount: 0,
+      ...change,
     }
     states.set(options.id, state)
     return update(options.id, {})
@@ -120,15 +123,16 @@ export function createFakeRuns() {
     addRun: (options: Partial<StartRunOptions>, change: Partial<RunState> = {}) =>
       create(
         {
-          ...{ id: newId('run'), conversationId: newId('conversation'), provider: 'claude', model: null },
-          ...{
-            reasoningEffort: null,
-            auto: false,
-            cwd: '~',
-            resumedFrom: null,
-            parent: null,
-            prompt: 'Hello',
-          },
+          id: newId('run'),
+          conversationId: newId('conversation'),
+          provider: 'claude',
+          model: null,
+          reasoningEffort: null,
+          auto: false,
+          cwd: '~',
+          resumedFrom: null,
+          parent: null,
+          prompt: 'Hello',
           ...options,
         },
         change,

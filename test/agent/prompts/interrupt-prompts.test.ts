@@ -11,8 +11,12 @@ t.test('an interrupt ends only its run, and the queue continues', async (t) => {
   const first = await start(prompts)
   const next = await enqueue(prompts)
   t.same(promptInterruptedSchema.parse(await prompts.interrupt(first.id)), {
-    ...{ ok: true, type: 'prompt.interrupted', id: first.id },
-    ...{ wasRunning: true, signal: 'INT', dequeued: false },
+    ok: true,
+    type: 'prompt.interrupted',
+    id: first.id,
+    wasRunning: true,
+    signal: 'INT',
+    dequeued: false,
   })
   await waitUntil('the queued prompt has started', () => fake.started.length === 2)
   t.match(await prompts.interrupt(first.id), { wasRunning: false, signal: null, dequeued: false })
@@ -27,8 +31,12 @@ t.test('an interrupt removes a queued prompt', async (t) => {
   const kept = await enqueue(prompts)
   for (const { id } of [removed, alone])
     t.same(promptInterruptedSchema.parse(await prompts.interrupt(id)), {
-      ...{ ok: true, type: 'prompt.interrupted', id },
-      ...{ wasRunning: false, signal: null, dequeued: true },
+      ok: true,
+      type: 'prompt.interrupted',
+      id,
+      wasRunning: false,
+      signal: null,
+      dequeued: true,
     })
   await t.rejects(prompts.interrupt(removed.id), { code: 'not_found' })
   t.match(prompts.list(undefined), { active: { id: first.id }, queued: [{ id: kept.id, position: 1 }] })
@@ -49,15 +57,24 @@ t.test('an interrupt of all empties the queue first', async (t) => {
   const queued = [await enqueue(prompts), await enqueue(prompts, { new: true })]
   const result = promptsInterruptedSchema.parse(await prompts.interruptAll(undefined))
   t.same(result, {
-    ...{ ok: true, type: 'prompt.interrupted', id: first.id, wasRunning: true, signal: 'INT' },
+    ok: true,
+    type: 'prompt.interrupted',
+    id: first.id,
+    wasRunning: true,
+    signal: 'INT',
     interrupted: [first, second].map(({ id, conversationId }) => ({ id, conversationId, signal: 'INT' })),
     dequeued: queued.map(({ id }) => id),
   })
   t.match(prompts.list(undefined), { active: null, queued: [] })
   t.equal(fake.started.length, 2)
   t.same(await prompts.interruptAll(undefined), {
-    ...{ ok: true, type: 'prompt.interrupted', id: null, wasRunning: false, signal: null },
-    ...{ interrupted: [], dequeued: [] },
+    ok: true,
+    type: 'prompt.interrupted',
+    id: null,
+    wasRunning: false,
+    signal: null,
+    interrupted: [],
+    dequeued: [],
   })
 })
 
@@ -68,8 +85,11 @@ t.test('an interrupt of a conversation leaves the others', async (t) => {
   const mine = await enqueue(prompts, { conversationId: first.conversationId })
   const theirs = await enqueue(prompts, { conversationId: other.conversationId })
   t.match(await prompts.interruptAll(first.conversationId), {
-    ...{ id: first.id, wasRunning: true, signal: 'INT' },
-    ...{ interrupted: [{ id: first.id }], dequeued: [mine.id] },
+    id: first.id,
+    wasRunning: true,
+    signal: 'INT',
+    interrupted: [{ id: first.id }],
+    dequeued: [mine.id],
   })
   t.match(prompts.list(undefined), { active: { id: other.id }, queued: [{ id: theirs.id }] })
   t.equal(fake.started.length, 2)
@@ -86,8 +106,12 @@ t.test('an interrupt does not wait until a coding agent is installed', async (t)
   await t.rejects(prompts.readStatus(runId), { code: 'not_found', message: /is being started/ })
   t.match(prompts.listConversations(), { running: 1 })
   t.same(await prompts.interrupt(runId), {
-    ...{ ok: true, type: 'prompt.interrupted', id: runId },
-    ...{ wasRunning: true, signal: null, dequeued: false },
+    ok: true,
+    type: 'prompt.interrupted',
+    id: runId,
+    wasRunning: true,
+    signal: null,
+    dequeued: false,
   })
   const interrupted = { status: 'interrupted', error: /by a request/, pid: null }
   t.match(await started, { type: 'prompt.started', run: interrupted })
@@ -98,7 +122,9 @@ t.test('an interrupt does not wait until a coding agent is installed', async (t)
   const next = createPromptRequest({ conversationId: newConversationId })
   const again = prompts.submit(next)
   t.match(promptsInterruptedSchema.parse(await prompts.interruptAll(undefined)), {
-    ...{ id: next.runId, wasRunning: true, signal: null },
+    id: next.runId,
+    wasRunning: true,
+    signal: null,
     interrupted: [{ id: next.runId, conversationId: newConversationId, signal: null }],
   })
   t.match(await again, { run: interrupted })

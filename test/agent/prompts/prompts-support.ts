@@ -24,7 +24,12 @@ export async function openPrompts(t: Test, options: TestOptions = {}): Promise<T
   const dir = options.dir ?? join(createTempDir(t, 'prompts'), 'prompts')
   let isActive = () => false
   const prompts = await createPrompts({
-    ...{ dir, home: '/home/box', runs: fake.runs, providers, clock: fake.clock, log: silentLog },
+    dir,
+    home: '/home/box',
+    runs: fake.runs,
+    providers,
+    clock: fake.clock,
+    log: silentLog,
     activity: {
       watch(callback) {
         isActive = callback
@@ -39,7 +44,10 @@ export async function openPrompts(t: Test, options: TestOptions = {}): Promise<T
 }
 
 export const createPromptRequest = (fields: Partial<AgentPromptRequest> = {}): AgentPromptRequest => ({
-  ...{ provider: 'claude', prompt: 'Hello', runId: newId('run'), newConversationId: newId('conversation') },
+  provider: 'claude',
+  prompt: 'Hello',
+  runId: newId('run'),
+  newConversationId: newId('conversation'),
   ...fields,
 })
 

@@ -14,38 +14,50 @@ import { createPromptRequest, enqueue, openPrompts, start, submitAndDescribe } f
 t.test('a prompt starts a run in a new conversation', async (t) => {
   const { prompts, fake } = await openPrompts(t)
   const request = createPromptRequest({
-    ...{ prompt: 'Fix it\n', model: 'opus', reasoningEffort: 'high', cwd: '~/work', auto: true },
+    prompt: 'Fix it\n',
+    model: 'opus',
+    reasoningEffort: 'high',
+    cwd: '~/work',
+    auto: true,
     boxEnv: { KEY: 'value' },
   })
   const answer = promptStartedSchema.parse(await prompts.submit(request))
   t.match(answer.run, {
-    ...{
-      id: request.runId,
-      conversationId: request.newConversationId,
-      status: 'running',
-      prompt: 'Fix it\n',
-    },
-    ...{ provider: 'claude', model: 'opus', reasoningEffort: 'high', cwd: '~/work', auto: true },
-    ...{ resumedFrom: null, parent: null },
+    id: request.runId,
+    conversationId: request.newConversationId,
+    status: 'running',
+    prompt: 'Fix it\n',
+    provider: 'claude',
+    model: 'opus',
+    reasoningEffort: 'high',
+    cwd: '~/work',
+    auto: true,
+    resumedFrom: null,
+    parent: null,
   })
   t.match(fake.started, [{ prompt: 'Fix it\n', boxEnv: { KEY: 'value' }, cwd: '~/work' }])
   t.match(promptListSchema.parse(prompts.list(undefined)), {
-    ...{ runs: [{ id: request.runId }], active: { id: request.runId }, queued: [] },
+    runs: [{ id: request.runId }],
+    active: { id: request.runId },
+    queued: [],
   })
   t.match(conversationListSchema.parse(prompts.listConversations()), {
     conversations: [
       {
-        ...{ id: request.newConversationId, provider: 'claude', model: 'opus', cwd: '~/work', prompts: 1 },
-        ...{
-          queued: 0,
-          running: true,
-          lastRunId: request.runId,
-          lastStatus: 'running',
-          lastPrompt: 'Fix it\n',
-        },
+        id: request.newConversationId,
+        provider: 'claude',
+        model: 'opus',
+        cwd: '~/work',
+        prompts: 1,
+        queued: 0,
+        running: true,
+        lastRunId: request.runId,
+        lastStatus: 'running',
+        lastPrompt: 'Fix it\n',
       },
     ],
-    ...{ running: 1, limit: 4 },
+    running: 1,
+    limit: 4,
   })
 })
 
@@ -56,8 +68,11 @@ t.test('the next prompt resumes the session in the same directory with the same 
   fake.end(first.id)
   const second = await start(prompts, { conversationId: first.conversationId })
   t.match(second, {
-    ...{ conversationId: first.conversationId, model: 'opus', cwd: 'work' },
-    ...{ resumedFrom: 's-1', parent: first.id },
+    conversationId: first.conversationId,
+    model: 'opus',
+    cwd: 'work',
+    resumedFrom: 's-1',
+    parent: first.id,
   })
   // It fails before its session is known: the next run resumes the last known one.
   fake.end(second.id, 'failed', 'failed')
@@ -92,7 +107,8 @@ t.test('a conversation without a session starts a fresh session', async (t) => {
   fake.end(first.id, 'failed', 'not signed in')
   t.equal(await submitAndDescribe(prompts, { continue: true }), 'no_session_to_continue')
   t.match(await start(prompts, { conversationId: first.conversationId }), {
-    ...{ resumedFrom: null, parent: first.id },
+    resumedFrom: null,
+    parent: first.id,
   })
 })
 
@@ -122,7 +138,7 @@ t.test('a second prompt is refused, queued, or starts beside the first one', asy
   const listed = prompts.listConversations().conversations
   t.match(
     listed.find(({ id }) => id === waiting.conversationId),
-    { ...{ prompts: 0, queued: 1, running: false, lastRunId: null, lastStatus: null, lastPrompt: 'Hello' } },
+    { prompts: 0, queued: 1, running: false, lastRunId: null, lastStatus: null, lastPrompt: 'Hello' },
   )
 })
 

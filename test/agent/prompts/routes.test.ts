@@ -51,7 +51,11 @@ async function serve(t: Test) {
     return { status: headers[':status'], body: JSON.parse((await readAll(stream)).toString()) }
   }
   return {
-    ...{ fake, stopping, send, request, environments },
+    fake,
+    stopping,
+    send,
+    request,
+    environments,
     getWaiting: () => waiting,
     getTouches: () => touches,
   }

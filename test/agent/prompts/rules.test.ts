@@ -16,7 +16,9 @@ const conversation = (
   sessionId: string | null = `session of ${id}`,
 ): ConversationFacts => ({ id, provider, sessionId, cwd: '~' })
 const run = (id: string, conversationId: string, provider: ConversationFacts['provider'] = 'claude') => ({
-  ...{ id, conversationId, provider },
+  id,
+  conversationId,
+  provider,
 })
 
 // Most recently active first: pi has a conversation without a session only.
@@ -70,7 +72,11 @@ const inRecent = 'start in recent'
 const PROGRESS = 'prompt_in_progress'
 const LIMIT = 'prompt_limit_reached'
 const everywhere = (outcome: string): Record<SituationName, string> => ({
-  ...{ idle: outcome, same: outcome, other: outcome, limit: outcome, full: outcome },
+  idle: outcome,
+  same: outcome,
+  other: outcome,
+  limit: outcome,
+  full: outcome,
 })
 /** queue: behind which run. */
 const newBehind = (id: string) => `queue behind ${id} in a new conversation`
@@ -90,22 +96,34 @@ const EXPECTED: Record<keyof typeof REQUESTS, Record<SituationName, string>> = {
   'new+queue': { idle: NEW, same: NEW, other: NEW, limit: newBehind(OLDEST), full: LIMIT },
   continue: { idle: inRecent, same: PROGRESS, other: inRecent, limit: LIMIT, full: LIMIT },
   'continue+queue': {
-    ...{ idle: inRecent, same: 'queue behind run-1 in recent', other: inRecent },
-    ...{ limit: `queue behind ${OLDEST} in recent`, full: LIMIT },
+    idle: inRecent,
+    same: 'queue behind run-1 in recent',
+    other: inRecent,
+    limit: `queue behind ${OLDEST} in recent`,
+    full: LIMIT,
   },
   conversationId: { idle: inRecent, same: PROGRESS, other: inRecent, limit: LIMIT, full: LIMIT },
   'conversationId+queue': {
-    ...{ idle: inRecent, same: 'queue behind run-1 in recent', other: inRecent },
-    ...{ limit: `queue behind ${OLDEST} in recent`, full: LIMIT },
+    idle: inRecent,
+    same: 'queue behind run-1 in recent',
+    other: inRecent,
+    limit: `queue behind ${OLDEST} in recent`,
+    full: LIMIT,
   },
   // Beside the run of another conversation.
   'older conversationId': {
-    ...{ idle: 'start in older', same: 'start in older', other: 'start in older' },
-    ...{ limit: LIMIT, full: LIMIT },
+    idle: 'start in older',
+    same: 'start in older',
+    other: 'start in older',
+    limit: LIMIT,
+    full: LIMIT,
   },
   'older conversationId+queue': {
-    ...{ idle: 'start in older', same: 'start in older', other: 'start in older' },
-    ...{ limit: `queue behind ${OLDEST} in older`, full: LIMIT },
+    idle: 'start in older',
+    same: 'start in older',
+    other: 'start in older',
+    limit: `queue behind ${OLDEST} in older`,
+    full: LIMIT,
   },
   'unknown id': everywhere('not_found'),
   'unknown id+queue': everywhere('not_found'),
@@ -122,7 +140,11 @@ type Facts = Parameters<typeof admit>[2]
 function decide(request: Partial<Choice>, facts: Partial<Facts> = {}): string {
   const choice: Choice = { provider: 'claude', ...request }
   const situation = {
-    ...{ home: '/home/box', conversations: CONVERSATIONS, inProgress: [], queue: [], limits: LIMITS },
+    home: '/home/box',
+    conversations: CONVERSATIONS,
+    inProgress: [],
+    queue: [],
+    limits: LIMITS,
     ...facts,
   }
   try {
@@ -138,7 +160,11 @@ function decide(request: Partial<Choice>, facts: Partial<Facts> = {}): string {
 function findError(request: Partial<Choice>, facts: Partial<Facts> = {}): ApiError {
   const choice: Choice = { provider: 'claude', ...request }
   const situation = {
-    ...{ home: '/home/box', conversations: CONVERSATIONS, inProgress: [], queue: [], limits: LIMITS },
+    home: '/home/box',
+    conversations: CONVERSATIONS,
+    inProgress: [],
+    queue: [],
+    limits: LIMITS,
     ...facts,
   }
   try {

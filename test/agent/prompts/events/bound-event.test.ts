@@ -4,7 +4,12 @@ import { boundEvent } from '../../../../agent/prompts/events/bound-event.ts'
 import { MAX_PROMPT_EVENT_BYTES, type PromptEvent } from '../../../../shared/api/prompts.ts'
 
 const create = (fields: Partial<PromptEvent>): PromptEvent => ({
-  ...{ seq: 1, at: '2030-01-01T00:00:00.000Z', type: 'text', text: null, tool: null, raw: null },
+  seq: 1,
+  at: '2030-01-01T00:00:00.000Z',
+  type: 'text',
+  text: null,
+  tool: null,
+  raw: null,
   ...fields,
 })
 const MiB = 1024 * 1024

@@ -19,8 +19,11 @@ function createSource(log: string, fields: Partial<PageSource> = {}): PageSource
   const process = createFakeProcess(Number.MAX_SAFE_INTEGER)
   process.append(log)
   return {
-    ...{ output: process.output, times: createOutputTimeLookup(process.output), startedAt: 1000 },
-    ...{ provider: fakeProvider, starts: [] },
+    output: process.output,
+    times: createOutputTimeLookup(process.output),
+    startedAt: 1000,
+    provider: fakeProvider,
+    starts: [],
     end: { offset: process.getSize(), seq: 0, isFinal: true },
     ...fields,
   }

@@ -27,8 +27,15 @@ export function createFakeProcess(maxBytes: number, startedAt = 1000) {
     watch: (onChange) => on('change', onChange),
   }
   const detachedProcess: DetachedProcess = {
-    ...{ processId: 'p_0', pid: 1, command: '', cwd: '~', startedAt, record: null, attached: null },
-    ...{ dir: '/nonexistent', logs: { stdout, stderr: stdout } },
+    processId: 'p_0',
+    pid: 1,
+    command: '',
+    cwd: '~',
+    startedAt,
+    record: null,
+    attached: null,
+    dir: '/nonexistent',
+    logs: { stdout, stderr: stdout },
     get exit() {
       return exit
     },

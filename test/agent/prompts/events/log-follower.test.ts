@@ -33,14 +33,12 @@ async function follow(process: FakeProcess, runDir: string, checkpointBytes = 10
       ? { position: ORIGIN, checkpoints: [], exactFrom: 0 }
       : await findStart(process.output, saved, ORIGIN)
     return followLog({
-      ...{
-        detachedProcess: process.detachedProcess,
-        provider: fakeProvider,
-        runDir,
-        start,
-        checkpointBytes,
-        log,
-      },
+      detachedProcess: process.detachedProcess,
+      provider: fakeProvider,
+      runDir,
+      start,
+      checkpointBytes,
+      log,
       onProgress: () => undefined,
     })
   }
@@ -64,8 +62,12 @@ async function follow(process: FakeProcess, runDir: string, checkpointBytes = 10
     read: (after: number, limit = 1000) =>
       readEventPage(
         {
-          ...{ output: process.output, times: follower.times, provider: fakeProvider, startedAt: 1000 },
-          ...{ starts: follower.getStarts(), end: { ...follower.position, isFinal: false } },
+          output: process.output,
+          times: follower.times,
+          provider: fakeProvider,
+          startedAt: 1000,
+          starts: follower.getStarts(),
+          end: { ...follower.position, isFinal: false },
         },
         { after, limit, signal },
       ),

@@ -122,11 +122,15 @@ t.test('runs are interrupted while others wait in the queue', async (t) => {
   t.match(await prompts.interrupt(first?.runId ?? ''), { wasRunning: true, signal: 'INT' })
   await waitUntil('the next one has started', () => readStarts(home).length === 2)
   t.match(await prompts.interruptAll(undefined), {
-    ...{ id: second?.runId, wasRunning: true, interrupted: [{ id: second?.runId }] },
+    id: second?.runId,
+    wasRunning: true,
+    interrupted: [{ id: second?.runId }],
     dequeued: requests.slice(2).map(({ runId }) => runId),
   })
   t.match(prompts.list(undefined), {
-    ...{ active: null, queued: [], runs: [{ status: 'interrupted' }, { status: 'interrupted' }] },
+    active: null,
+    queued: [],
+    runs: [{ status: 'interrupted' }, { status: 'interrupted' }],
   })
   await close()
 })

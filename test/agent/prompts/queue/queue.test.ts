@@ -68,7 +68,10 @@ t.test('a queued prompt that cannot start becomes a failed run, and the queue co
   await waitForStarts(fake, 2)
   t.same(startedIds(fake), [first.id, next.id])
   t.match((await prompts.readStatus(broken.id)).run, {
-    ...{ status: 'failed', error: 'Sign in to claude.', parent: first.id, prompt: 'broken' },
+    status: 'failed',
+    error: 'Sign in to claude.',
+    parent: first.id,
+    prompt: 'broken',
     conversationId: first.conversationId,
   })
   t.match(prompts.listConversations().conversations, [{ prompts: 3, lastRunId: next.id }])

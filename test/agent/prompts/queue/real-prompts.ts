@@ -10,12 +10,18 @@ import { fakeProviders, openRuns } from '../runs/support.ts'
 export async function openRealPrompts(t: Pick<Test, 'teardown'>, home: string) {
   const runs = await openRuns(t, home)
   const prompts = await createPrompts({
-    ...{ dir: runs.dir, home, runs: runs.runs, providers: fakeProviders, clock: systemClock, log: silentLog },
+    dir: runs.dir,
+    home,
+    runs: runs.runs,
+    providers: fakeProviders,
+    clock: systemClock,
+    log: silentLog,
     activity: createActivityTracker(systemClock),
     limits: { runs: 4, conversations: 200, queued: 100 },
   })
   return {
-    ...{ prompts, runs },
+    prompts,
+    runs,
     async close() {
       await prompts.close()
       await runs.close()

@@ -21,7 +21,8 @@ export async function setUpCli(
   const models = await startModelServer(t)
   const cli = createCliHome(t, provider.name, models)
   return {
-    ...{ models, cli },
+    models,
+    cli,
     start: (prompt: string, options: Options = {}) =>
       startCli(t, provider, { agents, cli, prompt, ...options }),
     run: (prompt: string, options: Options = {}) => runCli(t, provider, { agents, cli, prompt, ...options }),

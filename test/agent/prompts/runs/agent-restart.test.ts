@@ -170,7 +170,10 @@ t.test('runs that are cut off by a power loss have failed', async (t) => {
   await first.readPage(id, 1, 10, 15_000)
   const second = await reopen(t, first, { bootId: 'another boot' })
   t.match(await second.waitForEnd(id), {
-    ...{ status: 'failed', error: 'The box stopped during the run.', exitCode: null, eventCount: 2 },
+    status: 'failed',
+    error: 'The box stopped during the run.',
+    exitCode: null,
+    eventCount: 2,
   })
   const { finishedAt } = second.get(id)
   const third = await reopen(t, second, { bootId: 'another boot' })

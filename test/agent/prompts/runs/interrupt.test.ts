@@ -18,7 +18,10 @@ t.test('an interrupt is recorded, with its cause', async (t) => {
   const { runs, get, id, readAll } = await startAndWait(t, 'wait.sh')
   t.same(await runs.interrupt(id, 'Interrupted by a request.'), { wasRunning: true, signal: 'INT' })
   t.match(get(id), {
-    ...{ status: 'interrupted', error: 'Interrupted by a request.', sessionId: 's-1', eventCount: 2 },
+    status: 'interrupted',
+    error: 'Interrupted by a request.',
+    sessionId: 's-1',
+    eventCount: 2,
     exitCode: isNativeRunner ? null : 130,
   })
   t.match(await readAll(id), [{ type: 'session' }, { text: 'before' }])

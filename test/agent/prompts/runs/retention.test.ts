@@ -11,22 +11,33 @@ import { createTestRuns, reopen } from './support.ts'
 const KEEP = { count: 100, ageMs: 1000, totalLogBytes: 1000 }
 
 const record = (id: string, conversationId: string, finishedAt: number | null, logBytes = 0): RunRecord => ({
-  ...{ id, conversationId, provider: 'claude', model: null, reasoningEffort: null, auto: false, cwd: '~' },
-  ...{
-    startedAt: 0,
-    sequence: 0,
-    resumedFrom: null,
-    parent: null,
-    promptPreview: '',
-    minutes: 1,
-    interrupt: null,
-  },
+  id,
+  conversationId,
+  provider: 'claude',
+  model: null,
+  reasoningEffort: null,
+  auto: false,
+  cwd: '~',
+  startedAt: 0,
+  sequence: 0,
+  resumedFrom: null,
+  parent: null,
+  promptPreview: '',
+  minutes: 1,
+  interrupt: null,
   result:
     finishedAt === null
       ? null
       : {
-          ...{ status: 'done', error: null, exitCode: 0, pid: 1, finishedAt, sessionId: null },
-          ...{ eventCount: 0, logEnd: 0, logBytes },
+          status: 'done',
+          error: null,
+          exitCode: 0,
+          pid: 1,
+          finishedAt,
+          sessionId: null,
+          eventCount: 0,
+          logEnd: 0,
+          logBytes,
         },
 })
 

@@ -10,7 +10,10 @@ import { type RunEnd, resolveStatus, STOPPED_MESSAGE } from '../../../../agent/p
 
 const FINISHED_AT = 1000
 const exit = (fields: Partial<ProcessExit>): ProcessExit => ({
-  ...{ status: 'exited', exitCode: null, signal: null, finishedAt: FINISHED_AT },
+  status: 'exited',
+  exitCode: null,
+  signal: null,
+  finishedAt: FINISHED_AT,
   ...fields,
 })
 const EXITS = {
@@ -26,7 +29,8 @@ const DONE: Outcome = { status: 'done' }
 const FAILED: Outcome = { status: 'failed', message: 'no credit' }
 const state = (outcome: Outcome | null, hasContent = false): MapperState => ({
   ...INITIAL_MAPPER_STATE,
-  ...{ outcome, hasContent },
+  outcome,
+  hasContent,
 })
 const interruptAt = (requestedAt: number) => ({ requestedAt, cause: 'Interrupted.' })
 const done = { status: 'done', error: null }
@@ -35,8 +39,13 @@ const interrupted = (error = 'Interrupted.') => ({ status: 'interrupted', error 
 const TIME_LIMIT = failed('The run exceeded its time limit of 360 minutes.')
 
 const base: RunEnd = {
-  ...{ exit: EXITS.zero, interrupt: null, stopRequestedAt: null, state: state(null), unfinished: null },
-  ...{ stderr: '', minutes: 360 },
+  exit: EXITS.zero,
+  interrupt: null,
+  stopRequestedAt: null,
+  state: state(null),
+  unfinished: null,
+  stderr: '',
+  minutes: 360,
 }
 
 const TABLE: [string, Partial<RunEnd>, object][] = [

@@ -13,7 +13,12 @@ t.test('a run has events, a session and the status done', async (t) => {
   const started = await start('normal.sh', { resumedFrom: 's-0', prompt: 'What is this?' })
   t.match(started, { status: 'running', sessionId: null, finishedAt: null, promptPreview: 'What is this?' })
   t.match(await waitForEnd(started.id), {
-    ...{ status: 'done', error: null, exitCode: 0, sessionId: 's-1', eventCount: 4, pid: started.pid },
+    status: 'done',
+    error: null,
+    exitCode: 0,
+    sessionId: 's-1',
+    eventCount: 4,
+    pid: started.pid,
     finishedAt: Number,
   })
   const { events, next, finished, run } = await readPage(started.id)

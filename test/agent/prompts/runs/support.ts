@@ -88,8 +88,12 @@ export async function openRuns(t: Pick<Test, 'teardown'>, home: string, options:
   const dir = join(home, '.state/prompts')
   const processes = await openDetachedProcesses({
     dir: join(dir, 'processes'),
-    ...{ home, clock: systemClock, log: silentLog, activity: createActivityTracker(systemClock) },
-    ...{ runnerKind, maxLogBytes },
+    home,
+    clock: systemClock,
+    log: silentLog,
+    activity: createActivityTracker(systemClock),
+    runnerKind,
+    maxLogBytes,
     ...(bootId !== undefined && { bootId }),
     retention: {
       count: Number.POSITIVE_INFINITY,
@@ -98,14 +102,12 @@ export async function openRuns(t: Pick<Test, 'teardown'>, home: string, options:
     },
   })
   const runs = await createRuns({
-    ...{
-      dir,
-      processes,
-      providers: fakeProviders,
-      detector: fakeDetector,
-      clock: systemClock,
-      log: silentLog,
-    },
+    dir,
+    processes,
+    providers: fakeProviders,
+    detector: fakeDetector,
+    clock: systemClock,
+    log: silentLog,
     minutes: 60,
     ...runsOptions,
   })
@@ -128,7 +130,13 @@ export async function openRuns(t: Pick<Test, 'teardown'>, home: string, options:
     return { ...promptEventsSchema.parse(JSON.parse(JSON.stringify(page))), run: page.run }
   }
   return {
-    ...{ runs, processes, dir, home, close, get, readPage },
+    runs,
+    processes,
+    dir,
+    home,
+    close,
+    get,
+    readPage,
     /** @param model the program */
     start: (model: string, fields: Partial<StartRunOptions> = {}): Promise<RunState> =>
       runs.start({ ...createRequest(model), ...fields }),
@@ -160,7 +168,15 @@ export async function reopen(t: Test, previous: TestRuns, options: TestRunsOptio
 }
 
 export const createRequest = (model: string): StartRunOptions => ({
-  ...{ id: newId('run'), conversationId: newId('conversation'), provider: 'claude', model },
-  ...{ reasoningEffort: null, auto: false, cwd: '~', resumedFrom: null, parent: null },
-  ...{ prompt: 'Hello', boxEnv: {} },
+  id: newId('run'),
+  conversationId: newId('conversation'),
+  provider: 'claude',
+  model,
+  reasoningEffort: null,
+  auto: false,
+  cwd: '~',
+  resumedFrom: null,
+  parent: null,
+  prompt: 'Hello',
+  boxEnv: {},
 })
