@@ -59,6 +59,9 @@ export type StartRunOptions = Pick<
   boxEnv: Record<string, string>
 }
 
+/** Why a run has not been started. */
+export type UnstartedResult = { status: 'failed' | 'interrupted'; error: string }
+
 export type ReadEventsOptions = { after: number; limit: number; waitMs: number; signal: AbortSignal }
 
 /** The runs of a box: starting, following, interrupting and reading them (runs/runs.ts). No rules about conversations. */
@@ -75,10 +78,7 @@ export type Runs = {
    * Records a run that has not been started: with the error, no pid and no events. Notifies the subscribers. Idempotent by
    * id: an existing run is returned unchanged.
    */
-  recordUnstarted(
-    options: Omit<StartRunOptions, 'boxEnv'>,
-    result: { status: 'failed' | 'interrupted'; error: string },
-  ): Promise<RunState>
+  recordUnstarted(options: Omit<StartRunOptions, 'boxEnv'>, result: UnstartedResult): Promise<RunState>
   get(id: string): RunState | undefined
   /** Newest first. */
   list(): RunState[]

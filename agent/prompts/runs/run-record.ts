@@ -21,7 +21,7 @@ import { readStateFile } from '../../state-file.ts'
 import type { Checkpoint } from '../events/checkpoints.ts'
 import { LOG_START } from '../events/event-decoder.ts'
 import { boundedText } from '../providers/json-fields.ts'
-import type { StartRunOptions } from '../types.ts'
+import type { StartRunOptions, UnstartedResult } from '../types.ts'
 import { MAX_ERROR_CHARS } from './run-status.ts'
 
 const recordSchema = z.object({
@@ -93,10 +93,7 @@ export function createRunRecord(
 export const createOrigin = ({ startedAt }: RunRecord): Checkpoint => ({ ...LOG_START, at: startedAt })
 
 /** The record of a run whose process has not been started. */
-export const withUnstartedResult = (
-  record: RunRecord,
-  { status, error }: { status: 'failed' | 'interrupted'; error: string },
-): RunRecord => ({
+export const withUnstartedResult = (record: RunRecord, { status, error }: UnstartedResult): RunRecord => ({
   ...record,
   result: {
     status,

@@ -4,7 +4,7 @@ import type { ProviderName } from '../../../shared/api/prompts.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import type { DetachedProcesses } from '../../exec/detached/types.ts'
 import type { Provider } from '../providers/types.ts'
-import type { ProviderDetector, RunState, Runs, StartRunOptions } from '../types.ts'
+import type { ProviderDetector, RunState, StartRunOptions, UnstartedResult } from '../types.ts'
 import { createOrigin, createRunRecord, type RunRecord, withUnstartedResult } from './run-record.ts'
 import type { RunRemover } from './run-remover.ts'
 import type { RunSequence } from './run-sequence.ts'
@@ -30,6 +30,8 @@ export type RunStarterOptions = {
   closing: AbortSignal
 }
 
+type UnstartedRequest = Omit<StartRunOptions, 'boxEnv'>
+
 export class RunStarter {
   readonly #options: RunStarterOptions
   readonly #starting = new Map<string, Promise<RunState>>()
@@ -44,7 +46,7 @@ export class RunStarter {
     return this.#once(request.id, () => this.#start(request, signal))
   }
 
-  recordUnstarted(...[request, result]: Parameters<Runs['recordUnstarted']>): Promise<RunState> {
+  recordUnstarted(request: UnstartedRequest, result: UnstartedResult): Promise<RunState> {
     return this.#once(request.id, () => this.#recordUnstarted(request, result))
   }
 
@@ -99,7 +101,7 @@ export class RunStarter {
     })
   }
 
-  async #recordUnstarted(...[request, result]: Parameters<Runs['recordUnstarted']>): Promise<RunState> {
+  async #recordUnstarted(request: UnstartedRequest, result: UnstartedResult): Promise<RunState> {
     const { table, sequence, remover, runsDir } = this.#options
     const record = withUnstartedResult(this.#createRecord(request), result)
     try {
@@ -113,7 +115,7 @@ export class RunStarter {
     return state
   }
 
-  #createRecord(request: Omit<StartRunOptions, 'boxEnv'>): RunRecord {
+  #createRecord(request: UnstartedRequest): RunRecord {
     const { clock, minutes, sequence } = this.#options
     const startedAt = clock.now()
     return createRunRecord(request, { minutes, startedAt, sequence: sequence.next(startedAt) })
