@@ -1,10 +1,10 @@
 // Values that the agent keeps across restarts, in one small JSON file that is replaced atomically.
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Low } from 'lowdb'
+import { JSONFile } from 'lowdb/node'
 import type { Logger } from 'pino'
 import { z } from 'zod'
 import { newUuid } from '../shared/ids.ts'
-import { replaceFile } from './durable-file.ts'
 
 const schema = z.object({
   /** Identifies the report spool. A new epoch starts when reports or this file were lost or damaged. */
@@ -18,16 +18,25 @@ export type StateFile = {
   /** Whether there was no valid file. */
   readonly isNew: boolean
   readonly data: Readonly<AgentState>
-  /** One call at a time. */
   update(change: Partial<AgentState>): Promise<void>
 }
 
 /** Opens `<stateDir>/state.json`. A missing or invalid file is replaced by a new state with a new epoch. */
 export async function openState(stateDir: string, log: Logger): Promise<StateFile> {
   const path = join(stateDir, 'state.json')
-  const parsed = schema.safeParse(await readJson(path, log))
+  const db = new Low<unknown>(new JSONFile(path), null)
+  try {
+    await db.read()
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    log.error({ err: error, path }, 'state file is not valid JSON; starting a new epoch')
+  }
+  const parsed = schema.safeParse(db.data)
   let data = parsed.success ? parsed.data : { epoch: newUuid(), ackedSeq: 0 }
-  const write = () => replaceFile(path, JSON.stringify(data, null, 2))
+  const write = async () => {
+    db.data = data
+    await db.write()
+  }
   if (!parsed.success) await write()
   return {
     isNew: !parsed.success,
@@ -38,17 +47,5 @@ export async function openState(stateDir: string, log: Logger): Promise<StateFil
       data = { ...data, ...change }
       return write()
     },
-  }
-}
-
-/** null when the file is missing or not valid JSON. */
-async function readJson(path: string, log: Logger): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(path, 'utf8'))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    if (!(error instanceof SyntaxError)) throw error
-    log.error({ err: error, path }, 'state file is not valid JSON; starting a new epoch')
-    return null
   }
 }
