@@ -1,12 +1,12 @@
 // Entry point of the `box` command: parses the arguments, handles signals, sets the exit code.
 import { constants } from 'node:os'
-import { listNeededCommands, parseCommandLine } from './command-line.ts'
-import { CliError, EXIT, signalExitCode } from './exit-codes.ts'
-import { selectErrorFormat } from './print-error.ts'
+import { listNeededCommands, parseCommandLine } from './arguments/command-line.ts'
+import { openSession, type RunAction, type RunLocalAction, type Session } from './connection/session.ts'
+import { CliError, EXIT, signalExitCode } from './output/exit-codes.ts'
+import { selectErrorFormat } from './output/print-error.ts'
+import { reportError } from './output/report-error.ts'
 import { createProgram } from './program.ts'
 import { isCommandName } from './register-commands.ts'
-import { reportError } from './report-error.ts'
-import { openSession, type RunAction, type RunLocalAction, type Session } from './session.ts'
 
 const interruptController = new AbortController()
 /** The exit code after a signal, or when the reader of stdout has closed the pipe; else null. */

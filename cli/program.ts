@@ -1,14 +1,14 @@
 // Creates the command line of `box`: the commands, and the options and help that they share.
 import { Command, Help, Option } from 'commander'
 import { formatPathNote } from './command-name.ts'
-import { EXIT_CODE_HELP } from './exit-codes.ts'
-import { print } from './output.ts'
-import { selectProfileByOption } from './profiles/select-profile.ts'
+import { selectProfileByOption } from './connection/select-profile.ts'
+import { enableTrace } from './connection/trace.ts'
+import { EXIT_CODE_HELP } from './output/exit-codes.ts'
+import { print } from './output/output.ts'
+import { wrapHelp } from './output/wrap-help.ts'
 import { IS_NPM_PACKAGE } from './project-directory.ts'
 import { type Actions, registerCommands } from './register-commands.ts'
-import { enableTrace } from './trace.ts'
 import { CLI_VERSION } from './version.ts'
-import { wrapHelp } from './wrap-help.ts'
 
 const HELP = `
 Getting started:
@@ -51,7 +51,7 @@ export async function createProgram(actions: Actions, names: readonly string[] |
       process.exit()
     })
     .helpOption('-h, --help', 'show help')
-    // report-error.ts prints the errors.
+    // output/report-error.ts prints the errors.
     .configureOutput({
       outputError: () => undefined,
       writeOut: (text) => process.stdout.write(wrapHelp(text, process.stdout.columns ?? DEFAULT_COLUMNS)),

@@ -1,6 +1,6 @@
 // The commands of box, in the groups and the order of `box --help`. Imports only the modules of the commands that are needed.
 import type { Command } from 'commander'
-import type { RunAction, RunLocalAction } from './session.ts'
+import type { RunAction, RunLocalAction } from './connection/session.ts'
 
 export type Actions = { runAction: RunAction; runLocalAction: RunLocalAction }
 

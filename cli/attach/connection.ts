@@ -2,7 +2,7 @@
 import type { WebSocket } from 'ws'
 import type { ClientMessage, OutputBytes, ServerMessage } from '../../shared/api/attach.ts'
 import { encodeChunk } from '../../shared/attach-format.ts'
-import { invalidDataError } from '../server-data.ts'
+import { invalidDataError } from '../connection/server-data.ts'
 import { parseServerMessage } from './messages.ts'
 
 export type Connection = {

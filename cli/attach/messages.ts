@@ -10,7 +10,7 @@ import {
   isString,
   isStringOrNull,
   parseObject,
-} from '../server-data.ts'
+} from '../connection/server-data.ts'
 
 export type AttachedMessage = Extract<ServerMessage, { type: 'attached' }>
 export type ExitMessage = Extract<ServerMessage, { type: 'exit' }>

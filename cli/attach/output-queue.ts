@@ -2,7 +2,7 @@
 import type { OutputBytes, ServerMessage } from '../../shared/api/attach.ts'
 import type { Offsets } from '../../shared/api/processes.ts'
 import { ATTACH_LIMITS, type OutputChannel } from '../../shared/attach-format.ts'
-import { invalidDataError } from '../server-data.ts'
+import { invalidDataError } from '../connection/server-data.ts'
 import type { AttachedMessage, ExitMessage } from './messages.ts'
 
 /** Receives the output. Each call waits for the promise of the previous one. */

@@ -1,6 +1,6 @@
 // The bytes of stdin that the server has not accepted yet. A new connection sends them again.
 import { ATTACH_LIMITS } from '../../shared/attach-format.ts'
-import { invalidDataError } from '../server-data.ts'
+import { invalidDataError } from '../connection/server-data.ts'
 
 export type StdinWindow = {
   /**

@@ -2,14 +2,14 @@
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import type { AuditEvent } from '../../shared/api/audit.ts'
-import type { Client } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
+import type { Client } from '../connection/client.ts'
+import type { Session } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import type { ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { loadMemberNames } from '../members/member-names.ts'
-import { formatLocalTime, printStderr } from '../output.ts'
-import type { Session } from '../session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { formatLocalTime, printStderr } from '../output/output.ts'
 import { type FilterOptions, loadBoxNames, loadEvents, loadEventsAfter, toQuery } from './audit-query.ts'
 
 export type AuditOptions = ListOptions &

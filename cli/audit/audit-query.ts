@@ -2,11 +2,11 @@
 import type { AuditEvent, AuditList } from '../../shared/api/audit.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import type { Client } from '../client.ts'
-import { CliError } from '../exit-codes.ts'
-import { findBox } from '../find-box.ts'
+import { parseTime } from '../arguments/parse-time.ts'
+import { findBox } from '../boxes/find-box.ts'
+import type { Client } from '../connection/client.ts'
 import { findMember, loadMembers } from '../members/change-members.ts'
-import { parseTime } from '../parse-time.ts'
+import { CliError } from '../output/exit-codes.ts'
 
 export type FilterOptions = {
   since?: string

@@ -1,10 +1,10 @@
 // box audit sink: the HTTPS endpoint that receives the events of the audit log.
 import type { AuditSink, PutAuditSinkResponse } from '../../shared/api/audit-sink.ts'
-import { canAsk, confirm } from '../confirm.ts'
-import { EXIT } from '../exit-codes.ts'
-import type { JsonOption, QuietOption } from '../options.ts'
-import { formatTable, print, printJson, printMessage, printStderr, sanitize } from '../output.ts'
-import type { Session } from '../session.ts'
+import type { JsonOption, QuietOption } from '../arguments/options.ts'
+import type { Session } from '../connection/session.ts'
+import { canAsk, confirm } from '../output/confirm.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { formatTable, print, printJson, printMessage, printStderr, sanitize } from '../output/output.ts'
 
 type Output = JsonOption & QuietOption
 

@@ -7,10 +7,10 @@ import {
   startVerification,
   verifyPage,
 } from '../../shared/verify-audit-chain.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import type { JsonOption, QuietOption } from '../options.ts'
-import { print, printJson, sanitize } from '../output.ts'
-import type { Session } from '../session.ts'
+import type { JsonOption, QuietOption } from '../arguments/options.ts'
+import type { Session } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { print, printJson, sanitize } from '../output/output.ts'
 
 export type VerifyOptions = JsonOption & QuietOption & { head?: ChainPosition }
 

@@ -8,19 +8,19 @@ import type {
   Rollout,
   RolloutResponse,
 } from '../../shared/api/agents.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import type { List } from '../lists/list.ts'
-import { addListOptions, type ListOptions } from '../lists/options.ts'
-import { printList } from '../lists/print-list.ts'
 import {
   createIntegerParser,
   createJsonOption,
   createQuietOption,
   type JsonOption,
   type QuietOption,
-} from '../options.ts'
-import { printJson, printStderr } from '../output.ts'
-import type { RunAction, Session } from '../session.ts'
+} from '../arguments/options.ts'
+import type { RunAction, Session } from '../connection/session.ts'
+import type { List } from '../lists/list.ts'
+import { addListOptions, type ListOptions } from '../lists/options.ts'
+import { printList } from '../lists/print-list.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { printJson, printStderr } from '../output/output.ts'
 
 /** Not imported from shared/api/agents.ts, which loads zod. */
 const STATES = ['current', 'outdated', 'upgrading', 'failed', 'offline'] satisfies AgentState[]

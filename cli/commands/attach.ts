@@ -1,6 +1,6 @@
 // box attach: attaches to a terminal session of a box.
 import type { Command } from 'commander'
-import type { RunAction } from '../session.ts'
+import type { RunAction } from '../connection/session.ts'
 import { requireTerminal } from '../terminal/create-session.ts'
 import { ESCAPE_HELP } from '../terminal/escape-keys.ts'
 import { findSessionName } from '../terminal/find-session.ts'

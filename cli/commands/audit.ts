@@ -1,10 +1,15 @@
 // box audit: lists the audit log, verifies its hash chain, and configures its delivery.
 import { type Command, Option } from 'commander'
+import {
+  createIntegerParser,
+  createJsonOption,
+  createQuietOption,
+  type JsonOption,
+} from '../arguments/options.ts'
 import type { AuditOptions } from '../audit/audit-list.ts'
 import type { VerifyOptions } from '../audit/verify.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { createIntegerParser, createJsonOption, createQuietOption, type JsonOption } from '../options.ts'
-import type { RunAction } from '../session.ts'
+import type { RunAction } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 
 export function addAuditCommand(program: Command, runAction: RunAction): void {
   const audit = program

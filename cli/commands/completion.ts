@@ -1,8 +1,8 @@
 // box completion: prints the completion script of a shell. box __complete: lists candidates for that script.
 import { Argument, type Command } from 'commander'
 import { SCRIPTS, SHELLS, type Shell } from '../completion/scripts.ts'
-import { print } from '../output.ts'
-import type { RunLocalAction } from '../session.ts'
+import type { RunLocalAction } from '../connection/session.ts'
+import { print } from '../output/output.ts'
 
 export function addCompletionCommand(program: Command, runLocalAction: RunLocalAction): void {
   program

@@ -1,16 +1,16 @@
 // box conversations: lists the conversations with coding agents on a box.
 import type { Command } from 'commander'
 import type { Conversation } from '../../shared/api/prompts.ts'
-import { getStateColor } from '../colors.ts'
 import { boxCommand } from '../command-name.ts'
+import type { RunAction } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { formatAge } from '../output.ts'
-import { formatCommand } from '../process-messages.ts'
+import { getStateColor } from '../output/colors.ts'
+import { formatAge } from '../output/output.ts'
+import { formatCommand } from '../processes/process-messages.ts'
 import { loadConversations } from '../prompts/find-run.ts'
 import { PROVIDERS, RUN_STATUSES } from '../prompts/prompt-values.ts'
-import type { RunAction } from '../session.ts'
 
 const getStatus = ({ running, lastStatus }: Conversation): string =>
   running ? 'running' : (lastStatus ?? 'queued')

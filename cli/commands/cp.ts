@@ -1,13 +1,13 @@
 // box cp: copies files and directories to, from and between boxes.
 
 import { type Command, Option } from 'commander'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { boxCommand } from '../command-name.ts'
+import type { RunAction, Session } from '../connection/session.ts'
 import type { CopyOptions } from '../copy/copy.ts'
 import { type CopyPath, parseCopyPath } from '../copy/paths.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { printJson } from '../output.ts'
-import type { RunAction, Session } from '../session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { printJson } from '../output/output.ts'
 
 type Options = JsonOption & CopyOptions
 

@@ -1,9 +1,9 @@
 // box create: creates a box and waits until the box is running.
 import type { Command } from 'commander'
-import { addCreateOptions, type CreateOptions, createBox } from '../create-box.ts'
-import { finishCreation, type NewBoxOptions, selectName } from '../new-box.ts'
-import { addOutputOptions } from '../options.ts'
-import type { RunAction } from '../session.ts'
+import { addOutputOptions } from '../arguments/options.ts'
+import { addCreateOptions, type CreateOptions, createBox } from '../boxes/create-box.ts'
+import { finishCreation, type NewBoxOptions, selectName } from '../boxes/new-box.ts'
+import type { RunAction } from '../connection/session.ts'
 
 type Options = CreateOptions & NewBoxOptions
 

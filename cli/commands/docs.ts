@@ -1,11 +1,11 @@
 // box docs: prints the documentation.
 import type { Command } from 'commander'
 import { boxCommand } from '../command-name.ts'
+import type { RunLocalAction } from '../connection/session.ts'
 import { getTitle, listTopics, readPage } from '../docs/pages.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
 import { selectCoordinator } from '../local/select-coordinator.ts'
-import { formatTable, print, sanitize } from '../output.ts'
-import type { RunLocalAction } from '../session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { formatTable, print, sanitize } from '../output/output.ts'
 
 export function addDocsCommand(program: Command, runLocalAction: RunLocalAction): void {
   program

@@ -1,12 +1,12 @@
 // box doctor: checks the installation, the machine and the coordinator, and prints what to do.
 import type { Command } from 'commander'
-import { type Color, colorize } from '../colors.ts'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
+import type { RunLocalAction } from '../connection/session.ts'
 import type { Check } from '../doctor/check.ts'
-import { EXIT } from '../exit-codes.ts'
 import { selectCoordinator } from '../local/select-coordinator.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { print, printJson, sanitize } from '../output.ts'
-import type { RunLocalAction } from '../session.ts'
+import { type Color, colorize } from '../output/colors.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { print, printJson, sanitize } from '../output/output.ts'
 
 const COLORS: Record<Check['status'], Color> = { ok: 'green', warn: 'yellow', fail: 'red' }
 

@@ -1,13 +1,13 @@
 // box down: stops the coordinator and the boxes on this machine.
 
 import type { Command } from 'commander'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
+import type { RunLocalAction } from '../connection/session.ts'
 import { requireLocal, selectCoordinator } from '../local/select-coordinator.ts'
 import { stopCoordinator, suspendRemainingBoxes } from '../local/stop-coordinator.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { print, printJson, printStderr } from '../output.ts'
-import type { RunLocalAction } from '../session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { print, printJson, printStderr } from '../output/output.ts'
 
 export function addDownCommand(program: Command, runLocalAction: RunLocalAction): void {
   program

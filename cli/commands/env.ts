@@ -1,17 +1,17 @@
 // box env: lists, sets and removes the environment variables of a box.
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
-import { formatEnvLine, readEnvFile, type Variables } from '../env/env-file.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
 import {
   createJsonOption,
   createQuietOption,
   isEnvName,
   type JsonOption,
   type QuietOption,
-} from '../options.ts'
-import { print, printJson, printMessage, printStderr, sanitize } from '../output.ts'
-import type { RunAction, Session } from '../session.ts'
+} from '../arguments/options.ts'
+import type { RunAction, Session } from '../connection/session.ts'
+import { formatEnvLine, readEnvFile, type Variables } from '../env/env-file.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { print, printJson, printMessage, printStderr, sanitize } from '../output/output.ts'
 
 type Options = JsonOption & QuietOption & { unset?: string[]; file?: string[]; clear?: boolean }
 

@@ -2,14 +2,14 @@
 import type { Command } from 'commander'
 import type { BoxEvent } from '../../shared/api/boxes.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { getStateColor } from '../colors.ts'
-import { isLive, noSuchBoxError } from '../find-box.ts'
+import { createIntegerParser } from '../arguments/options.ts'
+import { isLive, noSuchBoxError } from '../boxes/find-box.ts'
+import type { RunAction } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { createIntegerParser } from '../options.ts'
-import { formatLocalTime } from '../output.ts'
-import type { RunAction } from '../session.ts'
+import { getStateColor } from '../output/colors.ts'
+import { formatLocalTime } from '../output/output.ts'
 
 type Options = ListOptions & { follow?: boolean; tail?: number }
 

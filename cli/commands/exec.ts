@@ -1,11 +1,11 @@
 // box exec: runs a command on a box with live output and stdin, and exits with its code.
 import type { Command } from 'commander'
+import { parseEnvOption } from '../arguments/options.ts'
+import type { RunAction } from '../connection/session.ts'
 import { parseCommandWords } from '../exec/command-words.ts'
 import { addExecOptions } from '../exec/options.ts'
 import type { ExecOptions } from '../exec/request.ts'
 import { checkExecOptions, runCommand } from '../exec/run-command.ts'
-import { parseEnvOption } from '../options.ts'
-import type { RunAction } from '../session.ts'
 
 export function addExecCommand(program: Command, runAction: RunAction): void {
   const command = program

@@ -2,18 +2,18 @@
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { ForkRequest, Snapshot } from '../../shared/api/snapshots.ts'
+import { addOutputOptions } from '../arguments/options.ts'
 import {
   addNewBoxArgument,
   addTierOption,
   finishCreation,
   type NewBoxOptions,
   selectName,
-} from '../new-box.ts'
-import { addOutputOptions } from '../options.ts'
-import { printMessage } from '../output.ts'
-import { addHints, TIER_TOO_SMALL_HINTS } from '../refusals.ts'
-import type { RunAction } from '../session.ts'
-import { getProgress } from '../status-line.ts'
+} from '../boxes/new-box.ts'
+import { addHints, TIER_TOO_SMALL_HINTS } from '../connection/refusals.ts'
+import type { RunAction } from '../connection/session.ts'
+import { printMessage } from '../output/output.ts'
+import { getProgress } from '../output/status-line.ts'
 
 type Options = NewBoxOptions & { keepSnapshot?: boolean }
 

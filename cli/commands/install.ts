@@ -2,11 +2,11 @@
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { findOnPath, isSameFile } from '../../shared/command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { print, printJson } from '../output.ts'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
+import type { RunLocalAction } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { print, printJson } from '../output/output.ts'
 import { IS_NPM_PACKAGE, PROJECT_DIR } from '../project-directory.ts'
-import type { RunLocalAction } from '../session.ts'
 
 type DirOption = { dir?: string }
 

@@ -1,16 +1,16 @@
 // box interrupt: interrupts runs of coding agents, and removes prompts from the queue.
 import { type Command, Option } from 'commander'
 import type { PromptInterrupted, PromptsInterrupted } from '../../shared/api/prompts.ts'
-import type { EdgeClient } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { printJson, printStderr, sanitize } from '../output.ts'
-import { printError } from '../print-error.ts'
-import { replaceNotFoundMessage } from '../process-messages.ts'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
+import { AMBIGUOUS_ID } from '../arguments/unique-prefix.ts'
+import type { EdgeClient } from '../connection/client.ts'
+import type { RunAction } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { printJson, printStderr, sanitize } from '../output/output.ts'
+import { printError } from '../output/print-error.ts'
+import { replaceNotFoundMessage } from '../processes/process-messages.ts'
 import { createRunFinder, findConversationId } from '../prompts/find-run.ts'
 import { noSuchRunMessage } from '../prompts/messages.ts'
-import type { RunAction } from '../session.ts'
-import { AMBIGUOUS_ID } from '../unique-prefix.ts'
 
 type Options = JsonOption & { conversation?: string }
 

@@ -1,6 +1,13 @@
 // box keys: lists, creates, limits, rotates and revokes API keys.
 import type { Command } from 'commander'
 import type { ApiKey } from '../../shared/api/keys.ts'
+import {
+  createJsonOption,
+  createQuietOption,
+  type JsonOption,
+  type QuietOption,
+} from '../arguments/options.ts'
+import type { RunAction, Session } from '../connection/session.ts'
 import type { CreateOptions, RemoveOptions, SetOptions } from '../keys/change-keys.ts'
 import { loadKeys } from '../keys/find-key.ts'
 import { createKeyList } from '../keys/key-list.ts'
@@ -8,8 +15,6 @@ import { ACCESS_HELP, addLimitOptions } from '../keys/key-options.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { loadMemberNames } from '../members/member-names.ts'
-import { createJsonOption, createQuietOption, type JsonOption, type QuietOption } from '../options.ts'
-import type { RunAction, Session } from '../session.ts'
 
 const importChanges = () => import('../keys/change-keys.ts')
 

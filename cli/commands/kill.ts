@@ -1,15 +1,15 @@
 // box kill: terminates detached processes.
 import type { Command } from 'commander'
 import type { ExecKilled } from '../../shared/api/processes.ts'
-import type { EdgeClient } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { printJson, printStderr } from '../output.ts'
-import { printError } from '../print-error.ts'
-import { noSuchProcessMessage, replaceNotFoundMessage } from '../process-messages.ts'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
+import { AMBIGUOUS_ID } from '../arguments/unique-prefix.ts'
+import type { EdgeClient } from '../connection/client.ts'
+import type { RunAction } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { printJson, printStderr } from '../output/output.ts'
+import { printError } from '../output/print-error.ts'
 import { createIdFinder } from '../processes/find-process.ts'
-import type { RunAction } from '../session.ts'
-import { AMBIGUOUS_ID } from '../unique-prefix.ts'
+import { noSuchProcessMessage, replaceNotFoundMessage } from '../processes/process-messages.ts'
 
 export function addKillCommand(program: Command, runAction: RunAction): void {
   program

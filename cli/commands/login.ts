@@ -1,7 +1,7 @@
 // box login: signs in to a coordinator, and stores the credentials in a profile.
 import { type Command, Option } from 'commander'
-import { createJsonOption, createQuietOption } from '../options.ts'
-import type { RunLocalAction } from '../session.ts'
+import { createJsonOption, createQuietOption } from '../arguments/options.ts'
+import type { RunLocalAction } from '../connection/session.ts'
 
 type Options = { email?: string; withKey?: boolean; json?: boolean; quiet?: boolean }
 

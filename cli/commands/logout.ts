@@ -1,7 +1,12 @@
 // box logout: revokes the key of this machine, ends the session and removes the profile.
 import type { Command } from 'commander'
-import { createJsonOption, createQuietOption, type JsonOption, type QuietOption } from '../options.ts'
-import type { RunLocalAction } from '../session.ts'
+import {
+  createJsonOption,
+  createQuietOption,
+  type JsonOption,
+  type QuietOption,
+} from '../arguments/options.ts'
+import type { RunLocalAction } from '../connection/session.ts'
 
 export function addLogoutCommand(program: Command, runLocalAction: RunLocalAction): void {
   program

@@ -1,9 +1,9 @@
 // box logs: prints the output of a detached process; with -f until the process exits.
 import { type Command, Option } from 'commander'
+import { createIntegerParser } from '../arguments/options.ts'
+import { parseTime } from '../arguments/parse-time.ts'
+import type { RunAction } from '../connection/session.ts'
 import type { LogsOptions } from '../logs/print-logs.ts'
-import { createIntegerParser } from '../options.ts'
-import { parseTime } from '../parse-time.ts'
-import type { RunAction } from '../session.ts'
 
 const COUNT_RANGE = { min: 0, max: 999_999_999 }
 

@@ -2,14 +2,14 @@
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
-import { formatBoxState } from '../box-state.ts'
-import { getStateColor } from '../colors.ts'
+import { formatBoxState } from '../boxes/box-state.ts'
 import { boxCommand } from '../command-name.ts'
+import type { RunAction } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { formatAge } from '../output.ts'
-import type { RunAction } from '../session.ts'
+import { getStateColor } from '../output/colors.ts'
+import { formatAge } from '../output/output.ts'
 import { STATES } from '../wait/conditions.ts'
 
 type Options = ListOptions & { all?: boolean }

@@ -6,19 +6,19 @@ import type {
   Enrollment,
 } from '../../shared/api/machines.ts'
 import { REGIONS } from '../../shared/tiers.ts'
-import { addListOptions, type ListOptions } from '../lists/options.ts'
-import { printList } from '../lists/print-list.ts'
-import { ENROLLMENTS, loadEnrollments, revokeEnrollments } from '../machines/enrollments.ts'
-import { findUrlProblem } from '../machines/url-problem.ts'
 import {
   createJsonOption,
   createQuietOption,
   type JsonOption,
   parseEnvOption,
   type QuietOption,
-} from '../options.ts'
-import { formatAge, print, printJson, printMessage, printStderr } from '../output.ts'
-import type { RunAction, Session } from '../session.ts'
+} from '../arguments/options.ts'
+import type { RunAction, Session } from '../connection/session.ts'
+import { addListOptions, type ListOptions } from '../lists/options.ts'
+import { printList } from '../lists/print-list.ts'
+import { ENROLLMENTS, loadEnrollments, revokeEnrollments } from '../machines/enrollments.ts'
+import { findUrlProblem } from '../machines/url-problem.ts'
+import { formatAge, print, printJson, printMessage, printStderr } from '../output/output.ts'
 
 type AddOptions = JsonOption & QuietOption & { region?: string; env?: Record<string, string> }
 

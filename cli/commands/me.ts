@@ -2,13 +2,13 @@
 import type { Command } from 'commander'
 import type { Account } from '../../shared/api/account.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
-import type { Client } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { isLive } from '../find-box.ts'
-import type { CoordinatorConfig } from '../find-coordinator.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { formatTable, print, printJson } from '../output.ts'
-import type { RunAction } from '../session.ts'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
+import { isLive } from '../boxes/find-box.ts'
+import type { Client } from '../connection/client.ts'
+import type { CoordinatorConfig } from '../connection/find-coordinator.ts'
+import type { RunAction } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { formatTable, print, printJson } from '../output/output.ts'
 
 export function addMeCommand(program: Command, runAction: RunAction): void {
   program

@@ -2,12 +2,17 @@
 import { type Command, Option } from 'commander'
 import type { Role } from '../../shared/api/account.ts'
 import type { Member, UpdateMemberRequest } from '../../shared/api/members.ts'
+import {
+  createJsonOption,
+  createQuietOption,
+  type JsonOption,
+  type QuietOption,
+} from '../arguments/options.ts'
+import type { RunAction } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { createJsonOption, createQuietOption, type JsonOption, type QuietOption } from '../options.ts'
-import { formatAge } from '../output.ts'
-import type { RunAction } from '../session.ts'
+import { formatAge } from '../output/output.ts'
 
 /** Not imported from shared/api/account.ts, which loads zod. */
 const ROLES = ['owner', 'member', 'contractor'] satisfies Role[]

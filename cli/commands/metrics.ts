@@ -1,12 +1,12 @@
 // box metrics: shows the CPU, memory, disk and network usage of a box over time.
 import { type Command, Option } from 'commander'
 import type { Metrics } from '../../shared/api/metrics.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { getTerminalWidth, print, printJson } from '../output.ts'
-import { parseDuration, parseTime } from '../parse-time.ts'
-import type { RunAction } from '../session.ts'
-import { isUnicodeSupported } from '../unicode-support.ts'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
+import { parseDuration, parseTime } from '../arguments/parse-time.ts'
+import type { RunAction } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { getTerminalWidth, print, printJson } from '../output/output.ts'
+import { isUnicodeSupported } from '../output/unicode-support.ts'
 
 type Options = JsonOption & { last?: number; from?: number; to?: number; csv?: boolean }
 

@@ -2,12 +2,12 @@
 import type { Command } from 'commander'
 import type { BoxDetail } from '../../shared/api/boxes.ts'
 import { REGIONS } from '../../shared/tiers.ts'
-import { changeBox } from '../change-box.ts'
+import { addOutputOptions, type OutputOptions } from '../arguments/options.ts'
+import { changeBox } from '../boxes/change-box.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { addOutputOptions, type OutputOptions } from '../options.ts'
-import { sanitize } from '../output.ts'
-import type { RunAction } from '../session.ts'
+import type { RunAction } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { sanitize } from '../output/output.ts'
 import { hasJob } from '../wait/wait-for-box.ts'
 
 export function addMoveCommand(program: Command, runAction: RunAction): void {

@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Command } from 'commander'
 import { findOnPath } from '../../shared/command-name.ts'
-import { findCoordinator } from '../find-coordinator.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { print, printJson, printMessage } from '../output.ts'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
+import { findCoordinator } from '../connection/find-coordinator.ts'
+import type { RunLocalAction } from '../connection/session.ts'
+import { print, printJson, printMessage } from '../output/output.ts'
 import { DEFAULT_DATA_PARENT } from '../project-directory.ts'
-import type { RunLocalAction } from '../session.ts'
 
 export function addOpenCommand(program: Command, runLocalAction: RunLocalAction): void {
   program

@@ -1,14 +1,14 @@
 // box output: prints the stored output of a command in the history.
 import type { Command } from 'commander'
 import type { Command as CommandRecord } from '../../shared/api/commands.ts'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
+import type { RunAction, Session } from '../connection/session.ts'
 import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
 import { findRecordId, getNewestRecordId } from '../history/find-record.ts'
 import { getPath } from '../history/read-records.ts'
 import { readStoredOutput } from '../history/read-stored-output.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { printJson, printMessage } from '../output.ts'
-import { noSuchRecordMessage, replaceNotFoundMessage } from '../process-messages.ts'
-import type { RunAction, Session } from '../session.ts'
+import { printJson, printMessage } from '../output/output.ts'
+import { noSuchRecordMessage, replaceNotFoundMessage } from '../processes/process-messages.ts'
 
 type Options = JsonOption & { stderr?: boolean }
 

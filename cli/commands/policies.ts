@@ -1,9 +1,15 @@
 // box policies: shows and changes the policies of the workspace.
 import type { Command } from 'commander'
 import type { PolicyName, PolicyResponse } from '../../shared/api/policies.ts'
+import {
+  createJsonOption,
+  createQuietOption,
+  type JsonOption,
+  type QuietOption,
+} from '../arguments/options.ts'
+import type { RunAction, Session } from '../connection/session.ts'
 import { loadMemberNames } from '../members/member-names.ts'
-import { createJsonOption, createQuietOption, type JsonOption, type QuietOption } from '../options.ts'
-import { formatTable, print, printJson, printStderr, sanitize } from '../output.ts'
+import { formatTable, print, printJson, printStderr, sanitize } from '../output/output.ts'
 import {
   findPolicyName,
   formatPolicyValue,
@@ -11,7 +17,6 @@ import {
   POLICY_NAMES,
   parsePolicyValue,
 } from '../policies/policy-values.ts'
-import type { RunAction, Session } from '../session.ts'
 
 export function addPoliciesCommand(program: Command, runAction: RunAction): void {
   const policies = program

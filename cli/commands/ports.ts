@@ -3,13 +3,13 @@ import type { Command } from 'commander'
 import type { BoxDetail } from '../../shared/api/boxes.ts'
 import type { PortShares } from '../../shared/api/port-shares.ts'
 import type { ListeningPort } from '../../shared/api/process-snapshots.ts'
-import { isSuspended } from '../box-state.ts'
-import { isLive, noSuchBoxError } from '../find-box.ts'
+import { isSuspended } from '../boxes/box-state.ts'
+import { isLive, noSuchBoxError } from '../boxes/find-box.ts'
+import type { RunAction } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { formatAge } from '../output.ts'
-import type { RunAction } from '../session.ts'
+import { formatAge } from '../output/output.ts'
 
 /** `closed`: for --watch. */
 type Row = ListeningPort & { closed?: true }

@@ -1,15 +1,20 @@
 // box prompt: sends a prompt to a coding agent on a box, and prints its answer.
 import { type Command, Option } from 'commander'
 import type { PromptQueued, PromptStarted } from '../../shared/api/prompts.ts'
+import {
+  createJsonOption,
+  createQuietOption,
+  type JsonOption,
+  type QuietOption,
+} from '../arguments/options.ts'
+import type { RunAction, Session } from '../connection/session.ts'
 import { printIfInterrupted } from '../exec/request.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { createJsonOption, createQuietOption, type JsonOption, type QuietOption } from '../options.ts'
-import { print, printJson, printMessage, printStderr, sanitize } from '../output.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { print, printJson, printMessage, printStderr, sanitize } from '../output/output.ts'
 import { formatRunHint } from '../prompts/messages.ts'
 import { readPrompt } from '../prompts/prompt-text.ts'
 import { EFFORTS, PROVIDER_VARIABLE, PROVIDERS } from '../prompts/prompt-values.ts'
 import type { RequestOptions } from '../prompts/send-prompt.ts'
-import type { RunAction, Session } from '../session.ts'
 
 type Options = RequestOptions & JsonOption & QuietOption & { detach?: boolean; reasoning?: boolean }
 

@@ -1,18 +1,18 @@
 // box prompts: lists the runs of coding agents on a box, shows one run, or follows it.
 import { type Command, Option } from 'commander'
 import type { PromptList, PromptStatus, QueuedPrompt, Run } from '../../shared/api/prompts.ts'
-import type { EdgeClient } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
+import type { EdgeClient } from '../connection/client.ts'
+import type { RunAction, Session } from '../connection/session.ts'
 import { addListOptions, getFormat, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { print, printJson } from '../output.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { print, printJson } from '../output/output.ts'
 import { printNewest } from '../processes/find-process.ts'
 import { checkRun } from '../prompts/check-run.ts'
 import { createRunFinder, findConversationId, getNewestRun, loadPrompts } from '../prompts/find-run.ts'
 import { noSuchRunMessage } from '../prompts/messages.ts'
 import { formatRunDetails } from '../prompts/run-details.ts'
 import { createRunList, RUN_FILTERS, toLoadedRuns } from '../prompts/run-list.ts'
-import type { RunAction, Session } from '../session.ts'
 
 type Options = ListOptions & { conversation?: string; follow?: boolean; reasoning?: boolean }
 

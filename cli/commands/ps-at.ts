@@ -1,13 +1,13 @@
 // box ps-at: lists the processes of a past moment.
 import type { Command } from 'commander'
 import type { ProcsAt } from '../../shared/api/process-snapshots.ts'
-import { CliError } from '../exit-codes.ts'
+import { parseTime } from '../arguments/parse-time.ts'
+import type { RunAction } from '../connection/session.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { formatLocalTime } from '../output.ts'
-import { parseTime } from '../parse-time.ts'
+import { CliError } from '../output/exit-codes.ts'
+import { formatLocalTime } from '../output/output.ts'
 import { createSnapshotList, SNAPSHOT_FILTERS, toLoadedSnapshot } from '../processes/snapshot-list.ts'
-import type { RunAction } from '../session.ts'
 
 export function addPsAtCommand(program: Command, runAction: RunAction): void {
   addListOptions(

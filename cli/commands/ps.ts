@@ -1,15 +1,20 @@
 // box ps: lists the detached processes of a box.
 import type { Command } from 'commander'
 import type { ProcessFields } from '../../shared/api/processes.ts'
-import { getStateColor } from '../colors.ts'
 import { boxCommand } from '../command-name.ts'
+import type { RunAction } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { formatAge } from '../output.ts'
-import { formatCommand, formatExit, getProcessStatus, PROCESS_STATUSES } from '../process-messages.ts'
+import { getStateColor } from '../output/colors.ts'
+import { formatAge } from '../output/output.ts'
 import { listProcesses } from '../processes/list-processes.ts'
-import type { RunAction } from '../session.ts'
+import {
+  formatCommand,
+  formatExit,
+  getProcessStatus,
+  PROCESS_STATUSES,
+} from '../processes/process-messages.ts'
 
 const createProcessList = (boxName: string): List<ProcessFields> => ({
   columns: [

@@ -2,10 +2,10 @@
 import { Argument, type Command } from 'commander'
 import type { BoxDetail } from '../../shared/api/boxes.ts'
 import { TIER_NAMES, TIERS, type Tier } from '../../shared/tiers.ts'
-import { changeBox } from '../change-box.ts'
-import { addOutputOptions, type OutputOptions } from '../options.ts'
-import { sanitize } from '../output.ts'
-import type { RunAction } from '../session.ts'
+import { addOutputOptions, type OutputOptions } from '../arguments/options.ts'
+import { changeBox } from '../boxes/change-box.ts'
+import type { RunAction } from '../connection/session.ts'
+import { sanitize } from '../output/output.ts'
 import { hasJob } from '../wait/wait-for-box.ts'
 
 export function addResizeCommand(program: Command, runAction: RunAction): void {

@@ -1,8 +1,13 @@
 // box restart: stops boxes and starts them again.
 import type { Command } from 'commander'
-import { restartBoxes } from '../change-state.ts'
-import { createJsonOption, createQuietOption, type JsonOption, type QuietOption } from '../options.ts'
-import type { RunAction } from '../session.ts'
+import {
+  createJsonOption,
+  createQuietOption,
+  type JsonOption,
+  type QuietOption,
+} from '../arguments/options.ts'
+import { restartBoxes } from '../boxes/change-state.ts'
+import type { RunAction } from '../connection/session.ts'
 
 export function addRestartCommand(program: Command, runAction: RunAction): void {
   program

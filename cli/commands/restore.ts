@@ -2,16 +2,16 @@
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { RestoreRequest } from '../../shared/api/snapshots.ts'
+import { addOutputOptions } from '../arguments/options.ts'
 import {
   addNewBoxArgument,
   addTierOption,
   finishCreation,
   type NewBoxOptions,
   selectName,
-} from '../new-box.ts'
-import { addOutputOptions } from '../options.ts'
-import { addHints, TIER_TOO_SMALL_HINTS } from '../refusals.ts'
-import type { RunAction } from '../session.ts'
+} from '../boxes/new-box.ts'
+import { addHints, TIER_TOO_SMALL_HINTS } from '../connection/refusals.ts'
+import type { RunAction } from '../connection/session.ts'
 import { findSnapshot } from '../snapshots/find-snapshot.ts'
 
 export function addRestoreCommand(program: Command, runAction: RunAction): void {

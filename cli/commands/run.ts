@@ -1,15 +1,15 @@
 // box run: creates a box and runs a command in it.
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
+import { addCreateOptions, type CreateOptions } from '../boxes/create-box.ts'
+import { createBoxUninterrupted, deleteTemporaryBox } from '../boxes/temporary-box.ts'
 import { boxCommand } from '../command-name.ts'
-import { addCreateOptions, type CreateOptions } from '../create-box.ts'
+import type { RunAction, Session } from '../connection/session.ts'
 import { addExecOptions } from '../exec/options.ts'
 import type { CommandResult, ExecOptions } from '../exec/request.ts'
 import { checkExecOptions, runCommand } from '../exec/run-command.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { printMessage, sanitize } from '../output.ts'
-import type { RunAction, Session } from '../session.ts'
-import { createBoxUninterrupted, deleteTemporaryBox } from '../temporary-box.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { printMessage, sanitize } from '../output/output.ts'
 import { waitForState } from '../wait/wait-for-box.ts'
 
 /** `env` belongs to the box, and so to its commands. */

@@ -1,14 +1,14 @@
 // box sessions: lists the terminal sessions of a box, or terminates one.
 import { type Command, Option } from 'commander'
 import type { TerminalKilled, TerminalSession } from '../../shared/api/terminal.ts'
+import type { JsonOption } from '../arguments/options.ts'
 import { boxCommand } from '../command-name.ts'
+import type { RunAction, Session } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import type { JsonOption } from '../options.ts'
-import { formatAge, printJson, printStderr } from '../output.ts'
-import { noSuchSessionMessage, replaceNotFoundMessage } from '../process-messages.ts'
-import type { RunAction, Session } from '../session.ts'
+import { formatAge, printJson, printStderr } from '../output/output.ts'
+import { noSuchSessionMessage, replaceNotFoundMessage } from '../processes/process-messages.ts'
 import { listSessions } from '../terminal/create-session.ts'
 import { findSessionName } from '../terminal/find-session.ts'
 

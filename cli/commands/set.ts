@@ -2,8 +2,6 @@
 import { type Command, Option } from 'commander'
 import type { Box, PatchBoxRequest } from '../../shared/api/boxes.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { startBatch } from '../batch.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
 import {
   allowOff,
   createDurationParser,
@@ -14,12 +12,14 @@ import {
   type OrOff,
   offToNull,
   type QuietOption,
-} from '../options.ts'
-import { printJson, printStderr, sanitize } from '../output.ts'
-import { parseFutureTime } from '../parse-time.ts'
-import { formatSchedules } from '../schedules.ts'
-import { selectBoxes } from '../select-boxes.ts'
-import type { RunAction, Session } from '../session.ts'
+} from '../arguments/options.ts'
+import { parseFutureTime } from '../arguments/parse-time.ts'
+import { startBatch } from '../boxes/batch.ts'
+import { formatSchedules } from '../boxes/schedules.ts'
+import { selectBoxes } from '../boxes/select-boxes.ts'
+import type { RunAction, Session } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { printJson, printStderr, sanitize } from '../output/output.ts'
 
 type Settings = {
   ttl?: OrOff<number>

@@ -1,12 +1,14 @@
 // box show: prints the details of one box.
 import type { Command } from 'commander'
 import type { BoxDetail, CodingAgents, Isolation, Job, Machine } from '../../shared/api/boxes.ts'
-import { formatBoxState } from '../box-state.ts'
-import type { Client } from '../client.ts'
-import { getStateColor } from '../colors.ts'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
+import { formatBoxState } from '../boxes/box-state.ts'
+import { formatSchedules } from '../boxes/schedules.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
+import type { Client } from '../connection/client.ts'
+import type { RunAction } from '../connection/session.ts'
+import { getStateColor } from '../output/colors.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 import {
   type Cell,
   formatAge,
@@ -15,9 +17,7 @@ import {
   formatWholeSeconds,
   print,
   printJson,
-} from '../output.ts'
-import { formatSchedules } from '../schedules.ts'
-import type { RunAction } from '../session.ts'
+} from '../output/output.ts'
 import { loadSnapshots } from '../snapshots/find-snapshot.ts'
 
 export function addShowCommand(program: Command, runAction: RunAction): void {

@@ -1,10 +1,10 @@
 // box snapshot: takes a snapshot of a box's files.
 import type { Command } from 'commander'
 import type { CreateSnapshotRequest, Snapshot } from '../../shared/api/snapshots.ts'
-import { selectName } from '../new-box.ts'
-import { addOutputOptions } from '../options.ts'
-import { addHints, SNAPSHOT_LIMIT_HINTS } from '../refusals.ts'
-import type { RunAction } from '../session.ts'
+import { addOutputOptions } from '../arguments/options.ts'
+import { selectName } from '../boxes/new-box.ts'
+import { addHints, SNAPSHOT_LIMIT_HINTS } from '../connection/refusals.ts'
+import type { RunAction } from '../connection/session.ts'
 import { createSnapshotName, finishSnapshot, type NewSnapshotOptions } from '../snapshots/new-snapshot.ts'
 
 type Options = NewSnapshotOptions & { name?: string }

@@ -6,11 +6,11 @@ import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { ExecResult } from '../../shared/api/exec.ts'
 import { shellQuote } from '../../shared/shell-quote.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { findCoordinator } from '../find-coordinator.ts'
-import { print, printMessage, sanitize } from '../output.ts'
+import { findCoordinator } from '../connection/find-coordinator.ts'
+import type { RunAction, Session } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { print, printMessage, sanitize } from '../output/output.ts'
 import { DEFAULT_DATA_PARENT, PROJECT_DIR } from '../project-directory.ts'
-import type { RunAction, Session } from '../session.ts'
 
 export function addSshConfigCommand(program: Command, runAction: RunAction): void {
   program

@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { LIMITS } from '../../shared/limits.ts'
+import type { RunAction, Session } from '../connection/session.ts'
 import { startAttached } from '../exec/attached-command.ts'
-import { toExitCode } from '../process-messages.ts'
-import type { RunAction, Session } from '../session.ts'
+import { toExitCode } from '../processes/process-messages.ts'
 
 /** Time for sshd to exit when ssh has terminated the proxy. */
 const EXIT_TIMEOUT_MS = 5000

@@ -1,10 +1,10 @@
 // box ssh: opens a terminal session on a box.
 import { type Command, Option } from 'commander'
+import { parseEnvOption } from '../arguments/options.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { parseEnvOption } from '../options.ts'
-import { printStderr, toCommandLine } from '../output.ts'
-import type { RunAction, Session } from '../session.ts'
+import type { RunAction, Session } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { printStderr, toCommandLine } from '../output/output.ts'
 import { createSession, createSessionUnlessExists, requireTerminal } from '../terminal/create-session.ts'
 import { ESCAPE_HELP } from '../terminal/escape-keys.ts'
 

@@ -3,13 +3,13 @@
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
+import { openSession, type RunLocalAction } from '../connection/session.ts'
 import { type Readiness, readReadiness } from '../local/readiness.ts'
 import { type SelectedCoordinator, selectCoordinator } from '../local/select-coordinator.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { formatTable, print, printJson, printMessage } from '../output.ts'
-import { openSession, type RunLocalAction } from '../session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { formatTable, print, printJson, printMessage } from '../output/output.ts'
 import { CLI_VERSION } from '../version.ts'
 
 /** The exit code of `systemctl status` for a service that does not run. */

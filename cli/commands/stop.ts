@@ -1,7 +1,7 @@
 // box stop: stops boxes. The processes are terminated.
 import type { Command } from 'commander'
-import { addChangeOptions, type ChangeOptions, changeStates } from '../change-state.ts'
-import type { RunAction } from '../session.ts'
+import { addChangeOptions, type ChangeOptions, changeStates } from '../boxes/change-state.ts'
+import type { RunAction } from '../connection/session.ts'
 
 export function addStopCommand(program: Command, runAction: RunAction): void {
   const command = program

@@ -1,13 +1,18 @@
 // box templates: lists the templates. box templates rm: removes the names of templates.
 import type { Command } from 'commander'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
-import { startBatch } from '../batch.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
+import {
+  createJsonOption,
+  createQuietOption,
+  type JsonOption,
+  type QuietOption,
+} from '../arguments/options.ts'
+import { startBatch } from '../boxes/batch.ts'
+import type { RunAction, Session } from '../connection/session.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { createJsonOption, createQuietOption, type JsonOption, type QuietOption } from '../options.ts'
-import { printJson, printStderr, sanitize } from '../output.ts'
-import type { RunAction, Session } from '../session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { printJson, printStderr, sanitize } from '../output/output.ts'
 import { loadSnapshots } from '../snapshots/find-snapshot.ts'
 import { FILTERS, TEMPLATES } from '../snapshots/snapshot-list.ts'
 

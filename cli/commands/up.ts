@@ -2,13 +2,13 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
+import type { RunLocalAction } from '../connection/session.ts'
 import { readReadiness } from '../local/readiness.ts'
 import { readRunningCoordinator, waitUntilExited } from '../local/running-coordinator.ts'
 import { formatBoxCommand, requireLocal, selectCoordinator } from '../local/select-coordinator.ts'
 import { getLogFile, type StartedCoordinator, startCoordinator } from '../local/start-coordinator.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { print, printJson } from '../output.ts'
-import type { RunLocalAction } from '../session.ts'
+import { print, printJson } from '../output/output.ts'
 
 const STOPPING_TIMEOUT_MS = 60_000
 

@@ -1,10 +1,17 @@
 // box use: lists the profiles, or selects one.
 import type { Command } from 'commander'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { formatTable, getTerminalWidth, print, printJson, printMessage, printStderr } from '../output.ts'
-import { getProfilePath, type Profile, readProfiles, updateProfiles } from '../profiles/profile-file.ts'
-import { findProfile, LOCAL } from '../profiles/select-profile.ts'
-import type { RunLocalAction } from '../session.ts'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
+import { getProfilePath, type Profile, readProfiles, updateProfiles } from '../connection/profile-file.ts'
+import { findProfile, LOCAL } from '../connection/select-profile.ts'
+import type { RunLocalAction } from '../connection/session.ts'
+import {
+  formatTable,
+  getTerminalWidth,
+  print,
+  printJson,
+  printMessage,
+  printStderr,
+} from '../output/output.ts'
 
 type Options = JsonOption & { quiet?: boolean }
 

@@ -1,12 +1,12 @@
 // box version: shows the versions of the box command and of the coordinator.
 import type { Command } from 'commander'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { boxCommand } from '../command-name.ts'
-import { EXIT } from '../exit-codes.ts'
+import type { RunLocalAction } from '../connection/session.ts'
 import { selectCoordinator } from '../local/select-coordinator.ts'
 import { readServerInfo } from '../local/server-info.ts'
-import { createJsonOption, type JsonOption } from '../options.ts'
-import { formatTable, print, printJson, printMessage } from '../output.ts'
-import type { RunLocalAction } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { formatTable, print, printJson, printMessage } from '../output/output.ts'
 import { CLI_VERSION } from '../version.ts'
 
 type Versions = {

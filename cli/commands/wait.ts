@@ -2,17 +2,22 @@
 import { type Command, Option } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
-import { startBatch } from '../batch.ts'
-import { formatBoxState } from '../box-state.ts'
-import { colorize, getStateColor } from '../colors.ts'
+import {
+  createJsonOption,
+  createQuietOption,
+  type JsonOption,
+  type QuietOption,
+} from '../arguments/options.ts'
+import { parseDuration } from '../arguments/parse-time.ts'
+import { startBatch } from '../boxes/batch.ts'
+import { formatBoxState } from '../boxes/box-state.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { createJsonOption, createQuietOption, type JsonOption, type QuietOption } from '../options.ts'
-import { formatSetting, printJson, printStderr, sanitize } from '../output.ts'
-import { parseDuration } from '../parse-time.ts'
-import type { RunAction, Session } from '../session.ts'
+import type { RunAction, Session } from '../connection/session.ts'
+import { colorize, getStateColor } from '../output/colors.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { formatSetting, printJson, printStderr, sanitize } from '../output/output.ts'
+import { getProgress, hasStatusLine } from '../output/status-line.ts'
 import { findSnapshot, isSnapshotId } from '../snapshots/find-snapshot.ts'
-import { getProgress, hasStatusLine } from '../status-line.ts'
 import { BOX_TARGETS, type BoxTarget, isTargetReached } from '../wait/conditions.ts'
 import { waitForBox } from '../wait/wait-for-box.ts'
 import { waitForSnapshot } from '../wait/wait-for-snapshot.ts'

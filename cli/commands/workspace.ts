@@ -1,7 +1,7 @@
 // box workspace: shows, lists, creates, selects, changes, closes and reopens workspaces.
 import { Argument, type Command } from 'commander'
-import { createJsonOption, createQuietOption } from '../options.ts'
-import type { RunAction, Session } from '../session.ts'
+import { createJsonOption, createQuietOption } from '../arguments/options.ts'
+import type { RunAction, Session } from '../connection/session.ts'
 import type { Output } from '../workspaces/change-workspace.ts'
 
 const importChanges = () => import('../workspaces/change-workspace.ts')

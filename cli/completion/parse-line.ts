@@ -1,7 +1,7 @@
 // Finds what the word at the cursor is: a command, an option, or the value of an option or argument.
 import type { Argument, Command, Option } from 'commander'
-import { parseCommandLine } from '../command-line.ts'
-import { findCommand } from '../usage-error.ts'
+import { parseCommandLine } from '../arguments/command-line.ts'
+import { findCommand } from '../arguments/usage-error.ts'
 
 export type CompletionTarget =
   /** `of`: box itself, or a command with subcommands. */

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import type { Stats } from 'node:fs'
 import { lstat, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { sanitize } from '../output.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { sanitize } from '../output/output.ts'
 
 /** Returns null if `path` does not exist. Follows symbolic links. */
 export async function statIfExists(path: string): Promise<Stats | null> {

@@ -13,8 +13,8 @@ import {
   type Stats,
 } from 'node:fs'
 import { createPadding, END_OF_ARCHIVE, encodeTarHeader, type TarEntry } from '../../shared/tar.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { sanitize } from '../output.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { sanitize } from '../output/output.ts'
 import type { Totals } from './content.ts'
 import { toLocalFileError } from './local-files.ts'
 

@@ -1,6 +1,6 @@
 // The progress of a copy on stderr: files, bytes, speed and remaining time. Shown only on a terminal that can move the cursor.
 import type { SingleBar } from 'cli-progress'
-import { formatBytes, formatDuration, printMessage, sanitize } from '../output.ts'
+import { formatBytes, formatDuration, printMessage, sanitize } from '../output/output.ts'
 import type { Totals } from './content.ts'
 
 export type Progress = {

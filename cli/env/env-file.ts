@@ -1,8 +1,8 @@
 // Reads and writes environment variables as lines NAME=VALUE, in the format of .env files (Node's parseEnv).
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { sanitize } from '../output.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { sanitize } from '../output/output.ts'
 
 export type Variables = Record<string, string>
 

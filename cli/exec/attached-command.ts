@@ -2,9 +2,9 @@
 import type { ExecRequest } from '../../shared/api/exec.ts'
 import type { ExecStarted } from '../../shared/api/processes.ts'
 import type { Attachment } from '../attach/attachment.ts'
-import type { EdgeClient } from '../client.ts'
-import { printMessage } from '../output.ts'
-import { invalidDataError } from '../server-data.ts'
+import type { EdgeClient } from '../connection/client.ts'
+import { invalidDataError } from '../connection/server-data.ts'
+import { printMessage } from '../output/output.ts'
 import { replaceCwdError } from './request.ts'
 
 export type AttachedCommand = {

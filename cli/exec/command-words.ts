@@ -2,8 +2,8 @@
 import type { Command } from 'commander'
 import { shellQuote } from '../../shared/shell-quote.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { sanitize } from '../output.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { sanitize } from '../output/output.ts'
 
 /**
  * `words` follow the name of the box. Without a leading hyphen they are the command, as in docker exec and ssh. Options

@@ -1,7 +1,7 @@
 // The options of box exec and box run that apply to the command.
 import { type Command, Option } from 'commander'
 import { LIMITS } from '../../shared/limits.ts'
-import { createIntegerParser, createJsonOption, createNumberParser } from '../options.ts'
+import { createIntegerParser, createJsonOption, createNumberParser } from '../arguments/options.ts'
 
 export const addExecOptions = (command: Command): Command =>
   command

@@ -1,9 +1,9 @@
 // The request of box exec, and errors about it.
 import type { ExecRequest } from '../../shared/api/exec.ts'
-import type { JsonOption } from '../options.ts'
-import { printMessage, sanitize, toCommandLine } from '../output.ts'
-import { replaceNotFoundMessage } from '../process-messages.ts'
-import type { Session } from '../session.ts'
+import type { JsonOption } from '../arguments/options.ts'
+import type { Session } from '../connection/session.ts'
+import { printMessage, sanitize, toCommandLine } from '../output/output.ts'
+import { replaceNotFoundMessage } from '../processes/process-messages.ts'
 
 export type ExecOptions = JsonOption & {
   detach?: boolean

@@ -1,17 +1,17 @@
 // box exec: runs an attached command with live output and stdin. Ctrl-C terminates it, Ctrl-\ detaches from it.
 import type { ExecRequest } from '../../shared/api/exec.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import type { EdgeClient } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { printMessage, printStderr } from '../output.ts'
+import type { EdgeClient } from '../connection/client.ts'
+import type { Session } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { printMessage, printStderr } from '../output/output.ts'
 import {
   formatDetachedHint,
   formatTimedOut,
   noSuchProcessMessage,
   replaceNotFoundMessage,
   toExitCode,
-} from '../process-messages.ts'
-import type { Session } from '../session.ts'
+} from '../processes/process-messages.ts'
 import { type AttachedCommand, startAttached, terminateCommand } from './attached-command.ts'
 import { type CommandResult, type ExecOptions, printIfInterrupted } from './request.ts'
 

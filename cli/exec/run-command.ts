@@ -1,5 +1,5 @@
 // Runs a command on a box in the mode that the options of box exec select.
-import type { Session } from '../session.ts'
+import type { Session } from '../connection/session.ts'
 import { printInteractiveHint } from './interactive-hint.ts'
 import { type CommandResult, type ExecOptions, toExecRequest } from './request.ts'
 import { runAttached } from './run-attached.ts'

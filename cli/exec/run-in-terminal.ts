@@ -1,7 +1,7 @@
 // box exec -it: runs a command in a terminal session of its own.
 import type { ExecRequest } from '../../shared/api/exec.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import type { Session } from '../session.ts'
+import type { Session } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 import { createSession, requireTerminal } from '../terminal/create-session.ts'
 import type { CommandResult, ExecOptions } from './request.ts'
 

@@ -1,11 +1,11 @@
 // box exec --json: runs a synchronous command and prints the result when it has exited.
 import type { ExecRequest, ExecResult } from '../../shared/api/exec.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { CliError, commandExitCode, EXIT } from '../exit-codes.ts'
-import { printJson } from '../output.ts'
-import { printError } from '../print-error.ts'
-import { formatTimedOut } from '../process-messages.ts'
-import type { Session } from '../session.ts'
+import type { Session } from '../connection/session.ts'
+import { CliError, commandExitCode, EXIT } from '../output/exit-codes.ts'
+import { printJson } from '../output/output.ts'
+import { printError } from '../output/print-error.ts'
+import { formatTimedOut } from '../processes/process-messages.ts'
 import { type CommandResult, printIfInterrupted, replaceCwdError } from './request.ts'
 
 export async function runSync(session: Session, name: string, request: ExecRequest): Promise<CommandResult> {

@@ -1,11 +1,11 @@
 // box exec -d: starts a detached command and prints its id.
 import type { ExecRequest } from '../../shared/api/exec.ts'
 import type { ExecStarted } from '../../shared/api/processes.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import type { JsonOption } from '../options.ts'
-import { print, printJson, printStderr } from '../output.ts'
-import { formatDetachedHint } from '../process-messages.ts'
-import type { Session } from '../session.ts'
+import type { JsonOption } from '../arguments/options.ts'
+import type { Session } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { print, printJson, printStderr } from '../output/output.ts'
+import { formatDetachedHint } from '../processes/process-messages.ts'
 import { type CommandResult, printIfInterrupted, replaceCwdError } from './request.ts'
 
 export async function startDetached(

@@ -1,6 +1,6 @@
 // Explains a not_found of something on a box: the box itself may have been deleted meanwhile.
-import type { Client, EdgeClient } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
+import type { Client, EdgeClient } from '../connection/client.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 
 const isNotFound = (error: unknown): boolean => error instanceof CliError && error.code === 'not_found'
 

@@ -10,7 +10,7 @@ import {
   isString,
   isStringOrNull,
   parseObject,
-} from '../server-data.ts'
+} from '../connection/server-data.ts'
 import { readServerSentEvents } from './server-sent-events.ts'
 
 export type StreamName = 'stdout' | 'stderr'

@@ -1,7 +1,7 @@
 // Whether a box that is not running stays stopped, for streams that would otherwise wait for it.
-import type { EdgeClient } from '../client.ts'
-import { CliError } from '../exit-codes.ts'
-import type { Session } from '../session.ts'
+import type { EdgeClient } from '../connection/client.ts'
+import type { Session } from '../connection/session.ts'
+import { CliError } from '../output/exit-codes.ts'
 
 /** Whether the box will stay stopped: after a restart of the coordinator, boxes that were running are woken. */
 export async function isBoxStopped(

@@ -1,8 +1,8 @@
 // Reads an event stream of the edge over several connections: resumes after a disconnect with Last-Event-ID.
 import type { IncomingMessage } from 'node:http'
-import type { AttemptResult } from '../api-requests.ts'
-import type { EdgeClient } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
+import type { AttemptResult } from '../connection/api-requests.ts'
+import type { EdgeClient } from '../connection/client.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 import { CONNECTION_LOST, type Disconnect, isConnectionError, toDisconnect } from './disconnect.ts'
 import { createReconnectPolicy, type ReconnectOptions } from './reconnect-policy.ts'
 

@@ -1,7 +1,7 @@
 // Reads server-sent events from a response, at the speed of the consumer.
 import type { IncomingMessage } from 'node:http'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
-import { invalidDataError } from '../server-data.ts'
+import { invalidDataError } from '../connection/server-data.ts'
 
 export type EventParser<E> = {
   /** The largest event. */

@@ -1,7 +1,7 @@
 // The read position in stdout and stderr: finds new bytes and gaps in each event, so that no byte is passed on twice.
 import type { Offsets, StreamEvents } from '../../shared/api/processes.ts'
 import { formatEventId } from '../../shared/event-id.ts'
-import { invalidDataError } from '../server-data.ts'
+import { invalidDataError } from '../connection/server-data.ts'
 import type { StreamName } from './events.ts'
 
 /** `bytes` starts at `offset` and is empty if all of it was read before; `missing` bytes before it were discarded. */

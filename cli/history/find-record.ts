@@ -1,10 +1,10 @@
 // Finds a record of the command history by its id or a unique prefix of its id; the newest record without an id.
 import type { Command as CommandRecord } from '../../shared/api/commands.ts'
-import type { Client } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { noSuchRecordMessage } from '../process-messages.ts'
+import { findByPrefix } from '../arguments/unique-prefix.ts'
+import type { Client } from '../connection/client.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 import { isWholeId, printNewest, toIdPrefix } from '../processes/find-process.ts'
-import { findByPrefix } from '../unique-prefix.ts'
+import { noSuchRecordMessage } from '../processes/process-messages.ts'
 import { getPage, readRecords } from './read-records.ts'
 
 /** @throws CliError when no record or several records match */

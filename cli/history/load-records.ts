@@ -1,7 +1,7 @@
 // Loads the records that `box history` prints: one page, or all records that match the filters.
 import type { CommandList, Command as CommandRecord } from '../../shared/api/commands.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import type { Client } from '../client.ts'
+import type { Client } from '../connection/client.ts'
 import type { FilterValues } from '../lists/filters.ts'
 import { getPage, type PageQuery, readRecords } from './read-records.ts'
 

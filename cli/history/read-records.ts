@@ -1,7 +1,7 @@
 // Reads the records of a box's command history, page by page.
 import type { CommandList, Command as CommandRecord } from '../../shared/api/commands.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import type { Client } from '../client.ts'
+import type { Client } from '../connection/client.ts'
 
 /** The query of GET /boxes/{id}/commands. */
 export type PageQuery = { mode?: string; status?: string; limit?: number; before?: string }

@@ -1,8 +1,8 @@
 // Reads the stored output of a command from the history, page by page.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommandOutput } from '../../shared/api/commands.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import type { Session } from '../session.ts'
+import type { Session } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 import { getPath } from './read-records.ts'
 
 /** How often new output of a running command is requested. */

@@ -1,9 +1,9 @@
 // The list of `box history`: columns and filters.
 import type { Command as CommandRecord, CommandStatus } from '../../shared/api/commands.ts'
-import { getStateColor } from '../colors.ts'
 import type { List } from '../lists/list.ts'
-import { formatAge, formatDuration } from '../output.ts'
-import { formatCommand, formatExit } from '../process-messages.ts'
+import { getStateColor } from '../output/colors.ts'
+import { formatAge, formatDuration } from '../output/output.ts'
+import { formatCommand, formatExit } from '../processes/process-messages.ts'
 import type { UserNames } from './user-names.ts'
 
 /** Copied from shared/api/commands.ts: importing it loads zod. */

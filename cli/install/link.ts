@@ -15,7 +15,7 @@ import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { isSameFile } from '../../shared/command-name.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 import { PROJECT_DIR } from '../project-directory.ts'
 
 export const SCRIPT = join(PROJECT_DIR, 'box')

@@ -1,9 +1,9 @@
 // Finds API keys by id, name or a unique prefix of the id.
 import type { ApiKey, KeyList } from '../../shared/api/keys.ts'
-import type { Client } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { sanitize } from '../output.ts'
-import { AMBIGUOUS_ID, findByPrefix } from '../unique-prefix.ts'
+import { AMBIGUOUS_ID, findByPrefix } from '../arguments/unique-prefix.ts'
+import type { Client } from '../connection/client.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { sanitize } from '../output/output.ts'
 
 const ID_PREFIX = 'key_'
 

@@ -2,10 +2,10 @@
 import { type Command, Option } from 'commander'
 import type { AccessLevels } from '../../shared/api/account.ts'
 import type { UpdateKeyRequest } from '../../shared/api/keys.ts'
-import type { Client } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { allowOff, type OrOff, offToNull } from '../options.ts'
-import { parseFutureTime } from '../parse-time.ts'
+import { allowOff, type OrOff, offToNull } from '../arguments/options.ts'
+import { parseFutureTime } from '../arguments/parse-time.ts'
+import type { Client } from '../connection/client.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 
 export type LimitOptions = {
   expires?: OrOff<string>

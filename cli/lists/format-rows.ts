@@ -1,5 +1,5 @@
 // Formats the rows of a list as a table, or as names.
-import { formatTable, getTerminalWidth, sanitize } from '../output.ts'
+import { formatTable, getTerminalWidth, sanitize } from '../output/output.ts'
 import type { Column, List } from './list.ts'
 import type { Format } from './options.ts'
 

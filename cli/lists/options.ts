@@ -1,6 +1,6 @@
 // Options that all list commands share.
 import { type Command, Option } from 'commander'
-import { createJsonOption, type JsonOption } from '../options.ts'
+import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { createFilterParser, type Filters, type FilterValues } from './filters.ts'
 
 const FORMATS = ['table', 'wide', 'json', 'name'] as const

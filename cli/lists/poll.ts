@@ -1,6 +1,6 @@
 // Requests a value at intervals. The API has no events for boxes. Survives an outage of the coordinator.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CliError, EXIT } from '../exit-codes.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 
 const DEFAULT_INTERVAL_MS = 1000
 const MAX_BACKOFF_MS = 5000

@@ -1,5 +1,5 @@
 // Reads whether a coordinator accepts requests.
-import { readBody, sendRequest } from '../http-request.ts'
+import { readBody, sendRequest } from '../connection/http-request.ts'
 
 export type Readiness = 'ready' | 'starting' | 'stopping' | 'not responding'
 

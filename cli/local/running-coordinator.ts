@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
 import { hasExited, parseProcStat } from '../../shared/proc-stat.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 
 const POLL_INTERVAL_MS = 50
 

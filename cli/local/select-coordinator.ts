@@ -3,14 +3,14 @@ import { resolve } from 'node:path'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
 import { shellQuote } from '../../shared/shell-quote.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
 import {
   type Environment,
   findDataDirectory,
   formatProfileSource,
   parseBaseUrl,
-} from '../find-coordinator.ts'
-import { selectProfile } from '../profiles/select-profile.ts'
+} from '../connection/find-coordinator.ts'
+import { selectProfile } from '../connection/select-profile.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 import { DEFAULT_DATA_PARENT } from '../project-directory.ts'
 import { readRunningCoordinator } from './running-coordinator.ts'
 

@@ -1,7 +1,8 @@
 // Protects a profile against being replaced by that of another user or coordinator.
-import { CliError, EXIT } from '../exit-codes.ts'
-import type { Profile } from '../profiles/profile-file.ts'
-import { LOCAL } from '../profiles/select-profile.ts'
+
+import type { Profile } from '../connection/profile-file.ts'
+import { LOCAL } from '../connection/select-profile.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 import type { Target } from './target.ts'
 
 /** @param user null: unknown yet @throws CliError when the profile is that of another user or coordinator */

@@ -1,9 +1,9 @@
 // box login --with-key: stores an API key from stdin in a profile.
 import type { Account } from '../../shared/api/account.ts'
-import { createClient } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { parseKey, TYPED_URL } from '../find-coordinator.ts'
-import type { Profile } from '../profiles/profile-file.ts'
+import { createClient } from '../connection/client.ts'
+import { parseKey, TYPED_URL } from '../connection/find-coordinator.ts'
+import type { Profile } from '../connection/profile-file.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 import { createLineReader } from './read-line.ts'
 
 /** Checks the key with GET /me. @throws CliError */

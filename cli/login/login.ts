@@ -1,6 +1,6 @@
 // Signs in to a coordinator, and stores the credentials in a profile.
-import { getProfilePath, type Profile, readProfiles } from '../profiles/profile-file.ts'
-import { LOCAL } from '../profiles/select-profile.ts'
+import { getProfilePath, type Profile, readProfiles } from '../connection/profile-file.ts'
+import { LOCAL } from '../connection/select-profile.ts'
 import { assertReplaceable } from './assert-replaceable.ts'
 import { loginWithKey } from './login-with-key.ts'
 import { createProfile, endProfile } from './machine-key.ts'

@@ -1,15 +1,16 @@
 // Signs out: revokes the machine key, ends the session and removes the profile.
-import { CliError, EXIT } from '../exit-codes.ts'
-import type { JsonOption, QuietOption } from '../options.ts'
-import { printJson, printMessage, printStderr } from '../output.ts'
+
+import type { JsonOption, QuietOption } from '../arguments/options.ts'
 import {
   getProfilePath,
   type Profile,
   readProfiles,
   removeProfile,
   updateProfiles,
-} from '../profiles/profile-file.ts'
-import { findProfile, LOCAL, selectProfile } from '../profiles/select-profile.ts'
+} from '../connection/profile-file.ts'
+import { findProfile, LOCAL, selectProfile } from '../connection/select-profile.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { printJson, printMessage, printStderr } from '../output/output.ts'
 import { endProfile } from './machine-key.ts'
 
 /** The user waits, and the profile is removed in any case. */

@@ -2,11 +2,11 @@
 import { hostname } from 'node:os'
 import type { KeyWithSecret } from '../../shared/api/keys.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { createApiRequests } from '../api-requests.ts'
-import { CliError } from '../exit-codes.ts'
-import { formatProfileSource } from '../find-coordinator.ts'
-import { printMessage } from '../output.ts'
-import type { Profile } from '../profiles/profile-file.ts'
+import { createApiRequests } from '../connection/api-requests.ts'
+import { formatProfileSource } from '../connection/find-coordinator.ts'
+import type { Profile } from '../connection/profile-file.ts'
+import { CliError } from '../output/exit-codes.ts'
+import { printMessage } from '../output/output.ts'
 import type { NewSession } from './sign-in.ts'
 
 /** Creates a machine key by the session, unless the coordinator refuses. The profile has both. */

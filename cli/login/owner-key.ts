@@ -1,8 +1,8 @@
 // Whether the API key that the coordinator has stored in its data directory works: it may be revoked or replaced.
 import { dirname } from 'node:path'
-import { createApiRequests } from '../api-requests.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { getOwnerKeyFile, parseKey, readOwnerKey } from '../find-coordinator.ts'
+import { createApiRequests } from '../connection/api-requests.ts'
+import { getOwnerKeyFile, parseKey, readOwnerKey } from '../connection/find-coordinator.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 
 /** @param signInKeyPath in the data directory @throws CliError when the coordinator does not respond */
 export async function isOwnerKeyValid(

@@ -1,7 +1,7 @@
 // Asks for a line of text on the terminal, or reads it from a pipe.
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { CliError, EXIT } from '../exit-codes.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 
 export type LineReader = {
   /** @param isHidden the terminal does not show what is typed @throws CliError at the end of input; the signal's reason */

@@ -1,7 +1,8 @@
 // Stores the profile of a sign-in, and selects it.
-import { printJson, printMessage, printStderr, sanitize } from '../output.ts'
-import { getProfilePath, type Profile, putProfile, updateProfiles } from '../profiles/profile-file.ts'
-import { LOCAL } from '../profiles/select-profile.ts'
+
+import { getProfilePath, type Profile, putProfile, updateProfiles } from '../connection/profile-file.ts'
+import { LOCAL } from '../connection/select-profile.ts'
+import { printJson, printMessage, printStderr, sanitize } from '../output/output.ts'
 
 /** @throws CliError */
 export function storeProfile(profile: Profile): void {

@@ -1,10 +1,10 @@
 // Finds the coordinator to sign in to, how to sign in, and the name of the profile.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { type Environment, findLocalCoordinator, parseBaseUrl } from '../find-coordinator.ts'
-import type { Profile } from '../profiles/profile-file.ts'
-import { LOCAL, PROFILE_NAME, selectProfile } from '../profiles/select-profile.ts'
+import { type Environment, findLocalCoordinator, parseBaseUrl } from '../connection/find-coordinator.ts'
+import type { Profile } from '../connection/profile-file.ts'
+import { LOCAL, PROFILE_NAME, selectProfile } from '../connection/select-profile.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 import { DEFAULT_DATA_PARENT } from '../project-directory.ts'
 
 export type Target = {

@@ -1,10 +1,10 @@
 // Finds out whether a process was terminated because its box was stopped.
 import type { BoxDetail, BoxEvent } from '../../shared/api/boxes.ts'
 import type { Command as CommandRecord } from '../../shared/api/commands.ts'
-import type { Client } from '../client.ts'
-import { CliError } from '../exit-codes.ts'
+import type { Client } from '../connection/client.ts'
 import { getPath } from '../history/read-records.ts'
-import { printMessage, sanitize } from '../output.ts'
+import { CliError } from '../output/exit-codes.ts'
+import { printMessage, sanitize } from '../output/output.ts'
 
 const STOP_STATES: readonly BoxEvent['toState'][] = ['suspending', 'suspended', 'terminating', 'terminated']
 /** The clocks of the box and of the coordinator may differ. */

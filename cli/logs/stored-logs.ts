@@ -1,14 +1,19 @@
 // Prints the output that the command history has of a process whose box is not running.
 import type { Command as CommandRecord } from '../../shared/api/commands.ts'
 import type { Offsets } from '../../shared/api/processes.ts'
-import { EXIT } from '../exit-codes.ts'
+import type { Session } from '../connection/session.ts'
 import type { StreamName } from '../follow/events.ts'
 import { createMissingOutputReporter } from '../follow/missing-output.ts'
 import { getPath } from '../history/read-records.ts'
 import { readStoredOutput } from '../history/read-stored-output.ts'
-import { printMessage } from '../output.ts'
-import { formatExit, noSuchProcessMessage, replaceNotFoundMessage, toExitCode } from '../process-messages.ts'
-import type { Session } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { printMessage } from '../output/output.ts'
+import {
+  formatExit,
+  noSuchProcessMessage,
+  replaceNotFoundMessage,
+  toExitCode,
+} from '../processes/process-messages.ts'
 import { printBoxStop } from './box-stop.ts'
 import { findLastLines } from './last-lines.ts'
 import type { OutputPrinter } from './output-printer.ts'

@@ -1,14 +1,14 @@
 // The list of the tokens that enroll machines; finds and revokes them.
 import type { Enrollment, EnrollmentList } from '../../shared/api/machines.ts'
 import { REGIONS } from '../../shared/tiers.ts'
-import { startBatch } from '../batch.ts'
-import type { Client } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
+import type { JsonOption, QuietOption } from '../arguments/options.ts'
+import { findByPrefix } from '../arguments/unique-prefix.ts'
+import { startBatch } from '../boxes/batch.ts'
+import type { Client } from '../connection/client.ts'
+import type { Session } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
-import type { JsonOption, QuietOption } from '../options.ts'
-import { formatAge, printJson, printStderr, sanitize } from '../output.ts'
-import type { Session } from '../session.ts'
-import { findByPrefix } from '../unique-prefix.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { formatAge, printJson, printStderr, sanitize } from '../output/output.ts'
 
 export const loadEnrollments = async (client: Client): Promise<Enrollment[]> =>
   (await client.request<EnrollmentList>('GET', '/machines')).enrollments

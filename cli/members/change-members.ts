@@ -1,14 +1,14 @@
 // Invites, changes and removes members of the workspace.
 import type { Role } from '../../shared/api/account.ts'
 import type { Invitation, Member, UpdateMemberRequest } from '../../shared/api/members.ts'
-import { startBatch } from '../batch.ts'
-import type { Client } from '../client.ts'
-import { canAsk, confirm } from '../confirm.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import type { JsonOption, QuietOption } from '../options.ts'
-import { printJson, printMessage, printStderr, sanitize } from '../output.ts'
-import type { Session } from '../session.ts'
-import { findByPrefix } from '../unique-prefix.ts'
+import type { JsonOption, QuietOption } from '../arguments/options.ts'
+import { findByPrefix } from '../arguments/unique-prefix.ts'
+import { startBatch } from '../boxes/batch.ts'
+import type { Client } from '../connection/client.ts'
+import type { Session } from '../connection/session.ts'
+import { canAsk, confirm } from '../output/confirm.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { printJson, printMessage, printStderr, sanitize } from '../output/output.ts'
 
 export const loadMembers = async (client: Client): Promise<Member[]> =>
   (await client.requestBySession<{ members: Member[] }>('GET', '/members')).members

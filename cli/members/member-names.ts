@@ -1,8 +1,8 @@
 // The names of users by their ids, as far as the caller may see them.
 import type { Member } from '../../shared/api/members.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
-import type { Client } from '../client.ts'
-import { CliError } from '../exit-codes.ts'
+import type { Client } from '../connection/client.ts'
+import { CliError } from '../output/exit-codes.ts'
 
 /** The start of a user id, which is enough to distinguish users. */
 const ID_LENGTH = 12

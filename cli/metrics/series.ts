@@ -6,7 +6,7 @@ import type {
   Metrics,
   MetricsValues,
 } from '../../shared/api/metrics.ts'
-import { formatBytes } from '../output.ts'
+import { formatBytes } from '../output/output.ts'
 
 export type ShownSeries = {
   label: string

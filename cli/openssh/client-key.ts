@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { CliError, EXIT } from '../exit-codes.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 
 /** The path of the private key. */
 export const getClientKeyPath = (): string =>

@@ -2,8 +2,8 @@
 
 import { basename, dirname } from 'node:path'
 import { shellQuote } from '../../shared/shell-quote.ts'
-import { type CoordinatorConfig, formatProfileSource } from '../find-coordinator.ts'
-import { LOCAL } from '../profiles/select-profile.ts'
+import { type CoordinatorConfig, formatProfileSource } from '../connection/find-coordinator.ts'
+import { LOCAL } from '../connection/select-profile.ts'
 
 export type ConfigEntry = {
   boxName: string

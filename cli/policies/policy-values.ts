@@ -2,9 +2,9 @@
 import type { Policy, PolicyName } from '../../shared/api/policies.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { TIER_NAMES } from '../../shared/tiers.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { createDurationParser, createIntegerParser, createNumberParser } from '../options.ts'
-import { formatSetting } from '../output.ts'
+import { createDurationParser, createIntegerParser, createNumberParser } from '../arguments/options.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { formatSetting } from '../output/output.ts'
 import { formatQuietHours, parseQuietHours } from './quiet-hours.ts'
 
 type PolicyValue<Name extends PolicyName> = {

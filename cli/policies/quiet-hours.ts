@@ -1,6 +1,6 @@
 // Parses and formats quiet hours: `mon-fri 22:00-07:00 sat,sun all-day Europe/Berlin`.
 import type { QuietHours, Weekday } from '../../shared/api/policies.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 
 const DAYS: readonly Weekday[] = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
 const EVERY_DAY = /^(daily|every-?day)$/

@@ -1,11 +1,11 @@
 // Finds a process by its id or a unique prefix of its id; the newest process without an id.
 import type { ExecList, ProcessFields } from '../../shared/api/processes.ts'
-import type { EdgeClient } from '../client.ts'
+import { findByPrefix } from '../arguments/unique-prefix.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { printMessage, sanitize } from '../output.ts'
-import { noSuchProcessMessage } from '../process-messages.ts'
-import { findByPrefix } from '../unique-prefix.ts'
+import type { EdgeClient } from '../connection/client.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { printMessage, sanitize } from '../output/output.ts'
+import { noSuchProcessMessage } from './process-messages.ts'
 
 /** Ids of processes and of records. */
 export const isWholeId = (text: string): boolean => /^p_[0-9a-f]{24}$/.test(text)

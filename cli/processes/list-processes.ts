@@ -1,7 +1,7 @@
 // Lists the processes of a box: from the box, or from the command history while the box is not running.
 import type { ExecList, ProcessFields } from '../../shared/api/processes.ts'
-import type { Client, EdgeClient } from '../client.ts'
-import { CliError } from '../exit-codes.ts'
+import type { Client, EdgeClient } from '../connection/client.ts'
+import { CliError } from '../output/exit-codes.ts'
 import { listStoredProcesses } from './stored-processes.ts'
 
 export type ProcessListing = ExecList & {

@@ -2,7 +2,7 @@
 import type { Command as CommandRecord } from '../../shared/api/commands.ts'
 import type { ProcessFields } from '../../shared/api/processes.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import type { Client } from '../client.ts'
+import type { Client } from '../connection/client.ts'
 import { readRecords } from '../history/read-records.ts'
 
 /** The newest processes, as many as the box itself would list. */

@@ -6,7 +6,7 @@ import {
   invalidDataError,
   isString,
   isStringOrNull,
-} from '../server-data.ts'
+} from '../connection/server-data.ts'
 
 export const isRecord = (value: unknown): boolean => typeof value === 'object' && value !== null
 

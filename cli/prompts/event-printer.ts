@@ -1,8 +1,8 @@
 // Prints the events of a run: as text, or as one JSON object per line.
 import type { PromptEvent, QueuedPrompt, Run } from '../../shared/api/prompts.ts'
-import { type Color, colorize } from '../colors.ts'
 import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
-import { formatJson, sanitize } from '../output.ts'
+import { type Color, colorize } from '../output/colors.ts'
+import { formatJson, sanitize } from '../output/output.ts'
 import { sanitizeText, shorten, summarizeInput } from './terminal-text.ts'
 
 export type PrinterOptions = { json?: boolean; quiet?: boolean; reasoning?: boolean }

@@ -6,11 +6,11 @@ import type {
   QueuedPrompt,
   Run,
 } from '../../shared/api/prompts.ts'
-import type { EdgeClient } from '../client.ts'
+import { findByPrefix } from '../arguments/unique-prefix.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { sanitize } from '../output.ts'
-import { findByPrefix } from '../unique-prefix.ts'
+import type { EdgeClient } from '../connection/client.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { sanitize } from '../output/output.ts'
 import { noSuchRunMessage } from './messages.ts'
 
 const isWholeRunId = (text: string): boolean => /^run_[0-9a-f]{24}$/.test(text)

@@ -1,10 +1,10 @@
 // What Ctrl-C and Ctrl-\ do while a prompt is in the queue or its run is in progress.
 import type { PromptInterrupted } from '../../shared/api/prompts.ts'
-import type { EdgeClient } from '../client.ts'
-import { canAsk } from '../confirm.ts'
-import { CliError } from '../exit-codes.ts'
-import { printMessage } from '../output.ts'
-import type { Session } from '../session.ts'
+import type { EdgeClient } from '../connection/client.ts'
+import type { Session } from '../connection/session.ts'
+import { canAsk } from '../output/confirm.ts'
+import { CliError } from '../output/exit-codes.ts'
+import { printMessage } from '../output/output.ts'
 import { askChoice } from './ask-choice.ts'
 
 /** The reasons with which `signal` of an InterruptControl is aborted, besides those of the session. */

@@ -2,8 +2,8 @@
 import type { Readable } from 'node:stream'
 import { LIMITS } from '../../shared/limits.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { sanitize } from '../output.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { sanitize } from '../output/output.ts'
 
 type Input = Readable & { isTTY?: boolean }
 

@@ -1,7 +1,7 @@
 // The values of prompt fields that the command line knows. Copied from shared/api/prompts.ts: importing it loads zod.
 import type { ProviderName, ReasoningEffort, RunStatus } from '../../shared/api/prompts.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { sanitize } from '../output.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { sanitize } from '../output/output.ts'
 
 const keysOf = <K extends string>(record: Record<K, true>): K[] => Object.keys(record) as K[]
 

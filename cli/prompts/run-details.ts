@@ -1,7 +1,7 @@
 // The details of one run, for `box prompts NAME RUN`.
 import type { PromptStatus, Run } from '../../shared/api/prompts.ts'
-import { getStateColor } from '../colors.ts'
-import { type Cell, formatAge, formatTable } from '../output.ts'
+import { getStateColor } from '../output/colors.ts'
+import { type Cell, formatAge, formatTable } from '../output/output.ts'
 import { formatElapsed } from './run-list.ts'
 import { sanitizeText } from './terminal-text.ts'
 

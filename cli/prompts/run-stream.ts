@@ -1,9 +1,6 @@
 // Reads the events of a run over several connections, each event once.
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { PromptEvent, Run } from '../../shared/api/prompts.ts'
-import { parseErrorEvent } from '../follow/disconnect.ts'
-import { type ResumableStreamOptions, readResumableStream } from '../follow/resumable-stream.ts'
-import { readServerSentEvents } from '../follow/server-sent-events.ts'
 import {
   checkFields,
   type FieldValidators,
@@ -11,7 +8,10 @@ import {
   isString,
   isStringOrNull,
   parseObject,
-} from '../server-data.ts'
+} from '../connection/server-data.ts'
+import { parseErrorEvent } from '../follow/disconnect.ts'
+import { type ResumableStreamOptions, readResumableStream } from '../follow/resumable-stream.ts'
+import { readServerSentEvents } from '../follow/server-sent-events.ts'
 import { checkRun, isRecord } from './check-run.ts'
 
 type StreamEvent =

@@ -1,8 +1,8 @@
 // Waits until a queued prompt has started.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PromptList, PromptStatus, QueuedPrompt, Run } from '../../shared/api/prompts.ts'
-import type { EdgeClient } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
+import type { EdgeClient } from '../connection/client.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 
 /** Polls, because a stream would count among the four streams of the API key. */
 const INTERVAL_MS = 1000

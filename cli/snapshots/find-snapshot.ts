@@ -1,9 +1,9 @@
 // Finds a snapshot by its id, its template name, its name, or a unique prefix of its id.
 import type { Snapshot } from '../../shared/api/snapshots.ts'
-import type { Client } from '../client.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { sanitize } from '../output.ts'
-import { AMBIGUOUS_ID, findByPrefix } from '../unique-prefix.ts'
+import { AMBIGUOUS_ID, findByPrefix } from '../arguments/unique-prefix.ts'
+import type { Client } from '../connection/client.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { sanitize } from '../output/output.ts'
 
 const ID_PREFIX = 'snp_'
 /** Without `snp_`: a mistyped name should not match an id by chance. */

@@ -1,12 +1,12 @@
 // Waits for a new snapshot or template, and prints it: box snapshot and box template.
 import type { Snapshot } from '../../shared/api/snapshots.ts'
-import { colorize, getStateColor } from '../colors.ts'
+import type { OutputOptions } from '../arguments/options.ts'
 import { boxCommand } from '../command-name.ts'
+import type { Session } from '../connection/session.ts'
 import { printIfInterrupted } from '../exec/request.ts'
-import type { OutputOptions } from '../options.ts'
-import { print, printJson, printStderr, sanitize } from '../output.ts'
-import type { Session } from '../session.ts'
-import { getProgress } from '../status-line.ts'
+import { colorize, getStateColor } from '../output/colors.ts'
+import { print, printJson, printStderr, sanitize } from '../output/output.ts'
+import { getProgress } from '../output/status-line.ts'
 import { waitForSnapshot } from '../wait/wait-for-snapshot.ts'
 import { formatSize } from './snapshot-list.ts'
 

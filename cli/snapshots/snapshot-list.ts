@@ -1,10 +1,10 @@
 // The columns and filters of box snapshots and box templates.
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import { REGIONS } from '../../shared/tiers.ts'
-import { getStateColor } from '../colors.ts'
 import { boxCommand } from '../command-name.ts'
 import type { Column, List } from '../lists/list.ts'
-import { formatAge, formatBytes } from '../output.ts'
+import { getStateColor } from '../output/colors.ts'
+import { formatAge, formatBytes } from '../output/output.ts'
 
 /** Copied from shared/api/snapshots.ts: importing it loads zod. */
 const STATUSES = Object.keys({

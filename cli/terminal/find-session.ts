@@ -1,6 +1,7 @@
 // Finds a terminal session by its name or a unique prefix of its name.
-import type { EdgeClient } from '../client.ts'
-import { findByPrefix } from '../unique-prefix.ts'
+
+import { findByPrefix } from '../arguments/unique-prefix.ts'
+import type { EdgeClient } from '../connection/client.ts'
 import { listSessions } from './create-session.ts'
 
 /** Returns `typed` if no session matches: an exited session is not listed. @throws CliError when several match */

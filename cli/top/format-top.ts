@@ -1,7 +1,7 @@
 // Formats the usage and the processes of a box, as text or for a screen of a certain size.
 import type { BoxDetail } from '../../shared/api/boxes.ts'
 import type { LiveProcess, LiveProcesses } from '../../shared/api/live-processes.ts'
-import { colorize } from '../colors.ts'
+import { colorize } from '../output/colors.ts'
 import {
   formatAge,
   formatBytes,
@@ -9,7 +9,7 @@ import {
   formatTable,
   formatWholeSeconds,
   sanitize,
-} from '../output.ts'
+} from '../output/output.ts'
 import { CPU_COLUMN, MEMORY_COLUMN } from '../processes/usage-columns.ts'
 
 export type TopSample = { live: LiveProcesses; detail: BoxDetail }

@@ -1,7 +1,7 @@
 // Shows the processes of a box on the whole terminal until the user quits.
 import type { Key } from 'node:readline'
-import { CliError, EXIT, signalExitCode } from '../exit-codes.ts'
 import { poll } from '../lists/poll.ts'
+import { CliError, EXIT, signalExitCode } from '../output/exit-codes.ts'
 import { type FullScreen, openFullScreen } from '../terminal/full-screen.ts'
 import { getTerminalSize } from '../terminal/local-terminal.ts'
 import { formatScreen, type SortKey, type TopSample } from './format-top.ts'

@@ -1,9 +1,9 @@
 // The conditions of box wait: states of a box, and the end of its current change.
 import type { BoxDetail, ObservedState } from '../../shared/api/boxes.ts'
-import { isSuspended } from '../box-state.ts'
+import { isSuspended } from '../boxes/box-state.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { sanitize } from '../output.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { sanitize } from '../output/output.ts'
 import { throwIfProvisionFailed } from './wait-for-box.ts'
 
 /** Copied from OBSERVED_STATES of shared/api/boxes.ts: importing it loads zod. */

@@ -1,8 +1,8 @@
 // Polls until a condition is met. Tolerates a restart of the coordinator.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import type { Session } from '../session.ts'
+import type { Session } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 
 export type WaitSession = Pick<Session, 'client' | 'signal'>
 

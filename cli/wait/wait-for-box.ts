@@ -1,10 +1,10 @@
 // Waits for a box to reach a state. Shows each state change.
 import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
-import { formatProgress, isSuspended } from '../box-state.ts'
+import { formatProgress, isSuspended } from '../boxes/box-state.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { sanitize } from '../output.ts'
-import { type Progress, showStatus } from '../status-line.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { sanitize } from '../output/output.ts'
+import { type Progress, showStatus } from '../output/status-line.ts'
 import { pollUntil, type WaitSession } from './poll-until.ts'
 
 export type BoxCondition = {

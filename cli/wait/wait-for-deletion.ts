@@ -1,9 +1,9 @@
 // Waits for the deletion of a box or a snapshot to complete.
 import type { Operation } from '../../shared/api/operations.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { sanitize } from '../output.ts'
-import { type Progress, showStatus } from '../status-line.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { sanitize } from '../output/output.ts'
+import { type Progress, showStatus } from '../output/status-line.ts'
 import { pollUntil, type WaitSession } from './poll-until.ts'
 
 /**

@@ -1,10 +1,10 @@
 // Waits for a snapshot to be available.
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import { boxCommand } from '../command-name.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
-import { sanitize } from '../output.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { sanitize } from '../output/output.ts'
+import { type Progress, showStatus } from '../output/status-line.ts'
 import { loadSnapshots } from '../snapshots/find-snapshot.ts'
-import { type Progress, showStatus } from '../status-line.ts'
 import { type PollUntilOptions, pollUntil, type WaitSession } from './poll-until.ts'
 
 type Timeout = Pick<PollUntilOptions<Snapshot>, 'timeoutMs' | 'createTimeoutError'>

@@ -1,9 +1,10 @@
 // Shows, creates, changes, closes and reopens workspaces.
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import type { UpdateWorkspaceRequest, Workspace } from '../../shared/api/workspaces.ts'
-import { canAsk, confirm } from '../confirm.ts'
-import { EXIT } from '../exit-codes.ts'
-import type { JsonOption, QuietOption } from '../options.ts'
+import type { JsonOption, QuietOption } from '../arguments/options.ts'
+import type { Session } from '../connection/session.ts'
+import { canAsk, confirm } from '../output/confirm.ts'
+import { EXIT } from '../output/exit-codes.ts'
 import {
   formatTable,
   getTerminalWidth,
@@ -12,8 +13,7 @@ import {
   printMessage,
   printStderr,
   sanitize,
-} from '../output.ts'
-import type { Session } from '../session.ts'
+} from '../output/output.ts'
 
 export type Output = JsonOption & QuietOption
 type Response = { workspace: Workspace }

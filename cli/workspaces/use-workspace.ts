@@ -1,12 +1,12 @@
 // Switches the sign-in of a profile to another workspace. The machine key belongs to a workspace: a new one replaces it.
 import type { CurrentSession } from '../../shared/api/sessions.ts'
-import { CliError, EXIT } from '../exit-codes.ts'
+import { AMBIGUOUS_ID } from '../arguments/unique-prefix.ts'
+import { getProfilePath, type Profile, putProfile, updateProfiles } from '../connection/profile-file.ts'
+import type { Session } from '../connection/session.ts'
 import { createProfile, requestBySession } from '../login/machine-key.ts'
 import { switchWorkspace } from '../login/sign-in.ts'
-import { printJson, printStderr, sanitize } from '../output.ts'
-import { getProfilePath, type Profile, putProfile, updateProfiles } from '../profiles/profile-file.ts'
-import type { Session } from '../session.ts'
-import { AMBIGUOUS_ID } from '../unique-prefix.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { printJson, printStderr, sanitize } from '../output/output.ts'
 import type { Output } from './change-workspace.ts'
 
 /** @param typed the name or id of a workspace @throws CliError */

@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readProfiles } from '../../cli/profiles/profile-file.ts'
+import { readProfiles } from '../../cli/connection/profile-file.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { waitUntil } from '../support/wait-until.ts'

@@ -1,6 +1,6 @@
 // The candidates of the shell completion: commands, options, values, names of boxes, ids and sessions.
 import t from 'tap'
-import { listNeededCommands } from '../../cli/command-line.ts'
+import { listNeededCommands } from '../../cli/arguments/command-line.ts'
 import { complete as completeLine } from '../../cli/completion/complete.ts'
 import { createProgram } from '../../cli/program.ts'
 import { isCommandName } from '../../cli/register-commands.ts'

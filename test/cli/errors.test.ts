@@ -1,11 +1,11 @@
 // Errors of the box command: JSON errors, exit codes for wrong usage, hints for words of other tools, --verbose.
 import type { CommanderError } from 'commander'
 import t from 'tap'
-import { listNeededCommands, parseCommandLine } from '../../cli/command-line.ts'
-import type { CliError } from '../../cli/exit-codes.ts'
+import { listNeededCommands, parseCommandLine } from '../../cli/arguments/command-line.ts'
+import { toUsageError } from '../../cli/arguments/usage-error.ts'
+import type { CliError } from '../../cli/output/exit-codes.ts'
 import { createProgram } from '../../cli/program.ts'
 import { isCommandName } from '../../cli/register-commands.ts'
-import { toUsageError } from '../../cli/usage-error.ts'
 import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { getProfilePath, type Profile, readProfiles } from '../../cli/profiles/profile-file.ts'
+import { getProfilePath, type Profile, readProfiles } from '../../cli/connection/profile-file.ts'
 import { newApiKey } from '../../shared/api-key.ts'
 import { startSignInCoordinator, WRONG_CODE } from '../coordinator/sessions/support.ts'
 import { createTempDir } from '../support/temp-dir.ts'

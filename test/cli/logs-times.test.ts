@@ -1,7 +1,7 @@
 // box logs --since and --timestamps.
 import t from 'tap'
+import { parseTime } from '../../cli/arguments/parse-time.ts'
 import { createTimePrefixer } from '../../cli/logs/output-printer.ts'
-import { parseTime } from '../../cli/parse-time.ts'
 
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeProcesses } from './fake-processes.ts'

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { formatMetrics } from '../../cli/metrics/format-metrics.ts'
 import { averageColumns, formatSparkline } from '../../cli/metrics/sparkline.ts'
-import { isUnicodeSupported } from '../../cli/unicode-support.ts'
+import { isUnicodeSupported } from '../../cli/output/unicode-support.ts'
 import { runBoxInPty } from './box-in-pty.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeMonitoring, createMetrics } from './fake-monitoring.ts'

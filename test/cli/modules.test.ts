@@ -6,7 +6,7 @@ import t from 'tap'
 
 const CLI_DIR = resolve(import.meta.dirname, '../../cli')
 
-/** zod takes 100 ms. An import of node:http loads undici, which takes 45 ms: see cli/http-request.ts. */
+/** zod takes 100 ms. An import of node:http loads undici, which takes 45 ms: see cli/connection/http-request.ts. */
 const SLOW = ['zod', 'node:http']
 
 t.test('no module of box imports zod or node:http', async (t) => {

@@ -1,7 +1,7 @@
 // A command line loads the modules of its own command only; the names in the table are those of the commands.
 import type { Command } from 'commander'
 import t from 'tap'
-import { listNeededCommands } from '../../cli/command-line.ts'
+import { listNeededCommands } from '../../cli/arguments/command-line.ts'
 import { createProgram } from '../../cli/program.ts'
 import { isCommandName } from '../../cli/register-commands.ts'
 

@@ -1,8 +1,8 @@
 // An attachment over connections that are silent or never open.
 import t from 'tap'
-import { createApiRequests } from '../../../cli/api-requests.ts'
 import { type AttachmentOptions, attach } from '../../../cli/attach/attachment.ts'
 import type { OutputSink } from '../../../cli/attach/output-queue.ts'
+import { createApiRequests } from '../../../cli/connection/api-requests.ts'
 import type { AttachFault } from '../fake-attach.ts'
 import { KEY, startFakeCoordinator } from '../fake-coordinator.ts'
 

@@ -1,7 +1,7 @@
 // Which failed connections the box command retries.
 import t from 'tap'
-import { CliError, EXIT } from '../../../cli/exit-codes.ts'
 import { toDisconnect } from '../../../cli/follow/disconnect.ts'
+import { CliError, EXIT } from '../../../cli/output/exit-codes.ts'
 
 const attempt = (status: number, code: string) => ({
   ...({ ok: false, status, retryAfter: null } as const),

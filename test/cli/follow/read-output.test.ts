@@ -1,6 +1,6 @@
 // Reading the output of a process when a connection is half-open.
 import t from 'tap'
-import { createClient } from '../../../cli/client.ts'
+import { createClient } from '../../../cli/connection/client.ts'
 import { readOutput } from '../../../cli/follow/read-output.ts'
 import { KEY, startFakeCoordinator } from '../fake-coordinator.ts'
 import { addFakeProcesses } from '../fake-processes.ts'

@@ -1,0 +1,84 @@
+// Creates a box: the options of box create and box run, and the request.
+import { type Command, Option } from 'commander'
+import type { Box, CreateBoxRequest } from '../../shared/api/boxes.ts'
+import { LIMITS } from '../../shared/limits.ts'
+import { DEFAULT_REGION, REGIONS } from '../../shared/tiers.ts'
+import { createDurationParser, parseEnvOption } from '../arguments/options.ts'
+import type { Client } from '../connection/client.ts'
+import { addHints, TIER_TOO_SMALL_HINTS } from '../connection/refusals.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { findSnapshot } from '../snapshots/find-snapshot.ts'
+import { addTierOption } from './new-box.ts'
+
+export type CreateOptions = {
+  name?: string
+  tier?: string
+  from?: string
+  region?: string
+  env?: Record<string, string>
+  ttl?: number
+  autoPause?: number
+  restricted?: boolean
+}
+
+/** -t is not short for --tier: in box run, as in box exec, -t is short for --tty. */
+export const addCreateOptions = (command: Command): Command =>
+  addTierOption(command)
+    .option(
+      '--from <template|snapshot>',
+      'create the box with the files, the variables and the tier of a template or snapshot, in its region',
+    )
+    .option('--region <region>', `region of the box: ${REGIONS.join(', ')} (default: ${DEFAULT_REGION})`)
+    .option(
+      '-e, --env <name=value>',
+      'set an environment variable for every command on the box; can be repeated',
+      parseEnvOption,
+    )
+    .option(
+      '--ttl <duration>',
+      'suspend the box after this time: 5m to 30d, such as 90m, 2h or 1d; a number alone is minutes',
+      createDurationParser('--ttl', 'minutes', LIMITS.ttlMinutes),
+    )
+    .option(
+      '--auto-pause <duration>',
+      'suspend the box when it was idle for this time: 30m to 7d; a number alone is minutes',
+      createDurationParser('--auto-pause', 'minutes', LIMITS.autoPauseMin),
+    )
+    .addOption(new Option('--restricted').hideHelp())
+
+/** Sends the request; the box is not running yet. @throws CliError */
+export async function createBox(client: Client, options: CreateOptions): Promise<Box> {
+  const request = { ...toCreateRequest(options), ...(await findSource(client, options)) }
+  const response = client.request<{ box: Box }>('POST', '/boxes', request)
+  return (await addHints(response, TIER_TOO_SMALL_HINTS)).box
+}
+
+/** --from: the snapshot, by its id, its template name or its name. */
+async function findSource(client: Client, { from, region }: CreateOptions): Promise<CreateBoxRequest> {
+  if (from === undefined) return {}
+  if (region !== undefined)
+    throw new CliError(
+      EXIT.usage,
+      '--region cannot be combined with --from: the box starts in the region of the snapshot.',
+    )
+  return { fromSnapshotId: (await findSnapshot(client, from)).id }
+}
+
+/** Does not validate name, tier and region: a newer coordinator may accept other values. */
+function toCreateRequest(options: CreateOptions): CreateBoxRequest {
+  const { name, tier, region, env, ttl, autoPause, restricted } = options
+  // The API stores the setting. Nothing protects third parties from such a box yet.
+  if (restricted)
+    throw new CliError(
+      EXIT.usage,
+      '--restricted is not available yet, because nothing enforces it. Create the box without --restricted.',
+    )
+  return {
+    ...(name !== undefined && { name }),
+    ...(tier !== undefined && { tier: tier as NonNullable<CreateBoxRequest['tier']> }),
+    ...(region !== undefined && { region: region as NonNullable<CreateBoxRequest['region']> }),
+    ...(env !== undefined && { env }),
+    ...(ttl !== undefined && { ttlMinutes: ttl }),
+    ...(autoPause !== undefined && { autoPauseMin: autoPause }),
+  }
+}

@@ -1,0 +1,31 @@
+// Finds a box among the boxes of a response.
+import type { Box } from '../../shared/api/boxes.ts'
+import { findByPrefix } from '../arguments/unique-prefix.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { sanitize } from '../output/output.ts'
+
+/** A mistyped name should not match the id of a box by chance. */
+const MIN_PREFIX_LENGTH = 8
+
+/**
+ * Finds a live box by name, any box by id, or a live box by a unique prefix of its id of at least eight characters. A name
+ * wins over a prefix. @throws CliError when several ids match
+ */
+export function findBox(boxes: readonly Box[], text: string): Box | undefined {
+  const exact = boxes.filter((box) => box.id === text || box.hostname === text)
+  const box = exact.find(isLive) ?? exact.find(({ id }) => id === text)
+  if (box !== undefined || text.length < MIN_PREFIX_LENGTH) return box
+  return findByPrefix(boxes.filter(isLive), text, {
+    getId: ({ id }) => id,
+    describe: ({ hostname }) => hostname,
+    kind: 'boxes',
+  })
+}
+
+export const isLive = ({ observedState }: Pick<Box, 'observedState'>): boolean =>
+  observedState !== 'terminated'
+
+export const noSuchBoxError = (nameOrId: string): CliError =>
+  new CliError(EXIT.notFound, `No such box: '${sanitize(nameOrId)}'. Run \`box ls\` to list boxes.`, {
+    code: 'no_such_box',
+  })

@@ -1,0 +1,50 @@
+// Waits for a new box, and prints its name: box create, fork and restore.
+import type { Command } from 'commander'
+import type { Box } from '../../shared/api/boxes.ts'
+import { DEFAULT_TIER, TIER_NAMES } from '../../shared/tiers.ts'
+import type { OutputOptions } from '../arguments/options.ts'
+import { boxCommand } from '../command-name.ts'
+import type { Session } from '../connection/session.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { print, printJson, printStderr, sanitize } from '../output/output.ts'
+import { getProgress } from '../output/status-line.ts'
+import { waitForState } from '../wait/wait-for-box.ts'
+
+export type NewBoxOptions = OutputOptions & { name?: string; tier?: string }
+
+/** The name of the new box, and the options that create, fork and restore share. @param tier the default */
+export const addNewBoxArgument = (command: Command): Command =>
+  command
+    .argument('[name]', 'name of the new box (default: a fruit name)')
+    .option('--name <name>', 'the same as the argument')
+
+export const addTierOption = (command: Command, defaultTier: string = DEFAULT_TIER): Command =>
+  command.option(
+    '--tier <tier>',
+    `size of the box: ${TIER_NAMES.join(', ')} (default: ${defaultTier}); box show lists the enforced limits`,
+  )
+
+/** @throws CliError when the argument and --name differ */
+export function selectName(argument: string | undefined, option: string | undefined): string | undefined {
+  if (argument !== undefined && option !== undefined && argument !== option)
+    throw new CliError(
+      EXIT.usage,
+      `Two names were given: '${sanitize(argument)}' and '${sanitize(option)}' (--name). Use one.`,
+    )
+  return argument ?? option
+}
+
+/** Waits until the box is running, unless --no-wait is given, and prints it. @param toJson the JSON result */
+export async function finishCreation(
+  session: Session,
+  createdBox: Box,
+  options: NewBoxOptions,
+  toJson: (box: Box) => unknown = (box) => box,
+): Promise<void> {
+  const progress = getProgress(options)
+  const box = options.wait ? await waitForState(session, createdBox, 'running', progress) : createdBox
+  if (options.json) printJson(toJson(box))
+  else print(box.hostname)
+  if (progress !== 'none' && process.stdout.isTTY)
+    printStderr(`Run a command on the box: ${boxCommand()} exec ${box.hostname} -- uname -a`)
+}

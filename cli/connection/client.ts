@@ -1,0 +1,150 @@
+// The API client of the commands: requests to the control plane and to the edge.
+import type { IncomingMessage } from 'node:http'
+import type { Account } from '../../shared/api/account.ts'
+import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
+import { findBox, isLive, noSuchBoxError } from '../boxes/find-box.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { type AttemptResult, type ConnectResult, createApiRequests } from './api-requests.ts'
+import type { CoordinatorConfig } from './find-coordinator.ts'
+import type { RequestBody } from './http-request.ts'
+
+export type Client = {
+  /** Sends a request to the control plane; `path` starts with a slash. Throws CliError. */
+  request<T>(method: string, path: string, body?: unknown): Promise<T>
+  /** As request(), by the session of `box login`: no key may use these routes. Throws CliError without a session. */
+  requestBySession<T>(method: string, path: string, body?: unknown): Promise<T>
+  /** Sends a GET to the control plane. Resolves with a response whose body is unread. Throws CliError. */
+  download(path: string): Promise<IncomingMessage>
+  /** Finds a box by name, id or unique prefix of its id; throws CliError (not found). */
+  findBox(nameOrId: string): Promise<Box>
+  getBoxDetail(id: string): Promise<BoxDetail>
+  /** A client for the edge routes of one box. Sends one GET /me, because it returns the edge's address. */
+  createEdgeClient(nameOrId: string): Promise<EdgeClient>
+  /** The same client with another signal, for requests that Ctrl-C must not abort. */
+  withSignal(signal: AbortSignal): Client
+}
+
+export type EdgeClient = {
+  /** The name; the id if the user typed the id. */
+  boxName: string
+  /** null: no such box. */
+  boxId: string | null
+  /** null: the box does not exist, or is deleted. */
+  hostname: string | null
+  /** When the client was created. null: no such box. */
+  observedState: Box['observedState'] | null
+  /** `route` is relative to the box, such as /exec. Throws CliError. */
+  requestJson<T>(method: string, route: string, body?: unknown): Promise<T>
+  /** Resolves with a response whose body is unread. `createBody` is called for each attempt. */
+  send(
+    method: string,
+    route: string,
+    query: Record<string, string>,
+    createBody?: (() => RequestBody | Promise<RequestBody>) | null,
+    headers?: Record<string, string>,
+  ): Promise<IncomingMessage>
+  /** Sends a GET once, without retries. Throws CliError only when there is no response. */
+  getOnce(route: string, query: Record<string, string>, options: GetOnceOptions): Promise<AttemptResult>
+  /** Opens a WebSocket once, without retries. Throws CliError only when there is no response. */
+  connect(route: string, query: Record<string, string>, signal: AbortSignal): Promise<ConnectResult>
+  /** The same client with a signal of its own, for cleaning up after Ctrl-C. */
+  forCleanup(): EdgeClient
+}
+
+export type GetOnceOptions = { headers: Record<string, string>; signal: AbortSignal }
+
+const CLEANUP_TIMEOUT_MS = 10_000
+
+export function createClient(config: CoordinatorConfig, signal: AbortSignal): Client {
+  const { requestJson, send } = createApiRequests(config, signal)
+  const request = <T>(method: string, path: string, body?: unknown) =>
+    requestJson<T>(method, `${config.baseUrl}${path}`, body)
+
+  return {
+    request,
+    async requestBySession(method, path, body) {
+      assertHasSession(config)
+      const session = createApiRequests({ ...config, key: null }, signal)
+      return session.requestJson(method, `${config.baseUrl}${path}`, body)
+    },
+    download: (path) => send('GET', `${config.baseUrl}${path}`, {}),
+    withSignal: (otherSignal) => createClient(config, otherSignal),
+    getBoxDetail: (id) => request('GET', `/boxes/${encodeURIComponent(id)}`),
+    async findBox(nameOrId) {
+      const { boxes } = await request<{ boxes: Box[] }>('GET', '/boxes')
+      const box = findBox(boxes, nameOrId)
+      if (box === undefined) throw noSuchBoxError(nameOrId)
+      return box
+    },
+    async createEdgeClient(nameOrId) {
+      const { boxes, edge } = await request<Account>('GET', '/me')
+      const box = findBox(boxes, nameOrId)
+      // A prefix of the id is not valid in a URL.
+      const boxName = box === undefined || box.id === nameOrId ? nameOrId : box.hostname
+      const boxExists = box !== undefined && isLive(box)
+      const boxUrl = `${edge.url.replace(/\/+$/, '')}/v1/box/${encodeURIComponent(boxName)}`
+      const createWithSignal = (edgeSignal: AbortSignal): EdgeClient => {
+        const requests = createApiRequests(config, edgeSignal)
+        const translate = (error: CliError, route: string) =>
+          toEdgeError(error, { boxName, boxExists, route })
+        const rethrow = (route: string) => (error: unknown) => {
+          throw error instanceof CliError ? translate(error, route) : error
+        }
+        return {
+          boxName,
+          boxId: box?.id ?? null,
+          hostname: boxExists ? box.hostname : null,
+          observedState: box?.observedState ?? null,
+          requestJson: <T>(method: string, route: string, body?: unknown) =>
+            requests.requestJson<T>(method, boxUrl + route, body).catch(rethrow(route)),
+          send(method, route, query, createBody, headers) {
+            const url = `${boxUrl}${route}?${new URLSearchParams(query)}`
+            const contentHeaders = createBody ? { 'content-type': 'application/octet-stream' } : {}
+            return requests
+              .send(method, url, { ...contentHeaders, ...headers }, createBody)
+              .catch(rethrow(route))
+          },
+          async getOnce(route, query, { headers, signal: getSignal }) {
+            const url = `${boxUrl}${route}?${new URLSearchParams(query)}`
+            const result = await createApiRequests(config, getSignal).sendOnce({
+              method: 'GET',
+              url,
+              headers,
+            })
+            return result.ok ? result : { ...result, error: translate(result.error, route) }
+          },
+          async connect(route, query, connectSignal) {
+            const url = `${boxUrl}${route}?${new URLSearchParams(query)}`
+            const result = await createApiRequests(config, connectSignal).connect(url)
+            return result.ok ? result : { ...result, error: translate(result.error, route) }
+          },
+          forCleanup: () => createWithSignal(AbortSignal.timeout(CLEANUP_TIMEOUT_MS)),
+        }
+      }
+      return createWithSignal(signal)
+    },
+  }
+}
+
+/** @throws CliError */
+function assertHasSession({ keySource, profile, baseUrl }: CoordinatorConfig): void {
+  if (profile?.session !== undefined) return
+  const message =
+    keySource === 'BOXWOOD_API_KEY'
+      ? 'No API key may do this, and BOXWOOD_API_KEY is set. Unset it, and sign in with `box login`.'
+      : `This needs a sign-in at ${new URL(baseUrl).origin}, not an API key. Run \`box login\`.`
+  throw new CliError(EXIT.notAuthenticated, message, { code: 'not_signed_in' })
+}
+
+type EdgeRequest = { boxName: string; boxExists: boolean; route: string }
+
+/** The edge's not_found means the box, or a path or process on it: `boxExists` decides which. */
+function toEdgeError(error: CliError, { boxName, boxExists, route }: EdgeRequest): CliError {
+  if (error.code === 'not_found' && !boxExists) return noSuchBoxError(boxName)
+  if (error.code !== 'box_not_running') return error
+  const history = route.startsWith('/exec')
+    ? ` \`box history ${boxName}\` and \`box output ${boxName} ID\` also work while it is not running.`
+    : ''
+  const message = `Box ${boxName} is not running. Start it with \`box wake ${boxName}\`.${history} (${error.code})`
+  return new CliError(error.exitCode, message, { code: error.code })
+}

@@ -1,0 +1,29 @@
+// Adds what to do with this command to the API's refusals.
+import type { Box } from '../../shared/api/boxes.ts'
+import { boxCommand } from '../command-name.ts'
+import { CliError } from '../output/exit-codes.ts'
+
+/** The same promise; an error with one of the codes gets the hint before its code. */
+export function addHints<T>(response: Promise<T>, hints: Record<string, string | null>): Promise<T> {
+  return response.catch((error) => {
+    const hint = error instanceof CliError ? hints[error.code ?? ''] : undefined
+    if (!hint) throw error
+    const suffix = ` (${error.code})`
+    const message = error.message.endsWith(suffix) ? error.message.slice(0, -suffix.length) : error.message
+    throw new CliError(error.exitCode, `${message} ${hint}${suffix}`, { code: error.code, cause: error })
+  })
+}
+
+export const TIER_TOO_SMALL_HINTS = {
+  restore_tier_not_allowed: 'Choose the tier with --tier.',
+}
+
+export const SNAPSHOT_LIMIT_HINTS = { snapshot_limit: '`box snapshots rm` deletes snapshots.' }
+
+/** What to do when the service refuses a change because another one is in progress; null: it has another reason. */
+export const getWaitHint = (box: Box): string | null =>
+  isChanging(box) ? `\`${boxCommand()} wait ${box.hostname}\` waits for the current change.` : null
+
+const isChanging = ({ observedState, desiredState, desiredRegion }: Box): boolean =>
+  desiredRegion !== null ||
+  (observedState !== desiredState && !(observedState === 'deep_sleep' && desiredState === 'suspended'))

@@ -1,0 +1,110 @@
+// How the box command finds its coordinator and its API key, and the errors when it cannot.
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { findCoordinator } from '../../../cli/connection/find-coordinator.ts'
+import { CLI_VERSION } from '../../../cli/version.ts'
+import { newApiKey } from '../../../shared/api-key.ts'
+import { KEY, startFakeCoordinator } from '../fake-coordinator.ts'
+import { runBox } from '../run-box.ts'
+
+const fake = await startFakeCoordinator(t)
+
+async function createDataDir(path: string, url = fake.url): Promise<string> {
+  await mkdir(path, { recursive: true })
+  await writeFile(join(path, 'owner.key'), `${KEY}\n`, { mode: 0o600 })
+  await writeFile(join(path, 'coordinator.json'), JSON.stringify({ url, pid: 1 }))
+  return path
+}
+
+t.test('reads the data directory: BOXWOOD_DATA, the current directory, or the project', async (t) => {
+  const root = t.testdir({ empty: {}, project: {}, here: {} })
+  const dataDir = await createDataDir(join(root, 'data'))
+  t.match(await runBox(null, ['me'], { env: { BOXWOOD_DATA: dataDir } }), { code: 0 })
+  await createDataDir(join(root, 'project', '.boxwood'), 'http://project.example')
+  t.match(findCoordinator({ XDG_CONFIG_HOME: root }, join(root, 'empty'), join(root, 'project')), {
+    baseUrl: 'http://project.example/api/v1',
+    key: KEY,
+  })
+  await createDataDir(join(root, 'here', '.boxwood'))
+  t.match(findCoordinator({ XDG_CONFIG_HOME: root }, join(root, 'here'), join(root, 'project')), {
+    baseUrl: `${fake.url}/api/v1`,
+  })
+  t.throws(() => findCoordinator({ BOXWOOD_DATA: join(root, 'empty') }, join(root, 'here'), root), {
+    message: /BOXWOOD_DATA.*box up/,
+  })
+})
+
+t.test('uses BOXWOOD_URL, with or without the path prefix', async (t) => {
+  const env = { BOXWOOD_API_KEY: KEY }
+  for (const url of [fake.url, `${fake.url}/`, `${fake.url}/api/v1/`])
+    t.match(await runBox(null, ['me'], { env: { ...env, BOXWOOD_URL: url } }), { code: 0 })
+  t.match(await runBox(null, ['me'], { env: { ...env, BOXWOOD_URL: 'fig' } }), {
+    code: 2,
+    stderr: 'box: BOXWOOD_URL is not a valid URL: "fig". Example: http://127.0.0.1:7070\n',
+  })
+})
+
+t.test('does not send the key of a data directory to another coordinator', async (t) => {
+  const dataDir = await createDataDir(join(t.testdir({}), 'data'), 'http://127.0.0.1:1')
+  const result = await runBox(null, ['me'], { env: { BOXWOOD_DATA: dataDir, BOXWOOD_URL: fake.url } })
+  t.match(result, { code: 4, stderr: /No API key found for .*box login.*BOXWOOD_API_KEY/ })
+})
+
+t.test('each connection error names the setting to change', async (t) => {
+  const cwd = t.testdir({})
+  t.throws(() => findCoordinator({ XDG_CONFIG_HOME: cwd }, cwd, cwd), { message: /box up.*box login URL/ })
+  t.match(
+    await runBox('http://127.0.0.1:1', ['ls']),
+    { code: 3, stderr: /connection refused.*BOXWOOD_URL/ },
+    'no server at BOXWOOD_URL',
+  )
+  const dataDir = await createDataDir(join(cwd, 'data'), 'http://127.0.0.1:1')
+  t.match(
+    await runBox(null, ['ls'], { env: { BOXWOOD_DATA: dataDir } }),
+    { code: 3, stderr: /box up/ },
+    'no server at the URL of the data directory',
+  )
+  t.match(
+    await runBox(fake.url, ['ls'], { env: { BOXWOOD_API_KEY: 'dcp_wrong' } }),
+    { code: 4, stderr: /key in BOXWOOD_API_KEY was rejected/ },
+    'wrong key',
+  )
+  const key = newApiKey()
+  const mistyped = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`
+  t.throws(
+    () => findCoordinator({ BOXWOOD_URL: fake.url, BOXWOOD_API_KEY: mistyped }, cwd, cwd),
+    { message: /API key in BOXWOOD_API_KEY has a typing error/ },
+    'a mistyped key is recognised without a request',
+  )
+  fake.handleNext('GET /api/v1/boxes', (response) => response.end('<html>'))
+  t.match(
+    await runBox(fake.url, ['ls']),
+    { code: 1, stderr: /is not from a Boxwood coordinator.*BOXWOOD_URL/ },
+    'another server',
+  )
+  t.match(
+    await runBox(fake.url.replace('http:', 'https:'), ['ls']),
+    { code: 3, stderr: /\(the server does not use TLS; try http:\/\/\)\. Check BOXWOOD_URL/ },
+    'https:// for a server without TLS',
+  )
+})
+
+t.test(
+  'reports a key file without read permission',
+  { skip: process.getuid?.() === 0 && 'root can read every file' },
+  async (t) => {
+    const dataDir = await createDataDir(join(t.testdir({}), 'data'))
+    await chmod(join(dataDir, 'owner.key'), 0o000)
+    t.match(await runBox(null, ['ls'], { env: { BOXWOOD_DATA: dataDir } }), {
+      code: 4,
+      stderr: /permission denied/,
+    })
+  },
+)
+
+t.test('--version is the version of the package', async (t) => {
+  const { default: manifest } = await import('../../../package.json', { with: { type: 'json' } })
+  t.equal(manifest.version, CLI_VERSION)
+  t.match(await runBox(null, ['--version']), { code: 0, stdout: `${CLI_VERSION}\n` })
+})
