@@ -1,7 +1,7 @@
 // The base environment of commands. Small, because a large environment slows every process start.
 import { userInfo } from 'node:os'
-import { ENV_NAME_PATTERN } from '../../shared/api/common.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { ENV_NAME_PATTERN } from '../../shared/field-values.ts'
 
 /** Set for every command and inherited by its descendants, which identifies its process tree. */
 export const PROCESS_ID_VARIABLE = 'BOXWOOD_PROCESS_ID'

@@ -2,14 +2,15 @@
 import type { Stats } from 'node:fs'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { pathQuerySchema } from '../../shared/api/files.ts'
 import {
+  CONTENT_DIRECTORY,
   DOWNLOAD_CONTENT_HEADER,
   DOWNLOAD_COUNT_HEADERS,
   DOWNLOAD_MODE_HEADER,
   DOWNLOAD_MTIME_HEADER,
   DOWNLOAD_PATH_HEADER,
-  pathQuerySchema,
-} from '../../shared/api/files.ts'
+} from '../../shared/download-headers.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
@@ -86,7 +87,7 @@ async function readDirectory({ path, handle, stat }: OpenFile, stateDir: string)
   }
   const headers = {
     'content-type': 'application/x-tar',
-    [DOWNLOAD_CONTENT_HEADER]: 'directory',
+    [DOWNLOAD_CONTENT_HEADER]: CONTENT_DIRECTORY,
     ...createMetadataHeaders(path, stat),
     [DOWNLOAD_COUNT_HEADERS.files]: String(files),
     [DOWNLOAD_COUNT_HEADERS.bytes]: String(bytes),

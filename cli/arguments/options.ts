@@ -1,11 +1,9 @@
 // Options that several commands share, and parsers of option values.
 import { type Command, Option } from 'commander'
+import { ENV_NAME_PATTERN } from '../../shared/field-values.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { formatSetting } from '../output/output.ts'
 import { parseDuration } from './parse-time.ts'
-
-/** Copied from shared/api/common.ts: importing it loads zod, which adds 30 ms to every start. */
-const ENV_NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 export const isEnvName = (text: string): boolean => ENV_NAME_PATTERN.test(text)
 

@@ -3,11 +3,11 @@ import { type Command, Option } from 'commander'
 import type {
   Agent,
   AgentList,
-  AgentState,
   PatchRolloutRequest,
   Rollout,
   RolloutResponse,
 } from '../../shared/api/agents.ts'
+import { AGENT_STATES } from '../../shared/field-values.ts'
 import {
   createIntegerParser,
   createJsonOption,
@@ -21,9 +21,6 @@ import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { printJson, printStderr } from '../output/output.ts'
-
-/** Not imported from shared/api/agents.ts, which loads zod. */
-const STATES = ['current', 'outdated', 'upgrading', 'failed', 'offline'] satisfies AgentState[]
 
 const AGENTS: List<Agent> = {
   columns: [
@@ -39,7 +36,7 @@ const AGENTS: List<Agent> = {
   filters: {
     name: { get: ({ hostname }) => hostname },
     version: { get: ({ version }) => version },
-    state: { get: ({ state }) => state, values: STATES },
+    state: { get: ({ state }) => state, values: AGENT_STATES },
   },
   getEmptyMessage: (isFiltered) => (isFiltered ? 'No matching agents.' : 'No boxes.'),
 }

@@ -1,5 +1,6 @@
 // box audit: lists the audit log, verifies its hash chain, and configures its delivery.
 import { type Command, Option } from 'commander'
+import { AUDIT_ORIGINS, AUDIT_SINK_STARTS } from '../../shared/field-values.ts'
 import {
   createIntegerParser,
   createJsonOption,
@@ -25,10 +26,9 @@ export function addAuditCommand(program: Command, runAction: RunAction): void {
     .option('--box <name>', 'only events of this box')
     .option('--actor <user>', 'only events of this user: an email address or id')
     .addOption(
-      new Option('--origin <origin>', 'recorded by the coordinator, or reported by a client').choices([
-        'server',
-        'client',
-      ]),
+      new Option('--origin <origin>', 'recorded by the coordinator, or reported by a client').choices(
+        AUDIT_ORIGINS,
+      ),
     )
     .option(
       '-n, --tail <count>',
@@ -132,10 +132,9 @@ function addSink(audit: Command, runAction: RunAction): void {
     )
     .argument('<url>', 'the endpoint')
     .addOption(
-      new Option('--from <event>', 'the first event: now, or start for the oldest stored one').choices([
-        'now',
-        'start',
-      ]),
+      new Option('--from <event>', 'the first event: now, or start for the oldest stored one').choices(
+        AUDIT_SINK_STARTS,
+      ),
     )
     .addOption(createQuietOption())
     .addOption(createJsonOption())

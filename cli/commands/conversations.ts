@@ -1,6 +1,7 @@
 // box conversations: lists the conversations with coding agents on a box.
 import type { Command } from 'commander'
 import type { Conversation } from '../../shared/api/prompts.ts'
+import { PROVIDERS, RUN_STATUSES } from '../../shared/field-values.ts'
 import { boxCommand } from '../command-name.ts'
 import type { RunAction } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
@@ -10,7 +11,6 @@ import { getStateColor } from '../output/colors.ts'
 import { formatAge } from '../output/output.ts'
 import { formatCommand } from '../processes/process-messages.ts'
 import { loadConversations } from '../prompts/find-run.ts'
-import { PROVIDERS, RUN_STATUSES } from '../prompts/prompt-values.ts'
 
 const getStatus = ({ running, lastStatus }: Conversation): string =>
   running ? 'running' : (lastStatus ?? 'queued')

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { Account } from '../../shared/api/account.ts'
 import type { Command as CommandRecord } from '../../shared/api/commands.ts'
+import { COMMAND_MODES, COMMAND_STATUSES } from '../../shared/field-values.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { createIntegerParser, type JsonOption } from '../arguments/options.ts'
 import { boxCommand } from '../command-name.ts'
@@ -10,7 +11,7 @@ import type { RunAction, Session } from '../connection/session.ts'
 import { findRecordId } from '../history/find-record.ts'
 import { loadRecords } from '../history/load-records.ts'
 import { getPath } from '../history/read-records.ts'
-import { createFilters, createRecordList, MODES, STATUSES } from '../history/record-list.ts'
+import { createFilters, createRecordList } from '../history/record-list.ts'
 import { createUserNames } from '../history/user-names.ts'
 import { createMatcher, type FilterValues } from '../lists/filters.ts'
 import type { Loaded } from '../lists/list.ts'
@@ -36,8 +37,10 @@ export function addHistoryCommand(program: Command, runAction: RunAction): void 
     'the ids',
     createFilters(() => ''),
   )
-    .addOption(new Option('--mode <mode>', 'short for --filter mode=<mode>').choices(MODES))
-    .addOption(new Option('--status <status>', 'short for --filter status=<status>').choices(STATUSES))
+    .addOption(new Option('--mode <mode>', 'short for --filter mode=<mode>').choices(COMMAND_MODES))
+    .addOption(
+      new Option('--status <status>', 'short for --filter status=<status>').choices(COMMAND_STATUSES),
+    )
     .option(
       '--limit <count>',
       'show at most this many commands, 1 to 200 (default: 50)',

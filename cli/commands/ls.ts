@@ -1,6 +1,7 @@
 // box ls: lists the boxes.
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
+import { OBSERVED_STATES } from '../../shared/field-values.ts'
 import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
 import { formatBoxState } from '../boxes/box-state.ts'
 import { boxCommand } from '../command-name.ts'
@@ -10,7 +11,6 @@ import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { getStateColor } from '../output/colors.ts'
 import { formatAge } from '../output/output.ts'
-import { STATES } from '../wait/conditions.ts'
 
 type Options = ListOptions & { all?: boolean }
 
@@ -41,7 +41,7 @@ const BOXES: List<Box> = {
   getName: ({ hostname }) => hostname,
   filters: {
     name: { get: ({ hostname }) => hostname },
-    state: { get: ({ observedState }) => observedState, values: STATES },
+    state: { get: ({ observedState }) => observedState, values: OBSERVED_STATES },
     // A coordinator of an older version sends no kind.
     kind: { get: ({ kind }) => kind ?? 'managed', values: ['managed', 'machine'] },
     tier: { get: ({ tier }) => tier, values: TIER_NAMES },

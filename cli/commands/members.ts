@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { Role } from '../../shared/api/account.ts'
 import type { Member, UpdateMemberRequest } from '../../shared/api/members.ts'
+import { ROLES } from '../../shared/field-values.ts'
 import {
   createJsonOption,
   createQuietOption,
@@ -13,9 +14,6 @@ import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { formatAge } from '../output/output.ts'
-
-/** Not imported from shared/api/account.ts, which loads zod. */
-const ROLES = ['owner', 'member', 'contractor'] satisfies Role[]
 
 const MEMBERS: List<Member> = {
   columns: [

@@ -1,6 +1,7 @@
 // box prompt: sends a prompt to a coding agent on a box, and prints its answer.
 import { type Command, Option } from 'commander'
 import type { PromptQueued, PromptStarted } from '../../shared/api/prompts.ts'
+import { PROVIDERS, REASONING_EFFORTS } from '../../shared/field-values.ts'
 import {
   createJsonOption,
   createQuietOption,
@@ -11,9 +12,9 @@ import type { RunAction, Session } from '../connection/session.ts'
 import { printIfInterrupted } from '../exec/request.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { print, printJson, printMessage, printStderr, sanitize } from '../output/output.ts'
+import { PROVIDER_VARIABLE } from '../prompts/default-provider.ts'
 import { formatRunHint } from '../prompts/messages.ts'
 import { readPrompt } from '../prompts/prompt-text.ts'
-import { EFFORTS, PROVIDER_VARIABLE, PROVIDERS } from '../prompts/prompt-values.ts'
 import type { RequestOptions } from '../prompts/send-prompt.ts'
 
 type Options = RequestOptions & JsonOption & QuietOption & { detach?: boolean; reasoning?: boolean }
@@ -38,7 +39,7 @@ export function addPromptCommand(program: Command, runAction: RunAction): void {
       '-m, --model <model>',
       'a model of the coding agent; amazon-bedrock/, openrouter/ and deepseek/ before it select a backend',
     )
-    .addOption(new Option('--effort <effort>', 'how much the model reasons').choices(EFFORTS))
+    .addOption(new Option('--effort <effort>', 'how much the model reasons').choices(REASONING_EFFORTS))
     .option(
       '-w, --cwd <directory>',
       'working directory of a new conversation: absolute, or relative to the home directory (default)',

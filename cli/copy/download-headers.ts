@@ -1,10 +1,14 @@
-// Response headers of a download (spec §4.15). Copied from shared/api/files.ts: importing it loads zod (30 ms).
+// Parses the response headers of a download (spec §4.15).
 import type { IncomingMessage } from 'node:http'
-
-export const DOWNLOAD_PATH_HEADER = 'x-service-path'
-export const DOWNLOAD_CONTENT_HEADER = 'x-service-content'
-/** The value of X-Service-Content for a directory, which is sent as a tar archive. */
-export const CONTENT_DIRECTORY = 'directory'
+import {
+  CONTENT_DIRECTORY,
+  DOWNLOAD_CONTENT_HEADER,
+  DOWNLOAD_COUNT_HEADERS,
+  DOWNLOAD_MODE_HEADER,
+  DOWNLOAD_MTIME_HEADER,
+  DOWNLOAD_PATH_HEADER,
+} from '../../shared/download-headers.ts'
+import { FILE_MTIME_PATTERN } from '../../shared/field-values.ts'
 
 export type DownloadHeaders = {
   isDirectory: boolean
@@ -32,15 +36,15 @@ export function parseDownloadHeaders({ headers }: IncomingMessage): DownloadHead
     return value === null ? null : Number(value)
   }
   const path = headers[DOWNLOAD_PATH_HEADER]
-  const mode = match('x-service-mode', /^[0-7]{4}$/)
+  const mode = match(DOWNLOAD_MODE_HEADER, /^[0-7]{4}$/)
   return {
     isDirectory: headers[DOWNLOAD_CONTENT_HEADER] === CONTENT_DIRECTORY,
     path: typeof path === 'string' ? decodePath(path) : null,
     mode: mode === null ? null : Number.parseInt(mode, 8) & 0o777,
-    mtime: matchNumber('x-service-mtime', /^\d{1,11}(\.\d{1,9})?$/),
-    files: matchNumber('x-service-files'),
-    bytes: matchNumber('x-service-bytes'),
-    skipped: matchNumber('x-service-skipped'),
+    mtime: matchNumber(DOWNLOAD_MTIME_HEADER, FILE_MTIME_PATTERN),
+    files: matchNumber(DOWNLOAD_COUNT_HEADERS.files),
+    bytes: matchNumber(DOWNLOAD_COUNT_HEADERS.bytes),
+    skipped: matchNumber(DOWNLOAD_COUNT_HEADERS.skipped),
     entityTag: headers.etag ?? null,
   }
 }

@@ -1,26 +1,16 @@
 // The list of `box history`: columns and filters.
-import type { Command as CommandRecord, CommandStatus } from '../../shared/api/commands.ts'
+import type { Command as CommandRecord } from '../../shared/api/commands.ts'
+import { COMMAND_MODES, COMMAND_STATUSES } from '../../shared/field-values.ts'
 import type { List } from '../lists/list.ts'
 import { getStateColor } from '../output/colors.ts'
 import { formatAge, formatDuration } from '../output/output.ts'
 import { formatCommand, formatExit } from '../processes/process-messages.ts'
 import type { UserNames } from './user-names.ts'
 
-/** Copied from shared/api/commands.ts: importing it loads zod. */
-export const STATUSES = Object.keys({
-  running: true,
-  exited: true,
-  killed: true,
-  timed_out: true,
-  failed: true,
-  lost: true,
-} satisfies Record<CommandStatus, true>)
-export const MODES = Object.keys({ sync: true, detached: true } satisfies Record<CommandRecord['mode'], true>)
-
 /** @param getUserName not called by the parser of --filter, which only needs the keys */
 export const createFilters = (getUserName: UserNames['getName']): List<CommandRecord>['filters'] => ({
-  status: { get: ({ status }) => status, values: STATUSES },
-  mode: { get: ({ mode }) => mode, values: MODES },
+  status: { get: ({ status }) => status, values: COMMAND_STATUSES },
+  mode: { get: ({ mode }) => mode, values: COMMAND_MODES },
   user: { get: (record) => `${getUserName(record)} ${record.actor.userId ?? ''}` },
   source: { get: ({ source }) => source },
   command: { get: ({ command }) => command },

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { AccessLevels } from '../../shared/api/account.ts'
 import type { UpdateKeyRequest } from '../../shared/api/keys.ts'
+import { ACCESS_AREAS, ACCESS_LEVELS } from '../../shared/field-values.ts'
 import { allowOff, type OrOff, offToNull } from '../arguments/options.ts'
 import { parseFutureTime } from '../arguments/parse-time.ts'
 import type { Client } from '../connection/client.ts'
@@ -27,8 +28,7 @@ export function addLimitOptions(command: Command, accessValues: string): Command
     .addOption(new Option('--access <levels>', accessValues).argParser(parseAccess))
 }
 
-export const ACCESS_HELP =
-  'limit the key to a level (none, read, write) per area (boxes, workspace), such as boxes=write'
+export const ACCESS_HELP = `limit the key to a level (${ACCESS_LEVELS.join(', ')}) per area (${ACCESS_AREAS.join(', ')}), such as boxes=write`
 
 /** The coordinator checks the names of areas and levels. */
 function parseAccess(text: string): AccessLevels | 'all' {

@@ -1,5 +1,6 @@
 // Parses and formats the values of policies, as people type them.
 import type { Policy, PolicyName } from '../../shared/api/policies.ts'
+import { MACHINE_ENROLLMENT } from '../../shared/field-values.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { TIER_NAMES } from '../../shared/tiers.ts'
 import { createDurationParser, createIntegerParser, createNumberParser } from '../arguments/options.ts'
@@ -70,8 +71,9 @@ export const POLICIES: { [Name in PolicyName]: PolicyValue<Name> } = {
   machineEnrollment: {
     description: 'who may enroll machines: owner, or member for both',
     parse(text) {
-      if (text === 'owner' || text === 'member') return text
-      throw new CliError(EXIT.usage, 'The value must be owner or member.')
+      const role = MACHINE_ENROLLMENT.find((name) => name === text)
+      if (role !== undefined) return role
+      throw new CliError(EXIT.usage, `The value must be ${MACHINE_ENROLLMENT.join(' or ')}.`)
     },
     format: (value) => value,
   },

@@ -1,8 +1,8 @@
 // Parses and formats quiet hours: `mon-fri 22:00-07:00 sat,sun all-day Europe/Berlin`.
 import type { QuietHours, Weekday } from '../../shared/api/policies.ts'
+import { WEEKDAYS } from '../../shared/field-values.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 
-const DAYS: readonly Weekday[] = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
 const EVERY_DAY = /^(daily|every-?day)$/
 const TIMES = /^(\d{1,2}:\d\d)-(\d{1,2}:\d\d)$/
 const ALL_DAY = /^all-?day$/
@@ -23,7 +23,7 @@ export function parseQuietHours(text: string, timezone: string): QuietHours {
     const times = TIMES.exec(word)
     if (days !== null && pending === null) pending = days
     else if (times !== null) {
-      Object.assign(quietHours, { start: pad(times[1]), end: pad(times[2]), days: pending ?? [...DAYS] })
+      Object.assign(quietHours, { start: pad(times[1]), end: pad(times[2]), days: pending ?? [...WEEKDAYS] })
       pending = null
     } else if (ALL_DAY.test(word) && pending !== null) {
       quietHours.allDayDays = pending
@@ -41,19 +41,19 @@ const pad = (time = ''): string => time.padStart(5, '0')
 
 /** `mon-fri`, `fri-mon`, `sat,sun`, `daily`; null: these are not days. */
 function parseDays(text: string): Weekday[] | null {
-  if (EVERY_DAY.test(text)) return [...DAYS]
+  if (EVERY_DAY.test(text)) return [...WEEKDAYS]
   const found = new Set<Weekday>()
   for (const part of text.split(',')) {
     const [first, last = first, ...rest] = part
       .split('-')
-      .map((name) => DAYS.findIndex((day) => name.startsWith(day)))
+      .map((name) => WEEKDAYS.findIndex((day) => name.startsWith(day)))
     if (first === undefined || last === undefined || first < 0 || last < 0 || rest.length > 0) return null
-    for (let index = first; ; index = (index + 1) % DAYS.length) {
-      found.add(DAYS[index] as Weekday)
+    for (let index = first; ; index = (index + 1) % WEEKDAYS.length) {
+      found.add(WEEKDAYS[index] as Weekday)
       if (index === last) break
     }
   }
-  return DAYS.filter((day) => found.has(day))
+  return WEEKDAYS.filter((day) => found.has(day))
 }
 
 /** In the form that parseQuietHours accepts. */
@@ -64,8 +64,8 @@ export function formatQuietHours({ start, end, days, allDayDays, timezone }: Qui
 }
 
 function formatDays(days: readonly Weekday[]): string {
-  if (days.length === DAYS.length) return 'daily'
+  if (days.length === WEEKDAYS.length) return 'daily'
   const [first, last] = [days[0] ?? 'mon', days.at(-1) ?? 'mon']
-  const isRange = days.length > 2 && DAYS.indexOf(last) - DAYS.indexOf(first) === days.length - 1
+  const isRange = days.length > 2 && WEEKDAYS.indexOf(last) - WEEKDAYS.indexOf(first) === days.length - 1
   return isRange ? `${first}-${last}` : days.join(',')
 }

@@ -1,5 +1,6 @@
 // Finds a process by its id or a unique prefix of its id; the newest process without an id.
 import type { ExecList, ProcessFields } from '../../shared/api/processes.ts'
+import { COMMAND_ID_PATTERN } from '../../shared/field-values.ts'
 import { findByPrefix } from '../arguments/unique-prefix.ts'
 import { boxCommand } from '../command-name.ts'
 import type { EdgeClient } from '../connection/client.ts'
@@ -8,7 +9,7 @@ import { printMessage, sanitize } from '../output/output.ts'
 import { noSuchProcessMessage } from './process-messages.ts'
 
 /** Ids of processes and of records. */
-export const isWholeId = (text: string): boolean => /^p_[0-9a-f]{24}$/.test(text)
+export const isWholeId = (text: string): boolean => COMMAND_ID_PATTERN.test(text)
 
 /** With `p_`, which the user may omit. */
 export const toIdPrefix = (typed: string): string => (typed.startsWith('p_') ? typed : `p_${typed}`)

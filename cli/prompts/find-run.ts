@@ -6,6 +6,7 @@ import type {
   QueuedPrompt,
   Run,
 } from '../../shared/api/prompts.ts'
+import { CONVERSATION_ID_PATTERN, RUN_ID_PATTERN } from '../../shared/field-values.ts'
 import { findByPrefix } from '../arguments/unique-prefix.ts'
 import { boxCommand } from '../command-name.ts'
 import type { EdgeClient } from '../connection/client.ts'
@@ -13,8 +14,8 @@ import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/output.ts'
 import { noSuchRunMessage } from './messages.ts'
 
-const isWholeRunId = (text: string): boolean => /^run_[0-9a-f]{24}$/.test(text)
-export const isWholeConversationId = (text: string): boolean => /^cv_[0-9a-f]{24}$/.test(text)
+const isWholeRunId = (text: string): boolean => RUN_ID_PATTERN.test(text)
+export const isWholeConversationId = (text: string): boolean => CONVERSATION_ID_PATTERN.test(text)
 
 export const loadPrompts = (edge: EdgeClient): Promise<PromptList> =>
   edge.requestJson<PromptList>('GET', '/prompts')

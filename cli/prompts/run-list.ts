@@ -1,11 +1,11 @@
 // The list of `box prompts`: runs and queued prompts.
 import type { PromptList, QueuedPrompt, Run } from '../../shared/api/prompts.ts'
+import { PROVIDERS, RUN_STATUSES } from '../../shared/field-values.ts'
 import { boxCommand } from '../command-name.ts'
 import type { List, Loaded } from '../lists/list.ts'
 import { getStateColor } from '../output/colors.ts'
 import { formatAge, formatDuration } from '../output/output.ts'
 import { formatCommand } from '../processes/process-messages.ts'
-import { PROVIDERS, RUN_STATUSES } from './prompt-values.ts'
 
 export type PromptRow = Run | (QueuedPrompt & { status: 'queued' })
 

@@ -16,8 +16,8 @@ import { type Progress, showStatus } from '../output/status-line.ts'
 import { isNotRunning } from '../processes/list-processes.ts'
 import { waitForState } from '../wait/wait-for-box.ts'
 import { checkRun } from './check-run.ts'
+import { getDefaultProvider } from './default-provider.ts'
 import { findConversation, isWholeConversationId, loadConversations } from './find-run.ts'
-import { getDefaultProvider } from './prompt-values.ts'
 
 export type RequestOptions = {
   provider?: ProviderName

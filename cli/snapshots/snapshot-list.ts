@@ -1,25 +1,11 @@
 // The columns and filters of box snapshots and box templates.
 import type { Snapshot } from '../../shared/api/snapshots.ts'
+import { SNAPSHOT_KINDS, SNAPSHOT_STATUSES } from '../../shared/field-values.ts'
 import { REGIONS } from '../../shared/tiers.ts'
 import { boxCommand } from '../command-name.ts'
 import type { Column, List } from '../lists/list.ts'
 import { getStateColor } from '../output/colors.ts'
 import { formatAge, formatBytes } from '../output/output.ts'
-
-/** Copied from shared/api/snapshots.ts: importing it loads zod. */
-const STATUSES = Object.keys({
-  creating: true,
-  available: true,
-  failed: true,
-  deleting: true,
-} satisfies Record<Snapshot['status'], true>)
-const KINDS = Object.keys({
-  manual: true,
-  template: true,
-  fork: true,
-  auto: true,
-  final: true,
-} satisfies Record<Snapshot['kind'], true>)
 
 /** In a table: the first characters identify a snapshot. -o wide shows the whole id. */
 const SHORT_ID_LENGTH = 'snp_'.length + 8
@@ -54,8 +40,8 @@ export const FILTERS: List<Snapshot>['filters'] = {
   name: { get: ({ name }) => name },
   box: { get: ({ sourceBoxHostname }) => sourceBoxHostname },
   template: { get: ({ templateName }) => templateName },
-  status: { get: ({ status }) => status, values: STATUSES },
-  kind: { get: ({ kind }) => kind, values: KINDS },
+  status: { get: ({ status }) => status, values: SNAPSHOT_STATUSES },
+  kind: { get: ({ kind }) => kind, values: SNAPSHOT_KINDS },
   region: { get: ({ region }) => region, values: REGIONS },
 }
 

@@ -1,31 +1,14 @@
 // The conditions of box wait: states of a box, and the end of its current change.
-import type { BoxDetail, ObservedState } from '../../shared/api/boxes.ts'
+import type { BoxDetail } from '../../shared/api/boxes.ts'
+import { OBSERVED_STATES } from '../../shared/field-values.ts'
 import { isSuspended } from '../boxes/box-state.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/output.ts'
 import { throwIfProvisionFailed } from './wait-for-box.ts'
 
-/** Copied from OBSERVED_STATES of shared/api/boxes.ts: importing it loads zod. */
-export const STATES = Object.keys({
-  requested: true,
-  provisioning: true,
-  bootstrapping: true,
-  running: true,
-  suspending: true,
-  suspended: true,
-  waking: true,
-  deep_sleep: true,
-  resizing: true,
-  migrating: true,
-  degraded: true,
-  provision_failed: true,
-  terminating: true,
-  terminated: true,
-} satisfies Record<ObservedState, true>) as ObservedState[]
-
 /** `stopped`: suspended without processes; `deleted`: terminated. */
-export const BOX_TARGETS = [...STATES, 'stopped', 'deleted'] as const
+export const BOX_TARGETS = [...OBSERVED_STATES, 'stopped', 'deleted'] as const
 export type BoxTarget = (typeof BOX_TARGETS)[number]
 
 const DELETION_TARGETS: readonly BoxTarget[] = ['deleted', 'terminating', 'terminated']

@@ -1,9 +1,9 @@
 // Pure rules of API keys (spec §5): visibility, expiry, limits, and the fields of the API and of audit events.
 import type { AccessArea, AccessLevels } from '../../shared/api/account.ts'
-import { ACCESS_AREAS } from '../../shared/api/account.ts'
 import type { ApiKey, CreateKeyRequest, KeyKind } from '../../shared/api/keys.ts'
 import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { ACCESS_AREAS } from '../../shared/field-values.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { AuditDetail } from '../audit/service.ts'
 import type { ApiKeyRow } from '../db/schema.ts'

@@ -6,9 +6,9 @@ import type {
   CommandOutput,
   CommandOutputQuery,
 } from '../../shared/api/commands.ts'
-import { COMMAND_ID_PATTERN } from '../../shared/api/commands.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { COMMAND_ID_PATTERN } from '../../shared/field-values.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { recordAuditEvent } from '../audit/service.ts'
 import { lockBox } from '../db/lock-box.ts'

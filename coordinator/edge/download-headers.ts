@@ -1,11 +1,12 @@
 // Headers of a download: the conditions of the client, and what an agent may respond with.
 import {
+  CONTENT_DIRECTORY,
   DOWNLOAD_CONTENT_HEADER,
   DOWNLOAD_COUNT_HEADERS,
   DOWNLOAD_MODE_HEADER,
   DOWNLOAD_MTIME_HEADER,
   DOWNLOAD_PATH_HEADER,
-} from '../../shared/api/files.ts'
+} from '../../shared/download-headers.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { createAgentProtocolError } from '../tunnel/read-response.ts'
@@ -37,7 +38,7 @@ type Download = {
 
 /** Validates the headers that an agent may set on a download, and drops the others. */
 export function checkHeaders(from: Headers, { range }: ConditionalHeaders): Download {
-  const isDirectory = from[DOWNLOAD_CONTENT_HEADER] === 'directory'
+  const isDirectory = from[DOWNLOAD_CONTENT_HEADER] === CONTENT_DIRECTORY
   const headers: Record<string, string> = {
     'content-type': isDirectory ? 'application/x-tar' : 'application/octet-stream',
     [DOWNLOAD_PATH_HEADER]: checkPath(from),
@@ -48,7 +49,7 @@ export function checkHeaders(from: Headers, { range }: ConditionalHeaders): Down
     return {
       status: 200,
       length: null,
-      headers: { ...headers, ...counts, [DOWNLOAD_CONTENT_HEADER]: 'directory' },
+      headers: { ...headers, ...counts, [DOWNLOAD_CONTENT_HEADER]: CONTENT_DIRECTORY },
     }
   }
   const length = Number(from['content-length'])

@@ -2,7 +2,7 @@
 // dial-back connection.
 import { pipeline } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { DOWNLOAD_PATH_HEADER } from '../../shared/api/files.ts'
+import { DOWNLOAD_PATH_HEADER } from '../../shared/download-headers.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'

@@ -1,7 +1,6 @@
 // Routes of prompts to coding agents (spec §4.16), without the streams of events. The coordinator stores nothing of them.
 import { z } from 'zod'
 import {
-  CONVERSATION_ID_PATTERN,
   conversationListSchema,
   conversationQuerySchema,
   PROMPT_ERROR_CODES,
@@ -13,9 +12,9 @@ import {
   promptStartedSchema,
   promptStatusSchema,
   promptsInterruptedSchema,
-  RUN_ID_PATTERN,
 } from '../../shared/api/prompts.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { CONVERSATION_ID_PATTERN, RUN_ID_PATTERN } from '../../shared/field-values.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { assertSupported } from '../../shared/prompt-combinations.ts'
 import { parseEnvVars } from '../boxes/present.ts'

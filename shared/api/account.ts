@@ -1,18 +1,14 @@
 // Schema of the response to GET /me (spec §2.3): the user, the API key and the workspace.
 import { z } from 'zod'
+import { ACCESS_AREAS, ACCESS_LEVELS, ROLES } from '../field-values.ts'
 import { boxSchema } from './boxes.ts'
 import { microDollarsSchema, timestampSchema } from './common.ts'
 
-/** The areas in which the access of a key can be limited (spec §5.8). */
-export const ACCESS_AREAS = ['boxes', 'workspace'] as const
 export type AccessArea = (typeof ACCESS_AREAS)[number]
-export const ACCESS_LEVELS = ['none', 'read', 'write'] as const
 export type AccessLevel = (typeof ACCESS_LEVELS)[number]
 export const accessLevelsSchema = z.partialRecord(z.enum(ACCESS_AREAS), z.enum(ACCESS_LEVELS))
 export type AccessLevels = z.infer<typeof accessLevelsSchema>
 
-/** Spec §5.11. */
-export const ROLES = ['owner', 'member', 'contractor'] as const
 export type Role = (typeof ROLES)[number]
 
 /** The values of customer.status. */

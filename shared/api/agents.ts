@@ -1,8 +1,8 @@
 // Schemas of the agents of a workspace and of the rollout of new builds.
 import { z } from 'zod'
+import { AGENT_STATES } from '../field-values.ts'
 import { integerBetween, timestampSchema } from './common.ts'
 
-export const AGENT_STATES = ['current', 'outdated', 'upgrading', 'failed', 'offline'] as const
 export type AgentState = (typeof AGENT_STATES)[number]
 
 export const agentSchema = z

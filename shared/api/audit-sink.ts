@@ -1,5 +1,6 @@
 // Schemas of the export of the audit log to an HTTPS endpoint (spec §5.7, §6).
 import { z } from 'zod'
+import { AUDIT_SINK_STARTS } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { auditEventSchema } from './audit.ts'
 import { timestampSchema } from './common.ts'
@@ -47,7 +48,7 @@ export const putAuditSinkRequestSchema = z
         description: `an https URL of at most ${urlChars} characters without user name, password and fragment. Its host must have public addresses only, unless the operator allows private ones.`,
         format: 'uri',
       }),
-    from: z.enum(['now', 'start'], 'must be now or start').optional().meta({
+    from: z.enum(AUDIT_SINK_STARTS, 'must be now or start').optional().meta({
       description:
         'the first event to deliver: `now` is this request itself, `start` is the oldest stored event. Default: now for a new endpoint; otherwise deliveries continue after the last delivered event.',
     }),

@@ -1,5 +1,6 @@
 // Schemas of the audit log (spec §2.7b, §4.12).
 import { z } from 'zod'
+import { AUDIT_ORIGINS } from '../field-values.ts'
 import { isId, isUuid } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
 import {
@@ -74,7 +75,6 @@ export const AUDIT_KINDS = [
 export const AUDIT_ACTOR_KINDS = ['user', 'cli', 'ticket', 'mobile', 'system'] as const
 export type AuditActorKind = (typeof AUDIT_ACTOR_KINDS)[number]
 
-export const AUDIT_ORIGINS = ['server', 'client'] as const
 export type AuditOrigin = (typeof AUDIT_ORIGINS)[number]
 
 const idSchema = z.int().meta({ description: 'ascending within the workspace, from 1 and without gaps' })

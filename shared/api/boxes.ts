@@ -1,9 +1,9 @@
 // Schemas of boxes (spec §2.2, §4.3): fields, states, events, jobs, vitals, and the requests to create and list boxes.
 import { z } from 'zod'
+import { ENV_NAME_PATTERN, OBSERVED_STATES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { REGIONS, TIER_NAMES } from '../tiers.ts'
 import {
-  ENV_NAME_PATTERN,
   ENV_NAME_RULE,
   integerBetween,
   NO_NUL_RULE,
@@ -20,22 +20,6 @@ import { PROVIDER_READINESS } from './prompts.ts'
 export const BOX_KINDS = ['managed', 'machine'] as const
 export type BoxKind = (typeof BOX_KINDS)[number]
 
-export const OBSERVED_STATES = [
-  'requested',
-  'provisioning',
-  'bootstrapping',
-  'running',
-  'suspending',
-  'suspended',
-  'waking',
-  'deep_sleep',
-  'resizing',
-  'migrating',
-  'degraded',
-  'provision_failed',
-  'terminating',
-  'terminated',
-] as const
 export const DESIRED_STATES = ['running', 'suspended', 'terminated'] as const
 /** What a suspend did to the processes: frozen ones keep their memory. */
 export const SUSPENDED_AS = ['frozen', 'stopped'] as const

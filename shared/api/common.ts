@@ -52,8 +52,6 @@ export function displayNameSchema(maxChars: number) {
 
 export const exitCodeSchema = z.int().min(0).max(255)
 
-/** Names of environment variables. */
-export const ENV_NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/
 export const ENV_NAME_RULE =
   'must start with a letter or underscore and contain only letters, digits and underscores'
 

@@ -1,14 +1,8 @@
 // Schemas of command requests and of the results of synchronous commands (spec §4.14).
 import { z } from 'zod'
+import { ENV_NAME_PATTERN } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
-import {
-  ENV_NAME_PATTERN,
-  ENV_NAME_RULE,
-  exitCodeSchema,
-  NO_NUL_RULE,
-  noNul,
-  timestampSchema,
-} from './common.ts'
+import { ENV_NAME_RULE, exitCodeSchema, NO_NUL_RULE, noNul, timestampSchema } from './common.ts'
 
 const { min, max } = LIMITS.execTimeoutSeconds
 const TIMEOUT_RULE = `must be a number between ${min} and ${max}`

@@ -1,5 +1,6 @@
 // Schemas of the file routes (spec §4.15), of edge and agent: the edge forwards the responses of the agent.
 import { z } from 'zod'
+import { FILE_MTIME_PATTERN } from '../field-values.ts'
 import { reportedIntegerSchema } from './common.ts'
 
 /** Accepts any string: the agent validates the path and chooses the error code. */
@@ -12,8 +13,6 @@ export const FILE_MODE_PATTERN = /^(0o?)?[0-7]{3,4}$/
 export const fileModeSchema = z.string().regex(FILE_MODE_PATTERN, 'must be an octal string such as 0644')
 export const parseFileMode = (mode: string): number => Number.parseInt(mode.replace(/^0o/, ''), 8)
 
-/** Seconds since the epoch, with up to nine decimals. */
-export const FILE_MTIME_PATTERN = /^\d{1,11}(\.\d{1,9})?$/
 export const fileMtimeSchema = z
   .string()
   .regex(FILE_MTIME_PATTERN, 'must be a number of seconds since the epoch')
@@ -66,17 +65,3 @@ export const fileUploadedSchema = z
   .meta({ id: 'FileUploaded' })
 export type FileWritten = z.infer<typeof fileWrittenSchema>
 export type FileUploaded = z.infer<typeof fileUploadedSchema>
-
-/** Response header of a download (spec §4.15): the real path, percent-encoded where it is not printable ASCII. */
-export const DOWNLOAD_PATH_HEADER = 'x-service-path'
-/** Response header of a download (spec §4.15): `directory` for a directory, absent for a file. */
-export const DOWNLOAD_CONTENT_HEADER = 'x-service-content'
-/** Response headers of a download that the spec does not define. */
-export const DOWNLOAD_MODE_HEADER = 'x-service-mode'
-export const DOWNLOAD_MTIME_HEADER = 'x-service-mtime'
-/** Only for a directory: counted before the archive is sent. */
-export const DOWNLOAD_COUNT_HEADERS = {
-  files: 'x-service-files',
-  bytes: 'x-service-bytes',
-  skipped: 'x-service-skipped',
-} as const

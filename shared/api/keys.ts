@@ -1,7 +1,8 @@
 // Schemas of API keys (spec §5): fields, and the requests to create and limit them.
 import { z } from 'zod'
+import { ACCESS_AREAS, ACCESS_LEVELS } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
-import { ACCESS_AREAS, ACCESS_LEVELS, accessLevelsSchema } from './account.ts'
+import { accessLevelsSchema } from './account.ts'
 import { boxIdParamSchema } from './boxes.ts'
 import { displayNameSchema, integerBetween, queryIntegerBetween, timestampSchema } from './common.ts'
 

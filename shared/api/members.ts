@@ -1,7 +1,7 @@
 // Schemas of members (spec §2.3, §5.11): fields, and the requests to invite and change them.
 import { z } from 'zod'
+import { ROLES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
-import { ROLES } from './account.ts'
 import { displayNameSchema, emailSchema, timestampSchema } from './common.ts'
 
 const roleSchema = z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).meta({

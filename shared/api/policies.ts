@@ -1,10 +1,10 @@
 // Schemas of the policies of a workspace (spec §2.9, §4.11).
 import { z } from 'zod'
+import { MACHINE_ENROLLMENT, WEEKDAYS } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { TIER_NAMES } from '../tiers.ts'
 import { boundedArray, integerBetween, timestampSchema } from './common.ts'
 
-export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
 export type Weekday = (typeof WEEKDAYS)[number]
 
 const { memberSpendCapUsd, memberBoxLimit, autoPauseMin, auditRetentionDays } = LIMITS
@@ -56,9 +56,6 @@ export const quietHoursSchema = z
   })
   .meta({ id: 'QuietHours', description: 'Hours of the week in which boxes are suspended' })
 export type QuietHours = z.infer<typeof quietHoursSchema>
-
-/** The least role that may enroll machines. */
-export const MACHINE_ENROLLMENT = ['owner', 'member'] as const
 
 /** What a change of each policy may set. */
 const POLICY_VALUES = {

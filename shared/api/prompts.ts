@@ -1,5 +1,12 @@
 // Schemas of prompts (spec §2.13, §4.16): runs of coding-agent CLIs, their events, conversations and the queue.
 import { z } from 'zod'
+import {
+  CONVERSATION_ID_PATTERN,
+  PROVIDERS,
+  REASONING_EFFORTS,
+  RUN_ID_PATTERN,
+  RUN_STATUSES,
+} from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import {
   boundedArray,
@@ -14,20 +21,15 @@ import {
   timestampSchema,
 } from './common.ts'
 
-export const PROVIDERS = ['claude', 'codex', 'opencode', 'pi'] as const
 export type ProviderName = (typeof PROVIDERS)[number]
 export const PROVIDER_READINESS = ['ready', 'not_signed_in', 'not_installed'] as const
 export type ProviderReadiness = (typeof PROVIDER_READINESS)[number]
-export const REASONING_EFFORTS = ['low', 'medium', 'high'] as const
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number]
-export const RUN_STATUSES = ['running', 'done', 'failed', 'interrupted'] as const
 export type RunStatus = (typeof RUN_STATUSES)[number]
 /** Prefixes of models that select a backend. */
 export const BACKENDS = ['amazon-bedrock', 'openrouter', 'deepseek'] as const
 export type Backend = (typeof BACKENDS)[number]
 
-export const RUN_ID_PATTERN = /^run_[0-9a-f]{24}$/
-export const CONVERSATION_ID_PATTERN = /^cv_[0-9a-f]{24}$/
 const runIdSchema = z.string().regex(RUN_ID_PATTERN)
 const conversationIdSchema = z.string().regex(CONVERSATION_ID_PATTERN)
 

@@ -1,8 +1,9 @@
 // Schemas of the agent's reports: NDJSON on one long-lived response (GET /reports), acknowledged by sequence number.
 import { z } from 'zod'
+import { COMMAND_ID_PATTERN, FINAL_COMMAND_STATUSES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { machineSchema, vitalsSchema } from './boxes.ts'
-import { COMMAND_ID_PATTERN, COMMAND_STREAMS, FINAL_COMMAND_STATUSES } from './commands.ts'
+import { COMMAND_STREAMS } from './commands.ts'
 import {
   boundedArray,
   exitCodeSchema,

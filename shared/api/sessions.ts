@@ -1,7 +1,7 @@
 // Schemas of sign-in and of dashboard sessions (spec §5).
 import { z } from 'zod'
+import { ROLES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
-import { ROLES } from './account.ts'
 import { displayNameSchema, emailSchema, timestampSchema } from './common.ts'
 
 export const sessionSchema = z

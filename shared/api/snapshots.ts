@@ -1,13 +1,11 @@
 // Schemas of snapshots (spec §2.4, §4.8): fields, and the requests to create, restore, fork and name them.
 import { z } from 'zod'
+import { SNAPSHOT_KINDS, SNAPSHOT_STATUSES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { REGIONS, TIER_NAMES } from '../tiers.ts'
 import { BOX_NAME_PATTERN, BOX_NAME_RULE, boxSchema } from './boxes.ts'
 import { NO_NUL_RULE, noNul, timestampSchema } from './common.ts'
 import { operationSchema } from './operations.ts'
-
-export const SNAPSHOT_STATUSES = ['creating', 'available', 'failed', 'deleting'] as const
-export const SNAPSHOT_KINDS = ['manual', 'template', 'fork', 'auto', 'final'] as const
 
 export const SNAPSHOT_NAME_PATTERN = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$/
 const SNAPSHOT_NAME_RULE =

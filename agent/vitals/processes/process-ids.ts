@@ -1,5 +1,5 @@
 // Finds the command that started a process: by the environment, which descendants inherit.
-import { COMMAND_ID_PATTERN } from '../../../shared/api/commands.ts'
+import { COMMAND_ID_PATTERN } from '../../../shared/field-values.ts'
 import { PROCESS_ID_VARIABLE } from '../../exec/environment.ts'
 import { readProcessEnvironment } from '../../exec/process-table.ts'
 import type { BoxProcess } from '../box-processes.ts'

@@ -1,7 +1,8 @@
 // Random histories of boxes, with failures of every call and kills between any two statements. A failure prints the seed and
 // the steps. BOXWOOD_HISTORY=<seed> runs one history and prints its states; BOXWOOD_HISTORIES=<count> runs that many.
 import t from 'tap'
-import { OBSERVED_STATES, type ObservedState } from '../../../shared/api/boxes.ts'
+import type { ObservedState } from '../../../shared/api/boxes.ts'
+import { OBSERVED_STATES } from '../../../shared/field-values.ts'
 import { runHistory } from '../../support/simulation/history.ts'
 import { createMemoryDatabase } from '../../support/simulation/memory-database.ts'
 import { createOwner } from '../../support/workspace.ts'

@@ -1,7 +1,7 @@
 // docs/states.md is drawn from the data of the state machine.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { OBSERVED_STATES } from '../../../shared/api/boxes.ts'
+import { OBSERVED_STATES } from '../../../shared/field-values.ts'
 import { renderStatesPage, STATES_PAGE } from '../../support/states-page.ts'
 
 const page = readFileSync(STATES_PAGE, 'utf8')

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { PROVIDERS } from '../../../../shared/api/prompts.ts'
+import { PROVIDERS } from '../../../../shared/field-values.ts'
 import { addPrograms, createTestBox } from './support.ts'
 
 t.test('a prompt without a credential is refused with what to do', async (t) => {

@@ -8,9 +8,10 @@ import {
   type ProviderDetectorOptions,
 } from '../../../../agent/prompts/detection/provider-detector.ts'
 import type { Provider } from '../../../../agent/prompts/providers/types.ts'
-import { PROVIDERS, type ProviderName } from '../../../../shared/api/prompts.ts'
+import type { ProviderName } from '../../../../shared/api/prompts.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { ApiError } from '../../../../shared/errors.ts'
+import { PROVIDERS } from '../../../../shared/field-values.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 

@@ -1,0 +1,55 @@
+// The values and patterns of API fields that the box command knows. The schemas in api/ are built from them. This module does
+// not import zod, whose load time the box command avoids.
+
+/** Spec §5.11. */
+export const ROLES = ['owner', 'member', 'contractor'] as const
+/** The areas in which the access of a key can be limited (spec §5.8). */
+export const ACCESS_AREAS = ['boxes', 'workspace'] as const
+export const ACCESS_LEVELS = ['none', 'read', 'write'] as const
+/** The least role that may enroll machines. */
+export const MACHINE_ENROLLMENT = ['owner', 'member'] as const
+export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
+
+export const OBSERVED_STATES = [
+  'requested',
+  'provisioning',
+  'bootstrapping',
+  'running',
+  'suspending',
+  'suspended',
+  'waking',
+  'deep_sleep',
+  'resizing',
+  'migrating',
+  'degraded',
+  'provision_failed',
+  'terminating',
+  'terminated',
+] as const
+
+export const AGENT_STATES = ['current', 'outdated', 'upgrading', 'failed', 'offline'] as const
+
+export const SNAPSHOT_STATUSES = ['creating', 'available', 'failed', 'deleting'] as const
+export const SNAPSHOT_KINDS = ['manual', 'template', 'fork', 'auto', 'final'] as const
+
+export const COMMAND_ID_PATTERN = /^p_[0-9a-f]{24}$/
+export const COMMAND_MODES = ['sync', 'detached'] as const
+export const FINAL_COMMAND_STATUSES = ['exited', 'killed', 'timed_out', 'failed', 'lost'] as const
+export const COMMAND_STATUSES = ['running', ...FINAL_COMMAND_STATUSES] as const
+
+/** The coding agents. */
+export const PROVIDERS = ['claude', 'codex', 'opencode', 'pi'] as const
+export const REASONING_EFFORTS = ['low', 'medium', 'high'] as const
+export const RUN_ID_PATTERN = /^run_[0-9a-f]{24}$/
+export const RUN_STATUSES = ['running', 'done', 'failed', 'interrupted'] as const
+export const CONVERSATION_ID_PATTERN = /^cv_[0-9a-f]{24}$/
+
+export const AUDIT_ORIGINS = ['server', 'client'] as const
+/** The first event that is delivered to an endpoint: the request that sets it, or the oldest stored event. */
+export const AUDIT_SINK_STARTS = ['now', 'start'] as const
+
+/** Names of environment variables. */
+export const ENV_NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/
+
+/** Seconds since the epoch, with up to nine decimals. */
+export const FILE_MTIME_PATTERN = /^\d{1,11}(\.\d{1,9})?$/
