@@ -1,6 +1,6 @@
 // The terminal of this process: raw mode, size, and restoring it in every case.
 import { spawnSync } from 'node:child_process'
-import type { TerminalSize } from '../attach/attachment.ts'
+import type { TerminalSize } from '../attach/client-input.ts'
 import { createTerminalModes } from './terminal-modes.ts'
 
 export type RawTerminal = {

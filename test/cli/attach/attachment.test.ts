@@ -1,7 +1,8 @@
 // An attachment over connections that are silent or never open.
 import t from 'tap'
-import { type AttachmentOptions, attach } from '../../../cli/attach/attachment.ts'
-import type { OutputSink } from '../../../cli/attach/output-queue.ts'
+import { attach } from '../../../cli/attach/attachment.ts'
+import type { AttachmentOptions } from '../../../cli/attach/attachment-reader.ts'
+import type { OutputSink } from '../../../cli/attach/sink-writer.ts'
 import { createApiRequests } from '../../../cli/connection/api-requests.ts'
 import type { AttachFault } from '../fake-attach.ts'
 import { KEY, startFakeCoordinator } from '../fake-coordinator.ts'

@@ -1,7 +1,8 @@
 // The order, offsets and acknowledgements of received output.
 import t from 'tap'
 import type { ExitMessage } from '../../../cli/attach/messages.ts'
-import { createOutputQueue, type OutputSink } from '../../../cli/attach/output-queue.ts'
+import { OutputQueue } from '../../../cli/attach/output-queue.ts'
+import type { OutputSink } from '../../../cli/attach/sink-writer.ts'
 import { ATTACH_LIMITS, type OutputChannel } from '../../../shared/attach-format.ts'
 
 /** A queue whose sink takes the next chunk when `release` is called. */
@@ -19,7 +20,7 @@ function createQueue({
     reportMissing: (channel, bytes) => void events.push(`missing ${channel} ${bytes}`),
     ...(isTerminal && { drawScreen: async (bytes: Buffer) => void events.push(`screen ${bytes}`) }),
   }
-  const queue = createOutputQueue({
+  const queue = new OutputQueue({
     start,
     sink,
     onAck: ({ stdout, stderr }) => void events.push(`ack ${stdout} ${stderr}`),
