@@ -32,7 +32,9 @@ process.once('message', async ({ url, boxes }: Fleet) => {
     routes: [
       (scope) =>
         reportRoutes(scope, {
-          ...{ spool, readVitals, clock: systemClock },
+          spool,
+          readVitals,
+          clock: systemClock,
           listeners: { current: () => null, events: new EventEmitter() },
           flushRecorders: async () => undefined,
         }),

@@ -8,7 +8,7 @@ import { formatNumber, toMiB } from './support/stats.ts'
 import type { Table } from './support/table.ts'
 
 const AGENT_COUNT = 1000
-/** Between the last connection and the measurement. */
+/** The time between the last connection and the measurement. */
 const SETTLE_MS = 2000
 const MEASURED_SECONDS = 20
 

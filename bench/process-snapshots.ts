@@ -61,9 +61,12 @@ async function measure(db: Db, owner: Actor, processCount: number): Promise<stri
   const end = Math.ceil(Date.now() / SINGLE_MS) * SINGLE_MS
   const clock = { now: () => end }
   const boxes = createBoxService({
-    ...{ db, clock, schedule: () => undefined },
+    db,
+    clock,
+    schedule: () => undefined,
     regions: { regions: REGIONS, defaultRegion: DEFAULT_REGION, serves: () => true },
-    ...{ isConnected: () => false, latestHeartbeat: () => undefined },
+    isConnected: () => false,
+    latestHeartbeat: () => undefined,
   })
   const snapshots = createProcessSnapshots({ db, clock, boxes, log: { warn: () => undefined } as never })
   const { id: boxId } = await boxes.create(owner, {})

@@ -52,7 +52,7 @@ const candidates: Record<string, () => Promise<() => Promise<unknown>>> = {
   pidusage: createPidusage,
 }
 
-/** Also of the processes that this process has started. /proc/PID/stat counts 100 ticks per second. */
+/** Includes the processes that this process has started. /proc/PID/stat counts 100 ticks per second. */
 function readCpuMs(): number {
   const stat = readFileSync('/proc/self/stat', 'latin1')
   const ticks = stat

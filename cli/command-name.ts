@@ -4,7 +4,7 @@ import { IS_NPM_PACKAGE, PROJECT_DIR } from './project-directory.ts'
 
 let name: string | undefined
 
-/** For messages with a command to paste: `box` if the PATH finds this program, else a path, quoted for the shell. */
+/** Returns the command for messages from which it can be pasted: `box` if the PATH finds this program, else a path, quoted for the shell. */
 export function boxCommand(): string {
   name ??= formatCommandName({
     projectDir: PROJECT_DIR,
@@ -20,7 +20,7 @@ export function boxCommand(): string {
 export const replaceCommandName = (message: string): string =>
   message.replace(/(?<=[`'])box(?= [a-z-])/g, boxCommand)
 
-/** For help pages, whose examples contain `box`. Empty if the PATH finds this program. */
+/** Returns a note for help pages, whose examples contain `box`. The note is empty if the PATH finds this program. */
 export function formatPathNote(): string {
   const name = boxCommand()
   return name === 'box'

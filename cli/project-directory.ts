@@ -10,5 +10,5 @@ export const IS_NPM_PACKAGE = PROJECT_DIR.includes('/node_modules/')
 /** The directory of the default data directory `.boxwood`. */
 export const DEFAULT_DATA_PARENT = IS_NPM_PACKAGE ? homedir() : PROJECT_DIR
 
-/** Of the program's files: `.ts`, in the npm package `.js`, because Node runs no TypeScript in node_modules. */
+/** The extension of the program's files: `.ts`, in the npm package `.js`, because Node runs no TypeScript in node_modules. */
 export const SOURCE_EXTENSION = extname(import.meta.filename)

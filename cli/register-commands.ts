@@ -5,7 +5,7 @@ import type { RunAction, RunLocalAction } from './connection/session.ts'
 export type Actions = { runAction: RunAction; runLocalAction: RunLocalAction }
 
 type CommandModule = {
-  /** Of its commands, with their aliases. */
+  /** The names of its commands, with their aliases. */
   names: readonly string[]
   load: () => Promise<(program: Command, actions: Actions) => void>
 }

@@ -68,14 +68,20 @@ function createManifest(): Manifest {
   const nodeVersion = readJson<Lock>('package-lock.json').packages['node_modules/node']?.version
   if (nodeVersion === undefined) throw new Error('package-lock.json has no version of node.')
   return {
-    ...{ name, version, description, license, type, bin },
+    name,
+    version,
+    description,
+    license,
+    type,
+    bin,
     scripts: {
       'build-native': 'node install/build-native.js',
       postinstall: 'node install/build-native.js',
     },
     dependencies,
     optionalDependencies: Object.fromEntries(NODE_PACKAGES.map((node) => [node, nodeVersion])),
-    ...{ peerDependencies, peerDependenciesMeta },
+    peerDependencies,
+    peerDependenciesMeta,
   }
 }
 

@@ -5,7 +5,7 @@ export type CoordinatorRecord = {
   /** The origin at which the coordinator listens. */
   url: string
   pid: number
-  /** With the pid, identify the process: pids are reused. Field 22 of /proc/PID/stat, in clock ticks since boot. */
+  /** The time of the start identifies the process together with its pid, which is reused. Field 22 of /proc/PID/stat, in clock ticks since boot. */
   startTicks: number
   bootId: string
   version: string

@@ -6,10 +6,11 @@ export const DOWNLOAD_PATH_HEADER = 'x-service-path'
 export const DOWNLOAD_CONTENT_HEADER = 'x-service-content'
 /** A directory is sent as a tar archive. */
 export const CONTENT_DIRECTORY = 'directory'
-/** Not in the spec. */
+/** The spec does not define the headers from here on. This one has the permission bits, in octal. */
 export const DOWNLOAD_MODE_HEADER = 'x-service-mode'
+/** The modification time, in seconds since the epoch. */
 export const DOWNLOAD_MTIME_HEADER = 'x-service-mtime'
-/** Only for a directory: counted before the archive is sent. */
+/** Only a directory has these counts, which are made before the archive is sent. */
 export const DOWNLOAD_COUNT_HEADERS = {
   files: 'x-service-files',
   bytes: 'x-service-bytes',

@@ -38,7 +38,7 @@ export const LIMITS = {
   /** The most runs in GET /prompts, and conversations in GET /prompts/conversations. */
   listedPrompts: 50,
   promptEventsPage: { min: 1, max: 1000, default: 200 },
-  /** Of the events of a page as JSON. A page has at least one event. */
+  /** The events of a page as JSON. A page has at least one event. */
   promptEventsPageBytes: MiB,
   promptStderrBytes: 4 * KiB,
   /** Not in the spec: the start of a prompt, in every response except GET /prompts/{runId}. */
@@ -75,9 +75,9 @@ export const LIMITS = {
   /** Not in the spec: limits of members and workspaces. */
   memberNameChars: 64,
   workspaceNameChars: 64,
-  /** Of a workspace in 24 hours: an invitation sends a mail to any address. */
+  /** Invitations of a workspace in 24 hours: an invitation sends a mail to any address. */
   invitations: 100,
-  /** In which a person is an owner. */
+  /** Workspaces in which a person is an owner. */
   ownedWorkspaces: 20,
   auditPage: { min: 1, max: 1000, default: 100 },
   auditCsvRows: 50_000,
@@ -99,9 +99,9 @@ export const LIMITS = {
 
 /** Not in the spec: bytes of detached processes' output on a box's disk. */
 export const LOG_LIMITS = {
-  /** Per stream. The minimum is eight 4 KiB blocks, because the head of a full log is discarded in steps of an eighth. */
+  /** The log of one stream. The minimum is eight 4 KiB blocks, because the head of a full log is discarded in steps of an eighth. */
   stream: { default: 64 * MiB, min: 32 * KiB },
-  /** For all exited processes together. */
+  /** The logs of all exited processes together. */
   exitedProcesses: { default: GiB },
 } as const
 
@@ -126,7 +126,7 @@ export const HTTP_LIMITS = {
   headersSeconds: { default: 20 },
   /** A connection without a request is closed after this time. */
   idleSeconds: { default: 75 },
-  /** After a response that is sent before the request body is complete. Enough for every body that a route accepts. */
+  /** How much of a request body is read after a response that was sent before its end. Enough for every body that a route accepts. */
   linger: { bytes: GiB, idleMs: 5_000, totalMs: 30_000 },
 } as const
 

@@ -24,7 +24,7 @@ export const newLivenessState = (settings: LivenessSettings, random: () => numbe
   untilPingMs: getPingDelayMs(settings, random),
 })
 
-/** After a clock jump, while the process was frozen, on a suspended machine, or with a blocked event loop. */
+/** A check is late after a clock jump, a freeze of the process, a suspend of the machine, or a blocked event loop. */
 export const isLateCheck = (elapsedMs: number, { tickMs }: LivenessSettings): boolean =>
   elapsedMs > tickMs * 2
 

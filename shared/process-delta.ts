@@ -15,7 +15,7 @@ export type SnapshotEntry = {
   rssKiB: number
 }
 
-/** At most MAX_SNAPSHOT_PROCESSES processes, by pid. */
+/** A snapshot has at most MAX_SNAPSHOT_PROCESSES processes, by pid. */
 export type ProcessSnapshot = {
   processes: ReadonlyMap<number, SnapshotEntry>
   ports: readonly ListeningTuple[]

@@ -28,7 +28,7 @@ export function validationMessage(issues: readonly Issue[], root = 'body'): stri
   return `${path} ${describeRule(issue)}`
 }
 
-/** In JavaScript notation: `env.PATH`, `hosts[0]`, `env["a-b"]`. */
+/** Formats a path in JavaScript notation: `env.PATH`, `hosts[0]`, `env["a-b"]`. */
 export const formatField = (path: readonly PropertyKey[], root: string): string =>
   path.length === 0 ? root : z.core.toDotPath(path.map(truncateKey))
 

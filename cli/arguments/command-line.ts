@@ -22,7 +22,7 @@ const ALIASES = new Map([
 /** Commands that list something without a verb: `box keys ls` is `box keys`. */
 const LISTS = /^(keys?|members?|polic(y|ies)|audit|use)$/
 
-/** As in `docker image ls` and `gh release delete`. A box that has the name of a verb is given by its id. */
+/** These words may precede a verb, as in `docker image ls`. A box that has the name of a verb is given by its id. */
 const NOUN = /^(snapshot|template)s?$/
 const VERBS = new Map<string, (noun: string) => string[]>([
   ['ls', (noun) => [`${noun}s`]],

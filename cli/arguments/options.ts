@@ -26,7 +26,7 @@ export const addOutputOptions = (command: Command): Command =>
 
 export type Range = { min: number; max: number }
 
-/** For an option that takes an integer. `option` is as typed, such as --ttl. */
+/** Returns a parser of an integer. `option` is as typed, such as --ttl. */
 export function createIntegerParser(option: string, { min, max }: Range): (text: string) => number {
   return (text) =>
     requireInRange(
@@ -36,7 +36,7 @@ export function createIntegerParser(option: string, { min, max }: Range): (text:
     )
 }
 
-/** For an option that takes a number with or without a fraction. */
+/** Returns a parser of a number with or without a fraction. */
 export function createNumberParser(option: string, { min, max }: Range): (text: string) => number {
   return (text) =>
     requireInRange(
@@ -46,11 +46,11 @@ export function createNumberParser(option: string, { min, max }: Range): (text: 
     )
 }
 
-/** In units of a duration option. */
+/** The unit of a duration option that is a number alone. */
 type DurationUnit = 'minutes' | 'hours'
 const DURATION_UNIT_MS: Record<DurationUnit, number> = { minutes: 60_000, hours: 3_600_000 }
 
-/** For an option that takes a duration such as 2h, or a number of `unit`. Returns an integer of `unit`. */
+/** Returns a parser of a duration such as 2h, or a number of `unit`. The result is an integer of `unit`. */
 export function createDurationParser(
   option: string,
   unit: DurationUnit,
@@ -71,7 +71,7 @@ export function createDurationParser(
 const OFF_WORDS = ['off', 'none', 'never']
 export type OrOff<T> = T | 'off'
 
-/** Also accepts none and never as off. Not null: commander would replace it. */
+/** The parser also accepts `off`, `none` and `never`. It returns 'off', because commander would replace null. */
 export const allowOff =
   <T>(parse: (text: string) => T) =>
   (text: string): OrOff<T> =>

@@ -80,7 +80,7 @@ const COMMAND_HINTS = new Map([
   ...forWords('queue', '`box prompts NAME --filter status=queued` lists the queued prompts.'),
 ])
 
-/** By `command option`, by the option alone, or by the command alone. */
+/** The keys are `command option`, the option alone, or the command alone. */
 const OPTION_HINTS = new Map([
   ...forWords('--image', NO_IMAGES),
   ...forWords('--template --snapshot --from-template --from-snapshot', 'Use --from.'),
@@ -126,7 +126,7 @@ const OPTION_HINTS = new Map([
   ...forWords('--format', 'Use --json, or -o on commands that list something.'),
 ] as const)
 
-/** By the command; for missing or excess arguments. */
+/** The hints for missing or excess arguments, by the command. */
 const ARGUMENT_HINTS = new Map([
   ['up', 'box up starts the coordinator. To start a box: `box start NAME`.'],
   ['down', 'box down stops the coordinator. To stop a box: `box stop NAME`.'],

@@ -25,7 +25,7 @@ const NO_OUTPUT: Offsets = { stdout: 0, stderr: 0 }
 export class OutputQueue {
   readonly #writer: SinkWriter
   readonly #canDrawScreen: boolean
-  /** After all output that has been received. */
+  /** The position after all output that has been received. */
   #received: Offsets
   /** Bytes that have been received but not acknowledged. */
   #unacknowledged = 0

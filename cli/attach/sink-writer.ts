@@ -9,7 +9,7 @@ export type OutputSink = {
   write(channel: OutputChannel, bytes: Buffer): Promise<void>
   /** The box has discarded `bytes` bytes at this position. */
   reportMissing(channel: OutputChannel, bytes: number): void
-  /** Only for a terminal: clears it, and writes the bytes, which draw the whole screen. */
+  /** Only a terminal has this function: it clears the terminal, and writes the bytes, which draw the whole screen. */
   drawScreen?(bytes: Buffer): Promise<void>
 }
 
@@ -49,7 +49,7 @@ export class SinkWriter {
     this.#position = options.start
   }
 
-  /** After the output that the sink has received. null: a screen must be drawn first. */
+  /** The position after the output that the sink has received. null: a screen must be drawn first. */
   get position(): Offsets | null {
     return this.#position
   }

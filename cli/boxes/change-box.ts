@@ -12,7 +12,7 @@ import { waitForBox } from '../wait/wait-for-box.ts'
 export type BoxChange = {
   /** Such as "move". */
   name: string
-  /** Of the request, after the id of the box. */
+  /** The path of the request after the id of the box. */
   route: string
   body: Record<string, unknown>
   /** The error code of a refusal. */

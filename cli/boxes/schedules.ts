@@ -25,5 +25,5 @@ export function formatSchedules(
   return schedules
 }
 
-/** To minutes, so that a deadline of two hours is shown as 2h immediately after it was set. */
+/** Rounds to minutes, so that a deadline of two hours is shown as 2h immediately after it was set. */
 const roundUp = (milliseconds: number): number => Math.ceil(milliseconds / MINUTE_MS) * MINUTE_MS

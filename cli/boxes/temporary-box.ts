@@ -8,7 +8,7 @@ import { waitForDeletion } from '../wait/wait-for-deletion.ts'
 import { type CreateOptions, createBox } from './create-box.ts'
 import { deleteBox } from './delete-box.ts'
 
-/** For a request that Ctrl-C does not abort. */
+/** The time limit of a request that Ctrl-C does not abort. */
 const REQUEST_TIMEOUT_MS = 10_000
 
 /**

@@ -36,7 +36,7 @@ async function down(options: JsonOption, signal: AbortSignal): Promise<undefined
     if (!options.json) printStderr('Stopping the coordinator and its boxes.')
     await stopCoordinator(running, signal)
   }
-  // After the coordinator: a box that it could not stop, or that has run without it.
+  // The coordinator may not have stopped all boxes, and boxes may have run without it.
   const { suspended, stopped, failed } = await suspendRemainingBoxes(dataDir, signal)
   if (failed.length > 0)
     throw new CliError(

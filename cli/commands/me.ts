@@ -54,7 +54,9 @@ async function readClientAccess(
   { baseUrl, urlSource, profile, key, keySource }: CoordinatorConfig,
 ): Promise<ClientAccess> {
   return {
-    ...{ url: new URL(baseUrl).origin, urlSource, profile: profile?.name ?? null },
+    url: new URL(baseUrl).origin,
+    urlSource,
+    profile: profile?.name ?? null,
     keySource: key === null ? null : keySource,
     session: profile?.session === undefined ? null : await readSession(client),
   }

@@ -37,7 +37,7 @@ const hasDisplay = (): boolean =>
   Boolean(process.env.DISPLAY || process.env.WAYLAND_DISPLAY) &&
   findOnPath('xdg-open', process.env.PATH) !== null
 
-/** On some systems xdg-open runs until the browser exits. */
+/** The time limit of the command. On some systems xdg-open runs until the browser exits. */
 const OPEN_TIMEOUT_MS = 2_000
 
 /** Returns false when xdg-open has failed. */

@@ -85,7 +85,7 @@ function formatDetail(detail: BoxDetail, snapshotCount: number | null, now: numb
   if (detail.pausesSurvived > 0)
     rows.push(['frozen', `${detail.pausesSurvived} times; the processes continued with their memory`])
   if (box.restricted) rows.push(['restricted', `yes ${NOT_ENFORCED}`])
-  // Only names: the values are often secrets. --json also prints the values.
+  // The row has only the names: the values are often secrets. --json also prints the values.
   if (detail.envVars.length > 0) rows.push(['variables', detail.envVars.map(({ name }) => name).join(', ')])
   // The last heartbeat of a box that is not connected does not describe it now.
   if (vitals && state.connected)

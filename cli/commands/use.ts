@@ -48,13 +48,15 @@ BOXWOOD_URL, BOXWOOD_PROFILE and BOXWOOD_DATA in the environment take precedence
 
 type ProfileSummary = Omit<Profile, 'key' | 'session' | 'url'> & { url: string | null; selected: boolean }
 
-/** Without the credentials. */
+/** The summaries contain no credentials. */
 function listProfiles(): ProfileSummary[] {
   const { profiles, selected } = readProfiles(getProfilePath(process.env))
   const local: ProfileSummary = { name: LOCAL, url: null, selected: selected === null }
   const summaries = profiles.map(
     ({ name, url, keyId, keyExpiresAt, sessionExpiresAt, user, workspace }): ProfileSummary => ({
-      ...{ name, url, selected: name === (selected ?? LOCAL) },
+      name,
+      url,
+      selected: name === (selected ?? LOCAL),
       ...(keyId !== undefined && { keyId }),
       ...(keyExpiresAt !== undefined && { keyExpiresAt }),
       ...(sessionExpiresAt !== undefined && { sessionExpiresAt }),

@@ -4,7 +4,7 @@
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
-/** In the first line of each script. `box uninstall` deletes only files that contain it. */
+/** This text is in the first line of each script. `box uninstall` deletes only files that contain it. */
 export const SCRIPT_MARKER = 'Completion of the box command of Boxwood'
 
 export const SCRIPTS: Record<Shell, string> = {

@@ -39,7 +39,7 @@ const choices = (values: readonly string[]): Source => {
   return () => ({ candidates, includesFiles: false })
 }
 
-/** By the name of the argument or option, or by the names of the command and the argument. */
+/** The keys are the name of the argument or option, or the names of the command and the argument. */
 const SOURCES: Record<string, Source> = {
   name: async (words) => ({ candidates: await listBoxes(words), includesFiles: false }),
   'wake name': async (words) => ({ candidates: await listBoxes(words, isSuspended), includesFiles: false }),
@@ -122,7 +122,7 @@ async function fetchUnlessFails<T>(fetch: (client: Client) => Promise<T[]>): Pro
   }
 }
 
-/** By their ids: names are not unique. */
+/** Lists keys by their ids: names are not unique. */
 const listKeys = (exclude: readonly string[]): Promise<Candidate[]> =>
   fetchUnlessFails(async (client) => {
     const keys = await loadKeys(client)
@@ -138,7 +138,7 @@ const listEnrollments = (exclude: readonly string[]): Promise<Candidate[]> =>
       .map(({ id, name }) => ({ value: id, description: describe(name ?? '') })),
   )
 
-/** By their email addresses; the first owner may have none. */
+/** Lists members by their email addresses; the first owner may have none. */
 const listMembers = (exclude: readonly string[]): Promise<Candidate[]> =>
   fetchUnlessFails(async (client) => {
     const { members } = await client.requestBySession<{ members: Member[] }>('GET', '/members')
@@ -147,7 +147,7 @@ const listMembers = (exclude: readonly string[]): Promise<Candidate[]> =>
       .filter(({ value }) => !exclude.includes(value))
   })
 
-/** By their ids: names are not unique. */
+/** Lists workspaces by their ids: names are not unique. */
 const listWorkspaces = (): Promise<Candidate[]> =>
   fetchUnlessFails(async (client) => {
     const { workspaces } = await client.requestBySession<CurrentSession>('GET', '/session')
@@ -167,7 +167,7 @@ type Client = ReturnType<typeof openSession>['client']
 
 const isRunning = (state: Box['observedState']): boolean => state === 'running'
 
-/** Without the boxes in `exclude`. */
+/** Omits the boxes in `exclude`. */
 const listBoxes = (
   exclude: readonly string[] = [],
   isIncluded: (state: Box['observedState']) => boolean = () => true,
@@ -179,7 +179,7 @@ const listBoxes = (
       .map(({ hostname, observedState }) => ({ value: hostname, description: describe(observedState) }))
   })
 
-/** Only the names: the values are often secrets. */
+/** Lists only the names: the values are often secrets. */
 const listVariables = (box: string): Promise<Candidate[]> =>
   fetchUnlessFails(async (client) => {
     const { envVars } = await client.findBox(box)

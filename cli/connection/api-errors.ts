@@ -50,7 +50,7 @@ const CONNECTION_ERRORS: Record<string, string> = {
   EPIPE: 'connection closed',
 }
 
-/** For a request to `url` without a response, or with an incomplete response. */
+/** Returns the error of a request to `url` without a response, or with an incomplete response. */
 export function toUnreachableError(
   error: unknown,
   { baseUrl, urlSource }: CoordinatorConfig,
@@ -84,7 +84,7 @@ function describeConnectionError(error: unknown): string {
   return CONNECTION_ERRORS['code' in error ? String(error.code) : ''] ?? sanitize(error.message).trim()
 }
 
-/** For a response that is not 2xx, or not JSON. Reads the envelopes of control plane and edge (spec §1). */
+/** Returns the error of a response that is not 2xx, or not JSON. Reads the envelopes of control plane and edge (spec §1). */
 export function toResponseError(status: number, body: Buffer, config: CoordinatorConfig): CliError {
   const { baseUrl, urlSource } = config
   const { origin } = new URL(baseUrl)

@@ -11,7 +11,7 @@ import type { RequestBody } from './http-request.ts'
 export type Client = {
   /** Sends a request to the control plane; `path` starts with a slash. Throws CliError. */
   request<T>(method: string, path: string, body?: unknown): Promise<T>
-  /** As request(), by the session of `box login`: no key may use these routes. Throws CliError without a session. */
+  /** Sends the request with the session of `box login`: no key may use these routes. Throws CliError without a session. */
   requestBySession<T>(method: string, path: string, body?: unknown): Promise<T>
   /** Sends a GET to the control plane. Resolves with a response whose body is unread. Throws CliError. */
   download(path: string): Promise<IncomingMessage>

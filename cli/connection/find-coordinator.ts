@@ -43,7 +43,7 @@ export function findCoordinator(env: Environment, cwd: string, projectDir: strin
     ? findByUrl(parseBaseUrl(env.BOXWOOD_URL), env, cwd, projectDir)
     : findSelected(env, cwd, projectDir)
   if (!env.BOXWOOD_API_KEY) return found
-  // Not with the session of a profile: the user has chosen the key.
+  // The session of a profile is not used: the user has chosen the key.
   const { profile: _, ...config } = found
   const keySource = 'BOXWOOD_API_KEY'
   return { ...config, key: parseKey(env.BOXWOOD_API_KEY, keySource), keySource }
@@ -93,8 +93,11 @@ function fromProfile(profile: Profile): CoordinatorConfig {
       `The ${source} has no credentials. Sign in with \`${boxCommand()} login --profile ${profile.name}\`.`,
     )
   return {
-    ...{ baseUrl: parseBaseUrl(url, source), urlSource: source },
-    ...{ key: key === undefined ? null : parseKey(key, source), keySource: source, profile },
+    baseUrl: parseBaseUrl(url, source),
+    urlSource: source,
+    key: key === undefined ? null : parseKey(key, source),
+    keySource: source,
+    profile,
   }
 }
 

@@ -41,7 +41,7 @@ export type Profiles = {
 
 type Environment = Record<string, string | undefined>
 
-/** As the XDG Base Directory Specification says. */
+/** The path follows the XDG Base Directory Specification. */
 export function getProfilePath(env: Environment): string {
   const { XDG_CONFIG_HOME = '' } = env
   // The specification ignores relative paths.

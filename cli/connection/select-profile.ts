@@ -9,7 +9,7 @@ type Environment = Record<string, string | undefined>
 
 export const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/
 
-/** For --profile: replaces the variables that would take precedence. */
+/** Applies --profile: replaces the variables that would take precedence. */
 export function selectProfileByOption(name: string): void {
   process.env.BOXWOOD_PROFILE = name
   delete process.env.BOXWOOD_URL

@@ -1,7 +1,7 @@
 // Checks data from the coordinator. Own validators rather than zod, whose import adds 30 ms to every start.
 import { CliError, EXIT } from '../output/exit-codes.ts'
 
-/** For each required field, whether its value is valid. */
+/** Each required field has a function that returns whether its value is valid. */
 export type FieldValidators = Record<string, (value: unknown) => boolean>
 
 /** @param problem such as 'an event that is not a JSON object' */

@@ -80,7 +80,7 @@ type RunningCommand = {
   attachment: Attachment
   /** Rejects with a CliError when the command fails. */
   waitForSuccess: Promise<void>
-  /** For a command that has not exited. Never rejects. */
+  /** Terminates a command that has not exited. Never rejects. */
   terminate(): Promise<void>
 }
 

@@ -31,7 +31,7 @@ export async function openBoxSource(context: CommandContext, path: string): Prom
       return null
     })
   })
-  // Only a directory is too large for a range.
+  // Without a response, the path is a directory that is too large for a range.
   if (response === null) return openLargeDirectory(context, path)
   const headers = parseDownloadHeaders(response)
   const { path: realPath, mode } = headers
@@ -85,7 +85,7 @@ const isTooLarge = (error: unknown): boolean =>
 
 const firstRange = () => ({ range: `bytes=0-${LIMITS.transferBytes - 1}` })
 
-/** In bytes, of the whole file. */
+/** Returns the size of the whole file in bytes. */
 function getFileSize({ headers }: IncomingMessage): number {
   const size = Number(/\/(\d{1,15})$/.exec(headers['content-range'] ?? '')?.[1] ?? headers['content-length'])
   if (!Number.isSafeInteger(size))

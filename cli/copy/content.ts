@@ -5,7 +5,7 @@ export type FileContent = {
   type: 'file'
   /** The name inside a destination directory. */
   name: string
-  /** In bytes; null if it is not known before the end. */
+  /** The size in bytes; null if it is not known before the end. */
   size: number | null
   /** Permission bits; null: those of the existing file, or the default. */
   mode: number | null

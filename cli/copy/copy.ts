@@ -199,7 +199,7 @@ async function inspectLocalSources(context: Copy, attempt: Attempt): Promise<Ins
   return inspected
 }
 
-/** For the total of several sources. A single one reports its size when it is opened. */
+/** Measures the total of several sources. A single one reports its size when it is opened. */
 async function measureBoxSources({ sources, isSeveral, progress, getEdge }: Copy): Promise<void> {
   if (!isSeveral || !progress.isShown) return
   for (const source of sources) {

@@ -72,7 +72,7 @@ async function extractTo(
   const shouldExtract = (entry: ReadEntry): boolean => {
     const path = resolveEntryPath(directory, entry.path)
     if (path === null) {
-      // Not thrown here: the parser would swallow the error.
+      // The error is thrown later: the parser would swallow it here.
       outsideError ??= createOutsideError(entry.path)
       return false
     }
@@ -120,7 +120,7 @@ async function writeArchive(archive: AsyncIterable<Buffer>, unpack: Unpack): Pro
   await closed
 }
 
-/** Without a trailing slash; null for an entry outside `directory`. */
+/** Returns the path without a trailing slash; null for an entry outside `directory`. */
 function resolveEntryPath(directory: string, name: string): string | null {
   if (name.startsWith('/') || name.split('/').includes('..')) return null
   return join(directory, name).replace(/\/+$/, '')

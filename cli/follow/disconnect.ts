@@ -26,7 +26,7 @@ export function toDisconnect({ error, status, retryAfter }: FailedAttempt, isFir
 export const isConnectionError = (error: unknown): error is Error =>
   error instanceof CliError ? error.exitCode === EXIT.unreachable : error instanceof Error && 'code' in error
 
-/** For an error that the server sends as the last event of a stream. @throws CliError when a retry cannot help */
+/** Parses an error that the server sends as the last event of a stream. @throws CliError when a retry cannot help */
 export function parseErrorEvent({ code, message }: { code: string; message: string }): Disconnect {
   if (code === 'not_found') throw new CliError(EXIT.notFound, sanitize(message), { code })
   return { reason: sanitize(message), retryAfter: null }

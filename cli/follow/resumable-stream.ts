@@ -78,7 +78,7 @@ async function readConnection<E>(
   recordEvent: (meaning: ReturnType<StreamProtocol<E>['classify']>) => void,
 ): Promise<Disconnect | null> {
   const connection = new AbortController()
-  // Not AbortSignal.any: there may be thousands of connections in the lifetime of the signal.
+  // AbortSignal.any is not used: there may be thousands of connections in the lifetime of the signal.
   const onAbort = () => connection.abort()
   signal.addEventListener('abort', onAbort)
   let isProcessing = false

@@ -15,7 +15,7 @@ export type StoredOutput = {
   boxId: string
   id: string
   stream: 'stdout' | 'stderr'
-  /** In bytes. */
+  /** The output is read from this position on, in bytes. */
   offset: number
 }
 

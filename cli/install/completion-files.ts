@@ -26,7 +26,7 @@ function listUserFiles(): CompletionFile[] {
   ]
 }
 
-/** For all users of the machine. */
+/** The files for all users of the machine. */
 const SYSTEM_FILES: CompletionFile[] = [
   {
     shell: 'bash',

@@ -9,7 +9,7 @@ const SLOW_MS = 5000
 
 export type PollOptions<T> = {
   signal: AbortSignal
-  /** From a response to the next request. Default: 1000. */
+  /** The time from a response to the next request. Default: 1000. */
   intervalMs?: number
   slowMs?: number
   request(): Promise<T>

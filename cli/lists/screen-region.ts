@@ -8,7 +8,7 @@ const cursorUp = (rows: number): string => (rows > 0 ? `\u001b[${rows}A` : '')
 export type ScreenRegion = {
   /** Replaces the lines, if they have changed. Lines that do not fit on the terminal are omitted. */
   draw(lines: readonly string[]): void
-  /** After a resize, because the terminal may have wrapped the lines. */
+  /** Call after a resize: the terminal may have wrapped the lines. */
   clearScreen(): void
 }
 

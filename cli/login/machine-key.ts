@@ -17,8 +17,12 @@ export async function createProfile(
   signal: AbortSignal,
 ): Promise<Profile> {
   const profile: Profile = {
-    ...{ name, url, session: cookie, sessionExpiresAt: session.expiresAt },
-    ...{ user: user.email ?? user.name, workspace: workspace.name },
+    name,
+    url,
+    session: cookie,
+    sessionExpiresAt: session.expiresAt,
+    user: user.email ?? user.name,
+    workspace: workspace.name,
   }
   if (!needsKey) return profile
   try {
@@ -28,7 +32,8 @@ export async function createProfile(
     })
     return {
       ...profile,
-      ...{ key: secret, keyId: key.id },
+      key: secret,
+      keyId: key.id,
       ...(key.expiresAt !== null && { keyExpiresAt: key.expiresAt }),
     }
   } catch (error) {

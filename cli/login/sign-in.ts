@@ -17,7 +17,7 @@ import type { Target } from './target.ts'
 /** `cookie`: the value of the session cookie. */
 export type NewSession = SignedIn & { cookie: string }
 
-/** For mistyped codes. The coordinator allows five. */
+/** A user may type the code this often. The coordinator allows five attempts. */
 const MAX_ATTEMPTS = 3
 
 export async function signInAsOwner(
@@ -79,7 +79,10 @@ export const switchWorkspace = (
 const createRequests = (baseUrl: string, signal: AbortSignal, cookie?: string) =>
   createApiRequests(
     {
-      ...{ baseUrl, key: null, urlSource: TYPED_URL, keySource: '' },
+      baseUrl,
+      key: null,
+      urlSource: TYPED_URL,
+      keySource: '',
       ...(cookie !== undefined && { profile: { name: '', url: baseUrl, session: cookie } }),
     },
     signal,

@@ -8,7 +8,7 @@ import { CliError, EXIT } from '../output/exit-codes.ts'
 import { DEFAULT_DATA_PARENT } from '../project-directory.ts'
 
 export type Target = {
-  /** Of the profile. */
+  /** The name of the profile. */
   name: string
   baseUrl: string
   /** The content and the path of sign-in.key, which signs in the owner; null: sign in by email or with a key. */

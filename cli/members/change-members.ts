@@ -15,7 +15,7 @@ export const loadMembers = async (client: Client): Promise<Member[]> =>
 
 export const getLabel = ({ email, name }: Pick<Member, 'email' | 'name'>): string => email ?? name
 
-/** By email, id or a unique prefix of the id. @throws CliError */
+/** Finds a member by email, id or a unique prefix of the id. @throws CliError */
 export function findMember(members: readonly Member[], typed: string): Member {
   const lowercase = typed.toLowerCase()
   const found =

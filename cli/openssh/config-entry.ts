@@ -26,7 +26,7 @@ export const formatConfigEntry = ({ boxName, user, keyPath, boxCommand }: Config
   LogLevel ERROR
 `
 
-/** In these options ssh expands tokens such as %h. */
+/** Escapes the value of an option in which ssh expands tokens such as %h. */
 const escapePercent = (text: string): string => text.replaceAll('%', '%%')
 
 /**

@@ -108,11 +108,11 @@ export function formatDuration(milliseconds: number): string {
   return units.slice(0, 2).join(' ')
 }
 
-/** As formatDuration, without a second unit that is 0: 2h in place of 2h 0m. For settings. */
+/** Formats a setting as formatDuration does, without a second unit that is 0: 2h in place of 2h 0m. */
 export const formatSetting = (milliseconds: number): string =>
   formatDuration(milliseconds).replace(/ 0[a-z]$/, '')
 
-/** As formatDuration, without a fraction. */
+/** Formats as formatDuration does, without a fraction. */
 export const formatWholeSeconds = (seconds: number): string =>
   seconds < 10 ? `${seconds}s` : formatDuration(seconds * 1000)
 

@@ -17,7 +17,7 @@ export function printError(error: CliError): void {
   else printMessage(error.message)
 }
 
-/** Also for wrong usage, before or after which --json may stand. */
+/** Searches all words, because --json may stand before or after wrong usage. */
 function isJsonRequested(program: Command, [name, ...args]: readonly string[]): boolean {
   const options = findCommand(program, name)?.opts() ?? {}
   if (options.json === true || options.output === 'json') return true
@@ -35,7 +35,7 @@ function isJsonRequested(program: Command, [name, ...args]: readonly string[]): 
     )
 }
 
-/** For errors without a code of the API. */
+/** The codes of errors without a code of the API, by exit code. */
 const CODES = new Map<number, string>([
   [EXIT.usage, 'usage'],
   [EXIT.unreachable, 'unreachable'],
@@ -45,7 +45,7 @@ const CODES = new Map<number, string>([
 
 const getCode = ({ code, exitCode }: CliError): string => code ?? CODES.get(exitCode) ?? 'failed'
 
-/** As text, a message ends with the code of the API. */
+/** Removes the code of the API, with which a message for people ends. */
 function getMessage({ code, message }: CliError): string {
   const suffix = ` (${code})`
   return replaceCommandName(message.endsWith(suffix) ? message.slice(0, -suffix.length) : message)

@@ -8,7 +8,7 @@ import { printStderr } from './output.ts'
  */
 export type Progress = 'none' | 'lines' | 'terminal'
 
-/** For a command with the options --json and --quiet. */
+/** Returns how a command with the options --json and --quiet shows its progress. */
 export const getProgress = ({ json, quiet }: JsonOption & QuietOption): Progress =>
   json || quiet ? 'none' : 'lines'
 

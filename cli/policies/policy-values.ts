@@ -9,7 +9,7 @@ import { formatSetting } from '../output/output.ts'
 import { formatQuietHours, parseQuietHours } from './quiet-hours.ts'
 
 type PolicyValue<Name extends PolicyName> = {
-  /** For the table and the error messages. */
+  /** The text in the table and in error messages. */
   description: string
   /** @param timezone the time zone of this machine @throws CliError */
   parse(text: string, timezone: string): NonNullable<Policy[Name]>
@@ -86,7 +86,7 @@ export const POLICIES: { [Name in PolicyName]: PolicyValue<Name> } = {
 
 export const POLICY_NAMES = Object.keys(POLICIES) as PolicyName[]
 
-/** Also accepts `member-box-limit`. @throws CliError */
+/** Accepts other spellings such as `member-box-limit`. @throws CliError */
 export function findPolicyName(typed: string): PolicyName {
   const normalize = (text: string) => text.replace(/[-_]/g, '').toLowerCase()
   const found = POLICY_NAMES.find((name) => normalize(name) === normalize(typed))

@@ -56,7 +56,7 @@ function parseDays(text: string): Weekday[] | null {
   return WEEKDAYS.filter((day) => found.has(day))
 }
 
-/** In the form that parseQuietHours accepts. */
+/** Returns the form that parseQuietHours accepts. */
 export function formatQuietHours({ start, end, days, allDayDays, timezone }: QuietHours): string {
   const period = days.length === 0 ? [] : [`${formatDays(days)} ${start}-${end}`]
   const allDay = allDayDays.length === 0 ? [] : [`${formatDays(allDayDays)} all-day`]

@@ -8,10 +8,10 @@ import { CliError, EXIT } from '../output/exit-codes.ts'
 import { printMessage, sanitize } from '../output/output.ts'
 import { noSuchProcessMessage } from './process-messages.ts'
 
-/** Ids of processes and of records. */
+/** Accepts the ids of processes and of records. */
 export const isWholeId = (text: string): boolean => COMMAND_ID_PATTERN.test(text)
 
-/** With `p_`, which the user may omit. */
+/** Adds `p_`, which the user may omit. */
 export const toIdPrefix = (typed: string): string => (typed.startsWith('p_') ? typed : `p_${typed}`)
 
 /** @throws CliError when no process or several processes match */

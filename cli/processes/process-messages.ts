@@ -13,7 +13,7 @@ export function formatExit(status: string, { exitCode, signal }: ExitStatus): st
   return signal === null ? status : `${status} ${signal}`
 }
 
-/** For a table: the first line of a command. --json has the whole text. */
+/** Returns the first line of a command, for a table. --json has the whole text. */
 export function formatCommand(command: string, isTruncated = false): string {
   const [firstLine = '', ...otherLines] = command.trimEnd().split('\n')
   if (otherLines.length > 0) return `${firstLine} …`

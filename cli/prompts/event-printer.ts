@@ -10,7 +10,7 @@ export type PrinterOptions = { json?: boolean; quiet?: boolean; reasoning?: bool
 export type EventPrinter = {
   /** `active`: the run in progress, if any. */
   printQueued(queued: QueuedPrompt, active: Run | null): Promise<void>
-  /** At the start. */
+  /** Call before the first event. */
   printRun(run: Run): Promise<void>
   printEvent(event: PromptEvent): Promise<void>
   printEnd(run: Run): Promise<void>

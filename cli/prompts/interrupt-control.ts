@@ -78,7 +78,7 @@ export function createInterruptControl(
       (letter) => {
         question = null
         if (letter === 'd') controller.abort(DETACHED)
-        // Not awaited: the run may print until it ends.
+        // The request is not awaited: the run may print until it ends.
         if (letter === 'y') interrupt().catch((error) => controller.abort(error))
       },
     )

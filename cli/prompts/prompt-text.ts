@@ -30,7 +30,7 @@ async function readText(stdin: Input, boxName: string): Promise<string> {
   for await (const chunk of stdin as AsyncIterable<Buffer>) {
     chunks.push(chunk)
     length += chunk.length
-    // Not the rest: the input may be endless.
+    // The rest is not read: the input may be endless.
     if (length > LIMITS.promptBytes) throw tooLongError(boxName)
   }
   try {

@@ -72,7 +72,7 @@ const getStartStatus = (box: string, { provider }: PromptRequest): string =>
     ? `waiting for ${box} to start ${provider}, and to install it if it is missing`
     : `waiting for ${box} to start ${provider}`
 
-/** Without --provider: the provider of the conversation, so that -c continues whatever was used last. */
+/** Without --provider, the request has the provider of the conversation, so that -c continues whatever was used last. */
 async function selectConversation(
   session: Session,
   edge: EdgeClient,

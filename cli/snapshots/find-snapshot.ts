@@ -6,7 +6,7 @@ import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/output.ts'
 
 const ID_PREFIX = 'snp_'
-/** Without `snp_`: a mistyped name should not match an id by chance. */
+/** The characters of an id after `snp_`: a mistyped name should not match an id by chance. */
 const MIN_PREFIX_LENGTH = 8
 
 export const isSnapshotId = (text: string): boolean => text.startsWith(ID_PREFIX)

@@ -7,7 +7,7 @@ import type { Column, List } from '../lists/list.ts'
 import { getStateColor } from '../output/colors.ts'
 import { formatAge, formatBytes } from '../output/output.ts'
 
-/** In a table: the first characters identify a snapshot. -o wide shows the whole id. */
+/** The first characters identify a snapshot in a table. -o wide shows the whole id. */
 const SHORT_ID_LENGTH = 'snp_'.length + 8
 
 const column = (

@@ -29,7 +29,7 @@ export function enterRawMode(): RawTerminal {
     if (process.stdout.isTTY) process.stdout.write(modes.getResetSequence())
     process.stdin.setRawMode(false)
   }
-  // Also after an uncaught exception, before the stack is printed.
+  // The event also follows an uncaught exception, before the stack is printed.
   process.on('exit', restore)
   process.stdin.setRawMode(true)
   // Node converts newlines of the output in raw mode, which breaks programs that move the cursor with newlines.

@@ -60,7 +60,7 @@ const COMPARE: Record<SortKey, (a: LiveProcess, b: LiveProcess) => number> = {
   pid: (a, b) => a.pid - b.pid,
 }
 
-/** As many lines as the screen has rows. */
+/** Returns as many lines as the screen has rows. */
 export function formatScreen(sample: TopSample, { sort, message, columns, rows }: ScreenOptions): string[] {
   const isFull = rows >= MIN_FULL_ROWS
   const truncate = (line: string) => [...line].slice(0, columns).join('')

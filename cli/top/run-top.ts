@@ -9,7 +9,7 @@ import { formatScreen, type SortKey, type TopSample } from './format-top.ts'
 export const INTERVAL_MS = 2000
 
 const SIGINT = 2
-/** As in top(1), with its keys P, M and N. */
+/** The keys of top(1) work too: P, M and N. */
 const SORT_KEY_OF_INPUT: Record<string, SortKey> = {
   c: 'cpu',
   P: 'cpu',

@@ -331,11 +331,11 @@ export type PromptPollRequest = z.infer<typeof promptPollRequestSchema>
 export const promptPollSchema = z.object({
   ok: z.literal(true),
   type: z.literal('prompt.poll'),
-  /** In total at most one page. Runs without new events are omitted, except those that are not in `after`. */
+  /** All runs together have at most one page of events. Runs without new events are omitted, except those that are not in `after`. */
   runs: boundedArray(z.object(pageFields), 256),
   /** Ids in `after` of runs that no longer exist, or are not in the conversation. */
   missing: boundedArray(runIdSchema, 256),
-  /** Of the newest run. The client has received all runs up to it that it has requested. */
+  /** The sequence number of the newest run. The client has received all runs up to it that it has requested. */
   sequence: reportedIntegerSchema,
   /** Runs in progress and queued prompts, of the conversation where one is given. */
   active: reportedIntegerSchema,
