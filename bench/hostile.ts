@@ -1,9 +1,10 @@
 // Measures the latency of requests to one box while the agent of another box attacks the coordinator.
 import { fork } from 'node:child_process'
-import { Agent, request as httpRequest } from 'node:http'
 import { fileURLToPath } from 'node:url'
-import { type Fleet, type FleetBox, receiveMessage, startFleet } from '../test/support/fleet.ts'
+import { type FleetBox, receiveMessage, startFleet } from '../test/support/fleet.ts'
 import { waitUntil } from '../test/support/wait-until.ts'
+import { RAISED_LIMITS } from './support/edge-limits.ts'
+import { createFleetClient } from './support/fleet-client.ts'
 import { terminate } from './support/processes.ts'
 import { formatNumber, measureRuns, median, quantile } from './support/stats.ts'
 import type { Table } from './support/table.ts'
@@ -33,13 +34,6 @@ const ATTACK_INTERVAL_MS = 50
 
 const WARM_UP_REQUESTS = 1000
 const MEASURED_REQUESTS = 3000
-/** The key of the client is the same for all boxes, and the rate of the measured requests is not limited. */
-const SETTINGS = {
-  BOXWOOD_EDGE_RATE: '1000000',
-  BOXWOOD_EDGE_CONCURRENCY: '1000',
-  BOXWOOD_EDGE_STREAMS: '1000',
-}
-
 /** The largest valid list of processes: every character of the commands needs an escape. */
 export const createLargeList = (): string =>
   JSON.stringify({
@@ -57,36 +51,13 @@ export const createLargeList = (): string =>
     }),
   })
 
-function createClient({ url, key }: Fleet) {
-  const agent = new Agent({ keepAlive: true, maxSockets: 100 })
-  const signal = new AbortController()
-  return {
-    close() {
-      signal.abort()
-      agent.destroy()
-    },
-    /** Resolves with the status when the whole response has arrived. */
-    get: (box: FleetBox, path: string) =>
-      new Promise<number>((resolve, reject) => {
-        const headers = { authorization: `Bearer ${key}` }
-        httpRequest(`${url}/v1/box/${box.boxId}${path}`, { agent, headers, signal: signal.signal })
-          .once('error', reject)
-          .once('response', (response) => {
-            response.resume().once('error', reject)
-            response.once('end', () => resolve(response.statusCode ?? 0))
-          })
-          .end()
-      }),
-  }
-}
-
 export async function benchHostile(): Promise<Table> {
   await using children = new AsyncDisposableStack()
-  const { fleet, stop } = await startFleet(ATTACKS.length + 1, { settings: SETTINGS })
+  const { fleet, stop } = await startFleet(ATTACKS.length + 1, { settings: RAISED_LIMITS })
   children.defer(stop)
   const [box, ...hostileBoxes] = fleet.boxes
   if (box === undefined) throw new Error('the coordinator has no boxes')
-  const client = createClient(fleet)
+  const client = createFleetClient(fleet)
   children.defer(() => client.close())
 
   async function startAgent(attack: string, { boxId, token }: FleetBox) {
@@ -99,7 +70,7 @@ export async function benchHostile(): Promise<Table> {
 
   async function measure(): Promise<number[]> {
     const request = async () => {
-      const status = await client.get(box as FleetBox, '/exec')
+      const status = await client.send('GET', box as FleetBox, '/exec')
       if (status !== 200) throw new Error(`the other box answered with status ${status}`)
     }
     await measureRuns(WARM_UP_REQUESTS, 1, request)
@@ -113,7 +84,7 @@ export async function benchHostile(): Promise<Table> {
       if (pending >= ATTACK_CONCURRENCY) return
       pending += 1
       client
-        .get(hostileBox, path)
+        .send('GET', hostileBox, path)
         .catch(() => undefined)
         .finally(() => {
           pending -= 1
@@ -123,7 +94,7 @@ export async function benchHostile(): Promise<Table> {
   }
 
   await startAgent(CORRECT, box)
-  await waitUntil('the box answers', async () => (await client.get(box, '/exec')) === 200)
+  await waitUntil('the box answers', async () => (await client.send('GET', box, '/exec')) === 200)
   const idle = await measure()
   const formatRow = (name: string, samples: number[]) => [
     name,

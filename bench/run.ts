@@ -8,10 +8,12 @@ import { benchHostile } from './hostile.ts'
 import { benchIdle } from './idle.ts'
 import { benchLifecycle } from './lifecycle.ts'
 import { benchMetrics } from './metrics.ts'
+import { benchMetricsCodec } from './metrics-codec.ts'
 import { benchProcessSnapshots } from './process-snapshots.ts'
 import { benchPrompts } from './prompts.ts'
 import { benchSample } from './sample.ts'
 import { benchSnapshots } from './snapshot.ts'
+import { benchSpawner } from './spawner.ts'
 import { benchStream } from './stream.ts'
 import { startBoxwood } from './support/boxwood.ts'
 import { startSsh } from './support/ssh.ts'
@@ -32,6 +34,7 @@ async function runBenchmarks(): Promise<Table[]> {
         await benchIdle(boxwood),
         await benchSample(),
         await benchExec(boxwood, ssh),
+        await benchSpawner(),
         ...(await benchAttached(boxwood, ssh)),
         await benchTerminal(boxwood, ssh),
         ...(await benchTransfer(boxwood, ssh)),
@@ -42,6 +45,7 @@ async function runBenchmarks(): Promise<Table[]> {
         await benchHostile(),
         await benchTelemetry(),
         ...(await benchMetrics()),
+        benchMetricsCodec(),
         ...(await benchProcessSnapshots()),
         ...(await benchSnapshots()),
       ]

@@ -1,5 +1,5 @@
 // Starts a coordinator with its first box as `npm start` does, and provides a client with persistent connections.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,8 @@ import type { Box } from '../../shared/api/boxes.ts'
 import { findAgentPid } from '../../test/support/find-agent-process.ts'
 import { PROJECT_DIR, START_SCRIPT } from '../../test/support/project.ts'
 import { waitUntil } from '../../test/support/wait-until.ts'
-import { terminate } from './processes.ts'
+import { RAISED_LIMITS } from './edge-limits.ts'
+import { getPid, terminate } from './processes.ts'
 
 export type Boxwood = {
   url: string
@@ -28,13 +29,6 @@ export type Boxwood = {
   ): Promise<IncomingMessage>
   /** Deletes the box, stops the coordinator and removes its data. */
   close(): Promise<void>
-}
-
-/** Edge limits far above the spec's, because the benchmarks send more than 20 requests per second. */
-const RAISED_LIMITS = {
-  BOXWOOD_EDGE_RATE: '1000000',
-  BOXWOOD_EDGE_CONCURRENCY: '1000',
-  BOXWOOD_EDGE_STREAMS: '1000',
 }
 
 /** @param env further environment variables of the coordinator */
@@ -122,9 +116,4 @@ export async function startBoxwood(env: Record<string, string> = {}): Promise<Bo
     send,
     close: () => cleanupOnClose.disposeAsync(),
   }
-}
-
-function getPid({ pid }: ChildProcess): number {
-  if (pid === undefined) throw new Error('the coordinator did not start')
-  return pid
 }

@@ -34,3 +34,9 @@ export async function readCpuSeconds(pid: number): Promise<number> {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / 100
 }
+
+/** The pid of a program that was started. @throws Error when the start failed */
+export function getPid({ pid, spawnfile }: ChildProcess): number {
+  if (pid === undefined) throw new Error(`${spawnfile} did not start`)
+  return pid
+}
