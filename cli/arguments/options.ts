@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import { ENV_NAME_PATTERN } from '../../shared/field-values.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { formatSetting } from '../output/output.ts'
+import { formatSetting } from '../output/format.ts'
 import { parseDuration } from './parse-time.ts'
 
 export const isEnvName = (text: string): boolean => ENV_NAME_PATTERN.test(text)

@@ -1,6 +1,6 @@
 // Finds an item by a unique prefix of its id, as git and docker do.
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 
 export type PrefixOptions<T> = {
   getId(item: T): string

@@ -1,7 +1,7 @@
 // Converts the errors of commander, which are about wrong usage, to CliErrors with a hint.
 import type { Command, CommanderError } from 'commander'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import { findArgumentHint, findCommandHint, findOptionHint } from './usage-hints.ts'
 
 export const findCommand = (program: Command, word: string | undefined): Command | undefined =>

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { OutputChannel } from '../../shared/attach-format.ts'
 import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
-import { printMessage } from '../output/output.ts'
+import { printMessage } from '../output/print.ts'
 import type { Attachment } from './attachment.ts'
 
 const writeFd = promisify(write)

@@ -9,7 +9,8 @@ import type { ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { loadMemberNames } from '../members/member-names.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { formatLocalTime, printStderr } from '../output/output.ts'
+import { formatLocalTime } from '../output/format.ts'
+import { printStderr } from '../output/print.ts'
 import { type FilterOptions, loadBoxNames, loadEvents, loadEventsAfter, toQuery } from './audit-query.ts'
 
 export type AuditOptions = ListOptions &

@@ -10,7 +10,7 @@ import {
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
 import type { Session } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { print, printJson, sanitize } from '../output/output.ts'
+import { print, printJson, sanitize } from '../output/print.ts'
 
 export type VerifyOptions = JsonOption & QuietOption & { head?: ChainPosition }
 

@@ -1,6 +1,6 @@
 // Commands that take several boxes or snapshots: each one is tried, and the exit code is that of the first failure.
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import { printError } from '../output/print-error.ts'
 
 /** A name that the user typed, a box, or a snapshot. */

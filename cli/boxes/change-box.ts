@@ -5,7 +5,7 @@ import { boxCommand } from '../command-name.ts'
 import { addHints, getWaitHint } from '../connection/refusals.ts'
 import type { Session } from '../connection/session.ts'
 import { printIfInterrupted } from '../exec/request.ts'
-import { printJson, printStderr } from '../output/output.ts'
+import { printJson, printStderr } from '../output/print.ts'
 import { getProgress } from '../output/status-line.ts'
 import { waitForBox } from '../wait/wait-for-box.ts'
 

@@ -2,7 +2,7 @@
 import type { Box } from '../../shared/api/boxes.ts'
 import { findByPrefix } from '../arguments/unique-prefix.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 
 /** A mistyped name should not match the id of a box by chance. */
 const MIN_PREFIX_LENGTH = 8

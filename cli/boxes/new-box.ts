@@ -6,7 +6,7 @@ import type { OutputOptions } from '../arguments/options.ts'
 import { boxCommand } from '../command-name.ts'
 import type { Session } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { print, printJson, printStderr, sanitize } from '../output/output.ts'
+import { print, printJson, printStderr, sanitize } from '../output/print.ts'
 import { getProgress } from '../output/status-line.ts'
 import { waitForState } from '../wait/wait-for-box.ts'
 

@@ -1,6 +1,6 @@
 // The schedules of a box as text: when it is suspended, and when snapshots are taken.
 import type { Box } from '../../shared/api/boxes.ts'
-import { formatLocalTime, formatSetting } from '../output/output.ts'
+import { formatLocalTime, formatSetting } from '../output/format.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000

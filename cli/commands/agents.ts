@@ -20,7 +20,7 @@ import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { printJson, printStderr } from '../output/output.ts'
+import { printJson, printStderr } from '../output/print.ts'
 
 const AGENTS: List<Agent> = {
   columns: [

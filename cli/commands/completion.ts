@@ -2,7 +2,7 @@
 import { Argument, type Command } from 'commander'
 import { SCRIPTS, SHELLS, type Shell } from '../completion/scripts.ts'
 import type { RunLocalAction } from '../connection/session.ts'
-import { print } from '../output/output.ts'
+import { print } from '../output/print.ts'
 
 export function addCompletionCommand(program: Command, runLocalAction: RunLocalAction): void {
   program

@@ -8,7 +8,7 @@ import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { getStateColor } from '../output/colors.ts'
-import { formatAge } from '../output/output.ts'
+import { formatAge } from '../output/format.ts'
 import { formatCommand } from '../processes/process-messages.ts'
 import { loadConversations } from '../prompts/find-run.ts'
 

@@ -7,7 +7,7 @@ import type { RunAction, Session } from '../connection/session.ts'
 import type { CopyOptions } from '../copy/copy.ts'
 import { type CopyPath, parseCopyPath } from '../copy/paths.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { printJson } from '../output/output.ts'
+import { printJson } from '../output/print.ts'
 
 type Options = JsonOption & CopyOptions
 

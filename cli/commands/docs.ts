@@ -5,7 +5,8 @@ import type { RunLocalAction } from '../connection/session.ts'
 import { getTitle, listTopics, readPage } from '../docs/pages.ts'
 import { selectCoordinator } from '../local/select-coordinator.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { formatTable, print, sanitize } from '../output/output.ts'
+import { print, sanitize } from '../output/print.ts'
+import { formatTable } from '../output/table.ts'
 
 export function addDocsCommand(program: Command, runLocalAction: RunLocalAction): void {
   program

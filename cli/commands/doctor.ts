@@ -6,7 +6,7 @@ import type { Check } from '../doctor/check.ts'
 import { selectCoordinator } from '../local/select-coordinator.ts'
 import { type Color, colorize } from '../output/colors.ts'
 import { EXIT } from '../output/exit-codes.ts'
-import { print, printJson, sanitize } from '../output/output.ts'
+import { print, printJson, sanitize } from '../output/print.ts'
 
 const COLORS: Record<Check['status'], Color> = { ok: 'green', warn: 'yellow', fail: 'red' }
 

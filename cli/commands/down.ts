@@ -7,7 +7,7 @@ import type { RunLocalAction } from '../connection/session.ts'
 import { requireLocal, selectCoordinator } from '../local/select-coordinator.ts'
 import { stopCoordinator, suspendRemainingBoxes } from '../local/stop-coordinator.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { print, printJson, printStderr } from '../output/output.ts'
+import { print, printJson, printStderr } from '../output/print.ts'
 
 export function addDownCommand(program: Command, runLocalAction: RunLocalAction): void {
   program

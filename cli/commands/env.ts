@@ -11,7 +11,7 @@ import {
 import type { RunAction, Session } from '../connection/session.ts'
 import { formatEnvLine, readEnvFile, type Variables } from '../env/env-file.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { print, printJson, printMessage, printStderr, sanitize } from '../output/output.ts'
+import { print, printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
 
 type Options = JsonOption & QuietOption & { unset?: string[]; file?: string[]; clear?: boolean }
 

@@ -9,7 +9,7 @@ import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { getStateColor } from '../output/colors.ts'
-import { formatLocalTime } from '../output/output.ts'
+import { formatLocalTime } from '../output/format.ts'
 
 type Options = ListOptions & { follow?: boolean; tail?: number }
 

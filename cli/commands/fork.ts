@@ -12,7 +12,7 @@ import {
 } from '../boxes/new-box.ts'
 import { addHints, TIER_TOO_SMALL_HINTS } from '../connection/refusals.ts'
 import type { RunAction } from '../connection/session.ts'
-import { printMessage } from '../output/output.ts'
+import { printMessage } from '../output/print.ts'
 import { getProgress } from '../output/status-line.ts'
 
 type Options = NewBoxOptions & { keepSnapshot?: boolean }

@@ -17,7 +17,7 @@ import { createMatcher, type FilterValues } from '../lists/filters.ts'
 import type { Loaded } from '../lists/list.ts'
 import { addListOptions, getFormat, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { printJson, printStderr } from '../output/output.ts'
+import { printJson, printStderr } from '../output/print.ts'
 import { noSuchRecordMessage, replaceNotFoundMessage } from '../processes/process-messages.ts'
 
 type Page = { limit?: number; before?: string; all?: boolean }

@@ -5,7 +5,7 @@ import { findOnPath, isSameFile } from '../../shared/command-name.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import type { RunLocalAction } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { print, printJson } from '../output/output.ts'
+import { print, printJson } from '../output/print.ts'
 import { IS_NPM_PACKAGE, PROJECT_DIR } from '../project-directory.ts'
 
 type DirOption = { dir?: string }

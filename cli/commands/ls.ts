@@ -10,7 +10,7 @@ import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { getStateColor } from '../output/colors.ts'
-import { formatAge } from '../output/output.ts'
+import { formatAge } from '../output/format.ts'
 
 type Options = ListOptions & { all?: boolean }
 

@@ -18,7 +18,8 @@ import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { ENROLLMENTS, loadEnrollments, revokeEnrollments } from '../machines/enrollments.ts'
 import { findUrlProblem } from '../machines/url-problem.ts'
-import { formatAge, print, printJson, printMessage, printStderr } from '../output/output.ts'
+import { formatAge } from '../output/format.ts'
+import { print, printJson, printMessage, printStderr } from '../output/print.ts'
 
 type AddOptions = JsonOption & QuietOption & { region?: string; env?: Record<string, string> }
 

@@ -8,7 +8,8 @@ import type { Client } from '../connection/client.ts'
 import type { CoordinatorConfig } from '../connection/find-coordinator.ts'
 import type { RunAction } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { formatTable, print, printJson } from '../output/output.ts'
+import { print, printJson } from '../output/print.ts'
+import { formatTable } from '../output/table.ts'
 
 export function addMeCommand(program: Command, runAction: RunAction): void {
   program

@@ -13,7 +13,7 @@ import type { RunAction } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { formatAge } from '../output/output.ts'
+import { formatAge } from '../output/format.ts'
 
 const MEMBERS: List<Member> = {
   columns: [

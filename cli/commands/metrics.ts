@@ -5,7 +5,8 @@ import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { parseDuration, parseTime } from '../arguments/parse-time.ts'
 import type { RunAction } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { getTerminalWidth, print, printJson } from '../output/output.ts'
+import { print, printJson } from '../output/print.ts'
+import { getTerminalWidth } from '../output/table.ts'
 import { isUnicodeSupported } from '../output/unicode-support.ts'
 
 type Options = JsonOption & { last?: number; from?: number; to?: number; csv?: boolean }

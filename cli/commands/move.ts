@@ -7,7 +7,7 @@ import { changeBox } from '../boxes/change-box.ts'
 import { boxCommand } from '../command-name.ts'
 import type { RunAction } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import { hasJob } from '../wait/wait-for-box.ts'
 
 export function addMoveCommand(program: Command, runAction: RunAction): void {

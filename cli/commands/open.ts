@@ -6,7 +6,7 @@ import { findOnPath } from '../../shared/command-name.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { findCoordinator } from '../connection/find-coordinator.ts'
 import type { RunLocalAction } from '../connection/session.ts'
-import { print, printJson, printMessage } from '../output/output.ts'
+import { print, printJson, printMessage } from '../output/print.ts'
 import { DEFAULT_DATA_PARENT } from '../project-directory.ts'
 
 export function addOpenCommand(program: Command, runLocalAction: RunLocalAction): void {

@@ -7,7 +7,7 @@ import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
 import { findRecordId, getNewestRecordId } from '../history/find-record.ts'
 import { getPath } from '../history/read-records.ts'
 import { readStoredOutput } from '../history/read-stored-output.ts'
-import { printJson, printMessage } from '../output/output.ts'
+import { printJson, printMessage } from '../output/print.ts'
 import { noSuchRecordMessage, replaceNotFoundMessage } from '../processes/process-messages.ts'
 
 type Options = JsonOption & { stderr?: boolean }

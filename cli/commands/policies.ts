@@ -9,7 +9,8 @@ import {
 } from '../arguments/options.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { loadMemberNames } from '../members/member-names.ts'
-import { formatTable, print, printJson, printStderr, sanitize } from '../output/output.ts'
+import { print, printJson, printStderr, sanitize } from '../output/print.ts'
+import { formatTable } from '../output/table.ts'
 import {
   findPolicyName,
   formatPolicyValue,

@@ -9,7 +9,7 @@ import type { RunAction } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { formatAge } from '../output/output.ts'
+import { formatAge } from '../output/format.ts'
 
 /** `closed`: for --watch. */
 type Row = ListeningPort & { closed?: true }

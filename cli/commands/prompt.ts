@@ -11,7 +11,7 @@ import {
 import type { RunAction, Session } from '../connection/session.ts'
 import { printIfInterrupted } from '../exec/request.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { print, printJson, printMessage, printStderr, sanitize } from '../output/output.ts'
+import { print, printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
 import { PROVIDER_VARIABLE } from '../prompts/default-provider.ts'
 import { formatRunHint } from '../prompts/messages.ts'
 import { readPrompt } from '../prompts/prompt-text.ts'

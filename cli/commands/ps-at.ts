@@ -6,7 +6,7 @@ import type { RunAction } from '../connection/session.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { CliError } from '../output/exit-codes.ts'
-import { formatLocalTime } from '../output/output.ts'
+import { formatLocalTime } from '../output/format.ts'
 import { createSnapshotList, SNAPSHOT_FILTERS, toLoadedSnapshot } from '../processes/snapshot-list.ts'
 
 export function addPsAtCommand(program: Command, runAction: RunAction): void {

@@ -7,7 +7,7 @@ import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { getStateColor } from '../output/colors.ts'
-import { formatAge } from '../output/output.ts'
+import { formatAge } from '../output/format.ts'
 import { listProcesses } from '../processes/list-processes.ts'
 import {
   formatCommand,

@@ -5,7 +5,7 @@ import { TIER_NAMES, TIERS, type Tier } from '../../shared/tiers.ts'
 import { addOutputOptions, type OutputOptions } from '../arguments/options.ts'
 import { changeBox } from '../boxes/change-box.ts'
 import type { RunAction } from '../connection/session.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import { hasJob } from '../wait/wait-for-box.ts'
 
 export function addResizeCommand(program: Command, runAction: RunAction): void {

@@ -8,7 +8,7 @@ import { selectBoxes } from '../boxes/select-boxes.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { canAsk, confirm } from '../output/confirm.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { printJson, printMessage, printStderr } from '../output/output.ts'
+import { printJson, printMessage, printStderr } from '../output/print.ts'
 import { getProgress } from '../output/status-line.ts'
 import { waitForDeletion } from '../wait/wait-for-deletion.ts'
 

@@ -9,7 +9,7 @@ import { addExecOptions } from '../exec/options.ts'
 import type { CommandResult, ExecOptions } from '../exec/request.ts'
 import { checkExecOptions, runCommand } from '../exec/run-command.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { printMessage, sanitize } from '../output/output.ts'
+import { printMessage, sanitize } from '../output/print.ts'
 import { waitForState } from '../wait/wait-for-box.ts'
 
 /** `env` belongs to the box, and so to its commands. */

@@ -19,7 +19,7 @@ import { formatSchedules } from '../boxes/schedules.ts'
 import { selectBoxes } from '../boxes/select-boxes.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { printJson, printStderr, sanitize } from '../output/output.ts'
+import { printJson, printStderr, sanitize } from '../output/print.ts'
 
 type Settings = {
   ttl?: OrOff<number>

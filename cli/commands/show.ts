@@ -9,15 +9,9 @@ import type { Client } from '../connection/client.ts'
 import type { RunAction } from '../connection/session.ts'
 import { getStateColor } from '../output/colors.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import {
-  type Cell,
-  formatAge,
-  formatBytes,
-  formatTable,
-  formatWholeSeconds,
-  print,
-  printJson,
-} from '../output/output.ts'
+import { formatAge, formatBytes, formatWholeSeconds } from '../output/format.ts'
+import { print, printJson } from '../output/print.ts'
+import { type Cell, formatTable } from '../output/table.ts'
 import { loadSnapshots } from '../snapshots/find-snapshot.ts'
 
 export function addShowCommand(program: Command, runAction: RunAction): void {

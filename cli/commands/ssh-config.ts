@@ -9,7 +9,7 @@ import { shellQuote } from '../../shared/shell-quote.ts'
 import { findCoordinator } from '../connection/find-coordinator.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { print, printMessage, sanitize } from '../output/output.ts'
+import { print, printMessage, sanitize } from '../output/print.ts'
 import { DEFAULT_DATA_PARENT, PROJECT_DIR } from '../project-directory.ts'
 
 export function addSshConfigCommand(program: Command, runAction: RunAction): void {

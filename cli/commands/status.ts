@@ -9,7 +9,8 @@ import { openSession, type RunLocalAction } from '../connection/session.ts'
 import { type Readiness, readReadiness } from '../local/readiness.ts'
 import { type SelectedCoordinator, selectCoordinator } from '../local/select-coordinator.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { formatTable, print, printJson, printMessage } from '../output/output.ts'
+import { print, printJson, printMessage } from '../output/print.ts'
+import { formatTable } from '../output/table.ts'
 import { CLI_VERSION } from '../version.ts'
 
 /** The exit code of `systemctl status` for a service that does not run. */

@@ -8,7 +8,7 @@ import type { Client } from '../connection/client.ts'
 import { addHints, SNAPSHOT_LIMIT_HINTS } from '../connection/refusals.ts'
 import type { RunAction } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { print, printJson, printStderr, sanitize } from '../output/output.ts'
+import { print, printJson, printStderr, sanitize } from '../output/print.ts'
 import { isSnapshotId, loadSnapshots, selectSnapshot } from '../snapshots/find-snapshot.ts'
 import { finishSnapshot, type NewSnapshotOptions } from '../snapshots/new-snapshot.ts'
 

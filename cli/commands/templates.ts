@@ -12,7 +12,7 @@ import type { RunAction, Session } from '../connection/session.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { printJson, printStderr, sanitize } from '../output/output.ts'
+import { printJson, printStderr, sanitize } from '../output/print.ts'
 import { loadSnapshots } from '../snapshots/find-snapshot.ts'
 import { FILTERS, TEMPLATES } from '../snapshots/snapshot-list.ts'
 

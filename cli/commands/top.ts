@@ -8,7 +8,7 @@ import type { Client } from '../connection/client.ts'
 import type { RunAction } from '../connection/session.ts'
 import { explainNotFound } from '../follow/deleted-box.ts'
 import { EXIT } from '../output/exit-codes.ts'
-import { formatJson, print, printJson } from '../output/output.ts'
+import { formatJson, print, printJson } from '../output/print.ts'
 import { createIdFinder } from '../processes/find-process.ts'
 import { formatText, SORT_KEYS, type SortKey, type TopSample } from '../top/format-top.ts'
 

@@ -8,7 +8,7 @@ import { readReadiness } from '../local/readiness.ts'
 import { readRunningCoordinator, waitUntilExited } from '../local/running-coordinator.ts'
 import { formatBoxCommand, requireLocal, selectCoordinator } from '../local/select-coordinator.ts'
 import { getLogFile, type StartedCoordinator, startCoordinator } from '../local/start-coordinator.ts'
-import { print, printJson } from '../output/output.ts'
+import { print, printJson } from '../output/print.ts'
 
 const STOPPING_TIMEOUT_MS = 60_000
 

@@ -4,14 +4,8 @@ import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { getProfilePath, type Profile, readProfiles, updateProfiles } from '../connection/profile-file.ts'
 import { findProfile, LOCAL } from '../connection/select-profile.ts'
 import type { RunLocalAction } from '../connection/session.ts'
-import {
-  formatTable,
-  getTerminalWidth,
-  print,
-  printJson,
-  printMessage,
-  printStderr,
-} from '../output/output.ts'
+import { print, printJson, printMessage, printStderr } from '../output/print.ts'
+import { formatTable, getTerminalWidth } from '../output/table.ts'
 
 type Options = JsonOption & { quiet?: boolean }
 

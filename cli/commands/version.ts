@@ -6,7 +6,8 @@ import type { RunLocalAction } from '../connection/session.ts'
 import { selectCoordinator } from '../local/select-coordinator.ts'
 import { readServerInfo } from '../local/server-info.ts'
 import { EXIT } from '../output/exit-codes.ts'
-import { formatTable, print, printJson, printMessage } from '../output/output.ts'
+import { print, printJson, printMessage } from '../output/print.ts'
+import { formatTable } from '../output/table.ts'
 import { CLI_VERSION } from '../version.ts'
 
 type Versions = {

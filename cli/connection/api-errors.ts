@@ -1,6 +1,6 @@
 // Converts failed requests to CliErrors: a message for the user and an exit code.
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import { type CoordinatorConfig, TYPED_URL } from './find-coordinator.ts'
 
 /** The user typed a value that the API does not accept. */

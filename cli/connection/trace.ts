@@ -1,5 +1,5 @@
 // --verbose: prints each request on stderr, without the API key.
-import { printMessage, sanitize } from '../output/output.ts'
+import { printMessage, sanitize } from '../output/print.ts'
 
 /** Set by --verbose, or by the user. */
 const VARIABLE = 'BOXWOOD_DEBUG'

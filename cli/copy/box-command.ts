@@ -11,7 +11,7 @@ import type { EdgeClient } from '../connection/client.ts'
 import { invalidDataError } from '../connection/server-data.ts'
 import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import { hideTempName } from './local-files.ts'
 import type { Progress } from './progress.ts'
 

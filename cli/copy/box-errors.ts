@@ -1,7 +1,7 @@
 // Errors of a box during a copy name the box: the other side of the copy may be another box.
 import type { EdgeClient } from '../connection/client.ts'
 import { CliError } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 
 /** The codes of errors about a file, whose messages do not name the box. */
 const FILE_ERROR_CODES = ['invalid_path', 'permission_denied', 'payload_too_large', 'exec_failed']

@@ -1,7 +1,7 @@
 // Shell scripts that a copy runs on a box. The history of the box shows their first line.
 
 import { shellQuote } from '../../shared/shell-quote.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import { NOT_A_DIRECTORY_EXIT_CODE } from './box-command.ts'
 import type { DirectoryContent, FileContent } from './content.ts'
 import { toCommandArgument } from './paths.ts'

@@ -5,7 +5,7 @@ import { chmod, mkdir, realpath, rename, symlink } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import type { ReadEntry, Unpack } from 'tar'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import { assertNoMergeConflicts, mergeDirectory, statIfExists, withTempPath } from './local-files.ts'
 import type { Progress } from './progress.ts'
 

@@ -4,7 +4,7 @@ import type { Stats } from 'node:fs'
 import { lstat, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 
 /** Returns null if `path` does not exist. Follows symbolic links. */
 export async function statIfExists(path: string): Promise<Stats | null> {

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { createPadding, END_OF_ARCHIVE, encodeTarHeader, type TarEntry } from '../../shared/tar.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import type { Totals } from './content.ts'
 import { toLocalFileError } from './local-files.ts'
 

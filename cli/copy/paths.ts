@@ -1,7 +1,7 @@
 // Parses sources and destinations as scp does: BOX:PATH is on a box, - is stdin or stdout.
 import { basename, dirname, resolve } from 'node:path'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 
 /** `text` is what the user typed. */
 export type BoxPath = { type: 'box'; boxName: string; path: string; text: string }

@@ -1,6 +1,7 @@
 // The progress of a copy on stderr: files, bytes, speed and remaining time. Shown only on a terminal that can move the cursor.
 import type { SingleBar } from 'cli-progress'
-import { formatBytes, formatDuration, printMessage, sanitize } from '../output/output.ts'
+import { formatBytes, formatDuration } from '../output/format.ts'
+import { printMessage, sanitize } from '../output/print.ts'
 import type { Totals } from './content.ts'
 
 export type Progress = {

@@ -7,7 +7,7 @@ import { readReadiness } from '../local/readiness.ts'
 import type { SelectedCoordinator } from '../local/select-coordinator.ts'
 import { readServerInfo } from '../local/server-info.ts'
 import { CliError } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import { CLI_VERSION } from '../version.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 
 export type Variables = Record<string, string>
 

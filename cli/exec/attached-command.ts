@@ -4,7 +4,7 @@ import type { ExecStarted } from '../../shared/api/processes.ts'
 import type { Attachment } from '../attach/attachment.ts'
 import type { EdgeClient } from '../connection/client.ts'
 import { invalidDataError } from '../connection/server-data.ts'
-import { printMessage } from '../output/output.ts'
+import { printMessage } from '../output/print.ts'
 import { replaceCwdError } from './request.ts'
 
 export type AttachedCommand = {

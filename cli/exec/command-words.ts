@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { shellQuote } from '../../shared/shell-quote.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 
 /**
  * `words` follow the name of the box. Without a leading hyphen they are the command, as in docker exec and ssh. Options

@@ -1,6 +1,6 @@
 // box exec on a terminal does not forward the terminal: programs that wait for input would end without a message.
 import { boxCommand } from '../command-name.ts'
-import { printMessage, sanitize } from '../output/output.ts'
+import { printMessage, sanitize } from '../output/print.ts'
 
 /** Without arguments these programs read commands or text from stdin. */
 const READERS = new Set(

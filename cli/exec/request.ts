@@ -2,7 +2,8 @@
 import type { ExecRequest } from '../../shared/api/exec.ts'
 import type { JsonOption } from '../arguments/options.ts'
 import type { Session } from '../connection/session.ts'
-import { printMessage, sanitize, toCommandLine } from '../output/output.ts'
+import { toCommandLine } from '../output/format.ts'
+import { printMessage, sanitize } from '../output/print.ts'
 import { replaceNotFoundMessage } from '../processes/process-messages.ts'
 
 export type ExecOptions = JsonOption & {

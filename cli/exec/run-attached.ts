@@ -4,7 +4,7 @@ import { LIMITS } from '../../shared/limits.ts'
 import type { EdgeClient } from '../connection/client.ts'
 import type { Session } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { printMessage, printStderr } from '../output/output.ts'
+import { printMessage, printStderr } from '../output/print.ts'
 import {
   formatDetachedHint,
   formatTimedOut,

@@ -4,7 +4,7 @@ import type { ExecStarted } from '../../shared/api/processes.ts'
 import type { JsonOption } from '../arguments/options.ts'
 import type { Session } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { print, printJson, printStderr } from '../output/output.ts'
+import { print, printJson, printStderr } from '../output/print.ts'
 import { formatDetachedHint } from '../processes/process-messages.ts'
 import { type CommandResult, printIfInterrupted, replaceCwdError } from './request.ts'
 

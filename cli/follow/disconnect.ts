@@ -1,7 +1,7 @@
 // Decides whether a failed request or connection is retried, for streams that resume.
 import type { FailedAttempt } from '../connection/api-requests.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 
 /** Why a connection that is to be reopened was closed. `retryAfter` is in seconds; `error` is that of a rejected request. */
 export type Disconnect = { reason: string; retryAfter: number | null; error?: CliError }

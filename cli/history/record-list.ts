@@ -3,7 +3,7 @@ import type { Command as CommandRecord } from '../../shared/api/commands.ts'
 import { COMMAND_MODES, COMMAND_STATUSES } from '../../shared/field-values.ts'
 import type { List } from '../lists/list.ts'
 import { getStateColor } from '../output/colors.ts'
-import { formatAge, formatDuration } from '../output/output.ts'
+import { formatAge, formatDuration } from '../output/format.ts'
 import { formatCommand, formatExit } from '../processes/process-messages.ts'
 import type { UserNames } from './user-names.ts'
 

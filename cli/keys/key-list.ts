@@ -1,7 +1,7 @@
 // The list of API keys.
 import type { ApiKey } from '../../shared/api/keys.ts'
 import type { List } from '../lists/list.ts'
-import { formatAge } from '../output/output.ts'
+import { formatAge } from '../output/format.ts'
 
 export const formatAccess = ({ access, boxIds }: Pick<ApiKey, 'access' | 'boxIds'>): string => {
   const levels = Object.entries(access ?? {}).map(([area, level]) => `${area}=${level}`)

@@ -1,5 +1,5 @@
 // Prints the rows of a list that are new, changed or removed, as `kubectl get -w` does.
-import { formatJson, print } from '../output/output.ts'
+import { formatJson, print } from '../output/print.ts'
 import { formatRows, getFingerprint } from './format-rows.ts'
 import type { List } from './list.ts'
 import type { Format } from './options.ts'

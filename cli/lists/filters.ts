@@ -1,6 +1,6 @@
 // --filter KEY=VALUE of the list commands. Values of one key are alternatives; different keys must all match.
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 
 export type FilterKey<Row> = {
   /** null matches no value. */

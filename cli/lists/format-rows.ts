@@ -1,5 +1,6 @@
 // Formats the rows of a list as a table, or as names.
-import { formatTable, getTerminalWidth, sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
+import { formatTable, getTerminalWidth } from '../output/table.ts'
 import type { Column, List } from './list.ts'
 import type { Format } from './options.ts'
 

@@ -1,5 +1,5 @@
 // Describes a list of the command line: its columns, names and filters.
-import type { Cell } from '../output/output.ts'
+import type { Cell } from '../output/table.ts'
 import type { Filters } from './filters.ts'
 
 export type Column<Row> = {

@@ -1,6 +1,6 @@
 // Prints a list once, or continuously with --watch.
 import { EXIT } from '../output/exit-codes.ts'
-import { print, printJson, printMessage, printStderr } from '../output/output.ts'
+import { print, printJson, printMessage, printStderr } from '../output/print.ts'
 import { createMatcher } from './filters.ts'
 import { formatRows } from './format-rows.ts'
 import type { List, Loaded } from './list.ts'

@@ -1,5 +1,5 @@
 // --watch of the list commands: redraws the table on a terminal, else prints the rows that changed.
-import { printMessage } from '../output/output.ts'
+import { printMessage } from '../output/print.ts'
 import { createChangePrinter } from './change-printer.ts'
 import { formatRows } from './format-rows.ts'
 import type { List, Loaded } from './list.ts'

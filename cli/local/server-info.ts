@@ -1,7 +1,7 @@
 // Reads the name and the version of a coordinator.
 
 import { readBody, sendRequest } from '../connection/http-request.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 
 export type ServerInfo = { version: string; apiVersion: string | null }
 

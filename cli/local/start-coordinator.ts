@@ -5,7 +5,7 @@ import { closeSync, fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs
 import { join } from 'node:path'
 import type { ReadyMessage } from '../../shared/coordinator-process.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { printMessage, sanitize } from '../output/output.ts'
+import { printMessage, sanitize } from '../output/print.ts'
 import { PROJECT_DIR } from '../project-directory.ts'
 
 const START_SCRIPT = join(PROJECT_DIR, 'coordinator/start.sh')

@@ -10,7 +10,7 @@ import {
 } from '../connection/profile-file.ts'
 import { findProfile, LOCAL, selectProfile } from '../connection/select-profile.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { printJson, printMessage, printStderr } from '../output/output.ts'
+import { printJson, printMessage, printStderr } from '../output/print.ts'
 import { endProfile } from './machine-key.ts'
 
 /** The user waits, and the profile is removed in any case. */

@@ -6,7 +6,7 @@ import { createApiRequests } from '../connection/api-requests.ts'
 import { formatProfileSource } from '../connection/find-coordinator.ts'
 import type { Profile } from '../connection/profile-file.ts'
 import { CliError } from '../output/exit-codes.ts'
-import { printMessage } from '../output/output.ts'
+import { printMessage } from '../output/print.ts'
 import type { NewSession } from './sign-in.ts'
 
 /** Creates a machine key by the session, unless the coordinator refuses. The profile has both. */

@@ -2,7 +2,7 @@
 
 import { getProfilePath, type Profile, putProfile, updateProfiles } from '../connection/profile-file.ts'
 import { LOCAL } from '../connection/select-profile.ts'
-import { printJson, printMessage, printStderr, sanitize } from '../output/output.ts'
+import { printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
 
 /** @throws CliError */
 export function storeProfile(profile: Profile): void {

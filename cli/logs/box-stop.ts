@@ -4,7 +4,7 @@ import type { Command as CommandRecord } from '../../shared/api/commands.ts'
 import type { Client } from '../connection/client.ts'
 import { getPath } from '../history/read-records.ts'
 import { CliError } from '../output/exit-codes.ts'
-import { printMessage, sanitize } from '../output/output.ts'
+import { printMessage, sanitize } from '../output/print.ts'
 
 const STOP_STATES: readonly BoxEvent['toState'][] = ['suspending', 'suspended', 'terminating', 'terminated']
 /** The clocks of the box and of the coordinator may differ. */

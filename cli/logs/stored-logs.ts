@@ -7,7 +7,7 @@ import { createMissingOutputReporter } from '../follow/missing-output.ts'
 import { getPath } from '../history/read-records.ts'
 import { readStoredOutput } from '../history/read-stored-output.ts'
 import { EXIT } from '../output/exit-codes.ts'
-import { printMessage } from '../output/output.ts'
+import { printMessage } from '../output/print.ts'
 import {
   formatExit,
   noSuchProcessMessage,

@@ -1,5 +1,5 @@
 // Notes for --since and --timestamps of output whose times are unknown. Each is printed once.
-import { printMessage } from '../output/output.ts'
+import { printMessage } from '../output/print.ts'
 
 export type TimesNote = { printNoSince(): void; printNoTimes(): void }
 

@@ -8,7 +8,8 @@ import type { Client } from '../connection/client.ts'
 import type { Session } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { formatAge, printJson, printStderr, sanitize } from '../output/output.ts'
+import { formatAge } from '../output/format.ts'
+import { printJson, printStderr, sanitize } from '../output/print.ts'
 
 export const loadEnrollments = async (client: Client): Promise<Enrollment[]> =>
   (await client.request<EnrollmentList>('GET', '/machines')).enrollments

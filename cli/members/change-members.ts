@@ -8,7 +8,7 @@ import type { Client } from '../connection/client.ts'
 import type { Session } from '../connection/session.ts'
 import { canAsk, confirm } from '../output/confirm.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { printJson, printMessage, printStderr, sanitize } from '../output/output.ts'
+import { printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
 
 export const loadMembers = async (client: Client): Promise<Member[]> =>
   (await client.requestBySession<{ members: Member[] }>('GET', '/members')).members

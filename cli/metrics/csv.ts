@@ -1,6 +1,6 @@
 // Formats metrics as CSV (RFC 4180): a row per bucket, with the mean and the maximum of each series.
 import type { Metrics, MetricsValues } from '../../shared/api/metrics.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 
 /** A missing value is an empty field. */
 export function formatMetricsCsv({ buckets, series, fs, ifaces }: Metrics): string {

@@ -1,7 +1,9 @@
 // Formats the metrics of a box: a row for each series with its figures and a sparkline, above a time axis.
 import type { Metrics } from '../../shared/api/metrics.ts'
 import { colorize } from '../output/colors.ts'
-import { formatDuration, formatLocalTime, formatTable, sanitize } from '../output/output.ts'
+import { formatDuration, formatLocalTime } from '../output/format.ts'
+import { sanitize } from '../output/print.ts'
+import { formatTable } from '../output/table.ts'
 import { hasValue, listSeries, type ShownSeries } from './series.ts'
 import { averageColumns, formatSparkline, getColumnStart, getMean } from './sparkline.ts'
 import { formatTimeAxis } from './time-axis.ts'

@@ -6,7 +6,7 @@ import type {
   Metrics,
   MetricsValues,
 } from '../../shared/api/metrics.ts'
-import { formatBytes } from '../output/output.ts'
+import { formatBytes } from '../output/format.ts'
 
 export type ShownSeries = {
   label: string

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { findCommand } from '../arguments/usage-error.ts'
 import { replaceCommandName } from '../command-name.ts'
 import { type CliError, EXIT } from './exit-codes.ts'
-import { formatJson, printMessage, printStderr } from './output.ts'
+import { formatJson, printMessage, printStderr } from './print.ts'
 
 let isJson = (): boolean => false
 

@@ -1,6 +1,6 @@
 // Shows the progress of a state change on stderr: one changing line on a terminal, else one line for each state.
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
-import { printStderr } from './output.ts'
+import { printStderr } from './print.ts'
 
 /**
  * `none`: nothing; `lines`: one changing line, or one line for each state without a terminal; `terminal`: as `lines`, but

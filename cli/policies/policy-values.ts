@@ -5,7 +5,7 @@ import { LIMITS } from '../../shared/limits.ts'
 import { TIER_NAMES } from '../../shared/tiers.ts'
 import { createDurationParser, createIntegerParser, createNumberParser } from '../arguments/options.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { formatSetting } from '../output/output.ts'
+import { formatSetting } from '../output/format.ts'
 import { formatQuietHours, parseQuietHours } from './quiet-hours.ts'
 
 type PolicyValue<Name extends PolicyName> = {

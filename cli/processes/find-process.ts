@@ -5,7 +5,7 @@ import { findByPrefix } from '../arguments/unique-prefix.ts'
 import { boxCommand } from '../command-name.ts'
 import type { EdgeClient } from '../connection/client.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { printMessage, sanitize } from '../output/output.ts'
+import { printMessage, sanitize } from '../output/print.ts'
 import { noSuchProcessMessage } from './process-messages.ts'
 
 /** Accepts the ids of processes and of records. */

@@ -3,7 +3,7 @@
 import type { ProcessFields } from '../../shared/api/processes.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError, commandExitCode, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 
 export type ExitStatus = { exitCode: number | null; signal: string | null }
 

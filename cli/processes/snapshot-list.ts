@@ -1,7 +1,7 @@
 // The list of the processes of a past moment, with the ports on which they listened.
 import type { ListeningPort, ProcsAt, SnapshotProcess } from '../../shared/api/process-snapshots.ts'
 import type { List, Loaded } from '../lists/list.ts'
-import { formatLocalTime, formatWholeSeconds } from '../output/output.ts'
+import { formatLocalTime, formatWholeSeconds } from '../output/format.ts'
 import { CPU_COLUMN, MEMORY_COLUMN } from './usage-columns.ts'
 
 export type SnapshotRow = SnapshotProcess & { ports: number[] }

@@ -1,5 +1,5 @@
 // The columns with the CPU and memory usage of a process, aligned right.
-import { formatBytes } from '../output/output.ts'
+import { formatBytes } from '../output/format.ts'
 
 export const CPU_COLUMN = {
   header: ' %CPU',

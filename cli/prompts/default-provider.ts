@@ -2,7 +2,7 @@
 import type { ProviderName } from '../../shared/api/prompts.ts'
 import { PROVIDERS } from '../../shared/field-values.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 
 export const PROVIDER_VARIABLE = 'BOXWOOD_PROVIDER'
 const DEFAULT_PROVIDER: ProviderName = 'claude'

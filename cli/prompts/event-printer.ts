@@ -2,7 +2,7 @@
 import type { PromptEvent, QueuedPrompt, Run } from '../../shared/api/prompts.ts'
 import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
 import { type Color, colorize } from '../output/colors.ts'
-import { formatJson, sanitize } from '../output/output.ts'
+import { formatJson, sanitize } from '../output/print.ts'
 import { sanitizeText, shorten, summarizeInput } from './terminal-text.ts'
 
 export type PrinterOptions = { json?: boolean; quiet?: boolean; reasoning?: boolean }

@@ -11,7 +11,7 @@ import { findByPrefix } from '../arguments/unique-prefix.ts'
 import { boxCommand } from '../command-name.ts'
 import type { EdgeClient } from '../connection/client.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import { noSuchRunMessage } from './messages.ts'
 
 const isWholeRunId = (text: string): boolean => RUN_ID_PATTERN.test(text)

@@ -4,7 +4,7 @@ import type { EdgeClient } from '../connection/client.ts'
 import type { Session } from '../connection/session.ts'
 import { canAsk } from '../output/confirm.ts'
 import { CliError } from '../output/exit-codes.ts'
-import { printMessage } from '../output/output.ts'
+import { printMessage } from '../output/print.ts'
 import { askChoice } from './ask-choice.ts'
 
 /** The reasons with which `signal` of an InterruptControl is aborted, besides those of the session. */

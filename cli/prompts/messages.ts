@@ -3,7 +3,7 @@ import { constants } from 'node:os'
 import type { Run } from '../../shared/api/prompts.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT, signalExitCode } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import { sanitizeText } from './terminal-text.ts'
 
 export const INTERRUPTED_EXIT_CODE = signalExitCode(constants.signals.SIGINT)

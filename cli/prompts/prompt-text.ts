@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { LIMITS } from '../../shared/limits.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 
 type Input = Readable & { isTTY?: boolean }
 

@@ -1,7 +1,8 @@
 // The details of one run, for `box prompts NAME RUN`.
 import type { PromptStatus, Run } from '../../shared/api/prompts.ts'
 import { getStateColor } from '../output/colors.ts'
-import { type Cell, formatAge, formatTable } from '../output/output.ts'
+import { formatAge } from '../output/format.ts'
+import { type Cell, formatTable } from '../output/table.ts'
 import { formatElapsed } from './run-list.ts'
 import { sanitizeText } from './terminal-text.ts'
 

@@ -4,7 +4,7 @@ import { PROVIDERS, RUN_STATUSES } from '../../shared/field-values.ts'
 import { boxCommand } from '../command-name.ts'
 import type { List, Loaded } from '../lists/list.ts'
 import { getStateColor } from '../output/colors.ts'
-import { formatAge, formatDuration } from '../output/output.ts'
+import { formatAge, formatDuration } from '../output/format.ts'
 import { formatCommand } from '../processes/process-messages.ts'
 
 export type PromptRow = Run | (QueuedPrompt & { status: 'queued' })

@@ -3,7 +3,7 @@ import type { Snapshot } from '../../shared/api/snapshots.ts'
 import { AMBIGUOUS_ID, findByPrefix } from '../arguments/unique-prefix.ts'
 import type { Client } from '../connection/client.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 
 const ID_PREFIX = 'snp_'
 /** The characters of an id after `snp_`: a mistyped name should not match an id by chance. */

@@ -5,7 +5,7 @@ import { REGIONS } from '../../shared/tiers.ts'
 import { boxCommand } from '../command-name.ts'
 import type { Column, List } from '../lists/list.ts'
 import { getStateColor } from '../output/colors.ts'
-import { formatAge, formatBytes } from '../output/output.ts'
+import { formatAge, formatBytes } from '../output/format.ts'
 
 /** The first characters identify a snapshot in a table. -o wide shows the whole id. */
 const SHORT_ID_LENGTH = 'snp_'.length + 8

@@ -2,14 +2,9 @@
 import type { BoxDetail } from '../../shared/api/boxes.ts'
 import type { LiveProcess, LiveProcesses } from '../../shared/api/live-processes.ts'
 import { colorize } from '../output/colors.ts'
-import {
-  formatAge,
-  formatBytes,
-  formatLocalTime,
-  formatTable,
-  formatWholeSeconds,
-  sanitize,
-} from '../output/output.ts'
+import { formatAge, formatBytes, formatLocalTime, formatWholeSeconds } from '../output/format.ts'
+import { sanitize } from '../output/print.ts'
+import { formatTable } from '../output/table.ts'
 import { CPU_COLUMN, MEMORY_COLUMN } from '../processes/usage-columns.ts'
 
 export type TopSample = { live: LiveProcesses; detail: BoxDetail }

@@ -4,7 +4,7 @@ import { OBSERVED_STATES } from '../../shared/field-values.ts'
 import { isSuspended } from '../boxes/box-state.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import { throwIfProvisionFailed } from './wait-for-box.ts'
 
 /** `stopped`: suspended without processes; `deleted`: terminated. */

@@ -3,7 +3,7 @@ import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
 import { formatProgress, isSuspended } from '../boxes/box-state.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import { type Progress, showStatus } from '../output/status-line.ts'
 import { pollUntil, type WaitSession } from './poll-until.ts'
 

@@ -2,7 +2,7 @@
 import type { Operation } from '../../shared/api/operations.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import { type Progress, showStatus } from '../output/status-line.ts'
 import { pollUntil, type WaitSession } from './poll-until.ts'
 

@@ -2,7 +2,7 @@
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/output.ts'
+import { sanitize } from '../output/print.ts'
 import { type Progress, showStatus } from '../output/status-line.ts'
 import { loadSnapshots } from '../snapshots/find-snapshot.ts'
 import { type PollUntilOptions, pollUntil, type WaitSession } from './poll-until.ts'

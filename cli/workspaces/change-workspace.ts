@@ -5,15 +5,8 @@ import type { JsonOption, QuietOption } from '../arguments/options.ts'
 import type { Session } from '../connection/session.ts'
 import { canAsk, confirm } from '../output/confirm.ts'
 import { EXIT } from '../output/exit-codes.ts'
-import {
-  formatTable,
-  getTerminalWidth,
-  print,
-  printJson,
-  printMessage,
-  printStderr,
-  sanitize,
-} from '../output/output.ts'
+import { print, printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
+import { formatTable, getTerminalWidth } from '../output/table.ts'
 
 export type Output = JsonOption & QuietOption
 type Response = { workspace: Workspace }

@@ -6,7 +6,7 @@ import type { Session } from '../connection/session.ts'
 import { createProfile, requestBySession } from '../login/machine-key.ts'
 import { switchWorkspace } from '../login/sign-in.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { printJson, printStderr, sanitize } from '../output/output.ts'
+import { printJson, printStderr, sanitize } from '../output/print.ts'
 import type { Output } from './change-workspace.ts'
 
 /** @param typed the name or id of a workspace @throws CliError */

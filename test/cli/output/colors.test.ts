@@ -1,7 +1,7 @@
 // Colours in tables, and when they are omitted.
 import t from 'tap'
 import { colorize } from '../../../cli/output/colors.ts'
-import { formatTable } from '../../../cli/output/output.ts'
+import { formatTable } from '../../../cli/output/table.ts'
 
 const createStream = (isTTY: boolean, depth: number) =>
   ({ isTTY, getColorDepth: () => depth, on: () => undefined, write: () => true }) as never
