@@ -21,7 +21,7 @@ const HOUR = 3600
 /** The chunks of 30 days, without the rollups. */
 const CHUNK_COUNT = 30 * 24
 const ROUNDS = 15
-/** Of the current hour, which is decoded and encoded for each sample, and of the others. */
+/** The compression is fast for the current hour, which is decoded and encoded for each sample. */
 const LEVEL = { current: 1, closed: 9 }
 
 type Codec = {

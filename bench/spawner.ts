@@ -30,10 +30,10 @@ type Candidate = {
   kind: SpawnerKind
   agentPid: number
   run(): Promise<void>
-  /** One value per run. */
+  /** These lists have one value per run. */
   sequentialMs: number[]
   concurrentMs: number[]
-  /** One value per round. */
+  /** This list has one value per round. */
   cpuMs: number[]
 }
 

@@ -66,7 +66,7 @@ export class AttachmentReader {
     })
   }
 
-  /** See Attachment.result. */
+  /** Settles as Attachment.result does. */
   async run(): Promise<ExitMessage | null> {
     const { signal } = this.#options
     const onAbort = () => this.#finished.reject(signal.reason)

@@ -55,7 +55,7 @@ export class ClientInput {
     this.#stdin.close()
   }
 
-  /** See Attachment. */
+  /** Resolves when more bytes can be written: with false when no further bytes are needed. */
   async writeStdin(bytes: Buffer): Promise<boolean> {
     const { chunkBytes } = ATTACH_LIMITS
     for (let start = 0; start < bytes.length; start += chunkBytes)
