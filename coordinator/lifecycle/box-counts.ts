@@ -1,5 +1,5 @@
 // The number of boxes in each observed state, as a metric.
-import { OBSERVED_STATES } from '../../shared/api/boxes.ts'
+import { OBSERVED_STATES } from '../../shared/field-values.ts'
 import type { Metric } from '../http/module.ts'
 import type { Lifecycle } from './lifecycle.ts'
 

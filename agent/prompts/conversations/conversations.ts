@@ -2,7 +2,7 @@
 // activity and the status come from the newest run of a conversation.
 import type { FastifyBaseLogger } from 'fastify'
 import { z } from 'zod'
-import { CONVERSATION_ID_PATTERN, PROVIDERS } from '../../../shared/api/prompts.ts'
+import { CONVERSATION_ID_PATTERN, PROVIDERS } from '../../../shared/field-values.ts'
 import { writeDurably } from '../../durable-file.ts'
 import { readStateFile } from '../../state-file.ts'
 import { unknownConversation } from '../rules.ts'

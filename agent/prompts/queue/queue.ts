@@ -8,7 +8,7 @@ import {
   PROVIDERS,
   REASONING_EFFORTS,
   RUN_ID_PATTERN,
-} from '../../../shared/api/prompts.ts'
+} from '../../../shared/field-values.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { sync, writeDurably } from '../../durable-file.ts'
 import { readStateFile } from '../../state-file.ts'

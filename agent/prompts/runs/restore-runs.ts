@@ -2,7 +2,7 @@
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
-import { RUN_ID_PATTERN } from '../../../shared/api/prompts.ts'
+import { RUN_ID_PATTERN } from '../../../shared/field-values.ts'
 import { isPendingRemoval, removeDirectory } from '../../exec/detached/record.ts'
 import type { DetachedProcesses, OutputLog } from '../../exec/detached/types.ts'
 import { readCheckpoints, readPosition } from '../events/checkpoints.ts'

@@ -14,7 +14,7 @@ import {
   REASONING_EFFORTS,
   RUN_ID_PATTERN,
   RUN_STATUSES,
-} from '../../../shared/api/prompts.ts'
+} from '../../../shared/field-values.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { replaceFile, sync, writeDurably } from '../../durable-file.ts'
 import { readStateFile } from '../../state-file.ts'

@@ -5,7 +5,7 @@ import type { BoxRow } from '../../../coordinator/db/schema.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
 import { type BoxScheduleKind, listFirstDueTimes } from '../../../coordinator/lifecycle/update-schedules.ts'
 import { type Decision, evaluate, type Facts } from '../../../coordinator/schedules/evaluate.ts'
-import { OBSERVED_STATES } from '../../../shared/api/boxes.ts'
+import { OBSERVED_STATES } from '../../../shared/field-values.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
