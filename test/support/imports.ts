@@ -1,4 +1,4 @@
-// Checks the project's import rules. `npm run check` runs this file, which prints the violations and exits with 1.
+// Checks the project's import rules.
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, matchesGlob, relative, resolve } from 'node:path'
 
@@ -215,10 +215,4 @@ function parseImports(text: string, resolveSpecifier: (specifier: string) => str
       statement,
     })),
   )
-}
-
-if (import.meta.main) {
-  const violations = findViolations(resolve(import.meta.dirname, '../..'))
-  for (const violation of violations) console.error(violation)
-  if (violations.length > 0) process.exitCode = 1
 }
