@@ -1,0 +1,108 @@
+// The runner of the test suite: repeated files, timeouts, totals, exit status and the processes that files leave.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import t, { type Test } from 'tap'
+import { PROJECT_DIR } from '../project.ts'
+import { createTempDir } from '../temp-dir.ts'
+import { waitUntil } from '../wait-until.ts'
+import { isLong, listUnusedGlobs, runsAlone, selectPart, sortLongestFirst } from './selection.ts'
+
+const fixture = (name: string): string => `test/fixtures/suite/${name}.ts`
+
+function startSuite(t: Test, names: string[], options: string[] = []) {
+  const dir = createTempDir(t, 'suite')
+  const files = { FAILED_MARKER: join(dir, 'failed'), PIDS_FILE: join(dir, 'pids') }
+  const args = ['test/support/suite/run-suite.ts', ...options, ...names.map(fixture)]
+  const child = spawn(process.execPath, args, {
+    cwd: PROJECT_DIR,
+    env: { ...process.env, ...files },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  return { child, output: text(child.stdout), exited: once(child, 'exit'), pidsFile: files.PIDS_FILE }
+}
+
+async function runSuite(t: Test, names: string[], options: string[] = []) {
+  const { output, exited, pidsFile } = startSuite(t, names, options)
+  const [status] = await exited
+  return { output: await output, status, pidsFile }
+}
+
+const readPids = (path: string): string[] => readFileSync(path, 'utf8').split(' ')
+const isRunning = (pid: string): boolean => existsSync(`/proc/${pid}`)
+
+t.test('passes when each file passes', async (t) => {
+  const { output, status } = await runSuite(t, ['passes'])
+  t.equal(status, 0, output)
+  t.match(output, /^ok +\S+ s {2}test\/fixtures\/suite\/passes\.ts/m)
+  t.match(output, /skipped tests:\n +1 {2}a program is not installed\n/)
+  t.match(output, /assertions: 1 passed, 0 failed\n1 files in .*: 1 passed, 0 failed, 0 flaky\n$/)
+})
+
+t.test('a file that passes in its second run is flaky and does not fail the run', async (t) => {
+  const { output, status } = await runSuite(t, ['fails-once', 'passes'])
+  t.equal(status, 0, output)
+  t.match(output, /^flaky: test\/fixtures\/suite\/fails-once\.ts\n +not ok 1 - was run before/m)
+  t.match(output, /assertions: 2 passed, 0 failed\n2 files in .*: 2 passed, 0 failed, 1 flaky\n$/)
+})
+
+t.test('a file that fails twice fails the run, also one that crashes', async (t) => {
+  const { output, status } = await runSuite(t, ['fails', 'crashes', 'passes'])
+  t.equal(status, 1, output)
+  t.match(output, /^failed twice: test\/fixtures\/suite\/fails\.ts\n +not ok 2 - one is two/m)
+  t.match(output, /^failed twice: test\/fixtures\/suite\/crashes\.ts\n[\s\S]*terminated by SIGKILL/m)
+  t.match(output, /assertions: 2 passed, 2 failed\n3 files in .*: 1 passed, 2 failed, 0 flaky\n$/)
+})
+
+t.test('a file that never ends fails, and its processes are terminated', async (t) => {
+  const { output, status, pidsFile } = await runSuite(t, ['never-ends'], ['--timeout=2'])
+  t.equal(status, 1, output)
+  t.match(output, /not ok 1 - never ends/)
+  t.match(output, /timed out after 2 s/)
+  t.match(output, /processes that the tests have left:\n +\d+ {2}sleep 600\n/)
+  t.same(readPids(pidsFile).filter(isRunning), [])
+})
+
+t.test('a signal ends the run and all its processes', async (t) => {
+  const { child, output, exited, pidsFile } = startSuite(t, ['never-ends', 'passes'])
+  await waitUntil('the processes run', () => existsSync(pidsFile) && readPids(pidsFile).length === 2)
+  const pids = readPids(pidsFile)
+  t.same(pids.filter(isRunning), pids)
+  child.kill('SIGINT')
+  t.same(await exited, [130, null])
+  t.match(await output, 'SIGINT: terminating')
+  t.same(pids.filter(isRunning), [])
+})
+
+t.test('the TAP reporter prints the complete output of each file', async (t) => {
+  const { output } = await runSuite(t, ['passes'], ['--reporter=tap'])
+  t.match(output, /^# Subtest: test\/fixtures\/suite\/passes\.ts\n {4}TAP version 14\n {4}ok 1 - passes\n/m)
+  t.match(output, /^ok 1 - test\/fixtures\/suite\/passes\.ts # time=\d+ms$/m)
+})
+
+t.test('each test file is in one part, and each glob selects a file', async (t) => {
+  const short = selectPart(PROJECT_DIR, 'short')
+  const long = selectPart(PROJECT_DIR, 'long')
+  t.ok(short.length > 300, `${short.length} short files`)
+  t.ok(long.length > 20, `${long.length} long files`)
+  t.same(
+    short.filter((file) => long.includes(file)),
+    [],
+  )
+  t.same(listUnusedGlobs(PROJECT_DIR), [])
+  t.notOk(isLong('test/agent/new.test.ts'), 'a new file is short')
+  t.notOk(runsAlone('test/agent/new.test.ts'))
+})
+
+t.test('the file that took longest is the first one', async (t) => {
+  const files = ['test/a/short.test.ts', 'test/a/new.test.ts', 'test/e2e/new.test.ts', 'test/a/long.test.ts']
+  t.same(sortLongestFirst(files, { 'test/a/short.test.ts': 0.5, 'test/a/long.test.ts': 60 }), [
+    'test/a/long.test.ts',
+    'test/e2e/new.test.ts',
+    'test/a/new.test.ts',
+    'test/a/short.test.ts',
+  ])
+})

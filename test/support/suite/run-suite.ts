@@ -1,0 +1,164 @@
+// Runs the test suite: `npm test` (short part) and `npm run test:long`. A file that fails runs once more, alone, at the end.
+//
+//   node test/support/suite/run-suite.ts [options] [FILE or DIRECTORY]...
+//     --part=short|long      default: short. Files and directories replace the part.
+//     --reporter=lines|tap   default: lines
+//     --jobs=N               files that run at the same time. Default: the number of CPUs, at most 2
+//     --timeout=SECONDS      for each file. Default: 600
+import { randomBytes } from 'node:crypto'
+import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { availableParallelism, constants, tmpdir } from 'node:os'
+import { join, relative, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { PROJECT_DIR } from '../project.ts'
+import { hasPassed, type Outcome, printResult, printSummary, type Reporter } from './report.ts'
+import { type FileResult, runFile } from './run-file.ts'
+import { findRunProcesses, RUN_VARIABLE, type Run, terminateRun } from './run-processes.ts'
+import { type Part, runsAlone, selectPart, sortLongestFirst } from './selection.ts'
+
+/** Outside node_modules, which `npm ci` removes. */
+const STATE_DIR = join(PROJECT_DIR, '.tap/suite')
+const TIMINGS_FILE = join(STATE_DIR, 'timings.json')
+
+/** Processes that a file has stopped may need a moment to exit. */
+const LEFTOVER_GRACE_MS = 3000
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    part: { type: 'string', default: 'short' },
+    reporter: { type: 'string', default: 'lines' },
+    jobs: { type: 'string', default: String(Math.min(2, availableParallelism())) },
+    timeout: { type: 'string', default: '600' },
+  },
+})
+const reporter = values.reporter as Reporter
+const run: Run = {
+  id: randomBytes(8).toString('hex'),
+  // A short name: the path of a Unix socket has at most 107 bytes.
+  tempDir: mkdtempSync(join(tmpdir(), 'bw-')),
+}
+const start = performance.now()
+let isStopped = false
+
+// Tests also run programs as other users.
+chmodSync(run.tempDir, 0o1777)
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop(signal))
+try {
+  await runSuite()
+} catch (error) {
+  await terminateRun(run, { graceMs: 0 })
+  throw error
+}
+
+async function runSuite(): Promise<void> {
+  const timings = readTimings()
+  const selected = positionals.length > 0 ? listGiven() : selectPart(PROJECT_DIR, values.part as Part)
+  const files = sortLongestFirst(selected, timings)
+  if (files.length === 0) throw new Error(`no test files: ${positionals.join(' ')}`)
+  console.log(`${files.length} test files, ${values.jobs} at a time`)
+  const outcomes = await runFiles(files)
+  if (isStopped) return
+  await cleanUp()
+  writeTimings(timings, outcomes)
+  printSummary(outcomes, performance.now() - start)
+  process.exitCode = outcomes.every(hasPassed) ? 0 : 1
+}
+
+async function runFiles(files: string[]): Promise<Outcome[]> {
+  let count = 0
+  const runNext = async (file: string, name: string): Promise<FileResult> => {
+    const result = await runFile(file, {
+      projectDir: PROJECT_DIR,
+      env: {
+        ...process.env,
+        [RUN_VARIABLE]: run.id,
+        TMPDIR: run.tempDir,
+        NODE_COMPILE_CACHE: join(PROJECT_DIR, 'node_modules/.cache/test'),
+      },
+      outputFile: join(STATE_DIR, 'output', `${file}.${name}.tap`),
+      timeoutSeconds: Number(values.timeout),
+    })
+    count += 1
+    const position = name === 'first' ? `${count}/${files.length}` : 'second run'
+    if (!isStopped) printResult(result, reporter, count, position)
+    return result
+  }
+  const runFirst = async (file: string) => outcomes.push({ first: await runNext(file, 'first') })
+
+  const outcomes: Outcome[] = []
+  const parallel = files.filter((file) => !runsAlone(file))
+  const runWorker = async () => {
+    for (let file = parallel.shift(); file !== undefined && !isStopped; file = parallel.shift())
+      await runFirst(file)
+  }
+  await Promise.all(Array.from({ length: Number(values.jobs) }, runWorker))
+  for (const file of files.filter(runsAlone)) if (!isStopped) await runFirst(file)
+  for (const outcome of outcomes.filter(({ first }) => !first.isOk)) {
+    if (isStopped) break
+    // Processes of the first run, for example of one that has timed out.
+    await terminateRun(run, { graceMs: LEFTOVER_GRACE_MS })
+    outcome.second = await runNext(outcome.first.file, 'second')
+  }
+  return outcomes
+}
+
+/** Paths relative to the project directory. A directory stands for the test files in it. */
+function listGiven(): string[] {
+  return positionals
+    .map((path) => relative(PROJECT_DIR, resolve(path)))
+    .flatMap((path) =>
+      statSync(join(PROJECT_DIR, path)).isDirectory()
+        ? globSync(join(path, '**/*.test.ts'), { cwd: PROJECT_DIR })
+        : [path],
+    )
+}
+
+/** Terminates what the test files have left behind, and prints it. */
+async function cleanUp(): Promise<void> {
+  const deadline = Date.now() + LEFTOVER_GRACE_MS
+  while (Date.now() < deadline && findRunProcesses(run).length > 0)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  const leftovers = findRunProcesses(run)
+  if (leftovers.length > 0) console.log('\nprocesses that the tests have left:')
+  for (const { pid, command } of leftovers)
+    console.log(`${String(pid).padStart(8)}  ${command.slice(0, 200)}`)
+  await terminateRun(run, { graceMs: 0 })
+  await removeTempDir()
+}
+
+/** Not while a file system is mounted below it. */
+async function removeTempDir(): Promise<void> {
+  if (readFileSync('/proc/self/mountinfo', 'utf8').includes(` ${run.tempDir}/`)) return
+  await rm(run.tempDir, { recursive: true, force: true, maxRetries: 5 }).catch((error: Error) =>
+    console.error(`The directory of temporary files remains: ${error.message}`),
+  )
+}
+
+async function stop(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP'): Promise<void> {
+  // npm forwards a signal that the terminal has sent to this process too.
+  if (isStopped) return
+  isStopped = true
+  console.log(`\n${signal}: terminating the processes of the tests`)
+  const remaining = await terminateRun(run, { graceMs: 2000 })
+  for (const { pid, command } of remaining) console.error(`still running: ${pid} ${command}`)
+  await removeTempDir()
+  process.exit(128 + constants.signals[signal])
+}
+
+/** Seconds of the files in their last run. */
+function readTimings(): Record<string, number> {
+  try {
+    return JSON.parse(readFileSync(TIMINGS_FILE, 'utf8'))
+  } catch {
+    // The first run, or a file that was written incompletely.
+    return {}
+  }
+}
+
+function writeTimings(earlier: Record<string, number>, outcomes: Outcome[]): void {
+  const measured = outcomes.map(({ first }) => [first.file, first.milliseconds / 1000])
+  mkdirSync(STATE_DIR, { recursive: true })
+  writeFileSync(TIMINGS_FILE, `${JSON.stringify({ ...earlier, ...Object.fromEntries(measured) }, null, 2)}\n`)
+}

@@ -1,0 +1,99 @@
+// Which test files `npm test` and `npm run test:long` run, and which of them run alone.
+import { globSync } from 'node:fs'
+import { matchesGlob } from 'node:path'
+
+export type Part = 'short' | 'long'
+
+type Choice = { glob: string; reason: string }
+
+/** `npm run test:long` runs these files, `npm test` all others: a new test file is short. */
+const LONG: readonly Choice[] = [
+  { glob: 'test/agent/prompts/real/**', reason: 'downloads the coding agents, 1.3 GB' },
+  { glob: 'test/e2e/real-prompts/**', reason: 'downloads the coding agents, 1.3 GB' },
+  { glob: 'test/e2e/install-packages.test.ts', reason: 'installs packages of npm, pip and cargo' },
+  { glob: 'test/e2e/npm-package.test.ts', reason: 'builds and installs the npm package' },
+  { glob: 'test/e2e/readme.test.ts', reason: 'installs the project with npm ci' },
+  { glob: 'test/install/**', reason: 'installs the npm package, behind proxies and as a service' },
+  { glob: 'test/bootstrap/**', reason: 'installs agents on machines' },
+  { glob: 'test/support/root-filesystems/**', reason: 'builds root file systems with mmdebstrap' },
+  { glob: 'test/e2e/machines/**', reason: 'boots root file systems' },
+  { glob: 'test/e2e/machine-*.test.ts', reason: 'builds, restarts and compares several agents' },
+  { glob: 'test/e2e/agent-upgrade.test.ts', reason: 'builds and restarts several agents' },
+  { glob: 'test/e2e/postgres*.test.ts', reason: 'repeats other files on Postgres' },
+  { glob: 'test/e2e/metrics-load.test.ts', reason: 'measures minutes of load' },
+  { glob: 'test/e2e/fuzz.test.ts', reason: 'sends 25 random requests to each route' },
+  { glob: 'test/faults/random-faults.test.ts', reason: 'breaks connections for a minute' },
+  { glob: 'test/faults/attach-cuts.test.ts', reason: 'transfers 256 MiB for each fault' },
+  { glob: 'test/faults/hostile-agent*.test.ts', reason: 'tries each malformed message' },
+  { glob: 'test/faults/thawed-box.test.ts', reason: 'waits for timeouts of half a minute' },
+  { glob: 'test/faults/life-of-a-box.test.ts', reason: 'kills the coordinator in each state of a box' },
+  { glob: 'test/cli/completion-shells.test.ts', reason: 'types into bash, zsh and fish' },
+  {
+    glob: 'test/coordinator/lifecycle/random-histories.test.ts',
+    reason: 'simulates 200 histories of a box',
+  },
+]
+
+/** `npm run check` runs these files. */
+const CHECKS = 'test/*.test.ts'
+
+/** These files compare times, CPU or memory with a bound, which other processes of the machine influence. */
+const ALONE: readonly Choice[] = [
+  { glob: 'test/agent/vitals/processes/live-processes.test.ts', reason: 'CPU of a process' },
+  { glob: 'test/e2e/edge-live-processes.test.ts', reason: 'CPU of a process' },
+  { glob: 'test/agent/prompts/hostile.test.ts', reason: 'delay of the event loop, resident memory' },
+  { glob: 'test/e2e/metrics-load.test.ts', reason: 'CPU of a box' },
+  { glob: 'test/agent/exec/output.test.ts', reason: 'resident memory' },
+  { glob: 'test/e2e/edge-stream-limits.test.ts', reason: 'resident memory' },
+  { glob: 'test/e2e/edge-large-file.test.ts', reason: 'resident memory' },
+  { glob: 'test/e2e/edge-stream-churn.test.ts', reason: 'resident memory' },
+  { glob: 'test/faults/client-misbehaves.test.ts', reason: 'resident memory' },
+]
+
+/** Seconds of slow files, for the order of a run without timings of an earlier run. */
+const SLOW: Record<string, number> = {
+  'test/e2e/real-prompts/claude.test.ts': 120,
+  'test/e2e/real-prompts/codex.test.ts': 120,
+  'test/e2e/postgres.test.ts': 90,
+  'test/e2e/metrics-load.test.ts': 90,
+  'test/e2e/readme.test.ts': 60,
+  'test/e2e/machine-upgrade.test.ts': 60,
+  'test/e2e/npm-package.test.ts': 50,
+  'test/e2e/machines/join.test.ts': 50,
+  'test/agent/exec/stream/flow-control.test.ts': 35,
+  'test/faults/thawed-box.test.ts': 35,
+  'test/faults/life-of-a-box.test.ts': 30,
+  'test/faults/hostile-agent.test.ts': 30,
+  'test/agent/terminal/sessions.test.ts': 25,
+  'test/e2e/cli-cp.test.ts': 25,
+  'test/faults/random-faults.test.ts': 25,
+  'test/faults/attach-cuts.test.ts': 25,
+  'test/cli/completion-shells.test.ts': 20,
+}
+
+/** Seconds of a file without a timing. End-to-end tests start several processes. */
+const estimate = (file: string): number => SLOW[file] ?? (/^test\/(e2e|faults)\//.test(file) ? 8 : 3)
+
+const matches = (file: string, choices: readonly Choice[]): boolean =>
+  choices.some(({ glob }) => matchesGlob(file, glob))
+
+export const isLong = (file: string): boolean => matches(file, LONG)
+export const runsAlone = (file: string): boolean => matches(file, ALONE)
+
+/** The globs that select no file of the project. */
+export const listUnusedGlobs = (projectDir: string): string[] =>
+  [...LONG, ...ALONE]
+    .map(({ glob }) => glob)
+    .filter((glob) => !listFiles(projectDir).some((file) => matchesGlob(file, glob)))
+
+const listFiles = (projectDir: string): string[] => globSync('test/**/*.test.ts', { cwd: projectDir })
+
+/** @returns paths relative to the project directory */
+export const selectPart = (projectDir: string, part: Part): string[] =>
+  listFiles(projectDir).filter((file) => !matchesGlob(file, CHECKS) && isLong(file) === (part === 'long'))
+
+/** The files that took longest start first, so that none of them runs at the end while the other CPUs are idle. */
+export const sortLongestFirst = (files: string[], seconds: Record<string, number>): string[] => {
+  const expected = (file: string) => seconds[file] ?? estimate(file)
+  return [...files].sort((a, b) => expected(b) - expected(a) || a.localeCompare(b, 'en'))
+}
