@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { findDataDirectory } from '../../cli/connection/find-coordinator.ts'
 import { readIdentity } from '../../coordinator/lifecycle/providers/local/proc.ts'
+import { firstOutput } from '../support/first-output.ts'
 import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
@@ -57,7 +58,7 @@ t.test('a coordinator that is stopping gets no further signal', async (t) => {
   const script =
     "process.on('SIGINT', () => process.exit(7)); process.stdin.on('end', () => process.exit(0)).resume(); console.log('ready')"
   const coordinator = spawn(process.execPath, ['-e', script], { stdio: ['pipe', 'pipe', 'inherit'] })
-  await once(coordinator.stdout, 'data')
+  await firstOutput(coordinator)
   t.teardown(() => coordinator.kill('SIGKILL'))
   const record = { url: fake.url, ...readIdentity(coordinator.pid ?? 0) }
   await writeFile(join(dataDir, 'coordinator.json'), JSON.stringify(record))

@@ -102,7 +102,7 @@ export async function startUpgradableCoordinator(
           last = await this.findAgent(boxId)
           return condition(last) && last
         },
-        90_000,
+        180_000,
       ).catch((error: Error) => {
         throw new Error(`${error.message}; the agent is ${JSON.stringify(last)}`)
       })

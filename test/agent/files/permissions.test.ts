@@ -6,11 +6,12 @@ import { chmod, chown, mkdir, readFile, rm, stat, writeFile } from 'node:fs/prom
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { firstOutput } from '../../support/first-output.ts'
 import { listNames, query, readError } from './support.ts'
 
 const serverScript = fileURLToPath(new URL('fixtures/unprivileged-file-server.ts', import.meta.url))
 const server = spawn(process.execPath, [serverScript], { stdio: ['pipe', 'pipe', 'inherit'] })
-const [serverInfo] = (await once(server.stdout, 'data')) as [Buffer]
+const serverInfo = await firstOutput(server)
 const { home, url, uid }: { home: string; url: string; uid: number } = JSON.parse(serverInfo.toString())
 const inHome = (name: string) => join(home, name)
 

@@ -6,6 +6,7 @@ import t from 'tap'
 import { openDatabase } from '../../../coordinator/db/open.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { databaseFile, sqliteForTest } from '../../support/db.ts'
+import { firstOutput } from '../../support/first-output.ts'
 
 t.test('rejects a second coordinator on the same file with a readable message', async (t) => {
   const file = databaseFile(t)
@@ -39,7 +40,7 @@ t.test('after kill -9, committed rows are there and the lock is released', async
   const file = databaseFile(t)
   const script = new URL('../../fixtures/commit-row-and-wait.ts', import.meta.url).pathname
   const child = spawn(process.execPath, [script, file], { stdio: ['ignore', 'pipe', 'inherit'] })
-  await once(child.stdout, 'data')
+  await firstOutput(child)
   child.kill('SIGKILL')
   await once(child, 'exit')
   const db = await openDatabase({ kind: 'sqlite', file })

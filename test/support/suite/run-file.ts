@@ -2,9 +2,11 @@
 import { spawn } from 'node:child_process'
 import { createWriteStream, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import type { Task } from './selection.ts'
 
 export type FileResult = {
-  file: string
+  /** The name of the task. */
+  name: string
   isOk: boolean
   milliseconds: number
   /** Assertions. A file that ends without a failed assertion, but not as passed, counts as one failure. */
@@ -19,6 +21,8 @@ export type FileResult = {
 export type RunFileOptions = {
   projectDir: string
   env: NodeJS.ProcessEnv
+  /** A command that executes its arguments. Empty: the file is started directly. */
+  prefix: string[]
   /** The output is written to this file while the test runs. */
   outputFile: string
   timeoutSeconds: number
@@ -27,13 +31,14 @@ export type RunFileOptions = {
 /** After its timeout tap prints the unfinished tests. The process can have open handles that keep it running. */
 const EXIT_GRACE_MS = 2000
 
-export async function runFile(file: string, options: RunFileOptions): Promise<FileResult> {
+export async function runFile({ file, name }: Task, options: RunFileOptions): Promise<FileResult> {
   mkdirSync(dirname(options.outputFile), { recursive: true })
   const log = createWriteStream(options.outputFile)
   const start = performance.now()
-  const child = spawn(process.execPath, ['--enable-source-maps', file], {
+  const [program = '', ...args] = [...options.prefix, process.execPath, '--enable-source-maps', file]
+  const child = spawn(program, args, {
     cwd: options.projectDir,
-    env: { ...options.env, TAP: '1', TAP_TIMEOUT: String(options.timeoutSeconds) },
+    env: { ...withoutTap(options.env), TAP: '1', TAP_TIMEOUT: String(options.timeoutSeconds) },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   child.stdout.pipe(log, { end: false })
@@ -62,7 +67,7 @@ export async function runFile(file: string, options: RunFileOptions): Promise<Fi
   const problem = findProblem({ code, signal, hasTimedOut, hasCounts: counts !== undefined, ...options })
   const { passed, failed } = counts ?? { passed: 0, failed: 0 }
   return {
-    file,
+    name,
     isOk: problem === undefined,
     milliseconds,
     passed,
@@ -73,6 +78,10 @@ export async function runFile(file: string, options: RunFileOptions): Promise<Fi
     output: problem === undefined ? output : `${output.trimEnd()}\n# ${problem}\n`,
   }
 }
+
+/** The runner can itself run in a test: as a child of that test, tap prints no totals. */
+const withoutTap = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !/^_?TAP/.test(name)))
 
 type Exit = {
   code: number | null

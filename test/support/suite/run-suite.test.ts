@@ -1,15 +1,26 @@
 // The runner of the test suite: repeated files, timeouts, totals, exit status and the processes that files leave.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { PROJECT_DIR } from '../project.ts'
 import { createTempDir } from '../temp-dir.ts'
 import { waitUntil } from '../wait-until.ts'
-import { isLong, listUnusedGlobs, runsAlone, selectPart, sortLongestFirst } from './selection.ts'
+import {
+  createTask,
+  isLong,
+  listUnusedGlobs,
+  runsAlone,
+  runsWithoutPrograms,
+  selectPart,
+  sortLongestFirst,
+} from './selection.ts'
 
+t.setTimeout(240_000)
+
+const isRoot = process.getuid?.() === 0
 const fixture = (name: string): string => `test/fixtures/suite/${name}.ts`
 
 function startSuite(t: Test, names: string[], options: string[] = []) {
@@ -32,7 +43,10 @@ async function runSuite(t: Test, names: string[], options: string[] = []) {
 }
 
 const readPids = (path: string): string[] => readFileSync(path, 'utf8').split(' ')
-const isRunning = (pid: string): boolean => existsSync(`/proc/${pid}`)
+
+/** The parent may not have read the exit status yet: a zombie does not run. */
+const isRunning = (pid: string): boolean =>
+  existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
 
 t.test('passes when each file passes', async (t) => {
   const { output, status } = await runSuite(t, ['passes'])
@@ -83,13 +97,19 @@ t.test('the TAP reporter prints the complete output of each file', async (t) => 
   t.match(output, /^ok 1 - test\/fixtures\/suite\/passes\.ts # time=\d+ms$/m)
 })
 
+t.test('hides optional programs', { skip: isRoot ? false : 'needs root' }, async (t) => {
+  const { output, status } = await runSuite(t, ['finds-programs'], ['--without-programs'])
+  t.equal(status, 0, output)
+  t.match(output, 'finds-programs.ts without optional programs')
+})
+
 t.test('each test file is in one part, and each glob selects a file', async (t) => {
-  const short = selectPart(PROJECT_DIR, 'short')
-  const long = selectPart(PROJECT_DIR, 'long')
+  const short = selectPart(PROJECT_DIR, 'short').map(({ name }) => name)
+  const long = selectPart(PROJECT_DIR, 'long').map(({ name }) => name)
   t.ok(short.length > 300, `${short.length} short files`)
   t.ok(long.length > 20, `${long.length} long files`)
   t.same(
-    short.filter((file) => long.includes(file)),
+    short.filter((name) => long.includes(name)),
     [],
   )
   t.same(listUnusedGlobs(PROJECT_DIR), [])
@@ -97,12 +117,24 @@ t.test('each test file is in one part, and each glob selects a file', async (t) 
   t.notOk(runsAlone('test/agent/new.test.ts'))
 })
 
+t.test('each file that asks for an optional program also runs without these programs', async (t) => {
+  const helper = /from '[./]+\/support\/(is-installed|browser|postgres|tmux)\.ts'/
+  const files = globSync('test/**/*.test.ts', { cwd: PROJECT_DIR })
+    .filter((file) => !file.startsWith('test/support/'))
+    .filter((file) => helper.test(readFileSync(join(PROJECT_DIR, file), 'utf8')))
+  t.ok(files.length > 10, `${files.length} files`)
+  t.same(
+    files.filter((file) => !runsWithoutPrograms(file)),
+    [],
+  )
+})
+
 t.test('the file that took longest is the first one', async (t) => {
   const files = ['test/a/short.test.ts', 'test/a/new.test.ts', 'test/e2e/new.test.ts', 'test/a/long.test.ts']
-  t.same(sortLongestFirst(files, { 'test/a/short.test.ts': 0.5, 'test/a/long.test.ts': 60 }), [
-    'test/a/long.test.ts',
-    'test/e2e/new.test.ts',
-    'test/a/new.test.ts',
-    'test/a/short.test.ts',
-  ])
+  const tasks = files.map((file) => createTask(file))
+  const sorted = sortLongestFirst(tasks, { 'test/a/short.test.ts': 0.5, 'test/a/long.test.ts': 60 })
+  t.same(
+    sorted.map(({ file }) => file),
+    ['test/a/long.test.ts', 'test/e2e/new.test.ts', 'test/a/new.test.ts', 'test/a/short.test.ts'],
+  )
 })

@@ -3,6 +3,7 @@
 //   node test/support/suite/run-suite.ts [options] [FILE or DIRECTORY]...
 //     --part=short|long      default: short. Files and directories replace the part.
 //     --reporter=lines|tap   default: lines
+//     --without-programs     hides the optional programs from the given files
 //     --jobs=N               files that run at the same time. Default: the number of CPUs, at most 2
 //     --timeout=SECONDS      for each file. Default: 600
 import { randomBytes } from 'node:crypto'
@@ -15,7 +16,8 @@ import { PROJECT_DIR } from '../project.ts'
 import { hasPassed, type Outcome, printResult, printSummary, type Reporter } from './report.ts'
 import { type FileResult, runFile } from './run-file.ts'
 import { findRunProcesses, RUN_VARIABLE, type Run, terminateRun } from './run-processes.ts'
-import { type Part, runsAlone, selectPart, sortLongestFirst } from './selection.ts'
+import { createTask, type Part, runsAlone, selectPart, sortLongestFirst, type Task } from './selection.ts'
+import { hidePrograms } from './without-programs.ts'
 
 /** Outside node_modules, which `npm ci` removes. */
 const STATE_DIR = join(PROJECT_DIR, '.tap/suite')
@@ -29,6 +31,7 @@ const { values, positionals } = parseArgs({
   options: {
     part: { type: 'string', default: 'short' },
     reporter: { type: 'string', default: 'lines' },
+    'without-programs': { type: 'boolean', default: false },
     jobs: { type: 'string', default: String(Math.min(2, availableParallelism())) },
     timeout: { type: 'string', default: '600' },
   },
@@ -55,10 +58,18 @@ try {
 async function runSuite(): Promise<void> {
   const timings = readTimings()
   const selected = positionals.length > 0 ? listGiven() : selectPart(PROJECT_DIR, values.part as Part)
-  const files = sortLongestFirst(selected, timings)
-  if (files.length === 0) throw new Error(`no test files: ${positionals.join(' ')}`)
-  console.log(`${files.length} test files, ${values.jobs} at a time`)
-  const outcomes = await runFiles(files)
+  const hidden = selected.some(({ hidesPrograms }) => hidesPrograms)
+    ? hidePrograms(run.tempDir)
+    : { prefix: [] }
+  const isPossible = (task: Task) => 'prefix' in hidden || !task.hidesPrograms
+  if ('skipReason' in hidden)
+    console.log(
+      `not run: ${selected.filter((task) => !isPossible(task)).length} files without optional programs: ${hidden.skipReason}`,
+    )
+  const tasks = sortLongestFirst(selected.filter(isPossible), timings)
+  if (tasks.length === 0) throw new Error(`no test files: ${positionals.join(' ')}`)
+  console.log(`${tasks.length} test files, ${values.jobs} at a time`)
+  const outcomes = await runTasks(tasks, 'prefix' in hidden ? hidden.prefix : [])
   if (isStopped) return
   await cleanUp()
   writeTimings(timings, outcomes)
@@ -66,46 +77,49 @@ async function runSuite(): Promise<void> {
   process.exitCode = outcomes.every(hasPassed) ? 0 : 1
 }
 
-async function runFiles(files: string[]): Promise<Outcome[]> {
+async function runTasks(tasks: Task[], prefix: string[]): Promise<Outcome[]> {
+  const env = {
+    ...process.env,
+    [RUN_VARIABLE]: run.id,
+    TMPDIR: run.tempDir,
+    NODE_COMPILE_CACHE: join(PROJECT_DIR, 'node_modules/.cache/test'),
+  }
   let count = 0
-  const runNext = async (file: string, name: string): Promise<FileResult> => {
-    const result = await runFile(file, {
+  const runNext = async (task: Task, repetition: 'first' | 'second'): Promise<FileResult> => {
+    const result = await runFile(task, {
       projectDir: PROJECT_DIR,
-      env: {
-        ...process.env,
-        [RUN_VARIABLE]: run.id,
-        TMPDIR: run.tempDir,
-        NODE_COMPILE_CACHE: join(PROJECT_DIR, 'node_modules/.cache/test'),
-      },
-      outputFile: join(STATE_DIR, 'output', `${file}.${name}.tap`),
+      env,
+      prefix: task.hidesPrograms ? prefix : [],
+      outputFile: join(STATE_DIR, 'output', `${task.name}.${repetition}.tap`),
       timeoutSeconds: Number(values.timeout),
     })
     count += 1
-    const position = name === 'first' ? `${count}/${files.length}` : 'second run'
+    const position = repetition === 'first' ? `${count}/${tasks.length}` : 'second run'
     if (!isStopped) printResult(result, reporter, count, position)
     return result
   }
-  const runFirst = async (file: string) => outcomes.push({ first: await runNext(file, 'first') })
+  const runFirst = async (task: Task) => outcomes.push({ task, first: await runNext(task, 'first') })
 
   const outcomes: Outcome[] = []
-  const parallel = files.filter((file) => !runsAlone(file))
+  const alone = tasks.filter(({ file }) => runsAlone(file))
+  const parallel = tasks.filter((task) => !alone.includes(task))
   const runWorker = async () => {
-    for (let file = parallel.shift(); file !== undefined && !isStopped; file = parallel.shift())
-      await runFirst(file)
+    for (let task = parallel.shift(); task !== undefined && !isStopped; task = parallel.shift())
+      await runFirst(task)
   }
   await Promise.all(Array.from({ length: Number(values.jobs) }, runWorker))
-  for (const file of files.filter(runsAlone)) if (!isStopped) await runFirst(file)
+  for (const task of alone) if (!isStopped) await runFirst(task)
   for (const outcome of outcomes.filter(({ first }) => !first.isOk)) {
     if (isStopped) break
     // Processes of the first run, for example of one that has timed out.
     await terminateRun(run, { graceMs: LEFTOVER_GRACE_MS })
-    outcome.second = await runNext(outcome.first.file, 'second')
+    outcome.second = await runNext(outcome.task, 'second')
   }
   return outcomes
 }
 
-/** Paths relative to the project directory. A directory stands for the test files in it. */
-function listGiven(): string[] {
+/** A directory stands for the test files in it. */
+function listGiven(): Task[] {
   return positionals
     .map((path) => relative(PROJECT_DIR, resolve(path)))
     .flatMap((path) =>
@@ -113,6 +127,7 @@ function listGiven(): string[] {
         ? globSync(join(path, '**/*.test.ts'), { cwd: PROJECT_DIR })
         : [path],
     )
+    .map((file) => createTask(file, values['without-programs']))
 }
 
 /** Terminates what the test files have left behind, and prints it. */
@@ -158,7 +173,7 @@ function readTimings(): Record<string, number> {
 }
 
 function writeTimings(earlier: Record<string, number>, outcomes: Outcome[]): void {
-  const measured = outcomes.map(({ first }) => [first.file, first.milliseconds / 1000])
+  const measured = outcomes.map(({ first }) => [first.name, first.milliseconds / 1000])
   mkdirSync(STATE_DIR, { recursive: true })
   writeFileSync(TIMINGS_FILE, `${JSON.stringify({ ...earlier, ...Object.fromEntries(measured) }, null, 2)}\n`)
 }

@@ -6,6 +6,16 @@ export type Part = 'short' | 'long'
 
 type Choice = { glob: string; reason: string }
 
+/** One run of a file. */
+export type Task = {
+  /** Relative to the project directory. */
+  file: string
+  /** Identifies the task in the output and in the timings. */
+  name: string
+  /** Whether the file finds none of the optional programs (without-programs.ts). */
+  hidesPrograms: boolean
+}
+
 /** `npm run test:long` runs these files, `npm test` all others: a new test file is short. */
 const LONG: readonly Choice[] = [
   { glob: 'test/agent/prompts/real/**', reason: 'downloads the coding agents, 1.3 GB' },
@@ -42,6 +52,8 @@ const ALONE: readonly Choice[] = [
   { glob: 'test/agent/vitals/processes/live-processes.test.ts', reason: 'CPU of a process' },
   { glob: 'test/e2e/edge-live-processes.test.ts', reason: 'CPU of a process' },
   { glob: 'test/agent/prompts/hostile.test.ts', reason: 'delay of the event loop, resident memory' },
+  { glob: 'test/agent/prompts/shell-runner.test.ts', reason: 'contains hostile.test.ts' },
+  { glob: 'test/e2e/machine-bad-build.test.ts', reason: 'agents that must connect within 4 s' },
   { glob: 'test/e2e/metrics-load.test.ts', reason: 'CPU of a box' },
   { glob: 'test/agent/exec/output.test.ts', reason: 'resident memory' },
   { glob: 'test/e2e/edge-stream-limits.test.ts', reason: 'resident memory' },
@@ -50,8 +62,36 @@ const ALONE: readonly Choice[] = [
   { glob: 'test/faults/client-misbehaves.test.ts', reason: 'resident memory' },
 ]
 
+/** These files use optional programs where they are installed. `npm run test:long` also runs them without the programs. */
+const WITHOUT_PROGRAMS: readonly Choice[] = [
+  { glob: 'test/coordinator/lifecycle/providers/local/*.test.ts', reason: 'bwrap, slirp4netns, zsh' },
+  { glob: 'test/agent/exec/detached/shell-runner.test.ts', reason: 'C compiler' },
+  { glob: 'test/agent/prompts/shell-runner*.test.ts', reason: 'C compiler' },
+  { glob: 'test/bootstrap/*.test.ts', reason: 'busybox, curl, shellcheck' },
+  { glob: 'test/cli/completion-shells.test.ts', reason: 'zsh, fish' },
+  { glob: 'test/cli/prompt-interrupt.test.ts', reason: 'tmux' },
+  { glob: 'test/cli/top.test.ts', reason: 'tmux' },
+  { glob: 'test/coordinator/backup/under-load.test.ts', reason: 'Postgres' },
+  { glob: 'test/coordinator/db/{observed-driver,postgres}.test.ts', reason: 'Postgres' },
+  { glob: 'test/coordinator/telemetry/monitoring-files.test.ts', reason: 'promtool' },
+  { glob: 'test/e2e/cli-openssh.test.ts', reason: 'OpenSSH, rsync, git' },
+  { glob: 'test/e2e/cli-terminal.test.ts', reason: 'tmux, vim' },
+  { glob: 'test/e2e/log.test.ts', reason: 'optional programs' },
+  { glob: 'test/e2e/machine-bad-build.test.ts', reason: 'bwrap' },
+  { glob: 'test/e2e/own-network.test.ts', reason: 'slirp4netns' },
+  { glob: 'test/e2e/{pages,sign-in-page}.test.ts', reason: 'Chromium' },
+  { glob: 'test/e2e/postgres*.test.ts', reason: 'Postgres' },
+  { glob: 'test/e2e/readme.test.ts', reason: 'tmux, curl' },
+  { glob: 'test/faults/life-of-a-box.test.ts', reason: 'bwrap' },
+  { glob: 'test/install/proxies.test.ts', reason: 'nginx, Caddy, OpenSSL' },
+]
+
 /** Seconds of slow files, for the order of a run without timings of an earlier run. */
 const SLOW: Record<string, number> = {
+  'test/coordinator/lifecycle/providers/local/as-unprivileged-user.test.ts': 60,
+  'test/coordinator/lifecycle/providers/local/archives.test.ts': 40,
+  'test/coordinator/lifecycle/providers/local/pause.test.ts': 30,
+  'test/coordinator/lifecycle/providers/local/runtime.test.ts': 25,
   'test/e2e/real-prompts/claude.test.ts': 120,
   'test/e2e/real-prompts/codex.test.ts': 120,
   'test/e2e/postgres.test.ts': 90,
@@ -77,23 +117,35 @@ const estimate = (file: string): number => SLOW[file] ?? (/^test\/(e2e|faults)\/
 const matches = (file: string, choices: readonly Choice[]): boolean =>
   choices.some(({ glob }) => matchesGlob(file, glob))
 
+const listFiles = (projectDir: string): string[] => globSync('test/**/*.test.ts', { cwd: projectDir })
+
 export const isLong = (file: string): boolean => matches(file, LONG)
 export const runsAlone = (file: string): boolean => matches(file, ALONE)
+export const runsWithoutPrograms = (file: string): boolean => matches(file, WITHOUT_PROGRAMS)
+
+export const createTask = (file: string, hidesPrograms = false): Task => ({
+  file,
+  name: hidesPrograms ? `${file} without optional programs` : file,
+  hidesPrograms,
+})
+
+export function selectPart(projectDir: string, part: Part): Task[] {
+  const files = listFiles(projectDir).filter((file) => !matchesGlob(file, CHECKS))
+  if (part === 'short') return files.filter((file) => !isLong(file)).map((file) => createTask(file))
+  return [
+    ...files.filter(isLong).map((file) => createTask(file)),
+    ...files.filter(runsWithoutPrograms).map((file) => createTask(file, true)),
+  ]
+}
+
+/** The tasks that took longest start first, so that none of them runs at the end while the other CPUs are idle. */
+export function sortLongestFirst(tasks: Task[], seconds: Record<string, number>): Task[] {
+  const expected = ({ name, file }: Task) => seconds[name] ?? estimate(file)
+  return [...tasks].sort((a, b) => expected(b) - expected(a) || a.name.localeCompare(b.name, 'en'))
+}
 
 /** The globs that select no file of the project. */
 export const listUnusedGlobs = (projectDir: string): string[] =>
-  [...LONG, ...ALONE]
+  [...LONG, ...ALONE, ...WITHOUT_PROGRAMS]
     .map(({ glob }) => glob)
     .filter((glob) => !listFiles(projectDir).some((file) => matchesGlob(file, glob)))
-
-const listFiles = (projectDir: string): string[] => globSync('test/**/*.test.ts', { cwd: projectDir })
-
-/** @returns paths relative to the project directory */
-export const selectPart = (projectDir: string, part: Part): string[] =>
-  listFiles(projectDir).filter((file) => !matchesGlob(file, CHECKS) && isLong(file) === (part === 'long'))
-
-/** The files that took longest start first, so that none of them runs at the end while the other CPUs are idle. */
-export const sortLongestFirst = (files: string[], seconds: Record<string, number>): string[] => {
-  const expected = (file: string) => seconds[file] ?? estimate(file)
-  return [...files].sort((a, b) => expected(b) - expected(a) || a.localeCompare(b, 'en'))
-}

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { removeTree } from '../../../../../coordinator/lifecycle/providers/local/directories.ts'
 import { FIRST_BOX_UID } from '../../../../../coordinator/lifecycle/providers/local/machine-file.ts'
+import { firstOutput } from '../../../../support/first-output.ts'
 import { waitUntil } from '../../../../support/wait-until.ts'
 import { createDataDir, isRoot, openProvider, startBox } from './support.ts'
 
@@ -28,7 +29,7 @@ t.test(
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     test.teardown(() => swapper.kill('SIGKILL'))
-    await once(swapper.stdout, 'data')
+    await firstOutput(swapper)
     // The removal may fail, because the swapper creates entries meanwhile.
     await removeTree(boxDir).catch(() => {})
     const exited = once(swapper, 'exit')
