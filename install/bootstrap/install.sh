@@ -307,7 +307,7 @@ download_with_wget() {
   [ -n "$message" ] || message=$(wget ${ca_file:+--ca-certificate="$ca_file"} -T 60 -O /dev/null "$1" 2>&1 </dev/null) || true
   case $message in
     *'unable to resolve'* | *'bad address'* | *'Name or service not known'* | *'failure in name resolution'*) fail_dns ;;
-    *ertificate* | *TLS* | *SSL*) fail_tls "$message" ;;
+    *ertificate* | *TLS* | *SSL*) fail_tls "$(printf '%s\n' "$message" | tail -n 1)" ;;
     *'404'*) fail_status 404 "$1" ;;
     *'No space'* | *'write error'* | *'Cannot write'*) fail_to_write "$prefix" "No space left" ;;
     *) fail_connect "$(printf '%s\n' "$message" | tail -n 1)" ;;

@@ -156,6 +156,8 @@ for (const program of ['curl', 'wget'].filter(isInstalled))
   })
 
 t.test('a proxy that refuses the connection', async (test) => {
+  if (!isInstalled('curl'))
+    return test.pass('the proxy', { skip: 'curl is not installed, and wget repeats its request for minutes' })
   await expectSentence(test, /The proxy|cannot be reached/, {
     args: ['--url', 'https://box.example'],
     env: { https_proxy: server.url },

@@ -109,6 +109,7 @@ const SLOW: Record<string, number> = {
   'test/faults/random-faults.test.ts': 25,
   'test/faults/attach-cuts.test.ts': 25,
   'test/cli/completion-shells.test.ts': 20,
+  'test/bootstrap/install-checks.test.ts': 40,
 }
 
 /** Seconds of a file without a timing. End-to-end tests start several processes. */
