@@ -1,4 +1,4 @@
-// The list of modules. A feature is a folder with a module, and one line here. Modules are created and started in this order.
+// The list of modules. A feature is a directory with a module, and one line here. Modules are created and started in this order.
 import type { Logger } from 'pino'
 import type { Clock } from '../shared/clock.ts'
 import { credentialsModule } from './account/credentials.ts'

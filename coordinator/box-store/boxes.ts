@@ -1,4 +1,4 @@
-// Reads and writes rows of boxes. No other folder writes the table.
+// Reads and writes rows of boxes. No other directory writes the table.
 import type { Updateable } from 'kysely'
 import type { Db } from '../db/open.ts'
 import { prepareQuery } from '../db/prepared-queries.ts'

@@ -1,4 +1,4 @@
-// Reads and writes rows of workspaces. No other folder writes the table.
+// Reads and writes rows of workspaces. No other directory writes the table.
 import type { Updateable } from 'kysely'
 import type { Db } from '../db/open.ts'
 import type { WorkspaceRow } from '../db/schema.ts'

@@ -1,4 +1,4 @@
-// What the list of modules passes between the folders of the coordinator, for tests that create services by themselves.
+// What the list of modules passes between the directories of the coordinator, for tests that create services by themselves.
 import { findBoxResource } from '../../coordinator/box-store/boxes.ts'
 import { findSnapshotResource } from '../../coordinator/box-store/snapshots.ts'
 import { deleteCommandsOfBox } from '../../coordinator/commands/delete-of-box.ts'
