@@ -14,7 +14,7 @@ import type { DurableReport } from '../../shared/api/reports.ts'
 import { newId } from '../../shared/ids.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { readAll, startTunnelServer } from '../support/tunnel.ts'
-import { waitUntil } from '../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 
 const MAIN = join(import.meta.dirname, '../../agent/main.ts')
 
@@ -79,7 +79,7 @@ t.test('connects, runs a command, reports its start, and exits on SIGTERM', asyn
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
   const { child, exit } = startAgentProcess(t, await createBoxEnv(t, coordinator.url, box))
-  const tunnel = await coordinator.tunnels.wait(box.boxId, 10_000)
+  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   const { status, body } = await tunnel.request({
     method: 'POST',
     path: '/exec',
@@ -110,7 +110,7 @@ t.test('on SIGTERM, delivers the exits of its commands before it disconnects', a
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
   const { child, exit } = startAgentProcess(t, await createBoxEnv(t, coordinator.url, box))
-  const tunnel = await coordinator.tunnels.wait(box.boxId, 10_000)
+  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   const exec = async (commandId: string, request: object) => {
     const record = { commandId, claimsToken: 'signed', keepOutput: true }
     const body = Buffer.from(JSON.stringify({ ...request, record }))
@@ -154,7 +154,7 @@ t.test('refuses a restart while a terminal session runs, and then exits after th
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
   const { exit } = startAgentProcess(t, await createBoxEnv(t, coordinator.url, box))
-  const tunnel = await coordinator.tunnels.wait(box.boxId, 10_000)
+  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   const send = async (method: 'POST' | 'DELETE', path: string, body?: string) => {
     const headers = { 'content-type': 'application/json' }
     const content = body === undefined ? {} : { headers, body: Buffer.from(body) }
@@ -187,7 +187,7 @@ t.test('runs while its log cannot be written', async (t) => {
   t.after(() => child.kill('SIGKILL'))
   const exit = once(child, 'exit')
   const tunnel = await Promise.race([
-    coordinator.tunnels.wait(box.boxId, 10_000),
+    coordinator.tunnels.wait(box.boxId, DEADLINE_MS),
     exit.then((status) => Promise.reject(new Error(`the agent exited: ${status}`))),
   ])
   const { status } = await tunnel.request({

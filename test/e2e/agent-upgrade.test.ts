@@ -13,6 +13,9 @@ const root = createTempDir(t, 'project')
 const projectDir = join(root, 'first')
 const movedDir = join(root, 'moved')
 
+/** The coordinator creates a new bundle before it restarts the agent. */
+const BUNDLE_AND_RESTART_MS = 120_000
+
 renameSync(copyProject(t, {}), projectDir)
 
 for (const isolation of ['auto', 'process']) {
@@ -43,7 +46,7 @@ for (const isolation of ['auto', 'process']) {
         const version = await readVersion()
         return version !== oldVersion && version
       },
-      15_000,
+      BUNDLE_AND_RESTART_MS,
     )
     t.match(newVersion, /^\d+\.\d+\.\d+\+[0-9a-f]{16}$/)
     t.not(findAgentPid(id), oldPid)

@@ -118,10 +118,10 @@ t.test('records commands with their actor, result and output', async (t) => {
         finishedAt: null,
         pid: started.pid,
       })
-      await waitUntil('the output is recorded', async () => (await output(id)).data === 'first\n', 15_000)
+      await waitUntil('the output is recorded', async () => (await output(id)).data === 'first\n')
       t.match(await output(id), { status: 'running', done: false, nextOffset: 6 })
       await exec({ command: 'touch go' })
-      await waitUntil('the command exited', async () => (await getCommand(id)).status === 'exited', 15_000)
+      await waitUntil('the command exited', async () => (await getCommand(id)).status === 'exited')
       t.match(await getCommand(id), { exitCode: 0, stdoutBytes: 11 })
       t.match(await output(id, '?offset=6'), { data: 'last\n', done: true })
     },

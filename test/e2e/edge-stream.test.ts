@@ -1,7 +1,7 @@
 // Spec §4.14: the output stream of a detached command, over HTTP from a real box.
 import t from 'tap'
 import type { Session } from '../../coordinator/tunnel/session.ts'
-import { waitUntil } from '../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 import { startCoordinatorWithBox } from './coordinator-with-box.ts'
 import {
   collectBytes,
@@ -197,7 +197,7 @@ t.test('follows a detached command', async (t) => {
     const session = agentConnections.current(box.id) as Session
     session.destroy('disconnected by the test')
     await session.closed
-    await agentConnections.wait(box.id, 20_000)
+    await agentConnections.wait(box.id, DEADLINE_MS)
     await exec('echo there > continue')
     t.match(await reader.ended, [
       { event: 'attached' },

@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream'
 import t from 'tap'
 import type { Clock } from '../../shared/clock.ts'
-import { waitUntil } from '../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
 const MINUTE_MS = 60_000
@@ -30,7 +30,7 @@ t.test('a box with work is not suspended for idleness, and an idle one is', asyn
   await api('PATCH', `/boxes/${box.id}`, { autoPauseMin: 30 })
 
   const readIdleSeconds = async (): Promise<number> => {
-    const tunnel = await tunnels.wait(box.id, 10_000)
+    const tunnel = await tunnels.wait(box.id, DEADLINE_MS)
     const { body } = await tunnel.request({ method: 'GET', path: '/activity' })
     return JSON.parse(Buffer.concat(await body.toArray()).toString()).idleForSec
   }
@@ -104,7 +104,7 @@ t.test('a box with work is not suspended for idleness, and an idle one is', asyn
 
   await t.test('the idle box is suspended, and a command wakes it', async (t) => {
     // Half an hour passes only on the clock of the coordinator: the response of the agent is changed to match.
-    const tunnel = await tunnels.wait(box.id, 10_000)
+    const tunnel = await tunnels.wait(box.id, DEADLINE_MS)
     const { request } = tunnel
     tunnel.request = async (options) => {
       const response = await request.call(tunnel, options)

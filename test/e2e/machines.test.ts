@@ -13,7 +13,7 @@ import {
 } from '../support/enroll.ts'
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { createUserKey } from '../support/limited-key.ts'
-import { waitUntil } from '../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 
 /** Boxes with machines in memory, and real tunnels for the agents of enrolled machines. */
 const startCoordinator = (t: Test, options: Parameters<typeof startTestCoordinator>[1] = {}) =>
@@ -371,7 +371,7 @@ t.test('a copy of a disk is refused', async (t) => {
   )
   t.teardown(() => running.close())
   await db.updateTable('boxes').set({ agent_lineage: null }).where('id', '=', machine.boxId).execute()
-  await coordinator.instance.context.agentConnections.wait(machine.boxId, 5000)
+  await coordinator.instance.context.agentConnections.wait(machine.boxId, DEADLINE_MS)
   const second = Promise.withResolvers<unknown>()
   const late = await connectMachine({ ...machine, lineage: original }, coordinator.url, undefined, {
     onDisconnected: second.resolve,

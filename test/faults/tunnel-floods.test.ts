@@ -18,7 +18,7 @@ import {
   startTunnelServer,
   type TunnelServer,
 } from '../support/tunnel.ts'
-import { waitUntil } from '../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 
 /** The time stands still, so that limits count and do not refill. */
 const FROZEN_CLOCK = { now: () => 1_700_000_000_000 }
@@ -44,7 +44,7 @@ t.test('a flood disconnects its box, delays its next attempt and affects no othe
       stream.respond({ ':status': 200 })
     })
     t.after(() => ws.terminate())
-    await coordinator.tunnels.wait(box.boxId, 5000)
+    await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
     const reason = waitForDisconnect(coordinator, box)
     await flood(ws, send)
     t.match(await reason, /^the agent sent too many (messages|pings|pongs)$/, name)
@@ -62,7 +62,7 @@ t.test('requests of clients raise the limit of messages, and requests for report
     app.get('/hello', async () => 'hello')
   })
   t.after(() => agent.close())
-  const tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
+  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   for (let i = 0; i < 200; i++) {
     const requests = Array.from({ length: 50 }, () => tunnel.request({ method: 'GET', path: '/hello' }))
     await Promise.all((await Promise.all(requests)).map(({ body }) => readAll(body)))

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { readAll, startTestAgent, startTunnelServer } from '../support/tunnel.ts'
 import { startTunnelProxy } from '../support/tunnel-proxy.ts'
-import { waitUntil } from '../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 
 const liveness = { tickMs: 20, pingEveryMs: 40, deadAfterMs: 200 }
 
@@ -22,7 +22,7 @@ t.test('both ends detect a half-open connection, and the agent reconnects', asyn
     { liveness },
   )
   t.after(() => agent.close())
-  let tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
+  let tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
 
   for (let round = 1; round <= 5; round++) {
     const interrupted = t.rejects(
@@ -37,7 +37,7 @@ t.test('both ends detect a half-open connection, and the agent reconnects', asyn
       'a new tunnel is connected',
       () => (coordinator.tunnels.current(box.boxId)?.generation ?? 0) > generation,
     )
-    tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
+    tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
     const { body } = await tunnel.request({ method: 'GET', path: '/hello' })
     t.same(JSON.parse((await readAll(body)).toString()), { hello: 'box' })
   }
@@ -51,7 +51,7 @@ t.test('an idle connection to a live peer stays open', async (t) => {
   const box = coordinator.addBox()
   const agent = await startTestAgent(box, proxy.url, undefined, { liveness })
   t.after(() => agent.close())
-  const { generation } = await coordinator.tunnels.wait(box.boxId, 5000)
+  const { generation } = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   const start = Date.now()
   await waitUntil(
     'three times the liveness timeout has passed',
@@ -72,7 +72,7 @@ t.test('a reset fails the requests in flight immediately, and the agent reconnec
   t.after(() => agent.close())
   for (let round = 1; round <= 5; round++) {
     await waitUntil('the box is connected', () => coordinator.tunnels.current(box.boxId))
-    const tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
+    const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
     const interrupted = t.rejects(tunnel.request({ method: 'GET', path: '/wait' }), {
       code: 'box_unreachable',
     })
@@ -90,7 +90,7 @@ t.test('an agent replaces another one that does not respond on its half-open con
   const box = coordinator.addBox()
   const unresponsive = await startTestAgent(box, proxy.url)
   t.after(() => unresponsive.close())
-  await coordinator.tunnels.wait(box.boxId, 5000)
+  await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   proxy.blackhole()
   const replacement = await startTestAgent(box, coordinator.url)
   t.after(() => replacement.close())

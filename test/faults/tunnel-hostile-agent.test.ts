@@ -6,7 +6,7 @@ import { PROTOCOL_VERSION } from '../../shared/protocol.ts'
 import { connectHostileAgent, openTunnelSocket, readRejection } from '../support/hostile-agent.ts'
 import { startReportingAgent } from '../support/reporting-agent.ts'
 import { startOtherBox, startTunnelServer } from '../support/tunnel.ts'
-import { waitUntil } from '../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 
 /** Starts a coordinator with two boxes: `box` without an agent, and one whose agent must stay reachable. */
 async function setUp(t: Test, handshakeTimeoutMs = 200) {
@@ -80,7 +80,7 @@ t.test('oversized response headers fail the request with box_unreachable', async
       stream.respond(headers)
       stream.end()
     })
-    const tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
+    const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
     await t.rejects(
       tunnel.request({ method: 'GET', path: '/', headTimeoutMs: 2000 }),
       { code: 'box_unreachable' },

@@ -17,7 +17,7 @@ import { systemClock } from '../../shared/clock.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { silentLog, startTestAgent, startTunnelServer } from '../support/tunnel.ts'
 import { startTunnelProxy } from '../support/tunnel-proxy.ts'
-import { waitUntil } from '../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 
 const vitals = {
   cpu_pct: 1,
@@ -113,7 +113,7 @@ t.test('every report is stored exactly once, despite five connection resets', as
   let at = 0
   for (let round = 1; round <= 5; round++) {
     await waitUntil('the box is connected', () => coordinator.tunnels.current(box.boxId))
-    const tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
+    const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
     const appends: Promise<void>[] = []
     for (let i = 0; i < 200; i++) appends.push(spool.append(createReport(++at)))
     await Promise.race(appends)

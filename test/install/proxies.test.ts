@@ -19,7 +19,7 @@ import { isInstalled } from '../support/is-installed.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { transferBothWays } from '../support/transfer-files.ts'
 import { readAll, startTestAgent, startTunnelServer } from '../support/tunnel.ts'
-import { waitUntil } from '../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 import { CERTIFICATE, PROXIES, startProxy } from './start-proxy.ts'
 
 t.setTimeout(200_000)
@@ -146,7 +146,7 @@ for (const name of PROXIES) {
       app.get('/hello', async () => ({ hello: 'through the proxy' }))
     })
     t.after(() => agent.close())
-    const tunnel = await coordinator.tunnels.wait(box.boxId, 10_000)
+    const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
     const response = await tunnel.request({ method: 'GET', path: '/hello' })
     t.same(JSON.parse((await readAll(response.body)).toString()), { hello: 'through the proxy' })
 

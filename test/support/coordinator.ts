@@ -10,7 +10,7 @@ import type { Box } from '../../shared/api/boxes.ts'
 import { databaseEnv } from './database-env.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
 import { getOpenApiCheck } from './openapi-check.ts'
-import { nextPollDelay } from './wait-until.ts'
+import { DEADLINE_MS, nextPollDelay } from './wait-until.ts'
 
 export type CoordinatorOptions = Overrides & {
   /**
@@ -115,7 +115,7 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
     edge: (box: string, method: string, path: string, body?: unknown, options?: RequestOptions) =>
       send(method, `/v1/box/${box}${path}`, body, options),
     /** Polls the box until it has the observed state. */
-    async waitForState(id: string, state: Box['observedState'], ms = 20_000): Promise<Box> {
+    async waitForState(id: string, state: Box['observedState'], ms = DEADLINE_MS): Promise<Box> {
       const startedAt = performance.now()
       for (;;) {
         const requestedAt = performance.now()

@@ -15,6 +15,7 @@ import {
 } from '../../coordinator/tunnel/agent-connections.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { TRANSFER_PATH_PREFIX } from '../../shared/protocol.ts'
+import { DEADLINE_MS } from './wait-until.ts'
 
 export const silentLog = pino({ level: process.env.TEST_LOG ?? 'silent' })
 
@@ -119,7 +120,7 @@ export async function startOtherBox(t: Test, coordinator: TunnelServer): Promise
     app.get('/hello', async () => ({ hello: 'box' }))
   })
   t.after(() => agent.close())
-  const tunnel = await coordinator.tunnels.wait(otherBox.boxId, 5000)
+  const tunnel = await coordinator.tunnels.wait(otherBox.boxId, DEADLINE_MS)
   return async () => {
     const { body } = await tunnel.request({ method: 'GET', path: '/hello' })
     t.same(JSON.parse((await readAll(body)).toString()), { hello: 'box' }, 'the other box is reachable')

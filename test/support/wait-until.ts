@@ -1,6 +1,9 @@
 // Waits for a condition with a deadline, instead of for a time.
 import { setTimeout as delay } from 'node:timers/promises'
 
+/** How long a test waits for a condition or a connection: a busy machine may need tens of seconds to start a process. */
+export const DEADLINE_MS = 40_000
+
 const MIN_POLL_MS = 10
 const MAX_POLL_MS = 100
 
@@ -10,12 +13,12 @@ export const nextPollDelay = (conditionMs: number): number =>
 
 /**
  * Polls the condition until its result is truthy, and returns that result.
- * @param description completes "timed out waiting until …" @param ms the deadline. Default: 40 s.
+ * @param description completes "timed out waiting until …" @param ms the deadline. Default: DEADLINE_MS.
  */
 export async function waitUntil<T>(
   description: string,
   condition: () => T | Promise<T>,
-  ms = 40_000,
+  ms = DEADLINE_MS,
 ): Promise<Exclude<T, false | undefined | null>> {
   const startedAt = performance.now()
   for (;;) {

@@ -9,7 +9,7 @@ import { systemClock } from '../../../shared/clock.ts'
 import { LINEAGE_HEADER } from '../../../shared/protocol.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 import { silentLog, startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
-import { waitUntil } from '../../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
 
 /** An installation whose `setup.mjs` is a shell script that appends its arguments to `started`. */
 function createInstallation(t: Test, exitCode = 0) {
@@ -89,7 +89,7 @@ t.test('the request of the coordinator starts one uninstallation', async (t) => 
   t.teardown(() => coordinator.close())
   const box = coordinator.addBox()
   await startMachine(t, installation, box, coordinator.url)
-  const tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
+  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   for (let requests = 0; requests < 2; requests++) {
     const { status, body } = await tunnel.request({ method: 'POST', path: '/uninstall' })
     body.resume()
@@ -133,7 +133,7 @@ t.test('an agent that was not installed on a machine refuses to be uninstalled',
   const box = coordinator.addBox()
   const agent = await startTestAgent(box, coordinator.url, (app) => uninstallRoutes(app, null))
   t.teardown(() => agent.close())
-  const tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
+  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   const { status, body } = await tunnel.request({ method: 'POST', path: '/uninstall' })
   body.resume()
   t.equal(status, 404)

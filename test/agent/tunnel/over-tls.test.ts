@@ -9,6 +9,7 @@ import t, { type Test } from 'tap'
 import { createTransferDialer } from '../../../agent/tunnel/transfer-dialer.ts'
 import { transferBothWays } from '../../support/transfer-files.ts'
 import { readAll, startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
+import { DEADLINE_MS } from '../../support/wait-until.ts'
 
 const readPem = (name: string) => readFileSync(join(import.meta.dirname, '../../fixtures/tls', name))
 
@@ -41,7 +42,7 @@ t.test('connects with a trusted certificate', async (t) => {
     app.get('/hello', async () => ({ hello: 'over tls' }))
   })
   t.after(() => agent.close())
-  const tunnel = await coordinator.tunnels.wait(box.boxId, 10_000)
+  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   const response = await tunnel.request({ method: 'GET', path: '/hello' })
   t.same(JSON.parse((await readAll(response.body)).toString()), { hello: 'over tls' })
 

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { rejectUpgrade } from '../../../coordinator/tunnel/reject-upgrade.ts'
 import { PREVIOUS_PROTOCOL_VERSION, PROTOCOL_HEADER, PROTOCOL_VERSION } from '../../../shared/protocol.ts'
 import { startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
-import { waitUntil } from '../../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
 
 /** A coordinator that accepts these versions only, and the versions with which agents connected. */
 async function startCoordinator(t: Test, accepted: readonly number[]) {
@@ -36,7 +36,7 @@ t.test('an agent uses the newest version first', async (t) => {
   const box = coordinator.addBox()
   const agent = await startTestAgent(box, url)
   t.after(() => agent.close())
-  const tunnel = await coordinator.tunnels.wait(box.boxId, 10_000)
+  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   t.equal(tunnel.protocolVersion, PROTOCOL_VERSION)
   t.same(attempts, [String(PROTOCOL_VERSION)])
 })
@@ -46,7 +46,7 @@ t.test('an agent falls back to the previous version', async (t) => {
   const box = coordinator.addBox()
   const agent = await startTestAgent(box, url, (app) => app.get('/hello', async () => 'hello'))
   t.after(() => agent.close())
-  const tunnel = await coordinator.tunnels.wait(box.boxId, 10_000)
+  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   t.equal(tunnel.protocolVersion, PREVIOUS_PROTOCOL_VERSION)
   t.same(attempts, [PROTOCOL_VERSION, PREVIOUS_PROTOCOL_VERSION].map(String))
   const { status, body } = await tunnel.request({ method: 'GET', path: '/hello' })

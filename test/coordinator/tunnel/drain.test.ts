@@ -1,7 +1,7 @@
 // Draining: the orderly shutdown of a coordinator's tunnels.
 import t from 'tap'
 import { readAll, startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
-import { waitUntil } from '../../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
 
 t.test('completes requests in flight, rejects new ones, and delays the reconnect of the agent', async (t) => {
   const coordinator = await startTunnelServer({ reconnectSpreadMs: 1000 })
@@ -28,7 +28,7 @@ t.test('completes requests in flight, rejects new ones, and delays the reconnect
     },
   )
   t.after(() => agent.close())
-  const tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
+  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   const reasons: string[] = []
   coordinator.tunnels.on('disconnected', (_boxId, reason) => void reasons.push(reason))
   const running = tunnel.request({ method: 'GET', path: '/slow' })
@@ -51,7 +51,7 @@ t.test('closes a request in flight after the drain timeout', async (t) => {
     app.get('/never', (_request, reply) => void reply.hijack())
   })
   t.after(() => agent.close())
-  const tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
+  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   const interrupted = t.rejects(tunnel.request({ method: 'GET', path: '/never' }), {
     code: 'box_unreachable',
   })
@@ -64,7 +64,7 @@ t.test('an agent reconnects to the next coordinator', async (t) => {
   const box = first.addBox()
   const agent = await startTestAgent(box, first.url)
   t.after(() => agent.close())
-  await first.tunnels.wait(box.boxId, 5000)
+  await first.tunnels.wait(box.boxId, DEADLINE_MS)
   await first.tunnels.drain()
   await first.close()
   const second = await startTunnelServer({}, first.port)

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { readAll, startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
 import { startTunnelProxy } from '../../support/tunnel-proxy.ts'
-import { waitUntil } from '../../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
 
 /** Longer than the test. */
 const LONG_BACKOFF = { backoff: { baseMs: 3_600_000, maxMs: 3_600_000 }, random: () => 0.5 }
@@ -24,12 +24,11 @@ async function startBox(t: Test, clock: { now(): number } = { now: () => Date.no
     { ...LONG_BACKOFF, clock },
   )
   t.after(() => agent.close())
-  const tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
+  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   const waitForNext = async () => {
     await waitUntil(
       'a new tunnel is connected',
       () => (coordinator.tunnels.current(box.boxId)?.generation ?? 0) > tunnel.generation,
-      10_000,
     )
     const { body } = await (await coordinator.tunnels.wait(box.boxId, 0)).request({
       method: 'GET',

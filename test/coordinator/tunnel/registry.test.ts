@@ -8,7 +8,7 @@ import { createRegistry } from '../../../coordinator/tunnel/registry.ts'
 import type { Session } from '../../../coordinator/tunnel/session.ts'
 import { PROTOCOL_VERSION, TUNNEL_PATH } from '../../../shared/protocol.ts'
 import { startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
-import { waitUntil } from '../../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
 
 /** A session that only records why it was destroyed. */
 function createFakeSession(boxId: string, generation: number): Session & { destroyReason?: string } {
@@ -66,7 +66,7 @@ t.test('rejects a second agent with the same token while the first one is connec
   const box = coordinator.addBox()
   const first = await startTestAgent(box, coordinator.url)
   t.after(() => first.close())
-  const tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
+  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   let attempts = 0
   const second = await startTestAgent(box, coordinator.url, undefined, {
     readToken: async () => {
@@ -79,7 +79,7 @@ t.test('rejects a second agent with the same token while the first one is connec
   t.equal(coordinator.tunnels.current(box.boxId), tunnel)
 
   await first.close()
-  const next = await coordinator.tunnels.wait(box.boxId, 5000)
+  const next = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   await waitUntil(
     'the second agent is connected',
     () => coordinator.tunnels.current(box.boxId)?.instanceId === second.instanceId,
@@ -107,7 +107,7 @@ t.test('rejects a token that is replaced while the current connection is probed'
   await once(unresponsive, 'open')
   const emptySettingsFrame = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])
   unresponsive.send(emptySettingsFrame)
-  await coordinator.tunnels.wait(box.boxId, 5000)
+  await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   unresponsive.once('ping', () => coordinator.tokens.set(box.boxId, 'replaced'))
   const second = open('second')
   t.after(() => second.terminate())
@@ -129,7 +129,7 @@ t.test('a reconnect of the same agent replaces its older connection immediately'
     instanceId,
     backoff: { baseMs: 1e9, maxMs: 1e9 },
   })
-  const first = await coordinator.tunnels.wait(box.boxId, 5000)
+  const first = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   const newer = await startTestAgent(box, coordinator.url, undefined, {
     instanceId,
     backoff: { baseMs: 1e9, maxMs: 1e9 },

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { ApiError } from '../../../shared/errors.ts'
 import { readAll, startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
-import { waitUntil } from '../../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
 
 async function openTunnel(t: Test, routes: (app: FastifyInstance) => void) {
   const coordinator = await startTunnelServer()
@@ -13,7 +13,7 @@ async function openTunnel(t: Test, routes: (app: FastifyInstance) => void) {
   const box = coordinator.addBox()
   const agent = await startTestAgent(box, coordinator.url, routes)
   t.after(() => agent.close())
-  const tunnel = await coordinator.tunnels.wait(box.boxId, 5000)
+  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   return { coordinator, box, agent, tunnel }
 }
 

@@ -84,7 +84,7 @@ t.test('a log is bounded while no agent runs', { skip: !CAN_PUNCH_HOLES || !isNa
   const { processId, logPath } = await start('head -c 100000000 /dev/zero; echo x; exec sleep 600')
   const process = getProcess(processId)
   await close()
-  for (let tries = 0; statSync(logPath).size < 100_000_002 && tries < 2000; tries++) await delay(5)
+  await waitUntil('the runner has written everything', () => statSync(logPath).size >= 100_000_002)
   t.equal(await process.logs.stdout.size(), 100_000_002)
   t.ok(bytesOnDisk(logPath) <= MAX_BYTES + SLACK_BYTES, `${bytesOnDisk(logPath)} bytes on disk`)
 })
@@ -98,10 +98,10 @@ t.test(
       runnerKind: 'sh',
     })
     const { processId, logPath } = await start('head -c 20000000 /dev/zero; echo x; exec sleep 600')
-    for (let tries = 0; tries < 2000; tries++) {
-      if (statSync(logPath).size === 20_000_002 && bytesOnDisk(logPath) <= MAX_BYTES + SLACK_BYTES) break
-      await delay(5)
-    }
+    await waitUntil(
+      'the output is complete and the log within its bound',
+      () => statSync(logPath).size === 20_000_002 && bytesOnDisk(logPath) <= MAX_BYTES + SLACK_BYTES,
+    )
     t.ok(bytesOnDisk(logPath) <= MAX_BYTES + SLACK_BYTES, `${bytesOnDisk(logPath)} bytes on disk`)
     t.match(await getProcess(processId).logs.stdout.read(0, 16), {
       offset: firstRetainedOffset(20_000_002, MAX_BYTES),

@@ -43,13 +43,20 @@ async function startListener(test: Test, host: string, port = 0) {
   return { port: (server.address() as { port: number }).port, countConnections: () => connections }
 }
 
+/** Targets that must fail may drop every packet. */
+const BLOCKED_TIMEOUT_MS = 3000
+/** The network of the box may still be starting. Shorter than the deadline of the test for all results. */
+const CONNECT_TIMEOUT_MS = 20_000
+
+type Target = [host: string, port: number, timeoutMs: number]
+
 /** A script that connects to each address and prints `name=connected` or `name=failed`. */
-const buildConnectScript = (targets: Record<string, [host: string, port: number]>) => `
+const buildConnectScript = (targets: Record<string, Target>) => `
 cat >"$HOME/connect.mjs" <<'END'
 import { createConnection } from 'node:net'
-for (const [name, [host, port]] of Object.entries(${JSON.stringify(targets)})) {
+for (const [name, [host, port, timeout]] of Object.entries(${JSON.stringify(targets)})) {
   const result = await new Promise((resolve) => {
-    const socket = createConnection({ host, port, timeout: 3000 })
+    const socket = createConnection({ host, port, timeout })
     socket.on('data', () => resolve('connected'))
     socket.on('error', () => resolve('failed'))
     socket.on('close', () => resolve('failed'))
@@ -76,10 +83,12 @@ testOwnNetwork('connects to other machines, and not to localhost of the host', a
     .find((address) => address?.family === 'IPv4' && !address.internal)?.address
   const outbound = external === undefined ? null : await startListener(test, external)
   const script = buildConnectScript({
-    loopback: ['127.0.0.1', loopback.port],
-    gateway: ['10.0.2.2', loopback.port],
-    metadata: ['169.254.169.254', 80],
-    ...(external === undefined || outbound === null ? {} : { outbound: [external, outbound.port] }),
+    loopback: ['127.0.0.1', loopback.port, BLOCKED_TIMEOUT_MS],
+    gateway: ['10.0.2.2', loopback.port, BLOCKED_TIMEOUT_MS],
+    metadata: ['169.254.169.254', 80, BLOCKED_TIMEOUT_MS],
+    ...(external === undefined || outbound === null
+      ? {}
+      : { outbound: [external, outbound.port, CONNECT_TIMEOUT_MS] }),
   })
   const box = await startBox(test, { level, network: 'own', script })
   test.match(box.isolation, { level, network: 'own' })

@@ -168,10 +168,10 @@ echo "sh -c 'kill -STOP \\$\\$; exec sleep 1' ${stoppedSeconds} &" >&3
 echo 'sh $HOME/job' >&3`,
       )
       const { inHome, readCount } = box
-      await waitUntil('the job runs', () => existsSync(inHome('count')), 10_000)
+      await waitUntil('the job runs', () => existsSync(inHome('count')))
       const isJobStopped = () =>
         findPidsByArgument(stoppedSeconds).some((pid) => readStat(pid)?.state === 'T')
-      await waitUntil('the first job is stopped', isJobStopped, 10_000)
+      await waitUntil('the first job is stopped', isJobStopped)
       // zsh reports the first job's own stop at any time: one report is expected, a second one would be new output.
       const readTerminal = () =>
         readFileSync(inHome('typescript'), 'utf8').replace(/\[1\] +\+ suspended \(signal\)[^\n]*\n/, '')

@@ -70,7 +70,7 @@ t.test(
     const { paths, machine } = createMachine(dataDir, { uid })
     await terminateProcesses(paths, machine, 0)
     // Killed processes count until their parent has reaped them.
-    await waitUntil('the user has no processes', () => !hasProcesses(uid), 10_000)
+    await waitUntil('the user has no processes', () => !hasProcesses(uid))
   },
 )
 
@@ -89,7 +89,7 @@ t.test(
       },
     )
     // The command may have been faster than the box. Killed processes count until their parent has reaped them.
-    if (isTerminated) await waitUntil('the user has no processes', () => !hasProcesses(uid), 10_000)
+    if (isTerminated) await waitUntil('the user has no processes', () => !hasProcesses(uid))
     writeFileSync(join(dataDir, 'stop'), '')
     await waitUntil('the chain has ended', () => !hasProcesses(uid))
     await terminateProcesses(paths, machine, 0)
@@ -106,11 +106,7 @@ t.test(
     const { paths, machine } = createMachine(dataDir, { cgroups: dirs })
     await terminateProcesses(paths, machine, 0)
     const counter = dirs.map((dir) => join(dir, 'pids.current')).find(existsSync) ?? ''
-    await waitUntil(
-      'the kernel counts no process',
-      () => readFileSync(counter, 'utf8').trim() === '0',
-      10_000,
-    )
+    await waitUntil('the kernel counts no process', () => readFileSync(counter, 'utf8').trim() === '0')
   },
 )
 
