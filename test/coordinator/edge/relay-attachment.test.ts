@@ -1,12 +1,14 @@
 // The relay between an attached client and an agent: forwards valid messages, and survives two hostile peers.
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { type RelayOptions, relayAttachment } from '../../../coordinator/edge/relay-attachment.ts'
 import { MAX_ATTACH_MESSAGE_BYTES } from '../../../shared/attach-format.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
+const PING_MS = 20
 const ATTACHED = { type: 'attached', stdinOffset: 0, stdoutOffset: 0, stderrOffset: 0 }
 
 /** Starts a relay between two WebSockets. Returns the other ends, with what they have received. */
@@ -161,16 +163,36 @@ t.test('a peer that sends more messages than its limit is read slowly, and loses
 })
 
 t.test('a dead peer is disconnected', async (t) => {
-  const deadAgent = await startRelay(t, { pingMs: 20 })
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  type Relay = Awaited<ReturnType<typeof startRelay>>
+  /** The relay pings both peers. Resolves when the responsive peers have answered. */
+  const ping = async (...responsive: Relay['client'][]) => {
+    const answered = responsive.map(({ inner }) => once(inner, 'pong'))
+    mock.timers.tick(PING_MS)
+    await Promise.all(answered)
+  }
+  const areOpen = ({ client, agent }: Relay) =>
+    [client, agent].every(({ inner }) => inner.readyState === WebSocket.OPEN)
+
+  const deadAgent = await startRelay(t, { pingMs: PING_MS })
   deadAgent.agent.ws.pause()
+  for (let missed = 1; missed <= 3; missed++) await ping(deadAgent.client)
+  t.ok(areOpen(deadAgent), 'a peer may miss three pings')
+  await ping()
   await deadAgent.client.closed
   t.match(deadAgent.client.json(), [{ type: 'error', code: 'box_unreachable' }])
-  const deadClient = await startRelay(t, { pingMs: 20 })
+
+  const deadClient = await startRelay(t, { pingMs: PING_MS })
   deadClient.client.ws.pause()
+  for (let missed = 1; missed <= 3; missed++) await ping(deadClient.agent)
+  t.ok(areOpen(deadClient), 'also the client')
+  await ping()
   await deadClient.agent.closed
-  const alive = await startRelay(t, { pingMs: 20 })
-  await new Promise((resolve) => setTimeout(resolve, 200))
-  t.equal(alive.client.ws.readyState, WebSocket.OPEN, 'peers that respond to pings stay connected')
+
+  const alive = await startRelay(t, { pingMs: PING_MS })
+  for (let round = 0; round < 10; round++) await ping(alive.client, alive.agent)
+  t.ok(areOpen(alive), 'peers that respond to pings stay connected')
   alive.client.ws.terminate()
   await alive.agent.closed
 })
