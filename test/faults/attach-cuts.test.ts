@@ -14,6 +14,19 @@ import { waitUntil } from '../support/wait-until.ts'
 
 const MiB = 1024 * 1024
 const TOTAL_BYTES = 256 * MiB
+const FAULTS = 8
+/** Between two faults. */
+const PART_BYTES = Math.floor(TOTAL_BYTES / (FAULTS + 1))
+/** Copies stdin to stdout. After each part, the command waits until the test has caused a fault. */
+const COMMAND = `
+i=0
+while [ $i -lt ${FAULTS} ]; do
+  head -c ${PART_BYTES}
+  until [ -e go-$i ]; do sleep 0.05; done
+  i=$((i+1))
+done
+cat
+exit 7`
 /** A process of Node needs some 60 MiB, and with all transferred bytes more than 310. */
 const MAX_RESIDENT_MIB = 280
 
@@ -25,7 +38,7 @@ t.test('every byte arrives once, in both directions', { timeout: 280_000 }, asyn
 
   const cli = spawn(
     process.execPath,
-    [join(PROJECT_DIR, 'cli/main.ts'), 'exec', box.hostname, '--', 'cat; exit 7'],
+    [join(PROJECT_DIR, 'cli/main.ts'), 'exec', box.hostname, '--', COMMAND],
     {
       stdio: ['pipe', 'pipe', 'pipe'],
       env: {
@@ -89,12 +102,14 @@ t.test('every byte arrives once, in both directions', { timeout: 280_000 }, asyn
     },
   }
   const sequence = [...Object.entries(faults), ...Object.entries(faults)]
+  t.equal(sequence.length, FAULTS)
   for (const [index, [name, cause]] of sequence.entries()) {
-    const threshold = ((index + 1) * TOTAL_BYTES) / (sequence.length + 1)
-    await waitForBytes(threshold)
+    // In the middle of a part.
+    await waitForBytes((index + 0.5) * PART_BYTES)
     recordPeaks()
     await cause()
-    t.ok(receivedBytes < TOTAL_BYTES, `${name} after ${receivedBytes} bytes`)
+    t.ok(receivedBytes <= (index + 1) * PART_BYTES, `${name} after ${receivedBytes} bytes`)
+    await coordinator.exec(box.hostname, `touch go-${index}`)
   }
   await waitForBytes(TOTAL_BYTES * 0.95)
   recordPeaks()
