@@ -67,7 +67,21 @@ t.test('little is buffered, and no comments, for a client that does not read', a
     },
     { keepAliveMs: 1 },
   )
-  for (let i = 0; i < 50; i++) await new Promise((resolve) => setTimeout(resolve, 1))
+  let controlText = ''
+  // A stream to a client that reads gets a comment in the meantime, then all texts.
+  const control = serve(
+    async (writer) => {
+      await waitUntil('a comment is sent', () => controlText.startsWith(': keep-alive\n\n'))
+      for (let i = 0; i < 20; i++) await writer.write('x'.repeat(5000))
+      return 'end'
+    },
+    { keepAliveMs: 1 },
+  )
+  control.client.on('data', (chunk) => {
+    controlText += chunk
+  })
+  await control.served
+  await waitUntil('the other client has everything', () => controlText.endsWith('xend'))
   // The client buffers one text in each direction.
   t.ok(writes <= 1, `${writes} texts were accepted`)
   t.equal((client.readableLength + client.writableLength) % 5000, 0)
