@@ -7,6 +7,8 @@ import { findAgentPid, readResidentMiB } from '../support/find-agent-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const MiB = 1024 * 1024
+/** An eighth of the 2 GiB that the clients do not read. Includes garbage. */
+const MAX_GROWTH_MIB = 256
 
 t.test('clients that stop reading or sending do not affect other clients', async (t) => {
   const coordinator = await startCoordinatorProcess(t)
@@ -29,7 +31,7 @@ t.test('clients that stop reading or sending do not affect other clients', async
       )
     pids.forEach((pid, i) => {
       const growth = readResidentMiB(pid) - (before[i] ?? 0)
-      t.ok(growth < 128, `2 GiB of unread downloads take ${growth.toFixed(0)} MiB of memory`)
+      t.ok(growth < MAX_GROWTH_MIB, `2 GiB of unread downloads take ${growth.toFixed(0)} MiB of memory`)
     })
     const [slow, ...disconnecting] = downloads
     for (const download of disconnecting) download.destroy()
