@@ -83,16 +83,20 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
   }
 
   return {
-    start(request) {
+    async start(request) {
       const { record } = request
       for (const { started, commandId } of entries.values())
         if (record !== undefined && commandId === record.commandId) return started
       const name = request.session ?? pickName()
-      if (entries.has(name))
+      const existing = entries.get(name)
+      if (existing !== undefined) {
+        // The client attaches to the session next, which must run by then.
+        await existing.started.catch(() => undefined)
         throw new ApiError(
           'invalid_request',
           `The session ${name} is already in use. Attach to it, or choose another name.`,
         )
+      }
       if (entries.size >= LIMITS.terminalSessions)
         throw new ApiError(
           'invalid_request',

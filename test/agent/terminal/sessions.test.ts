@@ -26,6 +26,14 @@ t.test('a name is used once, and is free after the exit', async (t) => {
   await start({ command: 'cat' })
 })
 
+t.test('a name that is in use is refused when its session can be attached', async (t) => {
+  const { start, list } = createSessions(t)
+  const first = start({ command: 'cat' })
+  await t.rejects(start({ command: 'cat' }), { code: 'invalid_request' })
+  t.equal(list().length, 1)
+  await first
+})
+
 t.test('a repeated start returns the session that the first one started', async (t) => {
   const { start, list } = createSessions(t)
   const [first, second] = await Promise.all([start({ record: record('1') }), start({ record: record('1') })])
