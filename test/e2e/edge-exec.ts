@@ -1,12 +1,12 @@
 // Spec §4.14: synchronous commands over HTTP on a real box.
 import t from 'tap'
 import { waitUntil } from '../support/wait-until.ts'
-import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
+import { sharedCoordinator } from './shared-coordinator.ts'
 
 const WAIT_MS = 15_000
 
 t.test('runs synchronous commands', async (t) => {
-  const { url, key, boxRequest, exec, box, edge } = await startCoordinatorWithBox(t)
+  const { url, key, boxRequest, exec, box, edge } = sharedCoordinator
 
   t.match(await exec('echo out; echo err >&2; exit 3'), {
     ok: true,
@@ -100,7 +100,7 @@ t.test('runs synchronous commands', async (t) => {
 })
 
 t.test('exec wakes a suspended box; every other route responds box_not_running', async (t) => {
-  const { api, boxRequest, exec, box, waitForState } = await startCoordinatorWithBox(t)
+  const { api, boxRequest, exec, box, waitForState } = sharedCoordinator
   await exec('echo kept > note')
   await api('POST', `/boxes/${box.id}/suspend`)
   await waitForState(box.id, 'suspended')
@@ -118,20 +118,4 @@ t.test('exec wakes a suspended box; every other route responds box_not_running',
   t.match((await api('GET', `/boxes/${box.id}`)).json, {
     box: { observedState: 'running', desiredState: 'running' },
   })
-})
-
-t.test('limits concurrent requests', async (t) => {
-  const env = { ...HIGH_EDGE_LIMITS, BOXWOOD_EDGE_CONCURRENCY: '2' }
-  const { boxRequest, exec } = await startCoordinatorWithBox(t, { env })
-  const running = [exec('sleep 3'), exec('sleep 3')]
-  await waitUntil(
-    'both slots are acquired',
-    async () => (await boxRequest('POST', '/exec', { command: 'true' })).status === 429,
-    WAIT_MS,
-  )
-  const rejected = await boxRequest('POST', '/exec', { command: 'true' })
-  t.match(rejected, { status: 429, json: { ok: false, error: { code: 'rate_limited' } } })
-  t.match(rejected.headers.get('retry-after'), /^[1-9]\d*$/)
-  await Promise.all(running)
-  t.match(await exec('echo free again'), { stdout: 'free again\n' })
 })

@@ -6,10 +6,10 @@ import { Agent, request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
 import { createTempDir } from '../support/temp-dir.ts'
-import { startCoordinatorWithBox } from './coordinator-with-box.ts'
+import { sharedCoordinator } from './shared-coordinator.ts'
 
 t.test('writes and reads files of a box', async (t) => {
-  const { boxRequest, exec, url, key, box } = await startCoordinatorWithBox(t)
+  const { boxRequest, exec, url, key, box } = sharedCoordinator
   const { stdout: home } = await exec('printf %s "$HOME"')
   const binary = { headers: { 'content-type': 'application/octet-stream' } }
   const download = async (path: string) => {

@@ -2,10 +2,10 @@
 import t from 'tap'
 import { newUuid } from '../../shared/ids.ts'
 import { createLimitedKey } from '../support/limited-key.ts'
-import { startCoordinatorWithBox } from './coordinator-with-box.ts'
+import { sharedCoordinator } from './shared-coordinator.ts'
 
 t.test('command routes reject invalid keys, and directories that the box user may not enter', async (t) => {
-  const coordinator = await startCoordinatorWithBox(t)
+  const coordinator = sharedCoordinator
   const { boxRequest, exec } = coordinator
   const { json } = await boxRequest('POST', '/exec', { command: 'sleep 60', detached: true })
   const processPath = `/exec/${json.processId}`

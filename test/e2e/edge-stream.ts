@@ -2,7 +2,6 @@
 import t from 'tap'
 import type { Session } from '../../coordinator/tunnel/session.ts'
 import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
-import { startCoordinatorWithBox } from './coordinator-with-box.ts'
 import {
   collectBytes,
   collectText,
@@ -10,6 +9,7 @@ import {
   type StreamEvent,
   type StreamReader,
 } from './edge-stream-reader.ts'
+import { sharedCoordinator } from './shared-coordinator.ts'
 
 const WAIT_MS = 20_000
 
@@ -18,7 +18,7 @@ const waitForStdout = (reader: StreamReader, text: string) =>
   waitUntil(`stdout is ${JSON.stringify(text)}`, () => collectText(reader.events, 'stdout') === text, WAIT_MS)
 
 t.test('follows a detached command', async (t) => {
-  const coordinator = await startCoordinatorWithBox(t)
+  const coordinator = sharedCoordinator
   const { box, boxRequest, exec, send, url, key } = coordinator
   const authorization = `Bearer ${key}`
   const start = async (command: string): Promise<string> =>

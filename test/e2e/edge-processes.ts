@@ -1,7 +1,8 @@
 // Spec §4.14: detached commands over HTTP on a real box.
 import t from 'tap'
 import { waitUntil } from '../support/wait-until.ts'
-import { type CoordinatorWithBox, startCoordinatorWithBox } from './coordinator-with-box.ts'
+import type { CoordinatorWithBox } from './coordinator-with-box.ts'
+import { sharedCoordinator } from './shared-coordinator.ts'
 
 const ID = /^p_[0-9a-f]{24}$/
 const TIME = /^\d{4}-\d\d-\d\dT.*Z$/
@@ -21,7 +22,7 @@ function createProcessClient({ boxRequest }: CoordinatorWithBox) {
 }
 
 t.test('starts, lists, reads and kills detached commands', async (t) => {
-  const coordinator = await startCoordinatorWithBox(t)
+  const coordinator = sharedCoordinator
   const { boxRequest } = coordinator
   const { start, getStatus, waitForExit, run } = createProcessClient(coordinator)
 
@@ -196,7 +197,7 @@ t.test('starts, lists, reads and kills detached commands', async (t) => {
 })
 
 t.test('a detached start wakes a suspended box; other routes respond box_not_running', async (t) => {
-  const coordinator = await startCoordinatorWithBox(t)
+  const coordinator = sharedCoordinator
   const { api, box, boxRequest, waitForState } = coordinator
   const { start, waitForExit, run } = createProcessClient(coordinator)
   const { processId } = await run('echo before')
