@@ -4,11 +4,9 @@ import t, { type Test } from 'tap'
 import { type AttachClient, connectAttachClient, RefusedError } from '../support/attach-client.ts'
 import { createLimitedKey } from '../support/limited-key.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
+import { sharedCoordinator } from './shared-coordinator.ts'
 
-const coordinator = await startCoordinatorWithBox(t, {
-  env: { ...HIGH_EDGE_LIMITS, BOXWOOD_EDGE_ATTACHMENTS: '12' },
-})
+const coordinator = sharedCoordinator
 const { url, key, box, boxRequest, exec, api, edge } = coordinator
 const HEADERS = { authorization: `Bearer ${key}` }
 
@@ -29,6 +27,12 @@ async function attach(t: Test, processId: string, query = '', options = {}): Pro
 }
 
 const run = async (t: Test, command: string, options: object = {}) => attach(t, await start(command, options))
+
+const waitForRecord = (processId: string) =>
+  waitUntil('the command is recorded as finished', async () => {
+    const { json } = await api('GET', `/boxes/${box.id}/commands/${processId}`)
+    return json.command?.status !== 'running' && json.command
+  })
 
 const isProcessKnown = async (processId: string) =>
   (await boxRequest('GET', `/exec/${processId}`)).status === 200
@@ -56,8 +60,13 @@ t.test('output arrives while the command runs, each stream on its own channel, t
   client.send({ type: 'exitReceived' })
   t.equal(await client.closed, 1000)
   await waitUntil('the output is deleted', async () => !(await isProcessKnown(processId)))
-  const { json } = await api('GET', `/boxes/${box.id}/commands/${processId}`)
-  t.match(json.command, { mode: 'sync', source: 'api', status: 'exited', exitCode: 3, stdoutBytes: 4 })
+  t.match(await waitForRecord(processId), {
+    mode: 'sync',
+    source: 'api',
+    status: 'exited',
+    exitCode: 3,
+    stdoutBytes: 4,
+  })
 })
 
 t.test('stdin is binary, ends, and is acknowledged', async (t) => {
@@ -153,8 +162,7 @@ t.test('a command without a client is terminated after the disconnect timeout', 
     'the command is terminated and its output deleted',
     async () => !(await isProcessKnown(processId)),
   )
-  const { json } = await api('GET', `/boxes/${box.id}/commands/${processId}`)
-  t.match(json.command, { mode: 'sync', status: 'killed', signal: 'TERM' })
+  t.match(await waitForRecord(processId), { mode: 'sync', status: 'killed', signal: 'TERM' })
 })
 
 t.test('a detached command continues', async (t) => {

@@ -5,11 +5,9 @@ import { type AttachClient, connectAttachClient, RefusedError } from '../support
 import { createLimitedKey } from '../support/limited-key.ts'
 import { createTerminal, describeLines, describeTerminal } from '../support/terminal-screen.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
+import { sharedCoordinator } from './shared-coordinator.ts'
 
-const coordinator = await startCoordinatorWithBox(t, {
-  env: { ...HIGH_EDGE_LIMITS, BOXWOOD_EDGE_ATTACHMENTS: '12' },
-})
+const coordinator = sharedCoordinator
 const { url, key, box, boxRequest, api, edge } = coordinator
 const HEADERS = { authorization: `Bearer ${key}` }
 

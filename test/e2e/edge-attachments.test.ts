@@ -1,0 +1,8 @@
+// Attached commands and terminals of one real box over HTTP and WebSocket.
+import t from 'tap'
+
+t.setTimeout(480_000)
+
+await import('./edge-attach.ts')
+// At the end, it suspends the box.
+await import('./edge-terminal.ts')
