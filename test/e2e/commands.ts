@@ -2,10 +2,10 @@
 import t from 'tap'
 import { runBox } from '../cli/run-box.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { startCoordinatorWithBox } from './coordinator-with-box.ts'
+import { sharedCoordinator } from './shared-coordinator.ts'
 
 t.test('records commands with their actor, result and output', async (t) => {
-  const { api, boxRequest, box, key, url } = await startCoordinatorWithBox(t)
+  const { api, boxRequest, box, key, url } = sharedCoordinator
   const me = (await api('GET', '/me')).json
   const history = async (query = '') => (await api('GET', `/boxes/${box.id}/commands${query}`)).json
   const getCommand = async (id: string) => (await api('GET', `/boxes/${box.id}/commands/${id}`)).json.command

@@ -2,10 +2,10 @@
 import t, { type Test } from 'tap'
 import { newUuid } from '../../shared/ids.ts'
 import { createLimitedKey } from '../support/limited-key.ts'
-import { startCoordinatorWithBox } from './coordinator-with-box.ts'
+import { sharedCoordinator } from './shared-coordinator.ts'
 
 t.test('access and validation of the command history routes', async (t) => {
-  const coordinator = await startCoordinatorWithBox(t)
+  const coordinator = sharedCoordinator
   const { api, box, exec } = coordinator
   const { commandId: id } = await exec('echo something')
   const commandsPath = `/boxes/${box.id}/commands`
