@@ -6,12 +6,10 @@ import t from 'tap'
 import { type BoxOptions, runBox } from '../cli/run-box.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { startCoordinatorWithBox } from './coordinator-with-box.ts'
-
-t.setTimeout(240_000)
+import { sharedCoordinator } from './shared-coordinator.ts'
 
 const GiB = 1024 ** 3
-const { url, key, box: firstBox, exec, api, waitForState } = await startCoordinatorWithBox(t)
+const { url, key, box: firstBox, exec, api, waitForState } = sharedCoordinator
 const name = firstBox.hostname
 const localDir = createTempDir(t, 'cp')
 t.teardown(() => execFileSync('chmod', ['-R', 'u+rwx', localDir]))
@@ -134,18 +132,18 @@ t.test('an interrupted upload leaves nothing on the box', async (t) => {
 })
 
 t.test('copies between two boxes; the history shows what was typed', async (t) => {
-  const created = await api('POST', '/boxes', { name: 'plum' })
+  const created = await api('POST', '/boxes', { name: 'cherry' })
   await waitForState(created.json.box.id, 'running')
   await exec('mkdir -p src/empty; echo fig > src/file; chmod 750 src; ln -s file src/link')
-  t.same(await cp(`${name}:src`, 'plum:dst'), SUCCESS)
-  const onPlum = await box(['exec', 'plum', '-n', '--', "stat -c '%a' dst; cat dst/link; ls -A . dst"])
-  t.match(onPlum.stdout, /^750\nfig\n\.:\n(\.profile\n)?dst\n\ndst:\nempty\nfile\nlink\n$/)
-  t.same(await cp('plum:', '.'), SUCCESS)
-  t.equal(await readFile(join(localDir, 'plum', 'dst', 'file'), 'utf8'), 'fig\n')
-  t.ok((await readdir(localDir)).includes('plum'))
-  const history = await box(['history', 'plum'])
-  t.match(history.stdout, new RegExp(`# box cp ${name}:src plum:dst …\n`))
+  t.same(await cp(`${name}:src`, 'cherry:dst'), SUCCESS)
+  const onOther = await box(['exec', 'cherry', '-n', '--', "stat -c '%a' dst; cat dst/link; ls -A . dst"])
+  t.match(onOther.stdout, /^750\nfig\n\.:\n(\.profile\n)?dst\n\ndst:\nempty\nfile\nlink\n$/)
+  t.same(await cp('cherry:', '.'), SUCCESS)
+  t.equal(await readFile(join(localDir, 'cherry', 'dst', 'file'), 'utf8'), 'fig\n')
+  t.ok((await readdir(localDir)).includes('cherry'))
+  const history = await box(['history', 'cherry'])
+  t.match(history.stdout, new RegExp(`# box cp ${name}:src cherry:dst …\n`))
   t.notMatch(history.stdout, /mktemp/)
-  const json = await box(['history', 'plum', '--json'])
+  const json = await box(['history', 'cherry', '--json'])
   t.match(json.stdout, /mktemp.*tar -x/, 'the script is not hidden')
 })

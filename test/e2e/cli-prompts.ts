@@ -3,9 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import t from 'tap'
 import { runBox } from '../cli/run-box.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { startCoordinatorWithBox } from './coordinator-with-box.ts'
-
-t.setTimeout(120_000)
+import { sharedCoordinator } from './shared-coordinator.ts'
 
 const SESSION = '5e551011-0000-4000-8000-000000000001'
 
@@ -26,7 +24,7 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"end"}'
 `
 
 t.test('sends prompts, continues a conversation, waits in the queue, and interrupts', async (t) => {
-  const { url, key, box: fig } = await startCoordinatorWithBox(t)
+  const { url, key, box: fig } = sharedCoordinator
   const name = fig.hostname
   const box = (args: string[], options = {}) =>
     runBox(url, args, { env: { BOXWOOD_API_KEY: key }, ...options })

@@ -1,12 +1,10 @@
 // The life of a box with the box command: copies, snapshots, templates, tiers, regions, variables, and waiting.
 import t from 'tap'
 import { runBox } from '../cli/run-box.ts'
-import { startCoordinatorWithBox } from './coordinator-with-box.ts'
-
-t.setTimeout(240_000)
+import { sharedCoordinator } from './shared-coordinator.ts'
 
 t.test('a box is copied, restored, resized, moved, stopped and deleted', async (t) => {
-  const { url, key, box: first } = await startCoordinatorWithBox(t)
+  const { url, key, box: first } = sharedCoordinator
   const run = async (...args: string[]) => {
     const result = await runBox(url, args, { env: { BOXWOOD_API_KEY: key } })
     t.equal(result.code, 0, `box ${args.join(' ')}: ${result.stderr}`)

@@ -3,16 +3,14 @@ import t from 'tap'
 import { metricsSchema } from '../../shared/api/metrics.ts'
 import { runBox } from '../cli/run-box.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { startCoordinatorWithBox } from './coordinator-with-box.ts'
-
-t.setTimeout(240_000)
+import { sharedCoordinator } from './shared-coordinator.ts'
 
 /** The first path is that in boxes with their own view of the file system. */
 const SERVER = `node=/run/boxwood/bin/node; [ -x "$node" ] || node='${process.execPath}'
 exec "$node" -e "require('node:net').createServer().listen(0, '127.0.0.1', function () { console.log(this.address().port) })"`
 
 t.test('shows the processes, ports and usage of a box, also while it is suspended', async (t) => {
-  const { url, key, box: fig } = await startCoordinatorWithBox(t)
+  const { url, key, box: fig } = sharedCoordinator
   const box = (...args: string[]) => runBox(url, args, { env: { BOXWOOD_API_KEY: key } })
   const name = fig.hostname
   const id = (await box('exec', '-d', name, '--', SERVER)).stdout.trim()

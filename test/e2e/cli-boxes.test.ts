@@ -1,0 +1,11 @@
+// The box command with one coordinator and real boxes.
+import t from 'tap'
+
+t.setTimeout(480_000)
+
+await import('./cli-cp.ts')
+await import('./cli-prompts.ts')
+// Stops the first box.
+await import('./cli-usage.ts')
+// Deletes the first box.
+await import('./cli-life.ts')
