@@ -4,6 +4,7 @@ import t from 'tap'
 t.setTimeout(480_000)
 
 await import('./cli-cp.ts')
+await import('./cli-exec-agent-killed.ts')
 await import('./cli-prompts.ts')
 // Stops the first box.
 await import('./cli-usage.ts')

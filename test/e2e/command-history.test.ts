@@ -2,3 +2,5 @@
 await import('./commands-access.ts')
 // Expects an empty history: the tests of access have deleted theirs.
 await import('./commands.ts')
+// Deletes the box.
+await import('./commands-lifecycle.ts')

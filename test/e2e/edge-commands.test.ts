@@ -3,6 +3,8 @@ import t from 'tap'
 
 t.setTimeout(480_000)
 
+// Expects that the box has no other processes.
+await import('./edge-start-during-disconnects.ts')
 await import('./edge-files.ts')
 await import('./edge-stream.ts')
 await import('./edge-keys.ts')

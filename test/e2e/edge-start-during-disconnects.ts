@@ -1,12 +1,12 @@
 // Starts detached commands while the box is repeatedly disconnected: each runs exactly once.
 import t from 'tap'
 import { waitUntil } from '../support/wait-until.ts'
-import { startCoordinatorWithBox } from './coordinator-with-box.ts'
+import { sharedCoordinator } from './shared-coordinator.ts'
 
 const STARTS = 40
 
 t.test('every acknowledged start ran once, despite disconnects', async (t) => {
-  const { boxRequest, exec, box, instance: coordinator } = await startCoordinatorWithBox(t)
+  const { boxRequest, exec, box, instance: coordinator } = sharedCoordinator
   const { agentConnections } = coordinator.context
   let disconnects = 0
   const timer = setInterval(() => {

@@ -4,9 +4,9 @@ import t, { type Test } from 'tap'
 import { type BoxOptions, runBox } from '../cli/run-box.ts'
 import { findAgentPid } from '../support/find-agent-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { startCoordinatorWithBox } from './coordinator-with-box.ts'
+import { sharedCoordinator } from './shared-coordinator.ts'
 
-const { url, key, box, exec, api } = await startCoordinatorWithBox(t)
+const { url, key, box, exec, api } = sharedCoordinator
 
 /** Kills the agent when stdout of the box command contains `text`, then calls `action`. */
 const killAgentAt = (text: string, action: (child: ChildProcess) => unknown): BoxOptions => ({
