@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../shared/clock.ts'
 import { credentialsModule } from './account/credentials.ts'
 import { accountModule } from './account/module.ts'
+import { signUpModule } from './accounts/module.ts'
 import { createAdmit } from './admission/admit.ts'
 import type { DecideAdmission } from './admission/decide.ts'
 import type { AgentBundles } from './agent-bundles/agent-bundles.ts'
@@ -34,6 +35,7 @@ import type { BoxNames } from './log/logger.ts'
 import { createMachineAgents } from './machines/agents.ts'
 import { machinesModule } from './machines/module.ts'
 import { mailModule } from './mail/module.ts'
+import { membersModule } from './members/module.ts'
 import { metricsModule } from './metrics/module.ts'
 import { ModuleChain, ModuleList } from './module-list.ts'
 import { operationsModule } from './operations/module.ts'
@@ -51,6 +53,7 @@ import type { AgentConnectionsOptions } from './tunnel/agent-connections.ts'
 import { tunnelModule } from './tunnel/module.ts'
 import type { Streams, Tunnels } from './tunnel/types.ts'
 import { workspacesModule } from './workspaces/module.ts'
+import { assertOpen } from './workspaces/service.ts'
 
 export type Urls = {
   /** The origin at which agents reach the coordinator. */
@@ -109,45 +112,46 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     // Functions of later rooms, which need only the database.
     boxFinder: createBoxFinder(db),
     findOperationTarget,
+    assertOpen,
     loadRetentionDays: (workspaceId: string) => loadAuditRetentionDays(db, workspaceId),
     restrictBoxesOf,
     upgradedBoxes,
     authenticateAgent: createAgentAuthenticator(db),
     machineAgents: createMachineAgents(db),
   }
-  return (
-    new ModuleChain(start)
-      .add(backgroundModule)
-      .add(schedulerModule)
-      .add(credentialsModule)
-      .add(idempotencyModule)
-      .add(auditModule)
-      .add(auditExportModule)
-      .add(operationsModule)
-      .add(mailModule)
-      .add(workspacesModule)
-      .add(sessionsModule)
-      .add(ticketsModule)
-      .add(policiesModule)
-      .add(bundlesModule)
-      .add(commandsModule)
-      .add(metricsModule)
-      .add(processSnapshotsModule)
-      .add(reportsModule)
-      .add(tunnelModule)
-      .add(lifecycleModule)
-      .add(snapshotJobsModule)
-      .add(boxesModule)
-      .add(snapshotsModule)
-      .add(accountModule)
-      .add(portsModule)
-      .add(machinesModule)
-      .add(edgeLimitsModule)
-      .add(boxSchedulesModule)
-      .add(upgradesModule)
-      .add(edgeModule)
-      .add(retentionModule)
-      // The last one: it runs the schedules of all modules.
-      .add(scheduleRunnerModule).context
-  )
+  // The last module runs the schedules of all others.
+  return new ModuleChain(start)
+    .add(backgroundModule)
+    .add(schedulerModule)
+    .add(credentialsModule)
+    .add(idempotencyModule)
+    .add(auditModule)
+    .add(auditExportModule)
+    .add(operationsModule)
+    .add(mailModule)
+    .add(workspacesModule)
+    .add(membersModule)
+    .add(sessionsModule)
+    .add(signUpModule)
+    .add(ticketsModule)
+    .add(policiesModule)
+    .add(bundlesModule)
+    .add(commandsModule)
+    .add(metricsModule)
+    .add(processSnapshotsModule)
+    .add(reportsModule)
+    .add(tunnelModule)
+    .add(lifecycleModule)
+    .add(snapshotJobsModule)
+    .add(boxesModule)
+    .add(snapshotsModule)
+    .add(accountModule)
+    .add(portsModule)
+    .add(machinesModule)
+    .add(edgeLimitsModule)
+    .add(boxSchedulesModule)
+    .add(upgradesModule)
+    .add(edgeModule)
+    .add(retentionModule)
+    .add(scheduleRunnerModule).context
 }

@@ -32,7 +32,7 @@ import { type Codes, createInvalidCodeError, type NewCode } from '../sessions/co
 import { CODE } from '../sessions/lifetime.ts'
 import { createCodeMail } from '../sessions/mails.ts'
 import type { AddressLimiter } from '../sessions/rate-limits.ts'
-import { createAccount, createDefaultName } from './create-account.ts'
+import { createAccount, createDefaultName } from '../workspaces/create-account.ts'
 
 export type AgentAccounts = {
   /** @param address of the client. Throws not_allowed while sign-up is closed. */

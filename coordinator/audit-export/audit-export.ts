@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import type { Db } from '../db/open.ts'
+import type { Trx } from '../db/transaction.ts'
 import { COORDINATOR_VERSION } from '../version.ts'
 import { resolveWithDns, resolveWithSystem } from './addresses.ts'
 import { createDeliveries, type Deliveries } from './deliveries.ts'
@@ -21,17 +22,29 @@ export function createAuditExport(options: {
   /** Whether endpoints may have addresses that are not public. */
   allowsPrivate: boolean
   overrides?: AuditExportOverrides | undefined
+  /** Throws workspace_closing. */
+  assertOpen(trx: Trx, workspaceId: string): Promise<void>
 }): AuditExport {
-  const { db, clock, log, allowsPrivate, overrides } = options
+  const { db, clock, log, allowsPrivate, overrides, assertOpen } = options
   const setTimer = overrides?.setTimer ?? setSystemTimer
   const resolve = allowsPrivate ? resolveWithSystem : resolveWithDns
   const post = createPost({ allowsPrivate, resolve, setTimer, ...overrides })
   const deliveries = createDeliveries({
-    ...{ db, clock, log, post, setTimer },
+    db,
+    clock,
+    log,
+    post,
+    setTimer,
     userAgent: `Boxwood/${COORDINATOR_VERSION}`,
   })
   return {
-    service: createAuditSinkService({ db, clock, allowsPrivate, onChange: deliveries.onSinkChange }),
+    service: createAuditSinkService({
+      db,
+      clock,
+      allowsPrivate,
+      onChange: deliveries.onSinkChange,
+      assertOpen,
+    }),
     start: deliveries.start,
     close: deliveries.close,
   }

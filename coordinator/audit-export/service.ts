@@ -9,7 +9,6 @@ import type { Db } from '../db/open.ts'
 import type { AuditHeadRow, AuditSinkRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
-import { assertOpen } from '../workspaces/service.ts'
 import { isPublicAddress } from './addresses.ts'
 import { newSigningSecret } from './signature.ts'
 import { deleteSink, findHead, findSink, writeSink } from './store.ts'
@@ -52,8 +51,10 @@ export function createAuditSinkService(options: {
   /** Whether the endpoint may have addresses that are not public. */
   allowsPrivate: boolean
   onChange(workspaceId: string): void
+  /** Throws workspace_closing. */
+  assertOpen(trx: Trx, workspaceId: string): Promise<void>
 }): AuditSinkService {
-  const { db, clock, allowsPrivate, onChange } = options
+  const { db, clock, allowsPrivate, onChange, assertOpen } = options
 
   function assertAllowed({ hostname }: URL): void {
     const address = hostname.replace(/^\[(.*)\]$/, '$1')

@@ -7,12 +7,12 @@ import type { Heartbeats } from '../lifecycle/heartbeats.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { Providers } from '../lifecycle/providers/regions.ts'
 import type { Tunnels } from '../tunnel/types.ts'
+import type { DeletionHook } from './change-state.ts'
 import { createEnvironmentSender } from './environment-sender.ts'
 import { createMoveBox } from './move.ts'
 import { pruneBoxes } from './prune.ts'
 import { createResizes } from './resize.ts'
 import { boxRoutes } from './routes.ts'
-import type { DeletionHook } from './service.ts'
 import { type BoxService, createBoxService } from './service.ts'
 
 export type BoxesModuleContext = ModuleBase & {

@@ -1,13 +1,10 @@
-// Sign-in by emailed codes, dashboard sessions, and the accounts of agents (spec §5.2, §5.3).
-
-import { type AgentAccounts, createAgentAccounts } from '../accounts/agent-accounts.ts'
-import { createAccount, createDefaultName } from '../accounts/create-account.ts'
-import { agentAccountRoutes } from '../accounts/routes.ts'
+// Sign-in by emailed codes, and dashboard sessions (spec §5.2, §5.3).
 import type { BackgroundTasks } from '../background-tasks.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import type { OpenRequests } from '../http/open-requests.ts'
 import { withTag } from '../http/route.ts'
 import type { Mailer } from '../mail/mailer.ts'
+import { createAccount, createDefaultName } from '../workspaces/create-account.ts'
 import { sessionRoutes, signInRoutes } from './routes.ts'
 import { createSessions, type Sessions } from './sessions.ts'
 
@@ -36,22 +33,10 @@ export function sessionsModule(context: SessionsModuleContext) {
       : null,
     ...(addressLimitFactor !== undefined && { addressLimitFactor }),
   })
-  const agentAccounts: AgentAccounts = createAgentAccounts({
-    db,
-    clock,
-    sessions,
-    mailer,
-    background,
-    isSignupOpen: config.signup,
-  })
   return {
-    services: { sessions, agentAccounts },
-    routes: withTag('Sign-in', [
-      ...signInRoutes({ sessions }),
-      ...sessionRoutes({ sessions }),
-      ...agentAccountRoutes({ agentAccounts }),
-    ]),
-    schedules: { pruners: { sessions: sessions.prune, agent_accounts: agentAccounts.prune } },
+    services: { sessions },
+    routes: withTag('Sign-in', [...signInRoutes({ sessions }), ...sessionRoutes({ sessions })]),
+    schedules: { pruners: { sessions: sessions.prune } },
     workspaceTables: [{ table: 'sessions', key: 'id', isCredential: true }],
   } satisfies Module
 }

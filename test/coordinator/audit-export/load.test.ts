@@ -3,6 +3,7 @@ import t from 'tap'
 import { createDeliveries, getRetryDelay } from '../../../coordinator/audit-export/deliveries.ts'
 import type { Post } from '../../../coordinator/audit-export/post.ts'
 import { createAuditSinkService } from '../../../coordinator/audit-export/service.ts'
+import { assertOpen } from '../../../coordinator/workspaces/service.ts'
 import { sqliteForTest } from '../../support/db.ts'
 import { capturePlans } from '../../support/query-plan.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -42,6 +43,7 @@ t.test('a slow endpoint does not delay other workspaces', async (t) => {
     clock,
     allowsPrivate: true,
     onChange: deliveries.onSinkChange,
+    assertOpen,
   })
   for (const other of others.slice(0, 10)) await service.put(other, { url: 'https://slow.test' })
   for (const other of others.slice(10)) await service.put(other, { url: 'https://fast.test' })
@@ -66,7 +68,13 @@ t.test(
     const { db, readPlans } = capturePlans(await sqliteForTest(t))
     const clock = createTestClock()
     const owner = await createOwner(db, clock)
-    const service = createAuditSinkService({ db, clock, allowsPrivate: true, onChange: () => undefined })
+    const service = createAuditSinkService({
+      db,
+      clock,
+      allowsPrivate: true,
+      onChange: () => undefined,
+      assertOpen,
+    })
     await service.put(owner, { url: 'https://a.test' })
     const createWith = (post: Post) =>
       createDeliveries({

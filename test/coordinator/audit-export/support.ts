@@ -6,6 +6,7 @@ import { createPost, type Post, type PostOptions } from '../../../coordinator/au
 import { createAuditSinkService } from '../../../coordinator/audit-export/service.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
+import { assertOpen } from '../../../coordinator/workspaces/service.ts'
 import { sealAuditEvent } from '../../../shared/audit-chain.ts'
 import type { Collector } from '../../support/https-collector.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -56,6 +57,7 @@ export async function setUp(t: Test, db: Db, collector: Collector, options: Part
   const service = createAuditSinkService({
     ...{ db, clock, allowsPrivate: options.allowsPrivate ?? true },
     onChange: (id) => deliveries.onSinkChange(id),
+    assertOpen,
   })
   const readSink = async () => (await service.get(owner)) ?? t.fail('there is no endpoint')
   return {

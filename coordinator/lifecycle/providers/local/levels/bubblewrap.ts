@@ -1,7 +1,7 @@
 // Isolation level `bubblewrap`: bwrap creates the namespaces and assembles the file-system view.
 import { dirname } from 'node:path'
 import { MAPPED_UID, type Mount } from '../filesystem-view.ts'
-import { type LevelInput, SHELL_PATH } from './level-input.ts'
+import { type LevelInput, SHELL_PATH } from '../level-input.ts'
 import { buildSetprivPrefix } from './process.ts'
 
 export function buildBubblewrapCommand({ uid, hostname, mounts, shellArgs }: LevelInput): string[] {

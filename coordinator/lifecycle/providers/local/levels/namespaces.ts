@@ -1,7 +1,7 @@
 // Isolation level `namespaces`: `unshare` creates the namespaces, pivot-root.sh assembles the file-system view.
 import { fileURLToPath } from 'node:url'
 import { MAPPED_UID } from '../filesystem-view.ts'
-import { type LevelInput, SHELL_PATH } from './level-input.ts'
+import { type LevelInput, SHELL_PATH } from '../level-input.ts'
 import { buildSetprivPrefix } from './process.ts'
 
 const PIVOT_ROOT_SCRIPT = fileURLToPath(new URL('pivot-root.sh', import.meta.url))

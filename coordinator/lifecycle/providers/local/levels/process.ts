@@ -1,5 +1,5 @@
 // Isolation level `process`: a plain process. It has its own uid when the coordinator is root, else only its own home.
-import { type LevelInput, SHELL_PATH } from './level-input.ts'
+import { type LevelInput, SHELL_PATH } from '../level-input.ts'
 
 export function buildProcessCommand({ uid, shellArgs }: LevelInput): string[] {
   return [...buildSetprivPrefix(uid), SHELL_PATH, ...shellArgs]

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SYSTEM_PATH } from '../environment.ts'
-import { type LevelInput, SHELL_PATH } from '../levels/level-input.ts'
+import { type LevelInput, SHELL_PATH } from '../level-input.ts'
 
 const SCRIPT = fileURLToPath(new URL('own-network.sh', import.meta.url))
 

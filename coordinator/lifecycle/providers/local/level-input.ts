@@ -1,5 +1,5 @@
 // The input from which each isolation level builds the command line of a box.
-import type { Mount } from '../filesystem-view.ts'
+import type { Mount } from './filesystem-view.ts'
 
 export const SHELL_PATH = '/bin/sh'
 

@@ -1,0 +1,55 @@
+// Lists boxes and reads one in detail (spec §4.3).
+import type { Box, BoxDetail, BoxList, ListBoxesQuery, Vitals } from '../../shared/api/boxes.ts'
+import { isUuid } from '../../shared/ids.ts'
+import { listBoxes } from '../box-store/box-lists.ts'
+import { listBoxEvents } from '../box-store/events.ts'
+import { findJob } from '../box-store/jobs.ts'
+import type { Db } from '../db/open.ts'
+import type { Actor } from '../http/actor.ts'
+import type { BoxFinder } from '../http/find-box.ts'
+import { encodeCursor, parseCursor } from '../http/page-cursor.ts'
+import { getVisibility } from '../http/visibility.ts'
+import { presentBox, presentDetail } from './present.ts'
+
+export type BoxReaderOptions = {
+  db: Db
+  finder: Pick<BoxFinder, 'find'>
+  /** Whether the box's agent has a tunnel open. */
+  isConnected(boxId: string): boolean
+  /** The latest heartbeat in memory, which may be newer than the stored one. */
+  latestHeartbeat(boxId: string): { vitals: Vitals; at: number } | undefined
+}
+
+export function createBoxReader({ db, finder, isConnected, latestHeartbeat }: BoxReaderOptions) {
+  const visibleTo = (actor: Actor) => ({
+    visibility: getVisibility(actor),
+    // Spec §4.3.
+    withoutDeleted: actor.credential.type === 'ticket',
+  })
+
+  async function list(actor: Actor, { live = false } = {}): Promise<Box[]> {
+    return (await listBoxes(db, { ...visibleTo(actor), live })).map(presentBox)
+  }
+
+  async function listPage(
+    actor: Actor,
+    { live, limit, before: cursor }: ListBoxesQuery & { limit: number },
+  ): Promise<BoxList> {
+    const before = cursor === undefined ? undefined : parseCursor(cursor, isUuid)
+    const rows = await listBoxes(db, { ...visibleTo(actor), live: live === '1', before, limit: limit + 1 })
+    const page = rows.slice(0, limit)
+    const last = page.at(-1)
+    return {
+      boxes: page.map(presentBox),
+      nextBefore: rows.length > limit && last ? encodeCursor({ at: last.created_at, id: last.id }) : null,
+    }
+  }
+
+  async function get(actor: Actor, id: string): Promise<BoxDetail> {
+    const box = await finder.find(actor, id)
+    const [events, job] = await Promise.all([listBoxEvents(db, id), findJob(db, id)])
+    return presentDetail({ box, events, job, connected: isConnected(id), heartbeat: latestHeartbeat(id) })
+  }
+
+  return { list, listPage, get }
+}
