@@ -1,7 +1,7 @@
 // Measures the resident memory and the CPU usage of the agent and the coordinator while the box is idle, beside a bare Node.
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { NODE_FLAGS } from '../coordinator/agent-bundles/node-flags.ts'
+import { NODE_FLAGS } from '../coordinator/agents/bundles/node-flags.ts'
 import type { Boxwood } from './support/boxwood.ts'
 import { readCpuSeconds, readResidentBytes, terminate } from './support/processes.ts'
 import { formatNumber, toMiB } from './support/stats.ts'

@@ -1,4 +1,4 @@
-// Compares the stored form of metrics (coordinator/metrics/codec.ts) with compressed JSON, on the chunks of one box.
+// Compares the stored form of metrics (coordinator/history/metrics/codec.ts) with compressed JSON, on the chunks of one box.
 // `node bench/metrics-codec.ts` runs only this benchmark.
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import {
@@ -9,9 +9,9 @@ import {
   ensureGroup,
   KINDS,
   type Kind,
-} from '../coordinator/metrics/chunk.ts'
-import { decodeChunk, encodeChunk } from '../coordinator/metrics/codec.ts'
-import { toChunk } from '../coordinator/metrics/samples.ts'
+} from '../coordinator/history/metrics/chunk.ts'
+import { decodeChunk, encodeChunk } from '../coordinator/history/metrics/codec.ts'
+import { toChunk } from '../coordinator/history/metrics/samples.ts'
 import { SAMPLE_SECONDS } from '../shared/api/metrics.ts'
 import { createBusyBox } from './support/busy-box.ts'
 import { formatNumber, median, toMiB } from './support/stats.ts'

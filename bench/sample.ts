@@ -2,7 +2,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { NODE_FLAGS } from '../coordinator/agent-bundles/node-flags.ts'
+import { NODE_FLAGS } from '../coordinator/agents/bundles/node-flags.ts'
 import { IDLE_PROCESSES } from './idle.ts'
 import { terminate } from './support/processes.ts'
 import { formatNumber } from './support/stats.ts'

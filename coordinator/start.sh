@@ -14,4 +14,4 @@ fi
 # Node caches the compiled sources here, as for the box command. Without write permission Node does not cache.
 export NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE-$here/../node_modules/.cache/box}"
 # main.ts, or main.js in the npm package.
-exec "$node" --max-semi-space-size=1 "$here"/main.?s
+exec "$node" --max-semi-space-size=1 "$here"/server/main.?s

@@ -20,7 +20,7 @@ export type ReadyMessage = {
   suggestedCommand: string
 }
 
-/** The output of coordinator/suspend-boxes.ts, as one line of JSON. Names of boxes. */
+/** The output of coordinator/server/suspend-boxes.ts, as one line of JSON. Names of boxes. */
 export type SuspendedBoxes = {
   suspended: string[]
   /** Their machines were running and are stopped, in a create, suspend or deletion that the next start continues. */
@@ -29,7 +29,7 @@ export type SuspendedBoxes = {
   failed: string[]
 }
 
-/** The output of coordinator/diagnose.ts, as one line of JSON: what boxes on this machine can use. */
+/** The output of coordinator/server/diagnose.ts, as one line of JSON: what boxes on this machine can use. */
 export type MachineDiagnosis = {
   /** null: no isolation level works, and `levelAdvice` says why. */
   level: string | null

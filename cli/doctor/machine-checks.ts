@@ -42,11 +42,15 @@ async function diagnose(
   dataDir: string,
   signal: AbortSignal,
 ): Promise<MachineDiagnosis | { problem: string }> {
-  const child = spawn(process.execPath, [join(PROJECT_DIR, `coordinator/diagnose${SOURCE_EXTENSION}`)], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, BOXWOOD_DATA: dataDir },
-    signal,
-  })
+  const child = spawn(
+    process.execPath,
+    [join(PROJECT_DIR, `coordinator/server/diagnose${SOURCE_EXTENSION}`)],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, BOXWOOD_DATA: dataDir },
+      signal,
+    },
+  )
   const [stdout, stderr] = await Promise.all([
     text(child.stdout),
     text(child.stderr),

@@ -34,11 +34,15 @@ export async function stopCoordinator(coordinator: CoordinatorRecord, signal: Ab
 /** Suspends the boxes that run without a coordinator, for example after SIGTERM. @throws CliError while a coordinator runs */
 export async function suspendRemainingBoxes(dataDir: string, signal: AbortSignal): Promise<SuspendedBoxes> {
   if (!existsSync(join(dataDir, 'boxwood.db'))) return { suspended: [], stopped: [], failed: [] }
-  const child = spawn(process.execPath, [join(PROJECT_DIR, `coordinator/suspend-boxes${SOURCE_EXTENSION}`)], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...readDatabaseSettings(), PATH: process.env.PATH, BOXWOOD_DATA: dataDir, BOXWOOD_LOG: 'error' },
-    signal,
-  })
+  const child = spawn(
+    process.execPath,
+    [join(PROJECT_DIR, `coordinator/server/suspend-boxes${SOURCE_EXTENSION}`)],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...readDatabaseSettings(), PATH: process.env.PATH, BOXWOOD_DATA: dataDir, BOXWOOD_LOG: 'error' },
+      signal,
+    },
+  )
   const [stdout, stderr] = await Promise.all([
     text(child.stdout),
     text(child.stderr),

@@ -1,5 +1,5 @@
 // Limits the requests that only add an event: reports of clients, and downloads. In memory, per credential.
-import { createRateLimiter, rejectLimited } from '../rate-limiter.ts'
+import { createRateLimiter, rejectLimited } from '../base/rate-limiter.ts'
 
 /** The returned function counts a request of the credential. It rejects with rate_limited and Retry-After. */
 export function createEventLimiter(perSecond: number): (credentialId: string) => Promise<void> {

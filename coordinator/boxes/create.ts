@@ -6,7 +6,7 @@ import { LIMITS } from '../../shared/limits.ts'
 import { DEFAULT_TIER, type Region } from '../../shared/tiers.ts'
 import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
-import type { Providers } from '../lifecycle/providers/regions.ts'
+import type { Providers } from '../providers/regions.ts'
 
 /** The regions that new boxes can use. */
 export type RegionRules = Pick<Providers, 'regions' | 'defaultRegion' | 'serves'>

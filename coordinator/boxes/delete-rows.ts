@@ -1,10 +1,11 @@
 // Deletes the row of a terminated box, with everything that is stored for it.
-import { deleteBox } from '../box-store/boxes.ts'
-import { deleteEventsOfBox } from '../box-store/events.ts'
-import { deleteJob } from '../box-store/jobs.ts'
-import { deleteMovesOfBox } from '../box-store/moves.ts'
+
 import type { Trx } from '../db/transaction.ts'
 import { deleteSchedulesOf } from '../jobs/schedules.ts'
+import { deleteBox } from './store/boxes.ts'
+import { deleteEventsOfBox } from './store/events.ts'
+import { deleteJob } from './store/jobs.ts'
+import { deleteMovesOfBox } from './store/moves.ts'
 
 /** Deletes what the modules store for a box, in tables that refer to it. */
 export type DeleteOfBox = (trx: Trx, boxId: string) => Promise<unknown>

@@ -2,10 +2,10 @@
 // agent ready. Commands and prompts have the variables in their own requests.
 import type { Logger } from 'pino'
 import type { AgentEnvironment } from '../../shared/api/prompts.ts'
-import { findEnvVars } from '../box-store/boxes.ts'
+import type { Tunnels } from '../agents/tunnel/types.ts'
 import type { Db } from '../db/open.ts'
-import type { Tunnels } from '../tunnel/types.ts'
 import { parseEnvVars } from './present.ts'
+import { findEnvVars } from './store/boxes.ts'
 
 export type EnvironmentSender = {
   /** To be called after the commit of a change. */

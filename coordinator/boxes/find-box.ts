@@ -2,13 +2,13 @@
 import { BOX_NAME_PATTERN } from '../../shared/api/boxes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
-import { prepareBoxQueries } from '../box-store/boxes.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'
 import { canSee } from '../http/visibility.ts'
+import { prepareBoxQueries } from './store/boxes.ts'
 
 /** Rejects a box that is deleted or being deleted. */
 export function requireNotDeleted(row: BoxRow): BoxRow {

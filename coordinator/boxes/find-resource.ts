@@ -1,7 +1,8 @@
 // The fields of boxes and snapshots that decide who may see their operations.
-import { findBoxResource } from '../box-store/boxes.ts'
-import { findSnapshotResource } from '../box-store/snapshots.ts'
-import type { OperationServiceOptions } from '../operations/service.ts'
+
+import type { OperationServiceOptions } from '../jobs/operations/service.ts'
+import { findBoxResource } from './store/boxes.ts'
+import { findSnapshotResource } from './store/snapshots.ts'
 
 export const findOperationTarget: OperationServiceOptions['findTarget'] = {
   box_delete: findBoxResource,

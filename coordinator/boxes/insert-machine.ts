@@ -1,12 +1,12 @@
 // Inserts the box of an enrolled machine, with the job that waits for its agent.
 import type { Region, Tier } from '../../shared/tiers.ts'
-import { findFirstOwnerId } from '../account/lookups.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
-import { enqueueEnrollJob } from '../lifecycle/set-desired-state.ts'
+import { findFirstOwnerId } from '../identity/lookups.ts'
 import { newBoxRow } from './create.ts'
 import { insertWithName } from './insert-with-name.ts'
+import { enqueueEnrollJob } from './lifecycle/set-desired-state.ts'
 
 export type NewMachine = {
   /** Who created the token. */

@@ -2,15 +2,15 @@
 import type { Box, CreateBoxRequest } from '../../shared/api/boxes.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { Tier } from '../../shared/tiers.ts'
-import { findFirstOwnerId } from '../account/lookups.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
 import type { SnapshotRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
-import { enqueueCreateJob } from '../lifecycle/set-desired-state.ts'
+import { findFirstOwnerId } from '../identity/lookups.ts'
 import { chooseRegion, newBoxRow, type RegionRules } from './create.ts'
 import { describeNewBox } from './describe-change.ts'
 import { insertWithName } from './insert-with-name.ts'
+import { enqueueCreateJob } from './lifecycle/set-desired-state.ts'
 import { presentBox } from './present.ts'
 
 export type BoxInserterOptions = {

@@ -1,10 +1,10 @@
 // Inserts a box under its requested name, or under a free one.
 import { ApiError } from '../../shared/errors.ts'
-import { listLiveNames } from '../box-store/box-lists.ts'
-import { insertBox } from '../box-store/boxes.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 import { pickFreeName } from './names.ts'
+import { listLiveNames } from './store/box-lists.ts'
+import { insertBox } from './store/boxes.ts'
 
 export type NameChoice = {
   workspaceId: string

@@ -5,8 +5,8 @@ import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
-import type { BoxScheduleKind } from '../lifecycle/update-schedules.ts'
 import { serializeEnvVars } from './create.ts'
+import type { BoxScheduleKind } from './lifecycle/update-schedules.ts'
 
 const MINUTE_MS = 60_000
 

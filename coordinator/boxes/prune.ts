@@ -1,9 +1,9 @@
 // Deletes terminated boxes with their history when their retention has ended.
 import type { Clock } from '../../shared/clock.ts'
-import { listExpiredBoxIds } from '../box-store/box-lists.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import { type DeleteOfBox, deleteBoxRows } from './delete-rows.ts'
+import { listExpiredBoxIds } from './store/box-lists.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const BATCH_SIZE = 100

@@ -1,15 +1,15 @@
 // Lists boxes and reads one in detail (spec §4.3).
 import type { Box, BoxDetail, BoxList, ListBoxesQuery, Vitals } from '../../shared/api/boxes.ts'
 import { isUuid } from '../../shared/ids.ts'
-import { listBoxes } from '../box-store/box-lists.ts'
-import { listBoxEvents } from '../box-store/events.ts'
-import { findJob } from '../box-store/jobs.ts'
 import type { Db } from '../db/open.ts'
 import type { Actor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'
 import { encodeCursor, parseCursor } from '../http/page-cursor.ts'
 import { getVisibility } from '../http/visibility.ts'
 import { presentBox, presentDetail } from './present.ts'
+import { listBoxes } from './store/box-lists.ts'
+import { listBoxEvents } from './store/events.ts'
+import { findJob } from './store/jobs.ts'
 
 export type BoxReaderOptions = {
   db: Db

@@ -2,15 +2,15 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../shared/clock.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
-import { hasLiveBox, listBoxIdsToRemove, listTerminatedBoxIds } from '../box-store/box-lists.ts'
-import { deleteSomeEventsOfBox } from '../box-store/events.ts'
-import { deleteSomeCommandsOfBox } from '../commands/delete-of-box.ts'
 import { deleteInBatches } from '../db/delete-in-batches.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
-import { setDesiredState } from '../lifecycle/set-desired-state.ts'
+import { deleteSomeCommandsOfBox } from '../history/commands/delete-of-box.ts'
 import { type DeleteOfBox, deleteBoxRows } from './delete-rows.ts'
+import { setDesiredState } from './lifecycle/set-desired-state.ts'
+import { hasLiveBox, listBoxIdsToRemove, listTerminatedBoxIds } from './store/box-lists.ts'
+import { deleteSomeEventsOfBox } from './store/events.ts'
 
 export type RemoveAllOptions = {
   db: Db

@@ -18,9 +18,9 @@ import {
   suspendQuerySchema,
 } from '../../shared/api/boxes.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { ADMISSION_ERRORS } from '../admission/decide.ts'
 import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
+import { ADMISSION_ERRORS } from '../identity/admission/decide.ts'
 import type { MoveBox } from './move.ts'
 import type { Resizes } from './resize.ts'
 import type { BoxService } from './service.ts'

@@ -1,7 +1,7 @@
 // Opens the database that the configuration selects: Postgres, or the file in the data directory.
 import { readFile, writeFile } from 'node:fs/promises'
-import type { Config } from '../config.ts'
-import type { DataDirectory } from '../data-directory.ts'
+import type { Config } from '../base/config.ts'
+import type { DataDirectory } from '../base/data-directory.ts'
 import type { DiskReserve } from './disk-reserve.ts'
 import type { StoreObserver } from './observed-driver.ts'
 import { type Db, openDatabase } from './open.ts'

@@ -192,7 +192,7 @@ export type BoxRow = {
   isolation: string | null
   /** SHA-256 of the token the box's agent presents, hex. null before provisioning and after deletion. */
   agent_token_hash: string | null
-  /** Of a machine: the newest id of the lineage with which its agent has connected (coordinator/machines/lineage.ts). */
+  /** Of a machine: the newest id of the lineage with which its agent has connected (coordinator/boxes/enrollment/lineage.ts). */
   agent_lineage: string | null
   /** The last applied report: all reports of `report_epoch` up to and including `report_seq` are applied. */
   report_epoch: string | null
@@ -384,7 +384,7 @@ export type MetricChunkRow = {
   start: number
   /** 1: samples that the rollups do not contain yet. */
   pending_rollup: Flag
-  /** Compressed columns, see metrics/chunk.ts. */
+  /** Compressed columns, see history/metrics/chunk.ts. */
   data: Uint8Array
 }
 
@@ -393,7 +393,7 @@ export type ProcessChunkRow = {
   box_id: string
   /** Epoch seconds, a multiple of four hours. */
   start: number
-  /** Compressed snapshots, see process-snapshots/chunk.ts. */
+  /** Compressed snapshots, see history/process-snapshots/chunk.ts. */
   data: Uint8Array
 }
 

@@ -1,9 +1,9 @@
 // Prepares an edge request: resolves the box, acquires a slot, wakes the box or waits for it, and returns its tunnel.
 import { z } from 'zod'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
+import type { Tunnel } from '../agents/tunnel/types.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { RouteInput, RouteSchemas } from '../http/route.ts'
-import type { Tunnel } from '../tunnel/types.ts'
 import type { EdgeContext } from './context.ts'
 
 /** How long a request waits for a box whose agent is reconnecting, or that is starting. */

@@ -2,8 +2,8 @@
 // forwarded.
 import { edgeErrorSchema } from '../../shared/api/common.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
-import { createAgentProtocolError, readBody } from '../tunnel/read-response.ts'
-import type { TunnelResponse } from '../tunnel/types.ts'
+import { createAgentProtocolError, readBody } from '../agents/tunnel/read-response.ts'
+import type { TunnelResponse } from '../agents/tunnel/types.ts'
 import { AGENT_RESPONSES, type AgentResponseType } from './agent-response-types.ts'
 import { InvalidResponseError, parseJson } from './parse-response.ts'
 import type { AgentResponse, ResponseParser } from './response-parser.ts'

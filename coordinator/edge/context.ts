@@ -1,9 +1,10 @@
 // The dependencies of the edge routes.
-import type { CommandTracker } from '../commands/command-tracker.ts'
+
+import type { Sockets, Streams, Transfers, Tunnels } from '../agents/tunnel/types.ts'
+import type { PauseGate } from '../boxes/schedules/pause-gate.ts'
 import type { BoxRow } from '../db/schema.ts'
+import type { CommandTracker } from '../history/commands/command-tracker.ts'
 import type { Actor } from '../http/actor.ts'
-import type { PauseGate } from '../schedules/pause-gate.ts'
-import type { Sockets, Streams, Transfers, Tunnels } from '../tunnel/types.ts'
 import type { EdgeLimiter } from './limits.ts'
 import type { ResponseParser } from './response-parser.ts'
 

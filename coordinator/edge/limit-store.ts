@@ -1,5 +1,5 @@
 // Counts requests per second and acquired slots per key, in memory.
-import { createRateLimiter } from '../rate-limiter.ts'
+import { createRateLimiter } from '../base/rate-limiter.ts'
 
 /** One of `limit` concurrent uses of a key. */
 export type Slot = { key: string; limit: number }

@@ -1,6 +1,6 @@
 // The edge's limits (spec §8): requests per second and concurrent requests, per API key and per box; streams per API key.
 import { ApiError } from '../../shared/errors.ts'
-import { rejectLimited } from '../rate-limiter.ts'
+import { rejectLimited } from '../base/rate-limiter.ts'
 import { createMemoryStore, type LimitStore, type Slot } from './limit-store.ts'
 
 export type EdgeLimits = {

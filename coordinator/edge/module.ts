@@ -1,12 +1,13 @@
 // The edge: routes the requests for one box to its agent.
+
+import type { AgentConnections } from '../agents/tunnel/agent-connections.ts'
+import type { Streams, Tunnels } from '../agents/tunnel/types.ts'
 import { createConnectRecorder } from '../audit/record-connect.ts'
+import type { Lifecycle } from '../boxes/lifecycle/lifecycle.ts'
+import { createPauseGate } from '../boxes/schedules/pause-gate.ts'
 import type { BoxService } from '../boxes/service.ts'
-import type { CommandTracker } from '../commands/command-tracker.ts'
+import type { CommandTracker } from '../history/commands/command-tracker.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
-import type { Lifecycle } from '../lifecycle/lifecycle.ts'
-import { createPauseGate } from '../schedules/pause-gate.ts'
-import type { AgentConnections } from '../tunnel/agent-connections.ts'
-import type { Streams, Tunnels } from '../tunnel/types.ts'
 import type { EdgeContext } from './context.ts'
 import { createEdgeLimiter, type EdgeLimit, type EdgeLimiter } from './limits.ts'
 import { createResponseParser } from './response-parser.ts'

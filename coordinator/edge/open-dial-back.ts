@@ -1,6 +1,6 @@
 // Requests a dial-back connection from the agent and waits for it.
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
-import type { PendingDialBack } from '../tunnel/types.ts'
+import type { PendingDialBack } from '../agents/tunnel/types.ts'
 import type { AcquiredBox } from './acquire-box.ts'
 import { throwAgentError } from './agent-response.ts'
 import { withDeadline } from './deadline.ts'

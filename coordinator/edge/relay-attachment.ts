@@ -9,7 +9,7 @@ import {
 } from '../../shared/api/attach.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { freeBuffer } from '../../shared/free-buffer.ts'
-import { createAgentProtocolError } from '../tunnel/read-response.ts'
+import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
 import { isAgentErrorCode } from './agent-response.ts'
 
 export type RelayOptions = {

@@ -1,7 +1,7 @@
 // Repeats a request to a box, which executes it once, until the agent has responded.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../shared/errors.ts'
-import type { Tunnel } from '../tunnel/types.ts'
+import type { Tunnel } from '../agents/tunnel/types.ts'
 import type { AcquiredBox } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
 import { withDeadline } from './deadline.ts'

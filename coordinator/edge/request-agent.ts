@@ -1,7 +1,8 @@
 // Sends one request to the agent and reads its JSON response.
+
+import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
+import type { TunnelRequest } from '../agents/tunnel/types.ts'
 import type { RouteInput, RouteSchemas } from '../http/route.ts'
-import { createAgentProtocolError } from '../tunnel/read-response.ts'
-import type { TunnelRequest } from '../tunnel/types.ts'
 import { type AcquiredBox, acquireBox } from './acquire-box.ts'
 import { readAgentResponse } from './agent-response.ts'
 import type { AgentResponseType } from './agent-response-types.ts'

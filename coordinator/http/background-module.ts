@@ -1,5 +1,5 @@
 // Work that a response does not wait for.
-import { createBackgroundTasks } from '../background-tasks.ts'
+import { createBackgroundTasks } from '../base/background-tasks.ts'
 import type { Module, ModuleBase } from './module.ts'
 
 export function backgroundModule({ log }: ModuleBase) {

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HTTP_LIMITS } from '../../shared/limits.ts'
-import { StartError } from '../start-error.ts'
+import { StartError } from '../base/start-error.ts'
 
 /** Fits a path of 4096 percent-encoded bytes and the headers. */
 const MAX_HEADER_BYTES = 32 * 1024

@@ -1,7 +1,7 @@
 // A feature of the coordinator, as the list of modules needs it: what it adds to the server, and how it starts and stops.
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../base/config.ts'
 import type { Db } from '../db/open.ts'
 import type { Tables } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'

@@ -1,14 +1,15 @@
 // Erases what a workspace has stored when its zero data retention is turned on (spec §2.6). New data is blank already: the code
 // that stores it reads the setting. The files of the database contain erased bytes until the database reuses their space.
-import { findWorkspace } from '../account/lookups.ts'
+
 import { blankReportedDetails } from '../audit/blank.ts'
-import { blankCommandHistory } from '../commands/blank.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow } from '../db/schema.ts'
 import { transaction } from '../db/transaction.ts'
+import { blankCommandHistory } from '../history/commands/blank.ts'
+import { blankProcessSnapshots } from '../history/process-snapshots/blank.ts'
 import type { ScheduleHandler } from '../http/module.ts'
+import { findWorkspace } from '../identity/lookups.ts'
 import { deleteSchedule, lockSchedule } from '../jobs/schedules.ts'
-import { blankProcessSnapshots } from '../process-snapshots/blank.ts'
 
 export type Erasure = {
   /**

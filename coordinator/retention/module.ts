@@ -1,12 +1,12 @@
 // Deletes what is not kept: closed workspaces, and the stored content of workspaces with zero data retention.
 
+import type { Lifecycle } from '../boxes/lifecycle/lifecycle.ts'
 import { listBoxPositions } from '../boxes/list-positions.ts'
 import { deleteAllBoxes, removeAllBoxes } from '../boxes/remove-all.ts'
+import type { Snapshots } from '../boxes/snapshots/snapshots.ts'
 import type { Module, ModuleBase, ModuleRegistry } from '../http/module.ts'
 import type { OpenRequests } from '../http/open-requests.ts'
-import type { Lifecycle } from '../lifecycle/lifecycle.ts'
-import type { Providers } from '../lifecycle/providers/regions.ts'
-import type { Snapshots } from '../snapshots/snapshots.ts'
+import type { Providers } from '../providers/regions.ts'
 import { createErasure } from './erasure.ts'
 import { createPurge } from './purge.ts'
 

@@ -8,10 +8,10 @@ import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import type { ScheduleHandler, WorkspaceTable } from '../http/module.ts'
 import type { OpenRequests } from '../http/open-requests.ts'
+import { deleteSignInCodes } from '../identity/sessions/prune.ts'
+import { deleteWorkspace, removeMembers } from '../identity/workspaces/purge.ts'
+import { schedulePurge } from '../identity/workspaces/schedules.ts'
 import { deleteSchedulesOf, moveSchedule } from '../jobs/schedules.ts'
-import { deleteSignInCodes } from '../sessions/prune.ts'
-import { deleteWorkspace, removeMembers } from '../workspaces/purge.ts'
-import { schedulePurge } from '../workspaces/schedules.ts'
 import { deleteSomeRows } from './purge-store.ts'
 
 export type PurgeOptions = {

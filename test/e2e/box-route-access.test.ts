@@ -1,8 +1,8 @@
 // Every route of boxes and snapshots (spec §4.3, §4.8): ids that do not exist, and keys that may not use them (spec §5).
 import t from 'tap'
-import { addApiKey } from '../../coordinator/account/keys.ts'
 import { transaction } from '../../coordinator/db/transaction.ts'
 import { hashSecret } from '../../coordinator/http/hash-secret.ts'
+import { addApiKey } from '../../coordinator/identity/keys/keys.ts'
 import { newApiKey } from '../../shared/api-key.ts'
 import { newId } from '../../shared/ids.ts'
 import { startTestCoordinator, type TestCoordinator } from '../support/coordinator.ts'

@@ -1,6 +1,6 @@
 // A workspace is closed, refuses what would keep it alive, is reopened, closed again, and deleted completely.
 import t from 'tap'
-import { REFUSED_WHILE_CLOSING } from '../../coordinator/workspaces/routes.ts'
+import { REFUSED_WHILE_CLOSING } from '../../coordinator/identity/workspaces/routes.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'

@@ -1,9 +1,9 @@
 // The box, account and operation routes over HTTP: schemas, states and error codes.
 import t from 'tap'
-import { addApiKey } from '../../coordinator/account/keys.ts'
 import { transaction } from '../../coordinator/db/transaction.ts'
 import { hashSecret } from '../../coordinator/http/hash-secret.ts'
-import { PermanentProviderError } from '../../coordinator/lifecycle/provider.ts'
+import { addApiKey } from '../../coordinator/identity/keys/keys.ts'
+import { PermanentProviderError } from '../../coordinator/providers/provider.ts'
 import { accountSchema } from '../../shared/api/account.ts'
 import {
   boxDetailSchema,

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { databaseEnv } from '../support/database-env.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 
-const MAIN = join(import.meta.dirname, '../../coordinator/main.ts')
+const MAIN = join(import.meta.dirname, '../../coordinator/server/main.ts')
 
 const createDataDir = (t: Test): string => createTempDir(t, 'main')
 

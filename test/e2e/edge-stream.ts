@@ -1,6 +1,6 @@
 // Spec §4.14: the output stream of a detached command, over HTTP from a real box.
 import t from 'tap'
-import type { Session } from '../../coordinator/tunnel/session.ts'
+import type { Session } from '../../coordinator/agents/tunnel/session.ts'
 import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 import {
   collectBytes,

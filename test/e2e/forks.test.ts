@@ -1,6 +1,6 @@
 // Forks over HTTP: POST /boxes/{id}/fork and the copy that it makes.
 import t from 'tap'
-import { PermanentProviderError } from '../../coordinator/lifecycle/provider.ts'
+import { PermanentProviderError } from '../../coordinator/providers/provider.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { createHangingFault } from '../support/fake-infrastructure.ts'
 import { waitUntil } from '../support/wait-until.ts'

@@ -1,6 +1,6 @@
 // Members and workspaces over HTTP: who may do what, and what the responses contain.
 import t from 'tap'
-import { startSmtpServer } from '../coordinator/mail/smtp-server.ts'
+import { startSmtpServer } from '../coordinator/identity/mail/smtp-server.ts'
 import { type RequestOptions, startTestCoordinator } from '../support/coordinator.ts'
 import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'

@@ -1,6 +1,6 @@
 // The coordinator's metrics after commands on a real box.
 import t from 'tap'
-import { fetchMetrics, sumSamples } from '../coordinator/telemetry/read-metrics.ts'
+import { fetchMetrics, sumSamples } from '../coordinator/server/telemetry/read-metrics.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 

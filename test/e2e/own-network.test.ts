@@ -1,7 +1,7 @@
 // A box with its own network: commands, files and streams work, also after the coordinator was killed and restarted.
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { findMissingRequirement } from '../../coordinator/lifecycle/providers/local/network/own-network.ts'
+import { findMissingRequirement } from '../../coordinator/providers/local/network/own-network.ts'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 
 const skip = findMissingRequirement() ?? false

@@ -1,7 +1,7 @@
 // Runs of coding agents in real boxes that are suspended: a stop interrupts them, a freeze does not, and a prompt wakes.
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { probeCgroups } from '../../coordinator/lifecycle/providers/local/cgroups.ts'
+import { probeCgroups } from '../../coordinator/providers/local/cgroups.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { waitUntil } from '../support/wait-until.ts'
 

@@ -1,6 +1,6 @@
 // POST /boxes/{id}/resize and /region over HTTP (spec §4.3, §7.1, §8).
 import t, { type Test } from 'tap'
-import { createProviders } from '../../coordinator/lifecycle/providers/regions.ts'
+import { createProviders } from '../../coordinator/providers/regions.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { createLimitedKey, createUserKey } from '../support/limited-key.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { startSignInCoordinator } from '../coordinator/sessions/support.ts'
+import { startSignInCoordinator } from '../coordinator/identity/sessions/support.ts'
 import { NO_BROWSER, startBrowser } from '../support/browser.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 

@@ -2,7 +2,7 @@
 import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { boxPaths } from '../../coordinator/lifecycle/providers/local/machine-file.ts'
+import { boxPaths } from '../../coordinator/providers/local/machine-file.ts'
 import { describeTree } from '../support/tree-manifest.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 import { takeSnapshot, waitForStatus, waitUntilAbsent } from './snapshots-support.ts'

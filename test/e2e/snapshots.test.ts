@@ -1,7 +1,7 @@
 // Snapshots over HTTP: take, list, restore, delete, and the error codes of these routes.
 import t from 'tap'
-import { PermanentProviderError } from '../../coordinator/lifecycle/provider.ts'
-import { createProviders } from '../../coordinator/lifecycle/providers/regions.ts'
+import { PermanentProviderError } from '../../coordinator/providers/provider.ts'
+import { createProviders } from '../../coordinator/providers/regions.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { createHangingFault, FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { createRunningBox, takeSnapshot, waitForStatus, waitUntilAbsent } from './snapshots-support.ts'

@@ -1,9 +1,9 @@
 // Templates over HTTP: snapshots with a name from which boxes are created.
 import t from 'tap'
-import { addApiKey } from '../../coordinator/account/keys.ts'
 import { transaction } from '../../coordinator/db/transaction.ts'
 import { hashSecret } from '../../coordinator/http/hash-secret.ts'
-import { PermanentProviderError } from '../../coordinator/lifecycle/provider.ts'
+import { addApiKey } from '../../coordinator/identity/keys/keys.ts'
+import { PermanentProviderError } from '../../coordinator/providers/provider.ts'
 import { newApiKey } from '../../shared/api-key.ts'
 import { newId } from '../../shared/ids.ts'
 import { startTestCoordinator, type TestCoordinator } from '../support/coordinator.ts'

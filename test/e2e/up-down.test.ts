@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { isAlive, readStat } from '../../coordinator/lifecycle/providers/local/proc.ts'
+import { isAlive, readStat } from '../../coordinator/providers/local/proc.ts'
 import { listBoxPids } from '../support/find-agent-process.ts'
 import { readRunningCoordinator } from '../support/stop-data-directory.ts'
 import { waitUntil } from '../support/wait-until.ts'

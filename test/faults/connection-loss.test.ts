@@ -2,9 +2,9 @@
 // the client gets an error, a truncated body is never accepted as complete, and the box reconnects.
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import type { MachineSpec, Provider } from '../../coordinator/lifecycle/provider.ts'
-import { openLocalHost } from '../../coordinator/lifecycle/providers/local/host.ts'
-import { createLocalProvider } from '../../coordinator/lifecycle/providers/local/provider.ts'
+import { openLocalHost } from '../../coordinator/providers/local/host.ts'
+import { createLocalProvider } from '../../coordinator/providers/local/provider.ts'
+import type { MachineSpec, Provider } from '../../coordinator/providers/provider.ts'
 import { DEFAULT_REGION } from '../../shared/tiers.ts'
 import { startCoordinatorWithBox } from '../e2e/coordinator-with-box.ts'
 import { PROJECT_DIR } from '../support/project.ts'

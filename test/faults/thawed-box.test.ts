@@ -2,7 +2,7 @@
 // also when the coordinator was killed meanwhile.
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { probeCgroups } from '../../coordinator/lifecycle/providers/local/cgroups.ts'
+import { probeCgroups } from '../../coordinator/providers/local/cgroups.ts'
 import { connectAttachClient } from '../support/attach-client.ts'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 import { openResumingTerminal } from '../support/resuming-terminal.ts'

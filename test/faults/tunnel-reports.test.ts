@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { reportRoutes } from '../../agent/reports/routes.ts'
 import { openSpool, type Spool } from '../../agent/reports/spool.ts'
 import { openState } from '../../agent/state.ts'
-import type { Ingest } from '../../coordinator/tunnel/reports.ts'
+import type { Ingest } from '../../coordinator/agents/tunnel/reports.ts'
 import {
   type ListeningPort,
   type ListeningTuple,

@@ -1,6 +1,6 @@
 // Starts a coordinator over HTTP with one box, whose fake agent is a request handler that the test provides.
 import type { Test } from 'tap'
-import type { Tunnel, TunnelRequest, TunnelResponse, Tunnels } from '../../coordinator/tunnel/types.ts'
+import type { Tunnel, TunnelRequest, TunnelResponse, Tunnels } from '../../coordinator/agents/tunnel/types.ts'
 import { type CoordinatorOptions, startTestCoordinator } from './coordinator.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
 

@@ -2,14 +2,14 @@
 import { EventEmitter } from 'node:events'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import type { Tunnel, TunnelEvents, Tunnels } from '../../coordinator/agents/tunnel/types.ts'
 import {
   ArchiveError,
   type ArchiveInfo,
   type ArchiveKey,
   type MachineState,
   type Provider,
-} from '../../coordinator/lifecycle/provider.ts'
-import type { Tunnel, TunnelEvents, Tunnels } from '../../coordinator/tunnel/types.ts'
+} from '../../coordinator/providers/provider.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import { PROTOCOL_VERSION } from '../../shared/protocol.ts'
 

@@ -1,6 +1,6 @@
 // An agent in memory that implements the routes of prompts. Tests add runs and events, and replace single responses.
 import { Readable } from 'node:stream'
-import type { TunnelRequest, TunnelResponse } from '../../coordinator/tunnel/types.ts'
+import type { TunnelRequest, TunnelResponse } from '../../coordinator/agents/tunnel/types.ts'
 import {
   type AgentPromptRequest,
   agentPromptRequestSchema,

@@ -3,9 +3,9 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startCoordinator } from '../../coordinator/app.ts'
-import { loadConfig } from '../../coordinator/config.ts'
-import type { Provider } from '../../coordinator/lifecycle/provider.ts'
+import { loadConfig } from '../../coordinator/base/config.ts'
+import type { Provider } from '../../coordinator/providers/provider.ts'
+import { startCoordinator } from '../../coordinator/server/app.ts'
 import type { Fleet } from './fleet.ts'
 import { withoutArchives } from './without-archives.ts'
 

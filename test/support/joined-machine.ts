@@ -35,7 +35,7 @@ export const PREVIOUS_BUILD: Changes = {
 }
 
 /** Applies to every copy. Its archives of the agent have the size of their content: gzip uses a CPU for 5 seconds each. */
-const WITHOUT_COMPRESSION: Changes = { 'coordinator/agent-bundles/archive.ts': [['level: 6', 'level: 0']] }
+const WITHOUT_COMPRESSION: Changes = { 'coordinator/agents/bundles/archive.ts': [['level: 6', 'level: 0']] }
 
 /** A copy of the project's programs, which uses the installed packages. */
 export function copyProject(t: Test, changes: Changes): string {

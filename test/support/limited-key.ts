@@ -1,7 +1,8 @@
 // Creates limited API keys, and keys of further users.
-import { addApiKey, type KeyLimits } from '../../coordinator/account/keys.ts'
+
 import { transaction } from '../../coordinator/db/transaction.ts'
 import { hashSecret } from '../../coordinator/http/hash-secret.ts'
+import { addApiKey, type KeyLimits } from '../../coordinator/identity/keys/keys.ts'
 import { newApiKey } from '../../shared/api-key.ts'
 import { newId } from '../../shared/ids.ts'
 import type { TestCoordinator } from './coordinator.ts'

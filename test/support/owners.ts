@@ -1,12 +1,12 @@
 // What the list of modules passes between the directories of the coordinator, for tests that create services by themselves.
-import { findBoxResource } from '../../coordinator/box-store/boxes.ts'
-import { findSnapshotResource } from '../../coordinator/box-store/snapshots.ts'
-import { deleteCommandsOfBox } from '../../coordinator/commands/delete-of-box.ts'
+import { findBoxResource } from '../../coordinator/boxes/store/boxes.ts'
+import { findSnapshotResource } from '../../coordinator/boxes/store/snapshots.ts'
 import type { Db } from '../../coordinator/db/open.ts'
 import type { Trx } from '../../coordinator/db/transaction.ts'
-import { deleteChunksOfBox as deleteMetrics } from '../../coordinator/metrics/store.ts'
-import { loadAuditRetentionDays } from '../../coordinator/policies/service.ts'
-import { deleteChunksOfBox as deleteProcessSnapshots } from '../../coordinator/process-snapshots/store.ts'
+import { deleteCommandsOfBox } from '../../coordinator/history/commands/delete-of-box.ts'
+import { deleteChunksOfBox as deleteMetrics } from '../../coordinator/history/metrics/store.ts'
+import { deleteChunksOfBox as deleteProcessSnapshots } from '../../coordinator/history/process-snapshots/store.ts'
+import { loadAuditRetentionDays } from '../../coordinator/identity/policies/service.ts'
 
 /** See OperationServiceOptions. */
 export const findTarget = { box_delete: findBoxResource, snapshot_delete: findSnapshotResource }

@@ -1,5 +1,5 @@
 // Handlers of reports for tests of other parts: they store nothing.
-import type { ReportHandlers } from '../../coordinator/lifecycle/agents.ts'
+import type { ReportHandlers } from '../../coordinator/boxes/lifecycle/apply-reports.ts'
 
 export const noReportHandlers: ReportHandlers = {
   commands: { loadKey: async () => undefined, apply: async () => undefined },

@@ -1,14 +1,14 @@
 // A lifecycle service that tests can restart without closing it, as after kill -9, on one database and fake provider.
 import type { Test } from 'tap'
-import type { BoxService, BoxServiceOptions } from '../../coordinator/boxes/service.ts'
-import type { Db } from '../../coordinator/db/open.ts'
-import type { Actor } from '../../coordinator/http/actor.ts'
 import {
   createLifecycle,
   type Lifecycle,
   type LifecycleOptions,
-} from '../../coordinator/lifecycle/lifecycle.ts'
-import { serveAllRegions } from '../../coordinator/lifecycle/providers/regions.ts'
+} from '../../coordinator/boxes/lifecycle/lifecycle.ts'
+import type { BoxService, BoxServiceOptions } from '../../coordinator/boxes/service.ts'
+import type { Db } from '../../coordinator/db/open.ts'
+import type { Actor } from '../../coordinator/http/actor.ts'
+import { serveAllRegions } from '../../coordinator/providers/regions.ts'
 import type { BoxDetail, ObservedState } from '../../shared/api/boxes.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'

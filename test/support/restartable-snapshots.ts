@@ -1,14 +1,14 @@
 // A lifecycle service with snapshots that tests can restart without closing it, as after kill -9.
 import type { Test } from 'tap'
-import { createAdmit } from '../../coordinator/admission/admit.ts'
-import type { Db } from '../../coordinator/db/open.ts'
-import { serveAllRegions } from '../../coordinator/lifecycle/providers/regions.ts'
-import { createSnapshotService, type SnapshotService } from '../../coordinator/snapshots/service.ts'
+import { createSnapshotService, type SnapshotService } from '../../coordinator/boxes/snapshots/service.ts'
 import {
   createSnapshots,
   type Snapshots,
   type SnapshotsOptions,
-} from '../../coordinator/snapshots/snapshots.ts'
+} from '../../coordinator/boxes/snapshots/snapshots.ts'
+import type { Db } from '../../coordinator/db/open.ts'
+import { createAdmit } from '../../coordinator/identity/admission/admit.ts'
+import { serveAllRegions } from '../../coordinator/providers/regions.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import { type Clock, systemClock } from '../../shared/clock.ts'
 import { createRestartableLifecycle } from './restartable-lifecycle.ts'

@@ -1,7 +1,7 @@
 // Draws docs/states.md from the data of the state machine. `npm run docs:states` writes the page.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ALLOWED_TRANSITIONS, OP_DEFINITIONS } from '../../coordinator/lifecycle/transitions.ts'
+import { ALLOWED_TRANSITIONS, OP_DEFINITIONS } from '../../coordinator/boxes/lifecycle/transitions.ts'
 import type { JobOp, ObservedState } from '../../shared/api/boxes.ts'
 import { PROJECT_DIR } from './project.ts'
 

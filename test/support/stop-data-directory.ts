@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isAlive } from '../../coordinator/lifecycle/providers/local/proc.ts'
+import { isAlive } from '../../coordinator/providers/local/proc.ts'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
 import { databaseEnv } from './database-env.ts'
 import { PROJECT_DIR } from './project.ts'
@@ -29,7 +29,7 @@ export async function stopDataDirectory(dataDir: string): Promise<void> {
   if (!existsSync(join(dataDir, 'boxwood.db'))) return
   const { status, stderr } = spawnSync(
     process.execPath,
-    [join(PROJECT_DIR, 'coordinator/suspend-boxes.ts')],
+    [join(PROJECT_DIR, 'coordinator/server/suspend-boxes.ts')],
     {
       env: { ...process.env, ...databaseEnv(dataDir), BOXWOOD_DATA: dataDir, BOXWOOD_LOG: 'error' },
       encoding: 'utf8',

@@ -12,7 +12,7 @@ import {
   type AgentConnections,
   type AgentConnectionsOptions,
   createAgentConnections,
-} from '../../coordinator/tunnel/agent-connections.ts'
+} from '../../coordinator/agents/tunnel/agent-connections.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { TRANSFER_PATH_PREFIX } from '../../shared/protocol.ts'
 import { DEADLINE_MS } from './wait-until.ts'

@@ -1,5 +1,5 @@
 // The methods of a provider in tests and benchmarks that neither freeze machines nor store archives.
-import type { Provider } from '../../coordinator/lifecycle/provider.ts'
+import type { Provider } from '../../coordinator/providers/provider.ts'
 
 const unexpected = (): never => {
   throw new Error('This provider has no archives.')

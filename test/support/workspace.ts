@@ -1,11 +1,12 @@
 // Creates a test clock, a workspace, its users as actors, and its box service.
-import { addApiKey, createKeyFinder, ensureFirstWorkspace } from '../../coordinator/account/keys.ts'
+
 import { type BoxService, type BoxServiceOptions, createBoxService } from '../../coordinator/boxes/service.ts'
 import type { Db } from '../../coordinator/db/open.ts'
 import type { UserRow } from '../../coordinator/db/schema.ts'
 import { transaction } from '../../coordinator/db/transaction.ts'
 import type { Actor } from '../../coordinator/http/actor.ts'
 import { hashSecret } from '../../coordinator/http/hash-secret.ts'
+import { addApiKey, createKeyFinder, ensureFirstWorkspace } from '../../coordinator/identity/keys/keys.ts'
 import { newApiKey } from '../../shared/api-key.ts'
 import { type Clock, systemClock } from '../../shared/clock.ts'
 import { newId } from '../../shared/ids.ts'

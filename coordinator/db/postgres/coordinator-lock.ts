@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, ClientConfig } from 'pg'
 import type { Logger } from 'pino'
 import { newUuid } from '../../../shared/ids.ts'
-import { withTimeout } from '../../timeout.ts'
+import { withTimeout } from '../../base/timeout.ts'
 
 export type CoordinatorLock = {
   readonly isHeld: boolean

@@ -4,7 +4,7 @@ import { pruneBoxes } from '../../../coordinator/boxes/prune.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { deleteOfBox } from '../../support/owners.ts'
 import { createTestBoxService, createTestClock } from '../../support/workspace.ts'
-import { finished, output, setUp } from '../commands/support.ts'
+import { finished, output, setUp } from '../history/commands/support.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 

@@ -1,6 +1,6 @@
 // Wake, suspend and delete: the response, and the job for the reconciler.
 import t from 'tap'
-import { createOperationService } from '../../../coordinator/operations/service.ts'
+import { createOperationService } from '../../../coordinator/jobs/operations/service.ts'
 import type { ObservedState } from '../../../shared/api/boxes.ts'
 import { systemClock as clock } from '../../../shared/clock.ts'
 import { onEachDatabase } from '../../support/db.ts'

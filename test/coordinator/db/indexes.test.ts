@@ -3,8 +3,8 @@ import t from 'tap'
 import {
   countBoxesByObservedState,
   listBoxesByObservedState,
-} from '../../../coordinator/box-store/box-lists.ts'
-import { createCommandHistory } from '../../../coordinator/commands/service.ts'
+} from '../../../coordinator/boxes/store/box-lists.ts'
+import { createCommandHistory } from '../../../coordinator/history/commands/service.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { sqliteForTest } from '../../support/db.ts'
 import { capturePlans } from '../../support/query-plan.ts'

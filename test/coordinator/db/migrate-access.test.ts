@@ -2,11 +2,11 @@
 import { type Kysely, sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import t from 'tap'
-import { createKeyFinder } from '../../../coordinator/account/keys.ts'
 import { dialectTraits } from '../../../coordinator/db/dialects.ts'
 import { migrations } from '../../../coordinator/db/migrations/list.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
 import { hashSecret } from '../../../coordinator/http/hash-secret.ts'
+import { createKeyFinder } from '../../../coordinator/identity/keys/keys.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { onEachDatabase } from '../../support/db.ts'
 

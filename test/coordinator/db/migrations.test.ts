@@ -6,7 +6,7 @@ import { lifeOfABox } from '../../../coordinator/db/migrations/0006-life-of-a-bo
 import { toTimestampOrNull } from '../../../shared/clock.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { createOwner, createTestBoxService } from '../../support/workspace.ts'
-import { finished, output, setUp } from '../commands/support.ts'
+import { finished, output, setUp } from '../history/commands/support.ts'
 
 onEachDatabase(t, async (t, newDb) => {
   t.test('0003 makes a history with a number beyond 2^53 readable again', async (t) => {

@@ -1,9 +1,9 @@
 // Long polls of a stream while the box is unreachable or suspended.
 import { Readable } from 'node:stream'
 import t from 'tap'
+import type { Tunnel } from '../../../coordinator/agents/tunnel/types.ts'
 import { createAgentPoller, type PollOptions } from '../../../coordinator/edge/poll-agent.ts'
 import { createResponseParser } from '../../../coordinator/edge/response-parser.ts'
-import type { Tunnel } from '../../../coordinator/tunnel/types.ts'
 import { ApiError } from '../../../shared/errors.ts'
 
 type Context = Parameters<typeof createAgentPoller>[0]

@@ -1,10 +1,15 @@
 // Starting a detached command whose response is lost: the start is repeated with the same id, within a time limit.
 import { Readable } from 'node:stream'
 import t from 'tap'
+import type {
+  Tunnel,
+  TunnelRequest,
+  TunnelResponse,
+  Tunnels,
+} from '../../../coordinator/agents/tunnel/types.ts'
 import type { BoxRow } from '../../../coordinator/db/schema.ts'
 import { createResponseParser } from '../../../coordinator/edge/response-parser.ts'
 import { startDetached } from '../../../coordinator/edge/start-detached.ts'
-import type { Tunnel, TunnelRequest, TunnelResponse, Tunnels } from '../../../coordinator/tunnel/types.ts'
 import { ApiError } from '../../../shared/errors.ts'
 
 const ID = 'p_0123456789abcdef01234567'

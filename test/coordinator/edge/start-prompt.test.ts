@@ -1,9 +1,9 @@
 // A prompt whose response is lost is repeated with the same ids, and never reported as refused when it may run.
 import t, { type Test } from 'tap'
+import type { Tunnel, TunnelRequest } from '../../../coordinator/agents/tunnel/types.ts'
 import type { AcquiredBox } from '../../../coordinator/edge/acquire-box.ts'
 import { createResponseParser } from '../../../coordinator/edge/response-parser.ts'
 import { startPrompt } from '../../../coordinator/edge/start-prompt.ts'
-import type { Tunnel, TunnelRequest } from '../../../coordinator/tunnel/types.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { createRun, respondJson } from '../../support/fake-prompt-agent.ts'
 

@@ -1,14 +1,14 @@
 // One rule decides which boxes and snapshots an actor sees: a list has exactly what a single read finds.
 import fc from 'fast-check'
 import t from 'tap'
-import { listBoxes } from '../../../coordinator/box-store/box-lists.ts'
-import { listSnapshots } from '../../../coordinator/box-store/snapshots.ts'
 import { createBoxFinder } from '../../../coordinator/boxes/find-box.ts'
+import { requireSnapshot } from '../../../coordinator/boxes/sources/sources.ts'
+import { listBoxes } from '../../../coordinator/boxes/store/box-lists.ts'
+import { listSnapshots } from '../../../coordinator/boxes/store/snapshots.ts'
 import type { BoxRow, SnapshotRow } from '../../../coordinator/db/schema.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
 import { canSee, getVisibility } from '../../../coordinator/http/visibility.ts'
-import { requireSnapshot } from '../../../coordinator/sources/sources.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { createWorkspaceRows, insertWorkspaceRows } from '../../support/workspace-rows.ts'
 

@@ -1,8 +1,8 @@
 // Workspaces, users and credentials for the access tests, written to the database.
 import { randomBytes } from 'node:crypto'
-import { addApiKey, type KeyLimits } from '../../../coordinator/account/keys.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { hashSecret } from '../../../coordinator/http/hash-secret.ts'
+import { addApiKey, type KeyLimits } from '../../../coordinator/identity/keys/keys.ts'
 import type { Role } from '../../../shared/api/account.ts'
 import { newApiKey } from '../../../shared/api-key.ts'
 import { newId } from '../../../shared/ids.ts'

@@ -2,9 +2,9 @@
 // machine reconnects through the public URL, its command continues, and every acknowledged command is in the history.
 import { join } from 'node:path'
 import { test } from 'tap'
-import { restoreBackup } from '../../../coordinator/backup/restore.ts'
-import { writeBackup } from '../../../coordinator/backup/write-backup.ts'
-import { loadConfig } from '../../../coordinator/config.ts'
+import { loadConfig } from '../../../coordinator/base/config.ts'
+import { restoreBackup } from '../../../coordinator/server/backup/restore.ts'
+import { writeBackup } from '../../../coordinator/server/backup/write-backup.ts'
 import { startTestCoordinator } from '../../support/coordinator.ts'
 import { HOST_ADDRESS, startMachine } from '../../support/root-filesystems/machine.ts'
 import { buildTrees } from '../../support/root-filesystems/trees.ts'

@@ -1,12 +1,12 @@
 // One random history of a box: requests, failures, kills and the passage of time, reproducible by its seed.
 
 import { mock } from 'node:test'
+import { enqueueSleep, enqueueStop } from '../../../coordinator/boxes/lifecycle/enqueue-jobs.ts'
+import { ALLOWED_TRANSITIONS } from '../../../coordinator/boxes/lifecycle/transitions.ts'
 import { lockBox } from '../../../coordinator/db/lock-box.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
 import { hashSecret } from '../../../coordinator/http/hash-secret.ts'
-import { enqueueSleep, enqueueStop } from '../../../coordinator/lifecycle/enqueue-jobs.ts'
-import { ALLOWED_TRANSITIONS } from '../../../coordinator/lifecycle/transitions.ts'
 import type { ObservedState } from '../../../shared/api/boxes.ts'
 import type { Region, Tier } from '../../../shared/tiers.ts'
 import { FakeInfrastructure } from '../fake-infrastructure.ts'

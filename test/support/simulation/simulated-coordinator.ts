@@ -1,20 +1,20 @@
 // One run of the coordinator's services in a simulation. A killed one has no effect any more.
 import { Kysely } from 'kysely'
-import { createAdmit } from '../../../coordinator/admission/admit.ts'
-import { createMoveBox, type MoveBox } from '../../../coordinator/boxes/move.ts'
-import { createResizes, type Resizes } from '../../../coordinator/boxes/resize.ts'
-import { type BoxService, createBoxService } from '../../../coordinator/boxes/service.ts'
-import type { Db } from '../../../coordinator/db/open.ts'
-import type { Tables } from '../../../coordinator/db/schema.ts'
 import {
   createLifecycle,
   type Lifecycle,
   type LifecycleOptions,
-} from '../../../coordinator/lifecycle/lifecycle.ts'
-import type { Provider } from '../../../coordinator/lifecycle/provider.ts'
-import { createProviders } from '../../../coordinator/lifecycle/providers/regions.ts'
-import { createSnapshotService, type SnapshotService } from '../../../coordinator/snapshots/service.ts'
-import { createSnapshots, type Snapshots } from '../../../coordinator/snapshots/snapshots.ts'
+} from '../../../coordinator/boxes/lifecycle/lifecycle.ts'
+import { createMoveBox, type MoveBox } from '../../../coordinator/boxes/move.ts'
+import { createResizes, type Resizes } from '../../../coordinator/boxes/resize.ts'
+import { type BoxService, createBoxService } from '../../../coordinator/boxes/service.ts'
+import { createSnapshotService, type SnapshotService } from '../../../coordinator/boxes/snapshots/service.ts'
+import { createSnapshots, type Snapshots } from '../../../coordinator/boxes/snapshots/snapshots.ts'
+import type { Db } from '../../../coordinator/db/open.ts'
+import type { Tables } from '../../../coordinator/db/schema.ts'
+import { createAdmit } from '../../../coordinator/identity/admission/admit.ts'
+import type { Provider } from '../../../coordinator/providers/provider.ts'
+import { createProviders } from '../../../coordinator/providers/regions.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import type { Region } from '../../../shared/tiers.ts'
 import type { FakeInfrastructure } from '../fake-infrastructure.ts'

@@ -39,7 +39,7 @@ const LONG: readonly Choice[] = [
   { glob: 'test/faults/life-of-a-box.test.ts', reason: 'kills the coordinator in each state of a box' },
   { glob: 'test/cli/completion-shells.test.ts', reason: 'types into bash, zsh and fish' },
   {
-    glob: 'test/coordinator/lifecycle/random-histories.test.ts',
+    glob: 'test/coordinator/boxes/lifecycle/random-histories.test.ts',
     reason: 'simulates 200 histories of a box',
   },
 ]
@@ -51,8 +51,8 @@ const CHECKS = 'test/*.test.ts'
 const ALONE: readonly Choice[] = [
   { glob: 'test/agent/vitals/processes/live-processes.test.ts', reason: 'CPU of a process' },
   { glob: 'test/e2e/edge-live-processes.test.ts', reason: 'CPU of a process' },
-  { glob: 'test/agent/prompts/hostile.test.ts', reason: 'delay of the event loop, resident memory' },
-  { glob: 'test/agent/prompts/shell-runner.test.ts', reason: 'contains hostile.test.ts' },
+  { glob: 'test/agent/prompts/runs/hostile.test.ts', reason: 'delay of the event loop, resident memory' },
+  { glob: 'test/agent/prompts/runs/shell-runner.test.ts', reason: 'contains hostile.test.ts' },
   { glob: 'test/e2e/machine-bad-build.test.ts', reason: 'agents that must connect within 4 s' },
   { glob: 'test/e2e/metrics-load.test.ts', reason: 'CPU of a box' },
   { glob: 'test/agent/exec/output.test.ts', reason: 'resident memory' },
@@ -64,16 +64,16 @@ const ALONE: readonly Choice[] = [
 
 /** These files use optional programs where they are installed. `npm run test:long` also runs them without the programs. */
 const WITHOUT_PROGRAMS: readonly Choice[] = [
-  { glob: 'test/coordinator/lifecycle/providers/local/*.test.ts', reason: 'bwrap, slirp4netns, zsh' },
+  { glob: 'test/coordinator/providers/local/**/*.test.ts', reason: 'bwrap, slirp4netns, zsh' },
   { glob: 'test/agent/exec/detached/shell-runner.test.ts', reason: 'C compiler' },
-  { glob: 'test/agent/prompts/shell-runner*.test.ts', reason: 'C compiler' },
+  { glob: 'test/agent/prompts/runs/shell-runner*.test.ts', reason: 'C compiler' },
   { glob: 'test/bootstrap/*.test.ts', reason: 'busybox, curl, shellcheck' },
   { glob: 'test/cli/completion-shells.test.ts', reason: 'zsh, fish' },
   { glob: 'test/cli/prompt-interrupt.test.ts', reason: 'tmux' },
   { glob: 'test/cli/top.test.ts', reason: 'tmux' },
-  { glob: 'test/coordinator/backup/under-load.test.ts', reason: 'Postgres' },
+  { glob: 'test/coordinator/server/backup/under-load.test.ts', reason: 'Postgres' },
   { glob: 'test/coordinator/db/{observed-driver,postgres}.test.ts', reason: 'Postgres' },
-  { glob: 'test/coordinator/telemetry/monitoring-files.test.ts', reason: 'promtool' },
+  { glob: 'test/coordinator/server/telemetry/monitoring-files.test.ts', reason: 'promtool' },
   { glob: 'test/e2e/cli-openssh.test.ts', reason: 'OpenSSH, rsync, git' },
   { glob: 'test/e2e/cli-terminal.test.ts', reason: 'tmux, vim' },
   { glob: 'test/e2e/log.test.ts', reason: 'optional programs' },
@@ -88,10 +88,10 @@ const WITHOUT_PROGRAMS: readonly Choice[] = [
 
 /** Seconds of slow files, for the order of a run without timings of an earlier run. */
 const SLOW: Record<string, number> = {
-  'test/coordinator/lifecycle/providers/local/as-unprivileged-user.test.ts': 60,
-  'test/coordinator/lifecycle/providers/local/archives.test.ts': 40,
-  'test/coordinator/lifecycle/providers/local/pause.test.ts': 30,
-  'test/coordinator/lifecycle/providers/local/runtime.test.ts': 25,
+  'test/coordinator/providers/local/as-unprivileged-user.test.ts': 60,
+  'test/coordinator/providers/local/archives.test.ts': 40,
+  'test/coordinator/providers/local/pause.test.ts': 30,
+  'test/coordinator/providers/local/runtime.test.ts': 25,
   'test/e2e/real-prompts/claude.test.ts': 120,
   'test/e2e/real-prompts/codex.test.ts': 120,
   'test/e2e/postgres.test.ts': 90,

@@ -1,7 +1,7 @@
 // The pages over HTTP: content by Accept, security headers, files for the browser.
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
-import { COORDINATOR_VERSION } from '../../../../coordinator/version.ts'
+import { COORDINATOR_VERSION } from '../../../../coordinator/base/version.ts'
 import { startTestCoordinator } from '../../../support/coordinator.ts'
 
 /** What Chromium and Firefox send for a page. */

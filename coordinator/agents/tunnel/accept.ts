@@ -1,0 +1,229 @@
+// Accepts tunnels: checks an agent before the WebSocket upgrade, so that a rejection is an HTTP response with a reason.
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Logger } from 'pino'
+import {
+  AGENT_VERSION_HEADER,
+  BOX_DELETED,
+  FAILED_BUILD_HEADER,
+  INSTANCE_HEADER,
+  LINEAGE_HEADER,
+  LINEAGE_ID,
+  LINEAGE_LENGTH,
+  PLATFORM_HEADER,
+  PREVIOUS_PROTOCOL_VERSION,
+  PROTOCOL_HEADER,
+  PROTOCOL_VERSION,
+  RECONNECT_AFTER_HEADER,
+} from '../../../shared/protocol.ts'
+import type { BoxLimits } from './box-limits.ts'
+import {
+  type Authenticate,
+  authenticateBox,
+  headerValue,
+  readCredentials,
+  WRONG_CREDENTIALS,
+} from './credentials.ts'
+import type { Registry } from './registry.ts'
+import { type Rejection, rejectUpgrade } from './reject-upgrade.ts'
+import { type Identity, openSession, type Session, type SessionOptions } from './session.ts'
+import type { MachineAgents } from './types.ts'
+import { createWebSocketServer } from './websocket-server.ts'
+
+export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random' | 'observeRequest'> & {
+  log: Logger
+  authenticate: Authenticate
+  /** Default: no agent belongs to an enrolled machine. */
+  machines?: MachineAgents | undefined
+  registry: Registry
+  limits: BoxLimits
+  /** How long the current session may take to show activity before another agent replaces it. */
+  probeTimeoutMs: number
+  /** How long a new connection may take to send its HTTP/2 settings. */
+  handshakeTimeoutMs: number
+  /** While true, agents are rejected with a reconnect delay. */
+  isDraining(): boolean
+  reconnectAfterMs(): number
+  /** Called when the connection is open, and when it has become its box's tunnel. */
+  onOpen(session: Session): void
+  onActive(session: Session): void
+  /** Called with the error code when an agent is rejected. */
+  onReject?: ((code: string) => void) | undefined
+}
+
+/** The largest accepted message: HTTP/2 frames have at most 256 KiB, and several are sent as one message. */
+const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+const ACCEPTED_VERSIONS = [PROTOCOL_VERSION, PREVIOUS_PROTOCOL_VERSION] as const
+const PRINTABLE = /^[\x21-\x7e]{1,64}$/
+
+export function createAcceptor(options: AcceptorOptions) {
+  const { log, registry } = options
+  const server = createWebSocketServer(MAX_MESSAGE_BYTES)
+
+  async function accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const onError = (err: Error) => log.debug({ err }, 'agent disconnected before the upgrade')
+    socket.on('error', onError)
+    const agent = await inspectRequest(request, options)
+    if ('status' in agent) {
+      const level = options.isDraining() ? 'debug' : 'warn'
+      log[level]({ code: agent.code, status: agent.status, reason: agent.message }, 'agent rejected')
+      options.onReject?.(agent.code)
+      return rejectUpgrade(socket, agent)
+    }
+    if (socket.destroyed) return
+    server.handleUpgrade(request, socket, head, (ws) => {
+      socket.off('error', onError)
+      const { liveness, random, limits, observeRequest } = options
+      const identity = { ...agent, generation: registry.nextGeneration() }
+      const session = openSession({
+        ws,
+        socket: socket as Socket,
+        identity,
+        liveness,
+        random,
+        limits,
+        observeRequest,
+      })
+      options.onOpen(session)
+      activateWhenReady(session)
+    })
+  }
+
+  function activateWhenReady(session: Session): void {
+    const { boxId, generation } = session
+    const timer = setTimeout(() => session.destroy('no HTTP/2 handshake'), options.handshakeTimeoutMs)
+    void session.closed.then((reason) => {
+      clearTimeout(timer)
+      registry.remove(session, reason)
+      log.info({ boxId, generation, reason }, 'agent disconnected')
+    })
+    session.ready.then(
+      () => {
+        clearTimeout(timer)
+        if (!registry.activate(session)) return session.destroy('a newer connection exists')
+        log.info({ boxId, generation, agentVersion: session.agentVersion }, 'agent connected')
+        options.onActive(session)
+      },
+      () => undefined,
+    )
+  }
+
+  return {
+    handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+      accept(request, socket, head).catch((err: unknown) => {
+        log.error({ err }, 'failed to accept a tunnel')
+        rejectUpgrade(socket, {
+          status: 503,
+          code: 'control_plane_unavailable',
+          message: 'The coordinator failed to accept the tunnel. Try again.',
+        })
+      })
+    },
+    close: () => server.close(),
+  }
+}
+
+/** The agent's identity, or why it may not connect. */
+async function inspectRequest(
+  request: IncomingMessage,
+  options: AcceptorOptions,
+): Promise<Omit<Identity, 'generation'> | Rejection> {
+  if (options.isDraining()) {
+    const headers = { [RECONNECT_AFTER_HEADER]: String(options.reconnectAfterMs()) }
+    return {
+      status: 503,
+      code: 'control_plane_unavailable',
+      message: `The coordinator is stopping. Reconnect after ${RECONNECT_AFTER_HEADER} milliseconds.`,
+      headers,
+    }
+  }
+  const boxId = await authenticateBox(request, options.authenticate)
+  if (boxId === null) return explainWrongCredentials(request, options.machines)
+  const waitMs = options.limits.attempt(boxId)
+  if (waitMs > 0) {
+    const headers = { [RECONNECT_AFTER_HEADER]: String(waitMs) }
+    return {
+      status: 429,
+      code: 'rate_limited',
+      message: `This box connects too often. Reconnect after ${RECONNECT_AFTER_HEADER} milliseconds.`,
+      headers,
+    }
+  }
+  const protocolVersion = ACCEPTED_VERSIONS.find(
+    (version) => headerValue(request, PROTOCOL_HEADER) === String(version),
+  )
+  if (protocolVersion === undefined) {
+    const message = `The header ${PROTOCOL_HEADER} must be ${ACCEPTED_VERSIONS.join(' or ')}. Update the agent or the coordinator.`
+    const headers = { [PROTOCOL_HEADER]: String(PROTOCOL_VERSION) }
+    return { status: 426, code: 'agent_protocol_unsupported', message, headers }
+  }
+  const instanceId = headerValue(request, INSTANCE_HEADER) ?? ''
+  const agentVersion = headerValue(request, AGENT_VERSION_HEADER) ?? ''
+  if (!PRINTABLE.test(instanceId) || !PRINTABLE.test(agentVersion)) {
+    return {
+      status: 400,
+      code: 'bad_request',
+      message: `The headers ${INSTANCE_HEADER} and ${AGENT_VERSION_HEADER} must be 1 to 64 printable ASCII characters without spaces.`,
+    }
+  }
+  const failedBuild = headerValue(request, FAILED_BUILD_HEADER) ?? null
+  const platform = headerValue(request, PLATFORM_HEADER) ?? null
+  if ([failedBuild, platform].some((value) => value !== null && !PRINTABLE.test(value))) {
+    const message = `The headers ${FAILED_BUILD_HEADER} and ${PLATFORM_HEADER} must be 1 to 64 printable ASCII characters without spaces.`
+    return { status: 400, code: 'bad_request', message }
+  }
+  const current = options.registry.get(boxId)
+  if (current !== undefined && current.instanceId !== instanceId) {
+    if (await current.isResponsive(options.probeTimeoutMs)) {
+      return {
+        status: 409,
+        code: 'box_already_connected',
+        message:
+          'Another agent with this token is connected. Stop that agent first. If this disk is a copy of the disk of another machine, uninstall the agent here, then enroll this machine as a new box.',
+      }
+    }
+    current.destroy('unresponsive while another agent connected')
+    // The token may have been replaced during the probe.
+    if ((await authenticateBox(request, options.authenticate)) === null)
+      return { status: 401, code: 'unauthorized', message: WRONG_CREDENTIALS }
+  }
+  const rejection = await checkLineage(request, boxId, options.machines)
+  return rejection ?? { boxId, instanceId, agentVersion, protocolVersion, platform, failedBuild }
+}
+
+async function explainWrongCredentials(
+  request: IncomingMessage,
+  machines: MachineAgents | undefined,
+): Promise<Rejection> {
+  const credentials = readCredentials(request)
+  const isDeleted =
+    credentials !== null && (await machines?.isDeleted(credentials.boxId, credentials.tokenHash))
+  if (!isDeleted) return { status: 401, code: 'unauthorized', message: WRONG_CREDENTIALS }
+  return {
+    status: 410,
+    code: BOX_DELETED,
+    message: 'The box of this machine has been deleted. The agent uninstalls itself.',
+  }
+}
+
+/** null: the agent may connect. */
+async function checkLineage(
+  request: IncomingMessage,
+  boxId: string,
+  machines: MachineAgents | undefined,
+): Promise<Rejection | null> {
+  if (machines === undefined) return null
+  const ids = headerValue(request, LINEAGE_HEADER)?.split(',') ?? null
+  const isValid = ids === null || (ids.length <= LINEAGE_LENGTH && ids.every((id) => LINEAGE_ID.test(id)))
+  const result = isValid ? await machines.admit(boxId, ids) : 'no_lineage'
+  if (result === 'accepted') return null
+  if (result === 'no_lineage') {
+    const message = `The header ${LINEAGE_HEADER} must have 1 to ${LINEAGE_LENGTH} ids of 16 hexadecimal digits.`
+    return { status: 400, code: 'bad_request', message }
+  }
+  return { status: 409, code: 'machine_cloned', message: explainClone(result.clonedFrom) }
+}
+
+const explainClone = (name: string): string =>
+  `Another machine has connected as box ${name} since this one did: this disk is a copy of its disk, or an older state of it. Uninstall the agent here, then enroll this machine as a new box.`

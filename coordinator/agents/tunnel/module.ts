@@ -1,0 +1,54 @@
+// The connections of agents: tunnels, reports and dial-back connections.
+import type { Module, ModuleBase } from '../../http/module.ts'
+import {
+  type AgentConnections,
+  type AgentConnectionsOptions,
+  createAgentConnections,
+} from './agent-connections.ts'
+import { createTunnelMetrics } from './metrics.ts'
+import type { Ingest } from './reports.ts'
+import type { TunnelRequestObserver, Tunnels } from './types.ts'
+
+export type TunnelModuleContext = ModuleBase & {
+  /** See AgentConnectionsOptions. */
+  authenticateAgent: AgentConnectionsOptions['authenticate']
+  machineAgents: AgentConnectionsOptions['machines']
+  ingest: Ingest
+  observers: {
+    tunnelRequests?: TunnelRequestObserver
+    /** Returns an Ingest that measures this one. */
+    observeIngest?(ingest: Ingest): Ingest
+    /** Called with the error code when an agent is rejected. */
+    onAgentReject?(code: string): void
+  }
+  overrides: {
+    /** Of machines in memory. */
+    tunnels?: Tunnels
+    agentConnections?: Partial<AgentConnectionsOptions>
+  }
+}
+
+/** Short, because requests in flight have already had the HTTP drain's time. */
+const DRAIN_MS = 500
+
+export function tunnelModule(context: TunnelModuleContext) {
+  const { log, clock, observers, overrides, ingest } = context
+  const agentConnections: AgentConnections = createAgentConnections({
+    ...overrides.agentConnections,
+    log,
+    clock,
+    authenticate: context.authenticateAgent,
+    machines: context.machineAgents,
+    ingest: observers.observeIngest?.(ingest) ?? ingest,
+    observeRequest: observers.tunnelRequests,
+    onReject: observers.onAgentReject,
+    drainMs: DRAIN_MS,
+  })
+  const tunnels: Tunnels = overrides.tunnels ?? agentConnections
+  return {
+    services: { agentConnections, tunnels },
+    metrics: createTunnelMetrics(tunnels),
+    drain: agentConnections.drain,
+    close: { name: 'close the tunnels', run: agentConnections.close },
+  } satisfies Module
+}

@@ -1,0 +1,252 @@
+// Reads the agents' report streams: one long response per tunnel, parsed line by line and acknowledged after the commit.
+import { EventEmitter } from 'node:events'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Vitals } from '../../../shared/api/boxes.ts'
+import {
+  type ListeningPort,
+  listeningTuplesSchema,
+  MAX_LISTENING_PORTS,
+  toListeningPort,
+} from '../../../shared/api/process-snapshots.ts'
+import {
+  type DurableReport,
+  durableReportSchema,
+  type Heartbeat,
+  type ListenersLine,
+  type ReportAck,
+  type ReportLine,
+  reportLineSchema,
+} from '../../../shared/api/reports.ts'
+import { BoundedJsonError, parseBoundedJson } from '../../../shared/bounded-json.ts'
+import type { Clock } from '../../../shared/clock.ts'
+import { TUNNEL_LIMITS } from '../../../shared/limits.ts'
+import { validationMessage } from '../../../shared/validation-message.ts'
+import type { BoxLimits } from './box-limits.ts'
+import { createLineSplitter } from './line-splitter.ts'
+import type { Session } from './session.ts'
+
+export type SequencedReport = { seq: number; report: DurableReport }
+
+export type Ingest = {
+  /**
+   * Commits reports that arrived together, in order. After a disconnect the same (box, epoch, seq) may be passed again; it
+   * must be ignored. Resolves after the commit: the agent then deletes the reports.
+   */
+  apply(boxId: string, epoch: string, reports: SequencedReport[]): Promise<void>
+  /** @param at milliseconds since the epoch, by the box's clock */
+  heartbeat(boxId: string, vitals: Vitals, at: number): void
+  /** All listening ports of the box, after a change or a reconnect. */
+  listeners(boxId: string, ports: ListeningPort[]): void
+}
+
+export type ReportStreamOptions = {
+  log: Logger
+  clock: Clock
+  ingest: Ingest
+  limits: Pick<BoxLimits, 'countLines'>
+  /** Delay before the stream is reopened on the same tunnel: doubles from `first` to `max`. */
+  retryMs?: { first: number; max: number }
+}
+
+/** Parsing these takes about a millisecond. */
+const MAX_BATCH_LINES = 128
+
+/** One failure may be of a stream that was open before the flush. */
+const MAX_FLUSH_FAILURES = 2
+
+/** A protocol violation: the connection is closed. */
+class InvalidReportError extends Error {}
+
+export type ReportReader = {
+  /**
+   * Reads until the agent says that its reports are acknowledged, without the delay before a retry. Rejects with
+   * box_unreachable after `ms`, and earlier when reading fails repeatedly, because the reports cannot be stored now.
+   */
+  flush(ms: number): Promise<void>
+}
+
+/** Reads reports until the session retires. */
+export function startReportReader(session: Session, options: ReportStreamOptions): ReportReader {
+  const { log } = options
+  const { boxId, generation, retiring } = session
+  const { first, max } = options.retryMs ?? { first: 500, max: 30_000 }
+  let waitMs = first
+  /** Aborts the delay before the next retry. */
+  let retryNow = new AbortController()
+  const failures = new EventEmitter<{ failure: [error: unknown] }>().setMaxListeners(0)
+
+  async function readUntilRetired(): Promise<void> {
+    while (!retiring.aborted) {
+      try {
+        const lines = await readReports(session, options)
+        if (lines > 0) waitMs = first
+      } catch (error) {
+        if (retiring.aborted) return
+        if (error instanceof InvalidReportError) return session.destroy(error.message)
+        log.warn({ err: error, boxId, generation }, 'report stream failed; will reopen it')
+        failures.emit('failure', error)
+      }
+      retryNow = new AbortController()
+      const signal = AbortSignal.any([retiring, retryNow.signal])
+      await sleep(waitMs, undefined, { signal, ref: false }).catch(() => undefined)
+      waitMs = Math.min(max, waitMs * 2)
+    }
+  }
+  void readUntilRetired()
+
+  return {
+    async flush(ms) {
+      waitMs = first
+      retryNow.abort()
+      const failed = new AbortController()
+      let failureCount = 0
+      const onFailure = (error: unknown) => {
+        failureCount += 1
+        if (failureCount === MAX_FLUSH_FAILURES) failed.abort(error)
+      }
+      failures.on('failure', onFailure)
+      const signal = AbortSignal.any([retiring, failed.signal])
+      try {
+        const request = { method: 'POST', path: '/reports/flush', signal, headTimeoutMs: ms } as const
+        const { status, body } = await session.request(request)
+        body.destroy()
+        if (status >= 300) throw new Error(`POST /reports/flush returned status ${status}`)
+      } finally {
+        failures.off('failure', onFailure)
+      }
+    },
+  }
+}
+
+/** Reads one report stream to its end. Returns the number of lines. */
+async function readReports(session: Session, options: ReportStreamOptions): Promise<number> {
+  const { log, limits } = options
+  const { status, body } = await session.requestReports({
+    method: 'GET',
+    path: '/reports',
+    signal: session.retiring,
+    headTimeoutMs: 30_000,
+  })
+  if (status !== 200) {
+    body.destroy()
+    throw new Error(`GET /reports returned status ${status}`)
+  }
+  const splitter = createLineSplitter(TUNNEL_LIMITS.reportBytes)
+  const parseReport = createReportParser(session, log)
+  let count = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    const lines = splitter.push(chunk)
+    if (lines === null)
+      throw new InvalidReportError(`a report is longer than ${TUNNEL_LIMITS.reportBytes} bytes`)
+    count += lines.length
+    const delayMs = limits.countLines(session.boxId, lines.length, chunk.length)
+    for (let i = 0; i < lines.length; i += MAX_BATCH_LINES) {
+      await handleLines(session, options, lines.slice(i, i + MAX_BATCH_LINES), parseReport)
+      // Other boxes come first: without a report to commit, the loop would not wait for anything.
+      await setImmediate()
+    }
+    if (delayMs > 0) await sleep(delayMs, undefined, { signal: session.retiring, ref: false })
+  }
+  return count
+}
+
+type ReportParser = (report: ReportOf<ReportLine>) => DurableReport | undefined
+type ReportOf<L> = L extends { report: infer R } ? R : never
+
+async function handleLines(
+  session: Session,
+  { ingest, clock }: ReportStreamOptions,
+  lines: string[],
+  parseReport: ReportParser,
+): Promise<void> {
+  let heartbeat: Heartbeat | undefined
+  let listeners: ListenersLine | undefined
+  const batches: { epoch: string; seq: number; reports: SequencedReport[] }[] = []
+  for (const text of lines) {
+    const line = parseLine(text)
+    if (line.type === 'heartbeat') {
+      heartbeat = line
+      continue
+    }
+    if (line.type === 'listeners') {
+      listeners = line
+      continue
+    }
+    let batch = batches.at(-1)
+    if (batch?.epoch !== line.epoch) {
+      batch = { epoch: line.epoch, seq: 0, reports: [] }
+      batches.push(batch)
+    }
+    batch.seq = line.seq
+    const report = parseReport(line.report)
+    if (report !== undefined) batch.reports.push({ seq: line.seq, report })
+  }
+  // Only the latest heartbeat matters, and the latest list of ports.
+  if (heartbeat !== undefined) ingest.heartbeat(session.boxId, heartbeat.vitals, heartbeat.at)
+  if (listeners !== undefined) ingest.listeners(session.boxId, parsePorts(listeners))
+  for (const { epoch, seq, reports } of batches) {
+    if (reports.length > 0) await ingest.apply(session.boxId, epoch, reports)
+    await acknowledge(session, { epoch, seq, now: clock.now() })
+  }
+}
+
+function parseLine(text: string): ReportLine {
+  const parsed = reportLineSchema.safeParse(parseJson(text), { reportInput: true })
+  if (!parsed.success) throw new InvalidReportError(validationMessage(parsed.error.issues, 'report'))
+  return parsed.data
+}
+
+function parsePorts({ ports }: ListenersLine): ListeningPort[] {
+  const parsed = listeningTuplesSchema.safeParse(parseJson(ports, MAX_PORTS_TOKENS), { reportInput: true })
+  if (!parsed.success) throw new InvalidReportError(validationMessage(parsed.error.issues, 'listeners'))
+  return parsed.data.map(toListeningPort)
+}
+
+function parseJson(text: string, maxTokens = MAX_LINE_TOKENS): unknown {
+  try {
+    return parseBoundedJson(text, maxTokens)
+  } catch (error) {
+    if (!(error instanceof BoundedJsonError)) throw error
+    throw new InvalidReportError(`a report ${error.message}`)
+  }
+}
+
+/**
+ * Parses a report; undefined for an unknown type (a newer agent) or an invalid one. Such a report is skipped and
+ * acknowledged, because the agent would resend it indefinitely. Each type is logged once per stream.
+ */
+function createReportParser({ boxId }: Session, log: Logger): ReportParser {
+  const logged = new Set<string>()
+  return (report) => {
+    const parsed = durableReportSchema.safeParse(report, { reportInput: true })
+    if (parsed.success) return parsed.data
+    const type = report.type.slice(0, 64)
+    if (!logged.has(type) && logged.size < MAX_LOGGED_TYPES) {
+      logged.add(type)
+      log.warn(
+        { boxId, type, problem: validationMessage(parsed.error.issues, 'report') },
+        'skipping reports of a box',
+      )
+    }
+    return undefined
+  }
+}
+
+const MAX_LOGGED_TYPES = 16
+/** A sample of 16 file systems and 16 interfaces has 320. Leaves room for reports of a newer agent. */
+const MAX_LINE_TOKENS = 512
+const MAX_PORTS_TOKENS = 5 * MAX_LISTENING_PORTS
+
+async function acknowledge(session: Session, ack: ReportAck): Promise<void> {
+  const { status, body } = await session.requestReports({
+    method: 'POST',
+    path: '/reports/ack',
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from(JSON.stringify(ack)),
+    signal: session.retiring,
+    headTimeoutMs: 30_000,
+  })
+  body.destroy()
+  if (status >= 300) throw new Error(`POST /reports/ack returned status ${status}`)
+}

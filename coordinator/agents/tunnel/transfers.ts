@@ -1,0 +1,54 @@
+// Accepts dial-back connections for large bodies: one HTTP request per transfer.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Logger } from 'pino'
+import { ApiError, edgeErrorBody } from '../../../shared/errors.ts'
+import { TRANSFER_PATH_PREFIX } from '../../../shared/protocol.ts'
+import { type Authenticate, authenticateBox, WRONG_CREDENTIALS } from './credentials.ts'
+import { createDialBacks, type DialBacks } from './dial-backs.ts'
+import type { TransferConnection, Transfers } from './types.ts'
+
+export type TransferAcceptor = Transfers &
+  Pick<DialBacks<TransferConnection>, 'disconnect' | 'close'> & {
+    handleTransfer(request: IncomingMessage, response: ServerResponse): void
+  }
+
+/** Closes a transfer whose socket is idle for this long: the box may have disconnected without a FIN. */
+const IDLE_TIMEOUT_MS = 120_000
+
+/** @param options.dialBackTimeoutMs how long an agent may take to connect */
+export function createTransfers(options: {
+  log: Logger
+  authenticate: Authenticate
+  dialBackTimeoutMs: number
+  /** Default: 2 minutes. */
+  idleTimeoutMs?: number
+}): TransferAcceptor {
+  const { log, authenticate, dialBackTimeoutMs, idleTimeoutMs = IDLE_TIMEOUT_MS } = options
+  const { expect, consumeId, disconnect, close } = createDialBacks<TransferConnection>(dialBackTimeoutMs)
+
+  async function accept(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const boxId = await authenticateBox(request, authenticate)
+    if (boxId === null) throw new ApiError('unauthorized', WRONG_CREDENTIALS)
+    if (request.method !== 'GET' && request.method !== 'PUT') {
+      throw new ApiError('method_not_allowed', 'A transfer must be a GET or PUT request.')
+    }
+    const deliver = consumeId(boxId, (request.url ?? '').slice(TRANSFER_PATH_PREFIX.length), request.socket)
+    request.socket.setTimeout(idleTimeoutMs, () => request.socket.destroy())
+    deliver({ request, response })
+  }
+
+  return {
+    expect,
+    disconnect,
+    close,
+    handleTransfer(request, response) {
+      accept(request, response).catch((err: unknown) => {
+        const isRejection = err instanceof ApiError
+        if (!isRejection) log.error({ err }, 'failed to accept a transfer')
+        const rejection = isRejection ? err : new ApiError('control_plane_unavailable')
+        response.writeHead(rejection.status, { 'content-type': 'application/json', connection: 'close' })
+        response.end(JSON.stringify(edgeErrorBody(rejection)))
+      })
+    },
+  }
+}

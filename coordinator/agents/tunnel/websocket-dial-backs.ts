@@ -1,0 +1,59 @@
+// Accepts dial-back connections that are WebSockets. An HTTP request, which a transfer uses, is not suitable for them: a
+// proxy in front of the coordinator may buffer the request body until it is complete.
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Logger } from 'pino'
+import type { WebSocket } from 'ws'
+import { ApiError } from '../../../shared/errors.ts'
+import { type Authenticate, authenticateBox, WRONG_CREDENTIALS } from './credentials.ts'
+import { createDialBacks, type DialBacks } from './dial-backs.ts'
+import { rejectUpgrade } from './reject-upgrade.ts'
+import { createWebSocketServer } from './websocket-server.ts'
+
+export type WebSocketDialBacks<T> = Pick<DialBacks<T>, 'expect' | 'disconnect' | 'close'> & {
+  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+}
+
+export type WebSocketDialBackOptions<T> = {
+  log: Logger
+  authenticate: Authenticate
+  /** How long an agent may take to connect. */
+  dialBackTimeoutMs: number
+  /** The id follows this prefix in the path. */
+  pathPrefix: string
+  maxMessageBytes: number
+  /** Creates what the caller of `expect` gets. Called before the first message. */
+  receive(ws: WebSocket, boxId: string): T
+}
+
+export function createWebSocketDialBacks<T>(options: WebSocketDialBackOptions<T>): WebSocketDialBacks<T> {
+  const { log, authenticate, dialBackTimeoutMs, pathPrefix, maxMessageBytes, receive } = options
+  const { expect, consumeId, disconnect, close } = createDialBacks<T>(dialBackTimeoutMs)
+  const server = createWebSocketServer(maxMessageBytes)
+
+  async function accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const onError = (err: Error) => log.debug({ err }, 'agent disconnected before the upgrade')
+    socket.on('error', onError)
+    const boxId = await authenticateBox(request, authenticate)
+    if (boxId === null) throw new ApiError('unauthorized', WRONG_CREDENTIALS)
+    const deliver = consumeId(boxId, (request.url ?? '').slice(pathPrefix.length), socket)
+    server.handleUpgrade(request, socket, head, (ws) => {
+      socket.off('error', onError)
+      if (!deliver(receive(ws, boxId))) ws.terminate()
+    })
+  }
+
+  return {
+    expect,
+    disconnect,
+    close,
+    handleUpgrade(request, socket, head) {
+      accept(request, socket, head).catch((err: unknown) => {
+        const isRejection = err instanceof ApiError
+        if (!isRejection) log.error({ err }, 'failed to accept a dial-back connection')
+        const { status, code, message } = isRejection ? err : new ApiError('control_plane_unavailable')
+        rejectUpgrade(socket, { status, code, message })
+      })
+    },
+  }
+}

@@ -1,0 +1,51 @@
+// Wires up the export of the audit log: owners configure an endpoint, events are delivered to it.
+import type { Logger } from 'pino'
+import type { Clock } from '../../../shared/clock.ts'
+import { COORDINATOR_VERSION } from '../../base/version.ts'
+import type { Db } from '../../db/open.ts'
+import type { Trx } from '../../db/transaction.ts'
+import { resolveWithDns, resolveWithSystem } from './addresses.ts'
+import { createDeliveries, type Deliveries } from './deliveries.ts'
+import { createPost, type PostOptions } from './post.ts'
+import { type AuditSinkService, createAuditSinkService } from './service.ts'
+import { setSystemTimer } from './timers.ts'
+
+export type AuditExport = Pick<Deliveries, 'start' | 'close'> & { service: AuditSinkService }
+
+/** For tests: the certificate of the endpoint, and the timers. */
+export type AuditExportOverrides = Partial<Pick<PostOptions, 'ca' | 'resolve' | 'setTimer'>>
+
+export function createAuditExport(options: {
+  db: Db
+  clock: Clock
+  log: Pick<Logger, 'info' | 'error'>
+  /** Whether endpoints may have addresses that are not public. */
+  allowsPrivate: boolean
+  overrides?: AuditExportOverrides | undefined
+  /** Throws workspace_closing. */
+  assertOpen(trx: Trx, workspaceId: string): Promise<void>
+}): AuditExport {
+  const { db, clock, log, allowsPrivate, overrides, assertOpen } = options
+  const setTimer = overrides?.setTimer ?? setSystemTimer
+  const resolve = allowsPrivate ? resolveWithSystem : resolveWithDns
+  const post = createPost({ allowsPrivate, resolve, setTimer, ...overrides })
+  const deliveries = createDeliveries({
+    db,
+    clock,
+    log,
+    post,
+    setTimer,
+    userAgent: `Boxwood/${COORDINATOR_VERSION}`,
+  })
+  return {
+    service: createAuditSinkService({
+      db,
+      clock,
+      allowsPrivate,
+      onChange: deliveries.onSinkChange,
+      assertOpen,
+    }),
+    start: deliveries.start,
+    close: deliveries.close,
+  }
+}

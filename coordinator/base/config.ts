@@ -1,0 +1,497 @@
+// The coordinator's configuration from environment variables. All invalid variables are reported together.
+import { resolve } from 'node:path'
+import ipaddr from 'ipaddr.js'
+import { z } from 'zod'
+import { BOX_NETWORKS, ISOLATION_LEVELS } from '../../shared/api/boxes.ts'
+import {
+  DEFAULT_IDLE_CPU_PERCENT,
+  HTTP_LIMITS,
+  LIMITS,
+  LOG_LIMITS,
+  PROMPT_LIMITS,
+} from '../../shared/limits.ts'
+import { REGIONS, type Region } from '../../shared/tiers.ts'
+import { validationMessage } from '../../shared/validation-message.ts'
+import { isTracingRequested } from './is-tracing-requested.ts'
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+const LOG_FORMATS = ['auto', 'pretty', 'json'] as const
+const ISOLATION_CHOICES = ['auto', ...ISOLATION_LEVELS] as const
+const SIGNUP_CHOICES = ['closed', 'open'] as const
+const ON_OFF = ['on', 'off'] as const
+/** The kinds of providers. */
+const PROVIDERS = ['local'] as const
+const NETWORK_CHOICES = ['auto', ...BOX_NETWORKS] as const
+
+export type Config = {
+  listen: { host: string; port: number }
+  /** Absolute. */
+  dataDir: string
+  /** Of Postgres; null: the database is a file in the data directory. */
+  databaseUrl: string | null
+  /** An origin without a path; null: the address at which the coordinator listens. */
+  publicUrl: string | null
+  /** An origin without a path; null: the address at which the coordinator listens. */
+  agentUrl: string | null
+  /** The address of the second listener, which serves the metrics. */
+  metricsListen: { host: string; port: number } | null
+  /** The token that reads the metrics, on both listeners. */
+  metricsToken: string | null
+  /** smtp: or smtps:, with user and password; null: codes are printed on stdout. */
+  smtpUrl: string | null
+  /** null: boxwood@ and the host of the public URL. */
+  mailFrom: string | null
+  /** Whether strangers may create workspaces. */
+  signup: boolean
+  /** Addresses and ranges of the reverse proxies whose X-Forwarded-For is used. */
+  trustedProxies: readonly string[]
+  /** The OTEL_* variables request traces. */
+  traces: boolean
+  logLevel: (typeof LOG_LEVELS)[number]
+  logFormat: (typeof LOG_FORMATS)[number]
+  /** The provider of each region in which boxes can be created. */
+  regions: ReadonlyMap<Region, (typeof PROVIDERS)[number]>
+  isolation: (typeof ISOLATION_CHOICES)[number]
+  network: (typeof NETWORK_CHOICES)[number]
+  /** Connections of clients and agents. */
+  maxConnections: number
+  headersTimeoutSeconds: number
+  idleTimeoutSeconds: number
+  /** Edge requests per second and concurrent edge requests, per key and per box. */
+  edgeRate: number
+  edgeConcurrency: number
+  /** Concurrent event streams per key. */
+  edgeStreams: number
+  /** Concurrent attached connections, per key and per box. */
+  edgeAttachments: number
+  /** Open terminals per workspace. */
+  terminalLimit: number
+  /** Retention of the command history: days; and per box, records and MiB of output. */
+  commandDays: number
+  commandRecords: number
+  commandOutputMiB: number
+  /** How long a suspended box stays frozen until it is stopped. 0: boxes are not frozen. */
+  freezeMinutes: number
+  /** How long a box stays suspended until it is packed into an archive. 0: never. */
+  deepSleepDays: number
+  /** The CPU usage from which a box is active, in percent of one CPU. */
+  idleCpuPercent: number
+  /** Days that a deleted box and its history stay readable. */
+  deletedBoxDays: number
+  /** Days in which a closing workspace can be reopened, until everything of it is deleted. */
+  purgeDays: number
+  /** Snapshots of a workspace. */
+  snapshotLimit: number
+  /** Whether a box that is deleted leaves a snapshot. */
+  finalSnapshots: boolean
+  /** Whether the audit log may be delivered to endpoints that are not on the public internet. */
+  auditSinkPrivate: boolean
+  /** Bytes on a box's disk: per stream of a detached process, and for all exited processes together. */
+  logBytes: number
+  exitedLogBytes: number
+  /** Of a box: runs in progress, stored conversations and queued prompts; and the time limit of a run. */
+  promptRuns: number
+  promptConversations: number
+  promptQueue: number
+  promptMinutes: number
+}
+
+/** host:port, with an IPv6 address in brackets. */
+const ADDRESS = /^(?:\[(?<v6>[0-9a-fA-F:.]+)\]|(?<host>[^\s:[\]/@]+)):(?<port>\d{1,5})$/
+
+const listen = z.string().transform((text, context) => {
+  const { v6, host = v6, port } = ADDRESS.exec(text)?.groups ?? {}
+  if (host !== undefined && Number(port) <= 65_535) return { host, port: Number(port) }
+  context.addIssue('must be host:port, such as 127.0.0.1:7070 or [::1]:7070')
+  return z.NEVER
+})
+
+const origin = z.string().transform((text, context) => {
+  const url = URL.parse(text)
+  const bare = url && `${url.protocol}//${url.host}`
+  if (url && /^https?:$/.test(url.protocol) && (text === bare || text === `${bare}/`)) return bare
+  context.addIssue('must be an http or https URL without a path, such as https://boxes.example.com')
+  return z.NEVER
+})
+
+const oneOf = <const T extends readonly string[]>(choices: T) =>
+  z.enum(choices, `must be one of ${choices.join(', ')}`)
+
+const databaseUrl = z.string().refine((text) => {
+  const url = URL.parse(text)
+  return url !== null && /^postgres(ql)?:$/.test(url.protocol) && url.pathname.length > 1
+}, 'must be the URL of a Postgres database, such as postgres://user:password@host:5432/boxwood')
+
+const smtpUrl = z.string().refine((text) => {
+  const url = URL.parse(text)
+  return url !== null && /^smtps?:$/.test(url.protocol) && url.hostname !== ''
+}, 'must be the URL of an SMTP server, such as smtps://user:password@mail.example.com')
+
+const mailFrom = z
+  .string()
+  .regex(
+    /^(?:[^<>"\p{C}]+ <[^\s<>@"]+@[^\s<>@"]+>|[^\s<>@"]+@[^\s<>@"]+)$/u,
+    'must be an email address, such as boxwood@example.com or Boxwood <boxwood@example.com>',
+  )
+
+const trustedProxies = z
+  .string()
+  .transform((text) => text.split(',').map((entry) => entry.trim()))
+  .refine(
+    (entries) => entries.every((entry) => ipaddr.isValid(entry) || ipaddr.isValidCIDR(entry)),
+    'must be a comma-separated list of IP addresses and ranges, such as 127.0.0.1,10.0.0.0/8',
+  )
+
+const isRegion = (text: string): text is Region => (REGIONS as readonly string[]).includes(text)
+const isProvider = (text: string): text is (typeof PROVIDERS)[number] =>
+  (PROVIDERS as readonly string[]).includes(text)
+
+const regions = z.string().transform((text, context) => {
+  const entries = text.split(',').map((entry) => entry.split('=').map((part) => part.trim()))
+  const chosen = new Map<Region, (typeof PROVIDERS)[number]>()
+  for (const [region = '', provider = '', ...rest] of entries)
+    if (isRegion(region) && isProvider(provider) && rest.length === 0 && !chosen.has(region))
+      chosen.set(region, provider)
+  if (chosen.size === entries.length) return chosen
+  context.addIssue(
+    `must be a comma-separated list of region=provider, each region once, such as us-west-2=local,eu-central-1=local. Regions: ${REGIONS.join(', ')}. Providers: ${PROVIDERS.join(', ')}`,
+  )
+  return z.NEVER
+})
+
+const positiveInteger = z
+  .string()
+  .regex(/^[1-9]\d{0,11}$/, 'must be an integer between 1 and 999999999999')
+  .transform(Number)
+
+const integerOrZero = z
+  .string()
+  .regex(/^(0|[1-9]\d{0,5})$/, 'must be an integer between 0 and 999999')
+  .transform(Number)
+
+const integerBetween = ({ min, max }: { min: number; max: number }) =>
+  positiveInteger.refine(
+    (value) => value >= min && value <= max,
+    `must be an integer between ${min} and ${max}`,
+  )
+
+const onOff = oneOf(ON_OFF).transform((value) => value === 'on')
+
+const token = z.string().regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 ASCII characters without spaces')
+
+const timeoutSeconds = positiveInteger.refine((seconds) => seconds <= 3600, 'must be at most 3600')
+
+type Variable = {
+  default: string | null
+  shownDefault?: string
+  description: string
+  schema: z.ZodType
+  /** Error messages do not contain the value. */
+  isSecret?: boolean
+}
+
+/** Name → default, description and schema. docs/operate.md has the same table. */
+export const VARIABLES = {
+  BOXWOOD_LISTEN: {
+    default: '127.0.0.1:7070',
+    description: 'listen host and port; port 0 picks a free port',
+    schema: listen,
+  },
+  BOXWOOD_DATA: {
+    default: '.boxwood',
+    description:
+      "the directory of the database, the owner's key and the local boxes; used by one coordinator at a time",
+    schema: z.string().transform((path) => resolve(path)),
+  },
+  BOXWOOD_DATABASE_URL: {
+    default: null,
+    shownDefault: 'a file in the data directory',
+    description: 'the URL of a Postgres database',
+    schema: databaseUrl,
+    isSecret: true,
+  },
+  BOXWOOD_PUBLIC_URL: {
+    default: null,
+    shownDefault: '`http://` and where it listens',
+    description: 'the URL at which clients reach the coordinator',
+    schema: origin,
+  },
+  BOXWOOD_AGENT_URL: {
+    default: null,
+    shownDefault: '`http://` and where it listens',
+    description: "the URL at which the boxes' agents reach the coordinator",
+    schema: origin,
+  },
+  BOXWOOD_METRICS_LISTEN: {
+    default: null,
+    shownDefault: 'off',
+    description:
+      'host and port of a second listener, which serves `GET /metrics`; without a token anyone who can connect may read it',
+    schema: listen,
+  },
+  BOXWOOD_METRICS_TOKEN: {
+    default: null,
+    shownDefault: 'off',
+    description: 'the bearer token of `GET /metrics`, which `BOXWOOD_LISTEN` then serves too',
+    schema: token,
+    isSecret: true,
+  },
+  BOXWOOD_SMTP_URL: {
+    default: null,
+    shownDefault: 'off',
+    description:
+      'the URL of the SMTP server for sign-in codes and invitations, with user and password; without it the coordinator prints sign-in codes on its stdout',
+    schema: smtpUrl,
+    isSecret: true,
+  },
+  BOXWOOD_MAIL_FROM: {
+    default: null,
+    shownDefault: '`boxwood@` and the host of the public URL',
+    description: 'the sender of mails',
+    schema: mailFrom,
+  },
+  BOXWOOD_SIGNUP: {
+    default: 'closed',
+    description: 'closed or open; open lets anyone with an email address create a workspace',
+    schema: oneOf(SIGNUP_CHOICES).transform((value) => value === 'open'),
+  },
+  BOXWOOD_TRUSTED_PROXIES: {
+    default: null,
+    shownDefault: 'none',
+    description:
+      'IP addresses and ranges of reverse proxies, separated by commas; their `X-Forwarded-For` is the address of the client',
+    schema: trustedProxies,
+  },
+  BOXWOOD_LOG: {
+    default: 'info',
+    description: `log level of stderr: ${LOG_LEVELS.join(', ')}`,
+    schema: oneOf(LOG_LEVELS),
+  },
+  BOXWOOD_LOG_FORMAT: {
+    default: 'auto',
+    description: 'pretty or json; auto is pretty on a terminal, otherwise one JSON object per line',
+    schema: oneOf(LOG_FORMATS),
+  },
+  BOXWOOD_REGIONS: {
+    default: REGIONS.map((region) => `${region}=local`).join(','),
+    shownDefault: 'all, `local`',
+    description:
+      'the regions in which boxes can be created, and the provider of each, as `region=provider`, separated by commas',
+    schema: regions,
+  },
+  BOXWOOD_LOCAL_ISOLATION: {
+    default: 'auto',
+    description: 'bubblewrap, namespaces or process; auto picks the strongest level that works',
+    schema: oneOf(ISOLATION_CHOICES),
+  },
+  BOXWOOD_LOCAL_NETWORK: {
+    default: 'auto',
+    description: 'own or host; auto gives each box its own network where that works',
+    schema: oneOf(NETWORK_CHOICES),
+  },
+  BOXWOOD_MAX_CONNECTIONS: {
+    default: String(HTTP_LIMITS.connections.default),
+    description: 'open connections of clients and agents; further connections are closed immediately',
+    schema: positiveInteger,
+  },
+  BOXWOOD_HEADERS_TIMEOUT: {
+    default: String(HTTP_LIMITS.headersSeconds.default),
+    description: 'seconds in which the request line and headers must arrive',
+    schema: timeoutSeconds,
+  },
+  BOXWOOD_IDLE_TIMEOUT: {
+    default: String(HTTP_LIMITS.idleSeconds.default),
+    description: 'seconds after which a connection without a request is closed',
+    schema: timeoutSeconds,
+  },
+  BOXWOOD_EDGE_RATE: {
+    default: String(LIMITS.edgeRequestsPerSecond),
+    description: 'edge requests per second, per key and per box',
+    schema: positiveInteger,
+  },
+  BOXWOOD_EDGE_CONCURRENCY: {
+    default: String(LIMITS.edgeConcurrency),
+    description: 'concurrent edge requests, per key and per box',
+    schema: positiveInteger,
+  },
+  BOXWOOD_EDGE_STREAMS: {
+    default: String(LIMITS.streamsPerKey),
+    description: 'concurrent event streams, per key',
+    schema: positiveInteger,
+  },
+  BOXWOOD_EDGE_ATTACHMENTS: {
+    default: String(LIMITS.edgeAttachments),
+    description: 'concurrent attached commands and terminals, per key and per box',
+    schema: positiveInteger,
+  },
+  BOXWOOD_TERMINAL_LIMIT: {
+    default: String(LIMITS.openTerminals),
+    description: 'open terminals, per workspace',
+    schema: positiveInteger,
+  },
+  BOXWOOD_FREEZE_MINUTES: {
+    default: '60',
+    description:
+      'minutes that a suspended box stays frozen, with the memory of its processes, until it is stopped; 0: a suspend stops the box at once',
+    schema: integerOrZero,
+  },
+  BOXWOOD_DEEP_SLEEP_DAYS: {
+    default: '14',
+    description:
+      'days that a box stays suspended until its files are packed into an archive, which frees its disk; 0: never',
+    schema: integerOrZero,
+  },
+  BOXWOOD_SNAPSHOT_LIMIT: {
+    default: '100',
+    description:
+      'snapshots of a workspace that requests may create; failed ones and the copies that forks make do not count',
+    schema: positiveInteger,
+  },
+  BOXWOOD_FINAL_SNAPSHOTS: {
+    default: 'off',
+    description: 'on or off; on takes a snapshot of each box that is deleted',
+    schema: onOff,
+  },
+  BOXWOOD_IDLE_CPU_PERCENT: {
+    default: String(DEFAULT_IDLE_CPU_PERCENT),
+    description: 'a box is not idle while it uses this much CPU, in percent of one CPU',
+    schema: positiveInteger.refine((percent) => percent <= 100, 'must be at most 100'),
+  },
+  BOXWOOD_DELETED_BOX_DAYS: {
+    default: '30',
+    description: 'days that a deleted box and its history stay readable',
+    schema: positiveInteger,
+  },
+  BOXWOOD_PURGE_DAYS: {
+    default: '30',
+    description:
+      'days in which a workspace that was closed can be reopened; then everything of it is deleted; 0: at once',
+    schema: integerOrZero,
+  },
+  BOXWOOD_COMMAND_RETENTION_DAYS: {
+    default: '30',
+    description: 'days that a command stays in the history',
+    schema: positiveInteger,
+  },
+  BOXWOOD_COMMAND_RECORDS: {
+    default: '10000',
+    description: 'commands in the history of a box; the oldest are deleted first',
+    schema: positiveInteger,
+  },
+  BOXWOOD_COMMAND_OUTPUT_MIB: {
+    default: '256',
+    description: 'MiB of output in the history of a box; output of the oldest commands is deleted first',
+    schema: positiveInteger,
+  },
+  BOXWOOD_AUDIT_SINK_PRIVATE: {
+    default: 'off',
+    description:
+      'on or off; on delivers audit logs also to endpoints that are not on the public internet, such as a collector in your network',
+    schema: onOff,
+  },
+  BOXWOOD_LOG_BYTES: {
+    default: String(LOG_LIMITS.stream.default),
+    description:
+      'bytes on the disk of a box per stream of a detached process; the oldest output is discarded first',
+    schema: positiveInteger.refine(
+      (bytes) => bytes >= LOG_LIMITS.stream.min,
+      `must be at least ${LOG_LIMITS.stream.min}`,
+    ),
+  },
+  BOXWOOD_EXITED_LOG_BYTES: {
+    default: String(LOG_LIMITS.exitedProcesses.default),
+    description:
+      'bytes on the disk of a box for the output of all exited detached processes; the oldest are deleted first',
+    schema: positiveInteger,
+  },
+  BOXWOOD_PROMPT_RUNS: {
+    default: String(PROMPT_LIMITS.runs.default),
+    description: 'runs of coding agents in progress on a box',
+    schema: integerBetween(PROMPT_LIMITS.runs),
+  },
+  BOXWOOD_PROMPT_CONVERSATIONS: {
+    default: String(PROMPT_LIMITS.conversations.default),
+    description:
+      'conversations that a box stores; a new one replaces the least recently active one, which is deleted with its runs',
+    schema: integerBetween(PROMPT_LIMITS.conversations),
+  },
+  BOXWOOD_PROMPT_QUEUE: {
+    default: String(PROMPT_LIMITS.queued.default),
+    description: 'prompts that wait in the queue of a box',
+    schema: integerBetween(PROMPT_LIMITS.queued),
+  },
+  BOXWOOD_PROMPT_MINUTES: {
+    default: String(PROMPT_LIMITS.minutes.default),
+    description:
+      'minutes after which a run of a coding agent is ended, without the time in which the box is frozen',
+    schema: integerBetween(PROMPT_LIMITS.minutes),
+  },
+} as const satisfies Record<string, Variable>
+
+type Name = keyof typeof VARIABLES
+
+/** The message has one line per invalid variable. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+}
+
+/** Throws ConfigError. An empty variable counts as not set. */
+export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const problems: string[] = []
+  function read<N extends Name>(name: N): z.output<(typeof VARIABLES)[N]['schema']> | null {
+    const { default: fallback, schema, isSecret = false }: Variable = VARIABLES[name]
+    const text = env[name] || fallback
+    if (text === null) return null
+    const result = schema.safeParse(text)
+    if (result.success) return result.data as z.output<(typeof VARIABLES)[N]['schema']>
+    const value = isSecret ? '' : `; it is ${JSON.stringify(text)}`
+    problems.push(`${validationMessage(result.error.issues, name)}${value}.`)
+    return null
+  }
+  const config = {
+    listen: read('BOXWOOD_LISTEN'),
+    dataDir: read('BOXWOOD_DATA'),
+    databaseUrl: read('BOXWOOD_DATABASE_URL'),
+    publicUrl: read('BOXWOOD_PUBLIC_URL'),
+    agentUrl: read('BOXWOOD_AGENT_URL'),
+    metricsListen: read('BOXWOOD_METRICS_LISTEN'),
+    metricsToken: read('BOXWOOD_METRICS_TOKEN'),
+    smtpUrl: read('BOXWOOD_SMTP_URL'),
+    mailFrom: read('BOXWOOD_MAIL_FROM'),
+    signup: read('BOXWOOD_SIGNUP'),
+    trustedProxies: read('BOXWOOD_TRUSTED_PROXIES') ?? [],
+    traces: isTracingRequested(env),
+    logLevel: read('BOXWOOD_LOG'),
+    logFormat: read('BOXWOOD_LOG_FORMAT'),
+    regions: read('BOXWOOD_REGIONS'),
+    isolation: read('BOXWOOD_LOCAL_ISOLATION'),
+    network: read('BOXWOOD_LOCAL_NETWORK'),
+    maxConnections: read('BOXWOOD_MAX_CONNECTIONS'),
+    headersTimeoutSeconds: read('BOXWOOD_HEADERS_TIMEOUT'),
+    idleTimeoutSeconds: read('BOXWOOD_IDLE_TIMEOUT'),
+    edgeRate: read('BOXWOOD_EDGE_RATE'),
+    edgeConcurrency: read('BOXWOOD_EDGE_CONCURRENCY'),
+    edgeStreams: read('BOXWOOD_EDGE_STREAMS'),
+    edgeAttachments: read('BOXWOOD_EDGE_ATTACHMENTS'),
+    terminalLimit: read('BOXWOOD_TERMINAL_LIMIT'),
+    freezeMinutes: read('BOXWOOD_FREEZE_MINUTES'),
+    deepSleepDays: read('BOXWOOD_DEEP_SLEEP_DAYS'),
+    snapshotLimit: read('BOXWOOD_SNAPSHOT_LIMIT'),
+    finalSnapshots: read('BOXWOOD_FINAL_SNAPSHOTS'),
+    idleCpuPercent: read('BOXWOOD_IDLE_CPU_PERCENT'),
+    deletedBoxDays: read('BOXWOOD_DELETED_BOX_DAYS'),
+    purgeDays: read('BOXWOOD_PURGE_DAYS'),
+    commandDays: read('BOXWOOD_COMMAND_RETENTION_DAYS'),
+    commandRecords: read('BOXWOOD_COMMAND_RECORDS'),
+    commandOutputMiB: read('BOXWOOD_COMMAND_OUTPUT_MIB'),
+    auditSinkPrivate: read('BOXWOOD_AUDIT_SINK_PRIVATE'),
+    logBytes: read('BOXWOOD_LOG_BYTES'),
+    exitedLogBytes: read('BOXWOOD_EXITED_LOG_BYTES'),
+    promptRuns: read('BOXWOOD_PROMPT_RUNS'),
+    promptConversations: read('BOXWOOD_PROMPT_CONVERSATIONS'),
+    promptQueue: read('BOXWOOD_PROMPT_QUEUE'),
+    promptMinutes: read('BOXWOOD_PROMPT_MINUTES'),
+  }
+  if (problems.length > 0) throw new ConfigError(problems.join('\n'))
+  return config as Config
+}

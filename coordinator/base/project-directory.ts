@@ -1,0 +1,21 @@
+// The directory of the project that contains this program: a checkout, or the package that npm has installed.
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+
+export const PROJECT_DIR = dirname(dirname(import.meta.dirname))
+
+/** npm deletes the directory of a package when it updates the package. */
+export const IS_NPM_PACKAGE = PROJECT_DIR.includes('/node_modules/')
+
+/** The data directory that the box command finds from every directory without a `.boxwood`. */
+export const DEFAULT_DATA_DIR = join(IS_NPM_PACKAGE ? homedir() : PROJECT_DIR, '.boxwood')
+
+/** The variables, with the data directory of the box command: BOXWOOD_DATA, else `.boxwood` in `cwd`, else the default. */
+export function withDataDirectory(
+  env: Readonly<Record<string, string | undefined>>,
+  cwd: string,
+): Record<string, string | undefined> {
+  const local = join(cwd, '.boxwood')
+  return { ...env, BOXWOOD_DATA: env.BOXWOOD_DATA || (existsSync(local) ? local : DEFAULT_DATA_DIR) }
+}

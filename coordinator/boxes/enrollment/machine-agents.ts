@@ -1,0 +1,27 @@
+// Decides whether the agent of an enrolled machine may connect: not when its box has been deleted, and not from a copy of the
+// disk of another machine.
+
+import type { MachineAgents } from '../../agents/tunnel/types.ts'
+import { lockBox } from '../../db/lock-box.ts'
+import type { Db } from '../../db/open.ts'
+import { transaction } from '../../db/transaction.ts'
+import { updateBox } from '../store/boxes.ts'
+import { isDeletedMachine } from '../store/deleted-machines.ts'
+
+export function createMachineAgents(db: Db): MachineAgents {
+  return {
+    isDeleted: (boxId, tokenHash) => isDeletedMachine(db, boxId, tokenHash),
+    admit: (boxId, lineage) =>
+      transaction(db, async (trx) => {
+        const box = await lockBox(trx, boxId)
+        if (box?.kind !== 'machine') return 'accepted'
+        const [newest] = lineage ?? []
+        if (lineage === null || newest === undefined) return 'no_lineage'
+        const { agent_lineage: known } = box
+        if (known === newest) return 'accepted'
+        if (known !== null && !lineage.includes(known)) return { clonedFrom: box.hostname }
+        await updateBox(trx, boxId, { agent_lineage: newest })
+        return 'accepted'
+      }),
+  }
+}

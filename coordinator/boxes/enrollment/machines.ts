@@ -1,0 +1,43 @@
+// Assembles the service of enrolled machines.
+import type { Clock } from '../../../shared/clock.ts'
+import type { Region } from '../../../shared/tiers.ts'
+import { deleteInBatches } from '../../db/delete-in-batches.ts'
+import type { Db } from '../../db/open.ts'
+import type { Admit } from '../../identity/admission/admit.ts'
+import { type AddressLimiter, createAddressLimiter } from '../../identity/sessions/rate-limits.ts'
+import { forgetDeletedMachines } from '../store/deleted-machines.ts'
+import { createEnrollments, type Enrollments } from './enrollments.ts'
+import { createExchange, type ExchangeToken } from './exchange.ts'
+
+export type MachinesOptions = {
+  db: Db
+  clock: Clock
+  admit: Admit
+  defaultRegion: Region
+  /** See createAddressLimiter. */
+  addressLimitFactor?: number
+}
+
+export type Machines = {
+  enrollments: Enrollments
+  exchange: ExchangeToken
+  limiter: AddressLimiter
+  /** Forgets the machines whose boxes were deleted a year ago: their agents are not uninstalled any more. */
+  pruneDeleted(signal: AbortSignal): Promise<number>
+}
+
+const DELETED_RETENTION_MS = 365 * 24 * 60 * 60_000
+const PRUNE_BATCH_SIZE = 500
+
+export function createMachines({ addressLimitFactor, ...options }: MachinesOptions): Machines {
+  const { db, clock } = options
+  return {
+    enrollments: createEnrollments(options),
+    exchange: createExchange(options),
+    limiter: createAddressLimiter(addressLimitFactor === undefined ? {} : { factor: addressLimitFactor }),
+    pruneDeleted(signal) {
+      const before = clock.now() - DELETED_RETENTION_MS
+      return deleteInBatches(db, (trx) => forgetDeletedMachines(trx, before, PRUNE_BATCH_SIZE), signal)
+    },
+  }
+}

@@ -1,0 +1,95 @@
+// Routes of machines: the tokens that enroll them, and the exchange of a token by an agent.
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import {
+  createEnrollmentRequestSchema,
+  createEnrollmentResponseSchema,
+  ENROLLMENT_ERROR_CODES,
+  enrollmentListSchema,
+  enrollRequestSchema,
+  enrollResponseSchema,
+} from '../../../shared/api/machines.ts'
+import { LIMITS } from '../../../shared/limits.ts'
+import { type Route, route, routeWithoutCredential } from '../../http/route.ts'
+import { ADMISSION_ERRORS } from '../../identity/admission/decide.ts'
+import { type AddressLimiter, getClientAddress } from '../../identity/sessions/rate-limits.ts'
+import type { Enrollments } from './enrollments.ts'
+import type { ExchangeToken } from './exchange.ts'
+import { getEnrollmentAccess } from './rules.ts'
+
+export type MachineRoutesOptions = {
+  machines: { enrollments: Enrollments }
+  /** The configured origin for clients; null: the origin to which a request was sent. */
+  publicUrl: string | null
+  /** Builds in the background what the machine will download. */
+  prepareBundles(): void
+}
+
+export const machineRoutes = ({
+  machines: { enrollments },
+  publicUrl,
+  prepareBundles,
+}: MachineRoutesOptions): Route[] => [
+  route({
+    method: 'POST',
+    path: '/machines',
+    access: getEnrollmentAccess('write'),
+    summary: 'Create a token that enrolls a machine as a box',
+    description: `The response has the line to run on the machine. The token works once, within ${LIMITS.enrollmentSeconds / 60} minutes, and the response is the only one that contains it. It stops working when its creator is removed, or the API key is revoked, expires or is limited. The policy machineEnrollment may exclude members.`,
+    request: { body: createEnrollmentRequestSchema },
+    fieldErrorCodes: ENROLLMENT_ERROR_CODES,
+    responses: { 201: createEnrollmentResponseSchema },
+    errors: ['name_taken', 'environment_too_large', 'rate_limited', ...ADMISSION_ERRORS.enroll],
+    async handler({ actor, body, request }) {
+      const created = await enrollments.create(actor, body, publicUrl ?? getRequestOrigin(request))
+      prepareBundles()
+      return created
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/machines',
+    access: getEnrollmentAccess('read'),
+    summary: 'List the tokens that can still enroll a machine, newest first',
+    description: 'Enrolled machines are boxes: GET /boxes lists them with the kind machine.',
+    responses: { 200: enrollmentListSchema },
+    handler: async ({ actor }) => ({ enrollments: await enrollments.list(actor) }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/machines/:id',
+    access: getEnrollmentAccess('write'),
+    summary: 'Revoke a token that enrolls a machine',
+    description:
+      'No effect on a token that is revoked or has expired. A token that has been used is not found: delete the box of its machine instead.',
+    request: { params: z.object({ id: z.string() }) },
+    responses: { 204: null },
+    handler: async ({ actor, params }) => enrollments.revoke(actor, params.id),
+  }),
+]
+
+/** The routes under ENROLL_PATH, outside the API: installers send these requests. */
+export const agentEnrollRoutes = ({
+  machines: { exchange, limiter },
+}: {
+  machines: { exchange: ExchangeToken; limiter: AddressLimiter }
+}): Route[] => [
+  routeWithoutCredential({
+    method: 'POST',
+    path: '',
+    summary: 'Exchange a token for the identity of a new box',
+    request: { body: enrollRequestSchema },
+    responses: { 201: enrollResponseSchema },
+    handler: async ({ body, request }) => {
+      await limiter.count('enroll', getClientAddress(request))
+      return exchange(body)
+    },
+  }),
+]
+
+/** The origin to which the client has sent the request: another machine may reach the coordinator there too. */
+function getRequestOrigin({ protocol, host }: FastifyRequest): string {
+  // The client writes the header, and runs the line in a shell.
+  if (!/^[\w.-]+(:\d+)?$|^\[[\da-f:]+\](:\d+)?$/i.test(host)) return 'http://localhost'
+  return `${protocol}://${host}`
+}

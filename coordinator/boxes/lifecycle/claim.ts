@@ -1,0 +1,293 @@
+// Persists each lifecycle step: claims it under a lease before it runs and records the result afterwards.
+
+import type { Updateable } from 'kysely'
+import type { ObservedState, SuspendedAs } from '../../../shared/api/boxes.ts'
+import { newBoxToken } from '../../../shared/ids.ts'
+import { lockBox } from '../../db/lock-box.ts'
+import type { Db } from '../../db/open.ts'
+import type { BoxRow, JobRow } from '../../db/schema.ts'
+import { type Trx, transaction } from '../../db/transaction.ts'
+import { hashSecret } from '../../http/hash-secret.ts'
+import { type Lease, UNTIL_CONNECTED } from '../../jobs/leases.ts'
+import { completeOperation, startOperation } from '../../jobs/operations/service.ts'
+import { type BoxSource, findBoxSource, isWaitingForSnapshot } from '../sources/sources.ts'
+import { updateBox } from '../store/boxes.ts'
+import { insertDeletedMachine } from '../store/deleted-machines.ts'
+import { deleteJob, findJob, updateJob, upsertJob } from '../store/jobs.ts'
+import { addLeftover } from './leftovers.ts'
+import { deleteMoveRecord, landMove, type MoveParams, parseMoveParams, rollBackMove } from './moves.ts'
+import { describeSituation, plan } from './plan.ts'
+import { createJobRow } from './set-desired-state.ts'
+import { recordStopped, setObservedState } from './set-observed-state.ts'
+import { findStage, nextStage, OP_DEFINITIONS, type Step } from './transitions.ts'
+import { delayDeepSleep } from './update-schedules.ts'
+
+/** A step that no other coordinator runs until the lease expires. */
+export type Claim = {
+  box: BoxRow
+  op: JobRow['op']
+  step: Step
+  /** Failed attempts so far. */
+  attempt: number
+  /** Set for the start step: a new token for each attempt, which replaces the previous one. The database stores its hash. */
+  agentToken: string | null
+  /** Set for the provision step: where the files of the new box come from. null: the box starts empty. */
+  source: Exclude<BoxSource, 'creating'> | null
+  /** Who requested the job. */
+  actor: string
+  /** Of a move. */
+  move: MoveParams
+}
+
+/** 'settled': nothing to do. `dueAt`: when to try again, in milliseconds since the epoch. */
+export type ClaimResult = { claim: Claim } | { dueAt: number } | 'settled'
+
+/** The box is also scheduled when the snapshot that it waits for changes. */
+const WAIT_FOR_SNAPSHOT_MS = 10_000
+
+/**
+ * Plans the box's next step and claims it, unless it is not due or another coordinator holds the lease.
+ * @param isConnected whether the agent of the box is connected. The job of a machine waits for its agent without a lease. The
+ *   disconnect monitor schedules the box when its agent has connected.
+ */
+export function claimNextStep(
+  db: Db,
+  boxId: string,
+  { owner, now, leaseMs }: Lease,
+  isConnected: (boxId: string) => boolean = () => true,
+): Promise<ClaimResult> {
+  return transaction(db, async (trx) => {
+    let box = await lockBox(trx, boxId)
+    if (!box) return 'settled'
+    const job = (await findJob(trx, boxId)) ?? null
+    if (job && job.lease_owner !== owner && (job.lease_until ?? 0) > now)
+      return { dueAt: job.lease_until ?? now }
+    const next = plan(describeSituation(box, job))
+    if (!next) {
+      if (job) await deleteJob(trx, boxId)
+      return 'settled'
+    }
+    const currentJob = job?.op === next.op ? job : null
+    const isWaiting = currentJob?.next_retry_at === UNTIL_CONNECTED
+    if (!isWaiting && currentJob?.next_retry_at && currentJob.next_retry_at > now) {
+      await updateJob(trx, boxId, { lease_owner: null, lease_until: null })
+      return { dueAt: currentJob.next_retry_at }
+    }
+    const row = currentJob ?? createJobRow(boxId, next.op, next.step, job?.actor ?? 'system', now)
+    const source = next.step === 'provision' ? await findBoxSource(trx, box) : null
+    if (source === 'creating' || (await isWaitingForSnapshot(trx, boxId, next.step, now))) {
+      await upsertJob(trx, row)
+      await updateJob(trx, boxId, { lease_owner: null, lease_until: null })
+      return { dueAt: now + WAIT_FOR_SNAPSHOT_MS }
+    }
+    const { state } = findStage(next.op, next.step)
+    if (box.kind === 'machine' && next.step === 'connect' && !isConnected(boxId)) {
+      if (isWaiting) return 'settled'
+      await upsertJob(trx, { ...row, step: next.step, next_retry_at: UNTIL_CONNECTED })
+      await updateJob(trx, boxId, { lease_owner: null, lease_until: null })
+      if (state) await setObservedState(trx, box, state, eventReason(row), row.actor, now)
+      return 'settled'
+    }
+    // The source of a fork may have been moved before its files were captured.
+    if (source && 'region' in source) box = await updateBox(trx, boxId, { region: source.region })
+    await upsertJob(trx, { ...row, step: next.step, next_retry_at: null })
+    await updateJob(trx, boxId, { lease_owner: owner, lease_until: now + leaseMs })
+    let updatedBox = state ? await setObservedState(trx, box, state, eventReason(row), row.actor, now) : box
+    // From now on the memory of a frozen box may be lost: the stop must succeed before the box is woken.
+    if (state === 'suspended' && next.step === 'stop')
+      updatedBox = await updateBox(trx, boxId, { suspended_as: 'stopped' })
+    // From now on only the archive has all files of the box.
+    if (next.step === 'discard') updatedBox = await updateBox(trx, boxId, { suspended_as: null })
+    if (row.operation_id !== null) await startOperation(trx, row.operation_id)
+    const agentToken = next.step === 'start' ? await replaceAgentToken(trx, boxId) : null
+    const { attempt, actor } = row
+    const { op, step } = next
+    const move = parseMoveParams(row)
+    return { claim: { box: updatedBox, op, step, attempt, agentToken, source, actor, move } }
+  })
+}
+
+async function replaceAgentToken(trx: Trx, boxId: string): Promise<string> {
+  const token = newBoxToken()
+  await updateBox(trx, boxId, { agent_token_hash: hashSecret(token) })
+  return token
+}
+
+const eventReason = (job: Pick<JobRow, 'op' | 'reason'>): string =>
+  job.reason ?? OP_DEFINITIONS[job.op].reason
+
+export type StepResult = {
+  /** JSON. */
+  isolation?: string | null
+  /** The step to run next, instead of the following one. */
+  skipTo?: Step
+  /** The step has finished the job in this state. */
+  finish?: ObservedState
+  /** What happened to the processes of the box. */
+  suspendedAs?: SuspendedAs
+  /** The disk space that the files of the archived machine occupy. */
+  archiveBytes?: number
+  /** The reason of the job's further state events. */
+  reason?: string
+}
+
+/**
+ * Records that the step succeeded: the job moves to its next step, or finishes after the last one.
+ * @returns whether the job has finished
+ */
+export function completeStep(
+  db: Db,
+  { box: { id: boxId }, op, step }: Claim,
+  result: StepResult,
+  { owner, now }: Pick<Lease, 'owner' | 'now'>,
+): Promise<boolean> {
+  return transaction(db, async (trx) => {
+    const leased = await findLeasedJob(trx, boxId, owner)
+    if (!leased) return false
+    const { box, job } = leased
+    // Also when the desired state has changed meanwhile: the machine has been created, started or stopped.
+    if (result.isolation) await updateBox(trx, boxId, { isolation: result.isolation })
+    if (result.archiveBytes !== undefined) await updateBox(trx, boxId, { archive_bytes: result.archiveBytes })
+    if (result.suspendedAs) await updateBox(trx, boxId, { suspended_as: result.suspendedAs })
+    if (job.op !== op || job.step !== step) return false
+    const next = result.skipTo ? findStage(op, result.skipTo) : nextStage(op, step)
+    const isFinished = !next || result.finish !== undefined
+    const changes = changesAfter({ op, step, isFinished }, box, job)
+    const updatedBox = changes ? await updateBox(trx, boxId, changes) : box
+    if (isFinished) {
+      const finished = { ...job, reason: result.reason ?? job.reason }
+      await finishJob(
+        trx,
+        { ...updatedBox, suspended_as: result.suspendedAs ?? box.suspended_as },
+        finished,
+        {
+          state: result.finish ?? OP_DEFINITIONS[op].finalState,
+          now,
+        },
+      )
+      return true
+    }
+    await updateJob(trx, boxId, { step: next.step, reason: result.reason ?? job.reason })
+    return false
+  })
+}
+
+function changesAfter(
+  { op, step, isFinished }: Pick<Claim, 'op' | 'step'> & { isFinished: boolean },
+  box: BoxRow,
+  job: JobRow,
+): Updateable<BoxRow> | null {
+  const { archive_id: archiveId, region } = box
+  if (op === 'move') return isFinished ? landMove(box, parseMoveParams(job)) : null
+  // The archive becomes outdated when the machine starts.
+  if (step === 'unpack' && archiveId !== null)
+    return { archive_id: null, leftovers: addLeftover(box.leftovers, { region, machine: false, archiveId }) }
+  if (step === 'clean_up') return { leftovers: null }
+  return null
+}
+
+async function finishJob(
+  trx: Trx,
+  box: BoxRow,
+  job: JobRow,
+  { state, now }: { state: ObservedState | null; now: number },
+): Promise<void> {
+  const { op, actor } = job
+  const reason = eventReason(job)
+  let updatedBox = box
+  if (op === 'stop') updatedBox = await recordStopped(trx, box, reason, actor, now)
+  else if (state) updatedBox = await setObservedState(trx, box, state, reason, actor, now)
+  if (op === 'wake' && box.suspended_as === 'frozen')
+    await updateBox(trx, box.id, { pauses_survived: box.pauses_survived + 1 })
+  if (op === 'delete') {
+    const removed = { archive_id: null, leftovers: null, desired_region: null, agent_token_hash: null }
+    if (box.kind === 'machine') await insertDeletedMachine(trx, box, now)
+    await updateBox(trx, box.id, { ...removed, terminated_at: now })
+    if (job.operation_id !== null) await completeOperation(trx, job.operation_id, now)
+  }
+  await startNextJob(trx, updatedBox, actor, now)
+}
+
+/** The desired state may have changed during the job. The change also wrote its actor to the job. */
+async function startNextJob(trx: Trx, box: BoxRow, actor: string, now: number): Promise<void> {
+  const next = plan(describeSituation(box, null))
+  if (next) await upsertJob(trx, createJobRow(box.id, next.op, next.step, actor, now))
+  else await deleteJob(trx, box.id)
+}
+
+export type Failure = {
+  message: string
+  permanent: boolean
+  /** When to retry after `failedAttempts` failures, in milliseconds since the epoch. */
+  retryAt(failedAttempts: number): number
+}
+
+/** Whether the job fails when this attempt fails. */
+export const isFinalAttempt = ({ op, step, attempt }: Claim, permanent: boolean): boolean => {
+  const { maxAttempts, failsIn = step } = OP_DEFINITIONS[op]
+  return maxAttempts !== undefined && failsIn === step && (permanent || attempt + 1 >= maxAttempts)
+}
+
+/** Records that the step failed: schedules a retry, or ends the job in its failure state after the last attempt. */
+export function failStep(
+  db: Db,
+  claim: Claim,
+  failure: Failure,
+  { owner, now }: Pick<Lease, 'owner' | 'now'>,
+): Promise<void> {
+  const {
+    box: { id: boxId },
+    op,
+    step,
+    attempt,
+  } = claim
+  return transaction(db, async (trx) => {
+    const leased = await findLeasedJob(trx, boxId, owner)
+    if (!leased) return
+    const { box, job } = leased
+    if (job.op !== op || job.step !== step) return
+    if (isFinalAttempt(claim, failure.permanent)) {
+      const fail = op === 'move' ? failMove : op === 'sleep' ? failSleep : failCreate
+      return startNextJob(trx, await fail(trx, box, job, failure.message, now), job.actor, now)
+    }
+    await updateJob(trx, boxId, {
+      step: findStage(op, step).retryFrom ?? step,
+      attempt: attempt + 1,
+      last_error: failure.message,
+      next_retry_at: failure.retryAt(attempt + 1),
+      lease_owner: null,
+      lease_until: null,
+    })
+  })
+}
+
+const withoutFinalPeriod = (text: string): string => text.replace(/\.$/, '')
+
+const failCreate = (trx: Trx, box: BoxRow, job: JobRow, message: string, now: number): Promise<BoxRow> =>
+  setObservedState(trx, box, 'provision_failed', message, job.actor, now)
+
+/** The box stays suspended. The archive is incomplete. */
+async function failSleep(trx: Trx, box: BoxRow, job: JobRow, message: string, now: number): Promise<BoxRow> {
+  const { region, archive_id: archiveId } = box
+  const reason = `packing the box into an archive failed: ${withoutFinalPeriod(message)}; the box stays suspended`
+  // A frozen box was stopped before.
+  await recordStopped(trx, box, reason, job.actor, now)
+  await delayDeepSleep(trx, box.id, now)
+  const leftovers = addLeftover(box.leftovers, { region, machine: false, archiveId })
+  return updateBox(trx, box.id, { archive_id: null, leftovers })
+}
+
+async function failMove(trx: Trx, box: BoxRow, job: JobRow, message: string, now: number): Promise<BoxRow> {
+  const move = parseMoveParams(job)
+  await deleteMoveRecord(trx, job)
+  const rolledBack = await updateBox(trx, box.id, rollBackMove(box, move))
+  const reason = `the move to ${box.desired_region} failed: ${withoutFinalPeriod(message)}; the box stays in ${box.region}`
+  const state = move.isPacked ? 'deep_sleep' : 'suspended'
+  return setObservedState(trx, rolledBack, state, reason, job.actor, now)
+}
+
+async function findLeasedJob(trx: Trx, boxId: string, owner: string) {
+  const box = await lockBox(trx, boxId)
+  const job = await findJob(trx, boxId)
+  return box && job?.lease_owner === owner ? { box, job } : null
+}

@@ -1,0 +1,39 @@
+// The lifecycle of boxes: the reconciler and its monitors.
+import type { Module, ModuleBase } from '../../http/module.ts'
+import { createBoxCounts } from './box-counts.ts'
+import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle.ts'
+import type { StepObserver } from './step-observer.ts'
+
+/** More than the lifecycle's own limit. */
+const CLOSE_MS = 30_000
+
+export type LifecycleModuleContext = ModuleBase &
+  Pick<LifecycleOptions, 'boxNames' | 'providers' | 'tunnels'> & {
+    /** `agents`: not the public URL, which may be a proxy that has not started yet. */
+    urls: { agents: string }
+    observers: { steps?: StepObserver }
+    overrides: { lifecycle?: Partial<LifecycleOptions> }
+  }
+
+export function lifecycleModule(context: LifecycleModuleContext) {
+  const { config, db, clock, log, providers, tunnels, urls, observers, overrides } = context
+  const lifecycle: Lifecycle = createLifecycle({
+    ...overrides.lifecycle,
+    ...(context.boxNames && { boxNames: context.boxNames }),
+    db,
+    clock,
+    log,
+    providers,
+    tunnels,
+    coordinatorUrl: urls.agents,
+    freezesBoxes: config.freezeMinutes > 0,
+    observer: observers.steps,
+  })
+  return {
+    services: { lifecycle },
+    metrics: [createBoxCounts(lifecycle.countBoxes)],
+    start: lifecycle.start,
+    drain: lifecycle.close,
+    close: { name: 'finish lifecycle steps', run: lifecycle.close, timeoutMs: CLOSE_MS },
+  } satisfies Module
+}

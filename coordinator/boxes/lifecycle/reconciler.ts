@@ -1,0 +1,191 @@
+// Moves every box's observed state towards its desired state, one step at a time per box.
+import { EventEmitter } from 'node:events'
+import pLimit, { type LimitFunction } from 'p-limit'
+import type { Logger } from 'pino'
+import type { Clock } from '../../../shared/clock.ts'
+import { newUuid } from '../../../shared/ids.ts'
+import type { Tunnels } from '../../agents/tunnel/types.ts'
+import type { BoxNames } from '../../base/log/logger.ts'
+import type { Db } from '../../db/open.ts'
+import { getStepRetryDelay } from '../../jobs/backoff.ts'
+import { createJobRunner, INTERRUPTED } from '../../jobs/job-runner.ts'
+import { createLeases, runWithLease } from '../../jobs/leases.ts'
+import { PermanentProviderError } from '../../providers/provider.ts'
+import type { Providers } from '../../providers/regions.ts'
+import { listLiveBoxNames, listUnreconciledBoxIds } from '../store/box-lists.ts'
+import { resetConnectSteps } from '../store/jobs.ts'
+import { type Claim, claimNextStep, completeStep, failStep, isFinalAttempt } from './claim.ts'
+import type { StepObserver } from './step-observer.ts'
+import { regionOf, runStep } from './steps.ts'
+import { OP_DEFINITIONS } from './transitions.ts'
+
+export type ReconcilerOptions = {
+  db: Db
+  clock: Clock
+  log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
+  /** Gets the names of the live boxes, for the log. */
+  boxNames?: BoxNames
+  providers: Providers
+  tunnels: Tunnels
+  /** The coordinator's URL for agents to connect to, without a path. */
+  coordinatorUrl: string
+  /** Limits concurrent provider calls. */
+  machineLimit: LimitFunction
+  /** How long a lease is valid after its last renewal. Default: 30 s. */
+  leaseMs?: number
+  /** How long a started agent has to connect. Default: 60 s. */
+  connectTimeoutMs?: number
+  /** Milliseconds to wait after `failedAttempts` failures (1 or more) of a step. Default: getStepRetryDelay. */
+  backoff?: (failedAttempts: number) => number
+  /** Whether a suspend freezes the processes of a box, where that is possible. Default: true. */
+  freezesBoxes?: boolean
+  observer?: StepObserver | undefined
+}
+
+export type Reconciler = {
+  /** Continues unfinished jobs. */
+  start(): Promise<void>
+  /** Triggers a reconciliation of the box. Call it after writing the box's desired state or job. */
+  schedule(boxId: string): void
+  /** Calls the listener after this reconciler has written a box's state or job. Returns the unsubscribe function. */
+  onChange(listener: (boxId: string) => void): () => void
+  /** Resolves when the running steps have finished. Unfinished jobs continue at the next start. */
+  close(): Promise<void>
+}
+
+const MAX_ERROR_LENGTH = 500
+const MAX_CONCURRENT_ARCHIVES = 4
+
+export function createReconciler(options: ReconcilerOptions): Reconciler {
+  const { db, clock, log, boxNames = new Map(), providers, tunnels, coordinatorUrl, machineLimit } = options
+  const { leaseMs = 30_000, connectTimeoutMs = 60_000, backoff = getStepRetryDelay } = options
+  const { freezesBoxes = true, observer } = options
+  const owner = newUuid()
+  const changes = new EventEmitter<{ change: [boxId: string] }>().setMaxListeners(0)
+  const archiveLimit = pLimit(MAX_CONCURRENT_ARCHIVES)
+  const leases = createLeases(db, 'jobs')
+  const runner = createJobRunner({
+    clock,
+    log,
+    target: 'box',
+    run: reconcile,
+    listDueIds: leases.listDueIds,
+    findNextDueTime: leases.findNextDueTime,
+  })
+
+  const isConnected = (boxId: string) => tunnels.current(boxId) !== undefined
+
+  async function reconcile(
+    boxId: string,
+    nextStep: () => AbortController | undefined,
+  ): Promise<number | undefined> {
+    /** Deadline of the current connect step. Planning the same step again does not extend it. */
+    let connectDeadline: number | undefined
+    let job: { op: Claim['op']; startedAt: number } | undefined
+    for (let controller = nextStep(); controller; controller = nextStep()) {
+      const result = await claimNextStep(db, boxId, { owner, now: clock.now(), leaseMs }, isConnected)
+      changes.emit('change', boxId)
+      if (result === 'settled') return undefined
+      if ('dueAt' in result) return result.dueAt
+      const { claim } = result
+      boxNames.set(boxId, claim.box.hostname)
+      if (job?.op !== claim.op) job = { op: claim.op, startedAt: clock.now() }
+      connectDeadline =
+        claim.step === 'connect' ? (connectDeadline ?? clock.now() + connectTimeoutMs) : undefined
+      const remainingConnectMs = Math.max(0, (connectDeadline ?? 0) - clock.now())
+      const isFinished = await runClaimedStep(claim, controller, remainingConnectMs)
+      if (isFinished) {
+        const durationMs = clock.now() - job.startedAt
+        observer?.onJobComplete(claim.op, durationMs)
+        log.info({ boxId, actor: claim.actor, durationMs }, `box ${OP_DEFINITIONS[claim.op].reason}`)
+        job = undefined
+        if (claim.op === 'delete') {
+          boxNames.delete(boxId)
+          // The agent of a machine may have reconnected before its token became invalid.
+          tunnels.disconnect(boxId, 'the box is deleted')
+        }
+      }
+      changes.emit('change', boxId)
+    }
+    await leases.release(boxId, owner)
+    return undefined
+  }
+
+  /** Resolves to true when the step has finished its job. */
+  async function runClaimedStep(
+    claim: Claim,
+    controller: AbortController,
+    remainingConnectMs: number,
+  ): Promise<boolean> {
+    const { box, op, step } = claim
+    const { signal } = controller
+    try {
+      log.debug({ boxId: box.id, op, step, attempt: claim.attempt }, 'running lifecycle step')
+      const context = {
+        providers,
+        tunnels,
+        coordinatorUrl,
+        signal,
+        freezesBoxes,
+        connectTimeoutMs: remainingConnectMs,
+        machineLimit,
+        archiveLimit,
+        log,
+      }
+      const run = () => runStep(claim, context)
+      const result = await runWithLease(leases, { clock, log, id: box.id, owner, leaseMs, controller }, () =>
+        observer ? observer.observe(claim, run) : run(),
+      )
+      return await completeStep(db, claim, result, { owner, now: clock.now() })
+    } catch (error) {
+      if (signal.aborted && isInterruption(step, error)) return false
+      await handleStepFailure(claim, error)
+      return false
+    }
+  }
+
+  /** Whether to plan again now: the job may have changed, or the agent may have connected. */
+  const isInterruption = (step: Claim['step'], error: unknown): boolean =>
+    step === 'connect' ||
+    step === 'inspect' ||
+    error === INTERRUPTED ||
+    (error instanceof Error && error.name === 'AbortError')
+
+  async function handleStepFailure(claim: Claim, err: unknown): Promise<void> {
+    const { box, op, step, attempt } = claim
+    const permanent = err instanceof PermanentProviderError
+    const message = (err instanceof Error ? err.message : String(err)).slice(0, MAX_ERROR_LENGTH)
+    const isFinal = isFinalAttempt(claim, permanent)
+    observer?.onFailure(claim, isFinal)
+    log.warn(
+      { err, boxId: box.id, op, step, attempt: attempt + 1 },
+      isFinal ? 'lifecycle step failed; will not retry' : 'lifecycle step failed; will retry',
+    )
+    if (isFinal) {
+      // Do not leave a partly created machine running. Its files are removed when the box is deleted.
+      const stopMachine = async () => providers.inRegion(regionOf(claim)).stop(box.id)
+      await stopMachine().catch((err: unknown) => {
+        log.warn({ err, boxId: box.id }, 'failed to stop the machine of a failed box')
+      })
+    }
+    const now = clock.now()
+    const retryAt = (failedAttempts: number) => now + backoff(failedAttempts)
+    await failStep(db, claim, { message, permanent, retryAt }, { owner, now })
+  }
+
+  async function start(): Promise<void> {
+    for (const { id, hostname } of await listLiveBoxNames(db)) boxNames.set(id, hostname)
+    // No other coordinator is running: the stored leases are obsolete.
+    await leases.reset()
+    await resetConnectSteps(db)
+    for (const boxId of await listUnreconciledBoxIds(db)) runner.schedule(boxId)
+    runner.runDue()
+  }
+
+  function onChange(listener: (boxId: string) => void) {
+    changes.on('change', listener)
+    return () => void changes.off('change', listener)
+  }
+
+  return { start, schedule: runner.schedule, onChange, close: runner.close }
+}

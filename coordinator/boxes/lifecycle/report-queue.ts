@@ -1,0 +1,129 @@
+// Group commit: applies the reports of many boxes in one transaction, to limit the number of disk syncs.
+import type { DurableReport } from '../../../shared/api/reports.ts'
+import type { Db } from '../../db/open.ts'
+import { applyReports, type BoxReports, type ReportHandlers } from './apply-reports.ts'
+
+export type ReportQueue = {
+  /** Resolves after the commit. Rejects when the reports were not committed; the agent then sends them again. */
+  apply(reports: BoxReports): Promise<void>
+  /** Rejects the queued reports and waits for the running transaction. */
+  close(): Promise<void>
+}
+
+/** How long reports may wait for those of other boxes. */
+const MAX_DELAY_MS = {
+  /** Batching output would save less time than the delay adds. */
+  output: 0,
+  command: 10,
+  /** Samples are by far the most reports of a large fleet. Few of them are read within seconds. */
+  sample: 100,
+} as const
+/**
+ * Limits the size and the duration of a transaction. The reports of one entry are at most 256 KiB, so output has a larger
+ * weight.
+ */
+const MAX_BATCH_WEIGHT = 128
+const OUTPUT_WEIGHT = 4
+
+type Urgency = keyof typeof MAX_DELAY_MS
+
+const SAMPLE_TYPES: readonly DurableReport['type'][] = ['metrics.sample', 'processes.snapshot']
+
+function getUrgency({ reports }: BoxReports): Urgency {
+  if (reports.some(({ report }) => report.type === 'command.output')) return 'output'
+  return reports.every(({ report }) => SAMPLE_TYPES.includes(report.type)) ? 'sample' : 'command'
+}
+
+const compareIds = (a: string, b: string): number => (a < b ? -1 : Number(a > b))
+
+type QueuedReports = {
+  reports: BoxReports
+  weight: number
+  /** On the clock of performance.now(). */
+  dueAt: number
+  resolve(): void
+  reject(error: unknown): void
+}
+
+export function createReportQueue(db: Db, handlers: ReportHandlers): ReportQueue {
+  let queue: QueuedReports[] = []
+  /** The earliest `dueAt` of the queue. */
+  let nextDueAt = Number.POSITIVE_INFINITY
+  let timer: { handle: NodeJS.Timeout; dueAt: number } | undefined
+  let committing: Promise<void> | undefined
+  let closed = false
+
+  function scheduleCommit(): void {
+    if (committing !== undefined || queue.length === 0) return
+    const delayMs = nextDueAt - performance.now()
+    if (delayMs <= 0) startCommit()
+    else if (timer === undefined || nextDueAt < timer.dueAt) {
+      clearTimeout(timer?.handle)
+      timer = { handle: setTimeout(startCommit, delayMs), dueAt: nextDueAt }
+    }
+  }
+
+  function startCommit(): void {
+    clearTimeout(timer?.handle)
+    timer = undefined
+    committing = commitBatch().finally(() => {
+      committing = undefined
+      scheduleCommit()
+    })
+  }
+
+  /** Removes the entries that are due first. */
+  function takeBatch(): QueuedReports[] {
+    queue.sort((a, b) => a.dueAt - b.dueAt)
+    let [count, weight] = [0, 0]
+    for (; count < queue.length; count += 1) {
+      weight += queue[count]?.weight ?? 0
+      if (count > 0 && weight > MAX_BATCH_WEIGHT) break
+    }
+    const batch = queue.splice(0, count)
+    nextDueAt = queue[0]?.dueAt ?? Number.POSITIVE_INFINITY
+    return batch
+  }
+
+  async function commitBatch(): Promise<void> {
+    const batch = takeBatch()
+    // Every coordinator locks box rows in the order of their ids, which prevents deadlocks.
+    batch.sort((a, b) => compareIds(a.reports.boxId, b.reports.boxId))
+    try {
+      await applyReports(
+        db,
+        handlers,
+        batch.map(({ reports }) => reports),
+      )
+      for (const { resolve } of batch) resolve()
+    } catch (error) {
+      if (batch.length === 1) batch[0]?.reject(error)
+      // Apply each box on its own, so that one box's failure does not affect the others.
+      else
+        for (const queued of batch)
+          await applyReports(db, handlers, [queued.reports]).then(queued.resolve, queued.reject)
+    }
+  }
+
+  return {
+    apply(reports) {
+      if (closed) return Promise.reject(new Error('the coordinator is stopping'))
+      return new Promise<void>((resolve, reject) => {
+        const urgency = getUrgency(reports)
+        const weight = urgency === 'output' ? OUTPUT_WEIGHT : 1
+        const dueAt = performance.now() + MAX_DELAY_MS[urgency]
+        nextDueAt = Math.min(nextDueAt, dueAt)
+        queue.push({ reports, weight, dueAt, resolve, reject })
+        scheduleCommit()
+      })
+    },
+    async close() {
+      closed = true
+      clearTimeout(timer?.handle)
+      const remaining = queue
+      queue = []
+      for (const { reject } of remaining) reject(new Error('the coordinator is stopping'))
+      await committing
+    },
+  }
+}

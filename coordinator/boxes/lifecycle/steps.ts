@@ -1,0 +1,227 @@
+// Runs the steps of lifecycle jobs against the provider. Every step is idempotent: it may run again after a crash.
+import type { LimitFunction } from 'p-limit'
+import type { Logger } from 'pino'
+import type { Region } from '../../../shared/tiers.ts'
+import type { Tunnels } from '../../agents/tunnel/types.ts'
+import type { BoxRow } from '../../db/schema.ts'
+import {
+  type ArchiveKey,
+  type MachineSpec,
+  type MachineState,
+  PermanentProviderError,
+} from '../../providers/provider.ts'
+import type { Providers } from '../../providers/regions.ts'
+import type { Claim, StepResult } from './claim.ts'
+import { collectReports } from './collect-reports.ts'
+import { parseLeftovers } from './leftovers.ts'
+import { findStage } from './transitions.ts'
+import { uninstallAgent } from './uninstall-agent.ts'
+
+export type StepContext = {
+  providers: Providers
+  tunnels: Tunnels
+  coordinatorUrl: string
+  /** The job has changed, or the coordinator closes: waiting and copying must end. */
+  signal: AbortSignal
+  /** Whether boxes may be frozen. */
+  freezesBoxes: boolean
+  /** How long the agent has left to connect. */
+  connectTimeoutMs: number
+  /** Limits concurrent provider calls. Waiting for an agent does not count. */
+  machineLimit: LimitFunction
+  /** Limits concurrent copies of files to archives, which take long: starts and stops do not wait for them. */
+  archiveLimit: LimitFunction
+  log: Pick<Logger, 'warn'>
+}
+
+export async function runStep(claim: Claim, context: StepContext): Promise<StepResult> {
+  const { providers, tunnels, signal, connectTimeoutMs, machineLimit, archiveLimit } = context
+  const { box } = claim
+  const { id } = box
+  switch (claim.step) {
+    case 'provision':
+      return machineLimit(() => provisionMachine(claim, context))
+    case 'start':
+      return machineLimit(() => startMachine(claim, context))
+    case 'inspect':
+      return machineLimit(() => inspectMachine(claim, context))
+    case 'connect':
+      await tunnels.wait(id, connectTimeoutMs, signal)
+      return claim.op === 'reconnect' ? { reason: 'its agent has reconnected' } : {}
+    case 'freeze':
+      if (!(await isIntact(claim, context))) return {}
+      await collectReports(box, context)
+      return machineLimit(() => freezeMachine(claim, context))
+    case 'stop':
+      await collectReports(box, context)
+      return machineLimit(() => stopMachine(claim, context))
+    case 'archive':
+      return archiveLimit(() => archiveMachine(claim, context))
+    case 'discard':
+      await machineLimit(() => providers.for(box).destroy(id))
+      return {}
+    case 'transfer':
+      return archiveLimit(() => transferArchive(claim, context))
+    case 'unpack':
+      return machineLimit(() => unpackMachine(claim, context))
+    case 'clean_up':
+      await machineLimit(() => removeLeftovers(claim, context))
+      return {}
+    case 'destroy':
+      await collectReports(box, context)
+      if (box.kind === 'machine') await uninstallAgent(id, context)
+      else await machineLimit(() => destroyMachine(claim, context))
+      tunnels.disconnect(id, 'the box is deleted')
+      return {}
+  }
+}
+
+const createMachineSpec = (box: BoxRow, coordinatorUrl: string): MachineSpec => ({
+  boxId: box.id,
+  hostname: box.hostname,
+  tier: box.tier,
+  coordinatorUrl,
+})
+
+async function provisionMachine({ box, source }: Claim, { providers, coordinatorUrl }: StepContext) {
+  if (source && 'problem' in source) throw new PermanentProviderError(source.problem)
+  const spec = { ...createMachineSpec(box, coordinatorUrl), source: source?.archive }
+  const { isolation } = await providers.for(box).create(spec)
+  return { isolation: isolation && JSON.stringify(isolation) }
+}
+
+/** The region of the machine on which the step works. */
+export const regionOf = ({ box, op, step }: Pick<Claim, 'box' | 'op' | 'step'>): Region =>
+  findStage(op, step).inDesiredRegion ? (box.desired_region ?? box.region) : box.region
+
+/** Failed attempts to continue a frozen machine after which it is restarted. */
+const MAX_THAW_ATTEMPTS = 3
+
+async function startMachine(
+  { box, op, attempt, agentToken }: Claim,
+  { providers, tunnels, coordinatorUrl }: StepContext,
+): Promise<StepResult> {
+  const provider = providers.inRegion(regionOf({ box, op, step: 'start' }))
+  if (agentToken === null) throw new Error('The start step was claimed without a token.')
+  // A connection that used the previous token must not become the tunnel of the started machine.
+  tunnels.disconnect(box.id, 'the machine is started with a new token')
+  const wasFrozen = box.suspended_as === 'frozen'
+  const keepsMemory =
+    wasFrozen && attempt < MAX_THAW_ATTEMPTS && (await hasProcesses(provider.inspect(box.id)))
+  // The agent of the previous attempt did not connect: restart the machine. Of a recovered box it has stopped.
+  if (attempt > 0 && op !== 'recover' && !keepsMemory) await provider.stop(box.id)
+  const { isolation } = await provider.start({ ...createMachineSpec(box, coordinatorUrl), agentToken })
+  return {
+    isolation: isolation && JSON.stringify(isolation),
+    ...(wasFrozen && !keepsMemory && { suspendedAs: 'stopped' }),
+  }
+}
+
+async function hasProcesses(inspection: Promise<MachineState>): Promise<boolean> {
+  const state = await inspection
+  return state === 'frozen' || state === 'running'
+}
+
+async function stopMachine({ box, op }: Claim, { providers, tunnels }: StepContext): Promise<StepResult> {
+  const provider = providers.for(box)
+  await provider.stop(box.id)
+  tunnels.disconnect(box.id, 'the box is stopped')
+  // The box was being woken from deep sleep.
+  const isPacked =
+    op === 'suspend' && box.archive_id !== null && (await provider.inspect(box.id)) === 'absent'
+  return isPacked ? { finish: 'deep_sleep' } : { suspendedAs: 'stopped' }
+}
+
+/** Whether the machine may be frozen. A machine whose agent is not connected is stopped: the next start then repairs it. */
+async function isIntact({ box }: Claim, { providers, tunnels, freezesBoxes }: StepContext): Promise<boolean> {
+  if (!freezesBoxes) return false
+  if (tunnels.current(box.id) !== undefined || box.suspended_as === 'frozen') return true
+  return (await providers.for(box).inspect(box.id)) === 'frozen'
+}
+
+/** The next step stops a machine that cannot be frozen. */
+async function freezeMachine({ box }: Claim, { providers, tunnels }: StepContext): Promise<StepResult> {
+  if (!(await providers.for(box).freeze(box.id))) return {}
+  tunnels.disconnect(box.id, 'the box is suspended', { reconnect: 'immediately' })
+  return { finish: 'suspended', suspendedAs: 'frozen' }
+}
+
+function archiveKeyOf({ workspace_id: workspaceId, archive_id: archiveId }: BoxRow): ArchiveKey {
+  if (archiveId === null) throw new Error('The box has no archive.')
+  return { workspaceId, archiveId }
+}
+
+async function archiveMachine({ box }: Claim, { providers, signal }: StepContext): Promise<StepResult> {
+  const { contentBytes } = await providers.for(box).capture(box.id, archiveKeyOf(box), 'all', signal)
+  return { archiveBytes: contentBytes }
+}
+
+async function transferArchive(
+  { box, move }: Claim,
+  { providers, signal }: StepContext,
+): Promise<StepResult> {
+  if (box.desired_region === null) throw new Error('The box has no region to move to.')
+  const [source, target] = [providers.for(box), providers.inRegion(box.desired_region)]
+  if (source !== target) {
+    const content = source.readArchive(archiveKeyOf(box))
+    try {
+      await target.writeArchive(archiveKeyOf(box), content, signal)
+    } finally {
+      content.destroy()
+    }
+  }
+  return move.isPacked ? { finish: 'deep_sleep' } : {}
+}
+
+/** No-op when the machine exists: the wake interrupted a sleep, or was interrupted. */
+async function unpackMachine(
+  { box, op }: Claim,
+  { providers, coordinatorUrl, signal }: StepContext,
+): Promise<StepResult> {
+  if (box.archive_id === null) return {}
+  const spec = { ...createMachineSpec(box, coordinatorUrl), source: archiveKeyOf(box) }
+  const provider = providers.inRegion(regionOf({ box, op, step: 'unpack' }))
+  const { isolation } = await provider.create(spec, signal)
+  return {
+    isolation: isolation && JSON.stringify(isolation),
+    ...(op === 'move' && box.desired_state === 'suspended' && { finish: 'suspended' }),
+  }
+}
+
+async function removeLeftovers({ box }: Claim, { providers }: StepContext): Promise<void> {
+  const current = providers.for(box)
+  for (const { region, machine, archiveId } of parseLeftovers(box)) {
+    const provider = providers.inRegion(region)
+    if (machine && provider !== current) await provider.destroy(box.id)
+    if (archiveId !== null) await provider.removeArchive({ workspaceId: box.workspace_id, archiveId })
+  }
+}
+
+/** In every region: an interrupted move may have left files of the box in another one. */
+async function destroyMachine({ box }: Claim, { providers }: StepContext): Promise<void> {
+  const current = providers.byRegion.get(box.region)
+  const archiveIds = [box.archive_id, ...parseLeftovers(box).map(({ archiveId }) => archiveId)]
+  for (const provider of providers.all) if (provider !== current) await provider.destroy(box.id)
+  await current?.destroy(box.id)
+  for (const archiveId of archiveIds) {
+    if (archiveId === null) continue
+    for (const provider of providers.all)
+      await provider.removeArchive({ workspaceId: box.workspace_id, archiveId })
+  }
+}
+
+/** Never restarts a running machine, connected or not: user processes may be running on it. */
+async function inspectMachine({ box }: Claim, { providers, tunnels }: StepContext): Promise<StepResult> {
+  const state = await providers.for(box).inspect(box.id)
+  if (state === 'absent') throw new Error('The machine of the box does not exist. Delete the box.')
+  if (state !== 'running') {
+    tunnels.disconnect(box.id, 'the machine does not run')
+    const reason = `its machine was ${state}, and has been started`
+    return { skipTo: 'start', reason }
+  }
+  if (!tunnels.current(box.id))
+    throw new Error(
+      'The machine is running, but its agent is not connected. If this persists, suspend and wake the box.',
+    )
+  return { skipTo: 'connect', reason: 'its agent has reconnected' }
+}

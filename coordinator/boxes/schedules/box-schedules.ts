@@ -1,0 +1,111 @@
+// Evaluates a due schedule of a box, and makes its change in the same transaction: a schedule never runs twice.
+import { recordBoxChange } from '../../audit/record-change.ts'
+import { lockBox } from '../../db/lock-box.ts'
+import type { Db } from '../../db/open.ts'
+import type { BoxRow } from '../../db/schema.ts'
+import { type Trx, transaction } from '../../db/transaction.ts'
+import { deleteSchedule, lockSchedule, moveSchedule } from '../../jobs/schedules.ts'
+import { enqueueSleep, enqueueStop } from '../lifecycle/enqueue-jobs.ts'
+import { setDesiredState } from '../lifecycle/set-desired-state.ts'
+import type { BoxScheduleKind } from '../lifecycle/update-schedules.ts'
+import type { Snapshots } from '../snapshots/snapshots.ts'
+import { updateBox } from '../store/boxes.ts'
+import { findJob } from '../store/jobs.ts'
+import { findLastAutoSnapshotTime } from '../store/snapshots.ts'
+import { evaluate, type Facts, nextEvaluation } from './evaluate.ts'
+
+const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
+
+export type BoxSchedulesOptions = {
+  db: Db
+  snapshots: Pick<Snapshots, 'enqueueAutoSnapshot'>
+  /** Schedules the box for the reconciler. */
+  scheduleBox(boxId: string): void
+}
+
+export type BoxScheduleRun = {
+  kind: BoxScheduleKind
+  boxId: string
+  facts: Omit<Facts, 'hasJob' | 'lastAutoSnapshotAt'>
+  /** Makes no change, and leaves the schedule due. */
+  isDryRun?: boolean
+}
+
+export type BoxScheduleResult = {
+  /** The change was due. */
+  isDue: boolean
+  /** When the schedule is evaluated next. undefined: it has been deleted. */
+  nextAt?: number | undefined
+}
+
+export type RunBoxSchedule = (run: BoxScheduleRun) => Promise<BoxScheduleResult>
+
+/** The returned function moves or deletes a schedule whose change is not due. */
+export function createBoxSchedules({ db, snapshots, scheduleBox }: BoxSchedulesOptions): RunBoxSchedule {
+  const actor = 'system'
+
+  async function suspend(trx: Trx, box: BoxRow, now: number, reason: string): Promise<void> {
+    await setDesiredState(trx, box, { state: 'suspended', actor, now, reason })
+    recordBoxChange(trx, 'box.suspend', box, { actor, now }, { stop: false, reason })
+  }
+
+  const changes: Record<BoxScheduleKind, (trx: Trx, box: BoxRow, facts: Facts) => Promise<unknown>> = {
+    async pause(trx, box, { now }) {
+      await updateBox(trx, box.id, { pause_at: null, updated_at: now })
+      await deleteSchedule(trx, { kind: 'pause', target_id: box.id })
+      if (box.desired_state === 'running') await suspend(trx, box, now, 'deadline reached')
+    },
+    auto_pause: (trx, box, { now }) => suspend(trx, box, now, `idle for ${box.auto_pause_min} minutes`),
+    auto_snapshot: (trx, box, { now }) => snapshots.enqueueAutoSnapshot(trx, box, now),
+    async stop_frozen(trx, box, { now, settings, isMemoryScarce }) {
+      const reason = isMemoryScarce
+        ? 'stopped: the memory of the machine is scarce'
+        : `stopped: frozen for ${settings.freezeMs / MINUTE_MS} minutes`
+      if (!(await enqueueStop(trx, box, { now, reason }))) return
+      recordBoxChange(trx, 'box.suspend', box, { actor, now }, { stop: true, reason })
+    },
+    async deep_sleep(trx, box, { now, settings }) {
+      const reason = `packed into an archive: suspended for ${settings.deepSleepMs / DAY_MS} days`
+      if (!(await enqueueSleep(trx, box, { now, reason }))) return
+      recordBoxChange(trx, 'box.sleep', box, { actor, now }, { reason })
+    },
+  }
+
+  return ({ kind, boxId, facts: givenFacts, isDryRun = false }) =>
+    transaction(db, async (trx, onCommit) => {
+      const key = { kind, target_id: boxId }
+      const { now } = givenFacts
+      // Like every other transaction, locks the box before its schedules.
+      const box = await lockBox(trx, boxId)
+      const row = await lockSchedule(trx, key)
+      // Another evaluation has moved or deleted the schedule.
+      if (!row || row.due_at > now) return { isDue: false, nextAt: row?.due_at }
+      const facts: Facts = {
+        ...givenFacts,
+        hasJob: await hasJob(trx, boxId),
+        lastAutoSnapshotAt: kind === 'auto_snapshot' ? await findLastAutoSnapshotTime(trx, boxId) : null,
+      }
+      const decision = box ? evaluate(kind, box, facts) : 'none'
+      if (!box || decision === 'none') {
+        await deleteSchedule(trx, key)
+        return { isDue: false }
+      }
+      if (decision === 'act' && isDryRun) return { isDue: true, nextAt: row.due_at }
+      const isDue = decision === 'act'
+      const nextAt = isDue ? nextEvaluation(kind, box, now) : decision.notBefore
+      // Before the change, which may delete the schedule.
+      await moveSchedule(trx, key, nextAt)
+      if (isDue) {
+        await changes[kind](trx, box, facts)
+        onCommit(() => scheduleBox(boxId))
+      }
+      return { isDue, nextAt }
+    })
+}
+
+/** Whether a change of the box's state is in progress. */
+async function hasJob(trx: Trx, boxId: string): Promise<boolean> {
+  const job = await findJob(trx, boxId)
+  return job !== undefined && job.op !== 'clean_up'
+}

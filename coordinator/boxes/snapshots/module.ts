@@ -1,0 +1,57 @@
+// Copies of the files of boxes: their jobs, and the requests on them. The jobs need no box service, which needs the jobs.
+import type { Module, ModuleBase } from '../../http/module.ts'
+import { withTag } from '../../http/route.ts'
+import type { Lifecycle } from '../lifecycle/lifecycle.ts'
+import { boxSnapshotRoutes, snapshotRoutes } from './routes.ts'
+import { createSnapshotService, type SnapshotService, type SnapshotServiceOptions } from './service.ts'
+import { createSnapshots, type Snapshots, type SnapshotsOptions } from './snapshots.ts'
+
+export type SnapshotJobsModuleContext = ModuleBase &
+  Pick<SnapshotsOptions, 'providers'> & {
+    lifecycle: Pick<Lifecycle, 'schedule' | 'onChange'>
+    urls: { agents: string }
+    overrides: { lifecycle?: Partial<Pick<SnapshotsOptions, 'leaseMs' | 'backoff'>> }
+  }
+
+/** More than the limit of Snapshots. */
+const CLOSE_MS = 15_000
+
+export function snapshotJobsModule(context: SnapshotJobsModuleContext) {
+  const { config, db, clock, log, providers, lifecycle, urls, overrides } = context
+  const snapshots: Snapshots = createSnapshots({
+    ...overrides.lifecycle,
+    db,
+    clock,
+    log,
+    providers,
+    coordinatorUrl: urls.agents,
+    scheduleBox: lifecycle.schedule,
+    finalSnapshots: config.finalSnapshots,
+  })
+  lifecycle.onChange(snapshots.onBoxChange)
+  return {
+    services: { snapshots },
+    schedules: {
+      handlers: { expire_snapshot: snapshots.expireSnapshot },
+      pruners: { snapshots: snapshots.prune },
+    },
+    workspaceTables: [{ table: 'snapshots', key: 'id' }],
+    start: snapshots.start,
+    close: { name: 'interrupt the jobs of snapshots', run: snapshots.close, timeoutMs: CLOSE_MS },
+  } satisfies Module
+}
+
+export type SnapshotsModuleContext = ModuleBase &
+  Pick<SnapshotServiceOptions, 'boxes' | 'admit'> & { snapshots: Pick<Snapshots, 'schedule'> }
+
+export function snapshotsModule({ config, db, clock, boxes, admit, ...context }: SnapshotsModuleContext) {
+  const { schedule } = context.snapshots
+  const limit = config.snapshotLimit
+  const snapshots: SnapshotService = createSnapshotService({ db, clock, boxes, admit, schedule, limit })
+  return {
+    routes: [
+      ...withTag('Boxes', boxSnapshotRoutes({ snapshots })),
+      ...withTag('Snapshots', snapshotRoutes({ snapshots })),
+    ],
+  } satisfies Module
+}

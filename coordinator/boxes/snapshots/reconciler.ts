@@ -1,0 +1,158 @@
+// Runs the jobs of snapshots: captures the files of boxes, and removes the files of deleted snapshots.
+import pLimit from 'p-limit'
+import type { Logger } from 'pino'
+import type { Clock } from '../../../shared/clock.ts'
+import { newUuid } from '../../../shared/ids.ts'
+import type { Db } from '../../db/open.ts'
+import type { BoxRow } from '../../db/schema.ts'
+import { getStepRetryDelay } from '../../jobs/backoff.ts'
+import { createJobRunner } from '../../jobs/job-runner.ts'
+import { createLeases, runWithLease } from '../../jobs/leases.ts'
+import { type ArchiveKey, PermanentProviderError, type Provider } from '../../providers/provider.ts'
+import type { Providers } from '../../providers/regions.ts'
+import { listWaitingBoxIds } from '../store/box-lists.ts'
+import {
+  claimSnapshotJob,
+  completeCapture,
+  completeRemoval,
+  failSnapshotJob,
+  isFinalAttempt,
+  type SnapshotClaim,
+  setSnapshotRegion,
+} from './jobs.ts'
+
+export type SnapshotReconcilerOptions = {
+  db: Db
+  clock: Clock
+  log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
+  providers: Pick<Providers, 'for' | 'inRegion'>
+  /** The coordinator's URL for agents to connect to, without a path. */
+  coordinatorUrl: string
+  /** Schedules a box that may wait for a snapshot. */
+  scheduleBox(boxId: string): void
+  /** How long a lease is valid after its last renewal. Default: 30 s. */
+  leaseMs?: number
+  /** See ReconcilerOptions. */
+  backoff?: (failedAttempts: number) => number
+}
+
+export type SnapshotReconciler = {
+  /** Continues unfinished jobs. */
+  start(): Promise<void>
+  /** Runs the job of the snapshot. A running capture is aborted and planned again. */
+  schedule(snapshotId: string): void
+  /** Runs the jobs that waited for a box. */
+  runDue(): void
+  /** Resolves when the running jobs have been interrupted. They continue at the next start. */
+  close(): Promise<void>
+}
+
+const MAX_ERROR_LENGTH = 500
+const MAX_CONCURRENT_CAPTURES = 4
+
+export function createSnapshotReconciler(options: SnapshotReconcilerOptions): SnapshotReconciler {
+  const { db, clock, log, providers, coordinatorUrl, scheduleBox } = options
+  const { leaseMs = 30_000, backoff = getStepRetryDelay } = options
+  const owner = newUuid()
+  const captureLimit = pLimit(MAX_CONCURRENT_CAPTURES)
+  const leases = createLeases(db, 'snapshot_jobs')
+  const runner = createJobRunner({
+    clock,
+    log,
+    target: 'snapshot',
+    run,
+    listDueIds: leases.listDueIds,
+    findNextDueTime: leases.findNextDueTime,
+  })
+
+  async function run(id: string, nextStep: () => AbortController | undefined): Promise<number | undefined> {
+    for (let controller = nextStep(); controller; controller = nextStep()) {
+      const result = await claimSnapshotJob(db, id, { owner, now: clock.now(), leaseMs })
+      if (result === 'settled') return undefined
+      if (typeof result === 'object' && 'dueAt' in result) return result.dueAt
+      if (result !== 'changed') await runClaim(result.claim, controller)
+      // A new automatic snapshot replaces older ones.
+      runner.runDue()
+      for (const boxId of await listWaitingBoxIds(db, id)) scheduleBox(boxId)
+    }
+    await leases.release(id, owner)
+    return undefined
+  }
+
+  async function runClaim(claim: SnapshotClaim, controller: AbortController): Promise<void> {
+    const { snapshot, job } = claim
+    const { signal } = controller
+    const lease = { clock, log, id: snapshot.id, owner, leaseMs, controller }
+    try {
+      if (job.op === 'create') {
+        const info = await runWithLease(leases, lease, () => captureLimit(() => capture(claim, signal)))
+        await completeCapture(db, claim, info, { owner, now: clock.now() })
+        log.info({ snapshotId: snapshot.id, boxId: snapshot.box_id, ...info }, 'snapshot created')
+      } else {
+        await runWithLease(leases, lease, () => removeArchive(snapshot))
+        await completeRemoval(db, claim, { owner, now: clock.now() })
+        log.info({ snapshotId: snapshot.id }, 'snapshot removed')
+      }
+    } catch (error) {
+      if (signal.aborted) return
+      await handleFailure(claim, error)
+    }
+  }
+
+  async function capture(claim: SnapshotClaim, signal: AbortSignal) {
+    const { snapshot, box } = claim
+    signal.throwIfAborted()
+    if (box === null) throw new Error('The capture of a snapshot was claimed without its box.')
+    if (box.region !== snapshot.region) {
+      // The box has been moved. An earlier attempt may have captured its files in the previous region.
+      await removeArchive(snapshot)
+      await setSnapshotRegion(db, claim, clock.now())
+    }
+    const provider = providers.for(box)
+    if (snapshot.kind === 'final') await unpackSleepingBox(provider, box, signal)
+    const info = await provider.capture(box.id, getArchiveKey(snapshot), 'files', signal)
+    // The files may have been removed during the capture.
+    signal.throwIfAborted()
+    return info
+  }
+
+  /** A box that was deleted in deep sleep, or on the way to it, has its files only in an archive. */
+  async function unpackSleepingBox(provider: Provider, box: BoxRow, signal: AbortSignal): Promise<void> {
+    const { id: boxId, hostname, tier, workspace_id: workspaceId, archive_id: archiveId } = box
+    if (archiveId === null) return
+    // The removal of the machine was interrupted, so its files are incomplete.
+    if (box.observed_state === 'suspended' && box.suspended_as === null) await provider.destroy(boxId)
+    if ((await provider.inspect(boxId)) !== 'absent') return
+    const source = { workspaceId, archiveId }
+    await provider.create({ boxId, hostname, tier, coordinatorUrl, source }, signal)
+  }
+
+  const getArchiveKey = (snapshot: SnapshotClaim['snapshot']): ArchiveKey => ({
+    workspaceId: snapshot.workspace_id,
+    archiveId: snapshot.id,
+  })
+
+  const removeArchive = (snapshot: SnapshotClaim['snapshot']) =>
+    providers.inRegion(snapshot.region).removeArchive(getArchiveKey(snapshot))
+
+  async function handleFailure(claim: SnapshotClaim, err: unknown): Promise<void> {
+    const { snapshot, job } = claim
+    const permanent = err instanceof PermanentProviderError
+    const message = (err instanceof Error ? err.message : String(err)).slice(0, MAX_ERROR_LENGTH)
+    const isFinal = isFinalAttempt(claim, permanent)
+    log.warn(
+      { err, snapshotId: snapshot.id, boxId: snapshot.box_id, op: job.op, attempt: job.attempt + 1 },
+      isFinal ? 'snapshot failed; will not retry' : 'job of a snapshot failed; will retry',
+    )
+    const now = clock.now()
+    const retryAt = (failedAttempts: number) => now + backoff(failedAttempts)
+    await failSnapshotJob(db, claim, { message, permanent, retryAt }, { owner, now })
+  }
+
+  async function start(): Promise<void> {
+    await leases.reset()
+    runner.runDue()
+  }
+
+  return { start, schedule: runner.schedule, runDue: runner.runDue, close: runner.close }
+}

@@ -1,0 +1,159 @@
+// Routes of snapshots (spec §4.8), and the routes of boxes that take one (spec §4.3).
+import { z } from 'zod'
+import { boxIdParamSchema, boxResponseSchema } from '../../../shared/api/boxes.ts'
+import {
+  createSnapshotRequestSchema,
+  createTemplateRequestSchema,
+  deleteSnapshotResponseSchema,
+  forkRequestSchema,
+  forkResponseSchema,
+  listSnapshotsQuerySchema,
+  nameTemplateRequestSchema,
+  RESTORE_ERROR_CODES,
+  restoreRequestSchema,
+  SNAPSHOT_ERROR_CODES,
+  snapshotListSchema,
+  snapshotResponseSchema,
+  TEMPLATE_ERROR_CODES,
+  templateResponseSchema,
+} from '../../../shared/api/snapshots.ts'
+import { byKey } from '../../http/access.ts'
+import { type Route, route } from '../../http/route.ts'
+import { ADMISSION_ERRORS } from '../../identity/admission/decide.ts'
+import type { SnapshotService } from './service.ts'
+
+const snapshotId = z.object({ id: z.string() })
+const boxId = z.object({ id: boxIdParamSchema })
+
+const UNUSABLE = ['snapshot_in_progress', 'snapshot_unavailable'] as const
+
+export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/snapshots',
+      access: byKey('boxes', 'read'),
+      summary: 'List snapshots, newest first',
+      description: 'Returns the snapshots of the boxes that the API key may access, also of deleted boxes.',
+      request: { query: listSnapshotsQuerySchema },
+      responses: { 200: snapshotListSchema },
+      handler: async ({ actor, query }) => ({
+        snapshots: await snapshots.list(actor, { includeTransient: query.transient === '1' }),
+      }),
+    }),
+    route({
+      method: 'POST',
+      path: '/snapshots',
+      access: byKey('boxes', 'write'),
+      summary: 'Take a snapshot of the files of a box',
+      description:
+        'Responds before the files have been captured: poll GET /snapshots until the status is available or failed. The processes of a running box are paused while its files are captured. Names are not unique.',
+      request: { body: createSnapshotRequestSchema },
+      fieldErrorCodes: SNAPSHOT_ERROR_CODES,
+      idempotent: true,
+      responses: { 201: snapshotResponseSchema },
+      errors: ['not_found', 'no_volume', 'snapshot_limit', ...ADMISSION_ERRORS.snapshot],
+      handler: async ({ actor, body, trx }) => ({ snapshot: await snapshots.create(actor, body, trx) }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/snapshots/:id',
+      access: byKey('boxes', 'write'),
+      summary: 'Delete a snapshot',
+      description:
+        'Responds before the snapshot is deleted: poll GET /operations/{id} with the id of the returned operation. A snapshot from which a box is being created is deleted when the box has its files; any other capture in progress is cancelled. Deleting the snapshot again returns the same operation.',
+      request: { params: snapshotId },
+      responses: { 202: deleteSnapshotResponseSchema },
+      handler: ({ actor, params }) => snapshots.remove(actor, params.id),
+    }),
+    route({
+      method: 'POST',
+      path: '/snapshots/:id/restore',
+      access: byKey('boxes', 'write', { scope: 'workspace' }),
+      summary: 'Create a box with the files of a snapshot',
+      description:
+        'The box is in the region of the snapshot and has its environment variables. Responds before the box is running: poll GET /boxes/{id} until observedState is running or provision_failed.',
+      request: { params: snapshotId, body: restoreRequestSchema },
+      fieldErrorCodes: RESTORE_ERROR_CODES,
+      idempotent: true,
+      responses: { 202: boxResponseSchema },
+      errors: [
+        ...UNUSABLE,
+        ...(['name_taken', 'invalid_region', 'restore_tier_not_allowed'] as const),
+        ...ADMISSION_ERRORS.restore,
+      ],
+      handler: async ({ actor, params, body, trx }) => ({
+        box: await snapshots.restore(actor, params.id, body, trx),
+      }),
+    }),
+    route({
+      method: 'POST',
+      path: '/snapshots/:id/template',
+      access: byKey('boxes', 'write', { scope: 'workspace' }),
+      summary: 'Make a snapshot a template',
+      description:
+        'A template is a snapshot with a name that is unique in the workspace: POST /boxes with fromTemplate creates a box from it. A snapshot that had the name before loses it. A template does not expire.',
+      request: { params: snapshotId, body: nameTemplateRequestSchema },
+      fieldErrorCodes: TEMPLATE_ERROR_CODES,
+      responses: { 200: templateResponseSchema },
+      errors: [...UNUSABLE, 'not_allowed', 'workspace_closing'],
+      handler: ({ actor, params, body }) => snapshots.nameTemplate(actor, params.id, body.name),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/snapshots/:id/template',
+      access: byKey('boxes', 'write', { scope: 'workspace' }),
+      summary: 'Make a template a plain snapshot',
+      description: 'No effect on a snapshot that is not a template.',
+      request: { params: snapshotId },
+      responses: { 200: snapshotResponseSchema },
+      handler: async ({ actor, params }) => ({
+        snapshot: await snapshots.removeTemplateName(actor, params.id),
+      }),
+    }),
+  ]
+}
+
+export function boxSnapshotRoutes({ snapshots }: { snapshots: SnapshotService }): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/boxes/:id/fork',
+      access: byKey('boxes', 'write', { scope: 'workspace' }),
+      summary: 'Create a box with a copy of the files of a box',
+      description:
+        'Captures the files of the box and creates a new box from them, in the same region and with the same environment variables. Responds before the new box is running: poll GET /boxes/{id} until observedState is running or provision_failed. Processes and their memory are not copied.',
+      request: { params: boxId, body: forkRequestSchema },
+      fieldErrorCodes: RESTORE_ERROR_CODES,
+      idempotent: true,
+      responses: { 202: forkResponseSchema },
+      errors: [
+        ...([
+          'no_volume',
+          'name_taken',
+          'invalid_region',
+          'restore_tier_not_allowed',
+          'snapshot_limit',
+        ] as const),
+        ...ADMISSION_ERRORS.fork,
+      ],
+      handler: ({ actor, params, body, trx }) => snapshots.fork(actor, params.id, body, trx),
+    }),
+    route({
+      method: 'POST',
+      path: '/boxes/:id/template',
+      access: byKey('boxes', 'write', { scope: 'workspace' }),
+      summary: 'Take a snapshot of a box as a template',
+      description:
+        'A snapshot that had the name before loses it now, not when the new template is available. Creating a box from the template responds with snapshot_in_progress until then, and with snapshot_unavailable when the capture has failed.',
+      request: { params: boxId, body: createTemplateRequestSchema },
+      fieldErrorCodes: TEMPLATE_ERROR_CODES,
+      idempotent: true,
+      responses: { 201: snapshotResponseSchema },
+      errors: ['no_volume', 'snapshot_limit', 'not_allowed', ...ADMISSION_ERRORS.template],
+      handler: async ({ actor, params, body, trx }) => ({
+        snapshot: await snapshots.createTemplate(actor, params.id, body, trx),
+      }),
+    }),
+  ]
+}

@@ -1,0 +1,186 @@
+// Lists boxes.
+import type { ObservedState } from '../../../shared/api/boxes.ts'
+import type { Db } from '../../db/open.ts'
+import type { BoxRow } from '../../db/schema.ts'
+import type { Trx } from '../../db/transaction.ts'
+import { type Visibility, whereVisible } from '../../db/where-visible.ts'
+import type { PageCursor } from '../../http/page-cursor.ts'
+
+export type BoxFilter = {
+  visibility: Visibility
+  live: boolean
+  /** Also leaves out boxes that are being deleted. */
+  withoutDeleted?: boolean | undefined
+  before?: PageCursor | undefined
+  limit?: number | undefined
+}
+
+/** Newest first. */
+export function listBoxes(db: Db | Trx, filter: BoxFilter): Promise<BoxRow[]> {
+  let query = db.selectFrom('boxes').selectAll().where(whereVisible(filter.visibility, 'id'))
+  if (filter.live) query = query.where('terminated_at', 'is', null)
+  if (filter.withoutDeleted)
+    query = query.where('terminated_at', 'is', null).where('desired_state', '!=', 'terminated')
+  if (filter.before) {
+    const { at, id } = filter.before
+    query = query
+      .where('created_at', '<=', at)
+      .where((eb) => eb.or([eb('created_at', '<', at), eb('id', '<', id)]))
+  }
+  if (filter.limit !== undefined) query = query.limit(filter.limit)
+  return query.orderBy('created_at', 'desc').orderBy('id', 'desc').execute()
+}
+
+export async function listLiveNames(db: Db | Trx, workspaceId: string): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('boxes')
+    .select('hostname')
+    .where('workspace_id', '=', workspaceId)
+    .where('terminated_at', 'is', null)
+    .execute()
+  return new Set(rows.map((row) => row.hostname))
+}
+
+type Position = Pick<BoxRow, 'id' | 'created_at'>
+
+/** The boxes of a workspace, oldest first. Includes terminated boxes, whose history is still readable. */
+export function listBoxPositions(
+  db: Db,
+  workspaceId: string,
+  after: Position | undefined,
+  limit: number,
+): Promise<Position[]> {
+  let query = db.selectFrom('boxes').select(['id', 'created_at']).where('workspace_id', '=', workspaceId)
+  if (after !== undefined)
+    query = query
+      .where('created_at', '>=', after.created_at)
+      .where((eb) => eb.or([eb('created_at', '>', after.created_at), eb('id', '>', after.id)]))
+  return query.orderBy('created_at').orderBy('id').limit(limit).execute()
+}
+
+/** Boxes terminated before the instant, oldest first. */
+export async function listExpiredBoxIds(db: Db, terminatedBefore: number, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('boxes')
+    .select('id')
+    .where('terminated_at', 'is not', null)
+    .where('terminated_at', '<', terminatedBefore)
+    .orderBy('terminated_at')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** The boxes whose deletion has not been requested. */
+export async function listBoxIdsToRemove(db: Db, workspaceId: string, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('boxes')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('terminated_at', 'is', null)
+    .where('desired_state', '!=', 'terminated')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+export async function hasLiveBox(db: Db, workspaceId: string): Promise<boolean> {
+  const query = db.selectFrom('boxes').select('id').where('workspace_id', '=', workspaceId)
+  return (await query.where('terminated_at', 'is', null).limit(1).executeTakeFirst()) !== undefined
+}
+
+export async function listTerminatedBoxIds(db: Db, workspaceId: string, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('boxes')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('terminated_at', 'is not', null)
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/**
+ * Ids of the boxes that are not in their desired state or have leftovers, and have no job, such as boxes that Ctrl-C
+ * suspended. Excludes boxes whose provisioning failed.
+ */
+export async function listUnreconciledBoxIds(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('boxes')
+    .leftJoin('jobs', 'jobs.box_id', 'boxes.id')
+    .select('boxes.id')
+    .where('jobs.box_id', 'is', null)
+    .where('boxes.terminated_at', 'is', null)
+    .where('boxes.observed_state', '!=', 'provision_failed')
+    .where((eb) =>
+      eb.or([
+        eb('boxes.observed_state', '!=', eb.ref('boxes.desired_state')),
+        eb('boxes.leftovers', 'is not', null),
+      ]),
+    )
+    .execute()
+  return rows.map((row) => row.id)
+}
+
+/** Of the managed boxes: an enrolled machine has no files in a region. */
+export const listLiveBoxRegions = (db: Db) =>
+  db
+    .selectFrom('boxes')
+    .select(['id', 'region'])
+    .where('terminated_at', 'is', null)
+    .where('kind', '=', 'managed')
+    .execute()
+
+export const listLiveBoxNames = (db: Db) =>
+  db.selectFrom('boxes').select(['id', 'hostname']).where('terminated_at', 'is', null).execute()
+
+/** Live boxes in one of these states, with the operation of their job. `job_op` is null when the box has no job. */
+export function listBoxesByObservedState(db: Db, states: readonly ObservedState[]) {
+  return db
+    .selectFrom('boxes')
+    .leftJoin('jobs', 'jobs.box_id', 'boxes.id')
+    .selectAll('boxes')
+    .select('jobs.op as job_op')
+    .where('boxes.terminated_at', 'is', null)
+    .where('boxes.observed_state', 'in', [...states])
+    .execute()
+}
+
+/** The number of live boxes in each observed state. Reads every live box. */
+export async function countBoxesByObservedState(db: Db): Promise<Map<ObservedState, number>> {
+  const rows = await db
+    .selectFrom('boxes')
+    .select(({ fn }) => ['observed_state', fn.countAll().as('count')])
+    .where('terminated_at', 'is', null)
+    .groupBy('observed_state')
+    .execute()
+  return new Map(rows.map(({ observed_state, count }) => [observed_state, Number(count)]))
+}
+
+/** The boxes that are not deleted, newest first. */
+export const listAgents = (db: Db, workspaceId: string) =>
+  db
+    .selectFrom('boxes')
+    .select(['id', 'hostname', 'agent_version'])
+    .where('workspace_id', '=', workspaceId)
+    .where('desired_state', '!=', 'terminated')
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute()
+
+/** The boxes that may wait for the snapshot: created from it, or its own box. Without those whose step is running. */
+export async function listWaitingBoxIds(db: Db, snapshotId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('jobs')
+    .innerJoin('boxes', 'boxes.id', 'jobs.box_id')
+    .select('boxes.id')
+    .where('jobs.lease_owner', 'is', null)
+    .where((eb) =>
+      eb.or([
+        eb('boxes.source_snapshot_id', '=', snapshotId),
+        eb('boxes.id', '=', eb.selectFrom('snapshots').select('box_id').where('id', '=', snapshotId)),
+      ]),
+    )
+    .execute()
+  return rows.map(({ id }) => id)
+}

@@ -1,0 +1,127 @@
+// Reads and writes rows of boxes. No other directory writes the table.
+import type { Updateable } from 'kysely'
+import type { Db } from '../../db/open.ts'
+import { prepareQuery } from '../../db/prepared-queries.ts'
+import type { BoxRow } from '../../db/schema.ts'
+import { forUpdate, type Trx } from '../../db/transaction.ts'
+import type { Resource } from '../../http/visibility.ts'
+
+export const findBox = (db: Db | Trx, boxId: string): Promise<BoxRow | undefined> =>
+  db.selectFrom('boxes').selectAll().where('id', '=', boxId).executeTakeFirst()
+
+export async function updateBox(trx: Trx, boxId: string, changes: Updateable<BoxRow>): Promise<BoxRow> {
+  return trx
+    .updateTable('boxes')
+    .set(changes)
+    .where('id', '=', boxId)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+/** The inserted row, or undefined when a live box of the workspace has the same name. */
+export const insertBox = (trx: Trx, row: BoxRow): Promise<BoxRow | undefined> =>
+  trx
+    .insertInto('boxes')
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .returningAll()
+    .executeTakeFirst()
+
+/** Its history, its jobs and its schedules must be deleted before. */
+export const deleteBox = (trx: Trx, id: string) => trx.deleteFrom('boxes').where('id', '=', id).execute()
+
+/** undefined: the box does not exist. */
+export const findEnvVars = (db: Db, id: string): Promise<Pick<BoxRow, 'env_vars'> | undefined> =>
+  db.selectFrom('boxes').select('env_vars').where('id', '=', id).executeTakeFirst()
+
+/** The fields of a box that decide who may see it, and its operations. */
+export async function findBoxResource(
+  db: Db | Trx,
+  boxId: string,
+): Promise<Pick<Resource, 'boxId' | 'ownerUserId'>> {
+  const row = await db.selectFrom('boxes').select('owner_user_id').where('id', '=', boxId).executeTakeFirst()
+  return { boxId, ownerUserId: row?.owner_user_id ?? null }
+}
+
+/** Every edge request runs one of these. */
+export const prepareBoxQueries = (db: Db) => ({
+  byId: prepareQuery<BoxRow, [id: string]>(db, (database) =>
+    database.selectFrom('boxes').selectAll().where('id', '=', ''),
+  ),
+  /** Live boxes only. */
+  byName: prepareQuery<BoxRow, [workspaceId: string, hostname: string]>(db, (database) =>
+    database
+      .selectFrom('boxes')
+      .selectAll()
+      .where('workspace_id', '=', '')
+      .where('hostname', '=', '')
+      .where('terminated_at', 'is', null),
+  ),
+})
+
+/** Every connection of an agent runs this. */
+export const prepareTokenQuery = (db: Db) =>
+  prepareQuery<Pick<BoxRow, 'agent_token_hash'>, [id: string]>(db, (database) =>
+    database.selectFrom('boxes').select('agent_token_hash').where('id', '=', ''),
+  )
+
+/** What decides about an upgrade of the agent. */
+export const findAgent = (db: Db | Trx, boxId: string) =>
+  db
+    .selectFrom('boxes')
+    .select(['workspace_id', 'agent_failure', 'agent_failure_dismissed'])
+    .where('id', '=', boxId)
+    .executeTakeFirst()
+
+/** Failed builds are offered again. */
+export async function dismissFailures(trx: Trx, workspaceId: string): Promise<void> {
+  await trx
+    .updateTable('boxes')
+    .set({ agent_failure_dismissed: 1 })
+    .where('workspace_id', '=', workspaceId)
+    .where('agent_failure', 'is not', null)
+    .execute()
+}
+
+/** The boxes of a user that are not restricted, locked in the order of their ids. */
+export async function lockUnrestrictedBoxIds(
+  trx: Trx,
+  workspaceId: string,
+  ownerUserId: string,
+): Promise<string[]> {
+  const rows = await forUpdate(
+    trx,
+    trx
+      .selectFrom('boxes')
+      .select('id')
+      .where('workspace_id', '=', workspaceId)
+      .where('owner_user_id', '=', ownerUserId)
+      .where('terminated_at', 'is', null)
+      .where('restricted', '=', 0)
+      .orderBy('id'),
+  ).execute()
+  return rows.map(({ id }) => id)
+}
+
+/** The boxes that do not have the files of the snapshot yet. */
+export async function listBoxIdsBySource(db: Db | Trx, snapshotId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('boxes')
+    .select('id')
+    .where('source_snapshot_id', '=', snapshotId)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** The box that has been frozen for the longest time. */
+export async function findOldestFrozenBoxId(db: Db): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('boxes')
+    .select('id')
+    .where('suspended_as', '=', 'frozen')
+    .where('observed_state', '=', 'suspended')
+    .orderBy('state_since')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.id
+}

@@ -1,7 +1,0 @@
-// Reads the configuration of the coordinator for the commands of `boxwood`.
-import { type Config, loadConfig } from '../config.ts'
-import { withDataDirectory } from '../project-directory.ts'
-
-/** Messages of the commands are for a terminal; the log has warnings only. Throws ConfigError. */
-export const readConfig = (): Config =>
-  loadConfig({ BOXWOOD_LOG: 'warn', ...withDataDirectory(process.env, process.cwd()) })

@@ -1,0 +1,75 @@
+// Routes of the command history (spec §4.4). A limited key needs Boxes: Write for each of them, including reads.
+import { z } from 'zod'
+import { boxIdParamSchema } from '../../../shared/api/boxes.ts'
+import {
+  commandListQuerySchema,
+  commandListSchema,
+  commandOutputQuerySchema,
+  commandOutputSchema,
+  commandResponseSchema,
+  deleteCommandsResponseSchema,
+} from '../../../shared/api/commands.ts'
+import { byKey } from '../../http/access.ts'
+import { type Route, route } from '../../http/route.ts'
+import type { CommandHistory } from './service.ts'
+
+const access = byKey('boxes', 'write')
+const boxParams = z.object({ id: boxIdParamSchema })
+const commandParams = boxParams.extend({ commandId: z.string() })
+
+export function commandRoutes({ commands }: { commands: CommandHistory }): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/boxes/:id/commands',
+      summary: 'List the commands of a box, newest first',
+      description: 'Works while the box is suspended.',
+      request: { params: boxParams, query: commandListQuerySchema },
+      access,
+      responses: { 200: commandListSchema },
+      handler: ({ actor, params, query }) => commands.list(actor, params.id, query),
+    }),
+    route({
+      method: 'GET',
+      path: '/boxes/:id/commands/:commandId',
+      summary: 'Get a command',
+      description: 'Returns who ran the command, its status and its exit code.',
+      request: { params: commandParams },
+      access,
+      responses: { 200: commandResponseSchema },
+      handler: async ({ actor, params }) => ({
+        command: await commands.get(actor, params.id, params.commandId),
+      }),
+    }),
+    route({
+      method: 'GET',
+      path: '/boxes/:id/commands/:commandId/output',
+      summary: 'Get the output of a command',
+      description: 'Returns one page. Repeat with offset = nextOffset until done is true.',
+      request: { params: commandParams, query: commandOutputQuerySchema },
+      access,
+      responses: { 200: commandOutputSchema },
+      handler: ({ actor, params, query }) => commands.getOutput(actor, params.id, params.commandId, query),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/boxes/:id/commands/:commandId',
+      summary: 'Delete a command and its output',
+      description: 'Deletes the record only. A running command continues.',
+      request: { params: commandParams },
+      access,
+      responses: { 204: null },
+      handler: ({ actor, params }) => commands.remove(actor, params.id, params.commandId),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/boxes/:id/commands',
+      summary: 'Delete all commands of a box',
+      description: 'Deletes the records and their output. Running commands continue.',
+      request: { params: boxParams },
+      access,
+      responses: { 200: deleteCommandsResponseSchema },
+      handler: async ({ actor, params }) => ({ deleted: await commands.removeAll(actor, params.id) }),
+    }),
+  ]
+}

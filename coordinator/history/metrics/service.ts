@@ -1,0 +1,46 @@
+// Returns the metrics of a box (spec §4.3).
+import { type Metrics, type MetricsQuery, SAMPLE_SECONDS } from '../../../shared/api/metrics.ts'
+import type { Clock } from '../../../shared/clock.ts'
+import type { Db } from '../../db/open.ts'
+import type { Actor } from '../../http/actor.ts'
+import type { BoxFinder } from '../../http/find-box.ts'
+import { type Chunk, copyInto, createChunk, getChunkStart } from './chunk.ts'
+import { presentMetrics } from './present.ts'
+import { rollUp } from './roll-up.ts'
+import { listChunks, listPendingChunks } from './store.ts'
+import type { DecodeRow } from './stored-chunks.ts'
+import { resolveTimeRange, type TimeRange } from './time-range.ts'
+
+export type MetricsService = {
+  /** Throws not_found for a box that the actor may not see, and bad_request unless `from` is before `to`. */
+  get(actor: Actor, boxId: string, query: MetricsQuery): Promise<Metrics>
+}
+
+export function createMetricsService(options: {
+  db: Db
+  clock: Clock
+  boxes: Pick<BoxFinder, 'find'>
+  decodeRow: DecodeRow
+}): MetricsService {
+  const { db, clock, boxes, decodeRow } = options
+
+  async function readRange(boxId: string, { res, first, end }: TimeRange): Promise<Chunk> {
+    const result = createChunk((end - first) / res, { isRollup: res !== SAMPLE_SECONDS })
+    if (result.slots === 0) return result
+    // Read before the rollups: when the rollups are made in between, both contain the samples.
+    const pending = res === SAMPLE_SECONDS ? [] : await listPendingChunks(db, boxId)
+    const rows = await listChunks(db, boxId, res, { from: getChunkStart(res, first), to: end })
+    for (const row of pending)
+      copyInto(result, rollUp(decodeRow(row), res / SAMPLE_SECONDS), (row.start - first) / res)
+    for (const row of rows) copyInto(result, decodeRow(row), (row.start - first) / res)
+    return result
+  }
+
+  return {
+    async get(actor, boxId, query) {
+      await boxes.find(actor, boxId)
+      const range = resolveTimeRange(query, clock.now())
+      return presentMetrics(await readRange(boxId, range), range)
+    },
+  }
+}

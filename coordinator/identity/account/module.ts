@@ -1,0 +1,33 @@
+// API keys, and the account of a key (spec §4.2, §5).
+
+import type { Box } from '../../../shared/api/boxes.ts'
+import { newApiKey } from '../../../shared/api-key.ts'
+import type { Actor } from '../../http/actor.ts'
+import type { Module, ModuleBase } from '../../http/module.ts'
+import type { OpenRequests } from '../../http/open-requests.ts'
+import { withTag } from '../../http/route.ts'
+import { keyRoutes } from '../keys/key-routes.ts'
+import { createKeyService } from '../keys/key-service.ts'
+import { accountRoutes } from './routes.ts'
+import { createAccountService } from './service.ts'
+
+export type AccountModuleContext = ModuleBase & {
+  openRequests: Pick<OpenRequests, 'accessChanged'>
+  boxes: { list(actor: Actor, options?: { live: boolean }): Promise<Box[]> }
+  /** `public`: the base URL of the edge, without `/v1/box`. */
+  urls: { public: string }
+}
+
+export function accountModule({ db, clock, openRequests, boxes, urls }: AccountModuleContext): Module {
+  const keys = createKeyService({ db, clock, newApiKey, boxes, openRequests })
+  return {
+    routes: [
+      ...withTag(
+        'Account',
+        accountRoutes({ account: createAccountService({ db, boxes, edgeUrl: urls.public }) }),
+      ),
+      ...withTag('API keys', keyRoutes({ keys })),
+    ],
+    workspaceTables: [{ table: 'api_keys', key: 'id', isCredential: true }],
+  }
+}

@@ -1,0 +1,104 @@
+// Loads the account object of GET /me (spec §2.3), without the fields that the caller's key may not read.
+import type { Account } from '../../../shared/api/account.ts'
+import type { Box } from '../../../shared/api/boxes.ts'
+import { toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
+import type { Db } from '../../db/open.ts'
+import type { UserRow, WorkspaceRow } from '../../db/schema.ts'
+import type { Actor } from '../../http/actor.ts'
+import { findUserById } from '../store/users.ts'
+import { findWorkspace } from '../store/workspaces.ts'
+
+/** There is no billing: amounts are 0, unknown values are null. */
+const NO_BILLING: NonNullable<Account['billing']> = {
+  balanceMicros: 0,
+  burnMicrosPerHour: 0,
+  runwayHours: null,
+  warnBelowHours: 0,
+  planAmountUsd: 0,
+  overage: false,
+  collecting: false,
+  paymentFailed: false,
+  paymentGraceUntil: null,
+  trial: false,
+  billingUrl: null,
+}
+
+const canRead = (actor: Actor, area: 'boxes' | 'workspace'): boolean => {
+  // A key limited to boxes may not read workspace data: workspace-wide routes reject the key too (spec §5.9).
+  if (area === 'workspace' && actor.boxIds) return false
+  const level = actor.access === null ? 'write' : (actor.access[area] ?? 'none')
+  return level !== 'none'
+}
+
+export type AccountService = { load(actor: Actor): Promise<Account> }
+
+/** @param options.edgeUrl the base URL of the edge, without `/v1/box`. */
+export function createAccountService(options: {
+  db: Db
+  boxes: { list(actor: Actor): Promise<Box[]> }
+  edgeUrl: string
+}): AccountService {
+  const { db, boxes, edgeUrl } = options
+
+  async function load(actor: Actor): Promise<Account> {
+    const workspace = await findWorkspace(db, actor.workspaceId)
+    if (!workspace)
+      throw new Error(`The workspace ${actor.workspaceId} of ${actor.credential.id} does not exist.`)
+    const user = actor.userId === null ? undefined : await findUserById(db, actor.userId)
+    const { credential } = actor
+    const canReadWorkspace = canRead(actor, 'workspace')
+    const visibleBoxes = canRead(actor, 'boxes') ? await boxes.list(actor) : []
+    return {
+      customer: presentCustomer(actor, workspace, canReadWorkspace ? user : undefined),
+      user: user ? { email: user.email, name: user.name, role: user.role } : null,
+      workspace: {
+        id: workspace.id,
+        name: workspace.name,
+        ...(canReadWorkspace && {
+          zeroDataRetention: workspace.zero_data_retention === 1,
+          closingAt: toTimestampOrNull(workspace.closing_at),
+          purgeAfter: toTimestampOrNull(workspace.purge_after),
+        }),
+      },
+      billing: canReadWorkspace ? NO_BILLING : null,
+      boxes: visibleBoxes,
+      edge: { url: edgeUrl },
+      ...(credential.type === 'key' && {
+        key: {
+          id: credential.id,
+          kind: credential.kind,
+          expiresAt: toTimestampOrNull(credential.expiresAt),
+          boxIds: actor.boxIds ? [...actor.boxIds] : null,
+        },
+      }),
+      ...(actor.access && { access: actor.access }),
+      box: findOldestLiveBox(visibleBoxes),
+    }
+  }
+
+  return { load }
+}
+
+const getStatus = ({ credential }: Actor, workspace: WorkspaceRow): Account['customer']['status'] => {
+  if (credential.type === 'key' && credential.isUnverified) return 'unverified'
+  return workspace.closing_at === null ? 'active' : 'closing'
+}
+
+const presentCustomer = (
+  actor: Actor,
+  workspace: WorkspaceRow,
+  user: UserRow | undefined,
+): Account['customer'] => ({
+  id: workspace.id,
+  email: user?.email ?? null,
+  githubLogin: null,
+  status: getStatus(actor, workspace),
+  onboardingStep: null,
+  onboardingCompletedAt: null,
+  createdAt: toTimestamp(workspace.created_at),
+  name: workspace.name,
+})
+
+/** @param boxes newest first */
+const findOldestLiveBox = (boxes: readonly Box[]): Box | null =>
+  boxes.findLast((box) => box.observedState !== 'terminated') ?? null

@@ -1,0 +1,85 @@
+// Decides whether billing and the policies of the workspace admit a request. A pure function of the request and its facts.
+import type { ErrorCode } from '../../../shared/errors.ts'
+import type { Region, Tier } from '../../../shared/tiers.ts'
+import type { BoxRow, WorkspaceRow } from '../../db/schema.ts'
+import type { Actor } from '../../http/actor.ts'
+
+/** `box` is the row before the change; of a fork and a snapshot, the source. */
+export type AdmissionRequest =
+  | { action: 'create'; tier: Tier; autoPauseMin: number | null }
+  /** Of a machine. null: its size is not known yet, because the request creates the token. */
+  | { action: 'enroll'; tier: Tier | null }
+  | { action: 'wake'; box: BoxRow }
+  | { action: 'resize'; box: BoxRow; tier: Tier }
+  | { action: 'move'; box: BoxRow; region: Region }
+  | { action: 'fork'; box: BoxRow; tier: Tier }
+  | { action: 'restore'; tier: Tier }
+  /** autoPauseMin: undefined when the request does not change it. */
+  | { action: 'patch'; box: BoxRow; autoPauseMin: number | null | undefined }
+  | { action: 'snapshot'; box: BoxRow }
+  | { action: 'template'; box: BoxRow }
+
+export type AdmissionAction = AdmissionRequest['action']
+
+export type AdmissionFacts = { actor: Actor; workspace: WorkspaceRow }
+
+/** Spec §7.1. `message` replaces the default message of the code. */
+export type Refusal = { message?: string } & (
+  | {
+      code: 'insufficient_balance'
+      balanceMicros: number
+      requiredMicros: number
+      burnMicrosPerHour: number
+      admissionMicrosPerHour: number
+    }
+  | { code: 'wake_rejected'; reason: string; cause: string; billingUrl?: string }
+  | { code: 'tier_unavailable'; allowed: readonly Tier[] }
+  | { code: 'box_limit'; limit: number }
+  | { code: 'policy_denied'; rule: PolicyRule }
+  | { code: 'workspace_held' }
+  | { code: 'workspace_closing' }
+)
+
+export type PolicyRule =
+  | 'memberSpendCapUsd'
+  | 'memberBoxLimit'
+  | 'memberMaxTier'
+  | 'autoPauseFloorMin'
+  | 'contractor_restricted'
+  | 'machineEnrollment'
+
+/** null: the request is admitted. */
+export type DecideAdmission = (request: AdmissionRequest, facts: AdmissionFacts) => Refusal | null
+
+const CREATE_ERRORS = [
+  'insufficient_balance',
+  'tier_unavailable',
+  'box_limit',
+  'policy_denied',
+  'workspace_held',
+  'workspace_closing',
+] as const
+
+/** The codes with which each action can be refused, for the OpenAPI document. */
+export const ADMISSION_ERRORS = {
+  create: CREATE_ERRORS,
+  enroll: ['box_limit', 'policy_denied', 'workspace_held', 'workspace_closing'],
+  fork: CREATE_ERRORS,
+  restore: CREATE_ERRORS,
+  wake: ['wake_rejected', 'policy_denied', 'workspace_held', 'workspace_closing'],
+  resize: [
+    'insufficient_balance',
+    'tier_unavailable',
+    'policy_denied',
+    'workspace_held',
+    'workspace_closing',
+  ],
+  move: ['workspace_held', 'workspace_closing'],
+  patch: ['policy_denied', 'workspace_closing'],
+  snapshot: ['workspace_held', 'workspace_closing'],
+  template: ['workspace_held', 'workspace_closing'],
+} as const satisfies Record<AdmissionAction, readonly (Refusal['code'] & ErrorCode)[]>
+
+/** There are no balances, and no policy is enforced yet: only a closing workspace refuses requests. */
+export const decide: DecideAdmission = (_request, { workspace }) =>
+  workspace.closing_at === null ? null : { code: 'workspace_closing' }

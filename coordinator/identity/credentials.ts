@@ -1,0 +1,25 @@
+// The credentials that requests are authenticated with: API keys, dashboard sessions and tickets. Ends open requests whose
+// credential is revoked.
+import type { BackgroundTasks } from '../base/background-tasks.ts'
+import type { CredentialFinders } from '../http/auth.ts'
+import type { Module, ModuleBase } from '../http/module.ts'
+import { createOpenRequests } from '../http/open-requests.ts'
+import { createKeyUses } from './keys/key-uses.ts'
+import { createKeyFinder } from './keys/keys.ts'
+import { createSessionFinder } from './sessions/find-session.ts'
+import { createTicketFinder } from './tickets/find-ticket.ts'
+
+export type CredentialsModuleContext = ModuleBase & { background: BackgroundTasks }
+
+export function credentialsModule({ db, clock, log, background }: CredentialsModuleContext) {
+  const keyUses = createKeyUses({ db, clock, log })
+  const finders: CredentialFinders = {
+    findKey: createKeyFinder({ db, clock, onUse: keyUses.record }),
+    findSession: createSessionFinder({ db, clock, background }),
+    findTicket: createTicketFinder({ db, clock }),
+  }
+  return {
+    services: { keyUses, finders, openRequests: createOpenRequests({ clock, finders }) },
+    close: { name: 'write the last use of API keys', run: keyUses.close },
+  } satisfies Module
+}

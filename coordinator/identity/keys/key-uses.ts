@@ -1,0 +1,75 @@
+// Records the last use of API keys in memory, and writes it once a minute: a request writes nothing.
+import type { Logger } from 'pino'
+import type { Clock } from '../../../shared/clock.ts'
+import type { Db } from '../../db/open.ts'
+import { type Trx, transaction } from '../../db/transaction.ts'
+import { type KeyUse, lockFreeKeys, updateKeyUses } from '../store/keys.ts'
+
+export type KeyUses = {
+  /** Records that the key with this hash was used now. */
+  record(key: { id: string; hash: string }): void
+  /** Writes the last uses, and the expiry of machine keys, which moves with them. */
+  flush(): Promise<void>
+  /** Stops the timer and writes the remaining uses. */
+  close(): Promise<void>
+}
+
+export type KeyUsesOptions = {
+  db: Db
+  clock: Clock
+  log: Pick<Logger, 'error'>
+  /** Interval between writes. Default: 60 s. */
+  flushMs?: number
+}
+
+/** Three parameters per row, far below the parameter limit of either database. */
+const ROWS_PER_TRANSACTION = 500
+
+export function createKeyUses({ db, clock, log, flushMs = 60_000 }: KeyUsesOptions): KeyUses {
+  /** By id of the key. Keys of the database only, so their number is bounded. */
+  const unwritten = new Map<string, KeyUse>()
+  let flushing = Promise.resolve()
+
+  const timer = setInterval(() => {
+    flush().catch((err: unknown) =>
+      log.error({ err }, 'failed to write the last use of API keys; will retry'),
+    )
+  }, flushMs)
+  timer.unref()
+
+  function flush(): Promise<void> {
+    flushing = flushing.catch(() => undefined).then(writeUnwritten)
+    return flushing
+  }
+
+  async function writeUnwritten(): Promise<void> {
+    const uses = [...unwritten.values()]
+    for (let offset = 0; offset < uses.length; offset += ROWS_PER_TRANSACTION) {
+      const batch = uses.slice(offset, offset + ROWS_PER_TRANSACTION)
+      await transaction(db, (trx) => writeUses(trx, batch))
+      for (const use of batch) if (unwritten.get(use.id) === use) unwritten.delete(use.id)
+    }
+  }
+
+  return {
+    record: ({ id, hash }) => void unwritten.set(id, { id, hash, at: clock.now() }),
+    flush,
+    async close() {
+      clearInterval(timer)
+      await flush()
+    },
+  }
+}
+
+/**
+ * Omits keys that another transaction is changing. Waiting for them, in any order, could become a deadlock with a request
+ * that changes several keys.
+ */
+async function writeUses(trx: Trx, uses: readonly KeyUse[]): Promise<void> {
+  const ids = await lockFreeKeys(
+    trx,
+    uses.map(({ id }) => id),
+  )
+  const writable = uses.filter(({ id }) => ids.has(id))
+  if (writable.length > 0) await updateKeyUses(trx, writable)
+}

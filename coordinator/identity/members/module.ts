@@ -1,0 +1,28 @@
+// The members of workspaces (spec §2.3, §5.7).
+import type { Module, ModuleBase } from '../../http/module.ts'
+import type { OpenRequests } from '../../http/open-requests.ts'
+import { withTag } from '../../http/route.ts'
+import type { Mailer } from '../mail/mailer.ts'
+import { memberRoutes } from './routes.ts'
+import { createMemberService, type MemberServiceOptions } from './service.ts'
+
+export type MembersModuleContext = ModuleBase & {
+  mailer: Mailer
+  openRequests: Pick<OpenRequests, 'accessChanged'>
+  restrictBoxesOf: MemberServiceOptions['restrictBoxesOf']
+  /** `public`: the origin at which clients reach the coordinator. */
+  urls: { public: string }
+}
+
+export function membersModule(context: MembersModuleContext): Module {
+  const { config, db, clock, mailer, openRequests, restrictBoxesOf, urls } = context
+  const members = createMemberService({
+    db,
+    clock,
+    openRequests,
+    restrictBoxesOf,
+    sendMail: config.smtpUrl === null ? null : mailer.send,
+    publicUrl: urls.public,
+  })
+  return { routes: withTag('Members', memberRoutes({ members })) }
+}

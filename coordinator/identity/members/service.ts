@@ -1,0 +1,213 @@
+// The members of a workspace (spec §2.3, §5.7, §5.11): list, invite, change and remove.
+import type { Invitation, InviteRequest, Member, UpdateMemberRequest } from '../../../shared/api/members.ts'
+import { type Clock, toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
+import { ApiError } from '../../../shared/errors.ts'
+import { isId, newId } from '../../../shared/ids.ts'
+import { LIMITS } from '../../../shared/limits.ts'
+import { recordAuditEvent } from '../../audit/service.ts'
+import { lockWorkspace } from '../../db/lock-workspace.ts'
+import type { Db } from '../../db/open.ts'
+import type { UserRow, WorkspaceRow } from '../../db/schema.ts'
+import { type Trx, transaction } from '../../db/transaction.ts'
+import type { Actor } from '../../http/actor.ts'
+import type { OpenRequests } from '../../http/open-requests.ts'
+import { endSessionsOfUser } from '../sessions/end-sessions.ts'
+import { revokeKeysOfUser } from '../store/keys.ts'
+import {
+  findCreationOfNewestUser,
+  findMember,
+  hasMemberWithEmail,
+  hasOtherOwner,
+  isRemovedMember,
+  listMembers,
+  type MemberRow,
+} from '../store/members.ts'
+import { insertMember, updateUser } from '../store/users.ts'
+import { endTicketsOfUser } from '../tickets/end-tickets.ts'
+import { assertOpen } from '../workspaces/service.ts'
+import { type InvitationMail, writeInvitation } from './invitation.ts'
+
+export type MemberServiceOptions = {
+  db: Db
+  clock: Clock
+  /** null: the coordinator sends no mail. */
+  sendMail: ((mail: InvitationMail) => Promise<unknown>) | null
+  /** The origin at which clients reach the coordinator. */
+  publicUrl: string
+  openRequests: Pick<OpenRequests, 'accessChanged'>
+  /**
+   * Restricts the boxes of a user who becomes a contractor. Locks the boxes, so it runs before the lock on the workspace: a
+   * box is locked before its workspace, never after it.
+   */
+  restrictBoxesOf(trx: Trx, workspaceId: string, userId: string): Promise<void>
+}
+
+/** Throws not_found for an id that is unknown or malformed. */
+export type MemberService = {
+  /** Oldest first. */
+  list(actor: Actor): Promise<Member[]>
+  /** Throws member_exists, workspace_closing, or rate_limited. */
+  invite(actor: Actor, input: InviteRequest): Promise<Invitation>
+  /** Throws last_owner, or bad_request without a field. */
+  update(actor: Actor, id: string, input: UpdateMemberRequest): Promise<Member>
+  /** Revokes the credentials of the member. Idempotent. Throws last_owner; not_allowed or not_owner for another member. */
+  remove(actor: Actor, id: string): Promise<void>
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** Serialises the changes of the members of a workspace. */
+async function lockMembers(trx: Trx, workspaceId: string): Promise<WorkspaceRow> {
+  const workspace = await lockWorkspace(trx, workspaceId)
+  if (workspace === undefined) throw new Error(`There is no workspace ${workspaceId}.`)
+  return workspace
+}
+
+export function createMemberService(options: MemberServiceOptions): MemberService {
+  const { db, clock, sendMail, publicUrl, openRequests, restrictBoxesOf } = options
+
+  async function invite(actor: Actor, { email, name, role }: InviteRequest): Promise<Invitation> {
+    const { workspaceId } = actor
+    const { member, mail } = await transaction(db, async (trx) => {
+      const workspace = await lockMembers(trx, workspaceId)
+      if (await hasMemberWithEmail(trx, workspaceId, email)) throw new ApiError('member_exists')
+      await assertOpen(trx, workspaceId)
+      const now = clock.now()
+      await assertBelowInvitationLimit(trx, workspaceId, now)
+      const row: UserRow = {
+        id: newId('user'),
+        workspace_id: workspaceId,
+        email,
+        name: name ?? getDefaultName(email),
+        role,
+        created_at: now,
+        joined_at: null,
+        removed_at: null,
+      }
+      if (!(await insertMember(trx, row))) throw new ApiError('member_exists')
+      recordAuditEvent(trx, {
+        ...{ kind: 'member.invite', actor, boxId: null, at: now },
+        detail: { userId: row.id, email, role },
+      })
+      return {
+        member: presentMember({ ...row, key_used_at: null }),
+        mail: writeInvitation({ email, workspaceName: workspace.name, role, publicUrl }),
+      }
+    })
+    // The sender logs failures.
+    void sendMail?.(mail)
+    return { member, emailed: sendMail !== null }
+  }
+
+  function update(actor: Actor, id: string, input: UpdateMemberRequest): Promise<Member> {
+    const { workspaceId } = actor
+    if (Object.keys(input).length === 0)
+      throw new ApiError('bad_request', 'body must have at least one field to change')
+    return transaction(db, async (trx, onCommit) => {
+      assertMemberId(id)
+      // Without effect when the update fails.
+      if (input.role === 'contractor') await restrictBoxesOf(trx, workspaceId, id)
+      await lockMembers(trx, workspaceId)
+      const row = await requireMember(trx, workspaceId, id)
+      const changes = listChanges(row, input)
+      if (Object.keys(changes).length === 0) return presentMember(row)
+      if (changes.role !== undefined) {
+        await assertNotLastOwner(trx, row)
+        onCommit(() => openRequests.accessChanged({ workspaceId, userId: id }))
+      }
+      await updateUser(trx, id, changes)
+      recordAuditEvent(trx, {
+        ...{ kind: 'member.update', actor, boxId: null, at: clock.now() },
+        detail: { userId: id, ...changes, ...(changes.role && { previousRole: row.role }) },
+      })
+      return presentMember({ ...row, ...changes })
+    })
+  }
+
+  async function remove(actor: Actor, id: string): Promise<void> {
+    const { workspaceId } = actor
+    if (actor.userId !== id && actor.role !== 'owner')
+      throw new ApiError(
+        actor.role === 'contractor' ? 'not_allowed' : 'not_owner',
+        'Only an owner may remove other members. Use your own id to leave the workspace.',
+      )
+    assertMemberId(id)
+    await transaction(db, async (trx, onCommit) => {
+      await lockMembers(trx, workspaceId)
+      if (await isRemovedMember(trx, workspaceId, id)) return
+      const row = await requireMember(trx, workspaceId, id)
+      await assertNotLastOwner(trx, row)
+      const now = clock.now()
+      await updateUser(trx, id, { removed_at: now })
+      await revokeKeysOfUser(trx, id, now)
+      await endTicketsOfUser(trx, id)
+      await endSessionsOfUser(trx, id)
+      recordAuditEvent(trx, {
+        ...{ kind: 'member.remove', actor, boxId: null, at: now },
+        detail: { userId: id, email: row.email, role: row.role },
+      })
+      onCommit(() => openRequests.accessChanged({ workspaceId, userId: id }))
+    })
+  }
+
+  return {
+    list: async ({ workspaceId }) => (await listMembers(db, workspaceId)).map(presentMember),
+    invite,
+    update,
+    remove,
+  }
+}
+
+export const presentMember = (row: MemberRow): Member => ({
+  id: row.id,
+  email: row.email,
+  name: row.name,
+  role: row.role,
+  status: row.joined_at === null ? 'invited' : 'active',
+  createdAt: toTimestamp(row.created_at),
+  joinedAt: toTimestampOrNull(row.joined_at),
+  lastActiveAt: toTimestampOrNull(Math.max(row.last_active_at ?? 0, row.key_used_at ?? 0) || null),
+})
+
+const getDefaultName = (email: string): string =>
+  email.slice(0, email.indexOf('@')).slice(0, LIMITS.memberNameChars)
+
+const createNotFoundError = () =>
+  new ApiError('not_found', 'The workspace has no such member. GET /api/v1/members lists the members.')
+
+/** @throws ApiError not_found */
+function assertMemberId(id: string): void {
+  if (!isId('user', id)) throw createNotFoundError()
+}
+
+async function requireMember(trx: Trx, workspaceId: string, id: string): Promise<MemberRow> {
+  const row = await findMember(trx, workspaceId, id)
+  if (!row) throw createNotFoundError()
+  return row
+}
+
+/** An invited owner does not count: the invitation may never be accepted. */
+async function assertNotLastOwner(trx: Trx, row: MemberRow): Promise<void> {
+  if (row.role !== 'owner' || row.joined_at === null) return
+  if (!(await hasOtherOwner(trx, row.workspace_id, row.id))) throw new ApiError('last_owner')
+}
+
+async function assertBelowInvitationLimit(trx: Trx, workspaceId: string, now: number): Promise<void> {
+  const limit = LIMITS.invitations
+  const createdAt = await findCreationOfNewestUser(trx, workspaceId, limit, now - DAY_MS)
+  if (createdAt === undefined) return
+  throw new ApiError(
+    'rate_limited',
+    `The workspace has invited ${limit} members in the last 24 hours. Try again after Retry-After seconds.`,
+    { headers: { 'retry-after': String(Math.ceil((createdAt + DAY_MS - now) / 1000)) } },
+  )
+}
+
+/** The fields that differ. */
+const listChanges = (
+  row: MemberRow,
+  { role, name }: UpdateMemberRequest,
+): Partial<Pick<UserRow, 'role' | 'name'>> => ({
+  ...(role !== undefined && role !== row.role && { role }),
+  ...(name !== undefined && name !== row.name && { name }),
+})

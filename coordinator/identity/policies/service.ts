@@ -1,0 +1,100 @@
+// Reads and changes the policies of a workspace (spec §2.9, §4.11).
+import { isDeepStrictEqual } from 'node:util'
+import {
+  DEFAULT_POLICY,
+  type PatchPolicyRequest,
+  POLICY_NAMES,
+  type Policy,
+  type PolicyName,
+  type PolicyResponse,
+} from '../../../shared/api/policies.ts'
+import { type Clock, toTimestampOrNull } from '../../../shared/clock.ts'
+import { ApiError } from '../../../shared/errors.ts'
+import { type AuditDetail, recordAuditEvent } from '../../audit/service.ts'
+import { lockWorkspace } from '../../db/lock-workspace.ts'
+import type { Db } from '../../db/open.ts'
+import type { PolicyRow } from '../../db/schema.ts'
+import { type Trx, transaction } from '../../db/transaction.ts'
+import type { Actor } from '../../http/actor.ts'
+import { assertOpen } from '../workspaces/service.ts'
+import { findPolicy, upsertPolicy } from './store.ts'
+
+export type PolicyService = {
+  get(actor: Actor): Promise<PolicyResponse>
+  /** @throws ApiError bad_request for no field, workspace_closing */
+  update(actor: Actor, changes: PatchPolicyRequest): Promise<PolicyResponse>
+}
+
+/** The policies of the workspace, with the default of each policy that is not set. */
+export const loadPolicy = async (db: Db | Trx, workspaceId: string): Promise<Policy> =>
+  parsePolicy(await findPolicy(db, workspaceId))
+
+export const loadAuditRetentionDays = async (db: Db, workspaceId: string): Promise<number> =>
+  (await loadPolicy(db, workspaceId)).auditRetentionDays
+
+/** The row has only the policies that are set. */
+const parsePolicy = (row: PolicyRow | undefined): Policy => ({
+  ...DEFAULT_POLICY,
+  ...(row && (JSON.parse(row.policy) as Partial<Policy>)),
+})
+
+const present = (row: PolicyRow | undefined): PolicyResponse => ({
+  policy: parsePolicy(row),
+  updatedBy: row?.updated_by ?? null,
+  updatedAt: toTimestampOrNull(row?.updated_at ?? null),
+})
+
+export function createPolicyService({ db, clock }: { db: Db; clock: Clock }): PolicyService {
+  const update = (actor: Actor, changes: PatchPolicyRequest) =>
+    transaction(db, async (trx) => {
+      if (Object.keys(changes).length === 0)
+        throw new ApiError('bad_request', 'body must have at least one policy to change')
+      const { workspaceId } = actor
+      await lockWorkspace(trx, workspaceId)
+      await assertOpen(trx, workspaceId)
+      const row = await findPolicy(trx, workspaceId)
+      const before = parsePolicy(row)
+      const after = applyChanges(before, changes)
+      const changed = POLICY_NAMES.filter((name) => !isDeepStrictEqual(before[name], after[name]))
+      if (changed.length === 0) return present(row)
+      const now = clock.now()
+      const written: PolicyRow = {
+        workspace_id: workspaceId,
+        policy: JSON.stringify(listSetPolicies(after)),
+        updated_by: actor.userId,
+        updated_at: now,
+      }
+      await upsertPolicy(trx, written)
+      const detail = describeChange(after, changed)
+      recordAuditEvent(trx, { kind: 'policy.update', actor, boxId: null, detail, at: now })
+      return present(written)
+    })
+
+  return {
+    get: async ({ workspaceId }) => present(await findPolicy(db, workspaceId)),
+    update,
+  }
+}
+
+function applyChanges(policy: Policy, changes: PatchPolicyRequest): Policy {
+  const values = POLICY_NAMES.map((name) => {
+    const value = changes[name]
+    if (value === undefined) return [name, policy[name]]
+    return [name, value ?? DEFAULT_POLICY[name]]
+  })
+  return Object.fromEntries(values) as Policy
+}
+
+const listSetPolicies = (policy: Policy): Partial<Policy> =>
+  Object.fromEntries(
+    Object.entries(policy).filter(([name, value]) => value !== DEFAULT_POLICY[name as PolicyName]),
+  )
+
+/** The names of the changed policies, and their new values apart from quietHours, which is an object. */
+function describeChange(policy: Policy, changed: readonly PolicyName[]): AuditDetail {
+  const values = changed.flatMap((name) => {
+    const value = policy[name]
+    return value === null || typeof value !== 'object' ? [[name, value] as const] : []
+  })
+  return { fields: changed.join(','), ...Object.fromEntries(values) }
+}

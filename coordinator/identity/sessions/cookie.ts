@@ -1,0 +1,16 @@
+// The cookie of a session.
+import type { IncomingHttpHeaders } from 'node:http'
+import { parseCookie, stringifySetCookie } from 'cookie'
+import { SESSION_COOKIE } from '../../../shared/session-cookie.ts'
+import { SESSION } from './lifetime.ts'
+
+const ATTRIBUTES = { name: SESSION_COOKIE, httpOnly: true, secure: true, sameSite: 'lax', path: '/' } as const
+
+/** The cookie lives as long as a session can. The coordinator ends an unused session earlier. */
+export const formatSessionCookie = (token: string): string =>
+  stringifySetCookie({ ...ATTRIBUTES, value: token, maxAge: SESSION.maxMs / 1000 })
+
+export const EXPIRED_SESSION_COOKIE = stringifySetCookie({ ...ATTRIBUTES, value: '', maxAge: 0 })
+
+export const readSessionCookie = ({ cookie }: IncomingHttpHeaders): string | undefined =>
+  cookie === undefined ? undefined : parseCookie(cookie)[SESSION_COOKIE]

@@ -1,0 +1,49 @@
+// Creates the services of sign-in and sessions.
+import type { Clock } from '../../../shared/clock.ts'
+import type { BackgroundTasks } from '../../base/background-tasks.ts'
+import type { Db } from '../../db/open.ts'
+import type { OpenRequests } from '../../http/open-requests.ts'
+import type { Mailer } from '../mail/mailer.ts'
+import { type Codes, createCodes } from './codes.ts'
+import { createProfileService, type ProfileService } from './profile.ts'
+import { pruneSessions } from './prune.ts'
+import { type AddressLimiter, createAddressLimiter } from './rate-limits.ts'
+import { createSessionService, type SessionService } from './service.ts'
+import { createSignIn, type SignIn, type SignInOptions } from './sign-in.ts'
+import { createSessionStarter } from './start-session.ts'
+
+export type Sessions = {
+  service: SessionService
+  signIn: SignIn
+  profile: ProfileService
+  codes: Codes
+  limiter: AddressLimiter
+  /** @param signal aborts between two transactions */
+  prune(signal: AbortSignal): Promise<void>
+}
+
+export type SessionsOptions = {
+  db: Db
+  clock: Clock
+  mailer: Mailer
+  background: BackgroundTasks
+  openRequests: OpenRequests
+  createAccount: SignInOptions['createAccount']
+  /** Multiplies the limits per client address, for tests. Default: 1. */
+  addressLimitFactor?: number
+}
+
+export function createSessions(options: SessionsOptions): Sessions {
+  const { db, clock, mailer, background, openRequests, createAccount, addressLimitFactor = 1 } = options
+  const codes = createCodes({ db, clock })
+  const limiter = createAddressLimiter({ factor: addressLimitFactor })
+  const starter = createSessionStarter({ clock, openRequests })
+  return {
+    service: createSessionService({ db, clock, starter }),
+    signIn: createSignIn({ db, clock, codes, starter, limiter, mailer, background, createAccount }),
+    profile: createProfileService({ db, clock, codes, limiter, mailer, background }),
+    codes,
+    limiter,
+    prune: (signal) => pruneSessions({ db, clock }, signal),
+  }
+}

@@ -1,0 +1,141 @@
+// Sign-in by an emailed code, and of the owner on the coordinator's machine (spec §5).
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { IssuedCode } from '../../../shared/api/sessions.ts'
+import { type Clock, toTimestamp } from '../../../shared/clock.ts'
+import { ApiError } from '../../../shared/errors.ts'
+import { recordAuditEvent } from '../../audit/service.ts'
+import type { BackgroundTasks } from '../../base/background-tasks.ts'
+import type { Db } from '../../db/open.ts'
+import { type Trx, transaction } from '../../db/transaction.ts'
+import type { Mailer } from '../mail/mailer.ts'
+import {
+  findFirstOwnerMembership,
+  findMembership,
+  listMemberships,
+  type Membership,
+} from '../store/members.ts'
+import { type Codes, createInvalidCodeError } from './codes.ts'
+import { createCodeMail } from './mails.ts'
+import type { AddressLimiter } from './rate-limits.ts'
+import type { Client, NewSession, SessionStarter } from './start-session.ts'
+
+export type SignIn = {
+  /** The result is the same for an email address that no member has. */
+  requestCode(email: string, client: Client): Promise<IssuedCode>
+  confirm(attempt: { id: string; code: string }, client: Client): Promise<NewSession>
+  signInOwner(secret: string, client: Client): Promise<NewSession>
+  /** The secret that signs in the first owner. New at each start. */
+  ownerSecret: string
+}
+
+export type SignInOptions = {
+  db: Db
+  clock: Clock
+  codes: Codes
+  starter: SessionStarter
+  limiter: AddressLimiter
+  mailer: Mailer
+  background: BackgroundTasks
+  /** Creates a workspace for the owner of an email address that no member has; null: sign-up is closed. */
+  createAccount: ((trx: Trx, email: string) => Promise<{ userId: string }>) | null
+}
+
+/** Rejected sign-ins of an email address are recorded once in this time. */
+const REJECTION_INTERVAL_MS = 60_000
+const MAX_RECENT_REJECTIONS = 10_000
+
+const compareSecrets = (a: string, b: string): boolean => {
+  const [hashA, hashB] = [a, b].map((text) => createHash('sha256').update(text).digest())
+  return hashA !== undefined && hashB !== undefined && timingSafeEqual(hashA, hashB)
+}
+
+/** Sorts by last use, then by the time of joining, newest first. */
+const compareUse = (a: Membership, b: Membership): number =>
+  (b.last_active_at ?? 0) - (a.last_active_at ?? 0) ||
+  (b.joined_at ?? 0) - (a.joined_at ?? 0) ||
+  a.created_at - b.created_at ||
+  (a.id < b.id ? -1 : 1)
+
+export function createSignIn(options: SignInOptions): SignIn {
+  const { db, clock, codes, starter, limiter, mailer, background, createAccount } = options
+  const ownerSecret = `bwo_${randomBytes(32).toString('base64url')}`
+  /** Email address → when a rejected sign-in was last recorded. */
+  const recentRejections = new Map<string, number>()
+
+  async function findUser(trx: Trx, email: string): Promise<Membership | undefined> {
+    const [user] = (await listMemberships(trx, email)).sort(compareUse)
+    if (user !== undefined || createAccount === null) return user
+    const { userId } = await createAccount(trx, email)
+    return findMembership(trx, userId)
+  }
+
+  async function recordRejection(email: string, address: string | null): Promise<void> {
+    const at = clock.now()
+    const last = recentRejections.get(email)
+    if (last !== undefined && at - last < REJECTION_INTERVAL_MS) return
+    const users = await listMemberships(db, email)
+    if (users.length === 0) return
+    if (recentRejections.size >= MAX_RECENT_REJECTIONS) recentRejections.clear()
+    recentRejections.set(email, at)
+    for (const { id, workspace_id } of users)
+      await transaction(db, async (trx) =>
+        recordAuditEvent(trx, {
+          kind: 'sign_in.rejected',
+          actor: { system: true, workspaceId: workspace_id },
+          boxId: null,
+          detail: { userId: id, address },
+          at,
+        }),
+      )
+  }
+
+  return {
+    ownerSecret,
+
+    async requestCode(email, { address }) {
+      await limiter.count('requestCode', address)
+      const { issued, isMember } = await codes.exclusively(async (trx) => ({
+        issued: await codes.issue(trx, email, { signIn: true }),
+        isMember: (await listMemberships(trx, email)).length > 0,
+      }))
+      if (isMember || createAccount !== null)
+        background.run('send a sign-in code', () => mailer.send(createCodeMail('signIn', email, issued.code)))
+      return { id: issued.id, expiresAt: toTimestamp(issued.expiresAt) }
+    },
+
+    async confirm(attempt, client) {
+      await limiter.count('confirmCode', client.address)
+      const outcome = await codes.exclusively(async (trx, onCommit) => {
+        const redemption = await codes.redeem(trx, attempt, 'signIn')
+        if ('rejected' in redemption) return redemption
+        const user = await findUser(trx, redemption.redeemed.email)
+        if (user === undefined) return { rejected: null }
+        return { signedIn: await starter.start(trx, onCommit, user, client, 'code') }
+      })
+      if ('signedIn' in outcome) return outcome.signedIn
+      const { rejected } = outcome
+      // After the response, which otherwise takes longer for the email address of a member.
+      if (rejected !== null)
+        background.run('record a rejected sign-in', () => recordRejection(rejected.email, client.address))
+      throw createInvalidCodeError()
+    },
+
+    async signInOwner(secret, client) {
+      await limiter.count('ownerSignIn', client.address)
+      if (!compareSecrets(secret, ownerSecret))
+        throw new ApiError(
+          'unauthorized',
+          'This is not the secret in sign-in.key. Read the file in the data directory again: each start of the coordinator writes a new secret.',
+        )
+      return transaction(db, async (trx, onCommit) => {
+        const owner = await findFirstOwnerMembership(trx)
+        if (owner === undefined)
+          throw new ApiError(
+            'unauthorized',
+            'The first workspace has no owner. Sign in with an emailed code.',
+          )
+        return starter.start(trx, onCommit, owner, client, 'owner_key')
+      })
+    },
+  }
+}

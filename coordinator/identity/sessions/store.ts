@@ -1,0 +1,73 @@
+// Queries on dashboard sessions.
+import type { Db } from '../../db/open.ts'
+import { prepareQuery } from '../../db/prepared-queries.ts'
+import type { SessionRow, UserRow } from '../../db/schema.ts'
+import type { Trx } from '../../db/transaction.ts'
+
+export type SessionWithUser = SessionRow & { role: UserRow['role']; user_removed_at: number | null }
+
+/** Finds a session by the hash of its cookie. Runs for every request of a session. */
+export const prepareSessionQuery = (db: Db) =>
+  prepareQuery<SessionWithUser, [hash: string]>(db, (database) =>
+    database
+      .selectFrom('sessions')
+      .innerJoin('users', 'users.id', 'sessions.user_id')
+      .selectAll('sessions')
+      .select(['users.role as role', 'users.removed_at as user_removed_at'])
+      .where('sessions.hash', '=', ''),
+  )
+
+export const insertSession = (trx: Trx, row: SessionRow) => trx.insertInto('sessions').values(row).execute()
+
+export const findSessionById = (db: Db | Trx, id: string): Promise<SessionRow | undefined> =>
+  db.selectFrom('sessions').selectAll().where('id', '=', id).executeTakeFirst()
+
+/** With the role of its user, who may have been removed. */
+export const findSessionByHash = (
+  trx: Trx,
+  hash: string,
+): Promise<(SessionRow & { role: UserRow['role'] }) | undefined> =>
+  trx
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.user_id')
+    .selectAll('sessions')
+    .select('users.role')
+    .where('sessions.hash', '=', hash)
+    .executeTakeFirst()
+
+/** Returns whether the session existed. */
+export async function deleteSession(trx: Trx, id: string): Promise<boolean> {
+  const { numDeletedRows } = await trx.deleteFrom('sessions').where('id', '=', id).executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+/** Last used first. */
+export const listSessionsOfUser = (db: Db | Trx, userId: string): Promise<SessionRow[]> =>
+  db
+    .selectFrom('sessions')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .orderBy('last_used_at', 'desc')
+    .orderBy('id')
+    .execute()
+
+export const storeUse = (
+  trx: Trx,
+  { id, last_used_at, expires_at }: Pick<SessionRow, 'id' | 'last_used_at' | 'expires_at'>,
+) => trx.updateTable('sessions').set({ last_used_at, expires_at }).where('id', '=', id).execute()
+
+export const deleteSessionsOfUser = (trx: Trx, userId: string) =>
+  trx.deleteFrom('sessions').where('user_id', '=', userId).execute()
+
+/** Returns the number of deleted sessions. */
+export async function deleteExpiredSessions(trx: Trx, now: number, limit: number): Promise<number> {
+  const rows = await trx
+    .selectFrom('sessions')
+    .select('id')
+    .where('expires_at', '<=', now)
+    .orderBy('expires_at')
+    .limit(limit)
+    .execute()
+  for (const { id } of rows) await deleteSession(trx, id)
+  return rows.length
+}

@@ -1,0 +1,25 @@
+// Reads and writes rows of workspaces. No other directory writes the table.
+import type { Updateable } from 'kysely'
+import type { Db } from '../../db/open.ts'
+import type { WorkspaceRow } from '../../db/schema.ts'
+import type { Trx } from '../../db/transaction.ts'
+
+/** The workspace of the coordinator's first start. */
+export const findFirstWorkspace = (db: Db | Trx): Promise<WorkspaceRow | undefined> =>
+  db.selectFrom('workspaces').selectAll().orderBy('created_at').orderBy('id').limit(1).executeTakeFirst()
+
+export const findWorkspace = (db: Db | Trx, id: string): Promise<WorkspaceRow | undefined> =>
+  db.selectFrom('workspaces').selectAll().where('id', '=', id).executeTakeFirst()
+
+export const insertWorkspace = (trx: Trx, row: WorkspaceRow) =>
+  trx.insertInto('workspaces').values(row).execute()
+
+export const updateWorkspace = (
+  trx: Trx,
+  id: string,
+  changes: Updateable<WorkspaceRow>,
+): Promise<WorkspaceRow> =>
+  trx.updateTable('workspaces').set(changes).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
+
+export const deleteWorkspace = (trx: Trx, id: string) =>
+  trx.deleteFrom('workspaces').where('id', '=', id).execute()

@@ -1,0 +1,22 @@
+// Workspaces (spec §2.3, §5.7).
+import type { Module, ModuleBase } from '../../http/module.ts'
+import { withTag } from '../../http/route.ts'
+import type { Scheduler } from '../../jobs/scheduler.ts'
+import { workspaceRoutes } from './routes.ts'
+import { createWorkspaceService } from './service.ts'
+
+export type WorkspacesModuleContext = ModuleBase & { scheduler: Pick<Scheduler, 'scheduleAt'> }
+
+export function workspacesModule({ config, db, clock, scheduler }: WorkspacesModuleContext): Module {
+  const workspaces = createWorkspaceService({
+    db,
+    clock,
+    isSignupOpen: config.signup,
+    purgeDays: config.purgeDays,
+    onSchedule: scheduler.scheduleAt,
+  })
+  return {
+    routes: withTag('Workspace', workspaceRoutes({ workspaces })),
+    workspaceTables: [{ table: 'users', key: 'id' }],
+  }
+}

@@ -1,0 +1,183 @@
+// The rules of workspaces (spec §2.3, §5.7): create, change, close and reopen, and what a closing workspace refuses.
+import type { UpdateWorkspaceRequest, Workspace } from '../../../shared/api/workspaces.ts'
+import { type Clock, toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
+import { ApiError } from '../../../shared/errors.ts'
+import { newId } from '../../../shared/ids.ts'
+import { LIMITS } from '../../../shared/limits.ts'
+import { type AuditDetail, type AuditEvent, recordAuditEvent } from '../../audit/service.ts'
+import { lockWorkspace } from '../../db/lock-workspace.ts'
+import type { Db } from '../../db/open.ts'
+import type { WorkspaceRow } from '../../db/schema.ts'
+import { type Trx, transaction } from '../../db/transaction.ts'
+import type { Actor } from '../../http/actor.ts'
+import { countOwnedWorkspaces, findUserById, insertUser } from '../store/users.ts'
+import { findFirstWorkspace, findWorkspace, insertWorkspace, updateWorkspace } from '../store/workspaces.ts'
+import { scheduleErasure, schedulePurge } from './schedules.ts'
+
+/** Throws workspace_closing. Call it after the other checks of a request, and before the first write. */
+export async function assertOpen(trx: Trx, workspaceId: string): Promise<void> {
+  const workspace = await findWorkspace(trx, workspaceId)
+  if (!workspace || workspace.closing_at !== null) throw new ApiError('workspace_closing')
+}
+
+export type WorkspaceServiceOptions = {
+  db: Db
+  clock: Clock
+  /** Whether every person who can sign in may create workspaces. */
+  isSignupOpen: boolean
+  /** How long a closing workspace can be reopened. */
+  purgeDays: number
+  /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
+  onSchedule(time: number): void
+}
+
+export type WorkspaceService = {
+  get(actor: Actor): Promise<Workspace>
+  /** Throws not_owner, bad_request for a user without an email address, or not_allowed above the limit. */
+  create(actor: Actor, name: string): Promise<Workspace>
+  /** Throws bad_request without a field. */
+  update(actor: Actor, input: UpdateWorkspaceRequest): Promise<Workspace>
+  /** Idempotent. Throws bad_request for another name, and not_allowed for the first workspace. */
+  close(actor: Actor, name: string): Promise<Workspace>
+  /** Idempotent. Throws workspace_closing once the purge may have started. */
+  reopen(actor: Actor): Promise<Workspace>
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+export function createWorkspaceService(options: WorkspaceServiceOptions): WorkspaceService {
+  const { db, clock, isSignupOpen, purgeDays, onSchedule } = options
+
+  const record = (trx: Trx, actor: Actor, kind: AuditEvent['kind'], detail: AuditDetail) =>
+    recordAuditEvent(trx, { kind, actor, boxId: null, detail, at: clock.now() })
+
+  function create(actor: Actor, name: string): Promise<Workspace> {
+    return transaction(db, async (trx) => {
+      const isOperator = actor.role === 'owner' && (await findFirstWorkspace(trx))?.id === actor.workspaceId
+      if (!isSignupOpen && !isOperator)
+        throw new ApiError(
+          'not_owner',
+          'Only an owner of the first workspace of this coordinator may create workspaces.',
+        )
+      const user = actor.userId === null ? undefined : await findUserById(trx, actor.userId)
+      if (!user?.email)
+        throw new ApiError(
+          'bad_request',
+          'Your user has no email address, which identifies you in the new workspace. Set it with POST /api/v1/session/email.',
+        )
+      if ((await countOwnedWorkspaces(trx, user.email)) >= LIMITS.ownedWorkspaces)
+        throw new ApiError(
+          'not_allowed',
+          `You are an owner of ${LIMITS.ownedWorkspaces} workspaces, which is the limit. Close one first.`,
+        )
+      const now = clock.now()
+      const row: WorkspaceRow = {
+        id: newId('workspace'),
+        name,
+        zero_data_retention: 0,
+        created_at: now,
+        closing_at: null,
+        purge_after: null,
+      }
+      await insertWorkspace(trx, row)
+      const { email, name: userName } = user
+      const owner = { id: newId('user'), workspace_id: row.id, email, name: userName, role: 'owner' as const }
+      await insertUser(trx, { ...owner, created_at: now, joined_at: now, removed_at: null })
+      record(trx, { ...actor, workspaceId: row.id, userId: owner.id }, 'workspace.create', { name })
+      return presentWorkspace(row)
+    })
+  }
+
+  function update(actor: Actor, { name, zeroDataRetention }: UpdateWorkspaceRequest): Promise<Workspace> {
+    if (name === undefined && zeroDataRetention === undefined)
+      throw new ApiError('bad_request', 'body must have at least one field to change')
+    return transaction(db, async (trx, onCommit) => {
+      const row = await requireWorkspace(trx, actor)
+      const isRenamed = name !== undefined && name !== row.name
+      const isSwitched =
+        zeroDataRetention !== undefined && zeroDataRetention !== (row.zero_data_retention === 1)
+      if (!isRenamed && !isSwitched) return presentWorkspace(row)
+      const written = await updateWorkspace(trx, row.id, {
+        ...(isRenamed && { name }),
+        ...(isSwitched && { zero_data_retention: zeroDataRetention ? 1 : 0 }),
+      })
+      record(trx, actor, 'workspace.update', {
+        ...(isRenamed && { name, previousName: row.name }),
+        ...(isSwitched && { zeroDataRetention }),
+      })
+      if (isSwitched && zeroDataRetention) {
+        // In the transaction of the setting, so that the erasure continues after a restart.
+        const now = clock.now()
+        await scheduleErasure(trx, row.id, now)
+        onCommit(() => onSchedule(now))
+      }
+      return presentWorkspace(written)
+    })
+  }
+
+  function close(actor: Actor, name: string): Promise<Workspace> {
+    return transaction(db, async (trx, onCommit) => {
+      const row = await requireWorkspace(trx, actor)
+      if (name !== row.name)
+        throw new ApiError(
+          'bad_request',
+          'name must be the name of the workspace, which confirms the request',
+        )
+      if ((await findFirstWorkspace(trx))?.id === row.id)
+        throw new ApiError(
+          'not_allowed',
+          'The first workspace of a coordinator cannot be closed: its owners operate the coordinator.',
+        )
+      if (row.closing_at !== null) return presentWorkspace(row)
+      const now = clock.now()
+      const purgeAfter = now + purgeDays * DAY_MS
+      const written = await updateWorkspace(trx, row.id, { closing_at: now, purge_after: purgeAfter })
+      await schedulePurge(trx, row.id, purgeAfter)
+      onCommit(() => onSchedule(purgeAfter))
+      record(trx, actor, 'workspace.close', { purgeAfter: toTimestamp(purgeAfter) })
+      return presentWorkspace(written)
+    })
+  }
+
+  function reopen(actor: Actor): Promise<Workspace> {
+    return transaction(db, async (trx) => {
+      const row = await requireWorkspace(trx, actor)
+      if (row.closing_at === null) return presentWorkspace(row)
+      if (row.purge_after === null || row.purge_after <= clock.now())
+        throw new ApiError(
+          'workspace_closing',
+          'The workspace is being deleted and cannot be reopened any more.',
+        )
+      const written = await updateWorkspace(trx, row.id, { closing_at: null, purge_after: null })
+      await schedulePurge(trx, row.id, null)
+      record(trx, actor, 'workspace.reopen', {})
+      return presentWorkspace(written)
+    })
+  }
+
+  return {
+    get: async (actor) =>
+      presentWorkspace((await findWorkspace(db, actor.workspaceId)) ?? throwMissing(actor)),
+    create,
+    update,
+    close,
+    reopen,
+  }
+}
+
+const requireWorkspace = async (trx: Trx, actor: Actor): Promise<WorkspaceRow> =>
+  (await lockWorkspace(trx, actor.workspaceId)) ?? throwMissing(actor)
+
+/** The purge of the workspace has ended between the authentication of the request and now. */
+function throwMissing({ workspaceId }: Actor): never {
+  throw new ApiError('not_found', `The workspace ${workspaceId} has been deleted.`)
+}
+
+export const presentWorkspace = (row: WorkspaceRow): Workspace => ({
+  id: row.id,
+  name: row.name,
+  createdAt: toTimestamp(row.created_at),
+  zeroDataRetention: row.zero_data_retention === 1,
+  closingAt: toTimestampOrNull(row.closing_at),
+  purgeAfter: toTimestampOrNull(row.purge_after),
+})

@@ -1,0 +1,143 @@
+// What the local providers of all regions share: the isolation that works on this machine, the cgroups and the runtime directory.
+import { existsSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { ISOLATION_LEVELS } from '../../../shared/api/boxes.ts'
+import { DEFAULT_REGION } from '../../../shared/tiers.ts'
+import { PermanentProviderError } from '../provider.ts'
+import { type Cgroups, probeCgroups } from './cgroups.ts'
+import { describeFailure } from './describe-isolation.ts'
+import { listLeftovers, removeTree } from './directories.ts'
+import { chooseLevel, type Level, type LevelChoice, type Network } from './levels/choose-level.ts'
+import { boxPaths } from './machine-file.ts'
+import { createMachines, type Machines } from './machines.ts'
+import { createBoxesDir, getBoxesDir, getRegionDir, listUsedRegions } from './region-directories.ts'
+import { createRuntime, listUnusedRuntimes, RUNTIME_LINKS } from './runtime.ts'
+
+export type LocalHostOptions = {
+  dataDir: string
+  log: Record<'debug' | 'info' | 'warn', (fields: object, message: string) => void>
+  /** `auto` chooses the strongest level that works. A named level that does not work is an error. */
+  isolation: 'auto' | Level
+  /** The network of the boxes. `auto`: own where it works. `own`: an error where it does not work. Default: `host`. */
+  network?: 'auto' | Network
+  /**
+   * The directory of the coordinator's socket, for the agents of boxes with their own network. Default: these agents
+   * connect to the coordinator's URL.
+   */
+  socketDir?: string
+  /** The root directory of the project that contains the agent. */
+  projectRoot: string
+  /** The coordinator's current URL, an origin. Written to the existing boxes at startup. */
+  coordinatorUrl: string
+  /** Environment variables that configure the agents. */
+  agentSettings?: Readonly<Record<string, string>>
+  nodePath?: string
+  /** Milliseconds between SIGTERM and SIGKILL when a box is stopped. Default: 5 s. */
+  graceMs?: number
+  /** For tests: the command that the init runs instead of the agent. */
+  agentCommand?: string[]
+  /** For tests: the result of a host with the same options, instead of running the probes again. */
+  choice?: LevelChoice
+}
+
+export type LocalHost = {
+  options: LocalHostOptions & { nodePath: string }
+  choice: LevelChoice
+  cgroups: Cgroups
+  /** The directory of this version, at the start. */
+  runtimeDir: string
+  /** Returns the directory of this version, and rebuilds a directory that was removed. */
+  getRuntimeDir(): Promise<string>
+  /** Paths that stay valid for running boxes after an upgrade, and when the project directory is moved. */
+  runtimePaths: { current: string; node: string }
+  createMachines(boxesDir: string): Machines
+  /** Whether another region than the one of the boxes directory has a directory of the box. */
+  isInOtherRegion(boxId: string, boxesDir: string): boolean
+  /** The uids of the boxes of all regions. */
+  listUsedUids(): Promise<Set<number>>
+  close(): Promise<void>
+}
+
+/** Throws PermanentProviderError when the configured level or network does not work on this machine. */
+export async function openLocalHost(given: LocalHostOptions): Promise<LocalHost> {
+  const options = {
+    ...given,
+    dataDir: resolve(given.dataDir),
+    projectRoot: resolve(given.projectRoot),
+    nodePath: given.nodePath ?? process.execPath,
+  }
+  const { dataDir, log } = options
+  const defaultBoxesDir = await createBoxesDir(dataDir, DEFAULT_REGION)
+  const [{ getRuntimeDir, runtimeDir, choice }, cgroups] = await Promise.all([
+    chooseIsolation({ ...options, boxesDir: defaultBoxesDir }),
+    probeCgroups(),
+  ])
+  const listBoxesDirs = () =>
+    listUsedRegions(dataDir).map((region) => getBoxesDir(getRegionDir(dataDir, region)))
+  const leftovers = [
+    ...(await Promise.all(listBoxesDirs().map(listLeftovers))).flat(),
+    ...(await listUnusedRuntimes(runtimeDir)),
+  ]
+  const { level: isolationLevel, network, unavailable } = choice
+  log.info({ isolationLevel, network, limits: cgroups.controllers }, 'local provider ready')
+  log.debug({ unavailable }, 'unavailable isolation levels')
+
+  const closing = new AbortController()
+  const cleanup = removeLeftovers()
+
+  /** Runs in the background: a large directory does not delay the start, and a failure is only logged. */
+  async function removeLeftovers(): Promise<void> {
+    for (const dir of leftovers) {
+      await removeTree(dir, closing.signal).catch((err: unknown) => {
+        if (!closing.signal.aborted) log.warn({ err }, 'failed to remove a directory that is no longer used')
+      })
+    }
+  }
+
+  const createMachinesIn = (boxesDir: string): Machines => createMachines({ ...options, boxesDir, cgroups })
+
+  return {
+    options,
+    choice,
+    cgroups,
+    runtimeDir,
+    getRuntimeDir,
+    runtimePaths: {
+      current: join(dirname(runtimeDir), RUNTIME_LINKS.current),
+      node: join(dirname(runtimeDir), RUNTIME_LINKS.node),
+    },
+    createMachines: createMachinesIn,
+    isInOtherRegion: (boxId, boxesDir) =>
+      listBoxesDirs().some((dir) => dir !== boxesDir && existsSync(boxPaths(dir, boxId).dir)),
+    async listUsedUids() {
+      const machines = await Promise.all(listBoxesDirs().map((dir) => createMachinesIn(dir).list()))
+      return new Set(machines.flat().flatMap(({ uid }) => uid ?? []))
+    },
+    async close() {
+      closing.abort()
+      await cleanup
+    },
+  }
+}
+
+/** Builds the runtime directory, which the probes run. */
+async function chooseIsolation(options: LocalHost['options'] & { boxesDir: string }) {
+  const { boxesDir, dataDir, projectRoot, nodePath, isolation } = options
+  const getRuntimeDir = await createRuntime(projectRoot, dataDir, nodePath)
+  const runtimeDir = await getRuntimeDir()
+  if (options.choice !== undefined) return { getRuntimeDir, runtimeDir, choice: options.choice }
+  const candidates = isolation === 'auto' ? ISOLATION_LEVELS : [isolation]
+  const network = options.network ?? 'host'
+  const choice = await chooseLevel(candidates, {
+    boxesDir,
+    dataDir,
+    projectRoot,
+    runtimeDir,
+    nodePath,
+    network,
+  })
+  if (choice.level === null && (isolation !== 'auto' || network === 'own')) {
+    throw new PermanentProviderError(describeFailure(choice))
+  }
+  return { getRuntimeDir, runtimeDir, choice }
+}

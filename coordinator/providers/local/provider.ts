@@ -1,0 +1,93 @@
+// The local provider of one region: runs each box as a group of isolated processes on the coordinator's machine.
+import { basename, dirname } from 'node:path'
+import { formatAgentVersion } from '../../../shared/protocol.ts'
+import type { Region } from '../../../shared/tiers.ts'
+import { unlinkCompileCache } from '../../agents/bundles/compile-cache.ts'
+import type { Provider } from '../provider.ts'
+import { createArchives } from './archives/archives.ts'
+import { BoxQueue } from './box-queue.ts'
+import { captureMachine } from './capture-machine.ts'
+import { updateCoordinatorUrls } from './connection-files.ts'
+import { describeIsolation } from './describe-isolation.ts'
+import { isRoot, removeTree } from './directories.ts'
+import { createSharedDisk } from './disk-usage.ts'
+import type { LocalHost } from './host.ts'
+import { boxPaths } from './machine-file.ts'
+import { newMachine, prepareMachine, requireIsolation } from './prepare-machine.ts'
+import { createBoxesDir, getArchivesDir, getRegionDir } from './region-directories.ts'
+import { restoreMachine } from './restore-machine.ts'
+import { runInTurn } from './run-in-turn.ts'
+import { startMachine } from './start-machine.ts'
+
+/** The provider of one region. Closing the provider does not close the host. */
+export async function createLocalProvider(host: LocalHost, region: Region): Promise<Provider> {
+  const { choice, cgroups, runtimeDir } = host
+  const { log, dataDir } = host.options
+  const boxesDir = await createBoxesDir(dataDir, region)
+  const machines = host.createMachines(boxesDir)
+  await machines.continuePaused()
+  const archives = createArchives({ dir: getArchivesDir(getRegionDir(dataDir, region)), log })
+  await updateCoordinatorUrls(host, boxesDir, await machines.list())
+  const regionMachines = { host, boxesDir, machines }
+  const queue = new BoxQueue()
+  /** The captures of a box run one at a time: the end of a capture continues the processes. */
+  const captures = new BoxQueue()
+
+  return {
+    name: 'local',
+    agentVersion: formatAgentVersion(basename(runtimeDir)),
+    sharedDisk: createSharedDisk(boxesDir, (boxId) => boxPaths(boxesDir, boxId).dir),
+    describe: () => describeIsolation(choice, cgroups, isRoot),
+
+    create: ({ boxId, source }, signal) =>
+      queue.run(boxId, async () => {
+        const isolation = requireIsolation(host)
+        if (source !== undefined && (await machines.load(boxId)) === null)
+          await restoreMachine(boxesDir, await newMachine(host, boxId), source, archives, signal)
+        const machine = await prepareMachine(regionMachines, boxId, isolation.level)
+        return { isolation: machine.isolation ?? isolation }
+      }),
+
+    start: (spec) => queue.run(spec.boxId, () => startMachine(regionMachines, spec)),
+
+    stop: (boxId) =>
+      queue.run(boxId, async () => {
+        if (await machines.stopExisting(boxId)) log.debug({ boxId }, 'machine stopped')
+      }),
+
+    destroy: (boxId) =>
+      queue.run(boxId, async () => {
+        const { dir } = boxPaths(boxesDir, boxId)
+        const uid = (await machines.load(boxId))?.uid
+        const state = await machines.inspect(boxId)
+        const isStopped = state === 'stopped' || state === 'absent'
+        // After a move, the processes of the box belong to its machine in another region.
+        if (!isStopped || !host.isInOtherRegion(boxId, boxesDir)) await machines.stopExisting(boxId)
+        await removeTree(dir)
+        if (uid != null) await unlinkCompileCache(dirname(runtimeDir), uid)
+        if (state !== 'absent') log.debug({ boxId }, 'machine removed')
+      }),
+
+    inspect: (boxId) => queue.run(boxId, () => machines.inspect(boxId)),
+
+    freeze: (boxId) => queue.run(boxId, () => machines.freeze(boxId)),
+
+    capture: (boxId, archive, contents, signal = new AbortController().signal) =>
+      runInTurn(
+        (work) => captures.run(boxId, work),
+        signal,
+        () => captureMachine(regionMachines, { archives, queue }, boxId, archive, contents, signal),
+      ),
+    removeArchive: (archive) => archives.remove(archive),
+    removeArchives: (workspaceId) => archives.removeAll(workspaceId),
+    readArchive: (archive) => archives.read(archive),
+    writeArchive: (archive, content, signal) => archives.write(archive, content, signal),
+    holdArchives: () => archives.hold(),
+
+    async close() {
+      await archives.close()
+      await queue.waitUntilIdle()
+      await machines.close()
+    },
+  }
+}

@@ -1,0 +1,60 @@
+// Creates a machine with the files of an archive. The machine exists when all files are complete and on disk.
+import { lstat, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ArchiveError, type ArchiveKey } from '../provider.ts'
+import type { Archives } from './archives/archives.ts'
+import { createBoxDirectories, HIDDEN_PREFIX, removeTree } from './directories.ts'
+import { boxPaths, boxPathsIn, type Machine, writeMachine } from './machine-file.ts'
+import { runCommand } from './run-command.ts'
+
+/** The directories of a box in an archive. */
+export const ARCHIVE_ROOTS = {
+  files: ['home', 'tmp', 'var-tmp'],
+  all: ['home', 'state', 'tmp', 'var-tmp'],
+} as const
+
+/** @param machine with the uid of the new box */
+export async function restoreMachine(
+  boxesDir: string,
+  machine: Machine,
+  source: ArchiveKey,
+  archives: Archives,
+  signal?: AbortSignal,
+): Promise<void> {
+  const paths = boxPaths(boxesDir, machine.boxId)
+  // A restart removes the directory of an interrupted restore in the background: the name must differ from it.
+  const staging = boxPathsIn(await mkdtemp(join(boxesDir, `${HIDDEN_PREFIX}restore-${machine.boxId}-`)))
+  try {
+    // The user of the box enters its directories by their paths, and cannot replace them.
+    await createBoxDirectories(staging, machine.uid, true)
+    for (const dir of [staging.root, staging.etc]) await rm(dir, { recursive: true })
+    await archives.restore(source, { dir: staging.dir, roots: ARCHIVE_ROOTS.all, uid: machine.uid }, signal)
+    await checkDirectories(staging.dir, source)
+    await writeMachine(staging, machine)
+    await runCommand(['sync', '-f', '--', staging.dir], signal === undefined ? {} : { signal })
+    // Without a machine file, the directory is not a machine.
+    await removeTree(paths.dir)
+    await rename(staging.dir, paths.dir)
+    await syncDirectory(boxesDir)
+  } finally {
+    await removeTree(staging.dir)
+  }
+}
+
+/** Archives of other providers can contain anything. */
+async function checkDirectories(dir: string, { archiveId }: ArchiveKey): Promise<void> {
+  const expected: readonly string[] = ARCHIVE_ROOTS.all
+  for (const name of await readdir(dir)) {
+    if (expected.includes(name) && (await lstat(join(dir, name))).isDirectory()) continue
+    throw new ArchiveError(`Archive ${archiveId} is not an archive of a box. Use another snapshot.`)
+  }
+}
+
+async function syncDirectory(dir: string): Promise<void> {
+  const file = await open(dir)
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}

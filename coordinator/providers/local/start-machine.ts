@@ -1,0 +1,124 @@
+// Starts a machine: continues one that runs or is frozen, else launches its init.
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { Isolation } from '../../../shared/api/boxes.ts'
+import { TIERS } from '../../../shared/tiers.ts'
+import { linkCompileCache } from '../../agents/bundles/compile-cache.ts'
+import { NODE_FLAGS } from '../../agents/bundles/node-flags.ts'
+import { type MachineSpec, PermanentProviderError } from '../provider.ts'
+import { createCgroups, listBoxCgroupDirs } from './cgroups.ts'
+import { chooseUrl, writeConnectionFiles } from './connection-files.ts'
+import { createBoxEnvironment } from './environment.ts'
+import { buildMountList, MAPPED_UID, VIEW_PATHS, writeEtcFiles } from './filesystem-view.ts'
+import type { LocalHost } from './host.ts'
+import { launchBox } from './launch.ts'
+import { buildBoxCommand } from './levels/choose-level.ts'
+import { type BoxPaths, boxPaths, type Machine, readMachine, writeMachine } from './machine-file.ts'
+import { prepareMachine, type RegionMachines, requireIsolation } from './prepare-machine.ts'
+import { RUNTIME_FILES } from './runtime.ts'
+
+type StartSpec = MachineSpec & { agentToken: string }
+
+export async function startMachine(
+  region: RegionMachines,
+  spec: StartSpec,
+): Promise<{ isolation: Isolation }> {
+  const machine = await region.machines.load(spec.boxId)
+  if (machine === null)
+    throw new PermanentProviderError('The machine of the box does not exist. Delete the box.')
+  if (machine.init === null || machine.isolation === null)
+    return { isolation: await launchMachine(region, machine, spec) }
+  await continueMachine(region, machine, machine.isolation, spec)
+  return { isolation: machine.isolation }
+}
+
+async function continueMachine(
+  { host, boxesDir, machines }: RegionMachines,
+  machine: Machine,
+  { network }: Isolation,
+  { boxId, coordinatorUrl, agentToken: token }: StartSpec,
+): Promise<void> {
+  const paths = boxPaths(boxesDir, boxId)
+  // load() may have found an unrecorded init. A durable write would double the time of a thaw.
+  if (!isDeepStrictEqual(await readMachine(paths).catch(() => null), machine))
+    await writeMachine(paths, machine)
+  const url = chooseUrl(host, network, coordinatorUrl)
+  await writeConnectionFiles(paths, { url, token }, machine.uid)
+  // The agent of a frozen machine reads the files when it reconnects.
+  machines.thaw(machine)
+}
+
+async function launchMachine(region: RegionMachines, existing: Machine, spec: StartSpec): Promise<Isolation> {
+  const { host, boxesDir, machines } = region
+  const { boxId, hostname, tier, agentToken: token } = spec
+  const paths = boxPaths(boxesDir, boxId)
+  const isolation = requireIsolation(host)
+  const { level, network } = isolation
+  await machines.stopRemaining(paths, existing)
+  const prepared = await prepareMachine(region, boxId, level)
+  const { uid } = prepared
+  const coordinatorUrl = chooseUrl(host, network, spec.coordinatorUrl)
+  await writeEtcFiles(paths, hostname, uid ?? MAPPED_UID, network)
+  await writeConnectionFiles(paths, { url: coordinatorUrl, token }, uid)
+  const cgroupDirs = listBoxCgroupDirs(host.cgroups, boxId)
+  const machine: Machine = { ...prepared, level, isolation, cgroups: cgroupDirs }
+  // Record the level and cgroups before they are in use, so that after a crash the next call can find the processes.
+  await writeMachine(paths, machine)
+  const runtimeDir = await host.getRuntimeDir()
+  await linkCompileCache(runtimeDir, uid ?? MAPPED_UID)
+  const initScript = machines.initScriptOf(level)
+  const environment = createBoxEnvironment({
+    spec: { ...spec, coordinatorUrl },
+    paths,
+    isNamespaced: level !== 'process',
+    hasOwnUid: uid !== null,
+    network,
+    tierLimits: TIERS[tier],
+    agentSettings: host.options.agentSettings ?? {},
+  })
+  const command = buildCommand(host, { isolation, uid, hostname, paths, runtimeDir, initScript })
+  try {
+    const cgroups = createCgroups(host.cgroups, boxId, tier)
+    const init = await launchBox({ paths, cgroups, command, env: environment, initScript })
+    await writeMachine(paths, { ...machine, init })
+    host.options.log.debug({ boxId, initPid: init.pid, isolationLevel: level }, 'machine started')
+  } catch (error) {
+    await machines.stop(paths, machine, 0)
+    throw error
+  }
+  return isolation
+}
+
+type CommandInput = {
+  isolation: Isolation
+  uid: number | null
+  hostname: string
+  paths: BoxPaths
+  runtimeDir: string
+  initScript: string
+}
+
+/** The command line that isolates the box and runs its init, which runs the agent. */
+function buildCommand(host: LocalHost, input: CommandInput): string[] {
+  const { isolation, uid, hostname, paths, runtimeDir, initScript } = input
+  const { level, network } = isolation
+  const { dataDir, projectRoot, nodePath, socketDir = null } = host.options
+  const isNamespaced = level !== 'process'
+  const mounts = isNamespaced
+    ? buildMountList({
+        paths,
+        projectRoot,
+        runtimeDir,
+        nodePath,
+        dataDir,
+        socketDir: network === 'own' ? socketDir : null,
+      })
+    : []
+  const agentCommand = host.options.agentCommand ?? [
+    isNamespaced ? VIEW_PATHS.node : host.runtimePaths.node,
+    ...NODE_FLAGS,
+    isNamespaced ? VIEW_PATHS.agent : join(host.runtimePaths.current, RUNTIME_FILES.agent),
+  ]
+  const shellArgs = [initScript, ...agentCommand]
+  return buildBoxCommand(level, network, { uid, hostname, mounts, rootDir: paths.root, shellArgs }, paths.dir)
+}

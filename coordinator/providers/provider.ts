@@ -1,0 +1,114 @@
+// The interface of a provider, which creates and runs machines. Every call is idempotent per box: the reconciler
+// repeats a call whose outcome it does not know.
+import type { Readable } from 'node:stream'
+import type { Isolation } from '../../shared/api/boxes.ts'
+import type { Tier } from '../../shared/tiers.ts'
+import { ExpectedError } from '../base/expected-error.ts'
+
+export type MachineSpec = {
+  boxId: string
+  hostname: string
+  tier: Tier
+  /** The coordinator's URL for the agent to connect to, without a path. */
+  coordinatorUrl: string
+}
+
+/** frozen: the processes exist, with their memory, and do not run. */
+export type MachineState = 'absent' | 'stopped' | 'frozen' | 'running'
+
+/**
+ * The files of a machine in the archive store of a provider. `archiveId` is the id of a snapshot, or an id from
+ * newId('archive'), and is never used for other content. Archives share stored data only within their workspace.
+ */
+export type ArchiveKey = { workspaceId: string; archiveId: string }
+
+/**
+ * files: the home and temporary directories of the box, for a new machine. all: also the state of the agent, for the same
+ * box after deep sleep or in another region.
+ */
+export type ArchiveContents = 'files' | 'all'
+
+export type ArchiveInfo = {
+  /** The disk space that the files occupy in a machine. */
+  contentBytes: number
+  /** What the archive added to the store. */
+  storedBytes: number
+  /** How long the processes of a running machine were paused. null: the machine was not running. */
+  pausedMs: number | null
+}
+
+/** The disk of a provider whose machines share one file system. */
+export type SharedDisk = {
+  /** Providers with the same file system share its space. */
+  readonly fileSystem: string
+  /** The bytes that the files of the box occupy. */
+  measure(boxId: string, signal: AbortSignal): Promise<number>
+  readSpace(): Promise<{ freeBytes: number; totalBytes: number }>
+}
+
+export interface Provider {
+  readonly name: string
+  /** The version with which machines start their agents. Absent: unknown. */
+  readonly agentVersion?: string
+  /** Absent: each machine has a disk of its tier's size. */
+  readonly sharedDisk?: SharedDisk
+  /** The isolation between boxes, for the startup banner. */
+  describe(): string
+  /**
+   * Creates a stopped machine, with the files of the archive if there is one. No-op when the machine exists. A machine whose
+   * creation was interrupted does not exist. Throws ArchiveError when the archive is missing or damaged.
+   */
+  create(
+    spec: MachineSpec & { source?: ArchiveKey | undefined },
+    signal?: AbortSignal,
+  ): Promise<{ isolation: Isolation | null }>
+  /**
+   * Starts the machine and its agent, which connects with this token. A running machine continues to run: its agent uses
+   * the token at its next connection. A frozen machine continues where it was frozen.
+   */
+  start(spec: MachineSpec & { agentToken: string }): Promise<{ isolation: Isolation | null }>
+  /** Terminates every process of the machine (SIGTERM, grace period, SIGKILL). Keeps its files. No-op when stopped. */
+  stop(boxId: string): Promise<void>
+  /** Terminates every process and removes all files. No-op when absent. */
+  destroy(boxId: string): Promise<void>
+  inspect(boxId: string): Promise<MachineState>
+  /**
+   * Stops the processes of a running machine from running; they keep their memory. Returns false, with no effect, where that
+   * is not possible.
+   */
+  freeze(boxId: string): Promise<boolean>
+  /**
+   * Stores the files of the machine. The processes of a running machine are paused meanwhile. Returns the information of a
+   * complete archive that exists. An interrupted capture leaves nothing, at the latest after the next start.
+   */
+  capture(
+    boxId: string,
+    archive: ArchiveKey,
+    contents: ArchiveContents,
+    signal?: AbortSignal,
+  ): Promise<ArchiveInfo>
+  /** Removes the archive, and stored data that no other archive uses. No-op when absent. */
+  removeArchive(archive: ArchiveKey): Promise<void>
+  /** Removes everything that is stored for the workspace, when none of its machines exists. No-op when absent. */
+  removeArchives(workspaceId: string): Promise<void>
+  /** The archive as a tar stream. The stream fails with ArchiveError when the archive is missing or damaged. */
+  readArchive(archive: ArchiveKey): Readable
+  /** Stores an archive that readArchive of another provider returned. Returns the information of one that exists. */
+  writeArchive(archive: ArchiveKey, content: Readable, signal?: AbortSignal): Promise<ArchiveInfo>
+  /** Prevents the removal of stored data until the release. Absent: the archives are not on the coordinator's machine. */
+  holdArchives?(): Promise<ArchiveHold>
+  close(): Promise<void>
+}
+
+/** `dir` is the archive store, with a directory per workspace. Archives that are removed meanwhile remain readable. */
+export type ArchiveHold = { readonly dir: string; release(): void }
+
+/** A failure that a retry cannot fix: a create job ends in provision_failed immediately. */
+export class PermanentProviderError extends ExpectedError {
+  override name = 'PermanentProviderError'
+}
+
+/** An archive is missing or damaged. */
+export class ArchiveError extends PermanentProviderError {
+  override name = 'ArchiveError'
+}

@@ -1,0 +1,251 @@
+// Starts, drains and stops a coordinator. This file defines the order.
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { type Clock, systemClock } from '../../shared/clock.ts'
+import type { CoordinatorRecord, SuspendedBoxes } from '../../shared/coordinator-process.ts'
+import { createAgentBundles } from '../agents/bundles/agent-bundles.ts'
+import { type CleanupStack, createCleanupStack } from '../base/cleanup-stack.ts'
+import type { Config } from '../base/config.ts'
+import { type DataDirectory, openDataDirectory, writePrivateFile } from '../base/data-directory.ts'
+import { type BoxNames, createLogger } from '../base/log/logger.ts'
+import { PROJECT_DIR } from '../base/project-directory.ts'
+import { StartError } from '../base/start-error.ts'
+import { withTimeout } from '../base/timeout.ts'
+import { COORDINATOR_VERSION } from '../base/version.ts'
+import { openProviders } from '../boxes/lifecycle/open-providers.ts'
+import { openDiskReserve } from '../db/disk-reserve.ts'
+import { openConfiguredDatabase } from '../db/open-configured.ts'
+import { ping } from '../db/ping.ts'
+import type { Actor } from '../http/actor.ts'
+import { listenOnAgentSocket } from '../http/agent-socket.ts'
+import type { Health } from '../http/health.ts'
+import { listen } from '../http/listen.ts'
+import { createHttpServer, type HttpServer } from '../http/server.ts'
+import { readIdentity } from '../providers/local/proc.ts'
+import type { Provider } from '../providers/provider.ts'
+import { type Providers, serveAllRegions } from '../providers/regions.ts'
+import { listenOnBackupSocket } from './backup/backup-socket.ts'
+import { removeIncompleteBackups } from './backup/prepare.ts'
+import { ensureOwnerKey } from './first-start.ts'
+import { type Context, createModules, type ModuleOverrides } from './modules.ts'
+import { assertNotRunning } from './running-coordinator.ts'
+import { startTelemetry, type Telemetry } from './telemetry/telemetry.ts'
+
+export type Overrides = ModuleOverrides & {
+  log?: Logger
+  clock?: Clock
+  /** Serves all regions. */
+  provider?: Provider
+  /** Instead of the configured providers. */
+  providers?: Providers
+}
+
+export type Coordinator = {
+  /** The origin at which it listens. */
+  readonly url: string
+  /** The origin of the listener for metrics; null: there is none. */
+  readonly metricsUrl: string | null
+  readonly dataDirectory: DataDirectory
+  readonly context: Context
+  /** The actor of the key in the data directory; null: that key is revoked or expired. */
+  readonly owner: Actor | null
+  /** Rejects new requests and waits up to `ms` for those in flight. Boxes keep running. */
+  drain(ms: number): Promise<void>
+  /** Suspends every box on this machine until the next start. Returns the names of the boxes. */
+  suspendBoxes(reason: string): Promise<SuspendedBoxes>
+  /** Resolves when the coordinator cannot continue: another one has got its database. */
+  readonly failure: Promise<Error>
+  /** Stops everything immediately. Boxes keep their state. */
+  close(): Promise<void>
+}
+
+const RESTORE_INTERVAL_MS = 10_000
+const DRAIN_POLL_MS = 20
+const DATABASE_CHECK_MS = 2_000
+
+/** Resolves when the coordinator is ready for requests. Throws StartError for problems that the operator can fix. */
+export async function startCoordinator(config: Config, overrides: Overrides = {}): Promise<Coordinator> {
+  const boxNames: BoxNames = new Map()
+  const log = overrides.log ?? (await createLogger(config, boxNames))
+  const cleanup = createCleanupStack(log)
+  try {
+    return await start(config, { log, boxNames }, overrides, cleanup)
+  } catch (error) {
+    await cleanup.close()
+    throw error
+  }
+}
+
+async function start(
+  config: Config,
+  { log, boxNames }: { log: Logger; boxNames: BoxNames },
+  overrides: Overrides,
+  cleanup: CleanupStack,
+) {
+  const clock = overrides.clock ?? systemClock
+  const dataDirectory = await openDataDirectory(config.dataDir)
+  await assertNotRunning(dataDirectory)
+  const diskReserve = openDiskReserve(dataDirectory.reserveFile, {
+    onRelease: () =>
+      log.error('the disk is full; released the reserved space, and stopped recording commands'),
+  })
+  const telemetry = await startTelemetry(config, { clock, cleanup, log })
+  const failure = Promise.withResolvers<Error>()
+  const db = await openConfiguredDatabase(config, dataDirectory, {
+    diskReserve,
+    observer: telemetry.observers.store,
+    log,
+    onTaken: failure.resolve,
+  }).catch(throwStartError)
+  cleanup.add('close the database', () => db.destroy())
+  const listening = await listen(config.listen, config)
+  telemetry.addServer(listening.server)
+  cleanup.add('close the listening socket', () => listening.server.close())
+  const urls = {
+    agents: config.agentUrl ?? listening.url,
+    public: config.publicUrl ?? listening.url,
+  }
+  const providers = await chooseProviders()
+  cleanup.add('close the providers', () => providers.close())
+  const { observers } = telemetry
+  const agentBundles = createAgentBundles({ projectRoot: PROJECT_DIR, dataDir: dataDirectory.dir, log })
+  const base = { config, log, boxNames, clock, db, diskReserve, providers, urls, observers, agentBundles }
+  const context = createModules(base, overrides)
+  const { modules } = context
+  telemetry.addMetrics(modules.collect(({ metrics }) => metrics))
+  modules.addTo(cleanup)
+  const { http, health } = await startHttpServer(context, listening, telemetry)
+  cleanup.add('close the HTTP server', () => http.close())
+  await modules.start()
+  // After the start of the lifecycle, which releases all leases: the first start creates a box.
+  const owner = await ensureOwnerKey(context, dataDirectory)
+  await openBackupSocket()
+  const restoreTimer = setInterval(diskReserve.restore, RESTORE_INTERVAL_MS)
+  cleanup.add('stop restoring the disk reserve', () => clearInterval(restoreTimer.unref()))
+  await writePrivateFile(dataDirectory.signInKeyFile, `${context.sessions.signIn.ownerSecret}\n`)
+  cleanup.add('remove sign-in.key', () => rm(dataDirectory.signInKeyFile, { force: true }))
+  await writePrivateFile(dataDirectory.coordinatorFile, `${JSON.stringify(createRecord(listening.url))}\n`)
+  cleanup.add('remove coordinator.json', () => rm(dataDirectory.coordinatorFile, { force: true }))
+  health.phase = 'ready'
+
+  async function chooseProviders(): Promise<Providers> {
+    if (overrides.providers) return overrides.providers
+    if (overrides.provider) return serveAllRegions(overrides.provider)
+    return openProviders({
+      config,
+      db,
+      log,
+      projectRoot: PROJECT_DIR,
+      coordinatorUrl: urls.agents,
+      agentSocketDir: await openAgentSocket(),
+    }).catch(throwStartError)
+  }
+
+  /** Returns the directory of the socket; null when the boxes cannot use it. */
+  async function openAgentSocket(): Promise<string | null> {
+    const dir = join(dataDirectory.dir, 'agent-socket')
+    try {
+      const socket = await listenOnAgentSocket(dir, listening.server)
+      cleanup.add('close the socket for agents', () => socket.close())
+      return dir
+    } catch (err) {
+      if (config.network === 'own')
+        throw new StartError(
+          `The socket for agents in ${dir} cannot be created: ${(err as Error).message}. Set BOXWOOD_DATA to a directory on a local disk, or set BOXWOOD_LOCAL_NETWORK=host.`,
+          { cause: err },
+        )
+      log.warn(
+        { err, dir },
+        'failed to create the socket for agents; boxes share the network of this machine',
+      )
+      return null
+    }
+  }
+
+  async function openBackupSocket(): Promise<void> {
+    const source = { db, dataDir: dataDirectory.dir, clock, providers, log }
+    await removeIncompleteBackups(source)
+    try {
+      const socket = await listenOnBackupSocket(source)
+      cleanup.add('interrupt backups', () => socket.close())
+    } catch (err) {
+      log.warn({ err }, 'failed to create the socket for backups; backups require a stopped coordinator')
+    }
+  }
+
+  async function drain(ms: number): Promise<void> {
+    health.phase = 'draining'
+    http.rejectNewRequests()
+    modules.beginStop()
+    const deadline = performance.now() + ms
+    while (http.getInFlightCount() > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MS)
+    await modules.drain()
+  }
+
+  const coordinator: Coordinator = {
+    url: listening.url,
+    metricsUrl: telemetry.metricsUrl,
+    dataDirectory,
+    context,
+    owner,
+    failure: failure.promise,
+    drain,
+    async suspendBoxes(reason) {
+      health.phase = 'draining'
+      http.rejectNewRequests()
+      modules.beginStop()
+      await context.scheduler.close()
+      // A capture holds the machine of its box.
+      await context.snapshots.close()
+      return context.lifecycle.suspendLocalBoxes(reason)
+    },
+    close: cleanup.close,
+  }
+  return coordinator
+}
+
+function createRecord(url: string): CoordinatorRecord {
+  const identity = readIdentity(process.pid)
+  if (identity === null) throw new StartError('This process is not in /proc. Mount /proc.')
+  return { url, ...identity, version: COORDINATOR_VERSION }
+}
+
+async function startHttpServer(
+  context: Context,
+  listening: Awaited<ReturnType<typeof listen>>,
+  telemetry: Telemetry,
+): Promise<{ http: HttpServer; health: { phase: 'starting' | 'ready' | 'draining' } }> {
+  const { db, log, urls, modules, agentConnections } = context
+  const health: { phase: 'starting' | 'ready' | 'draining' } = { phase: 'starting' }
+  const http = await createHttpServer({
+    listening,
+    log,
+    context,
+    control: modules.collect(({ routes }) => routes),
+    edge: modules.collect(({ edgeRoutes }) => edgeRoutes),
+    agents: agentConnections,
+    agentRoutes: modules.collect(({ agentRoutes }) => agentRoutes),
+    health: { getUnreadyReason: async () => (health.phase === 'ready' ? checkDatabase(db) : health.phase) },
+    publicUrl: urls.public,
+    trustedProxies: context.config.trustedProxies,
+    publicRoutes: [...telemetry.publicRoutes, ...modules.collect(({ publicRoutes }) => publicRoutes)],
+    observer: telemetry.observers.requests,
+  })
+  return { http, health }
+}
+
+async function checkDatabase(db: Context['db']): ReturnType<Health['getUnreadyReason']> {
+  try {
+    await withTimeout(ping(db), DATABASE_CHECK_MS, 'the database does not respond')
+    return null
+  } catch {
+    return 'database'
+  }
+}
+
+/** For errors of openConfiguredDatabase and openProviders, whose messages are written for the operator. */
+function throwStartError(error: Error): never {
+  throw new StartError(error.message, { cause: error })
+}

@@ -1,0 +1,227 @@
+// Prepares a backup: a consistent copy of the database, and the list of the files that belong to it. They do not change
+// until the release.
+import { randomBytes } from 'node:crypto'
+import { createWriteStream, existsSync } from 'node:fs'
+import { appendFile, mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import pLimit from 'p-limit'
+import { z } from 'zod'
+import type { Clock } from '../../../shared/clock.ts'
+import { newId } from '../../../shared/ids.ts'
+import { REGIONS, type Region } from '../../../shared/tiers.ts'
+import { StartError } from '../../base/start-error.ts'
+import { COORDINATOR_VERSION } from '../../base/version.ts'
+import { checkIntegrity, copyDatabase, listExecutedMigrations, openCopy } from '../../db/copy-database.ts'
+import type { Db } from '../../db/open.ts'
+import { listArchiveFiles } from '../../providers/local/archives/list-archive-files.ts'
+import type { ArchiveHold, Provider } from '../../providers/provider.ts'
+import { type BackupDescription, DATABASE_ENTRY, FORMAT_VERSION, KEY_FILES } from './format.ts'
+import type { BackupFile } from './pack.ts'
+import {
+  findSleepArchive,
+  type LocalBox,
+  listArchives,
+  listBoxesWithFiles,
+  restartCreations,
+  setSleeping,
+} from './store.ts'
+
+/** The part of a provider that backups use. */
+export type BackupProvider = Pick<Provider, 'capture' | 'removeArchive' | 'holdArchives'>
+
+export type BackupSource = {
+  db: Db
+  dataDir: string
+  clock: Clock
+  /** Of all regions. */
+  providers: { readonly all: readonly BackupProvider[]; inRegion(region: Region): BackupProvider }
+  log: { warn(fields: object, message: string): void }
+}
+
+export type PreparedBackup = {
+  description: BackupDescription
+  /** A JSON line {name, path} per file. */
+  filesFile: string
+  /** Removes the copies. */
+  release(): Promise<void>
+}
+
+/** In the data directory. Has a directory per backup in progress. */
+const WORK_DIR = 'backup-tmp'
+const CAPTURES_FILE = 'captures'
+const MAX_CONCURRENT_CAPTURES = 2
+/** A box may be started or stopped while its files are read. */
+const MAX_CAPTURE_ATTEMPTS = 3
+
+/** @param includeBoxes the files of local boxes. Running boxes are paused while their files are read. */
+export async function prepareBackup(
+  source: BackupSource,
+  { includeBoxes, signal }: { includeBoxes: boolean; signal: AbortSignal },
+): Promise<PreparedBackup> {
+  const { db, dataDir, providers } = source
+  const dir = join(dataDir, WORK_DIR, randomBytes(6).toString('hex'))
+  await mkdir(dir, { recursive: true, mode: 0o700 })
+  const holds = await holdArchives(providers.all)
+  const release = async () => {
+    await removeWork(dir, source)
+    for (const hold of holds) hold.release()
+  }
+  try {
+    const databaseFile = join(dir, DATABASE_ENTRY)
+    await copyDatabase(db, databaseFile)
+    const copy = await openCopy(databaseFile)
+    try {
+      return { ...(await complete(source, { dir, copy, includeBoxes, signal })), release }
+    } finally {
+      await copy.destroy()
+    }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}
+
+async function holdArchives(providers: readonly BackupProvider[]): Promise<ArchiveHold[]> {
+  const holds = await Promise.all(providers.map((provider) => provider.holdArchives?.()))
+  return holds.filter((hold) => hold !== undefined)
+}
+
+type Work = { dir: string; copy: Db; includeBoxes: boolean; signal: AbortSignal }
+
+async function complete(source: BackupSource, { dir, copy, includeBoxes, signal }: Work) {
+  const problem = await checkIntegrity(copy)
+  if (problem !== null)
+    throw new StartError(`The database is damaged: ${problem}. Restore it from an earlier backup.`)
+  const boxes = await listBoxesWithFiles(copy)
+  if (includeBoxes) await captureBoxes(source, { dir, copy, boxes, signal })
+  await restartCreations(copy)
+  const filesFile = join(dir, 'files')
+  const lines = formatLines(listFiles(source, { dir, copy, signal }))
+  await pipeline(Readable.from(lines), createWriteStream(filesFile, { mode: 0o600 }))
+  const description: BackupDescription = {
+    format: FORMAT_VERSION,
+    version: COORDINATOR_VERSION,
+    createdAt: new Date(source.clock.now()).toISOString(),
+    migrations: await listExecutedMigrations(copy),
+    boxes: includeBoxes ? { included: boxes.length, omitted: 0 } : { included: 0, omitted: boxes.length },
+  }
+  return { description, filesFile }
+}
+
+/** Archives the files of the boxes, as for deep sleep. In the copy of the database, the boxes are in deep sleep. */
+async function captureBoxes(
+  source: BackupSource,
+  { dir, copy, boxes, signal }: Omit<Work, 'includeBoxes'> & { boxes: readonly LocalBox[] },
+): Promise<void> {
+  const limit = pLimit(MAX_CONCURRENT_CAPTURES)
+  const capturesFile = join(dir, CAPTURES_FILE)
+  await Promise.all(
+    boxes.map((box) =>
+      limit(async () => {
+        signal.throwIfAborted()
+        const archiveId = newId('archive')
+        const { region, workspaceId } = box
+        // The next start removes the archive when this process is killed.
+        await appendFile(capturesFile, `${JSON.stringify({ region, workspaceId, archiveId })}\n`, {
+          mode: 0o600,
+        })
+        await setSleeping(copy, box.id, await captureBox(source, box, archiveId, signal))
+      }),
+    ),
+  )
+}
+
+async function captureBox(source: BackupSource, box: LocalBox, archiveId: string, signal: AbortSignal) {
+  const { id, region, workspaceId, hostname } = box
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const provider = source.providers.inRegion(region)
+      const { contentBytes } = await provider.capture(id, { workspaceId, archiveId }, 'all', signal)
+      return { archiveId, archiveBytes: contentBytes }
+    } catch (error) {
+      signal.throwIfAborted()
+      // The box was put to deep sleep after the copy of the database.
+      const sleeping = await findSleepArchive(source.db, id)
+      if (sleeping?.archiveId != null)
+        return { archiveId: sleeping.archiveId, archiveBytes: sleeping.archiveBytes ?? 0 }
+      if (attempt < MAX_CAPTURE_ATTEMPTS) continue
+      throw new StartError(
+        `The files of box ${hostname} cannot be read: ${(error as Error).message} \`--without-boxes\` makes a backup without the files of boxes.`,
+        { cause: error },
+      )
+    }
+  }
+}
+
+async function* listFiles(
+  { dataDir, providers, log }: BackupSource,
+  { dir, copy, signal }: Omit<Work, 'includeBoxes'>,
+): AsyncGenerator<BackupFile> {
+  yield { name: DATABASE_ENTRY, path: join(dir, DATABASE_ENTRY) }
+  for (const name of KEY_FILES) if (existsSync(join(dataDir, name))) yield { name, path: join(dataDir, name) }
+  const listed = new Set<string>()
+  const stores = new Map<BackupProvider, string | null>()
+  for (const { region, ...key } of await listArchives(copy)) {
+    signal.throwIfAborted()
+    const store = await findStore(providers.inRegion(region), stores)
+    if (store === null) continue
+    try {
+      for (const file of listArchiveFiles(store, key, listed))
+        yield { name: join(relative(dataDir, store), file.name), path: file.path }
+    } catch (err) {
+      log.warn({ err, archiveId: key.archiveId }, 'an archive is damaged; the backup does not contain it')
+    }
+  }
+}
+
+/** The directory of the archives of a provider; null: they are not on this machine. */
+async function findStore(
+  provider: BackupProvider,
+  stores: Map<BackupProvider, string | null>,
+): Promise<string | null> {
+  const known = stores.get(provider)
+  if (known !== undefined) return known
+  const hold = await provider.holdArchives?.()
+  hold?.release()
+  const store = hold?.dir ?? null
+  stores.set(provider, store)
+  return store
+}
+
+async function* formatLines(files: AsyncIterable<BackupFile>): AsyncGenerator<string> {
+  for await (const file of files) yield `${JSON.stringify(file)}\n`
+}
+
+const capturedArchive = z.object({
+  region: z.enum(REGIONS),
+  workspaceId: z.string(),
+  archiveId: z.string(),
+})
+
+/** Removes the archives and the directory of a backup. */
+async function removeWork(
+  dir: string,
+  { providers, log }: Pick<BackupSource, 'providers' | 'log'>,
+): Promise<void> {
+  try {
+    const text = await readFile(join(dir, CAPTURES_FILE), 'utf8').catch(() => '')
+    for (const line of text.split('\n').slice(0, -1)) {
+      const { region, ...key } = capturedArchive.parse(JSON.parse(line))
+      await providers.inRegion(region).removeArchive(key)
+    }
+    await rm(dir, { recursive: true, force: true })
+  } catch (err) {
+    log.warn({ err, dir }, 'failed to remove the files of a backup; the next start tries again')
+  }
+}
+
+/** Removes what backups of a killed coordinator have left. */
+export async function removeIncompleteBackups(
+  source: Pick<BackupSource, 'dataDir' | 'providers' | 'log'>,
+): Promise<void> {
+  const workDir = join(source.dataDir, WORK_DIR)
+  const names = await readdir(workDir).catch(() => [])
+  for (const name of names) await removeWork(join(workDir, name), source)
+}

@@ -1,0 +1,184 @@
+// Restores a backup into an empty data directory. The coordinator uses the directory only when the restore is complete.
+import { createHash } from 'node:crypto'
+import type { FileHandle } from 'node:fs/promises'
+import { chmod, lchown, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Config } from '../../base/config.ts'
+import { RESTORE_DIR } from '../../base/data-directory.ts'
+import { createLogger } from '../../base/log/logger.ts'
+import { StartError } from '../../base/start-error.ts'
+import {
+  checkIntegrity,
+  copyToPostgres,
+  listExecutedMigrations,
+  listMigrations,
+  openCopy,
+} from '../../db/copy-database.ts'
+import { openDatabase } from '../../db/open.ts'
+import { type BackupDescription, DATABASE_ENTRY, isDataFile } from './format.ts'
+import { readEntries, type VerifiedBackup, verifyBackup } from './read.ts'
+import { syncDirectory } from './sync-directory.ts'
+
+/** Throws StartError; the data directory then remains as it was. */
+export async function restoreBackup(
+  config: Config,
+  file: string,
+  signal: AbortSignal,
+): Promise<BackupDescription> {
+  const { dataDir } = config
+  await assertEmpty(dataDir)
+  const backup = await verifyBackup(file, signal)
+  assertSupported(file, backup.description.version, backup.description.migrations)
+  const existed = await makeDirectory(dataDir)
+  const staging = join(dataDir, RESTORE_DIR)
+  try {
+    // Of an interrupted restore.
+    await removeContent(dataDir)
+    await mkdir(staging, { mode: 0o700 })
+    await extract(file, staging, backup, signal)
+    await checkDatabase(file, staging, backup.description)
+    if (process.getuid?.() === 0) await chownAll(staging, await stat(dataDir))
+    const moveFiles = async () => {
+      signal.throwIfAborted()
+      for (const name of await readdir(staging)) await rename(join(staging, name), join(dataDir, name))
+      await syncDirectory(dataDir)
+    }
+    if (config.databaseUrl === null) await moveFiles()
+    else await restoreToPostgres(config, config.databaseUrl, staging, moveFiles)
+    // From here on, a coordinator can use the directory.
+    await rm(staging, { recursive: true })
+    await syncDirectory(dataDir)
+    return backup.description
+  } catch (error) {
+    await removeContent(dataDir)
+    if (!existed) await rm(dataDir, { recursive: true })
+    throw explain(dataDir, error)
+  }
+}
+
+async function assertEmpty(dataDir: string): Promise<void> {
+  const names = await readdir(dataDir).catch((error: NodeJS.ErrnoException): string[] => {
+    if (error.code === 'ENOENT') return []
+    throw new StartError(`The data directory ${dataDir} cannot be used: ${error.message}.`)
+  })
+  // An interrupted restore has created everything in the directory.
+  if (names.length > 0 && !names.includes(RESTORE_DIR))
+    throw new StartError(
+      `The data directory ${dataDir} is not empty. Set BOXWOOD_DATA to an empty or a new directory. Nothing was changed.`,
+    )
+}
+
+function assertSupported(file: string, version: string, migrations: readonly string[]): void {
+  const known = listMigrations()
+  if (migrations.every((name) => known.includes(name))) return
+  throw new StartError(
+    `The backup ${file} was written by a newer version of Boxwood (${version}). Install that version or a newer one. Nothing was written.`,
+  )
+}
+
+/** Returns whether the directory existed. */
+async function makeDirectory(dataDir: string): Promise<boolean> {
+  const created = await mkdir(dataDir, { recursive: true, mode: 0o700 }).catch((error: Error) => {
+    throw new StartError(`The data directory ${dataDir} cannot be created: ${error.message}.`)
+  })
+  return created === undefined
+}
+
+async function removeContent(dataDir: string): Promise<void> {
+  for (const name of await readdir(dataDir)) await rm(join(dataDir, name), { recursive: true, force: true })
+}
+
+/** Compares the checksums again: the file may have changed since its verification. */
+async function extract(
+  file: string,
+  staging: string,
+  { checksums }: VerifiedBackup,
+  signal: AbortSignal,
+): Promise<void> {
+  await readEntries(file, signal, async (name, entry) => {
+    if (!isDataFile(name)) {
+      for await (const _ of entry);
+      return
+    }
+    const path = join(staging, name)
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    const output = await open(path, 'wx', 0o600)
+    try {
+      if ((await writeEntry(output, entry)) !== checksums.get(name))
+        throw new StartError(`${file} was changed while it was read. Nothing was restored.`)
+      await output.sync()
+    } finally {
+      await output.close()
+    }
+  })
+}
+
+/** Returns the SHA-256 of the content. */
+async function writeEntry(output: FileHandle, entry: AsyncIterable<Buffer>): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const block of entry) {
+    hash.update(block)
+    await output.writeFile(block)
+  }
+  return hash.digest('hex')
+}
+
+async function checkDatabase(file: string, staging: string, { version }: BackupDescription): Promise<void> {
+  const copy = await openCopy(join(staging, DATABASE_ENTRY)).catch((error: unknown) => {
+    throw new StartError(`The database in ${file} is damaged. Use another backup.`, { cause: error })
+  })
+  try {
+    const problem = await checkIntegrity(copy)
+    if (problem !== null)
+      throw new StartError(`The database in ${file} is damaged: ${problem}. Use another backup.`)
+    assertSupported(file, version, await listExecutedMigrations(copy))
+  } finally {
+    await copy.destroy()
+  }
+}
+
+/** The file of the database is replaced by an empty one. */
+async function restoreToPostgres(
+  config: Config,
+  url: string,
+  staging: string,
+  moveFiles: () => Promise<void>,
+): Promise<void> {
+  const databaseFile = join(staging, DATABASE_ENTRY)
+  const log = await createLogger(config, new Map())
+  const target = await openDatabase({ kind: 'postgres', url, log, onTaken: () => undefined, migrateTo: null })
+  try {
+    const copy = await openCopy(databaseFile)
+    try {
+      await copyToPostgres(copy, target, async () => {
+        await copy.destroy()
+        await rm(databaseFile)
+        await moveFiles()
+      })
+    } finally {
+      await copy.destroy()
+    }
+  } finally {
+    await target.destroy()
+  }
+}
+
+/** Root restores for the user of the data directory. */
+async function chownAll(dir: string, { uid, gid }: { uid: number; gid: number }): Promise<void> {
+  for (const entry of await readdir(dir, { recursive: true, withFileTypes: true }))
+    await lchown(join(entry.parentPath, entry.name), uid, gid)
+  await lchown(dir, uid, gid)
+  await chmod(dir, 0o700)
+}
+
+/** Errors of the operating system, such as a full disk, and of Postgres. */
+function explain(dataDir: string, error: unknown): unknown {
+  if (error instanceof StartError || !(error instanceof Error) || !('code' in error || 'errcode' in error))
+    return error
+  return new StartError(
+    `The backup cannot be restored to ${dataDir}: ${error.message}. Nothing was restored.`,
+    {
+      cause: error,
+    },
+  )
+}

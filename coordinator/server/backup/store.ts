@@ -1,0 +1,93 @@
+// Reads the copy of the database for a backup, and changes the rows of local boxes in it.
+import type { Region } from '../../../shared/tiers.ts'
+import type { Db } from '../../db/open.ts'
+
+export type StoredArchive = { region: Region; workspaceId: string; archiveId: string }
+export type LocalBox = { id: string; hostname: string; workspaceId: string; region: Region }
+
+/** The archives that a restored coordinator needs: of snapshots, and of boxes without a machine. */
+export async function listArchives(copy: Db): Promise<StoredArchive[]> {
+  const snapshots = await copy
+    .selectFrom('snapshots')
+    .select(['region', 'workspace_id as workspaceId', 'id as archiveId'])
+    .where('status', '=', 'available')
+    .orderBy('id')
+    .execute()
+  const boxes = await copy
+    .selectFrom('boxes')
+    .select(['region', 'workspace_id as workspaceId', 'archive_id as archiveId'])
+    .where('terminated_at', 'is', null)
+    .where('observed_state', '=', 'deep_sleep')
+    .orderBy('id')
+    .execute()
+  return [
+    ...snapshots,
+    ...boxes.flatMap(({ archiveId, ...box }) => (archiveId === null ? [] : { ...box, archiveId })),
+  ]
+}
+
+/** The boxes with files in a machine of a provider. */
+export const listBoxesWithFiles = (db: Db): Promise<LocalBox[]> =>
+  db
+    .selectFrom('boxes')
+    .select(['id', 'hostname', 'workspace_id as workspaceId', 'region'])
+    // An enrolled machine keeps its files.
+    .where('kind', '=', 'managed')
+    .where('terminated_at', 'is', null)
+    .where('desired_state', '!=', 'terminated')
+    .where('observed_state', 'in', [
+      'running',
+      'suspending',
+      'suspended',
+      'waking',
+      'resizing',
+      'migrating',
+      'degraded',
+    ])
+    .orderBy('id')
+    .execute()
+
+/** The complete archive of a box in deep sleep; undefined: the box has a machine. */
+export const findSleepArchive = (db: Db, boxId: string) =>
+  db
+    .selectFrom('boxes')
+    .select(['archive_id as archiveId', 'archive_bytes as archiveBytes'])
+    .where('id', '=', boxId)
+    .where('observed_state', '=', 'deep_sleep')
+    .executeTakeFirst()
+
+/** The box is in deep sleep in the copy: its files are in the archive. The next start wakes it if it should run. */
+export async function setSleeping(
+  copy: Db,
+  boxId: string,
+  { archiveId, archiveBytes }: { archiveId: string; archiveBytes: number },
+): Promise<void> {
+  await copy
+    .updateTable('boxes')
+    .set({
+      observed_state: 'deep_sleep',
+      suspended_as: null,
+      archive_id: archiveId,
+      archive_bytes: archiveBytes,
+      desired_region: null,
+      leftovers: null,
+    })
+    .where('id', '=', boxId)
+    .execute()
+  await copy.deleteFrom('jobs').where('box_id', '=', boxId).execute()
+}
+
+/** Boxes that are being created start again: their machines are not in the copy. */
+export async function restartCreations(copy: Db): Promise<void> {
+  const creating = copy
+    .selectFrom('boxes')
+    .select('id')
+    .where('observed_state', 'in', ['provisioning', 'bootstrapping'])
+    .where('desired_state', '!=', 'terminated')
+  await copy
+    .updateTable('jobs')
+    .set({ step: 'provision', attempt: 0, next_retry_at: null })
+    .where('op', '=', 'create')
+    .where('box_id', 'in', creating)
+    .execute()
+}

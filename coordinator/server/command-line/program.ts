@@ -1,0 +1,28 @@
+// Creates the command line of `boxwood`, whose commands work on the data directory of a coordinator.
+import { Command } from 'commander'
+import { COORDINATOR_VERSION } from '../../base/version.ts'
+import { addBackupCommand } from './backup.ts'
+import { addPlatformCommand } from './platform.ts'
+import { addRestoreCommand } from './restore.ts'
+
+const HELP = `
+Without a command, boxwood starts the coordinator in the foreground. \`box up\` starts it in the background. The commands
+for boxes are those of \`box\`.
+
+The data directory is BOXWOOD_DATA, else .boxwood in the current directory, else .boxwood in the directory of Boxwood, or
+in your home directory if npm has installed Boxwood. \`box docs operate\` has the variables and instructions.`
+
+export function createProgram(signal: AbortSignal): Command {
+  const program = new Command('boxwood')
+    .description('The coordinator of Boxwood.')
+    .version(COORDINATOR_VERSION, '-v, --version', 'show the version')
+    .helpOption('-h, --help', 'show help')
+    .usage('[command]')
+    .addHelpText('after', HELP)
+    .showHelpAfterError("See 'boxwood --help'.")
+    .exitOverride()
+  addBackupCommand(program, signal)
+  addRestoreCommand(program, signal)
+  addPlatformCommand(program, signal)
+  return program
+}

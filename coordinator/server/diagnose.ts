@@ -1,0 +1,80 @@
+// Probes isolation, network, limits and the listen address, for `box doctor`. Prints a MachineDiagnosis as one line of JSON.
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ISOLATION_LEVELS } from '../../shared/api/boxes.ts'
+import type { MachineDiagnosis } from '../../shared/coordinator-process.ts'
+import { type Config, ConfigError, loadConfig } from '../base/config.ts'
+import { PROJECT_DIR } from '../base/project-directory.ts'
+import { findPostgresProblem } from '../db/postgres/open.ts'
+import { type Address, listen } from '../http/listen.ts'
+import { probeCgroups } from '../providers/local/cgroups.ts'
+import {
+  adviseOwnNetwork,
+  adviseStrongerLevel,
+  describeFailure,
+} from '../providers/local/describe-isolation.ts'
+import { removeTree } from '../providers/local/directories.ts'
+import { chooseLevel, type LevelChoice } from '../providers/local/levels/choose-level.ts'
+import { buildRuntime } from '../providers/local/runtime.ts'
+
+const EXIT_BAD_CONFIG = 2
+
+async function diagnose(config: Config): Promise<MachineDiagnosis> {
+  const { databaseUrl } = config
+  const [choice, { controllers }, addressProblem, databaseProblem] = await Promise.all([
+    probeLevels(config),
+    probeCgroups(),
+    findAddressProblem(config.listen),
+    databaseUrl === null ? null : findPostgresProblem(databaseUrl),
+  ])
+  return {
+    level: choice.level,
+    levelAdvice: choice.level === null ? describeFailure(choice) : adviseStrongerLevel(choice),
+    network: choice.network,
+    networkAdvice: adviseOwnNetwork(choice),
+    limits: controllers,
+    address: `${config.listen.host}:${config.listen.port}`,
+    addressProblem,
+    database: databaseUrl === null ? null : { problem: databaseProblem },
+  }
+}
+
+/** Runs probe boxes in a temporary directory: a coordinator may be using the data directory. */
+async function probeLevels({ dataDir, isolation, network, agentUrl }: Config): Promise<LevelChoice> {
+  const dir = await mkdtemp(join(existsSync(dataDir) ? dataDir : tmpdir(), '.doctor-'))
+  try {
+    // Boxes with their own user id enter the directory.
+    await chmod(dir, 0o711)
+    const boxesDir = join(dir, 'boxes')
+    await mkdir(boxesDir)
+    return await chooseLevel(isolation === 'auto' ? ISOLATION_LEVELS : [isolation], {
+      boxesDir,
+      dataDir: dir,
+      projectRoot: PROJECT_DIR,
+      runtimeDir: await buildRuntime(PROJECT_DIR, dir),
+      nodePath: process.execPath,
+      network: network === 'auto' && agentUrl !== null ? 'host' : network,
+    })
+  } finally {
+    await removeTree(dir)
+  }
+}
+
+async function findAddressProblem(address: Address): Promise<string | null> {
+  try {
+    const { server } = await listen(address)
+    server.close()
+    return null
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+try {
+  process.stdout.write(`${JSON.stringify(await diagnose(loadConfig(process.env)))}\n`)
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = error instanceof ConfigError ? EXIT_BAD_CONFIG : 1
+}

@@ -1,0 +1,111 @@
+// The coordinator's entry point: starts it, prints the startup banner and stops it on signals.
+import type { ReadyMessage } from '../../shared/coordinator-process.ts'
+import { type Config, ConfigError, loadConfig } from '../base/config.ts'
+import { withDataDirectory } from '../base/project-directory.ts'
+import { StartError } from '../base/start-error.ts'
+import { type Coordinator, startCoordinator } from './app.ts'
+import { formatBoxCommand } from './box-command.ts'
+import { createStartupBanner, suggestCommand } from './startup-banner.ts'
+import { wrapText } from './wrap-text.ts'
+
+const EXIT = { failed: 1, badConfig: 2 } as const
+/** Time for requests in flight after SIGTERM. */
+const DRAIN_MS = 10_000
+/**
+ * On Ctrl-C the terminal sends SIGINT to npm and to this process, and npm forwards the SIGINT that it receives. A second
+ * signal within this time is the forwarded one.
+ */
+const FORWARDED_SIGNAL_MS = 500
+
+/** A closed terminal or pipe, or a full disk, must not stop the coordinator. */
+process.stdout.on('error', () => undefined)
+process.stderr.on('error', () => undefined)
+const print = (text: string) => void process.stdout.write(`${text}\n`)
+
+function fail(error: unknown): never {
+  const isExpected = error instanceof StartError || error instanceof ConfigError
+  process.stderr.write(`${isExpected ? error.message : error instanceof Error ? error.stack : error}\n`)
+  process.exit(error instanceof ConfigError ? EXIT.badConfig : EXIT.failed)
+}
+
+function readConfig(): Config {
+  try {
+    return loadConfig(withDataDirectory(process.env, process.cwd()))
+  } catch (error) {
+    return fail(error)
+  }
+}
+
+async function terminate(coordinator: Coordinator): Promise<void> {
+  print('Stopping. The boxes keep running. A second signal exits immediately.')
+  await coordinator.drain(DRAIN_MS)
+}
+
+async function interrupt(coordinator: Coordinator): Promise<void> {
+  print(
+    'Suspending the boxes on this machine; the next start wakes them. Press Ctrl-C again to exit immediately.',
+  )
+  const { suspended, failed } = await coordinator.suspendBoxes('the coordinator was stopped')
+  print(suspended.length === 0 ? 'No box was suspended.' : `Suspended: ${suspended.join(', ')}.`)
+  const stopCommand = `${formatBoxCommand(coordinator.dataDirectory.dir)} down`
+  if (failed.length > 0)
+    print(`These boxes were not stopped: ${failed.join(', ')}. Stop them with \`${stopCommand}\`.`)
+}
+
+/** Notifies the process that started this one with an IPC channel, such as `box up`. */
+async function sendReadyMessage(coordinator: Coordinator): Promise<void> {
+  if (!process.send) return
+  const message: ReadyMessage = {
+    url: coordinator.url,
+    isolation: coordinator.context.providers.describe(),
+    suggestedCommand: await suggestCommand(coordinator),
+  }
+  // The other process may have exited.
+  process.send(message, () => {
+    if (process.connected) process.disconnect()
+  })
+}
+
+async function reportReady(coordinator: Coordinator): Promise<void> {
+  const banner = await createStartupBanner(coordinator)
+  // On a terminal the banner stands between lines of the log.
+  print(process.stdout.isTTY ? `\n${wrapText(banner, process.stdout.columns)}` : banner)
+  await sendReadyMessage(coordinator)
+}
+
+/**
+ * The first signal stops the coordinator, a second one exits immediately. A signal during the start takes effect when the
+ * start is complete.
+ */
+function stopOnSignals(starting: Promise<Coordinator>): void {
+  let stoppingSince: number | undefined
+  async function stop(prepare: (coordinator: Coordinator) => Promise<void>): Promise<void> {
+    const coordinator = await starting
+    try {
+      await prepare(coordinator)
+    } finally {
+      await coordinator.close()
+    }
+    process.exit(0)
+  }
+  const onSignal = (prepare: (coordinator: Coordinator) => Promise<void>) => () => {
+    if (stoppingSince === undefined) {
+      stoppingSince = performance.now()
+      stop(prepare).catch(fail)
+    } else if (performance.now() - stoppingSince > FORWARDED_SIGNAL_MS) process.exit(EXIT.failed)
+  }
+  process.on('SIGINT', onSignal(interrupt))
+  for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal(terminate))
+}
+
+async function stopOnFailure(coordinator: Coordinator): Promise<void> {
+  const error = await coordinator.failure
+  await coordinator.close()
+  fail(new StartError(`${error.message} The boxes keep running.`))
+}
+
+const config = readConfig()
+const starting = startCoordinator(config)
+stopOnSignals(starting)
+starting.then(reportReady).catch(fail)
+starting.then(stopOnFailure).catch(fail)

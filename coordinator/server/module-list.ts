@@ -1,0 +1,65 @@
+// The modules of a coordinator: creates them in order, and starts, drains and closes them.
+import type { CleanupStack } from '../base/cleanup-stack.ts'
+import type { Trx } from '../db/transaction.ts'
+import type { Module, ModuleRegistry, WorkspaceTable } from '../http/module.ts'
+
+export class ModuleList implements ModuleRegistry {
+  readonly #modules: Module[] = []
+
+  get all(): readonly Module[] {
+    return this.#modules
+  }
+
+  push(module: Module): void {
+    this.#modules.push(module)
+  }
+
+  /** The elements of a field of all modules, in the order of the modules. */
+  collect<T>(read: (module: Module) => readonly T[] | undefined): T[] {
+    return this.#modules.flatMap((module) => read(module) ?? [])
+  }
+
+  readonly listWorkspaceTables = (): readonly WorkspaceTable[] =>
+    this.collect(({ workspaceTables }) => workspaceTables)
+
+  readonly deleteOfBox = async (trx: Trx, boxId: string): Promise<void> => {
+    for (const { deleteOfBox } of this.#modules.toReversed()) await deleteOfBox?.(trx, boxId)
+  }
+
+  /** The cleanup closes the modules in the reverse order. */
+  addTo(cleanup: CleanupStack): void {
+    for (const { close } of this.#modules) if (close) cleanup.add(close.name, close.run, close.timeoutMs)
+  }
+
+  async start(): Promise<void> {
+    for (const { start } of this.#modules) await start?.()
+  }
+
+  beginStop(): void {
+    for (const { beginStop } of this.#modules.toReversed()) beginStop?.()
+  }
+
+  async drain(): Promise<void> {
+    for (const { drain } of this.#modules.toReversed()) await drain?.()
+  }
+}
+
+/**
+ * Adds modules one after the other. Each is created from the context: what the coordinator has from the start, and the services
+ * of the modules before it. A module that needs a service of a later one is a type error.
+ */
+export class ModuleChain<Context extends { modules: ModuleList }> {
+  readonly context: Context
+
+  constructor(context: Context) {
+    this.context = context
+  }
+
+  add<Services = unknown>(
+    create: (context: Context) => Module & { readonly services?: Services },
+  ): ModuleChain<Context & Services> {
+    const module = create(this.context)
+    this.context.modules.push(module)
+    return new ModuleChain({ ...this.context, ...module.services } as Context & Services)
+  }
+}

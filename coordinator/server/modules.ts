@@ -1,0 +1,157 @@
+// The list of modules. A feature is a directory with a module, and one line here. Modules are created and started in this order.
+import type { Logger } from 'pino'
+import type { Clock } from '../../shared/clock.ts'
+import type { AgentBundles } from '../agents/bundles/agent-bundles.ts'
+import { bundlesModule } from '../agents/bundles/module.ts'
+import type { AgentConnectionsOptions } from '../agents/tunnel/agent-connections.ts'
+import { tunnelModule } from '../agents/tunnel/module.ts'
+import type { Streams, Tunnels } from '../agents/tunnel/types.ts'
+import { upgradesModule } from '../agents/upgrades/module.ts'
+import type { AuditExportOverrides } from '../audit/export/audit-export.ts'
+import { auditExportModule } from '../audit/export/module.ts'
+import { auditModule } from '../audit/module.ts'
+import type { Config } from '../base/config.ts'
+import type { BoxNames } from '../base/log/logger.ts'
+import { createMachineAgents } from '../boxes/enrollment/machine-agents.ts'
+import { machinesModule } from '../boxes/enrollment/module.ts'
+import { createBoxFinder } from '../boxes/find-box.ts'
+import { findOperationTarget } from '../boxes/find-resource.ts'
+import { createAgentAuthenticator } from '../boxes/lifecycle/apply-reports.ts'
+import type { LifecycleOptions } from '../boxes/lifecycle/lifecycle.ts'
+import type { MemoryPressure } from '../boxes/lifecycle/memory-pressure.ts'
+import { lifecycleModule } from '../boxes/lifecycle/module.ts'
+import { reportsModule } from '../boxes/lifecycle/reports-module.ts'
+import { upgradedBoxes } from '../boxes/lifecycle/upgraded-boxes.ts'
+import { boxesModule } from '../boxes/module.ts'
+import { portsModule } from '../boxes/ports/module.ts'
+import { restrictBoxesOf } from '../boxes/restrict-boxes.ts'
+import { boxSchedulesModule } from '../boxes/schedules/module.ts'
+import { snapshotJobsModule, snapshotsModule } from '../boxes/snapshots/module.ts'
+import type { DiskReserve } from '../db/disk-reserve.ts'
+import type { Db } from '../db/open.ts'
+import { edgeLimitsModule, edgeModule } from '../edge/module.ts'
+import { commandsModule } from '../history/commands/module.ts'
+import { metricsModule } from '../history/metrics/module.ts'
+import { processSnapshotsModule } from '../history/process-snapshots/module.ts'
+import { backgroundModule } from '../http/background-module.ts'
+import { idempotencyModule } from '../http/idempotency-module.ts'
+import { accountModule } from '../identity/account/module.ts'
+import { createAdmit } from '../identity/admission/admit.ts'
+import type { DecideAdmission } from '../identity/admission/decide.ts'
+import { credentialsModule } from '../identity/credentials.ts'
+import { mailModule } from '../identity/mail/module.ts'
+import { membersModule } from '../identity/members/module.ts'
+import { policiesModule } from '../identity/policies/module.ts'
+import { loadAuditRetentionDays } from '../identity/policies/service.ts'
+import { sessionsModule } from '../identity/sessions/module.ts'
+import { signUpModule } from '../identity/sign-up/module.ts'
+import { ticketsModule } from '../identity/tickets/module.ts'
+import { workspacesModule } from '../identity/workspaces/module.ts'
+import { assertOpen } from '../identity/workspaces/service.ts'
+import { scheduleRunnerModule, schedulerModule } from '../jobs/module.ts'
+import { operationsModule } from '../jobs/operations/module.ts'
+import type { Providers } from '../providers/regions.ts'
+import { retentionModule } from '../retention/module.ts'
+import { ModuleChain, ModuleList } from './module-list.ts'
+import type { Observers } from './telemetry/observers.ts'
+
+export type Urls = {
+  /** The origin at which agents reach the coordinator. */
+  agents: string
+  /** The origin at which clients reach the coordinator. */
+  public: string
+}
+
+export type Base = {
+  config: Config
+  log: Logger
+  boxNames: BoxNames
+  clock: Clock
+  db: Db
+  diskReserve: DiskReserve
+  providers: Providers
+  urls: Urls
+  /** Of metrics and traces. */
+  observers: Observers
+  /** What machines install. */
+  agentBundles: AgentBundles
+}
+
+export type ModuleOverrides = {
+  decideAdmission?: DecideAdmission
+  memory?: MemoryPressure
+  /** Prints a line on stdout. */
+  print?: (line: string) => void
+  /** Multiplies the limits of sign-ins per client address. Default: 1. */
+  addressLimitFactor?: number
+  auditExport?: AuditExportOverrides
+  /** For tests with in-memory machines, which have their own tunnels. */
+  tunnels?: Tunnels
+  streams?: Streams
+  /** Timeouts of silent agents and idle transfers. */
+  agentConnections?: Partial<Pick<AgentConnectionsOptions, 'liveness' | 'transferIdleTimeoutMs'>>
+  lifecycle?: Partial<
+    Pick<
+      LifecycleOptions,
+      'leaseMs' | 'connectTimeoutMs' | 'backoff' | 'maxConcurrentMachines' | 'disconnectGraceMs'
+    >
+  >
+}
+
+/** The services of all modules, and what the coordinator has from the start. */
+export type Context = ReturnType<typeof createModules>
+
+/** The modules are in `context.modules`. */
+export function createModules(base: Base, overrides: ModuleOverrides = {}) {
+  const { db } = base
+  const start = {
+    ...base,
+    overrides,
+    modules: new ModuleList(),
+    admit: createAdmit(overrides.decideAdmission),
+    // Functions of later rooms, which need only the database.
+    boxFinder: createBoxFinder(db),
+    findOperationTarget,
+    assertOpen,
+    loadRetentionDays: (workspaceId: string) => loadAuditRetentionDays(db, workspaceId),
+    restrictBoxesOf,
+    upgradedBoxes,
+    authenticateAgent: createAgentAuthenticator(db),
+    machineAgents: createMachineAgents(db),
+  }
+  // The last module runs the schedules of all others.
+  return new ModuleChain(start)
+    .add(backgroundModule)
+    .add(schedulerModule)
+    .add(credentialsModule)
+    .add(idempotencyModule)
+    .add(auditModule)
+    .add(auditExportModule)
+    .add(operationsModule)
+    .add(mailModule)
+    .add(workspacesModule)
+    .add(membersModule)
+    .add(sessionsModule)
+    .add(signUpModule)
+    .add(ticketsModule)
+    .add(policiesModule)
+    .add(bundlesModule)
+    .add(commandsModule)
+    .add(metricsModule)
+    .add(processSnapshotsModule)
+    .add(reportsModule)
+    .add(tunnelModule)
+    .add(lifecycleModule)
+    .add(snapshotJobsModule)
+    .add(boxesModule)
+    .add(snapshotsModule)
+    .add(accountModule)
+    .add(portsModule)
+    .add(machinesModule)
+    .add(edgeLimitsModule)
+    .add(boxSchedulesModule)
+    .add(upgradesModule)
+    .add(edgeModule)
+    .add(retentionModule)
+    .add(scheduleRunnerModule).context
+}

@@ -1,0 +1,42 @@
+// Formats the text that a start prints on the terminal.
+
+import { DEFAULT_DATA_DIR, IS_NPM_PACKAGE } from '../base/project-directory.ts'
+import { isWildcard } from '../http/listen.ts'
+import type { Coordinator } from './app.ts'
+import { formatBoxCommand, formatBoxName, formatPath, getUserDirectory } from './box-command.ts'
+
+/** Paths and commands can be pasted into a terminal in the directory from which the coordinator was started. */
+export async function createStartupBanner(
+  coordinator: Coordinator,
+  userDir = getUserDirectory(),
+): Promise<string> {
+  const { url, dataDirectory, context } = coordinator
+  const { config, providers, urls } = context
+  const box = formatBoxName(userDir)
+  const worksEverywhere = box !== './box' && dataDirectory.dir === DEFAULT_DATA_DIR
+  const lines = [
+    `Boxwood listens on ${urls.public === url ? url : `${url} (for clients: ${urls.public})`}.`,
+    providers.describe(),
+    `The owner's API key is in ${formatPath(dataDirectory.ownerKeyFile, userDir)}.`,
+    ...(isWildcard(config.listen.host) && config.publicUrl === null
+      ? ['To use it from other machines, set BOXWOOD_PUBLIC_URL to the URL at which they reach it.']
+      : []),
+    '',
+    worksEverywhere ? 'In another terminal:' : 'In another terminal, in this directory:',
+    `  ${formatBoxCommand(dataDirectory.dir, userDir)} ${await suggestCommand(coordinator)}`,
+    ...(box === 'box' ? [] : ['', formatPathHint(box)]),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+const formatPathHint = (box: string): string =>
+  IS_NPM_PACKAGE
+    ? 'To type only `box`, put the bin directory of `npm prefix -g` first on your PATH.'
+    : `\`${box} install\` puts \`box\` on your PATH.`
+
+/** The arguments of a `box` command to try. */
+export async function suggestCommand({ context, owner }: Coordinator): Promise<string> {
+  const boxes = owner ? await context.boxes.list(owner, { live: true }) : []
+  const oldest = boxes.findLast(({ observedState }) => observedState !== 'provision_failed')
+  return oldest ? `exec ${oldest.hostname} -- uname -a` : 'create'
+}

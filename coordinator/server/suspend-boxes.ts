@@ -1,0 +1,32 @@
+// Suspends the boxes that run without a coordinator, for `box down`. Prints a SuspendedBoxes as one line of JSON.
+import pLimit from 'p-limit'
+import { systemClock } from '../../shared/clock.ts'
+import { loadConfig } from '../base/config.ts'
+import { openDataDirectory } from '../base/data-directory.ts'
+import { createLogger } from '../base/log/logger.ts'
+import { openMachineStoppers } from '../boxes/lifecycle/open-providers.ts'
+import { suspendLocalBoxes } from '../boxes/lifecycle/suspend-local-boxes.ts'
+import { openConfiguredDatabase } from '../db/open-configured.ts'
+
+const MAX_CONCURRENT_STOPS = 8
+
+try {
+  const config = loadConfig(process.env)
+  const log = await createLogger(config, new Map())
+  const dataDirectory = await openDataDirectory(config.dataDir)
+  // Fails while a coordinator runs.
+  const db = await openConfiguredDatabase(config, dataDirectory, { log, onTaken: () => undefined })
+  try {
+    const providers = await openMachineStoppers(db, { dataDir: config.dataDir, log })
+    const result = await suspendLocalBoxes(
+      { db, clock: systemClock, log, providers, tunnels: null, machineLimit: pLimit(MAX_CONCURRENT_STOPS) },
+      'the box was stopped without a coordinator',
+    )
+    process.stdout.write(`${JSON.stringify(result)}\n`)
+  } finally {
+    await db.destroy()
+  }
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+}

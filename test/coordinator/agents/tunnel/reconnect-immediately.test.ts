@@ -1,0 +1,69 @@
+// A disconnected agent reconnects without its back-off when the coordinator asks for it, and after it was frozen.
+import t, { type Test } from 'tap'
+import { readAll, startTestAgent, startTunnelServer } from '../../../support/tunnel.ts'
+import { startTunnelProxy } from '../../../support/tunnel-proxy.ts'
+import { DEADLINE_MS, waitUntil } from '../../../support/wait-until.ts'
+
+/** Longer than the test. */
+const LONG_BACKOFF = { backoff: { baseMs: 3_600_000, maxMs: 3_600_000 }, random: () => 0.5 }
+
+async function startBox(t: Test, clock: { now(): number } = { now: () => Date.now() }) {
+  const coordinator = await startTunnelServer()
+  t.after(() => coordinator.close())
+  const proxy = await startTunnelProxy(coordinator.port)
+  t.after(() => proxy.close())
+  const box = coordinator.addBox()
+  const agent = await startTestAgent(
+    box,
+    proxy.url,
+    (app) => {
+      app.get('/hello', async () => ({ hello: 'box' }))
+      app.get('/wait', (_request, reply) => void reply.hijack())
+      app.get('/flood', (_request, reply) => reply.send(Buffer.alloc(64 * 1024 * 1024)))
+    },
+    { ...LONG_BACKOFF, clock },
+  )
+  t.after(() => agent.close())
+  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
+  const waitForNext = async () => {
+    await waitUntil(
+      'a new tunnel is connected',
+      () => (coordinator.tunnels.current(box.boxId)?.generation ?? 0) > tunnel.generation,
+    )
+    const { body } = await (await coordinator.tunnels.wait(box.boxId, 0)).request({
+      method: 'GET',
+      path: '/hello',
+    })
+    t.same(JSON.parse((await readAll(body)).toString()), { hello: 'box' })
+  }
+  return { coordinator, proxy, box, tunnel, waitForNext }
+}
+
+t.test('an agent that is disconnected to reconnect immediately does so', async (t) => {
+  const { coordinator, box, tunnel, waitForNext } = await startBox(t)
+  const interrupted = t.rejects(tunnel.request({ method: 'GET', path: '/wait' }), { code: 'box_unreachable' })
+  const reasons: string[] = []
+  coordinator.tunnels.on('disconnected', (_boxId, reason) => void reasons.push(reason))
+  coordinator.tunnels.disconnect(box.boxId, 'the box is suspended', { reconnect: 'immediately' })
+  t.equal(coordinator.tunnels.current(box.boxId), undefined)
+  await interrupted
+  await waitForNext()
+  t.same(reasons, ['the box is suspended'])
+})
+
+t.test('also while the coordinator has received more than it has read', async (t) => {
+  const { coordinator, box, tunnel, waitForNext } = await startBox(t)
+  const { body } = await tunnel.request({ method: 'GET', path: '/flood' })
+  const failed = t.rejects(readAll(body), { code: 'box_unreachable' })
+  coordinator.tunnels.disconnect(box.boxId, 'the box is suspended', { reconnect: 'immediately' })
+  await failed
+  await waitForNext()
+})
+
+t.test('an agent whose connection was lost while it was frozen reconnects immediately', async (t) => {
+  let frozenMs = 0
+  const { proxy, waitForNext } = await startBox(t, { now: () => Date.now() + frozenMs })
+  frozenMs = 3_600_000
+  proxy.reset()
+  await waitForNext()
+})

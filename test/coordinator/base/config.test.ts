@@ -1,0 +1,169 @@
+// The configuration: defaults, accepted values and error messages.
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import t from 'tap'
+import { loadConfig, VARIABLES } from '../../../coordinator/base/config.ts'
+import { REGIONS } from '../../../shared/tiers.ts'
+
+t.test('uses defaults for unset variables', async (t) => {
+  t.same(loadConfig({}), {
+    listen: { host: '127.0.0.1', port: 7070 },
+    dataDir: resolve('.boxwood'),
+    databaseUrl: null,
+    publicUrl: null,
+    agentUrl: null,
+    metricsListen: null,
+    metricsToken: null,
+    smtpUrl: null,
+    mailFrom: null,
+    signup: false,
+    trustedProxies: [],
+    traces: false,
+    logLevel: 'info',
+    logFormat: 'auto',
+    regions: new Map(REGIONS.map((region) => [region, 'local'])),
+    isolation: 'auto',
+    network: 'auto',
+    maxConnections: 4096,
+    headersTimeoutSeconds: 20,
+    idleTimeoutSeconds: 75,
+    edgeRate: 20,
+    edgeConcurrency: 8,
+    edgeStreams: 4,
+    edgeAttachments: 64,
+    terminalLimit: 100,
+    freezeMinutes: 60,
+    deepSleepDays: 14,
+    snapshotLimit: 100,
+    finalSnapshots: false,
+    idleCpuPercent: 5,
+    deletedBoxDays: 30,
+    purgeDays: 30,
+    commandDays: 30,
+    commandRecords: 10_000,
+    commandOutputMiB: 256,
+    auditSinkPrivate: false,
+    logBytes: 64 * 1024 * 1024,
+    exitedLogBytes: 1024 * 1024 * 1024,
+    promptRuns: 4,
+    promptConversations: 200,
+    promptQueue: 100,
+    promptMinutes: 360,
+  })
+  t.same(loadConfig({ BOXWOOD_LISTEN: '' }), loadConfig({}), 'an empty variable counts as unset')
+})
+
+t.test('reads every variable', async (t) => {
+  const config = loadConfig({
+    BOXWOOD_LISTEN: '[::1]:0',
+    BOXWOOD_DATA: '/srv/boxes',
+    BOXWOOD_DATABASE_URL: 'postgresql:///boxwood?host=/run/postgresql',
+    BOXWOOD_PUBLIC_URL: 'https://boxes.example.com/',
+    BOXWOOD_AGENT_URL: 'http://10.0.0.1:7070',
+    BOXWOOD_LOG: 'debug',
+    BOXWOOD_LOG_FORMAT: 'json',
+    BOXWOOD_REGIONS: 'eu-central-1=local, us-east-1=local',
+    BOXWOOD_LOCAL_ISOLATION: 'process',
+    BOXWOOD_LOCAL_NETWORK: 'host',
+    BOXWOOD_EDGE_RATE: '500',
+    BOXWOOD_EDGE_CONCURRENCY: '64',
+    BOXWOOD_EDGE_STREAMS: '32',
+    BOXWOOD_EDGE_ATTACHMENTS: '33',
+    BOXWOOD_PROMPT_RUNS: '8',
+    BOXWOOD_PROMPT_CONVERSATIONS: '9',
+    BOXWOOD_PROMPT_QUEUE: '10',
+    BOXWOOD_PROMPT_MINUTES: '11',
+    BOXWOOD_SMTP_URL: 'smtps://user:password@mail.example.com',
+    BOXWOOD_MAIL_FROM: 'Boxwood <boxwood@example.com>',
+    BOXWOOD_SIGNUP: 'open',
+    BOXWOOD_TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8, fd00::/8',
+  })
+  t.match(config, {
+    listen: { host: '::1', port: 0 },
+    dataDir: '/srv/boxes',
+    databaseUrl: 'postgresql:///boxwood?host=/run/postgresql',
+    publicUrl: 'https://boxes.example.com',
+    agentUrl: 'http://10.0.0.1:7070',
+    logLevel: 'debug',
+    logFormat: 'json',
+    regions: new Map([
+      ['eu-central-1', 'local'],
+      ['us-east-1', 'local'],
+    ]),
+    isolation: 'process',
+    network: 'host',
+    edgeRate: 500,
+    edgeConcurrency: 64,
+    edgeStreams: 32,
+    edgeAttachments: 33,
+    promptRuns: 8,
+    promptConversations: 9,
+    promptQueue: 10,
+    promptMinutes: 11,
+    smtpUrl: 'smtps://user:password@mail.example.com',
+    mailFrom: 'Boxwood <boxwood@example.com>',
+    signup: true,
+    trustedProxies: ['127.0.0.1', '10.0.0.0/8', 'fd00::/8'],
+  })
+  t.same(loadConfig({ BOXWOOD_LISTEN: 'localhost:65535' }).listen, { host: 'localhost', port: 65535 })
+})
+
+t.test('rejects invalid values', async (t) => {
+  for (const [name, values] of Object.entries({
+    BOXWOOD_LISTEN: ['7070', 'localhost', '127.0.0.1:65536', '::1:7070', 'http://a:1', ':7070', 'a b:1'],
+    BOXWOOD_PUBLIC_URL: ['boxes.example.com', 'ftp://a', 'https://a/path', 'https://u:p@a', 'https://a?b'],
+    BOXWOOD_AGENT_URL: ['10.0.0.1:7070'],
+    BOXWOOD_LOG: ['loud'],
+    BOXWOOD_LOG_FORMAT: ['text'],
+    BOXWOOD_REGIONS: [
+      'us-west-2',
+      'mars=local',
+      'us-west-2=cloud',
+      'us-west-2=local=x',
+      ',',
+      'us-west-2=local,us-west-2=local',
+    ],
+    BOXWOOD_LOCAL_ISOLATION: ['docker'],
+    BOXWOOD_IDLE_TIMEOUT: ['0', '3601'],
+    BOXWOOD_EDGE_RATE: ['0', '-1', '1.5', 'many', '1e3'],
+    BOXWOOD_EDGE_CONCURRENCY: ['0'],
+    BOXWOOD_EDGE_STREAMS: ['0'],
+    BOXWOOD_EDGE_ATTACHMENTS: ['0'],
+    BOXWOOD_LOG_BYTES: ['0', '32767', '64M'],
+    BOXWOOD_PROMPT_RUNS: ['0', '65'],
+    BOXWOOD_PROMPT_CONVERSATIONS: ['0', '10001'],
+    BOXWOOD_PROMPT_QUEUE: ['0', '1001'],
+    BOXWOOD_PROMPT_MINUTES: ['0', '10081', '1h'],
+    BOXWOOD_MAIL_FROM: ['boxwood', 'a@b, c@d', 'Boxwood <boxwood>', 'Box\nwood <a@b>'],
+    BOXWOOD_SIGNUP: ['yes'],
+    BOXWOOD_TRUSTED_PROXIES: ['all', '10.0.0.0/33', '10.0.0.1,'],
+  }))
+    for (const value of values)
+      t.throws(() => loadConfig({ [name]: value }), { message: new RegExp(`^${name} must .*; it is "`) })
+})
+
+t.test('the error message for an SMTP URL does not contain its password', async (t) => {
+  for (const url of ['http://user:pass-word@mail.example.com', 'smtp:', 'mail.example.com'])
+    t.throws(() => loadConfig({ BOXWOOD_SMTP_URL: url }), { message: /^BOXWOOD_SMTP_URL must be [^;]*$/ })
+})
+
+t.test('reports all invalid variables together', async (t) => {
+  t.throws(() => loadConfig({ BOXWOOD_LISTEN: 'x', BOXWOOD_LOG: 'loud', BOXWOOD_EDGE_RATE: '0' }), {
+    message: /^BOXWOOD_LISTEN .*\nBOXWOOD_LOG .*"loud"\.\nBOXWOOD_EDGE_RATE .*$/,
+  })
+})
+
+t.test('the documentation lists every variable with its default', async (t) => {
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/operate.md'), 'utf8')
+  const rows = page.split('\n').filter((line) => line.startsWith('| `BOXWOOD_'))
+  const table = new Map(
+    rows
+      .map((row) => row.split('|').map((cell) => cell.trim()))
+      .map(([, name, fallback]) => [name, fallback]),
+  )
+  for (const [name, variable] of Object.entries(VARIABLES)) {
+    const shown = 'shownDefault' in variable ? variable.shownDefault : `\`${variable.default}\``
+    t.equal(table.get(`\`${name}\``), shown, name)
+  }
+  t.equal(table.size, Object.keys(VARIABLES).length, 'the page lists no other variable')
+})

@@ -1,0 +1,154 @@
+// Disk sizes of boxes that share a disk: a box above its tier's size is suspended, and can be woken to delete files.
+import t, { type Test } from 'tap'
+import { createDiskMonitor, groupByFileSystem } from '../../../../coordinator/boxes/lifecycle/disk-monitor.ts'
+import type { Provider, SharedDisk } from '../../../../coordinator/providers/provider.ts'
+import { systemClock } from '../../../../shared/clock.ts'
+import { DEFAULT_REGION } from '../../../../shared/tiers.ts'
+import { sqliteForTest } from '../../../support/db.ts'
+import { FakeInfrastructure } from '../../../support/fake-infrastructure.ts'
+import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
+import { silentLog } from '../../../support/tunnel.ts'
+
+const GB = 1000 ** 3
+const MINUTE_MS = 60_000
+
+/** Boxes that share a disk of 1000 GB. */
+async function createBoxes(t: Test, names: string[]) {
+  const db = await sqliteForTest(t)
+  const lifecycle = await createRestartableLifecycle(t, db)
+  const { schedule } = await lifecycle.startLifecycle()
+  const disk = { freeBytes: 900 * GB, sizes: new Map<string, number>(), measured: 0 }
+  const ids: string[] = []
+  for (const name of names) {
+    const { id } = await lifecycle.boxes.create(lifecycle.owner, { name, tier: 'nano' })
+    await lifecycle.waitForState(id, 'running')
+    ids.push(id)
+  }
+  let elapsedMs = 0
+  const sharedDisk: SharedDisk = {
+    fileSystem: 'test',
+    readSpace: async () => ({ freeBytes: disk.freeBytes, totalBytes: 1000 * GB }),
+    async measure(boxId) {
+      disk.measured += 1
+      return disk.sizes.get(boxId) ?? 0
+    },
+  }
+  const monitor = createDiskMonitor({
+    db,
+    clock: { now: () => systemClock.now() + elapsedMs },
+    log: silentLog,
+    schedule,
+    disks: new Map([[DEFAULT_REGION, sharedDisk]]),
+  })
+  const [first = '', second = ''] = ids
+  const advance = (ms: number) => {
+    elapsedMs += ms
+  }
+  return { ...lifecycle, disk, monitor, first, second, advance }
+}
+
+t.test('suspends a box that is larger than its tier allows', async (t) => {
+  const { disk, monitor, first, second, waitForState, getDetail } = await createBoxes(t, ['big', 'small'])
+  disk.sizes.set(first, 12 * GB).set(second, 9 * GB)
+  await monitor.check()
+  const { box, events } = await waitForState(first, 'suspended')
+  t.equal(box.desiredState, 'suspended')
+  t.match(events[0], {
+    actor: 'system',
+    reason: /^uses 12\.0 GB of its 10 GB of disk: wake the box and delete/,
+  })
+  t.match(await getDetail(second), { box: { observedState: 'running' }, job: null })
+})
+
+t.test('a woken box has time to delete files, but may not grow', async (t) => {
+  const { disk, monitor, first, owner, boxes, waitForState, getDetail, advance } = await createBoxes(t, [
+    'big',
+  ])
+  const wake = async () => {
+    await boxes.wake(owner, first)
+    await waitForState(first, 'running')
+  }
+  const checkAgain = async () => {
+    disk.freeBytes -= 2 * GB
+    await monitor.check()
+  }
+  disk.sizes.set(first, 12 * GB)
+  await checkAgain()
+  await waitForState(first, 'suspended')
+
+  await wake()
+  await checkAgain()
+  t.match(await getDetail(first), { box: { desiredState: 'running' } })
+  disk.sizes.set(first, 14 * GB)
+  await checkAgain()
+  await waitForState(first, 'suspended')
+
+  await wake()
+  advance(11 * MINUTE_MS)
+  await checkAgain()
+  await waitForState(first, 'suspended')
+
+  await wake()
+  disk.sizes.set(first, 8 * GB)
+  advance(11 * MINUTE_MS)
+  await checkAgain()
+  t.match(await getDetail(first), { box: { desiredState: 'running' } })
+})
+
+t.test('suspends the box that fills the disk, even below its own size', async (t) => {
+  const { disk, monitor, first, second, waitForState, getDetail } = await createBoxes(t, ['quick', 'idle'])
+  disk.sizes.set(first, 1 * GB).set(second, 9 * GB)
+  disk.freeBytes = 1 * GB
+  await monitor.check()
+  t.match(await getDetail(first), { box: { desiredState: 'running' } }, 'no growth is known yet')
+  disk.sizes.set(first, 1.5 * GB)
+  disk.freeBytes = 0.5 * GB
+  await monitor.check()
+  const { events } = await waitForState(first, 'suspended')
+  t.match(events[0]?.reason, /only 0\.5 GB free, and this box grew by 0\.5 GB/)
+  t.match(await getDetail(second), { box: { desiredState: 'running' } })
+  await monitor.check()
+  t.match(await getDetail(second), { box: { desiredState: 'running' } }, 'a box that does not grow continues')
+})
+
+t.test('measures the boxes only when the disk has filled, and at long intervals', async (t) => {
+  const { disk, monitor, advance } = await createBoxes(t, ['fig'])
+  await monitor.check()
+  t.equal(disk.measured, 1)
+  disk.freeBytes -= GB / 2
+  await monitor.check()
+  t.equal(disk.measured, 1)
+  disk.freeBytes -= GB
+  await monitor.check()
+  t.equal(disk.measured, 2)
+  advance(11 * MINUTE_MS)
+  await monitor.check()
+  t.equal(disk.measured, 3)
+})
+
+t.test('regions on one file system are monitored together, others alone', async (t) => {
+  const createProvider = (fileSystem?: string): Provider => ({
+    ...new FakeInfrastructure().provider,
+    ...(fileSystem === undefined
+      ? {}
+      : {
+          sharedDisk: {
+            fileSystem,
+            measure: async () => 0,
+            readSpace: async () => ({ freeBytes: 0, totalBytes: 0 }),
+          },
+        }),
+  })
+  const groups = groupByFileSystem(
+    new Map([
+      ['us-west-2', createProvider('a')],
+      ['us-east-1', createProvider('b')],
+      ['us-east-2', createProvider()],
+      ['eu-central-1', createProvider('a')],
+    ]),
+  )
+  t.same(
+    groups.map((disks) => [...disks.keys()]),
+    [['us-west-2', 'eu-central-1'], ['us-east-1']],
+  )
+})

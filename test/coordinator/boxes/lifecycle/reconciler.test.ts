@@ -1,0 +1,154 @@
+// The lifecycle of a box, run by the reconciler: transitions, failures, retries and concurrent requests.
+import t from 'tap'
+import { createOperationService } from '../../../../coordinator/jobs/operations/service.ts'
+import { PermanentProviderError } from '../../../../coordinator/providers/provider.ts'
+import { systemClock as clock } from '../../../../shared/clock.ts'
+import { onEachDatabase } from '../../../support/db.ts'
+import { createFailingFault, createHangingFault } from '../../../support/fake-infrastructure.ts'
+import { findTarget } from '../../../support/owners.ts'
+import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
+
+onEachDatabase(t, async (t, newDb) => {
+  t.test('creates, suspends, wakes and deletes a box', async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+    const { db, infra, owner, boxes, startLifecycle, waitForState, listStates } = lifecycle
+    await startLifecycle()
+    const { id } = await boxes.create(owner, {})
+    t.match(await waitForState(id, 'running'), {
+      job: null,
+      box: { isolation: { level: 'process' } },
+      pausesSurvived: 0,
+    })
+    await boxes.suspend(owner, id)
+    await waitForState(id, 'suspended')
+    t.equal(infra.machines.get(id)?.state, 'stopped')
+    await boxes.wake(owner, id)
+    t.match(await waitForState(id, 'running'), { pausesSurvived: 0 })
+    const { operation } = await boxes.remove(owner, id)
+    const terminated = await waitForState(id, 'terminated')
+    t.equal(infra.machines.size, 0)
+    t.match(await createOperationService({ db, clock, findTarget }).get(owner, operation.id), {
+      status: 'completed',
+      completedAt: terminated.events[0]?.at,
+    })
+    t.match(await boxes.remove(owner, id), { operation: { id: operation.id, status: 'completed' } })
+    t.same(await listStates(id), [
+      ...['requested', 'provisioning', 'bootstrapping', 'running', 'suspending', 'suspended'],
+      ...['waking', 'running', 'terminating', 'terminated'],
+    ])
+  })
+
+  t.test(
+    'retries a failed step, reports the failure, and retries immediately on a new request',
+    async (t) => {
+      const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+      const { infra, owner, boxes, startLifecycle, waitForState, getDetail, waitFor } = lifecycle
+      infra.before.create = createFailingFault(1, new Error('the disk is full'))
+      await startLifecycle({ backoff: () => 100_000 })
+      const { id } = await boxes.create(owner, {})
+      await waitFor('a failure', async () => (await getDetail(id)).job?.attempt === 1)
+      t.match(await getDetail(id), {
+        box: { observedState: 'provisioning' },
+        job: { op: 'create', step: 'provision', lastError: 'the disk is full', nextRetryAt: /^2/ },
+      })
+      await startLifecycle()
+      await boxes.wake(owner, id)
+      t.equal(infra.countCalls('create'), 1, 'an unchanged desired state does not trigger a retry')
+      await boxes.suspend(owner, id)
+      await waitForState(id, 'suspended')
+      t.equal(infra.countCalls('create'), 2, 'a changed desired state triggers a retry')
+    },
+  )
+
+  t.test('a create that fails five times ends in provision_failed, with its machine stopped', async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+    const { infra, owner, boxes, startLifecycle, waitForState } = lifecycle
+    infra.agentsConnect = false
+    await startLifecycle({ connectTimeoutMs: 1 })
+    const { id } = await boxes.create(owner, {})
+    t.match(await waitForState(id, 'provision_failed'), { box: { desiredState: 'running' } })
+    t.equal(infra.countCalls('start'), 5)
+    t.equal(infra.machines.get(id)?.state, 'stopped')
+    await t.rejects(boxes.wake(owner, id), { code: 'box_failed' })
+    await boxes.remove(owner, id)
+    await waitForState(id, 'terminated')
+  })
+
+  t.test('does not retry a permanent failure', async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+    const { infra, owner, boxes, startLifecycle, waitForState } = lifecycle
+    infra.before.create = createFailingFault(1, new PermanentProviderError('no such kernel'))
+    await startLifecycle()
+    const { id } = await boxes.create(owner, {})
+    t.match(await waitForState(id, 'provision_failed'), { events: [{ reason: 'no such kernel' }] })
+    t.equal(infra.countCalls('create'), 1)
+  })
+
+  t.test('runs a delete after the current step of a create', async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+    const { infra, owner, boxes, startLifecycle, waitForState, listStates } = lifecycle
+    const started = Promise.withResolvers<void>()
+    const finish = Promise.withResolvers<void>()
+    infra.before.create = () => {
+      started.resolve()
+      return finish.promise
+    }
+    await startLifecycle()
+    const { id } = await boxes.create(owner, {})
+    await started.promise
+    await boxes.remove(owner, id)
+    t.equal(infra.countCalls('destroy'), 0)
+    finish.resolve()
+    await waitForState(id, 'terminated')
+    t.equal(infra.machines.size, 0)
+    t.equal(infra.countCalls('start'), 0)
+    t.same(await listStates(id), ['requested', 'provisioning', 'terminating', 'terminated'])
+  })
+
+  t.test('a delete interrupts waiting for the agent', async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+    const { infra, owner, boxes, startLifecycle, waitForState, getDetail, waitFor } = lifecycle
+    infra.agentsConnect = false
+    await startLifecycle({ connectTimeoutMs: 60_000 })
+    const { id } = await boxes.create(owner, {})
+    await waitFor('the connect step', async () => (await getDetail(id)).job?.step === 'connect')
+    await boxes.remove(owner, id)
+    await waitForState(id, 'terminated')
+  })
+
+  t.test('quickly alternating requests end in the last desired state', async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+    const { infra, owner, boxes, startLifecycle, waitForState } = lifecycle
+    await startLifecycle()
+    const { id } = await boxes.create(owner, {})
+    for (let i = 0; i < 10; i++) {
+      await boxes.suspend(owner, id)
+      await new Promise((resolve) => setTimeout(resolve, i))
+      await boxes.wake(owner, id)
+    }
+    await waitForState(id, 'running')
+    t.equal(infra.machines.get(id)?.state, 'running')
+    for (let i = 0; i < 10; i++) await (i % 2 ? boxes.suspend(owner, id) : boxes.wake(owner, id))
+    await waitForState(id, 'suspended')
+    t.equal(infra.machines.get(id)?.state, 'stopped')
+  })
+
+  t.test('a hanging provider call does not block other boxes', async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+    const { infra, owner, boxes, startLifecycle, waitForState } = lifecycle
+    const { fault } = createHangingFault()
+    const hanging = await boxes.create(owner, { name: 'hanging' })
+    infra.before.create = (id) => (id === hanging.id ? fault(id) : undefined)
+    infra.agentsConnect = false
+    await startLifecycle({ maxConcurrentMachines: 2 })
+    const connecting = await boxes.create(owner, { name: 'connecting' })
+    const deleted = await boxes.create(owner, { name: 'deleted' })
+    await boxes.remove(owner, deleted.id)
+    await waitForState(deleted.id, 'terminated')
+    infra.connectAgent(connecting.id)
+    await waitForState(connecting.id, 'running')
+    await startLifecycle()
+    infra.before.create = () => undefined
+    infra.agentsConnect = true
+  })
+})

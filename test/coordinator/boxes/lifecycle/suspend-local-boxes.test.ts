@@ -1,0 +1,101 @@
+// Stopping the coordinator, with its boxes (Ctrl-C) and without them.
+import t from 'tap'
+import { sqliteForTest } from '../../../support/db.ts'
+import { createFailingFault, createHangingFault } from '../../../support/fake-infrastructure.ts'
+import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
+
+t.test('Ctrl-C suspends every box and the next start wakes them', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, startLifecycle, waitForState, getDetail, waitFor } = lifecycle
+  const coordinator = await startLifecycle()
+  const running = await boxes.create(owner, { name: 'running' })
+  const suspended = await boxes.create(owner, { name: 'suspended' })
+  await waitForState(running.id, 'running')
+  await waitForState(suspended.id, 'running')
+  await boxes.suspend(owner, suspended.id)
+  await waitForState(suspended.id, 'suspended')
+  infra.agentsConnect = false
+  const starting = await boxes.create(owner, { name: 'starting' })
+  await waitFor('the start of the third box', () => infra.countCalls('start', starting.id) === 1)
+
+  t.same(await coordinator.suspendLocalBoxes('the coordinator was stopped'), {
+    suspended: ['running'],
+    stopped: ['starting'],
+    failed: [],
+  })
+  t.same(
+    [...infra.machines.values()].map((machine) => machine.state),
+    ['stopped', 'stopped', 'stopped'],
+  )
+  t.match(await getDetail(running.id), {
+    box: { desiredState: 'running', observedState: 'suspended' },
+    job: null,
+    events: [
+      {
+        toState: 'suspended',
+        reason: /^the coordinator was stopped; its processes were terminated$/,
+        actor: 'system',
+      },
+    ],
+  })
+  infra.agentsConnect = true
+  await startLifecycle()
+  await waitForState(running.id, 'running')
+  await waitForState(starting.id, 'running')
+  t.match(await getDetail(suspended.id), { box: { observedState: 'suspended' } })
+})
+
+t.test('the next start completes a failed suspend of a box, and wakes the box', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, startLifecycle, waitForState, getDetail } = lifecycle
+  const coordinator = await startLifecycle()
+  const { id, hostname } = await boxes.create(owner, {})
+  await waitForState(id, 'running')
+  infra.before.stop = createFailingFault(1)
+  t.same(await coordinator.suspendLocalBoxes('stopped'), { suspended: [], stopped: [], failed: [hostname] })
+  t.match(await getDetail(id), { box: { observedState: 'suspending' } })
+  await startLifecycle()
+  await waitForState(id, 'running')
+})
+
+t.test('closing the coordinator does not stop running boxes', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, startLifecycle, waitForState } = lifecycle
+  const coordinator = await startLifecycle()
+  const { id } = await boxes.create(owner, {})
+  await waitForState(id, 'running')
+  await coordinator.close()
+  t.equal(infra.countCalls('stop'), 0)
+  await startLifecycle()
+  await waitForState(id, 'running')
+  t.equal(infra.countCalls('start'), 1)
+})
+
+t.test('Ctrl-C ends when a machine does not stop, and while a step does not return', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, startLifecycle, waitForState, getDetail } = lifecycle
+  const coordinator = await startLifecycle({
+    closeTimeoutMs: 50,
+    stopTimeoutMs: 50,
+    maxConcurrentMachines: 1,
+  })
+  const stuck = await boxes.create(owner, { name: 'stuck' })
+  const healthy = await boxes.create(owner, { name: 'healthy' })
+  const deleted = await boxes.create(owner, { name: 'deleted' })
+  for (const { id } of [stuck, healthy, deleted]) await waitForState(id, 'running')
+  const { fault, triggered } = createHangingFault()
+  infra.before.destroy = fault
+  await boxes.remove(owner, deleted.id)
+  await triggered
+  infra.before.stop = (boxId) => (boxId === stuck.id ? new Promise(() => undefined) : undefined)
+  t.same(await coordinator.suspendLocalBoxes('stopped'), {
+    suspended: ['healthy'],
+    stopped: ['deleted'],
+    failed: ['stuck'],
+  })
+  t.match(await getDetail(stuck.id), { box: { observedState: 'suspending' } })
+  infra.before.stop = () => undefined
+  infra.before.destroy = () => undefined
+  await startLifecycle()
+  await waitForState(stuck.id, 'running')
+})

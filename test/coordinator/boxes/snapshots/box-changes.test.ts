@@ -1,0 +1,84 @@
+// Snapshots of boxes that are moved or put to sleep meanwhile.
+import t from 'tap'
+import { createJobRow } from '../../../../coordinator/boxes/lifecycle/set-desired-state.ts'
+import { isWaitingForSnapshot } from '../../../../coordinator/boxes/sources/sources.ts'
+import { transaction } from '../../../../coordinator/db/transaction.ts'
+import { sqliteForTest } from '../../../support/db.ts'
+import { createRestartableSnapshots } from '../../../support/restartable-snapshots.ts'
+
+t.test('the files of a box are not removed while they are captured', async (t) => {
+  const harness = await createRestartableSnapshots(t, await sqliteForTest(t))
+  const { db, infra, owner, start, createRunningBox, getSnapshots, waitFor, waitForStatus } = harness
+  await start()
+  const boxId = await createRunningBox()
+  const isWaiting = (step: string) =>
+    transaction(db, (trx) => isWaitingForSnapshot(trx, boxId, step, Date.now()))
+  t.equal(await isWaiting('discard'), false)
+  const released = Promise.withResolvers<void>()
+  infra.before.capture = () => released.promise
+  const { id } = await getSnapshots().service.create(owner, { boxId, name: 'a' })
+  await waitFor('the capture', () => infra.countCalls('capture') === 1)
+  t.same(await Promise.all(['discard', 'clean_up', 'stop', 'destroy'].map(isWaiting)), [
+    true,
+    true,
+    false,
+    false,
+  ])
+  released.resolve()
+  await waitForStatus(id, 'available')
+  t.equal(await isWaiting('discard'), false)
+})
+
+t.test('a capture waits while the box is moved or its files are discarded', async (t) => {
+  const harness = await createRestartableSnapshots(t, await sqliteForTest(t))
+  const { db, infra, owner, start, createRunningBox, getSnapshots, waitForStatus } = harness
+  await start()
+  const [boxId, otherId] = [await createRunningBox(), await createRunningBox()]
+  const { service, onBoxChange } = getSnapshots()
+  /** Runs the job of another snapshot: the claims of earlier jobs have then been decided. */
+  const waitUntilClaimed = async () => {
+    const { id } = await service.create(owner, { boxId: otherId, name: 'other' })
+    await waitForStatus(id, 'available')
+    t.equal(infra.countCalls('capture', boxId), captures)
+  }
+  let captures = 0
+  await db.updateTable('boxes').set({ desired_region: 'us-east-1' }).where('id', '=', boxId).execute()
+  const first = await service.create(owner, { boxId, name: 'first' })
+  await waitUntilClaimed()
+  await db.updateTable('boxes').set({ desired_region: null }).where('id', '=', boxId).execute()
+  onBoxChange()
+  await waitForStatus(first.id, 'available')
+  captures = 1
+
+  await db
+    .insertInto('jobs')
+    .values(createJobRow(boxId, 'sleep', 'discard', 'system', 0))
+    .execute()
+  const second = await service.create(owner, { boxId, name: 'second' })
+  await waitUntilClaimed()
+  await db.deleteFrom('jobs').execute()
+  onBoxChange()
+  await waitForStatus(second.id, 'available')
+})
+
+t.test(
+  'a snapshot of a moved box is in the new region, and leaves nothing in the previous one',
+  async (t) => {
+    const harness = await createRestartableSnapshots(t, await sqliteForTest(t))
+    const { db, infra, owner, start, createRunningBox, getSnapshots, waitForStatus } = harness
+    await start()
+    const boxId = await createRunningBox()
+    infra.after.capture = async () => {
+      delete infra.after.capture
+      await db.updateTable('boxes').set({ region: 'us-east-1' }).where('id', '=', boxId).execute()
+      throw new Error('the connection to the store was lost')
+    }
+    const { id, region } = await getSnapshots().service.create(owner, { boxId, name: 'a' })
+    t.equal(region, 'us-west-2')
+    t.match(await waitForStatus(id, 'available'), { region: 'us-east-1' })
+    t.same(
+      infra.calls.filter((call) => /capture|removeArchive/.test(call)),
+      [`capture ${boxId}`, `removeArchive ${id}`, `capture ${boxId}`],
+    )
+  },
+)

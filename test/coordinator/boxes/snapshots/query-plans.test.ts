@@ -1,0 +1,86 @@
+// Requests and jobs of snapshots read only the index entries of the rows that they need.
+import t from 'tap'
+import { createSnapshotService } from '../../../../coordinator/boxes/snapshots/service.ts'
+import { isWaitingForSnapshot, releaseSource } from '../../../../coordinator/boxes/sources/sources.ts'
+import { transaction } from '../../../../coordinator/db/transaction.ts'
+import { createAdmit } from '../../../../coordinator/identity/admission/admit.ts'
+import { createLeases } from '../../../../coordinator/jobs/leases.ts'
+import { systemClock as clock } from '../../../../shared/clock.ts'
+import { onEachDatabase } from '../../../support/db.ts'
+import { capturePlans } from '../../../support/query-plan.ts'
+import { createOwner, createTestBoxService } from '../../../support/workspace.ts'
+
+onEachDatabase(t, async (t, newDb) => {
+  t.test('listing snapshots reads the snapshots of the workspace that are not deleted', async (t) => {
+    const { db, readPlans } = capturePlans(await newDb(t))
+    const owner = await createOwner(db)
+    const boxes = createTestBoxService(db)
+    const options = { db, clock, boxes, admit: createAdmit(), schedule: () => undefined, limit: 1 }
+    const service = createSnapshotService(options)
+    await readPlans()
+    await service.list(owner)
+    const plans = await readPlans()
+    t.ok(
+      plans.some((plan) => /snapshots_by_age/.test(plan)),
+      plans.join('\n'),
+    )
+    t.notOk(
+      plans.some((plan) => /^SCAN|Seq Scan|TEMP B-TREE|Sort/.test(plan)),
+      plans.join('\n'),
+    )
+  })
+
+  t.test('finding what a box waits for reads no other snapshots', async (t) => {
+    const { db, readPlans } = capturePlans(await newDb(t))
+    await readPlans()
+    await transaction(db, (trx) => isWaitingForSnapshot(trx, 'b', 'destroy', 0))
+    await transaction(db, (trx) => isWaitingForSnapshot(trx, 'b', 'discard', 0))
+    const plans = await readPlans()
+    t.ok(plans.filter((plan) => /snapshots_by_box/.test(plan)).length >= 2, plans.join('\n'))
+    t.notOk(
+      plans.some((plan) => /^SCAN|Seq Scan on snapshots/.test(plan)),
+      plans.join('\n'),
+    )
+  })
+
+  t.test('finding the boxes of a snapshot reads no other boxes', async (t) => {
+    const { db, readPlans } = capturePlans(await newDb(t))
+    const owner = await createOwner(db)
+    const boxes = createTestBoxService(db)
+    const { id } = await boxes.create(owner, {})
+    const { id: other } = await boxes.create(owner, {})
+    await db
+      .insertInto('snapshots')
+      .values(newRow(owner.workspaceId, owner.userId ?? '', id))
+      .execute()
+    await db.updateTable('boxes').set({ source_snapshot_id: 'snp_1' }).execute()
+    const box = await db.selectFrom('boxes').selectAll().where('id', '=', other).executeTakeFirstOrThrow()
+    await readPlans()
+    await transaction(db, (trx) => releaseSource(trx, box, 0))
+    const plans = await readPlans()
+    t.ok(
+      plans.some((plan) => /boxes_by_source/.test(plan)),
+      plans.join('\n'),
+    )
+    t.notOk(
+      plans.some((plan) => /^SCAN|Seq Scan/.test(plan)),
+      plans.join('\n'),
+    )
+  })
+
+  t.test('listing due jobs reads only jobs', async (t) => {
+    const { db, readPlans } = capturePlans(await newDb(t))
+    const leases = createLeases(db, 'snapshot_jobs')
+    await readPlans()
+    await leases.listDueIds(0)
+    t.notOk((await readPlans()).some((plan) => /snapshots\b/.test(plan)))
+  })
+})
+
+const newRow = (workspace_id: string, owner_user_id: string, box_id: string) => ({
+  ...{ id: 'snp_1', workspace_id, owner_user_id, box_id, name: 'a', description: null },
+  ...{ status: 'available' as const, kind: 'fork' as const, transient: 1 as const, template_name: null },
+  ...{ expires_at: null, source_hostname: 'a', tier: 'nano' as const, region: 'us-west-2' as const },
+  ...{ restricted: 0 as const, env_vars: '[]', content_bytes: 1, stored_bytes: 1, paused_ms: null },
+  ...{ error: null, created_at: 0, updated_at: 0, deleted_at: null },
+})

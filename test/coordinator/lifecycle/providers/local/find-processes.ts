@@ -1,8 +1,0 @@
-// Finds the processes that a test started, by a unique argument.
-import { listPids, readArgv, readStat } from '../../../../../coordinator/lifecycle/providers/local/proc.ts'
-
-/** A unique argument for `sleep`, by which a test finds its own process. */
-export const uniqueSleepSeconds = (): string => `600.${Math.random().toFixed(12).slice(2)}1`
-
-export const findPidsByArgument = (argument: string): number[] =>
-  listPids().filter((pid) => readArgv(pid).includes(argument) && readStat(pid) !== null)

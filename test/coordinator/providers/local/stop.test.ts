@@ -1,0 +1,43 @@
+// Stopping a local box terminates all its processes. Stop and start can be repeated.
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { waitUntil } from '../../../support/wait-until.ts'
+import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
+import { startBox, testEachLevel } from './support.ts'
+
+testEachLevel('terminates every process of a stopped box and can be repeated', async (test, level) => {
+  const otherSessionSeconds = uniqueSleepSeconds()
+  const ignoresTermSeconds = uniqueSleepSeconds()
+  const script = `(setsid sh -c 'sleep ${otherSessionSeconds} & exit' &)
+(trap '' TERM; sleep ${ignoresTermSeconds}) &
+trap 'echo TERM >>"$HOME/signals"; exit' TERM
+: >"$HOME/ready"
+while :; do sleep 0.05; done`
+  const { provider, spec, inHome } = await startBox(test, { level, script })
+  await waitUntil('the agent runs', () => existsSync(inHome('ready')))
+  await waitUntil(
+    'the process in another session runs',
+    () => findPidsByArgument(otherSessionSeconds).length === 1,
+  )
+  await provider.stop(spec.boxId)
+  test.same(findPidsByArgument(otherSessionSeconds), [], 'a process in another session is terminated')
+  test.same(findPidsByArgument(ignoresTermSeconds), [], 'a process that ignores SIGTERM is killed')
+  test.equal(
+    await readFile(inHome('signals'), 'utf8'),
+    'TERM\n',
+    'the agent gets SIGTERM once and can exit by itself',
+  )
+  test.equal(await provider.inspect(spec.boxId), 'stopped')
+  await provider.stop(spec.boxId)
+
+  await provider.start(spec)
+  const repeated = await provider.start(spec)
+  test.equal(repeated.isolation?.level, level)
+  test.equal(await provider.inspect(spec.boxId), 'running')
+  await waitUntil('the restarted agent runs', () => findPidsByArgument(ignoresTermSeconds).length > 0)
+  test.equal(
+    findPidsByArgument(ignoresTermSeconds).length,
+    1,
+    'a repeated start does not start a second agent',
+  )
+})

@@ -1,0 +1,43 @@
+// The command and the paths in the startup banner, for the directory from which the user has started the coordinator.
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import t from 'tap'
+import { createStartupBanner } from '../../../coordinator/server/startup-banner.ts'
+import { startTestCoordinator } from '../../support/coordinator.ts'
+import { PROJECT_DIR } from '../../support/project.ts'
+import { createTempDir } from '../../support/temp-dir.ts'
+
+const root = createTempDir(t, 'banner')
+const box = join(PROJECT_DIR, 'box')
+const { instance: coordinator } = await startTestCoordinator(t, { dataDir: join(root, 'with space/data') })
+
+function setPath(t: { teardown(callback: () => void): void }, path: string): void {
+  const before = process.env.PATH
+  process.env.PATH = path
+  t.teardown(() => {
+    process.env.PATH = before
+  })
+}
+
+t.test('box is not on the PATH: prints a path that works in the directory', async (t) => {
+  setPath(t, '/usr/bin:/bin')
+  t.match(
+    await createStartupBanner(coordinator, resolve(PROJECT_DIR)),
+    `in this directory:\n  BOXWOOD_DATA='${root}/with space/data' ./box exec `,
+  )
+  const banner = await createStartupBanner(coordinator, root)
+  t.match(banner, `in this directory:\n  BOXWOOD_DATA='with space/data' ${box} exec `)
+  t.match(banner, 'key is in with space/data/owner.key.\n')
+  t.match(await createStartupBanner(coordinator, '/'), `key is in ${root}/with space/data/owner.key.\n`)
+})
+
+t.test('box is on the PATH: prints the name', async (t) => {
+  const bin = join(root, 'bin')
+  mkdirSync(bin)
+  symlinkSync(box, join(bin, 'box'))
+  setPath(t, bin)
+  t.match(
+    await createStartupBanner(coordinator, root),
+    "in this directory:\n  BOXWOOD_DATA='with space/data' box exec ",
+  )
+})
