@@ -24,7 +24,7 @@ import { DEFAULT_REGION } from '../../../../shared/tiers.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 
-export const projectRoot = fileURLToPath(new URL('../../../../..', import.meta.url))
+export const projectRoot = fileURLToPath(new URL('../../../..', import.meta.url))
 export const isRoot = process.getuid?.() === 0
 
 export async function createDataDir(test: Test): Promise<string> {
