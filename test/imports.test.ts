@@ -29,9 +29,50 @@ const violations: Record<string, [path: string, source: string, message: RegExp]
   'SQL in the edge': ['coordinator/edge/a.ts', "import { sql } from 'kysely'\n", /no SQL/],
   'the database in the edge': ['coordinator/edge/a.ts', "import { db } from '../db/open.ts'\n", /no SQL/],
   "another directory's store": [
-    'coordinator/http/a.ts',
-    "import { s } from '../boxes/store.ts'\n",
+    'coordinator/edge/a.ts',
+    "import { s } from '../http/idempotency-store.ts'\n",
     /through the service/,
+  ],
+  "another room's directory of stores": [
+    'coordinator/edge/a.ts',
+    "import { s } from '../boxes/store/boxes.ts'\n",
+    /through the service/,
+  ],
+  'queries outside a store': [
+    'coordinator/boxes/service.ts',
+    "import { sql } from 'kysely'\n",
+    /SQL is in stores/,
+  ],
+  'an import of a later room': [
+    'coordinator/identity/keys/a.ts',
+    "import type { Box } from '../../boxes/service.ts'\n",
+    /imports coordinator\/boxes\/service\.ts, of a later room/,
+  ],
+  'a file in no room': ['coordinator/a.ts', "import { x } from './base/x.ts'\n", /is in no room/],
+  'a table that is written by another directory': [
+    'coordinator/identity/members/store.ts',
+    "export const f = (db) => db\n  .updateTable('boxes')\n",
+    /^coordinator\/identity\/members\/store\.ts:2: writes the table boxes \(its owner is boxes\/store/,
+  ],
+  'a table that is written in SQL text': [
+    'coordinator/edge/store.ts',
+    'export const f = sql`update boxes set name = 1`\n',
+    /writes the table boxes/,
+  ],
+  'a table that is read by a directory that is not listed': [
+    'coordinator/history/metrics/store.ts',
+    "export const f = (db) => db.selectFrom('boxes')\n",
+    /reads the table boxes/,
+  ],
+  'a table that has no owner': [
+    'coordinator/boxes/notes/store.ts',
+    "export const f = (db) => db.insertInto('notes')\n",
+    /the table has no owner/,
+  ],
+  'a table whose name is a variable': [
+    'coordinator/boxes/store/boxes.ts',
+    'export const f = (db, table) => db.deleteFrom(table)\n',
+    /a table whose name is a variable/,
   ],
   'a database driver outside coordinator/db': [
     'coordinator/boxes/store.ts',
@@ -64,10 +105,35 @@ for (const [name, [path, source, message]] of Object.entries(violations)) {
   })
 }
 
-t.test('reports nothing for a file that follows the rules', async (t) => {
-  const source =
-    "import { type Kysely, sql } from 'kysely'\nimport { x } from './store.ts'\nimport { z } from '../../shared/x.ts'\n"
-  t.same(findViolations(t.testdir(createTree('coordinator/boxes/service.ts', source))), [])
+t.test('reports nothing for files that follow the rules', async (t) => {
+  const service =
+    "import type { Updateable } from 'kysely'\nimport { x } from './store.ts'\nimport { z } from '../../../shared/x.ts'\n"
+  const store = [
+    "import { sql } from 'kysely'",
+    "declare module '../../db/schema.ts' {",
+    '  interface Tables {',
+    '    notes: NoteRow',
+    '  }',
+    '}',
+    "export const f = (db) => db.insertInto('notes')",
+  ]
+  const notes = { 'service.ts': service, 'store.ts': store.join('\n') }
+  t.same(findViolations(t.testdir({ coordinator: { boxes: { notes } } })), [])
+})
+
+t.test('reports directories that import each other, except a directory and those inside it', async (t) => {
+  const dir = t.testdir({
+    coordinator: {
+      boxes: {
+        'a.ts': "import './lifecycle/b.ts'\n",
+        lifecycle: { 'b.ts': "import '../c.ts'\nimport type { D } from '../snapshots/d.ts'\n" },
+        snapshots: { 'd.ts': 'export type D = 1\n', 'e.ts': "import '../lifecycle/f.ts'\n" },
+      },
+    },
+  })
+  t.same(findViolations(dir), [
+    'coordinator/boxes/lifecycle/b.ts:2: imports coordinator/boxes/snapshots/d.ts, and coordinator/boxes/snapshots/e.ts imports coordinator/boxes/lifecycle/f.ts (two directories that import each other cannot be read one at a time)',
+  ])
 })
 
 t.test('reports the shortest import cycle, also of type-only imports, in every component', async (t) => {

@@ -436,7 +436,7 @@ export type AuditSinkRow = {
   updated_at: number
 }
 
-export type Tables = {
+export interface Tables {
   workspaces: WorkspaceRow
   users: UserRow
   api_keys: ApiKeyRow

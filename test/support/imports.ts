@@ -1,6 +1,8 @@
 // Checks the project's import rules.
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, matchesGlob, relative, resolve } from 'node:path'
+import { findRoomProblem, findTwoWayImports, ROOMS } from './rooms.ts'
+import { findTableProblems } from './table-access.ts'
 
 type Rule = {
   /** Globs of the files that the rule applies to, relative to the project directory; `except` lists exceptions. */
@@ -16,6 +18,8 @@ const CHECKED_DIRS = [...COMPONENTS, 'test', 'bench']
 
 const isInside = (target: string, ...dirs: string[]): boolean =>
   dirs.some((dir) => target.startsWith(`${dir}/`))
+/** Whether the file has queries: `store.ts`, `NAME-store.ts`, or a file in a directory `store`. */
+const isStore = (file: string): boolean => /[/-]store\.ts$|\/store\/[^/]+\.ts$/.test(file)
 const isPackage = (target: string): boolean => !target.endsWith('.ts') && !target.endsWith('.json')
 /** `@scope/name/path` → `@scope/name`. */
 const packageName = (target: string): string => /^(@[^/]+\/)?[^/]+/.exec(target)?.[0] ?? target
@@ -60,8 +64,18 @@ const RULES: Rule[] = [
   {
     files: COMPONENTS.map((component) => `${component}/**`),
     reason:
-      'a store is private to its directory: other code goes through the service, which enforces the rules',
-    allows: (target, file) => basename(target) !== 'store.ts' || dirname(target) === dirname(file),
+      'a store is private to its directory, and a directory `store` to its room: other code goes through the service, which enforces the rules',
+    allows: (target, file) => {
+      if (/\/store\/[^/]+$/.test(target)) return isInside(file, dirname(dirname(target)))
+      return !isStore(target) || dirname(target) === dirname(file)
+    },
+  },
+  {
+    files: ['coordinator/**'],
+    // The rule of the edge above is stricter.
+    except: ['coordinator/db/**', 'coordinator/edge/**'],
+    reason: 'SQL is in stores, whose tables have one owner',
+    allows: (target, file, isType) => isType || target !== 'kysely' || isStore(file),
   },
   {
     files: COMPONENTS.map((component) => `${component}/**`),
@@ -96,7 +110,16 @@ export function findViolations(projectDir: string): string[] {
     readSource(path, projectDir),
   )
   const componentSources = sources.filter(({ file }) => isInside(file, ...COMPONENTS))
-  return [...sources.flatMap(checkSource), ...findImportCycles(componentSources)]
+  const coordinatorSources = sources.filter(({ file }) => isInside(file, 'coordinator'))
+  return [
+    ...sources.flatMap(checkSource),
+    ...findImportCycles(componentSources),
+    ...coordinatorSources.flatMap(checkRoom),
+    ...checkTwoWayImports(coordinatorSources),
+    ...findTableProblems(coordinatorSources).map(({ file, text, offset, problem, reason }) =>
+      formatViolation(file, text, offset, problem, reason),
+    ),
+  ]
 }
 
 function listSources(dir: string): string[] {
@@ -187,6 +210,29 @@ function findShortestCycle(file: string, graph: Map<string, string[]>): string[]
     paths = longer
   }
   return []
+}
+
+function checkRoom({ file, text, imports }: Source): string[] {
+  const reason = `the rooms of the coordinator import only rooms before them: ${ROOMS.join(', ')}`
+  return imports
+    .filter(({ target }) => isInside(target, 'coordinator'))
+    .flatMap(({ offset, target }) => {
+      const problem = findRoomProblem(file, target)
+      return problem === null ? [] : [formatViolation(file, text, offset, problem, reason)]
+    })
+}
+
+function checkTwoWayImports(sources: Source[]): string[] {
+  const edges = sources.flatMap(({ file, imports }) =>
+    imports.filter(({ target }) => isInside(target, 'coordinator')).map(({ target }) => ({ file, target })),
+  )
+  return findTwoWayImports(edges).map(({ file, target, back }) => {
+    const source = sources.find((other) => other.file === file)
+    const offset = source?.imports.find((other) => other.target === target)?.offset ?? 0
+    const problem = `imports ${target}, and ${back.file} imports ${back.target}`
+    const reason = 'two directories that import each other cannot be read one at a time'
+    return formatViolation(file, source?.text ?? '', offset, problem, reason)
+  })
 }
 
 function formatViolation(

@@ -7,7 +7,7 @@ import type { BoxRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 import { hasZeroDataRetention } from '../../db/zero-data-retention.ts'
 import { type CommandClaims, type CommandClaimsSigner, hashStoredCommand } from './command-claims.ts'
-import { writeOutput } from './output-chunks.ts'
+import { writeOutput } from './output-chunk-store.ts'
 import { newCommandRow, type RecordUpdate, reduceReports } from './reduce-reports.ts'
 import { type CommandRow, findCommandById, insertCommand, updateReportedColumns } from './store.ts'
 

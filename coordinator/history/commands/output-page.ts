@@ -2,7 +2,7 @@
 import type { CommandOutput, CommandOutputQuery } from '../../../shared/api/commands.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import type { Db } from '../../db/open.ts'
-import { readOutput } from './output-chunks.ts'
+import { readOutput } from './output-chunk-store.ts'
 import type { CommandRow } from './store.ts'
 import { leadingContinuationBytes, utf8PageLength } from './utf8-page.ts'
 

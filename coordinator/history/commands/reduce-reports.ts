@@ -8,7 +8,7 @@ import {
   type OutputUpdate,
   type RetainedRange,
   retainedRange,
-} from './output-chunks.ts'
+} from './output-chunk-store.ts'
 import type { CommandRow } from './store.ts'
 
 type StartedReport = Extract<CommandReport, { type: 'command.started' }>

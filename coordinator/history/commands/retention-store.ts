@@ -2,7 +2,7 @@
 import type { Db } from '../../db/open.ts'
 import type { CommandRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
-import { deleteOutput } from './output-chunks.ts'
+import { deleteOutput } from './output-chunk-store.ts'
 
 /** Records requested before the instant, oldest first. Leaves out commands that still run, unless deleted. */
 export const listExpiredCommands = (db: Db, requestedBefore: number, limit: number) =>

@@ -6,7 +6,7 @@ import { prepareWrite } from '../../db/prepared-queries.ts'
 import type { CommandRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 import type { PageCursor } from '../../http/page-cursor.ts'
-import { deleteOutput } from './output-chunks.ts'
+import { deleteOutput } from './output-chunk-store.ts'
 
 export type { CommandRow }
 

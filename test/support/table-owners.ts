@@ -1,0 +1,81 @@
+// Which directory writes each table of the coordinator, and who else reads it. Relative to `coordinator/`.
+import type { Tables } from '../../coordinator/db/schema.ts'
+
+/**
+ * The only directory that writes the table. A feature may declare a table of its own by `interface Tables` in its directory: then it
+ * is the owner, and the table is not listed here.
+ */
+export const TABLE_OWNERS: Readonly<Record<keyof Tables, string>> = {
+  workspaces: 'identity/store',
+  users: 'identity/store',
+  api_keys: 'identity/store',
+  sessions: 'identity/sessions',
+  sign_in_codes: 'identity/sessions',
+  tickets: 'identity/tickets',
+  policies: 'identity/policies',
+  audit_log: 'audit',
+  audit_heads: 'audit',
+  audit_sinks: 'audit/export',
+  schedules: 'jobs',
+  operations: 'jobs/operations',
+  idempotency_keys: 'http',
+  agent_rollouts: 'agents/upgrades',
+  commands: 'history/commands',
+  command_output: 'history/commands',
+  signing_keys: 'history/commands',
+  metric_chunks: 'history/metrics',
+  process_chunks: 'history/process-snapshots',
+  boxes: 'boxes/store',
+  box_events: 'boxes/store',
+  box_moves: 'boxes/store',
+  jobs: 'boxes/store',
+  snapshots: 'boxes/store',
+  snapshot_jobs: 'boxes/store',
+  deleted_machines: 'boxes/store',
+  enrollments: 'boxes/enrollment',
+}
+
+export type TableAccess = {
+  /** A directory that does not own the tables. */
+  dir: string
+  tables: readonly (keyof Tables)[]
+  reason: string
+}
+
+export const READERS: readonly TableAccess[] = [
+  {
+    dir: 'db',
+    tables: ['boxes', 'workspaces'],
+    reason: 'locks the rows, checks the setting of zero data retention, and that the database responds',
+  },
+  { dir: 'audit/export', tables: ['audit_log', 'audit_heads'], reason: 'delivers the log in its order' },
+  {
+    dir: 'identity/sessions',
+    tables: ['users', 'api_keys'],
+    reason: 'joins the user to each request with a session; codes of users and keys are deleted with them',
+  },
+  {
+    dir: 'identity/tickets',
+    tables: ['users', 'sessions'],
+    reason: 'joins the user and the session to each request with a ticket',
+  },
+  {
+    dir: 'server/backup',
+    tables: ['boxes', 'jobs', 'snapshots'],
+    reason: 'lists what belongs to a backup',
+  },
+]
+
+export const WRITERS: readonly TableAccess[] = [
+  {
+    dir: 'server/backup',
+    tables: ['boxes', 'jobs'],
+    reason: 'changes the copy of the database in a backup, which no coordinator uses',
+  },
+]
+
+/** Files in which the name of a table is a variable. */
+export const GENERIC_STORES: Readonly<Record<string, string>> = {
+  'jobs/lease-store.ts': 'the leases of jobs are the same columns of two tables',
+  'retention/purge-store.ts': 'deletes the rows of a workspace from the tables that the modules name',
+}
