@@ -43,8 +43,11 @@ export function createEnvironmentSender(options: {
       env: Object.fromEntries(variables.map(({ name, value }) => [name, value])),
     }
     const { status, body } = await tunnel.request({
-      ...{ method: 'PUT', path: '/environment', headers: { 'content-type': 'application/json' } },
-      ...{ body: Buffer.from(JSON.stringify(content)), headTimeoutMs: RESPONSE_TIMEOUT_MS },
+      method: 'PUT',
+      path: '/environment',
+      headers: { 'content-type': 'application/json' },
+      body: Buffer.from(JSON.stringify(content)),
+      headTimeoutMs: RESPONSE_TIMEOUT_MS,
     })
     body.destroy()
     changed.delete(boxId)

@@ -144,7 +144,9 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
         if (route?.isWebSocket) assertWebSocketHandshake(request)
         if (route && actor && host === 'edge')
           request.openRequest = context.openRequests.add({
-            ...{ actor, changesBefore, headers },
+            actor,
+            changesBefore,
+            headers,
             access: route.access,
             response: reply.raw,
           })
@@ -203,7 +205,9 @@ function createHandler(
     const createInput = () =>
       ({
         ...validate(route, host, { params, query, body }, () => createPathError(request, getMethods)),
-        ...{ actor, request, reply },
+        actor,
+        request,
+        reply,
       }) as RouteInput<NonNullable<Route['request']>>
     const prepare = async () => route.prepare?.(createInput())
     const header = request.headers[IDEMPOTENCY_KEY_HEADER]

@@ -89,7 +89,9 @@ export function createAuditSinkService(options: {
           url: url.href,
           secret,
           delivered_no: getFirstPosition(from, existing, head),
-          ...{ attempt: 0, next_attempt_at: null, last_error: null },
+          attempt: 0,
+          next_attempt_at: null,
+          last_error: null,
           last_delivered_at: isSameUrl ? existing.last_delivered_at : null,
           updated_by: actor.userId,
           updated_at: now,
@@ -112,7 +114,10 @@ export function createAuditSinkService(options: {
         await deleteSink(trx, workspaceId)
         const detail = { host: new URL(existing.url).host }
         recordAuditEvent(trx, {
-          ...{ kind: 'audit_sink.delete' as const, actor, boxId: null, detail },
+          kind: 'audit_sink.delete' as const,
+          actor,
+          boxId: null,
+          detail,
           at: clock.now(),
         })
         onCommit(() => onChange(workspaceId))

@@ -78,8 +78,11 @@ export async function recordDelivery(
   { deliveredThrough, now }: { deliveredThrough: number; now: number },
 ): Promise<void> {
   await updateIfUnchanged(db, read, {
-    ...{ delivered_no: deliveredThrough, last_delivered_at: now },
-    ...{ attempt: 0, next_attempt_at: null, last_error: null },
+    delivered_no: deliveredThrough,
+    last_delivered_at: now,
+    attempt: 0,
+    next_attempt_at: null,
+    last_error: null,
   }).execute()
 }
 

@@ -65,7 +65,11 @@ export function createExchange(options: {
       const tier = chooseTier(input)
       await admit(trx, actor, { action: 'enroll', tier })
       const machine = {
-        ...{ actor, tier, now, region: enrollment.region, envVars: enrollment.env_vars },
+        actor,
+        tier,
+        now,
+        region: enrollment.region,
+        envVars: enrollment.env_vars,
         name: enrollment.name ?? undefined,
         preferredName: toBoxName(input.hostname),
         restricted: enrollment.restricted === 1,
@@ -74,7 +78,9 @@ export function createExchange(options: {
       const box = await insertMachine(trx, machine, random)
       const { agentTokenHash } = input
       await updateEnrollment(trx, enrollment.id, {
-        ...{ used_at: now, agent_token_hash: agentTokenHash, box_id: box.id },
+        used_at: now,
+        agent_token_hash: agentTokenHash,
+        box_id: box.id,
       })
       recordEnrollment(trx, { enrollment, actor, box, input, now })
       return { boxId: box.id, name: box.hostname }

@@ -99,7 +99,8 @@ async function applyBoxReports(
   if (!hasProcesses(box)) await markCommandsLost(trx, boxId)
   if (box.report_epoch === epoch && lastApplied === box.report_seq) return
   await updateBox(trx, boxId, {
-    ...{ report_epoch: epoch, report_seq: lastApplied },
+    report_epoch: epoch,
+    report_seq: lastApplied,
     ...(machine && { machine: JSON.stringify(machine) }),
   })
 }

@@ -105,7 +105,9 @@ export function completeCapture(
     const isDeleted = row.status === 'deleting'
     await updateSnapshot(trx, row.id, {
       status: isDeleted ? 'deleting' : 'available',
-      ...{ content_bytes: contentBytes, stored_bytes: storedBytes, paused_ms: pausedMs },
+      content_bytes: contentBytes,
+      stored_bytes: storedBytes,
+      paused_ms: pausedMs,
       updated_at: now,
     })
     if (isDeleted) {
@@ -174,7 +176,8 @@ export function failSnapshotJob(
       attempt,
       last_error: message,
       next_retry_at: retryAt(attempt),
-      ...{ lease_owner: null, lease_until: null },
+      lease_owner: null,
+      lease_until: null,
     })
   })
 }

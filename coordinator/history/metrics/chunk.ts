@@ -32,8 +32,11 @@ export const getChunkStart = (res: MetricsResolution, time: number): number => t
 export const listSeries = (kind: Kind): [name: string, series: Series][] => Object.entries(SERIES[kind])
 
 export const createChunk = (slots: number, { isRollup }: { isRollup: boolean }): Chunk => ({
-  ...{ slots, isRollup },
-  ...{ box: new Map(), fs: new Map(), ifaces: new Map() },
+  slots,
+  isRollup,
+  box: new Map(),
+  fs: new Map(),
+  ifaces: new Map(),
 })
 
 /** An empty chunk of a whole period. */

@@ -9,7 +9,11 @@ import type { TimeRange } from './time-range.ts'
 export function presentMetrics(chunk: Chunk, { from, to, res, first, end }: TimeRange): Metrics {
   const buckets = Array.from({ length: (end - first) / res }, (_, i) => first + i * res)
   return {
-    ...{ v: 1, res, from: toTimestamp(from), to: toTimestamp(to), buckets },
+    v: 1,
+    res,
+    from: toTimestamp(from),
+    to: toTimestamp(to),
+    buckets,
     series: presentGroup('box', chunk.box.get('') ?? emptyGroup('box', chunk.slots)),
     fs: sortByName(chunk.fs).map(([mount, group]) => ({ mount, ...presentGroup('fs', group) })),
     ifaces: sortByName(chunk.ifaces).map(([name, group]) => ({ name, ...presentGroup('ifaces', group) })),

@@ -86,7 +86,10 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
       }
       if (!(await insertMember(trx, row))) throw new ApiError('member_exists')
       recordAuditEvent(trx, {
-        ...{ kind: 'member.invite', actor, boxId: null, at: now },
+        kind: 'member.invite',
+        actor,
+        boxId: null,
+        at: now,
         detail: { userId: row.id, email, role },
       })
       return {
@@ -117,7 +120,10 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
       }
       await updateUser(trx, id, changes)
       recordAuditEvent(trx, {
-        ...{ kind: 'member.update', actor, boxId: null, at: clock.now() },
+        kind: 'member.update',
+        actor,
+        boxId: null,
+        at: clock.now(),
         detail: { userId: id, ...changes, ...(changes.role && { previousRole: row.role }) },
       })
       return presentMember({ ...row, ...changes })
@@ -143,7 +149,10 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
       await endTicketsOfUser(trx, id)
       await endSessionsOfUser(trx, id)
       recordAuditEvent(trx, {
-        ...{ kind: 'member.remove', actor, boxId: null, at: now },
+        kind: 'member.remove',
+        actor,
+        boxId: null,
+        at: now,
         detail: { userId: id, email: row.email, role: row.role },
       })
       onCommit(() => openRequests.accessChanged({ workspaceId, userId: id }))
