@@ -9,6 +9,9 @@ export const fullJitter: Jitter = (boundMs, random) => Math.floor(boundMs * rand
 /** Uniform in the upper half of [0, boundMs). */
 export const equalJitter: Jitter = (boundMs, random) => Math.floor(boundMs * (0.5 + random() / 2))
 
+/** For a single client, or delays so long that clients do not retry together. */
+export const noJitter: Jitter = (boundMs) => boundMs
+
 export type BackoffSettings = { baseMs: number; maxMs: number }
 
 /** Milliseconds until the next attempt. The bound of the delay is min(maxMs, baseMs · 2ⁿ) for n = `doublings`. */
@@ -16,5 +19,5 @@ export const backoffDelay = (
   doublings: number,
   { baseMs, maxMs }: BackoffSettings,
   jitter: Jitter,
-  random: () => number,
+  random: () => number = Math.random,
 ): number => jitter(Math.min(maxMs, baseMs * 2 ** doublings), random)

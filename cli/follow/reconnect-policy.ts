@@ -1,5 +1,6 @@
 // Reconnect policy: the delay before each attempt, and a notification when an outage lasts for seconds.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { backoffDelay, fullJitter } from '../../shared/backoff.ts'
 
 export type ReconnectPolicy = {
   /** Call when the connection is lost or an attempt fails. */
@@ -24,8 +25,7 @@ export type ReconnectOptions = {
   onReconnect(): void
 }
 
-const MIN_BACKOFF_MS = 250
-const MAX_BACKOFF_MS = 5000
+const BACKOFF = { baseMs: 250, maxMs: 5000 }
 const OUTAGE_NOTICE_MS = 3000
 /** A connection without data ends the outage only after this time. */
 const STABLE_CONNECTION_MS = 1000
@@ -61,7 +61,7 @@ export function createReconnectPolicy({ signal, onOutage, onReconnect }: Reconne
     recordData: endOutage,
     async waitBeforeRetry(retryAfter) {
       // Exponential backoff with full jitter: clients disconnected together should not reconnect together.
-      const backoff = Math.random() * Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** attempts)
+      const backoff = backoffDelay(attempts, BACKOFF, fullJitter)
       attempts = Math.min(attempts + 1, 10)
       await sleep((retryAfter ?? 0) * 1000 + backoff, undefined, { signal }).catch((error) => {
         throw signal.aborted ? signal.reason : error

@@ -1,9 +1,10 @@
 // Requests a value at intervals. The API has no events for boxes. Survives an outage of the coordinator.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { backoffDelay, equalJitter } from '../../shared/backoff.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 
 const DEFAULT_INTERVAL_MS = 1000
-const MAX_BACKOFF_MS = 5000
+const BACKOFF = { baseMs: DEFAULT_INTERVAL_MS, maxMs: 5000 }
 /** A request that takes longer is reported as an outage while it continues. */
 const SLOW_MS = 5000
 
@@ -54,9 +55,8 @@ export async function poll<T>({
     } finally {
       clearTimeout(timer)
     }
-    const backoff = Math.min(MAX_BACKOFF_MS, DEFAULT_INTERVAL_MS * 2 ** failures)
     // Jitter: clients that were disconnected together should not retry together.
-    const delay = failures === 0 ? intervalMs : backoff * (0.5 + Math.random() / 2)
+    const delay = failures === 0 ? intervalMs : backoffDelay(failures, BACKOFF, equalJitter)
     await sleep(delay, undefined, { signal }).catch((error) => {
       throw signal.aborted ? signal.reason : error
     })

@@ -1,13 +1,14 @@
 // Waits until a queued prompt has started.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PromptList, PromptStatus, QueuedPrompt, Run } from '../../shared/api/prompts.ts'
+import { backoffDelay, noJitter } from '../../shared/backoff.ts'
 import type { EdgeClient } from '../connection/client.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 
 /** Polls, because a stream would count among the four streams of the API key. */
 const INTERVAL_MS = 1000
 const MAX_INTERVAL_MS = 30_000
-const MAX_BACKOFF_MS = 5000
+const BACKOFF = { baseMs: INTERVAL_MS, maxMs: 5000 }
 /** A started prompt becomes a run in less time. */
 const START_ATTEMPTS = 5
 
@@ -28,7 +29,7 @@ export async function waitInQueue(options: QueueOptions): Promise<Run | null> {
   let position = queued.position
   let missing = 0
   for (let failures = 0; ; ) {
-    const backoffMs = Math.min(MAX_BACKOFF_MS, INTERVAL_MS * 2 ** failures)
+    const backoffMs = backoffDelay(failures, BACKOFF, noJitter)
     await wait(Math.max(backoffMs, getIntervalMs(position)), signal)
     try {
       const list = await edge.requestJson<PromptList>('GET', '/prompts')

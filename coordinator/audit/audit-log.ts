@@ -67,7 +67,7 @@ export function createAuditLog({ db, clock, boxes }: AuditLogOptions): AuditLog 
       const id = await record({ kind: 'audit.export', actor, boxId: null, detail: describeExport(query) })
       const readPage = await createEventReader(db, filter)
       const range = {
-        // Without the event of this export.
+        // The export does not contain its own event.
         before: Math.min(id, query.before ?? id),
         limit: query.limit ?? LIMITS.auditCsvRows,
       }

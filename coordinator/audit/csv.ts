@@ -18,7 +18,7 @@ const COLUMNS = [
 /** `escape_formulas` prefixes cells that a spreadsheet would evaluate, such as those that start with =, with '. */
 const OPTIONS: Options = {
   record_delimiter: 'windows',
-  // Also quotes cells that contain only one of the two characters.
+  // With this option, cells that contain only one of the two characters are quoted too.
   quote_record_delimiter: true,
   escape_formulas: true,
 }

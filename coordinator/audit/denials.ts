@@ -17,7 +17,7 @@ export type DenialsOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'error'>
-  /** Beyond it the oldest refusal is forgotten, and may be recorded again within its minute. Default: 10,000. */
+  /** Beyond this number the oldest refusal is forgotten, and may be recorded again within its minute. Default: 10,000. */
   maxRemembered?: number
 }
 

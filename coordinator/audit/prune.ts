@@ -41,7 +41,7 @@ export async function pruneAuditLog(
       if (signal.aborted) return deleted
       const now = clock.now()
       const retentionDays = await loadRetentionDays(workspaceId)
-      // Only whole days: otherwise each run would delete some events, and record that it did.
+      // Only whole days are deleted: otherwise each run would delete some events, and record that it did.
       const before = (Math.floor(now / DAY_MS) - retentionDays) * DAY_MS
       const through = await findNewestEventBefore(db, workspaceId, before)
       if (through === undefined) continue

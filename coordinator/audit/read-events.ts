@@ -33,7 +33,7 @@ export type ReadPage = (before: number | undefined, limit: number) => Promise<Ev
 
 const EMPTY: EventPage = { rows: [], nextBefore: null }
 
-/** With several conditions: the rows that one query examines, and the queries of one page. */
+/** Limits a filter with several conditions: the rows that one query examines, and the queries of one page. */
 const WINDOW = { rows: 5_000, perPage: 5 }
 
 /** @param window smaller in tests */

@@ -43,7 +43,7 @@ export function auditRoutes({ audit, clock }: { audit: AuditLog; clock: Clock })
       errors: ['rate_limited'],
       async handler({ actor, query, request, reply }) {
         if (query.format !== 'csv') return audit.list(actor, query)
-        // Before the headers: an error response must not have them.
+        // The export starts before the headers are set, because an error response must not have them.
         const text = request.method === 'HEAD' ? null : await audit.exportCsv(actor, query)
         reply
           .code(200)

@@ -35,7 +35,7 @@ export type AuditEvent = {
   /** `system` with the workspace for what the coordinator does by itself. */
   actor: ActorIdentity | { system: true; workspaceId: string }
   boxId: string | null
-  /** Never a secret, a key or a command. */
+  /** The detail never contains a secret, a key or a command. */
   detail: AuditDetail
   /** Milliseconds since the epoch. */
   at: number

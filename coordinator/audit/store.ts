@@ -7,7 +7,7 @@ import { forUpdate, type Trx } from '../db/transaction.ts'
 export const insertAuditEvent = (trx: Trx, row: AuditEventRow) =>
   trx.insertInto('audit_log').values(row).execute()
 
-/** Of a workspace without events. */
+/** The head of a workspace without events. */
 export const EMPTY_HEAD: Omit<AuditHeadRow, 'workspace_id'> = {
   no: 0,
   hash: START_HASH,
@@ -86,7 +86,7 @@ export const listChain = (
     .limit(limit)
     .execute()
 
-/** In ascending order. Workspaces without events are left out. */
+/** Lists the ids in ascending order. Leaves out workspaces without events. */
 export async function listWorkspaceIds(db: Db, after: string, limit: number): Promise<string[]> {
   const rows = await db
     .selectFrom('audit_heads')

@@ -25,9 +25,9 @@ const NETWORK_CHOICES = ['auto', ...BOX_NETWORKS] as const
 
 export type Config = {
   listen: { host: string; port: number }
-  /** Absolute. */
+  /** An absolute path. */
   dataDir: string
-  /** Of Postgres; null: the database is a file in the data directory. */
+  /** The URL of a Postgres database; null: the database is a file in the data directory. */
   databaseUrl: string | null
   /** An origin without a path; null: the address at which the coordinator listens. */
   publicUrl: string | null
@@ -53,7 +53,7 @@ export type Config = {
   regions: ReadonlyMap<Region, (typeof PROVIDERS)[number]>
   isolation: (typeof ISOLATION_CHOICES)[number]
   network: (typeof NETWORK_CHOICES)[number]
-  /** Connections of clients and agents. */
+  /** The maximum number of connections of clients and agents. */
   maxConnections: number
   headersTimeoutSeconds: number
   idleTimeoutSeconds: number
@@ -66,7 +66,7 @@ export type Config = {
   edgeAttachments: number
   /** Open terminals per workspace. */
   terminalLimit: number
-  /** Retention of the command history: days; and per box, records and MiB of output. */
+  /** The retention of the command history in days, and its limits per box: records and MiB of output. */
   commandDays: number
   commandRecords: number
   commandOutputMiB: number
@@ -80,16 +80,16 @@ export type Config = {
   deletedBoxDays: number
   /** Days in which a closing workspace can be reopened, until everything of it is deleted. */
   purgeDays: number
-  /** Snapshots of a workspace. */
+  /** The maximum number of snapshots of a workspace. */
   snapshotLimit: number
   /** Whether a box that is deleted leaves a snapshot. */
   finalSnapshots: boolean
   /** Whether the audit log may be delivered to endpoints that are not on the public internet. */
   auditSinkPrivate: boolean
-  /** Bytes on a box's disk: per stream of a detached process, and for all exited processes together. */
+  /** The bytes of logs on a box's disk: per stream of a detached process, and for all exited processes together. */
   logBytes: number
   exitedLogBytes: number
-  /** Of a box: runs in progress, stored conversations and queued prompts; and the time limit of a run. */
+  /** Limits of a box: runs in progress, stored conversations, queued prompts, and the time of a run in minutes. */
   promptRuns: number
   promptConversations: number
   promptQueue: number

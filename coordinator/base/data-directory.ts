@@ -15,7 +15,7 @@ export type DataDirectory = {
   reserveFile: string
   /** The owner's API key, mode 0600. */
   ownerKeyFile: string
-  /** The secret that signs in the owner, mode 0600. Only while a coordinator runs. */
+  /** The secret that signs in the owner, mode 0600. The file exists only while a coordinator runs. */
   signInKeyFile: string
   /** A CoordinatorRecord while a coordinator runs: the box command reads it to find a coordinator on this machine. */
   coordinatorFile: string

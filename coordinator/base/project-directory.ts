@@ -11,7 +11,7 @@ export const IS_NPM_PACKAGE = PROJECT_DIR.includes('/node_modules/')
 /** The data directory that the box command finds from every directory without a `.boxwood`. */
 export const DEFAULT_DATA_DIR = join(IS_NPM_PACKAGE ? homedir() : PROJECT_DIR, '.boxwood')
 
-/** The variables, with the data directory of the box command: BOXWOOD_DATA, else `.boxwood` in `cwd`, else the default. */
+/** Sets BOXWOOD_DATA to the data directory of the box command: BOXWOOD_DATA, else `.boxwood` in `cwd`, else the default. */
 export function withDataDirectory(
   env: Readonly<Record<string, string | undefined>>,
   cwd: string,

@@ -2,5 +2,5 @@
 
 export const COORDINATOR_VERSION = '0.1.0'
 
-/** Of the paths and fields of the HTTP API. */
+/** The version of the paths and fields of the HTTP API. */
 export const API_VERSION = '1'

@@ -8,7 +8,7 @@ import { parseEnvVars } from './present.ts'
 import { findEnvVars } from './store/boxes.ts'
 
 export type EnvironmentSender = {
-  /** To be called after the commit of a change. */
+  /** Call it after the commit of a change. */
   onChange(boxId: string): void
   close(): void
 }
@@ -23,9 +23,9 @@ export function createEnvironmentSender(options: {
   log: Pick<Logger, 'warn'>
 }): EnvironmentSender {
   const { db, tunnels, log } = options
-  /** Boxes that are being sent to. true: the variables have changed since they were read. */
+  /** The boxes whose variables are being sent. true: the variables have changed since they were read. */
   const sending = new Map<string, boolean>()
-  /** Changed while the agent was disconnected: it may have variables that were removed. */
+  /** The boxes whose variables changed while the agent was disconnected: it may have variables that were removed. */
   const changed = new Set<string>()
 
   async function send(boxId: string): Promise<void> {
@@ -37,7 +37,7 @@ export function createEnvironmentSender(options: {
     const row = await findEnvVars(db, boxId)
     if (row === undefined) return void changed.delete(boxId)
     const variables = parseEnvVars(row)
-    // A new agent has none.
+    // A new agent has no variables.
     if (variables.length === 0 && !changed.has(boxId)) return
     const content: AgentEnvironment = {
       env: Object.fromEntries(variables.map(({ name, value }) => [name, value])),

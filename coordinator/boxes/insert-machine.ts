@@ -12,12 +12,12 @@ export type NewMachine = {
   /** Who created the token. */
   actor: Actor
   name: string | undefined
-  /** Chosen if no name is requested, and it is free. */
+  /** The name that is chosen if no name is requested, and it is free. */
   preferredName: string | null
   tier: Tier
   region: Region
   restricted: boolean
-  /** Like BoxRow.env_vars. */
+  /** Has the form of BoxRow.env_vars. */
   envVars: string
   agentTokenHash: string
   now: number

@@ -21,7 +21,7 @@ export type BoxInserterOptions = {
   random: (() => number) | undefined
 }
 
-/** The kind of the audit event. A fork takes a snapshot for the new box, so its box is not restored. */
+/** The kind of the audit event. A fork records `box.create`: it copies a box, and the client does not restore a snapshot. */
 export type CreateEvent = 'box.create' | 'snapshot.restore'
 
 export function createBoxInserter({ clock, regions, schedule, random = Math.random }: BoxInserterOptions) {

@@ -10,7 +10,7 @@ export type NameChoice = {
   workspaceId: string
   /** undefined: a free name is chosen. */
   name: string | undefined
-  /** Chosen if it is free; otherwise a fruit. */
+  /** This name is chosen if it is free; otherwise a fruit is chosen. */
   preferredName?: string | null
   random: () => number
 }

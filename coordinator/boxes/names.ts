@@ -1,7 +1,7 @@
 // Picks a name, a fruit, for a box that is created without one.
 import { LIMITS } from '../../shared/limits.ts'
 
-/** Without fig and plum: the examples in the documentation and in the tests create boxes with these names. */
+/** The list omits fig and plum: the examples in the documentation and in the tests create boxes with these names. */
 export const FRUITS: readonly string[] = [
   ...['acerola', 'ackee', 'apple', 'apricot', 'avocado', 'banana', 'bilberry', 'blackberry', 'blueberry'],
   ...['breadfruit', 'cantaloupe', 'carambola', 'cherimoya', 'cherry', 'clementine', 'cloudberry', 'coconut'],

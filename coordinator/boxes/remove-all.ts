@@ -19,7 +19,7 @@ export type RemoveAllOptions = {
   schedule(boxId: string): void
 }
 
-/** Per query and transaction. The output of a command can have 2 MiB. */
+/** The numbers of rows per query and transaction. The output of a command can have 2 MiB. */
 const BATCH = { boxes: 100, commands: 50, events: 1000 } as const
 
 /**

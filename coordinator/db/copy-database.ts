@@ -11,7 +11,7 @@ import { createPrivateFile } from './sqlite-file.ts'
 
 /** The default of SQLite. */
 const PAGES_PER_CHECKPOINT = 1000
-/** Of Postgres. A row has at most 64 KiB of output. */
+/** The rows that a copy from or to Postgres holds in memory. A row has at most 64 KiB of output. */
 const ROWS_PER_STEP = 200
 /** A statement of Postgres has at most 65535 parameters. */
 const MAX_PARAMETERS = 30_000
@@ -27,8 +27,8 @@ export async function copyDatabase(db: Db, file: string): Promise<void> {
 
 /**
  * Without checkpoints, SQLite writes only to its write-ahead log, so the database file does not change while it is copied.
- * Not with backup() of node:sqlite, which fails while the connection has a transaction. Another process copies: closing
- * the file in this one would release its lock.
+ * backup() of node:sqlite is not used, because it fails while the connection has a transaction. Another process copies:
+ * closing the file in this one would release its lock.
  */
 async function copySqlite(db: Db, file: string): Promise<void> {
   const setCheckpoints = (pages: number) => sql`pragma wal_autocheckpoint = ${sql.lit(pages)}`

@@ -14,7 +14,7 @@ export type DiskReserve = {
 
 /** Enough for the changes of thousands of boxes. */
 const RESERVE_BYTES = 16 * 1024 * 1024
-/** Restored only when this many times its size is free: the last free space is for the boxes' files. */
+/** The file is restored only when this many times its size is free: the last free space is for the boxes' files. */
 const RESTORE_FACTOR = 4
 /** With less free space even a start could fail. */
 const START_BYTES = 1024 * 1024

@@ -15,8 +15,8 @@ export type ConfiguredDatabaseOptions = Pick<PostgresConfig, 'log' | 'onTaken'> 
 }
 
 /**
- * Also locks the data directory for this process. A data directory is used with one kind of database only: with another
- * database, the coordinator would not know the boxes in the directory.
+ * Opens the database and locks the data directory for this process. A data directory is used with one kind of database only:
+ * with another database, the coordinator would not know the boxes in the directory.
  * Throws Errors whose messages are meant for the operator.
  */
 export async function openConfiguredDatabase(

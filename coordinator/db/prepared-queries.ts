@@ -31,7 +31,7 @@ function compileOnce<Row>(
   }
 }
 
-/** Like prepareQuery, for use inside transactions. */
+/** Prepares a query like prepareQuery(), for use inside transactions. */
 export function prepareTrxQuery<Row>(
   buildQuery: (db: Db | Trx) => { compile(): CompiledQuery<Row> },
 ): (trx: Trx, parameters: readonly unknown[]) => Promise<Row[]> {

@@ -56,7 +56,7 @@ export type ApiKeyRow = {
   name: string
   /** The last characters of the key, by which its user recognises it. null: unknown. */
   ending: string | null
-  /** Of the current secret. Up to a minute late. */
+  /** The last use of the current secret, up to a minute late. */
   last_used_at: number | null
   /** Set until the emailed code of a new agent account is confirmed (spec §5.3). */
   unverified_since: number | null
@@ -72,9 +72,9 @@ export type SessionRow = {
   /** The IP address of the sign-in. */
   address: string | null
   created_at: number
-  /** Up to an hour late. */
+  /** The last use, up to an hour late. */
   last_used_at: number
-  /** Moves with use. */
+  /** Each use moves the expiry. */
   expires_at: number
 }
 
@@ -122,12 +122,12 @@ export type EnrollmentRow = {
   name: string | null
   region: Region
   restricted: Flag
-  /** Like BoxRow.env_vars. */
+  /** Has the form of BoxRow.env_vars. */
   env_vars: string
   created_at: number
   expires_at: number
   revoked_at: number | null
-  /** Set when the token has been used; agent_token_hash and box_id likewise. */
+  /** used_at, agent_token_hash and box_id are set when the token has been used. */
   used_at: number | null
   /** The identity of the agent that used it: the same agent may repeat the request. */
   agent_token_hash: string | null
@@ -192,12 +192,12 @@ export type BoxRow = {
   isolation: string | null
   /** SHA-256 of the token the box's agent presents, hex. null before provisioning and after deletion. */
   agent_token_hash: string | null
-  /** Of a machine: the newest id of the lineage with which its agent has connected (coordinator/boxes/enrollment/lineage.ts). */
+  /** The newest lineage id with which the agent of a machine has connected (coordinator/boxes/enrollment/machine-agents.ts). */
   agent_lineage: string | null
   /** The last applied report: all reports of `report_epoch` up to and including `report_seq` are applied. */
   report_epoch: string | null
   report_seq: number
-  /** From the agent's last start; boot_id likewise. */
+  /** agent_version and boot_id are those of the agent's last start. */
   agent_version: string | null
   boot_id: string | null
   /** The last failed upgrade that the agent reported, as `<build>@<time>`. null: none. */
@@ -268,7 +268,7 @@ export type SnapshotRow = {
   tier: Tier
   region: Region
   restricted: Flag
-  /** Of the box, like BoxRow.env_vars. */
+  /** The variables of the box, in the form of BoxRow.env_vars. */
   env_vars: string
   /** The disk space that the files need in a box; null until the snapshot is available. */
   content_bytes: number | null
@@ -349,9 +349,9 @@ export type CommandRow = {
   exit_code: number | null
   signal: string | null
   pid: number | null
-  /** By the coordinator's clock. The history is sorted by it. */
+  /** The time on the coordinator's clock. The history is sorted by it. */
   requested_at: number
-  /** By the clock of the box, like finished_at. */
+  /** started_at and finished_at are times on the clock of the box. */
   started_at: number
   finished_at: number | null
   actor_kind: CommandActor['kind']

@@ -62,7 +62,7 @@ class Connection implements DatabaseConnection {
   }
 
   async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
-    // Not cached: a statement has only one cursor.
+    // The statement is not cached, because it has only one cursor.
     const statement = this.#database.prepare(query.sql)
     for (const row of statement.iterate(...query.parameters.map(toSqlite))) yield { rows: [row as R] }
   }

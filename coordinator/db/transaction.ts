@@ -50,14 +50,14 @@ async function runTransaction<T>(db: Db, fn: (trx: Trx, onCommit: OnCommit) => P
 }
 
 /**
- * Runs `fn` at the end of the outermost transaction, before it commits. For locks that many transactions need: they are
- * held briefly, and always acquired last, so that transactions do not wait for each other in a circle.
+ * Runs `fn` at the end of the outermost transaction, before it commits. Use it for locks that many transactions need:
+ * they are held briefly, and always acquired last, so that transactions do not wait for each other in a circle.
  */
 export function beforeCommit(trx: Trx, fn: () => Promise<void>): void {
   getCallbacks(trx).beforeCommit.push(fn)
 }
 
-/** Like the parameter `onCommit` of the function that transaction() runs. */
+/** Runs `fn` after the commit, like the parameter `onCommit` of the function that transaction() runs. */
 export function afterCommit(trx: Trx, fn: () => void): void {
   getCallbacks(trx).onCommit.push(fn)
 }

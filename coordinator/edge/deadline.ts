@@ -10,7 +10,7 @@ export async function withDeadline<T>(
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  // Not AbortSignal.any(): its signals are freed by finalizers, long after the request.
+  // AbortSignal.any() is not used, because finalizers free its signals long after the request.
   const combined = new AbortController()
   const abort = () => combined.abort(signal.reason)
   if (signal.aborted) abort()

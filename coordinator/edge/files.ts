@@ -28,7 +28,7 @@ const FILE_ERRORS = [
 /** 1 MiB of content, with room for JSON escapes. */
 const WRITE_BODY_BYTES = 8 * LIMITS.inlineFileBytes
 
-/** For a file of 1 MiB. */
+/** The time limit for a file of 1 MiB. */
 const RESPONSE_TIMEOUT_MS = 60_000
 
 const encodeQuery = (values: Record<string, string | undefined>) =>

@@ -1,4 +1,4 @@
-// GET /processes: the processes of a running box, measured now. Not in the spec.
+// GET /processes: the processes of a running box, measured now. The spec does not have this route.
 import { liveProcessesQuerySchema, liveProcessesSchema } from '../../shared/api/live-processes.ts'
 import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'

@@ -30,7 +30,7 @@ export type AgentPoller = {
    *   box_not_running, exec_failed for an invalid response; and the reason of `signal`
    */
   poll(request: AgentRequest, signal: AbortSignal): Promise<AgentResponse>
-  /** To be awaited after a response without events. */
+  /** Await it after a response without events. */
   delayAfterEmpty(signal: AbortSignal): Promise<void>
 }
 

@@ -4,13 +4,13 @@ import { ApiError } from '../../shared/errors.ts'
 export type RunsPosition = {
   /** Runs in progress: id → seq of the last received event. */
   runs: Map<string, number>
-  /** Of the agent, for the newest run whose start the client knows; null: before the first response. */
+  /** The agent's sequence number of the newest run whose start the client knows; null: before the first response. */
   sequence: number | null
 }
 
 const ENTRY = 'run_[0-9a-f]{24}:\\d{1,15}'
 const START = 'started:\\d{1,15}'
-/** Such as `run_<24 hex>:17,run_<24 hex>:3,started:1769900000000`. */
+/** Matches a position such as `run_<24 hex>:17,run_<24 hex>:3,started:1769900000000`. */
 export const RUNS_POSITION_PATTERN = new RegExp(
   `^(?:${ENTRY},){0,256}${START}$|^${ENTRY}(?:,${ENTRY}){0,255}$`,
 )

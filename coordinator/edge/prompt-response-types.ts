@@ -77,7 +77,7 @@ const toStreamPage = (page: Page, fields: object = {}): StreamPage => ({
 })
 
 export const PROMPT_RESPONSES = {
-  /** To POST /prompts. */
+  /** The response to POST /prompts. */
   'prompt.submitted': define({
     ...RUN,
     schema: z.discriminatedUnion('type', [promptStartedSchema, promptQueuedSchema]),

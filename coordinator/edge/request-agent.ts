@@ -15,7 +15,7 @@ const RESPONSE_TIMEOUT_MS = 30_000
 export type AgentRequest = Pick<TunnelRequest, 'method' | 'path' | 'headers' | 'body'> & {
   /** The type of the response. */
   type: AgentResponseType
-  /** For the complete response. Default: 30 s. */
+  /** The time limit for the complete response. Default: 30 s. */
   timeoutMs?: number
 }
 

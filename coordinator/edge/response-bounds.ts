@@ -22,9 +22,9 @@ export type StreamPage = PageNumbers & {
 export type PromptDetails = {
   runId?: string | undefined
   conversationId?: string | undefined
-  /** Of prompt.events. */
+  /** Set for prompt.events. */
   page?: PageNumbers
-  /** Of prompt.stream and prompt.poll. */
+  /** Set for prompt.stream and prompt.poll. */
   batch?: { pages: StreamPage[]; missing: string[]; sequence: number; active: number }
 }
 

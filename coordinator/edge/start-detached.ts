@@ -9,7 +9,7 @@ import { readAgentResponse } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
 import { isUnreachable, repeatWhileUnreachable } from './repeat-request.ts'
 
-/** For all attempts together. */
+/** Limits all attempts together. */
 const START_TIMEOUT_MS = 30_000
 
 /**

@@ -9,8 +9,8 @@ import type { EdgeContext } from './context.ts'
 import { isUnreachable, repeatWhileUnreachable } from './repeat-request.ts'
 
 /**
- * For all attempts together: the agent may install OpenCode or pi, which takes up to 265 s (detection/install-program.ts).
- * Shorter than the 300 s after which fetch() of Node fails.
+ * Limits all attempts together: the agent may install OpenCode or pi, which takes up to 265 s
+ * (`agent/prompts/detection/install-program.ts`). The limit is shorter than the 300 s after which fetch() of Node fails.
  */
 const START_TIMEOUT_MS = 290_000
 

@@ -77,7 +77,7 @@ async function uploadOverDialBack(
     if (transfer === null) return await responded
     isSending = true
     const sent = sendBody(request, transfer, length)
-    // After the response the agent reads no more: stop the client.
+    // The agent reads no more after it has responded: stop the client.
     const stop = () => void transfer.response.destroy()
     responded.then(stop, stop)
     // An interrupted body makes the agent respond with an error, but its cause is known only here.
@@ -91,7 +91,7 @@ async function uploadOverDialBack(
   }
 }
 
-/** Not pipeline(request, …): that destroys the request, and the rest of the body could not be discarded. */
+/** Does not use pipeline(request, …): it would destroy the request, and the rest of the body could not be discarded. */
 async function sendBody(request: IncomingMessage, { response }: TransferConnection, length: number | null) {
   response.writeHead(200, {
     'content-type': 'application/octet-stream',

@@ -5,7 +5,7 @@ import type { Actor, Credential } from './actor.ts'
 
 const RANK = { none: 0, read: 1, write: 2 } as const
 
-/** For comparison: a higher level allows what a lower one allows. @param levels null: the key is not limited */
+/** Returns a number for comparisons: a higher level allows what a lower one allows. @param levels null: the key is not limited */
 export const rankLevel = (levels: AccessLevels | null, area: AccessArea): number =>
   RANK[levels === null ? 'write' : (levels[area] ?? 'none')]
 

@@ -27,7 +27,7 @@ export type CredentialFinders = {
 
 /** The credential was valid, and has expired or been revoked. */
 export class CredentialError extends ApiError {
-  /** Not sent to the client. */
+  /** The audit log records the identity. The client does not receive it. */
   readonly identity: ActorIdentity | undefined
 
   constructor(identity: ActorIdentity | undefined, ...error: ConstructorParameters<typeof ApiError>) {

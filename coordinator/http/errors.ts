@@ -38,7 +38,7 @@ export function sendError(
       'request failed',
     )
   } else if (apiError.status >= 500) {
-    // Without a cause, the coordinator is stopping.
+    // The error has no cause when the coordinator is stopping.
     const isStopping = apiError.code === 'control_plane_unavailable' && apiError.cause === undefined
     const { box } = request.params as { box?: string }
     request.log[isStopping ? 'debug' : 'warn'](
@@ -73,7 +73,7 @@ export function respondToClientError(error: NodeJS.ErrnoException, socket: Socke
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json; charset=utf-8\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   )
-  // Only the parser's listeners: this detaches the parser, which would report each further chunk as an error.
+  // These listeners are those of the parser, which would report each further chunk as an error.
   socket.removeAllListeners('data')
   closeLingering(socket, socket)
 }

@@ -45,7 +45,7 @@ export async function createFastifyApp(options: FastifyAppOptions): Promise<Fast
     routerOptions: { maxParamLength: 512 },
     clientErrorHandler: (error, socket) => respondToClientError(error, socket as Socket),
     frameworkErrors: (error, request, reply) => {
-      // As for any other path, the key is checked first. On the control plane a malformed id is not found (spec §4.1.3).
+      // The key is checked first, as for any other path. On the control plane a malformed id is not found (spec §4.1.3).
       const host = getHost(request.url)
       const authenticated = host === null ? Promise.resolve() : authenticateRequest(request, host, context)
       authenticated

@@ -9,7 +9,7 @@ export type BoxFinder = {
   find(actor: Actor, id: string): Promise<BoxRow>
   /** Finds a box by id, also a deleted one, and locks its row until the transaction ends. */
   lock(trx: Trx, actor: Actor, id: string): Promise<BoxRow>
-  /** Like lock(). Throws not_found for a box that is deleted or being deleted. */
+  /** Finds and locks a box like lock(). Throws not_found for a box that is deleted or being deleted. */
   lockLive(trx: Trx, actor: Actor, id: string): Promise<BoxRow>
   /** Finds a box that is not deleted, by name or id. Runs for every edge request. */
   resolve(actor: Actor, nameOrId: string): Promise<BoxRow>

@@ -35,7 +35,7 @@ export type IdempotentRequest = {
   route: string
   actor: Actor
   params: unknown
-  /** As the client sent it. */
+  /** The body as the client sent it. */
   body: unknown
   /** Status of the success response. */
   status: number

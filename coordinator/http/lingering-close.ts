@@ -15,7 +15,7 @@ export type LingerLimits = {
   totalMs: number
 }
 
-/** Not just `complete`: Node sets it only after the handlers of a request without a body have run. */
+/** Checks more than `complete`, which Node sets only after the handlers of a request without a body have run. */
 function isBodyPending({ complete, headers }: IncomingMessage): boolean {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
   return hasBody && !complete
@@ -36,7 +36,7 @@ export function closeAfterEarlyResponse(
 ): void {
   const { socket } = request
   let isLingering = false
-  // Before Node's own listener, which would make the counted bytes invisible.
+  // This listener runs before Node's own listener, which would make the counted bytes invisible.
   response.prependOnceListener('finish', () => {
     if (!isBodyPending(request)) return
     isLingering = true

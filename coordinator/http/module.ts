@@ -30,9 +30,9 @@ export type ScheduleHandler = (targetId: string, signal: AbortSignal) => Promise
 export type Pruner = (signal: AbortSignal) => Promise<unknown>
 
 export type Schedules = {
-  /** By kind. */
+  /** The handlers by the kind of their schedules. */
   handlers?: Readonly<Record<string, ScheduleHandler>>
-  /** Run every hour, by the names that their schedules have. */
+  /** The pruners by the names of their schedules. Each pruner runs every hour. */
   pruners?: Readonly<Record<string, Pruner>>
   /** Runs before due schedules are listed, and at least once a minute. A failure is retried like a failed query. */
   beforeList?(now: number): Promise<void>
@@ -54,11 +54,11 @@ export type Metric = {
   help: string
   /** The label of `collect`. Absent: one value without a label. */
   label?: string
-  /** By the value of the label; '' without a label. null: the values could not be read. */
+  /** Returns the metric by the value of its label, which is '' without a label. null: the metric could not be read. */
   collect(): Promise<ReadonlyMap<string, number> | null> | ReadonlyMap<string, number>
 }
 
-/** What `run` does completes "failed to …" in the log. */
+/** `name` completes "failed to …" in the log. */
 export type CloseStep = {
   name: string
   run(): unknown
@@ -87,9 +87,9 @@ export type Module = {
   readonly deleteOfBox?: (trx: Trx, boxId: string) => Promise<unknown>
   readonly metrics?: readonly Metric[]
   readonly start?: () => Promise<void>
-  /** The coordinator is about to stop: ends what would stay open, and begins nothing new. Requests in flight continue. */
+  /** Runs before the coordinator stops. Ends what would stay open, and begins nothing new. Requests in flight continue. */
   readonly beginStop?: () => void
-  /** After a SIGTERM, when no request is in flight any more. */
+  /** Runs after `beginStop`, when no request is in flight any more or the time for a drain has passed. */
   readonly drain?: () => Promise<void>
   readonly close?: CloseStep
 }

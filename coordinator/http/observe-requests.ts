@@ -36,7 +36,7 @@ export function createRequestObservation(app: FastifyInstance, observer: Request
   }
 }
 
-/** As in nginx: the client disconnected before the response. */
+/** nginx logs the same status for a client that disconnects before the response. */
 const CLIENT_CLOSED_REQUEST = 499
 
 /** The status of a closed response. */

@@ -7,12 +7,12 @@ import { type Access, assertAccess } from './access.ts'
 import type { Actor } from './actor.ts'
 import { authenticate, type CredentialFinders } from './auth.ts'
 
-/** A change of what credentials may do. Without `userId` and `credentialId`: of all credentials of the workspace. */
+/** A change of what credentials may do. Without `userId` and `credentialId`, it affects all credentials of the workspace. */
 export type AccessChange = {
   workspaceId: string
   /** All credentials of this user. */
   userId?: string
-  /** A key, a session or a ticket. For a session, its tickets too. */
+  /** A key, a session or a ticket. The change of a session affects its tickets too. */
   credentialId?: string
 }
 
@@ -60,7 +60,7 @@ type Entry = Omit<NewOpenRequest, 'changesBefore'> & {
   endTimer: NodeJS.Timeout | undefined
 }
 
-/** For the error response, the final event or the close frame. Then the connection is destroyed. */
+/** The time for the error response, the final event or the close frame. Then the connection is destroyed. */
 const END_GRACE_MS = 2_000
 /** The longest delay of setTimeout(), about 24 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1

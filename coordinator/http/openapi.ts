@@ -62,7 +62,7 @@ const RETRY_CODES: readonly ErrorCode[] = [
 ]
 
 function listAccessErrors(access: Access): ErrorCode[] {
-  // Pages of other origins.
+  // A route without a credential refuses pages of other origins.
   if (access.credential === 'none') return ['not_allowed']
   const roles: ErrorCode[] =
     access.roles === 'any' ? [] : access.roles === 'owner' ? ['not_allowed', 'not_owner'] : ['not_allowed']

@@ -43,7 +43,7 @@ export type HttpContext = {
   clock: Clock
   openRequests: OpenRequests
   denials: { record: RecordDenial }
-  /** Of the edge. */
+  /** The limiter of the edge. */
   limiter: {
     /** Rejects with rate_limited. */
     countRequest(credentialId: string): Promise<void>
@@ -111,7 +111,7 @@ export async function authenticateRequest(
   if (host === 'control') assertCliVersion(headers[CLI_VERSION_HEADER])
 }
 
-/** Also registers the host's 401, 404 and 405 responses under the prefix. */
+/** Registers the routes, and the host's 401, 404 and 405 responses under the prefix. */
 export function registerRoutes(app: FastifyInstance, registration: RouteRegistration): void {
   const { prefix, base = '', host, routes, context } = registration
   for (const { method, path, access } of routes)
@@ -151,7 +151,7 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
             response: reply.raw,
           })
       })
-      // Never reached, since the hook throws first. Without it, Fastify runs no hooks for unknown paths of the prefix.
+      // The hook throws before this handler. Without a handler, Fastify runs no hooks for unknown paths of the prefix.
       scope.setNotFoundHandler((request) => {
         throw createUnknownRouteError(request, getMethods)
       })

@@ -32,7 +32,7 @@ export type RouteInput<S extends RouteSchemas> = {
 export type Route<S extends RouteSchemas = RouteSchemas> = {
   /** GET also serves HEAD, whose body is not sent. A handler that streams its body checks `request.method`. */
   method: Method
-  /** In Fastify's syntax, such as `/boxes/:id`. Relative to the prefix and base of the registration. */
+  /** The path in Fastify's syntax, such as `/boxes/:id`, relative to the prefix and base of the registration. */
   path: string
   /** Groups routes in the API reference. Set by withTag(). */
   tag?: string

@@ -18,7 +18,7 @@ const server = new WebSocketServer({
   maxFragments: 64,
   // The relay responds, and limits the number of pings.
   autoPong: false,
-  // Without it, ws selects the first subprotocol, which may contain a ticket.
+  // Without this function, ws selects the first subprotocol, which may contain a ticket.
   handleProtocols: (protocols) => protocols.has(ATTACH_SUBPROTOCOL) && ATTACH_SUBPROTOCOL,
 })
 
@@ -71,7 +71,7 @@ export function acceptWebSocket({ raw }: FastifyRequest, reply: FastifyReply): P
   const upgrade = upgrades.get(raw)
   if (upgrade === undefined) throw new Error('not an upgrade request')
   reply.hijack()
-  // For metrics and traces: the handshake's response is written by ws.
+  // ws writes the response to the handshake, so the status is set here for metrics and traces.
   reply.raw.statusCode = 101
   return new Promise((resolve, reject) => {
     upgrade.socket.once('close', () => reject(new Error('the client disconnected during the handshake')))

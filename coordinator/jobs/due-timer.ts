@@ -18,7 +18,7 @@ export function createDueTimer(clock: Clock, onDue: () => Promise<void>, onError
     if (!closed && time < earliest) setTimer(time, Math.min(MAX_TIMEOUT_MS, Math.max(0, time - clock.now())))
   }
 
-  /** Also after the clock has been set: an earlier time may be scheduled that has passed meanwhile. */
+  /** Calls `onDue` at once, whatever time is scheduled: after the clock has been set, that time may have passed already. */
   function runNow(): void {
     if (!closed) setTimer(Number.NEGATIVE_INFINITY, 0)
   }

@@ -9,7 +9,10 @@ export type Lease = { owner: string; now: number; leaseMs: number }
 /** The tables of jobs, with the column of the job's target. */
 const TARGETS = { jobs: 'box_id', snapshot_jobs: 'snapshot_id' } as const
 
-/** The queries of both tables have the same text, apart from these names. */
+/**
+ * The queries of both tables have the same text, apart from these names. For `snapshot_jobs` the casts are false: they give
+ * Kysely one type for both tables, which have the columns of the queries in common.
+ */
 const namesOf = (table: keyof typeof TARGETS) => ({ table: table as 'jobs', id: TARGETS[table] as 'box_id' })
 
 export type Leases = {

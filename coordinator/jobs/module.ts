@@ -2,7 +2,7 @@
 import type { Module, ModuleBase, ModuleRegistry } from '../http/module.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
 
-/** One of the first: other modules write schedules. */
+/** This module is one of the first, because other modules write schedules. */
 export function schedulerModule({ db, clock, log }: ModuleBase) {
   const scheduler: Scheduler = createScheduler({ db, clock, log })
   return { services: { scheduler } } satisfies Module
@@ -10,7 +10,7 @@ export function schedulerModule({ db, clock, log }: ModuleBase) {
 
 export type ScheduleRunnerContext = { scheduler: Scheduler; modules: Pick<ModuleRegistry, 'all'> }
 
-/** The last one: its schedules use all other modules, so it is started after them and closed before them. */
+/** This module is the last one: its schedules use all other modules, so it is started after them and closed before them. */
 export function scheduleRunnerModule({ scheduler, modules }: ScheduleRunnerContext): Module {
   for (const { schedules } of modules.all) if (schedules) scheduler.add(schedules)
   return {

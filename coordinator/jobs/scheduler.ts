@@ -29,7 +29,7 @@ export type Scheduler = {
 export type SchedulerOptions = { db: Db; clock: Clock; log: Pick<Logger, 'error'> }
 
 const PRUNE_INTERVAL_MS = 60 * 60_000
-/** After at most this time, schedules are found that were written without scheduleAt(). */
+/** The scheduler finds schedules that were written without scheduleAt() after at most this time. */
 const MAX_INTERVAL_MS = 60_000
 const RETRY_AFTER_FAILURE_MS = 60_000
 /** Another version of the coordinator has written the schedule. */

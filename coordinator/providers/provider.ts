@@ -23,15 +23,15 @@ export type MachineState = 'absent' | 'stopped' | 'frozen' | 'running'
 export type ArchiveKey = { workspaceId: string; archiveId: string }
 
 /**
- * files: the home and temporary directories of the box, for a new machine. all: also the state of the agent, for the same
- * box after deep sleep or in another region.
+ * files: the home and temporary directories of the box, which a new machine gets. all: the state of the agent too, which the
+ * same box gets after deep sleep or in another region.
  */
 export type ArchiveContents = 'files' | 'all'
 
 export type ArchiveInfo = {
   /** The disk space that the files occupy in a machine. */
   contentBytes: number
-  /** What the archive added to the store. */
+  /** The bytes that the archive added to the store. */
   storedBytes: number
   /** How long the processes of a running machine were paused. null: the machine was not running. */
   pausedMs: number | null
@@ -73,8 +73,8 @@ export interface Provider {
   destroy(boxId: string): Promise<void>
   inspect(boxId: string): Promise<MachineState>
   /**
-   * Stops the processes of a running machine from running; they keep their memory. Returns false, with no effect, where that
-   * is not possible.
+   * Freezes the processes of a running machine: they keep their memory and do not run. Returns false, with no effect, where
+   * freezing is not possible.
    */
   freeze(boxId: string): Promise<boolean>
   /**
@@ -91,9 +91,9 @@ export interface Provider {
   removeArchive(archive: ArchiveKey): Promise<void>
   /** Removes everything that is stored for the workspace, when none of its machines exists. No-op when absent. */
   removeArchives(workspaceId: string): Promise<void>
-  /** The archive as a tar stream. The stream fails with ArchiveError when the archive is missing or damaged. */
+  /** Returns the archive as a tar stream, which fails with ArchiveError when the archive is missing or damaged. */
   readArchive(archive: ArchiveKey): Readable
-  /** Stores an archive that readArchive of another provider returned. Returns the information of one that exists. */
+  /** Stores an archive that readArchive() of another provider returned. Returns the information of an archive that exists. */
   writeArchive(archive: ArchiveKey, content: Readable, signal?: AbortSignal): Promise<ArchiveInfo>
   /** Prevents the removal of stored data until the release. Absent: the archives are not on the coordinator's machine. */
   holdArchives?(): Promise<ArchiveHold>

@@ -9,17 +9,17 @@ export type Providers = {
   readonly regions: readonly Region[]
   /** The region of a box that is created without one. */
   readonly defaultRegion: Region
-  /** Also the providers of regions that new boxes cannot use any more. */
+  /** Includes the providers of regions that new boxes cannot use any more. */
   readonly byRegion: ReadonlyMap<Region, Provider>
-  /** Each provider once. */
+  /** Contains each provider once. */
   readonly all: readonly Provider[]
   /** See Provider. Absent: unknown, or the providers have different versions. */
   readonly agentVersion?: string
   /** Whether new boxes can use the region. */
   serves(region: Region): boolean
-  /** The provider of a box. Throws as `inRegion`. */
+  /** Returns the provider of a box. Throws PermanentProviderError like inRegion(). */
   for(box: Pick<BoxRow, 'kind' | 'region'>): Provider
-  /** The provider of the managed boxes in a region. Throws PermanentProviderError for a region without one. */
+  /** Returns the provider of the managed boxes in a region. Throws PermanentProviderError for a region without a provider. */
   inRegion(region: Region): Provider
   /** The isolation between boxes, for the startup banner. */
   describe(): string

@@ -19,7 +19,7 @@ export type PurgeOptions = {
   clock: Clock
   log: Pick<Logger, 'info'>
   openRequests: Pick<OpenRequests, 'accessChanged'>
-  /** Of all modules, in their order. Boxes are deleted by `deleteBoxRows`. */
+  /** Returns the tables of all modules, in the order of the modules. `deleteBoxRows` deletes the boxes. */
   listWorkspaceTables(): readonly WorkspaceTable[]
   /** Requests the deletion of all boxes. Returns whether all are terminated. */
   removeBoxes(workspaceId: string, signal: AbortSignal): Promise<boolean>

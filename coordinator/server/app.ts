@@ -36,9 +36,9 @@ import { startTelemetry, type Telemetry } from './telemetry/telemetry.ts'
 export type Overrides = ModuleOverrides & {
   log?: Logger
   clock?: Clock
-  /** Serves all regions. */
+  /** Replaces the configured providers, and serves all regions. */
   provider?: Provider
-  /** Instead of the configured providers. */
+  /** Replaces the configured providers. */
   providers?: Providers
 }
 
@@ -119,7 +119,7 @@ async function start(
   const { http, health } = await startHttpServer(context, listening, telemetry)
   cleanup.add('close the HTTP server', () => http.close())
   await modules.start()
-  // After the start of the lifecycle, which releases all leases: the first start creates a box.
+  // The first start creates a box. The lifecycle has started before, because its start releases all leases.
   const owner = await ensureOwnerKey(context, dataDirectory)
   await openBackupSocket()
   const restoreTimer = setInterval(diskReserve.restore, RESTORE_INTERVAL_MS)
@@ -245,7 +245,7 @@ async function checkDatabase(db: Context['db']): ReturnType<Health['getUnreadyRe
   }
 }
 
-/** For errors of openConfiguredDatabase and openProviders, whose messages are written for the operator. */
+/** Converts an error of openConfiguredDatabase or openProviders, whose message is written for the operator. */
 function throwStartError(error: Error): never {
   throw new StartError(error.message, { cause: error })
 }

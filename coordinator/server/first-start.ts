@@ -24,7 +24,7 @@ export async function ensureOwnerKey(
   dataDirectory: DataDirectory,
 ): Promise<Actor | null> {
   const { db, clock, boxes, log } = context
-  // Not that of the context: a start is not a use of the key.
+  // The finder of the context would record a use of the key, and a start is not a use.
   const findKey = createKeyFinder({ db, clock })
   const storeKey = (key: string) => writePrivateFile(dataDirectory.ownerKeyFile, `${key}\n`)
   await transaction(db, async (trx) => {

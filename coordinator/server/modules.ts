@@ -16,7 +16,7 @@ import { createMachineAgents } from '../boxes/enrollment/machine-agents.ts'
 import { machinesModule } from '../boxes/enrollment/module.ts'
 import { createBoxFinder } from '../boxes/find-box.ts'
 import { findOperationTarget } from '../boxes/find-resource.ts'
-import { createAgentAuthenticator } from '../boxes/lifecycle/apply-reports.ts'
+import { createAgentAuthenticator } from '../boxes/lifecycle/authenticate-agent.ts'
 import type { LifecycleOptions } from '../boxes/lifecycle/lifecycle.ts'
 import type { MemoryPressure } from '../boxes/lifecycle/memory-pressure.ts'
 import { lifecycleModule } from '../boxes/lifecycle/module.ts'
@@ -71,9 +71,9 @@ export type Base = {
   diskReserve: DiskReserve
   providers: Providers
   urls: Urls
-  /** Of metrics and traces. */
+  /** The observers that record metrics and traces. */
   observers: Observers
-  /** What machines install. */
+  /** The builds of the agent that machines install. */
   agentBundles: AgentBundles
 }
 
@@ -85,7 +85,7 @@ export type ModuleOverrides = {
   /** Multiplies the limits of sign-ins per client address. Default: 1. */
   addressLimitFactor?: number
   auditExport?: AuditExportOverrides
-  /** For tests with in-memory machines, which have their own tunnels. */
+  /** Tests with in-memory machines pass the tunnels of these machines. */
   tunnels?: Tunnels
   streams?: Streams
   /** Timeouts of silent agents and idle transfers. */
@@ -109,7 +109,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     overrides,
     modules: new ModuleList(),
     admit: createAdmit(overrides.decideAdmission),
-    // Functions of later rooms, which need only the database.
+    // These functions of later rooms need at most the database, so they exist before the modules.
     boxFinder: createBoxFinder(db),
     findOperationTarget,
     assertOpen,

@@ -1,6 +1,6 @@
 // The rooms of the coordinator, in the order in which they may import each other.
 
-/** A room imports rooms above it only. docs/architecture.md says what each of them holds. */
+/** A room imports rooms above it only. docs/architecture.md describes each of them. */
 export const ROOMS = [
   'base',
   'db',

@@ -5,7 +5,7 @@ import type { Tables } from '../../coordinator/db/schema.ts'
  * The only directory that writes the table. A feature may declare a table of its own by `interface Tables` in its directory: then it
  * is the owner, and the table is not listed here.
  */
-export const TABLE_OWNERS: Readonly<Record<keyof Tables, string>> = {
+export const TABLE_OWNERS: Readonly<Partial<Record<keyof Tables, string>>> = {
   workspaces: 'identity/store',
   users: 'identity/store',
   api_keys: 'identity/store',

@@ -35,7 +35,7 @@ export async function addPlatform(
   return true
 }
 
-/** In the versions of this coordinator. */
+/** Returns the npm packages of the platform, in the versions that this coordinator uses. */
 function packagesOf(platform: AgentPlatform, projectRoot: string): string[] {
   const { resolve } = createRequire(join(projectRoot, 'package.json'))
   const { version } = createRequire(import.meta.url)(resolve('@lydell/node-pty/package.json')) as {

@@ -17,7 +17,7 @@ import { NODE_FLAGS } from './node-flags.ts'
 export const EXTERNAL_PACKAGES = ['bufferutil', 'node-gyp-build']
 
 const BUILD_OPTIONS = {
-  // Without an extension: the npm package contains JavaScript.
+  // The entry points have no extension, because the npm package contains JavaScript.
   entryPoints: {
     agent: './agent/start',
     'machine-info': './agent/vitals/machine-info',
@@ -80,7 +80,7 @@ const INSTALLED_VERSIONS = [
   'npm-shrinkwrap.json',
   'node_modules/.package-lock.json',
   'node_modules/esbuild/package.json',
-  // For the npm package, beside which npm may install packages.
+  // When this project is an npm package, npm may install the bundled packages beside it.
   '../.package-lock.json',
 ]
 

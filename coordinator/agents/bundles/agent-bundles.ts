@@ -20,7 +20,7 @@ export type AgentBundle = AgentBuild & {
   platform: AgentPlatform
   /** The archive. */
   path: string
-  /** Of all files in the archive, in bytes. */
+  /** The size of all files in the archive together, in bytes. */
   unpackedSize: number
 }
 
@@ -42,9 +42,9 @@ export type AgentBundlesOptions = {
   projectRoot: string
   dataDir: string
   log: Pick<Logger, 'info' | 'warn'>
-  /** Default: AGENT_VERSION. For tests of upgrades. */
+  /** Default: AGENT_VERSION. Tests of upgrades pass another version. */
   version?: string
-  /** Default: the Node of the platform. For tests: a small one, whose archives the project does not cache. */
+  /** Default: the Node of the platform. Tests pass a small file, and the project does not cache the archives with it. */
   nodeFile?: string
 }
 

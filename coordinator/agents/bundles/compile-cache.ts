@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import type { BundleFile } from './bundle-cache.ts'
 import { NODE_FLAGS } from './node-flags.ts'
 
-/** In the runtime directory. Contains a directory for the version and flags of Node and for a uid. */
+/** The name of a directory in the runtime directory. It contains a directory for the version and flags of Node and for a uid. */
 const CACHE_DIR = 'compile-cache'
 const TIMEOUT_MS = 30_000
 

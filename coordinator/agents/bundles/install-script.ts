@@ -10,7 +10,7 @@ export type InstallSettings = {
   bundles: readonly AgentBundle[]
 }
 
-/** In the template. */
+/** The line of the template that the settings replace. */
 const SETTINGS_LINE = '  fail_unrendered # replaced by the coordinator with its settings\n'
 
 export function renderInstallScript(template: string, settings: InstallSettings): string {

@@ -10,7 +10,7 @@ import type { AgentBundle, AgentBundles } from './agent-bundles.ts'
 import { renderInstallScript } from './install-script.ts'
 
 const INSTALL_SCRIPT_PATH = '/install.sh'
-/** As in getArchivePath(). */
+/** Matches the paths that getArchivePath() returns. */
 const BUNDLE_PATH = '/agent/bundles/:file'
 
 export type BundleRoutesOptions = {

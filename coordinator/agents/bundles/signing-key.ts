@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { writePrivateFile } from '../../base/data-directory.ts'
 import { StartError } from '../../base/start-error.ts'
 
-/** In the data directory, mode 0600. A backup must contain it: machines accept no other key. */
+/** The name of a file in the data directory, with mode 0600. A backup must contain the file: machines accept no other key. */
 export const SIGNING_KEY_FILE = 'agent-signing-key.pem'
 
 export type SigningKey = {

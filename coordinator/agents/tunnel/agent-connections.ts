@@ -35,7 +35,7 @@ export type AgentConnectionsOptions = {
   handshakeTimeoutMs?: number
   /** How long an agent may take to open a dial-back connection. Default: 10 s. */
   dialBackTimeoutMs?: number
-  /** After how long an idle transfer is closed. Default: 2 minutes. */
+  /** An idle transfer is closed after this time. Default: 2 minutes. */
   transferIdleTimeoutMs?: number
   reportRetryMs?: ReportStreamOptions['retryMs']
   /** drain(): how long requests in flight may continue. Default: 10 s. */

@@ -35,7 +35,7 @@ export type BoxLimits = {
   /** Counts messages and frames of the tunnel. False: the box floods the coordinator and has to be disconnected. */
   allowMessages(boxId: string, count: number): boolean
   allowControlFrame(boxId: string): boolean
-  /** To be called for each request of a client: its response consists of messages. */
+  /** Call it for each request of a client: its response consists of messages. */
   expectResponse(boxId: string): void
   /** Refuses connection attempts for some time. */
   backOff(boxId: string): void

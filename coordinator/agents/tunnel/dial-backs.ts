@@ -9,7 +9,7 @@ export type DialBacks<T> = {
   /**
    * Consumes an id that an agent presents. Returns a function that delivers the connection; that returns false when the id
    * was discarded meanwhile.
-   * @throws ApiError not_found for an unknown id. Also for another box's id, which stays valid for that box.
+   * @throws ApiError not_found for an unknown id, and for another box's id, which stays valid for that box.
    */
   consumeId(boxId: string, id: string, socket: Duplex): (connection: T) => boolean
   /** Closes the open connections of a box. */

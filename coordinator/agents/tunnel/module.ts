@@ -22,7 +22,7 @@ export type TunnelModuleContext = ModuleBase & {
     onAgentReject?(code: string): void
   }
   overrides: {
-    /** Of machines in memory. */
+    /** Tests with in-memory machines pass the tunnels of these machines. */
     tunnels?: Tunnels
     agentConnections?: Partial<AgentConnectionsOptions>
   }

@@ -77,7 +77,7 @@ export function sendRequest(
   })
 }
 
-/** Not pipeline(): that destroys the response too when the agent responds before the end of the request body. */
+/** Does not use pipeline(): it would destroy the response too when the agent responds before the end of the request body. */
 function sendBody(body: Readable, stream: ClientHttp2Stream, fail: (cause: unknown) => void): void {
   body.pipe(stream)
   finished(body, { writable: false }, (error) => {
@@ -122,7 +122,7 @@ function readBody(h2: ClientHttp2Session, stream: ClientHttp2Stream, declared: s
     if (!body.destroyed && !body.push(chunk)) stream.pause()
   })
   stream.once('end', () => {
-    // Not `destroyed`: it is also set for a stream that ended normally.
+    // `destroyed` is not checked, because it is also set for a stream that ended normally.
     const isReset = stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted
     if (isReset || h2.destroyed) return
     if (declared !== undefined && missing > 0) return

@@ -49,7 +49,7 @@ export type Session = Tunnel & {
   readonly ready: Promise<void>
   /** Resolves with the reason when the session has closed. */
   readonly closed: Promise<string>
-  /** Like request(), for requests that no client made: they do not raise the limit of the box's messages. */
+  /** Sends a request that no client made. Unlike request(), it does not raise the limit of the box's messages. */
   requestReports: Tunnel['request']
   /** Whether the agent sends anything within `ms` after a ping. */
   isResponsive(ms: number): Promise<boolean>
@@ -72,7 +72,7 @@ export function openSession(options: SessionOptions): Session {
   const { ws, socket, identity, liveness, random, limits, observeRequest } = options
   const { boxId } = identity
   const countFrames = createHttp2FrameCounter()
-  // Before the listener of the duplex: frames are counted before they are parsed.
+  // This listener runs before the listener of the duplex, so frames are counted before they are parsed.
   ws.on('message', (data: Buffer) => {
     if (!limits.allowMessages(boxId, 1 + countFrames(data))) disconnectFlood('messages')
   })
@@ -103,7 +103,7 @@ export function openSession(options: SessionOptions): Session {
   ws.on('error', (error) => destroy(`WebSocket: ${error.message}`))
   ws.once('close', (code) => destroy(`the connection closed (code ${code})`))
   duplex.on('error', (error) => destroy(error.message))
-  // Not autoPong, which would answer the pings of a flood.
+  // The listener replaces autoPong, which would answer the pings of a flood.
   ws.on('ping', (data) => {
     if (limits.allowControlFrame(boxId)) ws.pong(data)
     else disconnectFlood('pings')

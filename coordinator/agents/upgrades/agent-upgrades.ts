@@ -3,6 +3,7 @@
 import pLimit from 'p-limit'
 import type { Logger } from 'pino'
 import type { AgentState } from '../../../shared/api/agents.ts'
+import { backoffDelay, noJitter } from '../../../shared/backoff.ts'
 import type { Tunnel, Tunnels } from '../tunnel/types.ts'
 import { decideUpgrade, getBuild, type RolloutRules, type UpgradeDecision } from './decide.ts'
 
@@ -45,15 +46,7 @@ export type UpgradeStatus = {
   build: string | null
 }
 
-export type AgentUpgrades = {
-  /** The state of a connected agent. */
-  getStatus(tunnel: Tunnel): Promise<UpgradeStatus>
-  /** Applies a changed rollout to the connected agents of the workspace. */
-  reconsider(workspaceId: string): void
-  close(): void
-}
-
-/** An agent of another build. `detail` is for operators. */
+/** A connected agent that does not run its target build. `detail` explains the state to operators. */
 type Outdated = {
   workspaceId: string
   targetBuild: string
@@ -61,7 +54,7 @@ type Outdated = {
   detail: string | null
 }
 
-/** Downloads of an archive at a time. */
+/** The maximum number of agents that download a build at a time. */
 const MAX_INSTALLATIONS = 8
 const MAX_INSTALL_RETRY_MS = 60 * 60_000
 
@@ -75,144 +68,162 @@ const IN_USE = 'Waits until terminal sessions, and commands that receive stdin, 
 const UNCHANGED =
   'The agent was restarted and still runs another build. The next start of the coordinator tries again.'
 
-export function createAgentUpgrades(options: AgentUpgradesOptions): AgentUpgrades {
-  const { tunnels, findTarget, loadBox, restartAgent, isIdle, log, pollMs = 200, retryMs = 30_000 } = options
-  const { installRetryMs = 60_000 } = options
-  const outdated = new Map<string, Outdated>()
-  /** Box → the earliest time of the restart, and the build for it. */
-  const waiting = new Map<string, { earliest: number; buildId: string; isInstalled: boolean }>()
+/** A restart that waits until no request to the box is in flight. */
+type Restart = { buildId: string; isInstalled: boolean }
+
+export class AgentUpgrades {
+  readonly #options: Required<AgentUpgradesOptions>
+  readonly #outdated = new Map<string, Outdated>()
+  /** Box → its restart, and the earliest time of it. */
+  readonly #waiting = new Map<string, Restart & { earliest: number }>()
   /** Box → the build for which it was restarted. Once: a box that keeps its build would otherwise restart indefinitely. */
-  const restarted = new Map<string, string>()
+  readonly #restarted = new Map<string, string>()
   /** Box → failed installations. */
-  const failures = new Map<string, number>()
-  const retries = new Map<string, NodeJS.Timeout>()
-  const limitInstallations = pLimit(MAX_INSTALLATIONS)
-  let timer: NodeJS.Timeout | undefined
-  let isClosed = false
+  readonly #failures = new Map<string, number>()
+  readonly #retries = new Map<string, NodeJS.Timeout>()
+  readonly #limitInstallations = pLimit(MAX_INSTALLATIONS)
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
 
-  const isConnected = ({ boxId, generation }: Tunnel): boolean =>
-    !isClosed && tunnels.current(boxId)?.generation === generation
+  constructor(options: AgentUpgradesOptions) {
+    this.#options = { pollMs: 200, retryMs: 30_000, installRetryMs: 60_000, ...options }
+    options.tunnels.on('connected', this.#onConnected)
+  }
 
-  const onConnected = (tunnel: Tunnel): void => {
-    consider(tunnel).catch((err: unknown) =>
-      log.warn({ err, boxId: tunnel.boxId }, 'failed to upgrade an agent; its next connection tries again'),
+  /** The state of a connected agent. */
+  async getStatus(tunnel: Tunnel): Promise<UpgradeStatus> {
+    const target = await this.#options.findTarget(tunnel)
+    const build = target?.buildId ?? null
+    if (build === null || getBuild(tunnel.agentVersion) === build)
+      return { state: 'current', detail: null, build }
+    const status = this.#outdated.get(tunnel.boxId)
+    return { state: status?.state ?? 'outdated', detail: status?.detail ?? null, build }
+  }
+
+  /** Applies a changed rollout to the connected agents of the workspace. */
+  reconsider(workspaceId: string): void {
+    for (const [boxId, status] of this.#outdated) {
+      if (status.workspaceId !== workspaceId) continue
+      this.#restarted.delete(boxId)
+      this.#failures.delete(boxId)
+      const tunnel = this.#options.tunnels.current(boxId)
+      if (tunnel === undefined) this.#outdated.delete(boxId)
+      else this.#onConnected(tunnel)
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#options.tunnels.off('connected', this.#onConnected)
+    clearInterval(this.#timer)
+    for (const retry of this.#retries.values()) clearTimeout(retry)
+  }
+
+  readonly #onConnected = (tunnel: Tunnel): void => {
+    this.#consider(tunnel).catch((err: unknown) =>
+      this.#options.log.warn(
+        { err, boxId: tunnel.boxId },
+        'failed to upgrade an agent; its next connection tries again',
+      ),
     )
   }
 
-  async function consider(tunnel: Tunnel): Promise<void> {
+  #isConnected({ boxId, generation }: Tunnel): boolean {
+    return !this.#isClosed && this.#options.tunnels.current(boxId)?.generation === generation
+  }
+
+  async #consider(tunnel: Tunnel): Promise<void> {
     const { boxId, agentVersion } = tunnel
-    clearTimeout(retries.get(boxId))
-    waiting.delete(boxId)
-    const target = await findTarget(tunnel)
-    if (target === null || getBuild(agentVersion) === target.buildId) return void outdated.delete(boxId)
+    clearTimeout(this.#retries.get(boxId))
+    this.#waiting.delete(boxId)
+    const target = await this.#options.findTarget(tunnel)
+    if (target === null || getBuild(agentVersion) === target.buildId) return void this.#outdated.delete(boxId)
     const targetBuild = target.buildId
-    const box = await loadBox(boxId, tunnel.failedBuild)
-    if (box === undefined || !isConnected(tunnel)) return
+    const box = await this.#options.loadBox(boxId, tunnel.failedBuild)
+    if (box === undefined || !this.#isConnected(tunnel)) return
     const { workspaceId, failedBuild, rollout } = box
     const decision = decideUpgrade({ boxId, version: agentVersion, targetBuild, failedBuild, rollout })
-    if (decision === 'current') return void outdated.delete(boxId)
+    if (decision === 'current') return void this.#outdated.delete(boxId)
     const status: Outdated = { workspaceId, targetBuild, state: 'outdated', detail: null }
-    outdated.set(boxId, status)
+    this.#outdated.set(boxId, status)
     if (decision !== 'upgrade') {
       status.state = decision === 'failed' ? 'failed' : 'outdated'
       status.detail = DETAILS[decision]
-    } else if (restarted.get(boxId) === targetBuild) status.detail = UNCHANGED
-    else await upgrade(tunnel, target, status)
+    } else if (this.#restarted.get(boxId) === targetBuild) status.detail = UNCHANGED
+    else await this.#upgrade(tunnel, target, status)
   }
 
-  async function upgrade(tunnel: Tunnel, { buildId, install }: TargetBuild, status: Outdated): Promise<void> {
+  async #upgrade(tunnel: Tunnel, { buildId, install }: TargetBuild, status: Outdated): Promise<void> {
     const { boxId } = tunnel
     status.state = 'upgrading'
     status.detail = install === null ? WAITING : 'Installs the build.'
     if (install !== null) {
       try {
-        await limitInstallations(() => (isConnected(tunnel) ? install(tunnel) : undefined))
+        await this.#limitInstallations(() => (this.#isConnected(tunnel) ? install(tunnel) : undefined))
       } catch (error) {
-        if (isConnected(tunnel)) retryInstallation(tunnel, status, error as Error)
+        if (this.#isConnected(tunnel)) this.#retryInstallation(tunnel, status, error as Error)
         return
       }
-      failures.delete(boxId)
+      this.#failures.delete(boxId)
     }
     // The rollout may have changed meanwhile.
-    if (!isConnected(tunnel) || outdated.get(boxId) !== status) return
+    if (!this.#isConnected(tunnel) || this.#outdated.get(boxId) !== status) return
     status.detail = WAITING
-    restartAfter(boxId, 0, { buildId, isInstalled: install !== null })
+    this.#restartAfter(boxId, 0, { buildId, isInstalled: install !== null })
   }
 
-  function retryInstallation(tunnel: Tunnel, status: Outdated, error: Error): void {
+  #retryInstallation(tunnel: Tunnel, status: Outdated, error: Error): void {
     const { boxId } = tunnel
-    const failed = (failures.get(boxId) ?? 0) + 1
-    failures.set(boxId, failed)
-    const ms = Math.min(MAX_INSTALL_RETRY_MS, installRetryMs * 2 ** (failed - 1))
-    log.warn({ err: error, boxId, retryInMs: ms }, 'a machine failed to install a build of the agent')
+    const failed = (this.#failures.get(boxId) ?? 0) + 1
+    this.#failures.set(boxId, failed)
+    const backoff = { baseMs: this.#options.installRetryMs, maxMs: MAX_INSTALL_RETRY_MS }
+    const ms = backoffDelay(failed - 1, backoff, noJitter)
+    this.#options.log.warn(
+      { err: error, boxId, retryInMs: ms },
+      'a machine failed to install a build of the agent',
+    )
     status.detail = error.message
-    const retry = setTimeout(() => isConnected(tunnel) && onConnected(tunnel), ms)
-    retries.set(boxId, retry.unref())
+    const retry = setTimeout(() => this.#isConnected(tunnel) && this.#onConnected(tunnel), ms)
+    this.#retries.set(boxId, retry.unref())
   }
 
-  function restartAfter(boxId: string, ms: number, build: { buildId: string; isInstalled: boolean }): void {
-    waiting.set(boxId, { ...build, earliest: performance.now() + ms })
-    timer ??= setInterval(restartIdleAgents, pollMs).unref()
+  #restartAfter(boxId: string, ms: number, restart: Restart): void {
+    this.#waiting.set(boxId, { ...restart, earliest: performance.now() + ms })
+    this.#timer ??= setInterval(() => this.#restartIdleAgents(), this.#options.pollMs).unref()
   }
 
-  async function restart(boxId: string, build: { buildId: string; isInstalled: boolean }): Promise<void> {
-    if (await restartAgent(boxId, build.isInstalled ? build.buildId : undefined)) return
-    log.info({ boxId }, 'the agent refused the restart because terminal sessions or commands with stdin run')
-    restarted.delete(boxId)
-    const status = outdated.get(boxId)
-    if (isClosed || status?.state !== 'upgrading') return
-    status.detail = IN_USE
-    restartAfter(boxId, retryMs, build)
-  }
-
-  function restartIdleAgents(): void {
-    for (const [boxId, { earliest, ...build }] of waiting) {
+  #restartIdleAgents(): void {
+    const { tunnels, isIdle, log } = this.#options
+    for (const [boxId, { earliest, ...restart }] of this.#waiting) {
       const tunnel = tunnels.current(boxId)
       if (tunnel !== undefined && (performance.now() < earliest || !isIdle(boxId))) continue
-      waiting.delete(boxId)
+      this.#waiting.delete(boxId)
       if (tunnel === undefined) continue
-      restarted.set(boxId, build.buildId)
+      this.#restarted.set(boxId, restart.buildId)
       log.info(
-        { boxId, from: tunnel.agentVersion, to: build.buildId },
+        { boxId, from: tunnel.agentVersion, to: restart.buildId },
         'restarting an agent of another build',
       )
-      restart(boxId, build).catch((err: unknown) =>
+      this.#restart(boxId, restart).catch((err: unknown) =>
         log.warn(
           { err, boxId },
           'failed to restart an agent; the next start of the agent runs the new build',
         ),
       )
     }
-    if (waiting.size > 0) return
-    clearInterval(timer)
-    timer = undefined
+    if (this.#waiting.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
   }
 
-  tunnels.on('connected', onConnected)
-  return {
-    async getStatus(tunnel) {
-      const target = await findTarget(tunnel)
-      const build = target?.buildId ?? null
-      if (build === null || getBuild(tunnel.agentVersion) === build)
-        return { state: 'current', detail: null, build }
-      const status = outdated.get(tunnel.boxId)
-      return { state: status?.state ?? 'outdated', detail: status?.detail ?? null, build }
-    },
-    reconsider(workspaceId) {
-      for (const [boxId, status] of outdated) {
-        if (status.workspaceId !== workspaceId) continue
-        restarted.delete(boxId)
-        failures.delete(boxId)
-        const tunnel = tunnels.current(boxId)
-        if (tunnel === undefined) outdated.delete(boxId)
-        else onConnected(tunnel)
-      }
-    },
-    close() {
-      isClosed = true
-      tunnels.off('connected', onConnected)
-      clearInterval(timer)
-      for (const retry of retries.values()) clearTimeout(retry)
-    },
+  async #restart(boxId: string, restart: Restart): Promise<void> {
+    const { restartAgent, log } = this.#options
+    if (await restartAgent(boxId, restart.isInstalled ? restart.buildId : undefined)) return
+    log.info({ boxId }, 'the agent refused the restart because terminal sessions or commands with stdin run')
+    this.#restarted.delete(boxId)
+    const status = this.#outdated.get(boxId)
+    if (this.#isClosed || status?.state !== 'upgrading') return
+    status.detail = IN_USE
+    this.#restartAfter(boxId, this.#options.retryMs, restart)
   }
 }

@@ -5,7 +5,7 @@ import type { Tunnel } from '../tunnel/types.ts'
 
 /** The agent responds when the build is installed. Its download may be slow. */
 const INSTALL_TIMEOUT_MS = 30 * 60_000
-/** Of an error message. */
+/** The maximum length of an error message, in characters. */
 const MAX_MESSAGE_LENGTH = 500
 const MAX_RESPONSE_BYTES = 16 * 1024
 

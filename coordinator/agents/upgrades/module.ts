@@ -5,7 +5,7 @@ import { withTag } from '../../http/route.ts'
 import type { AgentBundles } from '../bundles/agent-bundles.ts'
 import type { AgentConnections } from '../tunnel/agent-connections.ts'
 import type { Tunnels } from '../tunnel/types.ts'
-import { createAgentUpgrades } from './agent-upgrades.ts'
+import { AgentUpgrades } from './agent-upgrades.ts'
 import { createTargetFinder } from './find-target.ts'
 import { agentRoutes } from './routes.ts'
 import { createAgentLoader, createAgentService, type UpgradedBoxes } from './service.ts'
@@ -26,7 +26,7 @@ export type UpgradesModuleContext = ModuleBase & {
 export function upgradesModule(context: UpgradesModuleContext): Module {
   const { db, clock, log, agentBundles, agentConnections, tunnels, upgradedBoxes: boxes } = context
   const { providers, limiter } = context
-  const upgrades = createAgentUpgrades({
+  const upgrades = new AgentUpgrades({
     tunnels,
     findTarget: createTargetFinder({ bundles: agentBundles, managedVersion: providers.agentVersion }),
     loadBox: createAgentLoader(db, boxes),
@@ -38,7 +38,7 @@ export function upgradesModule(context: UpgradesModuleContext): Module {
   return {
     routes: withTag('Agents', agentRoutes({ agents })),
     workspaceTables: [{ table: 'agent_rollouts', key: null }],
-    beginStop: upgrades.close,
-    close: { name: 'stop upgrading agents', run: upgrades.close },
+    beginStop: () => upgrades.close(),
+    close: { name: 'stop upgrading agents', run: () => upgrades.close() },
   }
 }

@@ -28,7 +28,7 @@ function decodeEmbedded(address: ipaddr.IPv4 | ipaddr.IPv6): ipaddr.IPv4 | ipadd
   return ipaddr.fromByteArray(address.toByteArray().slice(-4))
 }
 
-/** Without a thread of the pool for each name, which slow name servers would occupy. Ignores /etc/hosts. */
+/** Resolves a name without a thread of the pool, which slow name servers would occupy. Ignores /etc/hosts. */
 export async function resolveWithDns(hostname: string, signal: AbortSignal): Promise<string[]> {
   const resolver = new Resolver({ timeout: 5_000, tries: 2 })
   const cancel = () => resolver.cancel()
@@ -43,7 +43,7 @@ export async function resolveWithDns(hostname: string, signal: AbortSignal): Pro
   }
 }
 
-/** Like other programs of the machine: private collectors may be in /etc/hosts. */
+/** Resolves a name like other programs of the machine: private collectors may be in /etc/hosts. */
 export const resolveWithSystem: Resolve = async (hostname) =>
   (await lookup(hostname, { all: true })).map(({ address }) => address)
 

@@ -12,7 +12,7 @@ import { setSystemTimer } from './timers.ts'
 
 export type AuditExport = Pick<Deliveries, 'start' | 'close'> & { service: AuditSinkService }
 
-/** For tests: the certificate of the endpoint, and the timers. */
+/** Tests replace the trusted certificates, the name resolution and the timers. */
 export type AuditExportOverrides = Partial<Pick<PostOptions, 'ca' | 'resolve' | 'setTimer'>>
 
 export function createAuditExport(options: {

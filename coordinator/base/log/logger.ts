@@ -6,7 +6,7 @@ import { createLogDestination } from '../../../shared/log-destination.ts'
 import type { Config } from '../config.ts'
 import { serializeError } from './serialize-error.ts'
 
-/** Name by box id. A line with a known boxId gets the name as `box`. */
+/** Maps the id of a box to its name. A line with a known boxId gets the name as `box`. */
 export type BoxNames = Map<string, string>
 
 const STDERR = 2
@@ -17,7 +17,7 @@ export async function createLogger(
   boxNames: BoxNames,
 ): Promise<Logger> {
   const isPretty = logFormat === 'pretty' || (logFormat === 'auto' && isatty(STDERR))
-  // Loaded only for a terminal.
+  // The module is loaded only for the pretty format.
   const format = isPretty ? (await import('./pretty-line.ts')).createLineFormatter(process.stderr) : undefined
   return createLoggerFor((bytes) => writeSync(STDERR, bytes), { level: logLevel, boxNames, format })
 }
@@ -25,7 +25,7 @@ export async function createLogger(
 type LoggerOptions = {
   level: Config['logLevel']
   boxNames: BoxNames
-  /** Formats one line of JSON. Default: JSON. */
+  /** Formats one line of JSON. Default: the line stays JSON. */
   format?: ((line: string) => string) | undefined
 }
 

@@ -4,7 +4,7 @@ import { prettyFactory } from 'pino-pretty'
 type Stream = { getColorDepth?(): number; hasColors?(): boolean }
 type Fields = Record<string, unknown>
 
-/** Printed in another form, or only useful to a program. */
+/** These fields are printed in another form, or are only useful to a program. */
 const HIDDEN_FIELDS = ['level', 'time', 'pid', 'hostname', 'msg', 'err', 'durationMs', 'reqId', 'generation']
 const UUID = /^[0-9a-f]{8}(?=-[0-9a-f]{4}-[0-9a-f]{4}-)/
 /** An id with a prefix, such as p_8b49a1c0… or user:usr_8b49a1c0…: the CLI accepts its unique beginning. */

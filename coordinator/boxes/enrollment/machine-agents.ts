@@ -1,5 +1,5 @@
-// Decides whether the agent of an enrolled machine may connect: not when its box has been deleted, and not from a copy of the
-// disk of another machine.
+// Decides whether the agent of an enrolled machine may connect. An agent is refused when its box has been deleted, and when it
+// runs from a copy of the disk of another machine.
 
 import type { MachineAgents } from '../../agents/tunnel/types.ts'
 import { lockBox } from '../../db/lock-box.ts'

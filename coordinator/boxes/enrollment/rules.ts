@@ -5,7 +5,7 @@ import { byKey } from '../../http/access.ts'
 import type { Actor } from '../../http/actor.ts'
 import { loadPolicy } from '../../identity/policies/service.ts'
 
-/** Of the routes that create and revoke tokens, and of the key of a token's creator at the exchange. */
+/** Returns the access that the routes of tokens need, and that the key of a token's creator needs at the exchange. */
 export const getEnrollmentAccess = (level: 'read' | 'write') =>
   byKey('boxes', level, { scope: 'workspace', roles: 'not_contractor' })
 

@@ -1,6 +1,5 @@
-// Agent state in the database: authenticates agent tokens and applies the reports of agents.
+// Applies the reports of agents to the database.
 
-import { timingSafeEqual } from 'node:crypto'
 import type { Machine } from '../../../shared/api/boxes.ts'
 import type { MetricsSample } from '../../../shared/api/metrics.ts'
 import type { ProcessSnapshotReport } from '../../../shared/api/process-snapshots.ts'
@@ -11,21 +10,7 @@ import type { BoxRow } from '../../db/schema.ts'
 import { type OnCommit, type Trx, transaction } from '../../db/transaction.ts'
 import type { CommandReportHandler } from '../../history/commands/commands.ts'
 import { markCommandsLost, markSyncCommandsLost } from '../../history/commands/mark-lost.ts'
-import { prepareTokenQuery, updateBox } from '../store/boxes.ts'
-
-/**
- * The returned function resolves to true when the SHA-256 (hex) of the box's current token is `tokenHash`.
- * A box has a token from its first start until it is deleted. Each start of its machine replaces the token.
- */
-export function createAgentAuthenticator(db: Db): (boxId: string, tokenHash: string) => Promise<boolean> {
-  const findTokenHash = prepareTokenQuery(db)
-  return async (boxId, tokenHash) => {
-    const [row] = await findTokenHash(boxId)
-    if (!row?.agent_token_hash) return false
-    const [stored, presented] = [Buffer.from(row.agent_token_hash), Buffer.from(tokenHash)]
-    return stored.length === presented.length && timingSafeEqual(stored, presented)
-  }
-}
+import { updateBox } from '../store/boxes.ts'
 
 export type BoxReports = {
   boxId: string

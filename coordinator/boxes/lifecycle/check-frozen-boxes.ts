@@ -1,4 +1,4 @@
-// After a reboot of the machine, its frozen boxes have no processes any more: records that they are stopped.
+// Records that frozen boxes are stopped when a reboot of the machine has terminated their processes.
 
 import type { LimitFunction } from 'p-limit'
 import type { Logger } from 'pino'

@@ -35,7 +35,7 @@ export type Claim = {
   source: Exclude<BoxSource, 'creating'> | null
   /** Who requested the job. */
   actor: string
-  /** Of a move. */
+  /** Only a job that moves the box uses these parameters. */
   move: MoveParams
 }
 
@@ -117,7 +117,7 @@ const eventReason = (job: Pick<JobRow, 'op' | 'reason'>): string =>
   job.reason ?? OP_DEFINITIONS[job.op].reason
 
 export type StepResult = {
-  /** JSON. */
+  /** JSON Isolation. */
   isolation?: string | null
   /** The step to run next, instead of the following one. */
   skipTo?: Step
@@ -145,7 +145,7 @@ export function completeStep(
     const leased = await findLeasedJob(trx, boxId, owner)
     if (!leased) return false
     const { box, job } = leased
-    // Also when the desired state has changed meanwhile: the machine has been created, started or stopped.
+    // These results are recorded even when the desired state has changed: the machine has been created, started or stopped.
     if (result.isolation) await updateBox(trx, boxId, { isolation: result.isolation })
     if (result.archiveBytes !== undefined) await updateBox(trx, boxId, { archive_bytes: result.archiveBytes })
     if (result.suspendedAs) await updateBox(trx, boxId, { suspended_as: result.suspendedAs })
@@ -218,7 +218,7 @@ async function startNextJob(trx: Trx, box: BoxRow, actor: string, now: number): 
 export type Failure = {
   message: string
   permanent: boolean
-  /** When to retry after `failedAttempts` failures, in milliseconds since the epoch. */
+  /** Returns when to retry after `failedAttempts` failures, in milliseconds since the epoch. */
   retryAt(failedAttempts: number): number
 }
 

@@ -127,8 +127,8 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
   }
 
   /**
-   * The agent has connected: run a job that waits for it now, instead of at its next retry. Also when the job is running: its
-   * inspection may have just failed.
+   * The agent has connected: runs a job that waits for it now, instead of at its next retry. A running job is scheduled too,
+   * because its inspection may have just failed.
    */
   async function retryRecoveryNow(boxId: string): Promise<void> {
     if (!awaitsAgent(await findJob(db, boxId))) return

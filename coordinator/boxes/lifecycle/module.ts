@@ -9,7 +9,7 @@ const CLOSE_MS = 30_000
 
 export type LifecycleModuleContext = ModuleBase &
   Pick<LifecycleOptions, 'boxNames' | 'providers' | 'tunnels'> & {
-    /** `agents`: not the public URL, which may be a proxy that has not started yet. */
+    /** `agents` is not the public URL, which may be that of a proxy that has not started yet. */
     urls: { agents: string }
     observers: { steps?: StepObserver }
     overrides: { lifecycle?: Partial<LifecycleOptions> }

@@ -13,7 +13,10 @@ export type MoveParams = {
 export const parseMoveParams = ({ params }: Pick<JobRow, 'params'>): MoveParams =>
   params === null ? { isPacked: false } : (JSON.parse(params) as MoveParams)
 
-/** The machine and the archive in the old region remain, and the archive that the new machine was created from. */
+/**
+ * Completes a move. The leftovers are the machine and the archive in the old region, and the archive that the new machine was
+ * created from. A packed box has no machine, and keeps its archive in the new region.
+ */
 export function landMove(box: BoxRow, { isPacked }: MoveParams): Updateable<BoxRow> {
   const { region, desired_region: newRegion, archive_id: archiveId } = box
   if (newRegion === null) return {}
@@ -25,7 +28,10 @@ export function landMove(box: BoxRow, { isPacked }: MoveParams): Updateable<BoxR
   return { region: newRegion, desired_region: null, archive_id: null, leftovers }
 }
 
-/** The incomplete machine and the archive in the new region remain, and the archive in the region of the box. */
+/**
+ * Ends a failed move. The leftovers are the incomplete machine and the archive in the new region, and the archive in the region
+ * of the box. A packed box has no machine, and keeps its archive.
+ */
 export function rollBackMove(box: BoxRow, { isPacked }: MoveParams): Updateable<BoxRow> {
   const { region, desired_region: newRegion, archive_id: archiveId } = box
   if (newRegion === null) return {}

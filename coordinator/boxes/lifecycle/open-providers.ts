@@ -81,7 +81,7 @@ export async function openProviders(options: OpenProvidersOptions): Promise<Prov
   }
 }
 
-/** Stops machines without a coordinator: of all regions, whatever the configuration. */
+/** Opens the stoppers of machines for use without a coordinator: for all regions, whatever the configuration. */
 export async function openMachineStoppers(
   db: Db,
   options: Pick<OpenProvidersOptions, 'log'> & { dataDir: string },
@@ -90,7 +90,7 @@ export async function openMachineStoppers(
   return createMachineStoppers(options)
 }
 
-/** Archives the files of stopped boxes without a coordinator: of all regions, whatever the configuration. */
+/** Opens the archivers of stopped boxes for use without a coordinator: for all regions, whatever the configuration. */
 export async function openArchivers({
   dataDir,
   log,

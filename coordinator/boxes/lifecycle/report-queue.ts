@@ -39,7 +39,7 @@ const compareIds = (a: string, b: string): number => (a < b ? -1 : Number(a > b)
 type QueuedReports = {
   reports: BoxReports
   weight: number
-  /** On the clock of performance.now(). */
+  /** The time at which the reports are due, on the clock of performance.now(). */
   dueAt: number
   resolve(): void
   reject(error: unknown): void

@@ -2,7 +2,7 @@
 import type { Claim, StepResult } from './claim.ts'
 
 export type StepObserver = {
-  /** Runs the step. Rejects as `run()`; not with an Error: the step has been interrupted. */
+  /** Runs the step, and rejects with the reason of `run()`. A reason that is not an Error means that the step was interrupted. */
   observe(claim: Claim, run: () => Promise<StepResult>): Promise<StepResult>
   /** @param isFinal the step is not retried */
   onFailure(claim: Claim, isFinal: boolean): void

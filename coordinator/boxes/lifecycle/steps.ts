@@ -108,7 +108,7 @@ async function startMachine(
   const wasFrozen = box.suspended_as === 'frozen'
   const keepsMemory =
     wasFrozen && attempt < MAX_THAW_ATTEMPTS && (await hasProcesses(provider.inspect(box.id)))
-  // The agent of the previous attempt did not connect: restart the machine. Of a recovered box it has stopped.
+  // The agent of the previous attempt did not connect: restart the machine. The machine of a box to recover has stopped already.
   if (attempt > 0 && op !== 'recover' && !keepsMemory) await provider.stop(box.id)
   const { isolation } = await provider.start({ ...createMachineSpec(box, coordinatorUrl), agentToken })
   return {
@@ -197,7 +197,7 @@ async function removeLeftovers({ box }: Claim, { providers }: StepContext): Prom
   }
 }
 
-/** In every region: an interrupted move may have left files of the box in another one. */
+/** Destroys the machine in every region, because an interrupted move may have left files of the box in another one. */
 async function destroyMachine({ box }: Claim, { providers }: StepContext): Promise<void> {
   const current = providers.byRegion.get(box.region)
   const archiveIds = [box.archive_id, ...parseLeftovers(box).map(({ archiveId }) => archiveId)]

@@ -72,7 +72,7 @@ export const OP_DEFINITIONS: Readonly<Record<JobOp, OpDefinition>> = {
     maxAttempts: 5,
     failureState: 'provision_failed',
   },
-  // Of a machine. The job waits until the agent connects, and is then scheduled.
+  // Only an enrolled machine has this job. It waits until the agent connects, and is then scheduled.
   enroll: {
     reason: 'enrolled',
     stages: [{ step: 'connect', state: 'bootstrapping' }],
@@ -112,7 +112,7 @@ export const OP_DEFINITIONS: Readonly<Record<JobOp, OpDefinition>> = {
     finalState: 'deep_sleep',
     maxAttempts: 5,
     failureState: 'suspended',
-    // After it, the machine may be partly removed.
+    // A failure after this step does not end the job, because the machine may be partly removed.
     failsIn: 'archive',
   },
   resize: {
@@ -150,7 +150,7 @@ export const OP_DEFINITIONS: Readonly<Record<JobOp, OpDefinition>> = {
     ],
     finalState: 'running',
   },
-  // Of a machine, like enroll.
+  // Only an enrolled machine has this job, which waits for the agent like `enroll`.
   reconnect: {
     reason: 'reconnected',
     stages: [{ step: 'connect', state: 'degraded' }],

@@ -19,7 +19,7 @@ export type BoxScheduleKind = (typeof BOX_SCHEDULE_KINDS)[number]
 /** 'soon': the evaluation finds the due time, which depends on the settings of the coordinator. */
 type FirstDueTime = number | 'soon'
 
-/** When the schedules of a box are evaluated first. A box has no schedule of a kind that is missing here. */
+/** Returns when the schedules of a box are evaluated first. A box has no schedule of a kind that is missing. */
 export function listFirstDueTimes(box: BoxRow, now: number): Partial<Record<BoxScheduleKind, FirstDueTime>> {
   const { observed_state: state } = box
   if (state === 'terminating' || state === 'terminated' || state === 'provision_failed') return {}
@@ -55,6 +55,6 @@ export async function updateSchedules(
   }
 }
 
-/** After a failed deep sleep: each attempt reads all files of the box. */
+/** Delays the next attempt after a failed deep sleep, because each attempt reads all files of the box. */
 export const delayDeepSleep = (trx: Trx, boxId: string, now: number) =>
   moveSchedule(trx, { kind: 'deep_sleep', target_id: boxId }, now + DEEP_SLEEP_RETRY_MS)

@@ -76,7 +76,7 @@ export function createBoxSchedules({ db, snapshots, scheduleBox }: BoxSchedulesO
     transaction(db, async (trx, onCommit) => {
       const key = { kind, target_id: boxId }
       const { now } = givenFacts
-      // Like every other transaction, locks the box before its schedules.
+      // This transaction locks the box before its schedules, like every other one.
       const box = await lockBox(trx, boxId)
       const row = await lockSchedule(trx, key)
       // Another evaluation has moved or deleted the schedule.
@@ -94,7 +94,7 @@ export function createBoxSchedules({ db, snapshots, scheduleBox }: BoxSchedulesO
       if (decision === 'act' && isDryRun) return { isDue: true, nextAt: row.due_at }
       const isDue = decision === 'act'
       const nextAt = isDue ? nextEvaluation(kind, box, now) : decision.notBefore
-      // Before the change, which may delete the schedule.
+      // The schedule is moved before the change, which may delete it.
       await moveSchedule(trx, key, nextAt)
       if (isDue) {
         await changes[kind](trx, box, facts)

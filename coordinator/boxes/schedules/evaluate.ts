@@ -4,7 +4,7 @@ import type { BoxScheduleKind } from '../lifecycle/update-schedules.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
-/** Until a box in transition is evaluated again. */
+/** A box in transition is evaluated again after this time. */
 const TRANSITION_MS = MINUTE_MS
 
 export type ScheduleSettings = {
@@ -39,7 +39,7 @@ const isSuspended = ({ desired_state: desired, observed_state: observed }: BoxRo
   desired === 'suspended' && observed === 'suspended'
 
 const EVALUATIONS: Record<BoxScheduleKind, (box: BoxRow, facts: Facts) => Decision> = {
-  /** Also while the box is in transition: the box is suspended when the transition is complete. */
+  /** The pause is due even while the box is in transition: the box is suspended when the transition is complete. */
   pause: ({ pause_at: pauseAt }, { now }) => (pauseAt === null ? 'none' : actAt(pauseAt, now)),
 
   /** Idle time counts from the last activity, and at the earliest from when the box became running. */
@@ -77,6 +77,6 @@ const EVALUATIONS: Record<BoxScheduleKind, (box: BoxRow, facts: Facts) => Decisi
 export const evaluate = (kind: BoxScheduleKind, box: BoxRow, facts: Facts): Decision =>
   box.desired_state === 'terminated' ? 'none' : EVALUATIONS[kind](box, facts)
 
-/** When a schedule is evaluated after its change, which may have failed or may be in progress. */
+/** Returns when a schedule is evaluated after its change, which may have failed or may be in progress. */
 export const nextEvaluation = (kind: BoxScheduleKind, box: BoxRow, now: number): number =>
   kind === 'auto_snapshot' ? now + (box.auto_snapshot_hours ?? 1) * HOUR_MS : now + TRANSITION_MS

@@ -5,7 +5,7 @@ export type PauseGate = {
   readonly version: number
   /** Resolves when the pause of the box has been decided. undefined: no pause is being decided. */
   wait(boxId: string): Promise<void> | undefined
-  /** Runs `decide` while new requests to the box wait. 'busy': not run, because a request to the box is in flight. */
+  /** Runs `decide` while new requests to the box wait. 'busy': a request to the box is in flight, so `decide` has not run. */
   run<T>(boxId: string, decide: () => Promise<T>): Promise<T | 'busy'>
 }
 

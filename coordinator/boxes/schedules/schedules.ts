@@ -21,13 +21,13 @@ export type BoxScheduleHandlersOptions = BoxSchedulesOptions & {
   tunnels: Pick<Tunnels, 'current'>
   pauseGate: PauseGate
   memory: MemoryPressure
-  /** When the box was last active, by its last heartbeat, in milliseconds since the epoch; null: unknown. */
+  /** Returns when the box was last active, by its last heartbeat, in milliseconds since the epoch; null: unknown. */
   findLastActivity(boxId: string): number | null
 }
 
-/** After the agent has not responded. */
+/** The delay of a retry when the agent has not responded. */
 const RETRY_MS = 60_000
-/** After a request to the box was in flight. */
+/** The delay of a retry when a request to the box was in flight. */
 const REQUEST_RETRY_MS = 5_000
 
 export function createBoxScheduleHandlers(options: BoxScheduleHandlersOptions): Schedules {

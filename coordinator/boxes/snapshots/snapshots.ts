@@ -54,7 +54,7 @@ export type Snapshots = {
 
 const CLOSE_TIMEOUT_MS = 10_000
 const REMOVAL_BATCH = 100
-/** As long as the operations of the deletions are readable (spec §3). */
+/** Deleted snapshots keep their rows as long as the operations of the deletions are readable (spec §3). */
 const RETENTION_MS = 30 * 24 * 60 * 60 * 1000
 
 export function createSnapshots(options: SnapshotsOptions): Snapshots {

@@ -72,7 +72,7 @@ export async function findCreateSource(
   )
 }
 
-/** Where the files of a new box come from. Problem: they never will. */
+/** Where the files of a new box come from. `problem`: why the box can never get them. */
 export type BoxSource = { archive: ArchiveKey; region: Region } | { problem: string } | 'creating'
 
 /** null: the box starts empty. */

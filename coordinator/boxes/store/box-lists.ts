@@ -9,7 +9,7 @@ import type { PageCursor } from '../../http/page-cursor.ts'
 export type BoxFilter = {
   visibility: Visibility
   live: boolean
-  /** Also leaves out boxes that are being deleted. */
+  /** true: the list also leaves out boxes that are being deleted. */
   withoutDeleted?: boolean | undefined
   before?: PageCursor | undefined
   limit?: number | undefined
@@ -122,7 +122,7 @@ export async function listUnreconciledBoxIds(db: Db): Promise<string[]> {
   return rows.map((row) => row.id)
 }
 
-/** Of the managed boxes: an enrolled machine has no files in a region. */
+/** Lists only managed boxes: an enrolled machine has no files in a region. */
 export const listLiveBoxRegions = (db: Db) =>
   db
     .selectFrom('boxes')
@@ -168,7 +168,7 @@ export const listAgents = (db: Db, workspaceId: string) =>
     .orderBy('id', 'desc')
     .execute()
 
-/** The boxes that may wait for the snapshot: created from it, or its own box. Without those whose step is running. */
+/** Lists the boxes that may wait for the snapshot: its own and those created from it. Leaves out boxes whose step is running. */
 export async function listWaitingBoxIds(db: Db, snapshotId: string): Promise<string[]> {
   const rows = await db
     .selectFrom('jobs')

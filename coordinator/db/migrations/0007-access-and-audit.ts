@@ -80,7 +80,7 @@ export const accessAndAudit: Migration = {
       .addColumn('hash', 'text', (c) => c.notNull().unique())
       .addColumn('workspace_id', 'text', (c) => c.notNull().references('workspaces.id'))
       .addColumn('user_id', 'text', (c) => c.notNull().references('users.id'))
-      // Not a reference: the session may end before the ticket is deleted.
+      // This column is not a reference: the session may end before the ticket is deleted.
       .addColumn('session_id', 'text', (c) => c.notNull())
       .addColumn('box_id', 'text', (c) => c.notNull())
       .addColumn('created_at', 'bigint', (c) => c.notNull())

@@ -16,7 +16,7 @@ export const machines: Migration = {
       .addColumn('workspace_id', 'text', (c) => c.notNull().references('workspaces.id'))
       .addColumn('hash', 'text', (c) => c.notNull().unique())
       .addColumn('user_id', 'text', (c) => c.references('users.id'))
-      // Not a reference: a session may end before the token is used.
+      // This column is not a reference: a session may end before the token is used.
       .addColumn('credential_id', 'text', (c) => c.notNull())
       .addColumn('credential_kind', 'text', (c) => c.notNull())
       .addColumn('name', 'text')
@@ -28,7 +28,7 @@ export const machines: Migration = {
       .addColumn('revoked_at', 'bigint')
       .addColumn('used_at', 'bigint')
       .addColumn('agent_token_hash', 'text')
-      // Not a reference: the box may be deleted first.
+      // This column is not a reference: the box may be deleted first.
       .addColumn('box_id', 'text')
       .execute()
     await db.schema
@@ -44,7 +44,7 @@ export const machines: Migration = {
 
     await db.schema
       .createTable('deleted_machines')
-      // Not a reference: the row outlives the box and its workspace.
+      // This column is not a reference: the row outlives the box and its workspace.
       .addColumn('box_id', 'text', (c) => c.primaryKey())
       .addColumn('agent_token_hash', 'text', (c) => c.notNull())
       .addColumn('deleted_at', 'bigint', (c) => c.notNull())

@@ -16,7 +16,7 @@ export type CoordinatorLock = {
 
 export type CoordinatorLockOptions = {
   connect(config: ClientConfig): Promise<Client>
-  /** Of the database, for messages. */
+  /** Names the database in messages. */
   description: string
   log: Pick<Logger, 'warn' | 'error'>
   /** How long to wait for a previous coordinator that is still stopping. */
@@ -124,7 +124,7 @@ export async function acquireCoordinatorLock(options: CoordinatorLockOptions): P
       isClosed = true
       await client.end()
       await held.catch(() => undefined)
-      // Regained meanwhile.
+      // The lock may have been regained meanwhile, with another client.
       await client.end()
     },
   }

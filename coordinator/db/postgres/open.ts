@@ -25,7 +25,7 @@ export type OpenedPostgres = {
   close(): Promise<void>
 }
 
-/** Also bounds what a slow database can delay: each query needs a connection. */
+/** The limit also bounds what a slow database can delay: each query needs a connection. */
 const MAX_CONNECTIONS = 10
 const STATEMENT_TIMEOUT_MS = 30_000
 /** Releases the row locks of a coordinator whose machine has disappeared. */

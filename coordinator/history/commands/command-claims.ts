@@ -14,7 +14,7 @@ export type CommandClaims = {
   /** Milliseconds since the epoch, by the coordinator's clock. */
   requestedAt: number
   keepOutput: boolean
-  /** From hashCommand; empty under zero data retention. */
+  /** The result of hashCommand(); empty under zero data retention. */
   hash: string
 }
 

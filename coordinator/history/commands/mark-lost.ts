@@ -2,11 +2,11 @@
 import type { Trx } from '../../db/transaction.ts'
 import { markRunningLost } from './store.ts'
 
-/** For a box whose machine is stopped or removed, or whose agent lost its state: every running command is lost. */
+/** Marks every running command of a box as lost: its machine is stopped or removed, or its agent lost its state. */
 export const markCommandsLost = (trx: Trx, boxId: string) => markRunningLost(trx, boxId)
 
 /**
- * For a restarted agent: synchronous commands do not survive the agent process that ran them.
+ * Marks the running synchronous commands of a box as lost: they do not survive the agent process that ran them.
  * @param survivors ids of attached commands, which do survive
  */
 export const markSyncCommandsLost = (trx: Trx, boxId: string, survivors: readonly string[] = []) =>

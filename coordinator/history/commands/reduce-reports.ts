@@ -34,7 +34,7 @@ export function reduceReports(
   for (const report of reports) {
     switch (report.type) {
       case 'command.started':
-        // Marked lost too early: the command still runs on the box.
+        // The command was marked lost too early: it still runs on the box.
         if (row.status === 'lost' && row.mode === 'detached') row = { ...row, status: 'running' }
         break
       case 'command.output':

@@ -56,7 +56,7 @@ export async function listSomeCommandIds(trx: Trx, boxId: string, limit: number)
   return rows.map(({ id }) => id)
 }
 
-/** Also deletes running commands, which a terminated box does not have. */
+/** Deletes all commands of the box, including running ones, which a terminated box does not have. */
 export async function deleteAllCommands(trx: Trx, boxId: string): Promise<void> {
   const ids = trx.selectFrom('commands').select('id').where('box_id', '=', boxId)
   await trx.deleteFrom('command_output').where('command_id', 'in', ids).execute()

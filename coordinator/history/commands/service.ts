@@ -91,7 +91,7 @@ export function createCommandHistory({ db, clock, boxes, pending }: CommandHisto
   async function remove(actor: Actor, boxId: string, commandId: string): Promise<void> {
     await checkAccessAndWaitForRecords(actor, boxId, commandId)
     await transaction(db, async (trx) => {
-      // Of two concurrent requests, only one records the deletion.
+      // The lock ensures that only one of two concurrent requests records the deletion.
       await lockBox(trx, boxId)
       const found = COMMAND_ID_PATTERN.test(commandId) ? await findCommandById(trx, commandId) : undefined
       const row = requireRecordOfBox(found, boxId)
@@ -116,7 +116,7 @@ export function createCommandHistory({ db, clock, boxes, pending }: CommandHisto
           rows.map(({ id }) => id),
           now,
         )
-        // Of each batch: the coordinator may be killed before the next one.
+        // Each batch has its own event: the coordinator may be killed before the next batch.
         const detail = { deleted: rows.length }
         recordAuditEvent(trx, { kind: 'command_history.delete', actor, boxId, detail, at: now })
         return rows.length

@@ -9,7 +9,7 @@ import {
 
 /** One value per bucket, in steps of the series. null: no sample, or not known for this box. */
 export type Column = (number | null)[]
-/** In samples, both are the same array. */
+/** In a chunk of samples, `avg` and `max` are the same array. */
 export type SeriesColumns = { avg: Column; max: Column }
 /** The series of the box, of one file system, or of one interface. */
 export type Group = Record<string, SeriesColumns>

@@ -14,10 +14,10 @@ import {
 export const CHUNK_MS = 4 * 60 * 60 * 1000
 /** Bytes of a chunk, before compression. A thousand busy processes need half of it. */
 export const MAX_CHUNK_BYTES = 2 * 1024 * 1024
-/** Twice one per minute: each restart of the agent adds one. */
+/** Twice the number of minutes: an agent takes one snapshot per minute, and one after each restart. */
 export const MAX_CHUNK_SNAPSHOTS = 480
 
-/** The first line. */
+/** The first line of a chunk. */
 const VERSION = '1'
 /** A chunk, and its first line. */
 const MAX_DECODED_BYTES = MAX_CHUNK_BYTES + 1024
@@ -31,7 +31,7 @@ export type Chunk = {
   readonly start: number
   readonly times: number[]
   readonly lines: string[]
-  /** Before compression. */
+  /** The size before compression. */
   bytes: number
   /** The last snapshot, when it is known. */
   last: ProcessSnapshot | undefined
@@ -67,7 +67,7 @@ export const encodeChunk = (chunk: Chunk, level: number): Buffer => deflateSync(
 
 const deflateInThreadPool = promisify(deflate)
 
-/** Like encodeChunk, outside the main thread. */
+/** Encodes a chunk like encodeChunk(), in the thread pool. */
 export const encodeChunkInThreadPool = (chunk: Chunk, level: number): Promise<Buffer> =>
   deflateInThreadPool(formatChunk(chunk), { level })
 

@@ -52,7 +52,7 @@ export function createSnapshotIngest({ clock, warn }: IngestOptions) {
   const drop = (boxId: string, problem: string) =>
     warn(boxId, 'dropped a process snapshot of a box', { problem })
 
-  /** By the start of the chunk. */
+  /** Groups the snapshots by the start of their chunk. Drops those that cannot be stored. */
   function groupByChunk(boxId: string, snapshots: readonly ProcessSnapshotReport[]) {
     const groups = new Map<number, ProcessSnapshotReport[]>()
     for (const snapshot of snapshots) {
@@ -120,7 +120,7 @@ export function createSnapshotIngest({ clock, warn }: IngestOptions) {
     return chunk.times.length > before
   }
 
-  /** Compresses the chunk before a new one better. */
+  /** When a new chunk begins, compresses the previous one again, at a higher level. */
   async function closeChunkBefore(trx: Trx, boxId: string, start: number): Promise<void> {
     const row = await findChunkBefore(trx, boxId, start / 1000)
     if (row === undefined) return

@@ -4,10 +4,10 @@ import type { Region, Tier } from '../../../shared/tiers.ts'
 import type { BoxRow, WorkspaceRow } from '../../db/schema.ts'
 import type { Actor } from '../../http/actor.ts'
 
-/** `box` is the row before the change; of a fork and a snapshot, the source. */
+/** `box` is the row before the change. For a fork and a snapshot, `box` is the source. */
 export type AdmissionRequest =
   | { action: 'create'; tier: Tier; autoPauseMin: number | null }
-  /** Of a machine. null: its size is not known yet, because the request creates the token. */
+  /** The tier of a machine is null when its size is not known yet, because the request creates the token. */
   | { action: 'enroll'; tier: Tier | null }
   | { action: 'wake'; box: BoxRow }
   | { action: 'resize'; box: BoxRow; tier: Tier }

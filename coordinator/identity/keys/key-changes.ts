@@ -85,7 +85,7 @@ export function createKeyChanges(options: KeyChangesOptions): KeyChanges {
 
   async function rotate(actor: Actor, id: string): Promise<KeyWithSecret> {
     const { user_id: userId } = await findVisibleKey(db, actor, id)
-    // With the secret an owner would act as the other user.
+    // An owner who has the secret could act as the other user.
     if (userId !== null && userId !== actor.userId)
       throw new ApiError('not_allowed', 'Only the user of an API key may rotate it. Revoke the key instead.')
     const secret = newApiKey()

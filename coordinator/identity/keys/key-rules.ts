@@ -14,7 +14,7 @@ const DAY_MS = 24 * 60 * 60_000
 const MACHINE_KEY_MS = LIMITS.machineKeyDays * DAY_MS
 const MAX_EXPIRY_MS = LIMITS.keyExpiryDays.max * DAY_MS
 
-/** When a machine key expires that is used, created or rotated at `now`. */
+/** Returns when a machine key expires that is used, created or rotated at `now`. */
 export const computeMachineExpiry = (now: number): number => now + MACHINE_KEY_MS
 
 /** Owners see every key of the workspace, other users their own. */
@@ -106,7 +106,7 @@ export const presentKey = (row: ApiKeyRow): ApiKey => ({
   revokedAt: toTimestampOrNull(row.revoked_at),
 })
 
-/** Never the secret, its hash or its ending. */
+/** The detail never contains the secret, its hash or its ending. */
 export const createKeyAuditDetail = (row: ApiKeyRow): AuditDetail => ({
   keyId: row.id,
   name: row.name,

@@ -26,7 +26,7 @@ export type KeyUsesOptions = {
 const ROWS_PER_TRANSACTION = 500
 
 export function createKeyUses({ db, clock, log, flushMs = 60_000 }: KeyUsesOptions): KeyUses {
-  /** By id of the key. Keys of the database only, so their number is bounded. */
+  /** Maps the id of a key to its last use. Only keys in the database are recorded, so their number is bounded. */
   const unwritten = new Map<string, KeyUse>()
   let flushing = Promise.resolve()
 

@@ -80,7 +80,7 @@ function createSmtpMailer(
     try {
       await transport.sendMail({ to: { name: '', address: to }, subject, text })
     } catch (error) {
-      // Without the message of the error: it contains the response of the server, which may quote the mail.
+      // The log omits the message of the error: it contains the response of the server, which may quote the mail.
       const { code, command, responseCode } = error as {
         code?: string
         command?: string

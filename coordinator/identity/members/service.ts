@@ -108,7 +108,7 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
       throw new ApiError('bad_request', 'body must have at least one field to change')
     return transaction(db, async (trx, onCommit) => {
       assertMemberId(id)
-      // Without effect when the update fails.
+      // Boxes are locked before the workspace. The transaction reverts this change when the update fails.
       if (input.role === 'contractor') await restrictBoxesOf(trx, workspaceId, id)
       await lockMembers(trx, workspaceId)
       const row = await requireMember(trx, workspaceId, id)

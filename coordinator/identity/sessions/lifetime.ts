@@ -5,9 +5,9 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
 export const SESSION = {
-  /** Without use. */
+  /** A session expires after this time without use. */
   idleMs: 14 * DAY_MS,
-  /** After the sign-in. */
+  /** A session expires at the latest this long after the sign-in. */
   maxMs: 90 * DAY_MS,
   /** A use is stored when the stored one is older. */
   touchMs: HOUR_MS,

@@ -28,7 +28,7 @@ export function createCodeMail(kind: keyof typeof TEXTS, to: string, code: strin
   return { to, subject, text: `${text}\n`, code }
 }
 
-/** For the previous address of a user. */
+/** Notifies the previous address of a user. */
 export const createEmailChangedMail = (to: string, newEmail: string): Mail => ({
   to,
   subject: 'Your email address at Boxwood was changed',

@@ -114,7 +114,7 @@ export function createSignIn(options: SignInOptions): SignIn {
       })
       if ('signedIn' in outcome) return outcome.signedIn
       const { rejected } = outcome
-      // After the response, which otherwise takes longer for the email address of a member.
+      // The rejection is recorded after the response, which would otherwise take longer for the email address of a member.
       if (rejected !== null)
         background.run('record a rejected sign-in', () => recordRejection(rejected.email, client.address))
       throw createInvalidCodeError()

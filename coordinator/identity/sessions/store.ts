@@ -22,7 +22,7 @@ export const insertSession = (trx: Trx, row: SessionRow) => trx.insertInto('sess
 export const findSessionById = (db: Db | Trx, id: string): Promise<SessionRow | undefined> =>
   db.selectFrom('sessions').selectAll().where('id', '=', id).executeTakeFirst()
 
-/** With the role of its user, who may have been removed. */
+/** Returns the session with the role of its user, who may have been removed. */
 export const findSessionByHash = (
   trx: Trx,
   hash: string,

@@ -75,7 +75,7 @@ export function createAgentAccounts(options: AgentAccountsOptions): AgentAccount
       const secret = newApiKey()
       const now = clock.now()
       const { workspace, row, issued } = await codes.exclusively(async (trx) => {
-        // Without the email address: until it is confirmed, the person must not see the workspace at their sign-in.
+        // The user gets the email address when it is confirmed: before, the person must not see the workspace at their sign-in.
         const { workspace, user } = await createAccount(trx, { email: null, name, now })
         const row = createKeyRow({
           workspaceId: workspace.id,

@@ -51,7 +51,7 @@ export async function hasOtherOwner(trx: Trx, workspaceId: string, userId: strin
   return row !== undefined
 }
 
-/** When the n-th newest user of the workspace was created, removed ones included, if that was after the instant. */
+/** Returns when the n-th newest user of the workspace was created, removed ones included, if that was after the instant. */
 export async function findCreationOfNewestUser(
   trx: Trx,
   workspaceId: string,

@@ -10,7 +10,7 @@ import { insertWorkspace } from '../store/workspaces.ts'
 export type NewAccount = {
   /** A confirmed address; null: not confirmed yet. */
   email: string | null
-  /** Of the workspace and its owner. */
+  /** The name of the workspace and of its owner. */
   name: string
   /** Milliseconds since the epoch. */
   now: number

@@ -106,7 +106,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
         ...(isSwitched && { zeroDataRetention }),
       })
       if (isSwitched && zeroDataRetention) {
-        // In the transaction of the setting, so that the erasure continues after a restart.
+        // The transaction of the setting also schedules the erasure, so that the erasure continues after a restart.
         const now = clock.now()
         await scheduleErasure(trx, row.id, now)
         onCommit(() => onSchedule(now))

@@ -12,7 +12,7 @@ const SOCKET_URL = `unix:${VIEW_PATHS.socketDir}/${AGENT_SOCKET_FILE}`
 export const chooseUrl = (host: LocalHost, network: Network, coordinatorUrl: string): string =>
   network === 'own' && host.options.socketDir != null ? SOCKET_URL : coordinatorUrl
 
-/** After a power loss, the files may be empty: the next start of the machine writes them again. */
+/** Writes the token and the URL. After a power loss, the files may be empty: the next start of the machine writes them again. */
 export async function writeConnectionFiles(
   paths: BoxPaths,
   { url, token }: { url: string; token: string },

@@ -34,9 +34,9 @@ export type LocalHostOptions = {
   nodePath?: string
   /** Milliseconds between SIGTERM and SIGKILL when a box is stopped. Default: 5 s. */
   graceMs?: number
-  /** For tests: the command that the init runs instead of the agent. */
+  /** The command that the init runs instead of the agent. Only tests set it. */
   agentCommand?: string[]
-  /** For tests: the result of a host with the same options, instead of running the probes again. */
+  /** The probe results of a host with the same options, which replace another run of the probes. Only tests set them. */
   choice?: LevelChoice
 }
 

@@ -76,7 +76,7 @@ export class Machines {
     if (existsSync(paths.launchRecord)) await this.stop(paths, machine, 0)
   }
 
-  /** Also terminates the processes of a box whose directory was removed. Returns whether the machine exists. */
+  /** Stops the machine, or the processes of a box whose directory was removed. Returns whether the machine exists. */
   async stopExisting(boxId: string): Promise<boolean> {
     const machine = await this.load(boxId)
     await this.stop(this.#reader.paths(boxId), machine ?? (await this.#reader.recover(boxId)))

@@ -67,14 +67,14 @@ export function continueProcesses(paths: BoxPaths, machine: Machine): void {
   rmSync(paths.pauseRecord, { recursive: true, force: true })
 }
 
-/** From now on the box is frozen instead of paused. Returns false, with no effect, for a pause with signals. */
+/** Makes a paused box a frozen one. Returns false, with no effect, for a pause with signals. */
 export function turnPauseIntoFreeze(paths: BoxPaths): boolean {
   if (readPauseRecord(paths)?.stopped !== null) return false
   rmSync(paths.pauseRecord, { force: true })
   return true
 }
 
-/** From now on the frozen box is paused. */
+/** Makes a frozen box a paused one. */
 export const turnFreezeIntoPause = (paths: BoxPaths): void => writePauseRecord(paths, { stopped: null })
 
 export const isPaused = (paths: BoxPaths): boolean => readPauseRecord(paths) !== null

@@ -43,7 +43,7 @@ function openRegularFile(path: string): number {
     file = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // A symlink or a socket.
+    // The path is a symlink or a socket.
     if (code === 'ELOOP' || code === 'ENXIO') throw new NotRegularFileError(path)
     throw error
   }

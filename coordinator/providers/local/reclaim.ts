@@ -5,7 +5,7 @@ import { runCommand } from './run-command.ts'
 
 export type ReclaimerOptions = {
   log: { debug(fields: object, message: string): void }
-  /** For tests. */
+  /** Replaces the check for free swap. Only tests set it. */
   hasSwap?: () => boolean
 }
 

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { SYSTEM_PATH } from './environment.ts'
 
-/** Of stderr only the beginning is read: a failing `rm` prints a line for each file. */
+/** Only the beginning of stderr is kept: a failing `rm` prints a line for each file. */
 const MAX_ERROR_LENGTH = 500
 
 export type RunCommandOptions = {

@@ -14,7 +14,7 @@ export const FORMAT_VERSION = 1
 
 export const backupDescription = z.object({
   format: z.int().positive(),
-  /** Of the coordinator that wrote the backup. */
+  /** The version of the coordinator that wrote the backup. */
   version: z.string(),
   createdAt: z.iso.datetime(),
   /** The migrations of the database, in order. */

@@ -35,7 +35,7 @@ export type BackupSource = {
   db: Db
   dataDir: string
   clock: Clock
-  /** Of all regions. */
+  /** The providers of all regions. */
   providers: { readonly all: readonly BackupProvider[]; inRegion(region: Region): BackupProvider }
   log: { warn(fields: object, message: string): void }
 }
@@ -48,7 +48,7 @@ export type PreparedBackup = {
   release(): Promise<void>
 }
 
-/** In the data directory. Has a directory per backup in progress. */
+/** The name of a directory in the data directory. It has a directory per backup in progress. */
 const WORK_DIR = 'backup-tmp'
 const CAPTURES_FILE = 'captures'
 const MAX_CONCURRENT_CAPTURES = 2

@@ -32,7 +32,7 @@ export async function restoreBackup(
   const existed = await makeDirectory(dataDir)
   const staging = join(dataDir, RESTORE_DIR)
   try {
-    // Of an interrupted restore.
+    // An interrupted restore may have left files.
     await removeContent(dataDir)
     await mkdir(staging, { mode: 0o700 })
     await extract(file, staging, backup, signal)
@@ -45,7 +45,7 @@ export async function restoreBackup(
     }
     if (config.databaseUrl === null) await moveFiles()
     else await restoreToPostgres(config, config.databaseUrl, staging, moveFiles)
-    // From here on, a coordinator can use the directory.
+    // A coordinator can use the data directory as soon as the staging directory is removed.
     await rm(staging, { recursive: true })
     await syncDirectory(dataDir)
     return backup.description

@@ -5,7 +5,7 @@ import type { Db } from '../../db/open.ts'
 export type StoredArchive = { region: Region; workspaceId: string; archiveId: string }
 export type LocalBox = { id: string; hostname: string; workspaceId: string; region: Region }
 
-/** The archives that a restored coordinator needs: of snapshots, and of boxes without a machine. */
+/** Lists the archives that a restored coordinator needs: those of snapshots, and those of boxes without a machine. */
 export async function listArchives(copy: Db): Promise<StoredArchive[]> {
   const snapshots = await copy
     .selectFrom('snapshots')

@@ -18,7 +18,7 @@ import { syncDirectory } from './sync-directory.ts'
 
 export type WrittenBackup = { file: string; bytes: number; description: BackupDescription }
 
-/** Also works while a coordinator uses the data directory. Throws StartError. */
+/** Writes a backup of the data directory, which a coordinator may be using. Throws StartError. */
 export async function writeBackup(
   config: Config,
   path: string,
@@ -31,7 +31,7 @@ export async function writeBackup(
   if (existsSync(file)) throw alreadyExists(file)
   const isRunning = (await findRunningCoordinator(await openDataDirectory(dataDir))) !== null
   const partialFile = join(dirname(file), `.${basename(file)}.${randomBytes(4).toString('hex')}.partial`)
-  // Before the copies are made: the directory may not be writable.
+  // The file is created before the copies are made, because its directory may not be writable.
   const output = await open(partialFile, 'wx', 0o600).catch(explainWriteError(file))
   let prepared: PreparedBackup | null = null
   try {
@@ -51,7 +51,7 @@ export async function writeBackup(
     prepared = null
     // Fails when the coordinator has stopped, so that the files may have changed.
     await release()
-    // Unlike a rename, does not replace a file.
+    // Unlike rename(), link() does not replace a file.
     await link(partialFile, file).catch((error: NodeJS.ErrnoException) => {
       throw error.code === 'EEXIST' ? alreadyExists(file) : error
     })

@@ -30,7 +30,7 @@ export type ArchivesOptions = {
   maxBytes?: number
   /** The free space that captures leave on the disk. Default: 4 GB, which is more than the disk monitor requires. */
   reserveBytes?: number
-  /** For tests. Default: what works on this machine. */
+  /** Default: the tools that work on this machine. Only tests set it. */
   tools?: TarTools
 }
 

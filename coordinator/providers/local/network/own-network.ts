@@ -46,7 +46,7 @@ export function buildOwnNetworkCommand(
   input: LevelInput,
   dir: string,
 ): string[] {
-  // As an ordinary user, a user namespace permits to create and configure the network namespace.
+  // An ordinary user needs a user namespace to create and configure the network namespace.
   const unshareArgs = input.uid === null ? ['--user', '--map-root-user'] : []
   return [SHELL_PATH, SCRIPT, dir, ...unshareArgs, '--', ...buildCommand(input)]
 }

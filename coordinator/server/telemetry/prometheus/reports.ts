@@ -10,7 +10,7 @@ const COMMIT_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
 /** A clock of a box that is wrong by years must not dominate the sum. */
 const MAX_LAG_SECONDS = 30 * 86_400
 
-/** When the reported event happened, in milliseconds since the epoch by the clock of the box; undefined: no time is reported. */
+/** Returns the time of the reported event, in milliseconds since the epoch by the clock of the box; undefined: not reported. */
 function getEventTime(report: DurableReport): number | undefined {
   switch (report.type) {
     case 'agent.started':

@@ -16,7 +16,7 @@ import { getFinalStatus, type RequestObserver } from '../../../http/observe-requ
 import { getMethodLabel, getTunnelRoute } from '../labels.ts'
 import type { Observers } from '../observers.ts'
 
-/** Not the message of the error, which may contain paths. */
+/** Records the name of the error and omits its message, which may contain paths. */
 function setFailed(span: Span, error: unknown): void {
   if (error instanceof Error) span.setAttribute('error.type', error.name)
   span.setStatus({ code: SpanStatusCode.ERROR })

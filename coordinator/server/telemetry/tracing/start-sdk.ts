@@ -3,7 +3,7 @@ import { context, propagation, trace } from '@opentelemetry/api'
 import { StartError } from '../../../base/start-error.ts'
 
 const SDK_PACKAGE = '@opentelemetry/sdk-node'
-/** Not the SDK's default, which adds the command line, the paths and the user of the coordinator to all spans. */
+/** Replaces the SDK's default, which adds the command line, the paths and the user of the coordinator to all spans. */
 const RESOURCE_DETECTORS = 'env,host,serviceinstance'
 
 /** Throws StartError when the package is not installed. @returns the function that sends the remaining spans and stops the SDK */
@@ -20,7 +20,7 @@ export async function startSdk(env: NodeJS.ProcessEnv): Promise<() => Promise<vo
     Boolean(env.OTEL_SERVICE_NAME) || /(^|,)\s*service\.name\s*=/.test(env.OTEL_RESOURCE_ATTRIBUTES ?? '')
   const sdk = new NodeSDK({
     ...(hasServiceName ? {} : { serviceName: 'boxwood' }),
-    // Only traces. Metrics are read by Prometheus, logs are written to stderr.
+    // The SDK sends only traces: Prometheus reads the metrics, and the logs go to stderr.
     metricReaders: [],
     logRecordProcessors: [],
   })

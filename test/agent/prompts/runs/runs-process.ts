@@ -1,4 +1,4 @@
-// Runs in a process of their own, for tests that kill the agent. Started by kill.test.ts with an IPC channel.
+// Runs in a process of their own, for tests that kill the agent. Started by runs-client.ts with an IPC channel.
 
 import type { Reply, Request } from './runs-client.ts'
 import { openRuns } from './support.ts'

@@ -21,7 +21,7 @@ const PROJECT = {
   'package.json': '{"type":"module"}',
   'package-lock.json': '{}',
   'agent/start.ts':
-    "import { value } from '../../shared/value.ts'\nimport dep from 'dep'\nconsole.log(value, dep)\n",
+    "import { value } from '../shared/value.ts'\nimport dep from 'dep'\nconsole.log(value, dep)\n",
   'agent/vitals/machine-info.ts': "console.log('machine-info')\n",
   'agent/setup/main.ts': "console.log('setup')\n",
   'shared/value.ts': "export const value: string = 'value-1'\n",

@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events'
 import t, { type Test } from 'tap'
 import type { Tunnel, TunnelEvents } from '../../../../coordinator/agents/tunnel/types.ts'
-import { createAgentUpgrades } from '../../../../coordinator/agents/upgrades/agent-upgrades.ts'
+import { AgentUpgrades } from '../../../../coordinator/agents/upgrades/agent-upgrades.ts'
 import { silentLog } from '../../../support/tunnel.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 
@@ -18,7 +18,7 @@ function setUp(t: Test) {
   let installError: Error | undefined
   let polls = 0
   let generation = 0
-  const upgrades = createAgentUpgrades({
+  const upgrades = new AgentUpgrades({
     findTarget: async ({ platform }) => ({
       buildId: 'new',
       install:

@@ -1,13 +1,8 @@
-// Authentication of agents, their reports and heartbeats, and the retention of state events.
+// Reports and heartbeats of agents, and the retention of state events.
 import t from 'tap'
-import {
-  applyReports,
-  type BoxReports,
-  createAgentAuthenticator,
-} from '../../../../coordinator/boxes/lifecycle/apply-reports.ts'
+import { applyReports, type BoxReports } from '../../../../coordinator/boxes/lifecycle/apply-reports.ts'
 import { createHeartbeats } from '../../../../coordinator/boxes/lifecycle/heartbeats.ts'
 import type { Db } from '../../../../coordinator/db/open.ts'
-import { hashSecret } from '../../../../coordinator/http/hash-secret.ts'
 import type { Vitals } from '../../../../shared/api/boxes.ts'
 import { newUuid } from '../../../../shared/ids.ts'
 import { onEachDatabase } from '../../../support/db.ts'
@@ -30,47 +25,6 @@ const apply = (db: Db, boxId: string, epoch: string, reports: BoxReports['report
   applyReports(db, noReportHandlers, [{ boxId, epoch, reports }])
 
 onEachDatabase(t, async (t, newDb) => {
-  t.test('accepts a token only for its own box, from its first start until deletion', async (t) => {
-    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
-    const { db, infra, owner, boxes, startLifecycle, waitForState } = lifecycle
-    const authenticate = createAgentAuthenticator(db)
-    const [box, otherBox] = [await boxes.create(owner, {}), await boxes.create(owner, {})]
-    t.equal(await authenticate(box.id, ''), false)
-    await startLifecycle()
-    await waitForState(box.id, 'running')
-    await waitForState(otherBox.id, 'running')
-    const tokenHash = hashSecret(infra.machines.get(box.id)?.token ?? '')
-    t.equal(await authenticate(box.id, tokenHash), true)
-    t.equal(await authenticate(otherBox.id, tokenHash), false)
-    t.equal(await authenticate(newUuid(), tokenHash), false)
-    t.equal(await authenticate(box.id, hashSecret('bxt_other')), false)
-    await boxes.remove(owner, box.id)
-    await waitForState(box.id, 'terminated')
-    t.equal(await authenticate(box.id, tokenHash), false)
-    t.equal(infra.tunnels.current(box.id), undefined)
-  })
-
-  t.test('each start of a machine replaces the token and closes older connections', async (t) => {
-    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
-    const { db, infra, owner, boxes, startLifecycle, waitForState } = lifecycle
-    const authenticate = createAgentAuthenticator(db)
-    const { id } = await boxes.create(owner, {})
-    const readTokenHash = () => hashSecret(infra.machines.get(id)?.token ?? '')
-    await startLifecycle()
-    await waitForState(id, 'running')
-    const oldHash = readTokenHash()
-    await boxes.suspend(owner, id)
-    await waitForState(id, 'suspended')
-    // A copy of the token is used on another machine.
-    infra.connectAgent(id)
-    const foreign = infra.tunnels.current(id)
-    await boxes.wake(owner, id)
-    await waitForState(id, 'running')
-    t.equal(await authenticate(id, oldHash), false)
-    t.equal(await authenticate(id, readTokenHash()), true)
-    t.not(infra.tunnels.current(id), foreign)
-  })
-
   t.test('applies each report once, even when it is sent again', async (t) => {
     const { db, owner, boxes } = await createRestartableLifecycle(t, await newDb(t))
     const { id } = await boxes.create(owner, {})

@@ -1,0 +1,50 @@
+// Authentication of agents with the token of their box.
+import t from 'tap'
+import { createAgentAuthenticator } from '../../../../coordinator/boxes/lifecycle/authenticate-agent.ts'
+import { hashSecret } from '../../../../coordinator/http/hash-secret.ts'
+import { newUuid } from '../../../../shared/ids.ts'
+import { onEachDatabase } from '../../../support/db.ts'
+import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
+
+onEachDatabase(t, async (t, newDb) => {
+  t.test('accepts a token only for its own box, from its first start until deletion', async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+    const { db, infra, owner, boxes, startLifecycle, waitForState } = lifecycle
+    const authenticate = createAgentAuthenticator(db)
+    const [box, otherBox] = [await boxes.create(owner, {}), await boxes.create(owner, {})]
+    t.equal(await authenticate(box.id, ''), false)
+    await startLifecycle()
+    await waitForState(box.id, 'running')
+    await waitForState(otherBox.id, 'running')
+    const tokenHash = hashSecret(infra.machines.get(box.id)?.token ?? '')
+    t.equal(await authenticate(box.id, tokenHash), true)
+    t.equal(await authenticate(otherBox.id, tokenHash), false)
+    t.equal(await authenticate(newUuid(), tokenHash), false)
+    t.equal(await authenticate(box.id, hashSecret('bxt_other')), false)
+    await boxes.remove(owner, box.id)
+    await waitForState(box.id, 'terminated')
+    t.equal(await authenticate(box.id, tokenHash), false)
+    t.equal(infra.tunnels.current(box.id), undefined)
+  })
+
+  t.test('each start of a machine replaces the token and closes older connections', async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+    const { db, infra, owner, boxes, startLifecycle, waitForState } = lifecycle
+    const authenticate = createAgentAuthenticator(db)
+    const { id } = await boxes.create(owner, {})
+    const readTokenHash = () => hashSecret(infra.machines.get(id)?.token ?? '')
+    await startLifecycle()
+    await waitForState(id, 'running')
+    const oldHash = readTokenHash()
+    await boxes.suspend(owner, id)
+    await waitForState(id, 'suspended')
+    // A copy of the token is used on another machine.
+    infra.connectAgent(id)
+    const foreign = infra.tunnels.current(id)
+    await boxes.wake(owner, id)
+    await waitForState(id, 'running')
+    t.equal(await authenticate(id, oldHash), false)
+    t.equal(await authenticate(id, readTokenHash()), true)
+    t.not(infra.tunnels.current(id), foreign)
+  })
+})
