@@ -83,9 +83,9 @@ if (missing.length > 0) t.pass('the commands of the README', { skip: `not instal
 else {
   const [startLine = '', testLine = '', ...lines] = readPageCommands('README.md')
 
-  t.test('the test command of the README is the one of .ci/run', async (t) => {
+  t.test('.ci/run runs the test command of the README', async (t) => {
     const ciScript = readFileSync(join(PROJECT_DIR, '.ci/run'), 'utf8')
-    t.ok(ciScript.includes(stripComment(testLine)), testLine)
+    for (const command of stripComment(testLine).split(' && ')) t.match(ciScript, command, command)
   })
 
   t.test('the commands of the README, and the ones with curl, work as written', async (t) => {
