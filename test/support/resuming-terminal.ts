@@ -50,9 +50,13 @@ export function openResumingTerminal(getUrl: () => string, headers: Record<strin
     connection.takeOutput(({ bytes }) => terminal.write(bytes))
     await connection.closed
     isAttached = false
-    // After a part of a screen, the next connection needs the whole screen.
-    if (connection.find('attached') !== undefined)
-      offset = connection.pendingScreenBytes() === 0 ? connection.position.stdoutOffset : undefined
+    const attached = connection.find('attached')
+    if (attached === undefined) return
+    // A screen follows unless the output continues at the requested offset. Until all bytes of the screen have arrived,
+    // the terminal does not show what precedes the offset.
+    const isContinued = attached.stdoutOffset === offset || connection.find('screen') !== undefined
+    const isDrawn = isContinued && connection.pendingScreenBytes() === 0
+    offset = isDrawn ? connection.position.stdoutOffset : undefined
   }
 
   async function run(): Promise<void> {
