@@ -3,25 +3,12 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import { z } from 'zod'
-import {
-  CONVERSATION_ID_PATTERN,
-  PROVIDERS,
-  REASONING_EFFORTS,
-  RUN_ID_PATTERN,
-} from '../../../shared/field-values.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { sync, writeDurably } from '../../durable-file.ts'
 import { readStateFile } from '../../state-file.ts'
+import { promptFieldsSchema } from '../prompt-fields.ts'
 
-const entrySchema = z.object({
-  id: z.string().regex(RUN_ID_PATTERN),
-  conversationId: z.string().regex(CONVERSATION_ID_PATTERN),
-  provider: z.enum(PROVIDERS),
-  model: z.string().nullable(),
-  reasoningEffort: z.enum(REASONING_EFFORTS).nullable(),
-  auto: z.boolean(),
-  cwd: z.string(),
-  promptPreview: z.string(),
+const entrySchema = promptFieldsSchema.extend({
   /** Milliseconds since the epoch. */
   queuedAt: z.int(),
   /** Determines the order of the queue. */

@@ -8,35 +8,22 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
-import {
-  CONVERSATION_ID_PATTERN,
-  PROVIDERS,
-  REASONING_EFFORTS,
-  RUN_ID_PATTERN,
-  RUN_STATUSES,
-} from '../../../shared/field-values.ts'
+import { RUN_STATUSES } from '../../../shared/field-values.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { replaceFile, sync, writeDurably } from '../../durable-file.ts'
 import { readStateFile } from '../../state-file.ts'
 import type { Checkpoint } from '../events/checkpoints.ts'
 import { LOG_START } from '../events/event-decoder.ts'
+import { promptFieldsSchema } from '../prompt-fields.ts'
 import { boundedText } from '../providers/json-fields.ts'
 import type { StartRunOptions, UnstartedResult } from '../types.ts'
 import { MAX_ERROR_CHARS } from './run-status.ts'
 
-const recordSchema = z.object({
-  id: z.string().regex(RUN_ID_PATTERN),
-  conversationId: z.string().regex(CONVERSATION_ID_PATTERN),
-  provider: z.enum(PROVIDERS),
-  model: z.string().nullable(),
-  reasoningEffort: z.enum(REASONING_EFFORTS).nullable(),
-  auto: z.boolean(),
-  cwd: z.string(),
+const recordSchema = promptFieldsSchema.extend({
   startedAt: z.int(),
   sequence: z.int().min(0).default(0),
   resumedFrom: z.string().nullable(),
   parent: z.string().nullable(),
-  promptPreview: z.string(),
   /** The time limit of the run. */
   minutes: z.number(),
   interrupt: z.object({ requestedAt: z.int(), cause: z.string() }).nullable(),

@@ -76,13 +76,18 @@ function findCaptureProblem({ kind }: SnapshotRow, box: BoxRow | null): string |
   return findFilesProblem(box)
 }
 
-/** Reads the job that the claim has leased; undefined: it has been replaced, or the lease is lost. */
-async function findClaimedJob(trx: Trx, { snapshot, job }: SnapshotClaim, owner: string) {
-  const row = await lockSnapshot(trx, snapshot.id)
-  const current = await findSnapshotJob(trx, snapshot.id)
-  if (!row || current?.lease_owner !== owner || current.op !== job.op) return undefined
-  return { row, job: current }
-}
+/** Writes the result of the job that the claim has leased, unless the job was replaced or the lease is lost. */
+const recordResult = (
+  db: Db,
+  { snapshot, job }: SnapshotClaim,
+  owner: string,
+  write: (trx: Trx, row: SnapshotRow, job: SnapshotJobRow) => Promise<void>,
+): Promise<void> =>
+  transaction(db, async (trx) => {
+    const row = await lockSnapshot(trx, snapshot.id)
+    const current = await findSnapshotJob(trx, snapshot.id)
+    if (row && current?.lease_owner === owner && current.op === job.op) await write(trx, row, current)
+  })
 
 /** Records the region from which the files are captured, when the box has been moved. */
 export function setSnapshotRegion(db: Db, { snapshot, box }: SnapshotClaim, now: number): Promise<unknown> {
@@ -98,10 +103,7 @@ export function completeCapture(
   { contentBytes, storedBytes, pausedMs }: ArchiveInfo,
   { owner, now }: Pick<Lease, 'owner' | 'now'>,
 ): Promise<void> {
-  return transaction(db, async (trx) => {
-    const claimed = await findClaimedJob(trx, claim, owner)
-    if (!claimed) return
-    const { row, job } = claimed
+  return recordResult(db, claim, owner, async (trx, row, job) => {
     const isDeleted = row.status === 'deleting'
     await updateSnapshot(trx, row.id, {
       status: isDeleted ? 'deleting' : 'available',
@@ -137,10 +139,7 @@ export function completeRemoval(
   claim: SnapshotClaim,
   { owner, now }: Pick<Lease, 'owner' | 'now'>,
 ): Promise<void> {
-  return transaction(db, async (trx) => {
-    const claimed = await findClaimedJob(trx, claim, owner)
-    if (!claimed) return
-    const { row, job } = claimed
+  return recordResult(db, claim, owner, async (trx, row, job) => {
     await deleteSnapshotJob(trx, row.id)
     if (row.status !== 'deleting') return
     await scheduleExpiry(trx, row.id, null)
@@ -166,10 +165,7 @@ export function failSnapshotJob(
   { message, permanent, retryAt }: SnapshotFailure,
   { owner, now }: Pick<Lease, 'owner' | 'now'>,
 ): Promise<void> {
-  return transaction(db, async (trx) => {
-    const claimed = await findClaimedJob(trx, claim, owner)
-    if (!claimed) return
-    const { row, job } = claimed
+  return recordResult(db, claim, owner, async (trx, row, job) => {
     if (isFinalAttempt(claim, permanent)) return failSnapshot(trx, row, job, message, now)
     const attempt = job.attempt + 1
     await updateSnapshotJob(trx, row.id, {

@@ -3,6 +3,7 @@ import type { ObservedState } from '../../../shared/api/boxes.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
+import { whereBefore } from '../../db/where-before.ts'
 import { type Visibility, whereVisible } from '../../db/where-visible.ts'
 import type { PageCursor } from '../../http/page-cursor.ts'
 
@@ -21,12 +22,7 @@ export function listBoxes(db: Db | Trx, filter: BoxFilter): Promise<BoxRow[]> {
   if (filter.live) query = query.where('terminated_at', 'is', null)
   if (filter.withoutDeleted)
     query = query.where('terminated_at', 'is', null).where('desired_state', '!=', 'terminated')
-  if (filter.before) {
-    const { at, id } = filter.before
-    query = query
-      .where('created_at', '<=', at)
-      .where((eb) => eb.or([eb('created_at', '<', at), eb('id', '<', id)]))
-  }
+  if (filter.before) query = query.where(whereBefore('created_at', filter.before))
   if (filter.limit !== undefined) query = query.limit(filter.limit)
   return query.orderBy('created_at', 'desc').orderBy('id', 'desc').execute()
 }

@@ -2,6 +2,7 @@
 import type { Db } from '../../db/open.ts'
 import type { CommandRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
+import { whereBefore } from '../../db/where-before.ts'
 import { deleteOutput } from './output-chunk-store.ts'
 
 /** Records requested before the instant, oldest first. Leaves out commands that still run, unless deleted. */
@@ -81,9 +82,7 @@ export function listCommandsWithContent(
       eb.or([eb('output_kept', '=', 1), eb('command', 'is not', null), eb('cwd', 'is not', null)]),
     )
   if (before !== undefined)
-    query = query
-      .where('requested_at', '<=', before.requested_at)
-      .where((eb) => eb.or([eb('requested_at', '<', before.requested_at), eb('id', '<', before.id)]))
+    query = query.where(whereBefore('requested_at', { at: before.requested_at, id: before.id }))
   return query.orderBy('requested_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
 }
 

@@ -5,6 +5,7 @@ import type { Db } from '../../db/open.ts'
 import { prepareWrite } from '../../db/prepared-queries.ts'
 import type { CommandRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
+import { whereBefore } from '../../db/where-before.ts'
 import type { PageCursor } from '../../http/page-cursor.ts'
 import { deleteOutput } from './output-chunk-store.ts'
 
@@ -107,12 +108,7 @@ export function listCommands(db: Db, filter: CommandFilter, limit: number): Prom
     .where('deleted_at', 'is', null)
   if (mode !== undefined) query = query.where('mode', '=', mode)
   if (status !== undefined) query = query.where('status', '=', status)
-  if (before !== undefined) {
-    const { at, id } = before
-    query = query
-      .where('requested_at', '<=', at)
-      .where((eb) => eb.or([eb('requested_at', '<', at), eb('id', '<', id)]))
-  }
+  if (before !== undefined) query = query.where(whereBefore('requested_at', before))
   return query.orderBy('requested_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
 }
 

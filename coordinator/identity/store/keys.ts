@@ -6,6 +6,7 @@ import type { Db } from '../../db/open.ts'
 import { prepareQuery } from '../../db/prepared-queries.ts'
 import type { ApiKeyRow, UserRow } from '../../db/schema.ts'
 import { forUpdate, type Trx } from '../../db/transaction.ts'
+import { whereBefore } from '../../db/where-before.ts'
 import type { PageCursor } from '../../http/page-cursor.ts'
 
 export type KeyWithUser = ApiKeyRow & { role: UserRow['role'] | null; user_removed_at: number | null }
@@ -37,12 +38,7 @@ export function listKeys(db: Db | Trx, filter: KeyFilter): Promise<ApiKeyRow[]> 
   let query = db.selectFrom('api_keys').selectAll().where('workspace_id', '=', filter.workspaceId)
   if (filter.userId !== undefined) query = query.where('user_id', '=', filter.userId)
   if (!filter.includeRevoked) query = query.where('revoked_at', 'is', null)
-  if (filter.before) {
-    const { at, id } = filter.before
-    query = query
-      .where('created_at', '<=', at)
-      .where((eb) => eb.or([eb('created_at', '<', at), eb('id', '<', id)]))
-  }
+  if (filter.before) query = query.where(whereBefore('created_at', filter.before))
   if (filter.limit !== undefined) query = query.limit(filter.limit)
   return query.orderBy('created_at', 'desc').orderBy('id', 'desc').execute()
 }

@@ -1,4 +1,4 @@
-// Creates a workspace with its owner, for a sign-up.
+// Creates a workspace with its first owner.
 import { newId } from '../../../shared/ids.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
@@ -20,9 +20,12 @@ export type NewAccount = {
 export const createDefaultName = (email: string): string =>
   (email.split('@', 1)[0] ?? '').slice(0, Math.min(LIMITS.memberNameChars, LIMITS.workspaceNameChars))
 
-export async function createAccount(
+/** @param owner a user without an address has not joined */
+export async function insertOwnedWorkspace(
   trx: Trx,
-  { email, name, now }: NewAccount,
+  name: string,
+  owner: Pick<UserRow, 'email' | 'name'>,
+  now: number,
 ): Promise<{ workspace: WorkspaceRow; user: UserRow }> {
   const workspace: WorkspaceRow = {
     id: newId('workspace'),
@@ -35,15 +38,24 @@ export async function createAccount(
   const user: UserRow = {
     id: newId('user'),
     workspace_id: workspace.id,
-    email,
-    name,
+    email: owner.email,
+    name: owner.name,
     role: 'owner',
     created_at: now,
-    joined_at: email === null ? null : now,
+    joined_at: owner.email === null ? null : now,
     removed_at: null,
   }
   await insertWorkspace(trx, workspace)
   await insertUser(trx, user)
+  return { workspace, user }
+}
+
+/** Creates the workspace of a sign-up. */
+export async function createAccount(
+  trx: Trx,
+  { email, name, now }: NewAccount,
+): Promise<{ workspace: WorkspaceRow; user: UserRow }> {
+  const { workspace, user } = await insertOwnedWorkspace(trx, name, { email, name }, now)
   recordAuditEvent(trx, {
     kind: 'workspace.create',
     actor: { system: true, workspaceId: workspace.id },

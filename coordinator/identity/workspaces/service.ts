@@ -2,7 +2,6 @@
 import type { UpdateWorkspaceRequest, Workspace } from '../../../shared/api/workspaces.ts'
 import { type Clock, toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import { newId } from '../../../shared/ids.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { type AuditDetail, type AuditEvent, recordAuditEvent } from '../../audit/service.ts'
 import { lockWorkspace } from '../../db/lock-workspace.ts'
@@ -10,8 +9,9 @@ import type { Db } from '../../db/open.ts'
 import type { WorkspaceRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
-import { countOwnedWorkspaces, findUserById, insertUser } from '../store/users.ts'
-import { findFirstWorkspace, findWorkspace, insertWorkspace, updateWorkspace } from '../store/workspaces.ts'
+import { countOwnedWorkspaces, findUserById } from '../store/users.ts'
+import { findFirstWorkspace, findWorkspace, updateWorkspace } from '../store/workspaces.ts'
+import { insertOwnedWorkspace } from './create-account.ts'
 import { scheduleErasure, schedulePurge } from './schedules.ts'
 
 /** Throws workspace_closing. Call it after the other checks of a request, and before the first write. */
@@ -70,21 +70,9 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
           'not_allowed',
           `You are an owner of ${LIMITS.ownedWorkspaces} workspaces, which is the limit. Close one first.`,
         )
-      const now = clock.now()
-      const row: WorkspaceRow = {
-        id: newId('workspace'),
-        name,
-        zero_data_retention: 0,
-        created_at: now,
-        closing_at: null,
-        purge_after: null,
-      }
-      await insertWorkspace(trx, row)
-      const { email, name: userName } = user
-      const owner = { id: newId('user'), workspace_id: row.id, email, name: userName, role: 'owner' as const }
-      await insertUser(trx, { ...owner, created_at: now, joined_at: now, removed_at: null })
-      record(trx, { ...actor, workspaceId: row.id, userId: owner.id }, 'workspace.create', { name })
-      return presentWorkspace(row)
+      const { workspace, user: owner } = await insertOwnedWorkspace(trx, name, user, clock.now())
+      record(trx, { ...actor, workspaceId: workspace.id, userId: owner.id }, 'workspace.create', { name })
+      return presentWorkspace(workspace)
     })
   }
 
