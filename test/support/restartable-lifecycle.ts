@@ -54,6 +54,7 @@ export async function createRestartableLifecycle(
       tunnels: infra.tunnels,
       coordinatorUrl: 'http://127.0.0.1:7070',
       connectTimeoutMs: 5_000,
+      agentReconnectMs: 0,
       disconnectGraceMs: 30,
       leaseMs: 2_000,
       backoff: () => 1,

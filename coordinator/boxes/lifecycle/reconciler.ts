@@ -35,6 +35,11 @@ export type ReconcilerOptions = {
   leaseMs?: number
   /** How long a started agent has to connect. Default: 60 s. */
   connectTimeoutMs?: number
+  /**
+   * How long the agents of running machines may take to reconnect to this coordinator after its start. Default: 35 s, which
+   * is more than their longest delay.
+   */
+  agentReconnectMs?: number
   /** Milliseconds to wait after `failedAttempts` failures (1 or more) of a step. Default: getStepRetryDelay. */
   backoff?: (failedAttempts: number) => number
   /** Whether a suspend freezes the processes of a box, where that is possible. Default: true. */
@@ -59,7 +64,8 @@ const MAX_CONCURRENT_ARCHIVES = 4
 export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { db, clock, log, boxNames = new Map(), providers, tunnels, coordinatorUrl, machineLimit } = options
   const { leaseMs = 30_000, connectTimeoutMs = 60_000, backoff = getStepRetryDelay } = options
-  const { freezesBoxes = true, observer } = options
+  const { freezesBoxes = true, observer, agentReconnectMs = 35_000 } = options
+  const reconnectsUntil = performance.now() + agentReconnectMs
   const owner = newUuid()
   const changes = new EventEmitter<{ change: [boxId: string] }>().setMaxListeners(0)
   const archiveLimit = pLimit(MAX_CONCURRENT_ARCHIVES)
@@ -128,6 +134,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         signal,
         freezesBoxes,
         connectTimeoutMs: remainingConnectMs,
+        reconnectsUntil,
         machineLimit,
         archiveLimit,
         log,

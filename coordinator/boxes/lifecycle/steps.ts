@@ -27,6 +27,8 @@ export type StepContext = {
   freezesBoxes: boolean
   /** How long the agent has left to connect. */
   connectTimeoutMs: number
+  /** The agents may be reconnecting to this coordinator until this value of `performance.now()`. */
+  reconnectsUntil: number
   /** Limits concurrent provider calls. Waiting for an agent does not count. */
   machineLimit: LimitFunction
   /** Limits concurrent copies of files to archives, which take long: starts and stops do not wait for them. */
@@ -49,8 +51,10 @@ export async function runStep(claim: Claim, context: StepContext): Promise<StepR
       await tunnels.wait(id, connectTimeoutMs, signal)
       return claim.op === 'reconnect' ? { reason: 'its agent has reconnected' } : {}
     case 'freeze':
-      if (!(await isIntact(claim, context))) return {}
+      if (!context.freezesBoxes) return {}
+      // Before the check: the agent may be reconnecting to a coordinator that was killed during the suspend.
       await collectReports(box, context)
+      if (!(await isIntact(claim, context))) return {}
       return machineLimit(() => freezeMachine(claim, context))
     case 'stop':
       await collectReports(box, context)
@@ -133,8 +137,7 @@ async function stopMachine({ box, op }: Claim, { providers, tunnels }: StepConte
 }
 
 /** Whether the machine may be frozen. A machine whose agent is not connected is stopped: the next start then repairs it. */
-async function isIntact({ box }: Claim, { providers, tunnels, freezesBoxes }: StepContext): Promise<boolean> {
-  if (!freezesBoxes) return false
+async function isIntact({ box }: Claim, { providers, tunnels }: StepContext): Promise<boolean> {
   if (tunnels.current(box.id) !== undefined || box.suspended_as === 'frozen') return true
   return (await providers.for(box).inspect(box.id)) === 'frozen'
 }

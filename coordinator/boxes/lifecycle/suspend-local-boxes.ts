@@ -24,7 +24,7 @@ export type SuspendLocalBoxesOptions = {
   log: Pick<Logger, 'warn' | 'error'>
   providers: { inRegion(region: Region): Pick<Provider, 'stop' | 'inspect'> }
   /** null: no coordinator runs, so the final reports stay on the boxes until the next start. */
-  tunnels: Pick<Tunnels, 'current' | 'flushReports'> | null
+  tunnels: Pick<Tunnels, 'current' | 'wait' | 'flushReports'> | null
   /** Limits concurrent provider calls. */
   machineLimit: LimitFunction
   /** How long stopping one machine may take. Default: 30 s, more than the provider's grace period and kill timeout. */
