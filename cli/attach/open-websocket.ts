@@ -23,9 +23,11 @@ export function openWebSocket({ url, headers, signal }: WebSocketRequest): Promi
     socket.once('close', () => signal.removeEventListener('abort', onAbort))
     socket.on('error', reject)
     socket.once('unexpected-response', (request, response) => {
+      // ws leaves the connection open after a refusal, which keeps the process alive.
+      const { socket: connection } = response
       response.once('close', () => {
         signal.removeEventListener('abort', onAbort)
-        request.destroy()
+        connection.destroy()
       })
       resolve({ socket: null, response })
     })

@@ -111,6 +111,7 @@ function respondStarting(request: IncomingMessage, response: ServerResponse): vo
     .writeHead(isLivenessCheck ? 200 : 503, {
       'content-type': 'application/json; charset=utf-8',
       'retry-after': '1',
+      connection: 'close',
     })
     .end(JSON.stringify(body))
 }
