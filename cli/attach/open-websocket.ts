@@ -22,7 +22,7 @@ export function openWebSocket({ url, headers, signal }: WebSocketRequest): Promi
     signal.addEventListener('abort', onAbort)
     socket.once('close', () => signal.removeEventListener('abort', onAbort))
     socket.on('error', reject)
-    socket.once('unexpected-response', (request, response) => {
+    socket.once('unexpected-response', (_request, response) => {
       // ws leaves the connection open after a refusal, which keeps the process alive.
       const { socket: connection } = response
       response.once('close', () => {

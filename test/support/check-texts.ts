@@ -4,8 +4,10 @@ import { execFile } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { PROJECT_DIR } from './project.ts'
+import { listFailures } from './suite/run-file.ts'
 
 const files = globSync('test/*.test.ts', { cwd: PROJECT_DIR }).sort()
+if (files.length === 0) throw new Error('test/*.test.ts selects no file')
 const results = await Promise.all(files.map(runFile))
 const failures = results.filter((result) => result !== null)
 for (const { file, output } of failures) console.error(`${file}\n${listFailures(output)}`)
@@ -22,10 +24,4 @@ async function runFile(file: string): Promise<{ file: string; output: string } |
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string }
     return { file, output: `${stdout}${stderr}` }
   }
-}
-
-/** The complete output when it has no failed assertion: the file ended with an error. */
-function listFailures(output: string): string {
-  const assertions = output.match(/^ +not ok .*\n( +---\n[\s\S]*?\n +\.\.\.\n)?/gm) ?? []
-  return assertions.length > 0 ? assertions.join('') : output
 }

@@ -1,8 +1,8 @@
 // Checks the project's import rules.
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, matchesGlob, relative, resolve } from 'node:path'
-import { findRoomProblem, findTwoWayImports, ROOMS } from './rooms.ts'
-import { findTableProblems } from './table-access.ts'
+import { findRoomProblem, findTwoWayImports, isInRoom, ROOMS } from './rooms.ts'
+import { findTableProblems, isStore } from './table-access.ts'
 
 type Rule = {
   /** Globs of the files that the rule applies to, relative to the project directory; `except` lists exceptions. */
@@ -18,8 +18,6 @@ const CHECKED_DIRS = [...COMPONENTS, 'test', 'bench']
 
 const isInside = (target: string, ...dirs: string[]): boolean =>
   dirs.some((dir) => target.startsWith(`${dir}/`))
-/** Whether the file has queries: `store.ts`, `NAME-store.ts`, or a file in a directory `store`. */
-const isStore = (file: string): boolean => /[/-]store\.ts$|\/store\/[^/]+\.ts$/.test(file)
 const isPackage = (target: string): boolean => !target.endsWith('.ts') && !target.endsWith('.json')
 /** `@scope/name/path` → `@scope/name`. */
 const packageName = (target: string): string => /^(@[^/]+\/)?[^/]+/.exec(target)?.[0] ?? target
@@ -153,6 +151,8 @@ function checkSource({ file, text, imports }: Source): string[] {
 
   if (/^index\.[cm]?[jt]sx?$/.test(basename(file)))
     report(0, 'is a barrel', 'imports name the file that defines the import')
+  for (const match of text.matchAll(/^export \*/gm))
+    report(match.index, 'exports all of another file', 'imports name the file that defines the import')
   for (const { offset, specifier, target, statement } of imports) {
     for (const rule of RULES) {
       if (!rule.files.some((glob) => matchesGlob(file, glob))) continue
@@ -214,6 +214,7 @@ function findShortestCycle(file: string, graph: Map<string, string[]>): string[]
 
 function checkRoom({ file, text, imports }: Source): string[] {
   const reason = `the rooms of the coordinator import only rooms before them: ${ROOMS.join(', ')}`
+  if (!isInRoom(file)) return [formatViolation(file, text, 0, 'is in no room', reason)]
   return imports
     .filter(({ target }) => isInside(target, 'coordinator'))
     .flatMap(({ offset, target }) => {

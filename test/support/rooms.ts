@@ -22,15 +22,23 @@ type ImportEdge = { file: string; target: string }
 /** The problem with an import between two files of `coordinator/`; null: it is allowed. */
 export function findRoomProblem(file: string, target: string): string | null {
   const [from, to] = [getRoom(file), getRoom(target)]
-  if (from === -1) return 'is in no room'
   if (to > from) return `imports ${target}, of a later room`
   return null
 }
 
+export const isInRoom = (file: string): boolean => getRoom(file) !== -1
+
 const getRoom = (file: string): number => ROOMS.findIndex((room) => file.startsWith(`coordinator/${room}/`))
 
 const getDir = (file: string): string => file.slice(0, file.lastIndexOf('/'))
-const contains = (dir: string, other: string): boolean => other.startsWith(`${dir}/`)
+
+/** The directories of the two files below the directory that contains both; undefined: it has one of the files itself. */
+function findSiblings({ file, target }: ImportEdge): [from: string, to: string] | undefined {
+  const [from, to] = [getDir(file).split('/'), getDir(target).split('/')]
+  const depth = from.findIndex((name, index) => name !== to[index])
+  if (depth === -1 || to[depth] === undefined) return undefined
+  return [from.slice(0, depth + 1).join('/'), to.slice(0, depth + 1).join('/')]
+}
 
 /**
  * The first import of each pair of directories that import each other. A directory and those inside it count as one: its files put
@@ -39,10 +47,8 @@ const contains = (dir: string, other: string): boolean => other.startsWith(`${di
 export function findTwoWayImports(edges: readonly ImportEdge[]): (ImportEdge & { back: ImportEdge })[] {
   const firstByPair = new Map<string, ImportEdge>()
   for (const edge of edges) {
-    const [from, to] = [getDir(edge.file), getDir(edge.target)]
-    if (from === to || contains(from, to) || contains(to, from)) continue
-    const pair = `${from} ${to}`
-    if (!firstByPair.has(pair)) firstByPair.set(pair, edge)
+    const pair = findSiblings(edge)?.join(' ')
+    if (pair !== undefined && !firstByPair.has(pair)) firstByPair.set(pair, edge)
   }
   return [...firstByPair.entries()].flatMap(([pair, edge]) => {
     const [from, to] = pair.split(' ')

@@ -2,7 +2,8 @@
 import { type FileResult, listFailures } from './run-file.ts'
 import type { Task } from './selection.ts'
 
-export type Reporter = 'lines' | 'tap'
+export const REPORTERS = ['lines', 'tap'] as const
+export type Reporter = (typeof REPORTERS)[number]
 
 /** A file with the results of its first run and, when that failed, of its second run. */
 export type Outcome = { task: Task; first: FileResult; second?: FileResult }

@@ -64,14 +64,14 @@ export async function runFile({ file, name }: Task, options: RunFileOptions): Pr
   const output = readFileSync(options.outputFile, 'utf8')
   const milliseconds = Math.round(performance.now() - start)
   const counts = readCounts(output)
-  const problem = findProblem({ code, signal, hasTimedOut, hasCounts: counts !== undefined, ...options })
+  const problem = findProblem({ code, signal, hasTimedOut, counts, ...options })
   const { passed, failed } = counts ?? { passed: 0, failed: 0 }
   return {
     name,
     isOk: problem === undefined,
     milliseconds,
     passed,
-    failed: problem === undefined ? failed : Math.max(failed, 1),
+    failed: problem === undefined ? 0 : Math.max(failed, 1),
     skipped: [...output.matchAll(/^ *(?:ok|1\.\.0)\b.*# SKIP (.+)$/gim)].map(([, reason = '']) =>
       reason.trim(),
     ),
@@ -83,25 +83,28 @@ export async function runFile({ file, name }: Task, options: RunFileOptions): Pr
 const withoutTap = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !/^_?TAP/.test(name)))
 
+type Counts = Pick<FileResult, 'passed' | 'failed'>
+
 type Exit = {
   code: number | null
   signal: string | null
   hasTimedOut: boolean
-  hasCounts: boolean
+  counts: Counts | undefined
   timeoutSeconds: number
 }
 
-function findProblem({ code, signal, hasTimedOut, hasCounts, timeoutSeconds }: Exit): string | undefined {
+function findProblem({ code, signal, hasTimedOut, counts, timeoutSeconds }: Exit): string | undefined {
   if (hasTimedOut) return `timed out after ${timeoutSeconds} s`
   if (signal !== null) return `terminated by ${signal}`
   if (code !== 0) return `exited with ${code}`
-  return hasCounts ? undefined : 'exited without the number of its assertions'
+  if (counts === undefined) return 'exited without the number of its assertions'
+  return counts.failed > 0 ? `exited with 0 after ${counts.failed} failed assertions` : undefined
 }
 
-/** From the last comment with totals, `# { total: 17, pass: 16, fail: 1 }`. A file without assertions has only a plan. */
-function readCounts(output: string): { passed: number; failed: number } | undefined {
+/** Reads the last comment with totals, `# { total: 17, pass: 16, fail: 1 }`. A file without assertions has only a plan. */
+function readCounts(output: string): Counts | undefined {
   const totals = output.match(/^# \{ total: .*\}$/gm)?.at(-1)
-  if (totals === undefined) return /^1\.\.\d/m.test(output) ? { passed: 0, failed: 0 } : undefined
+  if (totals === undefined) return /^1\.\.0\b/m.test(output) ? { passed: 0, failed: 0 } : undefined
   const read = (name: string) => Number(new RegExp(`[{ ]${name}: (\\d+)`).exec(totals)?.[1] ?? 0)
   return { passed: read('pass'), failed: read('fail') }
 }

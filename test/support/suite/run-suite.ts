@@ -7,19 +7,28 @@
 //     --jobs=N               files that run at the same time. Default: the number of CPUs, at most 2
 //     --timeout=SECONDS      for each file. Default: 600
 import { randomBytes } from 'node:crypto'
-import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { availableParallelism, constants, tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { PROJECT_DIR } from '../project.ts'
-import { hasPassed, type Outcome, printResult, printSummary, type Reporter } from './report.ts'
+import { hasPassed, type Outcome, printResult, printSummary, REPORTERS, type Reporter } from './report.ts'
 import { type FileResult, runFile } from './run-file.ts'
 import { findRunProcesses, RUN_VARIABLE, type Run, terminateRun } from './run-processes.ts'
-import { createTask, type Part, runsAlone, selectPart, sortLongestFirst, type Task } from './selection.ts'
+import {
+  createTask,
+  listTestFiles,
+  PARTS,
+  type Part,
+  runsAlone,
+  selectPart,
+  sortLongestFirst,
+  type Task,
+} from './selection.ts'
 import { hidePrograms } from './without-programs.ts'
 
-/** Outside node_modules, which `npm ci` removes. */
+/** This directory is outside node_modules, which `npm ci` removes. */
 const STATE_DIR = join(PROJECT_DIR, '.tap/suite')
 const TIMINGS_FILE = join(STATE_DIR, 'timings.json')
 
@@ -36,10 +45,13 @@ const { values, positionals } = parseArgs({
     timeout: { type: 'string', default: '600' },
   },
 })
-const reporter = values.reporter as Reporter
+const part = readChoice<Part>('part', PARTS)
+const reporter = readChoice<Reporter>('reporter', REPORTERS)
+const jobs = readNumber('jobs')
+const timeoutSeconds = readNumber('timeout')
 const run: Run = {
   id: randomBytes(8).toString('hex'),
-  // A short name: the path of a Unix socket has at most 107 bytes.
+  // The name is short, because the path of a Unix socket has at most 107 bytes.
   tempDir: mkdtempSync(join(tmpdir(), 'bw-')),
 }
 const start = performance.now()
@@ -52,12 +64,25 @@ try {
   await runSuite()
 } catch (error) {
   await terminateRun(run, { graceMs: 0 })
+  await removeTempDir()
   throw error
+}
+
+function readChoice<T extends string>(name: 'part' | 'reporter', choices: readonly T[]): T {
+  const choice = choices.find((other) => other === values[name])
+  if (choice === undefined) throw new Error(`--${name} must be one of: ${choices.join(', ')}`)
+  return choice
+}
+
+function readNumber(name: 'jobs' | 'timeout'): number {
+  const number = Number(values[name])
+  if (!Number.isInteger(number) || number < 1) throw new Error(`--${name} must be an integer above 0`)
+  return number
 }
 
 async function runSuite(): Promise<void> {
   const timings = readTimings()
-  const selected = positionals.length > 0 ? listGiven() : selectPart(PROJECT_DIR, values.part as Part)
+  const selected = positionals.length > 0 ? listGiven() : selectPart(PROJECT_DIR, part)
   const hidden = selected.some(({ hidesPrograms }) => hidesPrograms)
     ? hidePrograms(run.tempDir)
     : { prefix: [] }
@@ -68,7 +93,7 @@ async function runSuite(): Promise<void> {
     )
   const tasks = sortLongestFirst(selected.filter(isPossible), timings)
   if (tasks.length === 0) throw new Error(`no test files: ${positionals.join(' ')}`)
-  console.log(`${tasks.length} test files, ${values.jobs} at a time`)
+  console.log(`${tasks.length} test files, ${jobs} at a time`)
   const outcomes = await runTasks(tasks, 'prefix' in hidden ? hidden.prefix : [])
   if (isStopped) return
   await cleanUp()
@@ -91,7 +116,7 @@ async function runTasks(tasks: Task[], prefix: string[]): Promise<Outcome[]> {
       env,
       prefix: task.hidesPrograms ? prefix : [],
       outputFile: join(STATE_DIR, 'output', `${task.name}.${repetition}.tap`),
-      timeoutSeconds: Number(values.timeout),
+      timeoutSeconds,
     })
     count += 1
     const position = repetition === 'first' ? `${count}/${tasks.length}` : 'second run'
@@ -107,7 +132,9 @@ async function runTasks(tasks: Task[], prefix: string[]): Promise<Outcome[]> {
     for (let task = parallel.shift(); task !== undefined && !isStopped; task = parallel.shift())
       await runFirst(task)
   }
-  await Promise.all(Array.from({ length: Number(values.jobs) }, runWorker))
+  await Promise.all(Array.from({ length: jobs }, runWorker))
+  // A process that a file has left would take CPU time from the files that measure it.
+  if (alone.length > 0 && !isStopped) await terminateRun(run, { graceMs: LEFTOVER_GRACE_MS })
   for (const task of alone) if (!isStopped) await runFirst(task)
   for (const outcome of outcomes.filter(({ first }) => !first.isOk)) {
     if (isStopped) break
@@ -123,9 +150,7 @@ function listGiven(): Task[] {
   return positionals
     .map((path) => relative(PROJECT_DIR, resolve(path)))
     .flatMap((path) =>
-      statSync(join(PROJECT_DIR, path)).isDirectory()
-        ? globSync(join(path, '**/*.test.ts'), { cwd: PROJECT_DIR })
-        : [path],
+      statSync(join(PROJECT_DIR, path)).isDirectory() ? listTestFiles(PROJECT_DIR, path) : [path],
     )
     .map((file) => createTask(file, values['without-programs']))
 }
@@ -143,7 +168,7 @@ async function cleanUp(): Promise<void> {
   await removeTempDir()
 }
 
-/** Not while a file system is mounted below it. */
+/** Keeps the directory while a file system is mounted below it. */
 async function removeTempDir(): Promise<void> {
   if (readFileSync('/proc/self/mountinfo', 'utf8').includes(` ${run.tempDir}/`)) return
   await rm(run.tempDir, { recursive: true, force: true, maxRetries: 5 }).catch((error: Error) =>

@@ -1,8 +1,9 @@
 // Which test files `npm test` and `npm run test:long` run, and which of them run alone.
 import { globSync } from 'node:fs'
-import { matchesGlob } from 'node:path'
+import { basename, join, matchesGlob } from 'node:path'
 
-export type Part = 'short' | 'long'
+export const PARTS = ['short', 'long'] as const
+export type Part = (typeof PARTS)[number]
 
 type Choice = { glob: string; reason: string }
 
@@ -69,6 +70,9 @@ const WITHOUT_PROGRAMS: readonly Choice[] = [
   { glob: 'test/agent/prompts/runs/shell-runner*.test.ts', reason: 'C compiler' },
   { glob: 'test/bootstrap/*.test.ts', reason: 'busybox, curl, shellcheck' },
   { glob: 'test/cli/completion-shells.test.ts', reason: 'zsh, fish' },
+  { glob: 'test/cli/ssh-config.test.ts', reason: 'OpenSSH' },
+  { glob: 'test/coordinator/audit/export/deliveries.test.ts', reason: 'OpenSSL' },
+  { glob: 'test/e2e/audit-sink.test.ts', reason: 'OpenSSL' },
   { glob: 'test/cli/prompt-interrupt.test.ts', reason: 'tmux' },
   { glob: 'test/cli/top.test.ts', reason: 'tmux' },
   { glob: 'test/coordinator/server/backup/under-load.test.ts', reason: 'Postgres' },
@@ -76,7 +80,7 @@ const WITHOUT_PROGRAMS: readonly Choice[] = [
   { glob: 'test/coordinator/server/telemetry/monitoring-files.test.ts', reason: 'promtool' },
   { glob: 'test/e2e/cli-openssh.test.ts', reason: 'OpenSSH, rsync, git' },
   { glob: 'test/e2e/cli-terminal.test.ts', reason: 'tmux, vim' },
-  { glob: 'test/e2e/log.test.ts', reason: 'optional programs' },
+  { glob: 'test/e2e/log.test.ts', reason: 'tmux' },
   { glob: 'test/e2e/machine-bad-build.test.ts', reason: 'bwrap' },
   { glob: 'test/e2e/own-network.test.ts', reason: 'slirp4netns' },
   { glob: 'test/e2e/{pages,sign-in-page}.test.ts', reason: 'Chromium' },
@@ -116,7 +120,12 @@ const estimate = (file: string): number => SLOW[file] ?? (/^test\/(e2e|faults)\/
 const matches = (file: string, choices: readonly Choice[]): boolean =>
   choices.some(({ glob }) => matchesGlob(file, glob))
 
-const listFiles = (projectDir: string): string[] => globSync('test/**/*.test.ts', { cwd: projectDir })
+/** The test files in a directory of the project, without those of the coding agents that tests install. */
+export const listTestFiles = (projectDir: string, dir = 'test'): string[] =>
+  globSync(join(dir, '**/*.test.ts'), {
+    cwd: projectDir,
+    exclude: (path) => ['node_modules', 'fixtures'].includes(basename(path)),
+  })
 
 export const isLong = (file: string): boolean => matches(file, LONG)
 export const runsAlone = (file: string): boolean => matches(file, ALONE)
@@ -129,7 +138,7 @@ export const createTask = (file: string, hidesPrograms = false): Task => ({
 })
 
 export function selectPart(projectDir: string, part: Part): Task[] {
-  const files = listFiles(projectDir).filter((file) => !matchesGlob(file, CHECKS))
+  const files = listTestFiles(projectDir).filter((file) => !matchesGlob(file, CHECKS))
   if (part === 'short') return files.filter((file) => !isLong(file)).map((file) => createTask(file))
   return [
     ...files.filter(isLong).map((file) => createTask(file)),
@@ -147,4 +156,4 @@ export function sortLongestFirst(tasks: Task[], seconds: Record<string, number>)
 export const listUnusedGlobs = (projectDir: string): string[] =>
   [...LONG, ...ALONE, ...WITHOUT_PROGRAMS]
     .map(({ glob }) => glob)
-    .filter((glob) => !listFiles(projectDir).some((file) => matchesGlob(file, glob)))
+    .filter((glob) => !listTestFiles(projectDir).some((file) => matchesGlob(file, glob)))

@@ -103,27 +103,30 @@ t.test('runs operations that were accepted before the coordinator was killed', a
   t.equal(infra.countCalls('create', deletedBox.id), 0)
 })
 
-t.test('freezes a box whose agent reconnects to a coordinator that was killed during the suspend', async (t) => {
-  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
-  const { infra, owner, boxes, startLifecycle, waitForState, waitFor } = lifecycle
-  infra.canFreeze = true
-  await startLifecycle({ disconnectGraceMs: 0 })
-  const { id } = await boxes.create(owner, {})
-  await waitForState(id, 'running')
-  const { fault, triggered } = createHangingFault()
-  infra.before.freeze = fault
-  await boxes.suspend(owner, id)
-  await triggered
-  delete infra.before.freeze
-  infra.dropTunnel(id)
-  await waitFor('the inspection of the disconnected box', () => infra.countCalls('inspect', id) === 1)
-  await startLifecycle({ agentReconnectMs: 60_000 })
-  await waitFor('the inspection of the box to suspend', () => infra.countCalls('inspect', id) === 2)
-  infra.connectAgent(id)
-  const { box } = await waitForState(id, 'suspended')
-  t.equal(box.suspendedAs, 'frozen')
-  t.equal(infra.countCalls('stop', id), 0, 'the processes of the box still exist')
-})
+t.test(
+  'freezes a box whose agent reconnects to a coordinator that was killed during the suspend',
+  async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+    const { infra, owner, boxes, startLifecycle, waitForState, waitFor } = lifecycle
+    infra.canFreeze = true
+    await startLifecycle({ disconnectGraceMs: 0 })
+    const { id } = await boxes.create(owner, {})
+    await waitForState(id, 'running')
+    const { fault, triggered } = createHangingFault()
+    infra.before.freeze = fault
+    await boxes.suspend(owner, id)
+    await triggered
+    delete infra.before.freeze
+    infra.dropTunnel(id)
+    await waitFor('the inspection of the disconnected box', () => infra.countCalls('inspect', id) === 1)
+    await startLifecycle({ agentReconnectMs: 60_000 })
+    await waitFor('the inspection of the box to suspend', () => infra.countCalls('inspect', id) === 2)
+    infra.connectAgent(id)
+    const { box } = await waitForState(id, 'suspended')
+    t.equal(box.suspendedAs, 'frozen')
+    t.equal(infra.countCalls('stop', id), 0, 'the processes of the box still exist')
+  },
+)
 
 t.test('a coordinator that closes does not stop the box whose agent it waits for', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
