@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type DatabaseConfig, type Db, openDatabase } from '../../coordinator/db/open.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
-import { createTempDir } from './temp-dir.ts'
+import { createTempDir, getDatabaseDir } from './temp-dir.ts'
 
 /** The path of a database file in a directory that is removed when the test ends. */
 export function databaseFile(t: Test): string {
-  return join(createTempDir(t, 'db'), 'boxwood.db')
+  return join(createTempDir(t, 'db', getDatabaseDir()), 'boxwood.db')
 }
 
 /** A new, empty SQLite database, closed when the test ends. */

@@ -13,11 +13,11 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { PROJECT_DIR } from './project.ts'
+import { getDatabaseDir } from './temp-dir.ts'
 
 export type Postgres = {
   /** The URL of the server, without a database. */
@@ -37,7 +37,7 @@ export async function startPostgres(): Promise<Postgres | { skipReason: string }
   if (!binDir) return { skipReason: 'Postgres is not installed' }
   const account = findAccount()
   if (!account) return { skipReason: 'Postgres does not run as root, and the user postgres does not exist' }
-  const tempDir = mkdtempSync(join(tmpdir(), 'bw-pg-'))
+  const tempDir = mkdtempSync(join(getDatabaseDir(), 'bw-pg-'))
   if (account.uid !== undefined) chownSync(tempDir, account.uid, account.gid ?? account.uid)
   const dataDir = join(tempDir, 'data')
   const options = { ...account, cwd: tempDir, stdio: 'ignore' as const }

@@ -10,7 +10,12 @@ export type Run = {
   id: string
   /** TMPDIR of the run. Processes of boxes, whose environment is cleared, have a path below it. */
   tempDir: string
+  /** The directory of databases in memory; null: they are below `tempDir`. */
+  memoryDir: string | null
 }
+
+export const getRunDirs = ({ tempDir, memoryDir }: Run): string[] =>
+  memoryDir === null ? [tempDir] : [tempDir, memoryDir]
 
 export type RunProcess = { pid: number; command: string }
 
@@ -41,7 +46,7 @@ function readProcess(pid: number, run: Run): ProcessEntry | undefined {
   const texts = [environment, commandLine, readLink(pid, 'cwd'), readLink(pid, 'root')]
   const isMarked =
     environment.split('\0').includes(`${RUN_VARIABLE}=${run.id}`) ||
-    texts.some((text) => `${text}/`.includes(`${run.tempDir}/`))
+    getRunDirs(run).some((dir) => texts.some((text) => `${text}/`.includes(`${dir}/`)))
   return { pid, parent: Number(parent), isMarked, command: commandLine.replaceAll('\0', ' ').trim() }
 }
 

@@ -13,9 +13,10 @@ import { availableParallelism, constants, tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { PROJECT_DIR } from '../project.ts'
+import { createMemoryDir, MEMORY_DIR_VARIABLE } from './memory-dir.ts'
 import { hasPassed, type Outcome, printResult, printSummary, REPORTERS, type Reporter } from './report.ts'
 import { type FileResult, runFile } from './run-file.ts'
-import { findRunProcesses, RUN_VARIABLE, type Run, terminateRun } from './run-processes.ts'
+import { findRunProcesses, getRunDirs, RUN_VARIABLE, type Run, terminateRun } from './run-processes.ts'
 import {
   createTask,
   listTestFiles,
@@ -53,18 +54,19 @@ const run: Run = {
   id: randomBytes(8).toString('hex'),
   // The name is short, because the path of a Unix socket has at most 107 bytes.
   tempDir: mkdtempSync(join(tmpdir(), 'bw-')),
+  memoryDir: createMemoryDir(),
 }
 const start = performance.now()
 let isStopped = false
 
 // Tests also run programs as other users.
-chmodSync(run.tempDir, 0o1777)
+for (const dir of getRunDirs(run)) chmodSync(dir, 0o1777)
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop(signal))
 try {
   await runSuite()
 } catch (error) {
   await terminateRun(run, { graceMs: 0 })
-  await removeTempDir()
+  await removeTempDirs()
   throw error
 }
 
@@ -107,6 +109,7 @@ async function runTasks(tasks: Task[], prefix: string[]): Promise<Outcome[]> {
     ...process.env,
     [RUN_VARIABLE]: run.id,
     TMPDIR: run.tempDir,
+    [MEMORY_DIR_VARIABLE]: run.memoryDir ?? '',
     NODE_COMPILE_CACHE: join(PROJECT_DIR, 'node_modules/.cache/test'),
   }
   let count = 0
@@ -165,15 +168,17 @@ async function cleanUp(): Promise<void> {
   for (const { pid, command } of leftovers)
     console.log(`${String(pid).padStart(8)}  ${command.slice(0, 200)}`)
   await terminateRun(run, { graceMs: 0 })
-  await removeTempDir()
+  await removeTempDirs()
 }
 
-/** Keeps the directory while a file system is mounted below it. */
-async function removeTempDir(): Promise<void> {
-  if (readFileSync('/proc/self/mountinfo', 'utf8').includes(` ${run.tempDir}/`)) return
-  await rm(run.tempDir, { recursive: true, force: true, maxRetries: 5 }).catch((error: Error) =>
-    console.error(`The directory of temporary files remains: ${error.message}`),
-  )
+/** Keeps a directory while a file system is mounted below it. */
+async function removeTempDirs(): Promise<void> {
+  for (const dir of getRunDirs(run)) {
+    if (readFileSync('/proc/self/mountinfo', 'utf8').includes(` ${dir}/`)) continue
+    await rm(dir, { recursive: true, force: true, maxRetries: 5 }).catch((error: Error) =>
+      console.error(`A directory of temporary files remains: ${error.message}`),
+    )
+  }
 }
 
 async function stop(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP'): Promise<void> {
@@ -183,7 +188,7 @@ async function stop(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP'): Promise<void> {
   console.log(`\n${signal}: terminating the processes of the tests`)
   const remaining = await terminateRun(run, { graceMs: 2000 })
   for (const { pid, command } of remaining) console.error(`still running: ${pid} ${command}`)
-  await removeTempDir()
+  await removeTempDirs()
   process.exit(128 + constants.signals[signal])
 }
 
