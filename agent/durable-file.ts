@@ -35,7 +35,7 @@ export async function replaceFile(
   }
 }
 
-/** Like replaceFile(), without flush. */
+/** Replaces a file without a flush. After a failed write, the next call removes the partial file. */
 export function replaceFileSync(path: string, content: string): void {
   const staging = getStagingPath(path)
   rmSync(staging, { recursive: true, force: true })

@@ -14,6 +14,7 @@ import { assertEnvironment } from '../exec/environment.ts'
 import { SURVIVED_MESSAGE } from '../exec/terminate-tree.ts'
 import { readDialBackId } from '../tunnel/dial-back-id.ts'
 import { validateRequest } from '../validate-request.ts'
+import type { Session } from './session.ts'
 import type { TerminalSessions } from './sessions.ts'
 
 export type TerminalDeps = {
@@ -63,10 +64,13 @@ export function terminalRoutes(
     )
     const { session: name } = request.params
     const id = readDialBackId(request.headers)
+    const mayFetchExit = (session: Session): boolean => {
+      // A client whose connection failed before the screen was complete has no offset.
+      if (client !== undefined && session.hadClient(client)) return offset !== undefined || exited === 'true'
+      return exited === 'true' && !session.hadClient()
+    }
     const exitedSession = sessions.getExited(name)
-    const isReconnect = offset !== undefined && client !== undefined && exitedSession?.hadClient(client)
-    const isFirst = exited === 'true' && exitedSession?.hadClient() === false
-    const session = exitedSession && (isReconnect || isFirst) ? exitedSession : sessions.get(name)
+    const session = exitedSession && mayFetchExit(exitedSession) ? exitedSession : sessions.get(name)
     const size = cols === undefined || rows === undefined ? undefined : { cols, rows }
     attachDialer
       .connect(id)

@@ -1,4 +1,4 @@
-// The terminal sessions of the box: their names and limits, exited ones, and the end of all when the agent stops.
+// The terminal sessions of the box: their names and limits, and exited ones. All are terminated when the agent stops.
 import type { FastifyBaseLogger } from 'fastify'
 import type { AgentTerminalStart } from '../../shared/api/terminal.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -31,7 +31,7 @@ export type TerminalSessions = {
   get(name: string): Session
   /** An exited session, until it is forgotten. */
   getExited(name: string): Session | undefined
-  /** Terminates all sessions. */
+  /** Terminates all sessions. Further calls wait for the first one. */
   close(): Promise<void>
 }
 
@@ -49,6 +49,7 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
   const entries = new Map<string, Entry>()
   const running = new Map<string, Session>()
   const exited = new Map<string, Session>()
+  let closing: Promise<void> | undefined
 
   async function start(request: NamedStart): Promise<StartedSession> {
     const { session: name } = request
@@ -80,6 +81,14 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
     setTimeout(() => {
       if (exited.get(session.name) === session) exited.delete(session.name)
     }, exitedSessionMs).unref()
+  }
+
+  async function terminateAll(): Promise<void> {
+    const terminations = [...running.values()].map(async (session) => {
+      const { survivors } = await session.kill(CLOSE_GRACE_MS)
+      if (survivors.length > 0) log.warn({ session: session.name, survivors }, SURVIVED_MESSAGE)
+    })
+    await Promise.all(terminations)
   }
 
   return {
@@ -115,12 +124,9 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
       return session
     },
     getExited: (name) => exited.get(name),
-    async close() {
-      const terminations = [...running.values()].map(async (session) => {
-        const { survivors } = await session.kill(CLOSE_GRACE_MS)
-        if (survivors.length > 0) log.warn({ session: session.name, survivors }, SURVIVED_MESSAGE)
-      })
-      await Promise.all(terminations)
+    close() {
+      closing ??= terminateAll()
+      return closing
     },
   }
 }

@@ -75,7 +75,9 @@ export const agentAttachQuerySchema = terminalQuerySchema
   .pick({ client: true, offset: true, cols: true, rows: true })
   .extend({
     isNew: z.enum(['true', 'false']),
-    exited: z.enum(['true', 'false']).meta({ description: 'also an exited session that had no client' }),
+    exited: z
+      .enum(['true', 'false'])
+      .meta({ description: 'also an exited session that had this client or none' }),
   })
 
 export const terminalSessionSchema = z.object({

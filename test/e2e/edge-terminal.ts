@@ -163,6 +163,27 @@ t.test('create=never attaches to the newest session', async (t) => {
   for (const session of ['old', 'new']) await kill(session)
 })
 
+t.test(
+  'a client that was cut before its first screen gets the screen and the exit of the program',
+  async (t) => {
+    const command = 'echo printed; read -r line; exit 7'
+    await boxRequest('POST', '/terminal/sessions', { session: 'cut', command })
+    const query = { session: 'cut', client: 'before-its-screen', create: 'never' }
+    const first = await connect(query)
+    await first.waitFor('attached')
+    first.cut()
+    const other = await attach(t, { session: 'cut', create: 'never' })
+    await other.waitForLine('printed')
+    other.sendStdin('\n')
+    await other.waitFor('exit')
+    await waitUntil('the session has exited', async () => (await listSessions()).length === 0)
+    const again = await attach(t, query)
+    await again.waitForLine('printed')
+    t.match(await again.waitFor('exit'), { exitCode: 7 })
+    await t.rejects(connect({ ...query, client: 'another-client' }), /status 404/)
+  },
+)
+
 t.test('refusals', async (t) => {
   const refusal = async (query: Query, headers: Record<string, string> = HEADERS) => {
     const error = await connect(query, headers).then(

@@ -1,4 +1,4 @@
-// Handles the messages of an attached client: acknowledgements, stdin, and the end of the attachment.
+// Handles the messages of an attached client: acknowledgements, stdin and detach.
 import type { ClientMessage, StdinBytes } from '../../../shared/api/attach.ts'
 import { ATTACH_LIMITS } from '../../../shared/attach-format.ts'
 import type { AttachSocket } from '../../attach/attach-socket.ts'

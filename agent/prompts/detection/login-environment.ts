@@ -13,7 +13,7 @@ export type Environment = Record<string, string>
 export type LoginEnvironment = {
   /** Runs a login shell when a profile file has changed since the last one. Never rejects. */
   read(): Promise<Environment>
-  /** Returns the last result; before the first one, the base environment. */
+  /** Returns the last result; before the first one, the base environment with ~/.local/bin in PATH. */
   current(): Environment
 }
 

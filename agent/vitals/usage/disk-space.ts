@@ -30,7 +30,7 @@ export type Measurement = { pid: number | undefined; result: Promise<number> }
 const MIN_WRITTEN_BYTES = 1024 * 1024
 /** The interval of measurements while at least MIN_WRITTEN_BYTES are written. */
 const MIN_INTERVAL_MS = 60_000
-/** The interval while nothing is written: files may have been deleted. */
+/** The interval while less is written: files may have been deleted. */
 const MAX_INTERVAL_MS = 15 * 60_000
 /** A measurement takes at most 2 % of the time. */
 const INTERVAL_PER_DURATION = 50
