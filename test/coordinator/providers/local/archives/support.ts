@@ -118,9 +118,15 @@ export async function createSocket(t: Test, path: string): Promise<void> {
   t.teardown(() => server.close())
 }
 
-/** All files of the store. */
-export const listStore = async (dir: string): Promise<string[]> =>
-  (await readdir(dir, { recursive: true, withFileTypes: true }))
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name))
-    .sort()
+/** All files of the store. Reads them again when a directory was removed meanwhile. */
+export async function listStore(dir: string): Promise<string[]> {
+  try {
+    return (await readdir(dir, { recursive: true, withFileTypes: true }))
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name))
+      .sort()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return listStore(dir)
+    throw error
+  }
+}
