@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'kysely'
+import { createBoxFinder } from '../coordinator/boxes/find-box.ts'
 import { applyReports } from '../coordinator/boxes/lifecycle/apply-reports.ts'
 import { createBoxService } from '../coordinator/boxes/service.ts'
 import { type Db, openDatabase } from '../coordinator/db/open.ts'
@@ -62,6 +63,7 @@ async function measure(db: Db, owner: Actor, processCount: number): Promise<stri
   const clock = { now: () => end }
   const boxes = createBoxService({
     db,
+    finder: createBoxFinder(db),
     clock,
     schedule: () => undefined,
     regions: { regions: REGIONS, defaultRegion: DEFAULT_REGION, serves: () => true },

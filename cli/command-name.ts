@@ -4,7 +4,7 @@ import { IS_NPM_PACKAGE, PROJECT_DIR } from './project-directory.ts'
 
 let name: string | undefined
 
-/** Returns the command for messages from which it can be pasted: `box` if the PATH finds this program, else a path, quoted for the shell. */
+/** Returns the command for messages whose lines users paste: `box` if the PATH finds this program, else a path, quoted for the shell. */
 export function boxCommand(): string {
   name ??= formatCommandName({
     projectDir: PROJECT_DIR,

@@ -3,13 +3,13 @@
 /** Returns a delay of at most `boundMs`. @param random returns a number in [0, 1) */
 export type Jitter = (boundMs: number, random: () => number) => number
 
-/** Uniform in [0, boundMs). */
+/** The delay is uniform in [0, boundMs). */
 export const fullJitter: Jitter = (boundMs, random) => Math.floor(boundMs * random())
 
-/** Uniform in the upper half of [0, boundMs). */
+/** The delay is uniform in the upper half of [0, boundMs). */
 export const equalJitter: Jitter = (boundMs, random) => Math.floor(boundMs * (0.5 + random() / 2))
 
-/** For a single client, or delays so long that clients do not retry together. */
+/** The delay is always boundMs. Single clients use it, and those whose delays are so long that they do not retry together. */
 export const noJitter: Jitter = (boundMs) => boundMs
 
 export type BackoffSettings = { baseMs: number; maxMs: number }

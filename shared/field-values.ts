@@ -1,4 +1,4 @@
-// The values and patterns of API fields that the box command knows. The schemas in api/ are built from them. This module does
+// The values and patterns of API fields, also for the box command. The schemas in api/ are built from them. This module does
 // not import zod, whose load time the box command avoids.
 
 /** Spec §5.11. */

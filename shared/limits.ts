@@ -38,7 +38,7 @@ export const LIMITS = {
   /** The most runs in GET /prompts, and conversations in GET /prompts/conversations. */
   listedPrompts: 50,
   promptEventsPage: { min: 1, max: 1000, default: 200 },
-  /** The events of a page as JSON. A page has at least one event. */
+  /** The size of the events of a page as JSON. A page has at least one event. */
   promptEventsPageBytes: MiB,
   promptStderrBytes: 4 * KiB,
   /** Not in the spec: the start of a prompt, in every response except GET /prompts/{runId}. */

@@ -11,7 +11,7 @@ import { canSee } from '../http/visibility.ts'
 import { prepareBoxQueries } from './store/boxes.ts'
 
 /** Rejects a box that is deleted or being deleted. */
-export function requireNotDeleted(row: BoxRow): BoxRow {
+function requireNotDeleted(row: BoxRow): BoxRow {
   if (row.desired_state !== 'terminated') return row
   throw new ApiError('not_found', `Box ${row.hostname} has been deleted. Use another box.`)
 }

@@ -1,2 +1,2 @@
-// Lists all boxes of a workspace for other rooms, which do not use the store of this room.
+// Lists the boxes of a workspace for other rooms, which do not use the store of this room.
 export { listBoxPositions } from './store/box-lists.ts'

@@ -1,6 +1,7 @@
-// Boxes (spec §4.3): the requests on them, and the deletion of their rows.
+// The module of boxes (spec §4.3): the requests on them, and the deletion of their rows.
 
 import type { Tunnels } from '../agents/tunnel/types.ts'
+import type { BoxFinder } from '../http/find-box.ts'
 import type { Module, ModuleBase, ModuleRegistry } from '../http/module.ts'
 import { withTag } from '../http/route.ts'
 import type { Admit } from '../identity/admission/admit.ts'
@@ -18,6 +19,7 @@ import { type BoxService, createBoxService } from './service.ts'
 
 export type BoxesModuleContext = ModuleBase & {
   modules: Pick<ModuleRegistry, 'deleteOfBox'>
+  boxFinder: BoxFinder
   admit: Admit
   providers: Providers
   tunnels: Tunnels
@@ -28,13 +30,14 @@ export type BoxesModuleContext = ModuleBase & {
 }
 
 export function boxesModule(context: BoxesModuleContext) {
-  const { config, db, clock, log, modules, admit, providers, tunnels } = context
+  const { config, db, clock, log, modules, boxFinder, admit, providers, tunnels } = context
   const { heartbeats, lifecycle, scheduler, snapshots } = context
   const { schedule } = lifecycle
   const { deleteOfBox } = modules
   const environmentSender = createEnvironmentSender({ db, tunnels, log })
   const boxes: BoxService = createBoxService({
     db,
+    finder: boxFinder,
     clock,
     admit,
     regions: providers,

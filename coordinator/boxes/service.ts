@@ -1,4 +1,4 @@
-// The box operations (spec §4.3): access checks, list, create, wake, suspend and delete.
+// The box operations (spec §4.3): creates and patches boxes, and combines the other operations.
 
 import type {
   Box,
@@ -23,7 +23,6 @@ import { type Admit, createAdmit } from '../identity/admission/admit.ts'
 import { createStateChanges, type DeletionHook } from './change-state.ts'
 import { checkCreateSource, type RegionRules } from './create.ts'
 import { describePatch } from './describe-change.ts'
-import { createBoxFinder } from './find-box.ts'
 import { type CreateEvent, createBoxInserter } from './insert-new-box.ts'
 import { updateSchedules } from './lifecycle/update-schedules.ts'
 import { listChangedSchedules, toRowChanges } from './patch.ts'
@@ -36,6 +35,7 @@ import { updateBox } from './store/boxes.ts'
 
 export type BoxServiceOptions = {
   db: Db
+  finder: BoxFinder
   clock: Clock
   regions: RegionRules
   /** Schedules the box for the reconciler. Called after the commit that wrote its desired state or job. */
@@ -84,10 +84,18 @@ export type BoxService = BoxFinder & {
 }
 
 export function createBoxService(options: BoxServiceOptions): BoxService {
-  const { db, clock, regions, schedule, isConnected, latestHeartbeat, admit = createAdmit() } = options
+  const {
+    db,
+    finder,
+    clock,
+    regions,
+    schedule,
+    isConnected,
+    latestHeartbeat,
+    admit = createAdmit(),
+  } = options
   const { random, beforeDelete, onSchedule = () => undefined } = options
   const { onEnvironmentChange = () => undefined } = options
-  const finder = createBoxFinder(db)
   const insertNewBox = createBoxInserter({ clock, regions, schedule, random })
 
   async function create(actor: Actor, input: CreateBoxRequest, trx?: Trx): Promise<Box> {

@@ -14,7 +14,7 @@ export type AgentResponse = Omit<ParsedResponse, 'json'> & {
 export type ResponseParser = {
   /** Rejects with InvalidResponseError. @param bytes must not be used afterwards */
   parse(type: AgentResponseType, bytes: Buffer<ArrayBuffer>): Promise<AgentResponse>
-  /** Rejects the responses that are being parsed. */
+  /** Rejects the responses that are being parsed, and later ones that are not small. */
   close(): Promise<void>
 }
 
@@ -25,12 +25,15 @@ const INLINE_TOKENS = 256
 /** A response of 13 MiB needs less than 100 MiB. A worker above the limit ends, and the coordinator continues. */
 const WORKER_HEAP_MIB = 256
 
+const STOPPING = 'the coordinator is stopping'
+
 type PendingParse = { resolve(response: AgentResponse): void; reject(error: Error): void }
 
 /** The worker starts with the first large response, and keeps the process running only while it parses. */
 export function createResponseParser({ workerHeapMiB = WORKER_HEAP_MIB } = {}): ResponseParser {
   let worker: Worker | undefined
   let lastId = 0
+  let isClosed = false
   const pending = new Map<number, PendingParse>()
 
   function startWorker(): Worker {
@@ -61,6 +64,7 @@ export function createResponseParser({ workerHeapMiB = WORKER_HEAP_MIB } = {}): 
 
   function parseInWorker(type: AgentResponseType, bytes: Uint8Array<ArrayBuffer>): Promise<AgentResponse> {
     return new Promise((resolve, reject) => {
+      if (isClosed) throw new Error(STOPPING)
       worker ??= startWorker()
       const id = ++lastId
       pending.set(id, { resolve, reject })
@@ -83,8 +87,9 @@ export function createResponseParser({ workerHeapMiB = WORKER_HEAP_MIB } = {}): 
       return parseInWorker(type, ownsMemory ? bytes : new Uint8Array(bytes))
     },
     async close() {
+      isClosed = true
       await worker?.terminate()
-      stop(new Error('the coordinator is stopping'))
+      stop(new Error(STOPPING))
     },
   }
 }

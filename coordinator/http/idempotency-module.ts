@@ -10,5 +10,5 @@ export const idempotencyModule = ({ db, clock }: ModuleBase): Module => ({
     },
   },
   workspaceTables: [{ table: 'idempotency_keys', key: 'key' }],
-  start: () => releaseUnfinishedKeys(db),
+  prepare: () => releaseUnfinishedKeys(db),
 })

@@ -83,7 +83,7 @@ export const deleteExpiredKeys = (db: Db, createdBefore: number, signal: AbortSi
   )
 
 /**
- * Deletes every key without a response. Called at startup, when no request can be running: a key of a process that
+ * Deletes every key without a response. Called before the coordinator accepts requests: a key of a process that
  * crashed would cause idempotency_in_progress for 24 hours.
  */
 export async function releaseUnfinishedKeys(db: Db): Promise<void> {

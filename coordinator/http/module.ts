@@ -22,7 +22,8 @@ export type ModuleRegistry = {
 /**
  * Evaluates a due schedule, and moves or deletes its row. Another evaluation may have done so meanwhile.
  * @param signal aborts when the coordinator stops
- * @returns when the schedule is evaluated next, in milliseconds since the epoch; undefined: the schedule has been deleted
+ * @returns when the schedule is evaluated next, in milliseconds since the epoch; undefined: the schedule has been deleted,
+ *   or the signal has aborted
  */
 export type ScheduleHandler = (targetId: string, signal: AbortSignal) => Promise<number | undefined>
 
@@ -86,6 +87,9 @@ export type Module = {
   /** Deletes the rows of a box that is being deleted. */
   readonly deleteOfBox?: (trx: Trx, boxId: string) => Promise<unknown>
   readonly metrics?: readonly Metric[]
+  /** Runs before the coordinator accepts requests. */
+  readonly prepare?: () => Promise<void>
+  /** Runs when the coordinator accepts requests. */
   readonly start?: () => Promise<void>
   /** Runs before the coordinator stops. Ends what would stay open, and begins nothing new. Requests in flight continue. */
   readonly beginStop?: () => void

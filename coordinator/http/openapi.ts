@@ -31,6 +31,22 @@ Deliberately not provided:
 - Sandboxes: their routes respond with 404.
 - \`githubLogin\` and the \`onboarding*\` fields of the account are always null.`
 
+/** The order of the groups of the control plane in the API reference. Other groups follow. */
+const GROUPS = [
+  'Sign-in',
+  'Account',
+  'API keys',
+  'Boxes',
+  'Machines',
+  'Agents',
+  'Command history',
+  'Snapshots',
+  'Operations',
+  'Members',
+  'Workspace',
+  'Audit log',
+]
+
 const ERROR_SHAPES = { control: controlErrorSchema, edge: edgeErrorSchema } as const
 const BINARY = { schema: { type: 'string', format: 'binary' } } as const
 const OCTET_STREAM = 'application/octet-stream'
@@ -211,6 +227,17 @@ const AUDIT_DELIVERY: ZodOpenApiOperationObject = {
   },
 }
 
+/** In the order of the groups, and in a group by the path, so that a resource precedes its parts. */
+function sortRoutes(routes: readonly Route[]): Route[] {
+  const getPosition = ({ tag }: Route) => {
+    const position = GROUPS.indexOf(tag ?? '')
+    return position === -1 ? GROUPS.length : position
+  }
+  return routes.toSorted(
+    (a, b) => getPosition(a) - getPosition(b) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0),
+  )
+}
+
 /** OpenAPI 3.1. */
 export function createOpenApiDocument({
   control,
@@ -224,7 +251,7 @@ export function createOpenApiDocument({
       paths[path] = { ...paths[path], [route.method.toLowerCase()]: createOperation(route, host) }
     }
   }
-  addRoutes(control, 'control', CONTROL_PREFIX)
+  addRoutes(sortRoutes(control), 'control', CONTROL_PREFIX)
   addRoutes(edge, 'edge', EDGE_PREFIX + EDGE_BASE)
   return createDocument({
     openapi: '3.1.0',

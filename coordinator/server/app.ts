@@ -116,6 +116,7 @@ async function start(
   const { modules } = context
   telemetry.addMetrics(modules.collect(({ metrics }) => metrics))
   modules.addTo(cleanup)
+  await modules.prepare()
   const { http, health } = await startHttpServer(context, listening, telemetry)
   cleanup.add('close the HTTP server', () => http.close())
   await modules.start()

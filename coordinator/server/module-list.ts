@@ -31,6 +31,10 @@ export class ModuleList implements ModuleRegistry {
     for (const { close } of this.#modules) if (close) cleanup.add(close.name, close.run, close.timeoutMs)
   }
 
+  async prepare(): Promise<void> {
+    for (const { prepare } of this.#modules) await prepare?.()
+  }
+
   async start(): Promise<void> {
     for (const { start } of this.#modules) await start?.()
   }

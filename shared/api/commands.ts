@@ -1,15 +1,12 @@
 // Schemas of the command history (spec §2.6, §4.4), and the constants of commands that agent and coordinator share.
 import { z } from 'zod'
-import { COMMAND_MODES, COMMAND_STATUSES, type FINAL_COMMAND_STATUSES } from '../field-values.ts'
+import { COMMAND_MODES, COMMAND_STATUSES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { queryIntegerBetween, queryOffset, timestampSchema } from './common.ts'
 
 export const COMMAND_STREAMS = ['stdout', 'stderr'] as const
 export type CommandStream = (typeof COMMAND_STREAMS)[number]
-export type CommandMode = (typeof COMMAND_MODES)[number]
 export const COMMAND_SOURCES = ['cli', 'api'] as const
-export type FinalCommandStatus = (typeof FINAL_COMMAND_STATUSES)[number]
-export type CommandStatus = (typeof COMMAND_STATUSES)[number]
 
 export const commandActorSchema = z.object({
   kind: z.enum(['user', 'cli', 'ticket', 'mobile', 'system']),

@@ -1,5 +1,6 @@
 // Creates a test clock, a workspace, its users as actors, and its box service.
 
+import { createBoxFinder } from '../../coordinator/boxes/find-box.ts'
 import { type BoxService, type BoxServiceOptions, createBoxService } from '../../coordinator/boxes/service.ts'
 import type { Db } from '../../coordinator/db/open.ts'
 import type { UserRow } from '../../coordinator/db/schema.ts'
@@ -65,6 +66,7 @@ export async function addUser(db: Db, owner: Actor, { role, boxIds, access }: Ne
 export const createTestBoxService = (db: Db, options: Partial<BoxServiceOptions> = {}): BoxService =>
   createBoxService({
     db,
+    finder: createBoxFinder(db),
     clock: systemClock,
     regions: { regions: REGIONS, defaultRegion: DEFAULT_REGION, serves: () => true },
     schedule: () => undefined,

@@ -28,7 +28,7 @@ export type TunnelModuleContext = ModuleBase & {
   }
 }
 
-/** Short, because requests in flight have already had the HTTP drain's time. */
+/** The time is short, because requests in flight have already had that of the HTTP drain. */
 const DRAIN_MS = 500
 
 export function tunnelModule(context: TunnelModuleContext) {

@@ -76,7 +76,7 @@ export class AgentUpgrades {
   readonly #outdated = new Map<string, Outdated>()
   /** Box → its restart, and the earliest time of it. */
   readonly #waiting = new Map<string, Restart & { earliest: number }>()
-  /** Box → the build for which it was restarted. Once: a box that keeps its build would otherwise restart indefinitely. */
+  /** Box → the build for which it was restarted. A box that keeps its build must not restart indefinitely. */
   readonly #restarted = new Map<string, string>()
   /** Box → failed installations. */
   readonly #failures = new Map<string, number>()

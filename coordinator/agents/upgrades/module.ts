@@ -15,7 +15,7 @@ export type UpgradesModuleContext = ModuleBase & {
   agentConnections: Pick<AgentConnections, 'restartAgent'>
   tunnels: Tunnels
   upgradedBoxes: UpgradedBoxes
-  /** `agentVersion`: with which the machines of managed boxes start their agents. undefined: unknown. */
+  /** `agentVersion` is the version with which the machines of managed boxes start; undefined when it is unknown. */
   providers: { readonly agentVersion?: string | undefined }
   limiter: {
     /** Whether a request to the box is in flight. */

@@ -117,7 +117,7 @@ const eventReason = (job: Pick<JobRow, 'op' | 'reason'>): string =>
   job.reason ?? OP_DEFINITIONS[job.op].reason
 
 export type StepResult = {
-  /** JSON Isolation. */
+  /** The isolation of the machine, as JSON of Isolation. */
   isolation?: string | null
   /** The step to run next, instead of the following one. */
   skipTo?: Step

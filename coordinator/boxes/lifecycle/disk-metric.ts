@@ -1,4 +1,4 @@
-// Whether the disk of the coordinator is full, as a metric.
+// Creates the metric that shows whether the disk of the coordinator is full.
 import type { DiskReserve } from '../../db/disk-reserve.ts'
 import type { Metric } from '../../http/module.ts'
 

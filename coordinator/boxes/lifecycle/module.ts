@@ -4,7 +4,7 @@ import { createBoxCounts } from './box-counts.ts'
 import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle.ts'
 import type { StepObserver } from './step-observer.ts'
 
-/** More than the lifecycle's own limit. */
+/** This limit is higher than that of lifecycle.close(). */
 const CLOSE_MS = 30_000
 
 export type LifecycleModuleContext = ModuleBase &

@@ -36,9 +36,10 @@ export function reportsModule(context: ReportsModuleContext) {
     services: { heartbeats, reports, ingest },
     metrics: [createDiskMetric(diskReserve)],
     close: {
-      name: 'store the last reports and heartbeats',
+      name: 'stop storing reports and store the last heartbeats',
       async run() {
-        await Promise.all([reports.close(), heartbeats.close()])
+        await reports.close()
+        await heartbeats.close()
       },
     },
   } satisfies Module

@@ -1,12 +1,11 @@
-// What the upgrades of agents read and write of boxes.
+// Reads and writes the fields of boxes that the upgrades of agents need.
 import type { UpgradedBoxes } from '../../agents/upgrades/service.ts'
 import { listAgents } from '../store/box-lists.ts'
-import { dismissFailures, findAgent, updateBox } from '../store/boxes.ts'
+import { dismissFailures, findAgent, storeFailure } from '../store/boxes.ts'
 
 export const upgradedBoxes: UpgradedBoxes = {
   find: findAgent,
-  storeFailure: (trx, boxId, failure) =>
-    updateBox(trx, boxId, { agent_failure: failure, agent_failure_dismissed: 0 }),
+  storeFailure,
   dismissFailures,
   list: listAgents,
 }

@@ -1,4 +1,5 @@
-// Copies of the files of boxes: their jobs, and the requests on them. The jobs need no box service, which needs the jobs.
+// Snapshots have two modules, because the box service needs their jobs: snapshotJobsModule is created before it, and
+// snapshotsModule, with the requests on snapshots, after it.
 import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
@@ -13,7 +14,7 @@ export type SnapshotJobsModuleContext = ModuleBase &
     overrides: { lifecycle?: Partial<Pick<SnapshotsOptions, 'leaseMs' | 'backoff'>> }
   }
 
-/** More than the limit of Snapshots. */
+/** This limit is higher than that of snapshots.close(). */
 const CLOSE_MS = 15_000
 
 export function snapshotJobsModule(context: SnapshotJobsModuleContext) {

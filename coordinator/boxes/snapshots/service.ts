@@ -10,16 +10,14 @@ import type {
 } from '../../../shared/api/snapshots.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import type { Tier } from '../../../shared/tiers.ts'
 import { recordBoxChange, recordSnapshotChange } from '../../audit/record-change.ts'
 import type { Db } from '../../db/open.ts'
-import type { SnapshotRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import { type Actor, formatActor } from '../../http/actor.ts'
-import type { BoxFinder } from '../../http/find-box.ts'
 import { getVisibility } from '../../http/visibility.ts'
 import type { Admit } from '../../identity/admission/admit.ts'
 import { createOperation, findLatestOperation, presentOperation } from '../../jobs/operations/service.ts'
+import type { BoxService } from '../service.ts'
 import { enqueueDeletion, enqueueSnapshot, type NewSnapshot } from '../sources/enqueue.ts'
 import { assertFits, assertHasFiles, estimateContentBytes } from '../sources/file-rules.ts'
 import { assertUsable, requireSnapshot } from '../sources/sources.ts'
@@ -31,22 +29,13 @@ import { createTemplateNames, freeTemplateName, recordTemplate } from './templat
 export type SnapshotServiceOptions = {
   db: Db
   clock: Clock
-  boxes: Pick<BoxFinder, 'lock'> & { createFromSnapshot: CreateFromSnapshot }
+  boxes: Pick<BoxService, 'lock' | 'createFromSnapshot'>
   admit: Admit
   /** Schedules the snapshot for the reconciler. Called after the commit that wrote its job. */
   schedule(snapshotId: string): void
   /** Snapshots of a workspace that are available or being created, without the copies that forks make. */
   limit: number
 }
-
-/** Creates a box with the files of the snapshot. The caller has checked the snapshot, the tier and the admission. */
-export type CreateFromSnapshot = (
-  trx: Trx,
-  actor: Actor,
-  input: { name: string | undefined; tier: Tier },
-  source: SnapshotRow,
-  event: 'box.create' | 'snapshot.restore',
-) => Promise<Box>
 
 type ForkResult = { box: Box; snapshot: Snapshot }
 

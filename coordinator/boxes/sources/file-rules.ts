@@ -1,4 +1,4 @@
-// Whether a box has files that can be captured, and whether files fit on a disk (spec §2.4, §7.1). Pure functions of rows.
+// Decides whether a box has files that can be captured, and whether files fit on a disk (spec §2.4, §7.1). Pure functions of rows.
 import type { Machine, Vitals } from '../../../shared/api/boxes.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { TIERS, type Tier } from '../../../shared/tiers.ts'

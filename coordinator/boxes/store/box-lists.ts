@@ -1,4 +1,4 @@
-// Lists boxes.
+// Lists boxes, their names and counts, and the boxes that wait for a snapshot.
 import type { ObservedState } from '../../../shared/api/boxes.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'

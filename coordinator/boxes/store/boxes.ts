@@ -27,7 +27,7 @@ export const insertBox = (trx: Trx, row: BoxRow): Promise<BoxRow | undefined> =>
     .returningAll()
     .executeTakeFirst()
 
-/** Its history, its jobs and its schedules must be deleted before. */
+/** Deletes the row of a box. All rows that refer to the box must have been deleted (delete-rows.ts). */
 export const deleteBox = (trx: Trx, id: string) => trx.deleteFrom('boxes').where('id', '=', id).execute()
 
 /** undefined: the box does not exist. */
@@ -65,13 +65,22 @@ export const prepareTokenQuery = (db: Db) =>
     database.selectFrom('boxes').select('agent_token_hash').where('id', '=', ''),
   )
 
-/** What decides about an upgrade of the agent. */
+/** Reads the fields that decide whether the agent is upgraded. */
 export const findAgent = (db: Db | Trx, boxId: string) =>
   db
     .selectFrom('boxes')
     .select(['workspace_id', 'agent_failure', 'agent_failure_dismissed'])
     .where('id', '=', boxId)
     .executeTakeFirst()
+
+/** Stores the build that the agent failed to install, unless the row of the box has been deleted. */
+export async function storeFailure(trx: Trx, boxId: string, failure: string | null): Promise<void> {
+  await trx
+    .updateTable('boxes')
+    .set({ agent_failure: failure, agent_failure_dismissed: 0 })
+    .where('id', '=', boxId)
+    .execute()
+}
 
 /** Failed builds are offered again. */
 export async function dismissFailures(trx: Trx, workspaceId: string): Promise<void> {

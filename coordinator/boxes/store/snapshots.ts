@@ -1,4 +1,5 @@
-// Reads and writes rows of snapshots and their jobs. No other directory writes the tables.
+// Reads and writes rows of snapshots and their jobs. Of the other directories, only the purge of a workspace
+// writes the tables.
 import type { Updateable } from 'kysely'
 import { lockWorkspace } from '../../db/lock-workspace.ts'
 import type { Db } from '../../db/open.ts'

@@ -122,7 +122,7 @@ export function createAgentAccounts(options: AgentAccountsOptions): AgentAccount
         if (key === undefined) return false
         const now = clock.now()
         await updateKey(trx, key.id, { unverified_since: null })
-        // The confirmed address of the owner.
+        // The owner gets the confirmed address.
         if (key.user_id !== null) await updateUser(trx, key.user_id, { email, joined_at: now })
         recordAuditEvent(trx, {
           kind: 'key.verify',

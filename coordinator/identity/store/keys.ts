@@ -1,4 +1,4 @@
-// Reads and writes rows of API keys. No other directory writes the table.
+// Reads and writes rows of API keys. Of the other directories, only the purge of a workspace writes the table.
 import { sql, type Updateable } from 'kysely'
 import { LIMITS } from '../../../shared/limits.ts'
 import { dialectTraits } from '../../db/dialects.ts'

@@ -2,6 +2,7 @@
 import type { Db } from '../../db/open.ts'
 import type { UserRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
+import { findFirstWorkspace } from './workspaces.ts'
 
 export type MemberRow = UserRow & { key_used_at: number | null }
 
@@ -100,13 +101,7 @@ export const findMembership = (db: Db | Trx, userId: string): Promise<Membership
 
 /** The first owner of the first workspace. The sign-in must not accept the invitation of another owner. */
 export async function findFirstOwnerMembership(db: Db | Trx): Promise<Membership | undefined> {
-  const workspace = await db
-    .selectFrom('workspaces')
-    .select('id')
-    .orderBy('created_at')
-    .orderBy('id')
-    .limit(1)
-    .executeTakeFirst()
+  const workspace = await findFirstWorkspace(db)
   if (workspace === undefined) return undefined
   return selectMemberships(db)
     .where('users.workspace_id', '=', workspace.id)

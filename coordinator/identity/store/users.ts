@@ -1,4 +1,4 @@
-// Reads and writes rows of users. No other directory writes the table.
+// Reads and writes rows of users. Of the other directories, only the purge of a workspace writes the table.
 import type { Updateable } from 'kysely'
 import type { Role } from '../../../shared/api/account.ts'
 import type { Db } from '../../db/open.ts'

@@ -1,4 +1,4 @@
-// The schedules of a workspace. The handlers are in the retention directories.
+// The schedules of a workspace. Their handlers are in the room retention/.
 import type { Trx } from '../../db/transaction.ts'
 import { setSchedule } from '../../jobs/schedules.ts'
 

@@ -18,7 +18,7 @@ export function requireIsolation({ choice, cgroups }: LocalHost): Isolation {
   return { level: choice.level, limits: cgroups.controllers, network: choice.network }
 }
 
-/** A machine that has never been started. */
+/** Returns a machine that has never been started. */
 export async function newMachine(host: LocalHost, boxId: string): Promise<Machine> {
   return { boxId, uid: await chooseMachineUid(host), level: null, isolation: null, init: null, cgroups: [] }
 }

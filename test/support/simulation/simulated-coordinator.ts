@@ -1,5 +1,6 @@
 // One run of the coordinator's services in a simulation. A killed one has no effect any more.
 import { Kysely } from 'kysely'
+import { createBoxFinder } from '../../../coordinator/boxes/find-box.ts'
 import {
   createLifecycle,
   type Lifecycle,
@@ -72,6 +73,7 @@ export function createSimulatedCoordinator(
   lifecycle.onChange(snapshots.onBoxChange)
   const boxes = createBoxService({
     ...shared,
+    finder: createBoxFinder(db),
     regions: providers,
     isConnected: (boxId) => tunnels.current(boxId) !== undefined,
     latestHeartbeat: () => undefined,
