@@ -157,4 +157,5 @@ t.test('the parser continues after a worker that ran out of memory, and closes',
   const closed = t.rejects(parser.parse('exec.result', medium()), { message: /stopping/ })
   await parser.close()
   await closed
+  await t.rejects(parser.parse('exec.result', medium()), { message: /stopping/ }, 'no new worker starts')
 })

@@ -41,6 +41,13 @@ t.test('describes the routes of both hosts, their parameters and error codes', a
   ])
     t.ok(documentedRoutes.includes(expected), expected)
 
+  const groups = Object.values(json.paths as Record<string, Record<string, { tags: string[] }>>)
+    .flatMap((pathItem) => Object.values(pathItem))
+    .map(({ tags }) => tags[0])
+  t.same([...new Set(groups)].slice(0, 4), ['Sign-in', 'Account', 'API keys', 'Boxes'])
+  const boxPaths = documentedRoutes.filter((route) => route.includes('/api/v1/boxes'))
+  t.match(boxPaths[0], / \/api\/v1\/boxes$/, 'a resource precedes its parts')
+
   for (const [path, pathItem] of Object.entries(paths)) {
     for (const [method, { summary, parameters = [], responses, security }] of Object.entries(pathItem)) {
       const pathParameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
