@@ -9,7 +9,7 @@ import { CLI_VERSION } from '../version.ts'
 import { toResponseError, toUnreachableError } from './api-errors.ts'
 import type { CoordinatorConfig } from './find-coordinator.ts'
 import { type RequestBody, readBody, sendRequest } from './http-request.ts'
-import { traceRequest } from './trace.ts'
+import { type TraceResult, traceRequest } from './trace.ts'
 
 const MAX_ATTEMPTS = 5
 /** Seconds. A longer Retry-After is reported to the user instead. */
@@ -32,19 +32,33 @@ export type FailedAttempt = { ok: false; error: CliError; status: number; retryA
 export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal) {
   const defaultHeaders = { ...getCredentialHeaders(config), [CLI_VERSION_HEADER]: CLI_VERSION }
 
-  async function sendOnce({ method, url, headers, body }: ApiRequest): Promise<AttemptResult> {
+  /** Traces a request and translates its errors. */
+  async function observe<T>(
+    method: string,
+    url: string,
+    send: () => Promise<T>,
+    toTraceResult: (result: T) => TraceResult,
+  ): Promise<T> {
     const trace = traceRequest(method, url)
-    const response = await sendRequest({
+    try {
+      config.assertRunning?.()
+      const result = await send()
+      trace(toTraceResult(result))
+      return result
+    } catch (error) {
+      trace(error as Error)
+      throw signal.aborted ? signal.reason : toUnreachableError(error, config, url)
+    }
+  }
+
+  async function sendOnce({ method, url, headers, body }: ApiRequest): Promise<AttemptResult> {
+    const request = { method, url, headers: { ...defaultHeaders, ...headers }, body, signal }
+    const response = await observe(
       method,
       url,
-      headers: { ...defaultHeaders, ...headers },
-      body,
-      signal,
-    }).catch((error) => {
-      trace(error)
-      throw signal.aborted ? signal.reason : toUnreachableError(error, config, url)
-    })
-    trace(response)
+      () => sendRequest(request),
+      (response) => response,
+    )
     const { statusCode: status = 0 } = response
     return status >= 200 && status < 300 ? { ok: true, response } : readFailure(response, url)
   }
@@ -59,14 +73,12 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
   async function connect(url: string): Promise<ConnectResult> {
     // Imported here: most commands open no WebSocket.
     const { openWebSocket } = await import('../attach/open-websocket.ts')
-    const trace = traceRequest('GET', url)
-    const { socket, response } = await openWebSocket({ url, headers: defaultHeaders, signal }).catch(
-      (error) => {
-        trace(error)
-        throw signal.aborted ? signal.reason : toUnreachableError(error, config, url)
-      },
+    const { socket, response } = await observe(
+      'GET',
+      url,
+      () => openWebSocket({ url, headers: defaultHeaders, signal }),
+      ({ response }) => response ?? { statusCode: 101 },
     )
-    trace(response ?? { statusCode: 101 })
     return socket === null ? readFailure(response, url) : { ok: true, socket }
   }
 

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { isMistypedApiKey } from '../../shared/api-key-checksum.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
+import { assertRunning } from './coordinator-record.ts'
 import { getProfilePath, type Profile, type Profiles, readProfiles } from './profile-file.ts'
 import { findLocalProfile, findProfileByOrigin, selectProfile } from './select-profile.ts'
 
@@ -20,6 +21,8 @@ export type CoordinatorConfig = {
   keySource: string
   /** The profile that the credentials came from. */
   profile?: Profile
+  /** Throws unless the coordinator of the data directory that the URL came from runs. Called before each request. */
+  assertRunning?(): void
 }
 
 /** The URL source of an argument. */
@@ -75,7 +78,8 @@ function findSelected(env: Environment, cwd: string, projectDir: string): Coordi
   const baseUrl = getBaseUrl(dataDir, cwd, projectDir)
   const path = dataDir?.path ?? ''
   // The caller replaces this key.
-  if (env.BOXWOOD_API_KEY) return { baseUrl, urlSource: getUrlFile(path), key: null, keySource: '' }
+  if (env.BOXWOOD_API_KEY)
+    return { ...fromUrlFile(path, dataDir?.url ?? ''), baseUrl, key: null, keySource: '' }
   const config = dataDir === null ? null : fromDataDir(dataDir, readProfiles(getProfilePath(env)))
   if (config !== null) return config
   throw new CliError(
@@ -103,11 +107,17 @@ function fromProfile(profile: Profile): CoordinatorConfig {
 
 const getUrlFile = (dataDir: string): string => join(dataDir, 'coordinator.json')
 
+const fromUrlFile = (dataDir: string, url: string) => ({
+  baseUrl: parseBaseUrl(url),
+  urlSource: getUrlFile(dataDir),
+  assertRunning: () => assertRunning(dataDir, url),
+})
+
 /** The session is that of the profile `local`, whose key takes precedence over owner.key. null: there is no key. */
 function fromDataDir({ path, url, key }: DataDir, profiles: Profiles): CoordinatorConfig | null {
   const baseUrl = parseBaseUrl(url ?? '')
   const profile = findLocalProfile(profiles, baseUrl)
-  const found = { baseUrl, urlSource: getUrlFile(path), ...(profile !== null && { profile }) }
+  const found = { ...fromUrlFile(path, url ?? ''), ...(profile !== null && { profile }) }
   if (profile?.key !== undefined) {
     const keySource = formatProfileSource(profile.name)
     return { ...found, key: parseKey(profile.key, keySource), keySource }
@@ -131,9 +141,10 @@ export function findLocalCoordinator(
   env: Environment,
   cwd: string,
   projectDir: string,
-): { baseUrl: string; dataDir: string } {
+): { baseUrl: string; dataDir: string; url: string } {
   const dataDir = findDataDir(env, cwd, projectDir)
-  return { baseUrl: getBaseUrl(dataDir, cwd, projectDir), dataDir: dataDir?.path ?? '' }
+  const baseUrl = getBaseUrl(dataDir, cwd, projectDir)
+  return { baseUrl, dataDir: dataDir?.path ?? '', url: dataDir?.url ?? '' }
 }
 
 const listDataDirs = (env: Environment, cwd: string, projectDir: string): string[] =>

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
 import { shellQuote } from '../../shared/shell-quote.ts'
 import { boxCommand } from '../command-name.ts'
+import { readRunningCoordinator } from '../connection/coordinator-record.ts'
 import {
   type Environment,
   findDataDirectory,
@@ -12,7 +13,6 @@ import {
 import { selectProfile } from '../connection/select-profile.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { DEFAULT_DATA_PARENT } from '../project-directory.ts'
-import { readRunningCoordinator } from './running-coordinator.ts'
 
 export type SelectedCoordinator =
   | { isLocal: true; dataDir: string; running: CoordinatorRecord | null }

@@ -1,6 +1,7 @@
 // Finds the coordinator to sign in to, how to sign in, and the name of the profile.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { assertRunning } from '../connection/coordinator-record.ts'
 import { type Environment, findLocalCoordinator, parseBaseUrl } from '../connection/find-coordinator.ts'
 import type { Profile } from '../connection/profile-file.ts'
 import { LOCAL, PROFILE_NAME, selectProfile } from '../connection/select-profile.ts'
@@ -50,16 +51,17 @@ function findUrl(url: string | undefined, env: Environment, cwd: string) {
   }
 }
 
-/** null: the coordinator at `baseUrl` is not on this machine, or another user has started it. */
+/** null: the coordinator at `baseUrl` does not run on this machine, or another user has started it. */
 function readSignInKey(baseUrl: string, env: Environment, cwd: string): Target['signInKey'] {
   try {
     const local = findLocalCoordinator(env, cwd, DEFAULT_DATA_PARENT)
     if (new URL(local.baseUrl).origin !== new URL(baseUrl).origin) return null
+    assertRunning(local.dataDir, local.url)
     const path = join(local.dataDir, 'sign-in.key')
     return { secret: readFileSync(path, 'utf8').trim(), path }
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : null
-    if (error instanceof CliError || code === 'ENOENT' || code === 'EACCES') return null
+    if (error instanceof CliError || ['ENOENT', 'EACCES', 'ECONNREFUSED'].includes(String(code))) return null
     throw error
   }
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { createSshdScript } from '../../cli/openssh/sshd-script.ts'
 import { createTempDir } from '../support/temp-dir.ts'
+import { createCoordinatorRecord } from './coordinator-record.ts'
 import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
@@ -49,7 +50,7 @@ t.test('ssh-config prints an entry that ssh accepts, and creates a key once', { 
 })
 
 t.test('with a data directory, the configuration names the directory', { skip }, async (t) => {
-  const dataDir = t.testdir({ 'coordinator.json': JSON.stringify({ url: fake.url }), 'owner.key': KEY })
+  const dataDir = t.testdir({ 'coordinator.json': createCoordinatorRecord(fake.url), 'owner.key': KEY })
   const { stdout, stderr } = await runBox(null, ['ssh-config', 'fig'], {
     env: { XDG_CONFIG_HOME: configDir, BOXWOOD_DATA: dataDir },
   })

@@ -5,6 +5,8 @@ import t from 'tap'
 import { findCoordinator } from '../../../cli/connection/find-coordinator.ts'
 import { CLI_VERSION } from '../../../cli/version.ts'
 import { newApiKey } from '../../../shared/api-key.ts'
+import type { CoordinatorRecord } from '../../../shared/coordinator-process.ts'
+import { createCoordinatorRecord } from '../coordinator-record.ts'
 import { KEY, startFakeCoordinator } from '../fake-coordinator.ts'
 import { runBox } from '../run-box.ts'
 
@@ -13,7 +15,7 @@ const fake = await startFakeCoordinator(t)
 async function createDataDir(path: string, url = fake.url): Promise<string> {
   await mkdir(path, { recursive: true })
   await writeFile(join(path, 'owner.key'), `${KEY}\n`, { mode: 0o600 })
-  await writeFile(join(path, 'coordinator.json'), JSON.stringify({ url, pid: 1 }))
+  await writeFile(join(path, 'coordinator.json'), createCoordinatorRecord(url))
   return path
 }
 
@@ -107,4 +109,31 @@ t.test('--version is the version of the package', async (t) => {
   const { default: manifest } = await import('../../../package.json', { with: { type: 'json' } })
   t.equal(manifest.version, CLI_VERSION)
   t.match(await runBox(null, ['--version']), { code: 0, stdout: `${CLI_VERSION}\n` })
+})
+
+t.test('a credential is not sent to the port of a coordinator that has been killed', async (t) => {
+  const root = t.testdir({ data: { 'owner.key': KEY, 'sign-in.key': 'secret' } })
+  const dataDir = join(root, 'data')
+  const env = { BOXWOOD_DATA: dataDir, XDG_CONFIG_HOME: root }
+  const write = (change: Partial<CoordinatorRecord>) =>
+    writeFile(join(dataDir, 'coordinator.json'), createCoordinatorRecord(fake.url, change))
+  const refused = { code: 3, stderr: /Cannot reach the coordinator at .*connection refused.*box up/ }
+  for (const change of [{ pid: 2 ** 22 }, { startTicks: 1 }, { bootId: 'of an earlier boot' }]) {
+    await write(change)
+    const sent = fake.requests.length
+    t.match(await runBox(null, ['ls'], { env }), refused)
+    t.match(await runBox(null, ['ls'], { env: { ...env, BOXWOOD_API_KEY: KEY } }), refused)
+    t.match(await runBox(null, ['exec', 'fig', 'true'], { env }), { ...refused, code: 125 })
+    t.match(await runBox(null, ['ls'], { env: { ...env, BOXWOOD_URL: fake.url } }), { code: 3 })
+    await runBox(null, ['login'], { env })
+    t.same(
+      fake.requests
+        .slice(sent)
+        .filter(({ line, headers }) => headers.authorization !== undefined || line.includes('owner')),
+      [],
+      'no request has a secret',
+    )
+  }
+  await write({})
+  t.match(await runBox(null, ['ls'], { env }), { code: 0 })
 })

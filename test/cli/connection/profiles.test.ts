@@ -6,6 +6,7 @@ import { findCoordinator } from '../../../cli/connection/find-coordinator.ts'
 import { readProfiles, updateProfiles, writeProfiles } from '../../../cli/connection/profile-file.ts'
 import { selectCoordinator } from '../../../cli/local/select-coordinator.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
+import { createCoordinatorRecord } from '../coordinator-record.ts'
 import { KEY, startFakeCoordinator } from '../fake-coordinator.ts'
 import { runBox } from '../run-box.ts'
 
@@ -70,7 +71,7 @@ t.test('a file that others can read, or that is not valid, is refused', async (t
 t.test('the precedence of the environment, the profiles and the data directories', async (t) => {
   const { env } = configure('work')
   const createDataDir = (url: string, key: string) => ({
-    'coordinator.json': JSON.stringify({ url }),
+    'coordinator.json': createCoordinatorRecord(url),
     'owner.key': key,
   })
   const root = t.testdir({
