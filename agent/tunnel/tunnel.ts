@@ -35,7 +35,7 @@ export type AgentTunnelOptions = {
   random?: () => number
   liveness?: LivenessSettings
   backoff?: BackoffSettings
-  /** A connection of this duration resets the backoff. Default: 10 s. */
+  /** A connection of this duration resets the backoff; a shorter one reduces it. Default: 10 s. */
   stableAfterMs?: number
   /** Default: 10 s. */
   handshakeTimeoutMs?: number
@@ -75,13 +75,25 @@ async function keepConnected(options: AgentTunnelOptions, signal: AbortSignal): 
     const { disconnect, connectedMs } = await connectAndServe(options, signal, random, clock)
     if (signal.aborted) return
     options.onDisconnected?.(disconnect)
-    if (connectedMs >= (options.stableAfterMs ?? 10_000)) failures = 0
+    failures = forgetFailures(failures, connectedMs, options.stableAfterMs ?? 10_000)
     const waitMs = reconnectDelay(disconnect, failures, backoff, random)
     failures += 1
     const level = disconnect.status === undefined ? 'info' : 'warn'
     log[level]({ reason: disconnect.reason, connectedMs, waitMs }, 'tunnel disconnected; will reconnect')
     await sleep(waitMs, undefined, { signal }).catch(() => undefined)
   }
+}
+
+/** After a short connection, the next delay is at most 2 s by default. */
+const FAILURES_AFTER_CONNECTION = 2
+
+/**
+ * Exported for tests. Returns the failures that count for the next delay. A connection, also a short one, shows that the
+ * coordinator worked: the failed attempts of an earlier outage, for example of a restart, no longer count.
+ */
+export function forgetFailures(failures: number, connectedMs: number, stableAfterMs: number): number {
+  if (connectedMs >= stableAfterMs) return 0
+  return connectedMs > 0 ? Math.min(failures, FAILURES_AFTER_CONNECTION) : failures
 }
 
 /** Exported for tests. Milliseconds until the next attempt. */

@@ -1,6 +1,6 @@
 // Reconnect delays of the tunnel: temporary failures, persistent rejections, planned restarts.
 import t from 'tap'
-import { reconnectDelay } from '../../../agent/tunnel/tunnel.ts'
+import { forgetFailures, reconnectDelay } from '../../../agent/tunnel/tunnel.ts'
 
 const settings = { baseMs: 500, maxMs: 30_000 }
 const randomMax = () => 0.999999
@@ -13,6 +13,17 @@ t.test('the upper bound of the delay doubles with each failure; the lower bound 
   t.same(upperBounds, [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000])
   t.equal(reconnectDelay({ reason: '' }, 5, settings, randomMin), 0)
 })
+
+t.test(
+  'a connection ends the back-off of an earlier outage, also when the coordinator is killed soon',
+  async (t) => {
+    t.equal(forgetFailures(7, 10_000, 10_000), 0, 'a stable connection')
+    t.equal(forgetFailures(1, 500, 10_000), 1)
+    const failures = forgetFailures(7, 500, 10_000)
+    t.ok(reconnectDelay({ reason: '' }, failures, settings, randomMax) <= 2000)
+    t.equal(forgetFailures(7, 0, 10_000), 7, 'no connection')
+  },
+)
 
 t.test('a rejection that is unlikely to be temporary is retried slowly from the first failure', async (t) => {
   for (const status of [401, 409, 426]) {
