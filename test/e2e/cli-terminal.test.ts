@@ -143,7 +143,8 @@ else {
     await terminal.waitFor('Session kept')
     const pid = Number(/pid=(\d+)/.exec(terminal.readScreen())?.[1])
     process.kill(pid, 'SIGTERM')
-    await terminal.waitFor(/^code=143$/m)
+    // The prompt of the box may precede it in the line.
+    await terminal.waitFor(/code=143$/m)
     await waitUntil('the session has no client', async () => {
       const { sessions } = await coordinator.sendJson('GET', `/v1/box/${name}/terminal/sessions`)
       return sessions.some(({ session, clients }: TerminalSession) => session === 'kept' && clients === 0)
