@@ -219,7 +219,7 @@ export const VARIABLES = {
   BOXWOOD_AGENT_URL: {
     default: null,
     shownDefault: '`http://` and where it listens',
-    description: "the URL at which the boxes' agents reach the coordinator",
+    description: 'the URL at which agents reach the coordinator. Local boxes then use it instead of a socket',
     schema: origin,
   },
   BOXWOOD_METRICS_LISTEN: {

@@ -1,4 +1,4 @@
-// A unix socket for the agents of local boxes that have their own network and cannot reach the coordinator's port.
+// A Unix socket for the agents of local boxes, so that no other program can accept their connections.
 import { constants } from 'node:fs'
 import { chmod, mkdir, open, rm } from 'node:fs/promises'
 import type { Server } from 'node:http'

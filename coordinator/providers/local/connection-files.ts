@@ -3,14 +3,32 @@ import { join } from 'node:path'
 import { AGENT_SOCKET_FILE } from '../../http/agent-socket.ts'
 import { VIEW_PATHS } from './filesystem-view.ts'
 import type { LocalHost } from './host.ts'
-import type { Network } from './levels/choose-level.ts'
 import { type BoxPaths, boxPaths, type Machine, writeAtomically } from './machine-file.ts'
 
-const SOCKET_URL = `unix:${VIEW_PATHS.socketDir}/${AGENT_SOCKET_FILE}`
+const VIEW_SOCKET_URL = `unix:${VIEW_PATHS.socketDir}/${AGENT_SOCKET_FILE}`
 
-/** The agent of a box with its own network uses the socket of the coordinator, if there is one, instead of the URL. */
-export const chooseUrl = (host: LocalHost, network: Network, coordinatorUrl: string): string =>
-  network === 'own' && host.options.socketDir != null ? SOCKET_URL : coordinatorUrl
+/** The path of a socket has at most 107 bytes. The agent's URL has no colon after `unix:`. */
+const isUsableSocketPath = (path: string): boolean => Buffer.byteLength(path) <= 107 && !path.includes(':')
+
+/** Whether a box that is launched at the level sees the socket of the coordinator. */
+export function seesSocket({ options }: LocalHost, level: Machine['level']): boolean {
+  if (options.socketDir == null) return false
+  return level !== 'process' || isUsableSocketPath(join(options.socketDir, AGENT_SOCKET_FILE))
+}
+
+/**
+ * The agents use the socket of the coordinator instead of its port wherever they see the socket: when no coordinator runs, any
+ * program of the machine may listen on the port, also one in a box.
+ */
+export function chooseUrl(
+  host: LocalHost,
+  { level, hasSocket }: Pick<Machine, 'level' | 'hasSocket'>,
+  coordinatorUrl: string,
+): string {
+  const { socketDir } = host.options
+  if (!hasSocket || socketDir == null) return coordinatorUrl
+  return level === 'process' ? `unix:${join(socketDir, AGENT_SOCKET_FILE)}` : VIEW_SOCKET_URL
+}
 
 /** Writes the token and the URL. After a power loss, the files may be empty: the next start of the machine writes them again. */
 export async function writeConnectionFiles(
@@ -29,10 +47,13 @@ export async function updateCoordinatorUrls(
   machines: readonly Machine[],
 ): Promise<void> {
   const { coordinatorUrl, log } = host.options
-  for (const { boxId, uid, isolation } of machines) {
+  for (const machine of machines) {
+    const { boxId, uid, isolation } = machine
     const { state } = boxPaths(boxesDir, boxId)
+    const { level } = host.choice
     // The isolation of a machine with a damaged file is unknown: assume that of new machines.
-    const url = chooseUrl(host, isolation?.network ?? host.choice.network, coordinatorUrl)
+    const seen = isolation === null ? { level, hasSocket: seesSocket(host, level) } : machine
+    const url = chooseUrl(host, seen, coordinatorUrl)
     await writeAtomically(join(state, 'url'), url, { owner: uid }).catch((err: unknown) =>
       log.warn({ boxId, err }, 'failed to write the coordinator URL for a box'),
     )

@@ -25,6 +25,8 @@ const machine = z.object({
   /** The isolation level of the last start; null before the first. */
   level: z.enum(ISOLATION_LEVELS).nullable(),
   isolation: isolationSchema.nullable(),
+  /** Whether the box sees the coordinator's socket. */
+  hasSocket: z.boolean().optional(),
   /** The init process of a running box; null when the box is stopped. */
   init: processIdentity.nullable(),
   /** Directories of the cgroups that are created for the box and not removed yet. */
@@ -66,7 +68,9 @@ export function boxPathsIn(dir: string) {
 /** Returns null when the machine does not exist. Throws DamagedMachineError when the file is not valid. */
 export async function readMachine(paths: BoxPaths): Promise<Machine | null> {
   try {
-    return machine.parse(JSON.parse(readStart(paths.machine, MAX_MACHINE_FILE_BYTES).toString('utf8')))
+    const value = machine.parse(JSON.parse(readStart(paths.machine, MAX_MACHINE_FILE_BYTES).toString('utf8')))
+    // Earlier versions mounted the socket only into boxes with a network of their own.
+    return { ...value, hasSocket: value.hasSocket ?? value.isolation?.network === 'own' }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     if (error instanceof SyntaxError || error instanceof z.ZodError || error instanceof NotRegularFileError)

@@ -7,7 +7,7 @@ import { linkCompileCache } from '../../agents/bundles/compile-cache.ts'
 import { NODE_FLAGS } from '../../agents/bundles/node-flags.ts'
 import { type MachineSpec, PermanentProviderError } from '../provider.ts'
 import { createCgroups, listBoxCgroupDirs } from './cgroups.ts'
-import { chooseUrl, writeConnectionFiles } from './connection-files.ts'
+import { chooseUrl, seesSocket, writeConnectionFiles } from './connection-files.ts'
 import { createBoxEnvironment } from './environment.ts'
 import { buildMountList, MAPPED_UID, VIEW_PATHS, writeEtcFiles } from './filesystem-view.ts'
 import type { LocalHost } from './host.ts'
@@ -28,21 +28,20 @@ export async function startMachine(
     throw new PermanentProviderError('The machine of the box does not exist. Delete the box.')
   if (machine.init === null || machine.isolation === null)
     return { isolation: await launchMachine(region, machine, spec) }
-  await continueMachine(region, machine, machine.isolation, spec)
+  await continueMachine(region, machine, spec)
   return { isolation: machine.isolation }
 }
 
 async function continueMachine(
   { host, boxesDir, machines }: RegionMachines,
   machine: Machine,
-  { network }: Isolation,
   { boxId, coordinatorUrl, agentToken: token }: StartSpec,
 ): Promise<void> {
   const paths = boxPaths(boxesDir, boxId)
   // load() may have found an unrecorded init. A durable write would double the time of a thaw.
   if (!isDeepStrictEqual(await readMachine(paths).catch(() => null), machine))
     await writeMachine(paths, machine)
-  const url = chooseUrl(host, network, coordinatorUrl)
+  const url = chooseUrl(host, machine, coordinatorUrl)
   await writeConnectionFiles(paths, { url, token }, machine.uid)
   // The agent of a frozen machine reads the files when it reconnects.
   machines.thaw(machine)
@@ -57,11 +56,12 @@ async function launchMachine(region: RegionMachines, existing: Machine, spec: St
   await machines.stopRemaining(paths, existing)
   const prepared = await prepareMachine(region, boxId, level)
   const { uid } = prepared
-  const coordinatorUrl = chooseUrl(host, network, spec.coordinatorUrl)
+  const hasSocket = seesSocket(host, level)
+  const coordinatorUrl = chooseUrl(host, { level, hasSocket }, spec.coordinatorUrl)
   await writeEtcFiles(paths, hostname, uid ?? MAPPED_UID, network)
   await writeConnectionFiles(paths, { url: coordinatorUrl, token }, uid)
   const cgroupDirs = listBoxCgroupDirs(host.cgroups, boxId)
-  const machine: Machine = { ...prepared, level, isolation, cgroups: cgroupDirs }
+  const machine: Machine = { ...prepared, level, isolation, hasSocket, cgroups: cgroupDirs }
   // Record the level and cgroups before they are in use, so that after a crash the next call can find the processes.
   await writeMachine(paths, machine)
   const runtimeDir = await host.getRuntimeDir()
@@ -111,7 +111,7 @@ function buildCommand(host: LocalHost, input: CommandInput): string[] {
         runtimeDir,
         nodePath,
         dataDir,
-        socketDir: network === 'own' ? socketDir : null,
+        socketDir,
       })
     : []
   const agentCommand = host.options.agentCommand ?? [
