@@ -21,7 +21,7 @@ import { ping } from '../db/ping.ts'
 import type { Actor } from '../http/actor.ts'
 import { listenOnAgentSocket } from '../http/agent-socket.ts'
 import type { Health } from '../http/health.ts'
-import { listen } from '../http/listen.ts'
+import type { Listening } from '../http/listen.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
 import { readIdentity } from '../providers/local/proc.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -29,6 +29,7 @@ import { type Providers, serveAllRegions } from '../providers/regions.ts'
 import { listenOnBackupSocket } from './backup/backup-socket.ts'
 import { removeIncompleteBackups } from './backup/prepare.ts'
 import { ensureOwnerKey } from './first-start.ts'
+import { listenOnPort } from './listen-on-port.ts'
 import { type Context, createModules, type ModuleOverrides } from './modules.ts'
 import { assertNotRunning } from './running-coordinator.ts'
 import { startTelemetry, type Telemetry } from './telemetry/telemetry.ts'
@@ -100,7 +101,7 @@ async function start(
     onTaken: failure.resolve,
   }).catch(throwStartError)
   cleanup.add('close the database', () => db.destroy())
-  const listening = await listen(config.listen, config)
+  const listening = await listenOnPort({ config, db, log })
   telemetry.addServer(listening.server)
   cleanup.add('close the listening socket', () => listening.server.close())
   const urls = {
@@ -215,7 +216,7 @@ function createRecord(url: string): CoordinatorRecord {
 
 async function startHttpServer(
   context: Context,
-  listening: Awaited<ReturnType<typeof listen>>,
+  listening: Listening,
   telemetry: Telemetry,
 ): Promise<{ http: HttpServer; health: { phase: 'starting' | 'ready' | 'draining' } }> {
   const { db, log, urls, modules, agentConnections } = context

@@ -2,13 +2,14 @@
 import { existsSync, rmSync } from 'node:fs'
 import type { Region } from '../../../shared/tiers.ts'
 import type { MachineState, Provider } from '../provider.ts'
+import { listProcesses } from './box-processes.ts'
 import { type Cgroups, probeCgroups, removeCgroups } from './cgroups.ts'
 import type { Level } from './levels/choose-level.ts'
 import type { BoxPaths, Machine } from './machine-file.ts'
 import { MachinePauses } from './machine-pauses.ts'
 import { MachineReader } from './machine-reader.ts'
 import { isPaused } from './pause.ts'
-import { getBoxesDir, getRegionDir } from './region-directories.ts'
+import { getBoxesDir, getRegionDir, listUsedRegions } from './region-directories.ts'
 import { terminateProcesses } from './terminate-processes.ts'
 
 export type MachinesOptions = {
@@ -83,6 +84,13 @@ export class Machines {
     return machine !== null
   }
 
+  /** Whether one of the processes belongs to the machine. */
+  async hasProcess(boxId: string, pids: readonly number[]): Promise<boolean> {
+    const machine = await this.load(boxId)
+    if (machine === null) return false
+    return listProcesses(this.#reader.paths(boxId), machine).some(({ pid }) => pids.includes(pid))
+  }
+
   async inspect(boxId: string): Promise<MachineState> {
     const machine = await this.load(boxId)
     if (machine === null) return 'absent'
@@ -146,23 +154,42 @@ export class Machines {
 
 export const createMachines = (options: MachinesOptions): Machines => new Machines(options)
 
-export type MachineStoppers = { inRegion(region: Region): Pick<Provider, 'stop' | 'inspect'> }
+export type MachineStoppers = {
+  inRegion(region: Region): Pick<Provider, 'stop' | 'inspect'>
+  /** Stops each machine to which one of the processes belongs. Returns the ids of the boxes. */
+  stopMachinesOf(pids: readonly number[]): Promise<string[]>
+}
 
 /** Stops the machines of all regions without a coordinator. Calls for the same box must not overlap. */
 export async function createMachineStoppers(
   options: Omit<MachinesOptions, 'boxesDir' | 'cgroups'>,
 ): Promise<MachineStoppers> {
   const cgroups = await probeCgroups()
+  const openRegion = (region: Region) => {
+    const boxesDir = getBoxesDir(getRegionDir(options.dataDir, region))
+    return createMachines({ ...options, boxesDir, cgroups })
+  }
   return {
     inRegion(region) {
-      const boxesDir = getBoxesDir(getRegionDir(options.dataDir, region))
-      const machines = createMachines({ ...options, boxesDir, cgroups })
+      const machines = openRegion(region)
       return {
         async stop(boxId) {
           await machines.stopExisting(boxId)
         },
         inspect: (boxId) => machines.inspect(boxId),
       }
+    },
+    async stopMachinesOf(pids) {
+      const stopped: string[] = []
+      for (const region of listUsedRegions(options.dataDir)) {
+        const machines = openRegion(region)
+        for (const { boxId } of await machines.list()) {
+          if (!(await machines.hasProcess(boxId, pids))) continue
+          await machines.stopExisting(boxId)
+          stopped.push(boxId)
+        }
+      }
+      return stopped
     },
   }
 }

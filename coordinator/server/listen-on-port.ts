@@ -1,0 +1,32 @@
+// Opens the port of the coordinator, also when a process of a box has taken the port while no coordinator was running.
+import type { Logger } from 'pino'
+import type { Config } from '../base/config.ts'
+import { openMachineStoppers } from '../boxes/lifecycle/open-providers.ts'
+import type { Db } from '../db/open.ts'
+import { type Listening, listen } from '../http/listen.ts'
+import { listPortListeners } from '../providers/local/port-listeners.ts'
+
+type ListenOnPortOptions = { config: Config; db: Db; log: Pick<Logger, 'debug' | 'info' | 'warn'> }
+
+/**
+ * Stops the boxes whose processes listen on the port. The lifecycle starts them again later.
+ * @throws StartError when the port is taken by a process that is in no box
+ */
+export async function listenOnPort({ config, db, log }: ListenOnPortOptions): Promise<Listening> {
+  for (;;) {
+    try {
+      return await listen(config.listen, config)
+    } catch (error) {
+      const isTaken = ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'EADDRINUSE'
+      if (!isTaken) throw error
+      const stoppers = await openMachineStoppers(db, { dataDir: config.dataDir, log })
+      const boxIds = await stoppers.stopMachinesOf(listPortListeners(config.listen.port))
+      if (boxIds.length === 0) throw error
+      for (const boxId of boxIds)
+        log.warn(
+          { boxId, port: config.listen.port },
+          'a process of the box listened on the port of the coordinator; stopped the box',
+        )
+    }
+  }
+}
