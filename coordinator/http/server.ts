@@ -12,6 +12,7 @@ import {
   TUNNEL_PATH,
 } from '../../shared/protocol.ts'
 import { createFastifyApp } from './fastify-app.ts'
+import { createContentHandler } from './fixed-content.ts'
 import { type Health, healthRoutes } from './health.ts'
 import { closeAfterEarlyResponse, type LingerLimits } from './lingering-close.ts'
 import { getRequestPath, type Listening } from './listen.ts'
@@ -149,16 +150,12 @@ function createUpgradeFilter(edge: readonly Route[]): (request: IncomingMessage)
   }
 }
 
-function openApiRoute(tables: ApiTables): PublicRoute {
-  let json: string | undefined
-  return {
-    path: '/openapi.json',
-    async handler(_request, reply) {
-      json ??= JSON.stringify(createOpenApiDocument(tables))
-      return reply.type('application/json; charset=utf-8').send(json)
-    },
-  }
-}
+const openApiRoute = (tables: ApiTables): PublicRoute => ({
+  path: '/openapi.json',
+  handler: createContentHandler('application/json; charset=utf-8', async () =>
+    JSON.stringify(createOpenApiDocument(tables)),
+  ),
+})
 
 /** Logs rejected connections at most once a minute. */
 function createDropLogger(log: Logger, server: Server): () => void {

@@ -1,9 +1,11 @@
 // The pages for browsers: GET / describes this coordinator, GET /docs is the API reference, GET /sign-in signs in.
+import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, extname, join } from 'node:path'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { API_VERSION, COORDINATOR_VERSION } from '../../base/version.ts'
+import { createContentHandler } from '../fixed-content.ts'
 import type { PublicRoute } from '../public-routes.ts'
 import { DOCS_PAGE } from './docs-page.ts'
 import { createHomePage } from './home-page.ts'
@@ -54,6 +56,21 @@ export async function registerFileSender(app: FastifyInstance): Promise<void> {
   await app.register(fastifyStatic, { root: ASSETS, serve: false })
 }
 
+const FILE_TYPES: Record<string, string> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'application/javascript; charset=utf-8',
+}
+
+function fileRoute(name: string, directory: string): PublicRoute {
+  const type = FILE_TYPES[extname(name)]
+  if (type === undefined) throw new Error(`The type of ${name} is not known.`)
+  const send = createContentHandler(type, () => readFile(join(directory, name)))
+  return {
+    path: `/docs/${name}`,
+    handler: (request, reply) => send(request, reply.header('x-content-type-options', 'nosniff')),
+  }
+}
+
 /** @param publicUrl the origin at which clients reach this server */
 export function pageRoutes(publicUrl: string): PublicRoute[] {
   return [
@@ -75,10 +92,6 @@ export function pageRoutes(publicUrl: string): PublicRoute[] {
     { path: '/docs', handler: async (_request, reply) => sendPage(reply, DOCS_PAGE) },
     { path: '/sign-in', handler: async (_request, reply) => sendPage(reply, SIGN_IN_PAGE) },
     { path: '/docs/', handler: async (_request, reply) => reply.redirect('../docs', 308) },
-    ...Object.entries(FILES).map(([name, directory]) => ({
-      path: `/docs/${name}`,
-      handler: async (_request: unknown, reply: FastifyReply) =>
-        reply.header('x-content-type-options', 'nosniff').sendFile(name, directory),
-    })),
+    ...Object.entries(FILES).map(([name, directory]) => fileRoute(name, directory)),
   ]
 }
