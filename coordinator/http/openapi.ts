@@ -17,7 +17,7 @@ export type ApiTables = { control: readonly Route[]; edge: readonly Route[]; pub
 
 const DESCRIPTION = `Manages boxes, and runs commands and transfers files on them.
 
-Fields and routes are added without notice: ignore unknown fields. Error codes are stable.
+Fields and routes are added without notice: ignore unknown fields of responses. Error codes are stable. A route of the control plane refuses a body with an unknown field, so that a mistyped name has no other effect.
 
 HEAD is supported wherever GET is, except for WebSockets, and has the same response without the body. Another method on a path of this document gets 405 \`method_not_allowed\` with the header \`Allow\`. A request whose headers are not valid HTTP gets 400 or 431, before its path is known.
 

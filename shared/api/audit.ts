@@ -210,7 +210,7 @@ export const AUDIT_CHAIN_ERROR_CODES = { after: 'invalid_cursor', limit: 'invali
 
 const { keys, keyChars, stringChars } = LIMITS.auditReport
 
-export const auditReportSchema = z.object({
+export const auditReportSchema = z.strictObject({
   kind: z.enum(CLIENT_AUDIT_KINDS),
   boxId: z.string().meta({ description: 'id of a box that is not deleted' }),
   detail: z

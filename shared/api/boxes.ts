@@ -218,9 +218,11 @@ export const suspendQuerySchema = z.object({
   }),
 })
 
-export const resizeRequestSchema = z.object({ target_tier: z.enum(TIER_NAMES) }).meta({ id: 'ResizeBox' })
+export const resizeRequestSchema = z
+  .strictObject({ target_tier: z.enum(TIER_NAMES) })
+  .meta({ id: 'ResizeBox' })
 export const RESIZE_ERROR_CODES = { target_tier: 'invalid_tier' } as const
-export const moveRequestSchema = z.object({ region: z.enum(REGIONS) }).meta({ id: 'MoveBox' })
+export const moveRequestSchema = z.strictObject({ region: z.enum(REGIONS) }).meta({ id: 'MoveBox' })
 export const MOVE_ERROR_CODES = { region: 'invalid_region' } as const
 
 export const boxListSchema = z.object({
@@ -243,7 +245,7 @@ export const envSchema = z.record(
 
 /** The body of POST /boxes. CREATE_BOX_ERROR_CODES has the error code of each field. */
 export const createBoxRequestSchema = z
-  .object({
+  .strictObject({
     name: z
       .string()
       .regex(BOX_NAME_PATTERN, BOX_NAME_RULE)
@@ -285,7 +287,7 @@ export const CREATE_BOX_ERROR_CODES = {
 
 /** The body of PATCH /boxes/{id}. The service checks which fields may be given together. */
 export const patchBoxRequestSchema = z
-  .object({
+  .strictObject({
     autoPauseMin: autoPauseMinSchema
       .nullish()
       .meta({ description: 'idle minutes until the box is suspended; null: never' }),

@@ -63,18 +63,20 @@ export const listSnapshotsQuerySchema = z.object({
 })
 
 export const createSnapshotRequestSchema = z
-  .object({ boxId: z.string(), name: snapshotNameSchema, description: descriptionSchema.nullish() })
+  .strictObject({ boxId: z.string(), name: snapshotNameSchema, description: descriptionSchema.nullish() })
   .meta({ id: 'CreateSnapshot' })
 export type CreateSnapshotRequest = z.infer<typeof createSnapshotRequestSchema>
 
 /** The body of POST /boxes/{id}/template. */
 export const createTemplateRequestSchema = z
-  .object({ name: snapshotNameSchema, description: descriptionSchema.nullish() })
+  .strictObject({ name: snapshotNameSchema, description: descriptionSchema.nullish() })
   .meta({ id: 'CreateTemplate' })
 export type CreateTemplateRequest = z.infer<typeof createTemplateRequestSchema>
 
 /** The body of POST /snapshots/{id}/template. */
-export const nameTemplateRequestSchema = z.object({ name: snapshotNameSchema }).meta({ id: 'NameTemplate' })
+export const nameTemplateRequestSchema = z
+  .strictObject({ name: snapshotNameSchema })
+  .meta({ id: 'NameTemplate' })
 
 const boxNameSchema = z
   .string()
@@ -83,7 +85,7 @@ const boxNameSchema = z
   .meta({ description: 'default: a fruit name' })
 
 export const restoreRequestSchema = z
-  .object({
+  .strictObject({
     name: boxNameSchema,
     tier: z.enum(TIER_NAMES).optional().meta({ description: 'default: the tier of the snapshot' }),
   })

@@ -7,7 +7,7 @@ const { min, max, default: defaultSeconds } = LIMITS.ticketSeconds
 
 /** POST /boxes/{id}/tickets. */
 export const createTicketRequestSchema = z
-  .object({
+  .strictObject({
     expiresInSeconds: z
       .int()
       .min(min)

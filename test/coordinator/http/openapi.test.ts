@@ -223,3 +223,30 @@ t.test('every field of a request or response has a type', async (t) => {
   collectUntyped(json.components.schemas, 'schemas')
   t.same(untyped, [])
 })
+
+t.test('the routes of the control plane refuse unknown fields in a body', async (t) => {
+  const { send, api } = await startTestCoordinator(t)
+  const { json } = await send('GET', '/openapi.json', undefined, { key: null })
+  type Schema = { $ref?: string; additionalProperties?: boolean; type?: string }
+  const resolve = (schema: Schema): Schema =>
+    schema.$ref === undefined ? schema : json.components.schemas[schema.$ref.split('/').at(-1) ?? '']
+  const operations = Object.entries(json.paths as Record<string, Record<string, { requestBody?: unknown }>>)
+    .filter(([path]) => path.startsWith('/api/'))
+    .flatMap(([path, item]) =>
+      Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
+    )
+  const bodies = operations.flatMap(({ path, method, operation }) => {
+    const body = operation.requestBody as { content?: Record<string, { schema: Schema }> } | undefined
+    const schema = body?.content?.['application/json']?.schema
+    return schema === undefined ? [] : [{ name: `${method} ${path}`, schema: resolve(schema) }]
+  })
+  t.ok(bodies.length > 15, `${bodies.length} bodies`)
+  t.same(
+    bodies.filter(({ schema }) => schema.additionalProperties !== false).map(({ name }) => name),
+    [],
+  )
+  const { boxes } = (await api('GET', '/boxes')).json
+  const refused = await api('POST', '/boxes', { snapshotId: 'snap_1' })
+  t.match(refused, { status: 400, json: { error: 'bad_request', message: 'unknown field snapshotId' } })
+  t.equal((await api('GET', '/boxes')).json.boxes.length, boxes.length, 'no box is created')
+})
