@@ -3,13 +3,8 @@ import { z } from 'zod'
 import { AUDIT_ORIGINS } from '../field-values.ts'
 import { isId, isUuid } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
-import {
-  INSTANT_FORMAT,
-  queryInstantSchema,
-  queryIntegerBetween,
-  queryOffset,
-  timestampSchema,
-} from './common.ts'
+import { queryIntegerBetween, queryOffset, timestampSchema } from './common.ts'
+import { INSTANT_FORMAT, queryInstantSchema } from './request-times.ts'
 
 /** The kinds of events that clients may report (spec §4.12). */
 export const CLIENT_AUDIT_KINDS = ['exec', 'file.upload', 'file.download', 'prompt', 'desktop.start'] as const

@@ -15,6 +15,7 @@ import {
 } from './common.ts'
 import { operationSchema } from './operations.ts'
 import { PROVIDER_READINESS } from './prompts.ts'
+import { requestTimestampSchema } from './request-times.ts'
 
 /** managed: the coordinator creates, starts and stops the machine of the box. machine: the machine was enrolled (docs/machines.md). */
 export const BOX_KINDS = ['managed', 'machine'] as const
@@ -294,9 +295,9 @@ export const patchBoxRequestSchema = z
     ttlMinutes: ttlMinutesSchema
       .nullish()
       .meta({ description: 'minutes from the request until the box is suspended; null: never' }),
-    pauseAt: timestampSchema.nullish().meta({
+    pauseAt: requestTimestampSchema.nullish().meta({
       description:
-        'when the box is suspended, RFC 3339 in UTC: in the future, at most 30 days from the request; null: never. Not together with ttlMinutes.',
+        'when the box is suspended, in RFC 3339 or epoch seconds: in the future, at most 30 days from the request; null: never. Not together with ttlMinutes.',
     }),
     autoSnapshotHours: integerBetween(autoSnapshotHours.min, autoSnapshotHours.max)
       .nullish()

@@ -80,24 +80,3 @@ export function queryOffset() {
   const rule = 'must be a non-negative integer'
   return z.preprocess(fromDigits, z.int(rule).min(0, rule).max(Number.MAX_SAFE_INTEGER, rule))
 }
-
-/** Describes queryInstantSchema. */
-export const INSTANT_FORMAT = 'Epoch seconds, or ISO 8601 that ends in Z, such as 2026-01-31T03:14:00Z.'
-
-/** Epoch seconds, or ISO 8601 that ends in Z. Parsed to milliseconds since the epoch. */
-export const queryInstantSchema = z.string().transform((text, context) => {
-  const ms = /^\d{1,11}(\.\d{1,3})?$/.test(text) ? Number(text) * 1000 : parseIso(text)
-  if (ms !== null) return Math.round(ms)
-  context.addIssue('must be epoch seconds, or ISO 8601 that ends in Z, such as 2026-01-31T03:14:00Z')
-  return z.NEVER
-})
-
-const dateSchema = z.iso.date()
-
-function parseIso(text: string): number | null {
-  if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?Z$/.test(text)) return null
-  // Date.parse reads 30 February as 2 March.
-  if (!dateSchema.safeParse(text.slice(0, 10)).success) return null
-  const ms = Date.parse(text)
-  return Number.isNaN(ms) ? null : ms
-}

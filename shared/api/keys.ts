@@ -5,6 +5,7 @@ import { LIMITS } from '../limits.ts'
 import { accessLevelsSchema } from './account.ts'
 import { boxIdParamSchema } from './boxes.ts'
 import { displayNameSchema, integerBetween, queryIntegerBetween, timestampSchema } from './common.ts'
+import { requestTimestampSchema } from './request-times.ts'
 
 export const KEY_KINDS = ['api', 'machine'] as const
 export type KeyKind = (typeof KEY_KINDS)[number]
@@ -89,7 +90,7 @@ const boxIdsSchema = z.array(boxIdParamSchema).min(1, BOX_IDS_RULE).max(LIMITS.k
   description: `limits the key to these boxes: any other box answers 404, and workspace-wide requests answer 403 key_access_denied. Ids of boxes that the user of the key may access and that are not deleted, else 404 not_found. The order does not matter.`,
 })
 
-const expiresAtSchema = timestampSchema.nullable()
+const expiresAtSchema = requestTimestampSchema.nullable()
 const expiresAtRule = `in the future and at most ${LIMITS.keyExpiryDays.max} days away`
 
 /** Strict: a misspelt limit must not create a key without that limit. */

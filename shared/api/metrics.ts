@@ -1,13 +1,7 @@
 // Schemas of box metrics (spec §4.3): the series with their units, the agent's samples, and GET /boxes/{id}/metrics.
 import { z } from 'zod'
-import {
-  boundedArray,
-  INSTANT_FORMAT,
-  queryInstantSchema,
-  reportedIntegerSchema,
-  reportedTextSchema,
-  timestampSchema,
-} from './common.ts'
+import { boundedArray, reportedIntegerSchema, reportedTextSchema, timestampSchema } from './common.ts'
+import { INSTANT_FORMAT, queryInstantSchema } from './request-times.ts'
 
 /** Seconds that one sample describes. Samples start at multiples of this, since the epoch. */
 export const SAMPLE_SECONDS = 30

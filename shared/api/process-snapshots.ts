@@ -3,11 +3,11 @@ import { z } from 'zod'
 import {
   boundedArray,
   pidSchema,
-  queryInstantSchema,
   reportedIntegerSchema,
   reportedTextSchema,
   timestampSchema,
 } from './common.ts'
+import { queryInstantSchema } from './request-times.ts'
 
 /** Seconds between two snapshots. */
 export const SNAPSHOT_SECONDS = 60

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import { boundedArray, exitCodeSchema, pidSchema, queryIntegerBetween, timestampSchema } from './common.ts'
 import { agentExecRequestSchema } from './exec.ts'
+import { requestTimestampSchema } from './request-times.ts'
 
 /** Start request to the agent. The coordinator chooses the id, so that a start whose response was lost can be repeated. */
 export const agentStartRequestSchema = agentExecRequestSchema.extend({
@@ -111,7 +112,7 @@ export const streamQuerySchema = z.object({
     .optional()
     .meta({ description: 'default both' }),
   encoding: z.enum(['utf8', 'base64']).optional().meta({ description: 'default utf8' }),
-  since: timestampSchema.optional().meta({
+  since: requestTimestampSchema.optional().meta({
     description:
       'start with the output that was written at this time or later, but not before the requested offsets; ignored for a stream whose times are unknown',
   }),

@@ -49,12 +49,13 @@ t.test('GET /boxes/{id}/metrics', async (t) => {
     t.equal(json.series.mem_used_bytes.avg.length, 121)
   })
 
-  t.test('a time is epoch seconds, or ISO 8601 in UTC', async (t) => {
+  t.test('a time is epoch seconds, or RFC 3339', async (t) => {
     const [from, to] = [bucketStart - 60, bucketStart]
     for (const query of [
       { from, to },
       { from: iso(from), to: iso(to) },
       { from: iso(from).replace('.000', ''), to: `${to}.000` },
+      { from: iso(from).replace('Z', '+00:00'), to },
     ]) {
       const { json } = await get(query)
       t.same(json.buckets, [from, from + 30], JSON.stringify(query))
@@ -63,14 +64,14 @@ t.test('GET /boxes/{id}/metrics', async (t) => {
     t.match((await get({ to: now - DAY })).json, { from: iso(now - DAY - HOUR), to: iso(now - DAY) })
     for (const text of [
       ...['yesterday', '-5', '0x10', '1e9', '', ' 1', '2030-06-10', '2030-06-10T12:00:00'],
-      ...['2030-06-10T12:00:00+02:00', '2030-13-10T12:00:00Z', '2030-02-30T12:00:00Z', '9'.repeat(20)],
+      ...['2030-06-10T12:00:00+0200', '2030-13-10T12:00:00Z', '2030-02-30T12:00:00Z', '9'.repeat(20)],
     ])
       for (const name of ['from', 'to']) {
         const { status, json } = await get({ [name]: text })
         t.equal(status, 400, `${name}=${text}`)
         t.match(json, {
           error: 'bad_request',
-          message: `${name} must be epoch seconds, or ISO 8601 that ends in Z, such as 2026-01-31T03:14:00Z`,
+          message: `${name} must be RFC 3339 with Z or an offset, such as 2026-01-31T03:14:00Z, or epoch seconds`,
         })
       }
     t.match((await api('GET', `/boxes/${box.id}/metrics?from=1&from=2`)).json, {
