@@ -93,7 +93,10 @@ export async function restartBoxes(
   const batch = startBatch(names)
   const boxes = await selectBoxes(session, names, null, batch.run)
   const suspending = await batch.run(boxes, (box) =>
-    ACTIONS.stop.appliesTo(box) ? requestChange(session, box, 'stop') : Promise.resolve(box),
+    // The coordinator refuses to stop an enrolled machine.
+    ACTIONS.stop.appliesTo(box) || box.kind === 'machine'
+      ? requestChange(session, box, 'stop')
+      : Promise.resolve(box),
   )
   await batch.run(suspending, (box) =>
     printIfInterrupted(

@@ -39,7 +39,11 @@ t.test('an enrolled machine is a box', async (t) => {
   await coordinator.waitForState(machine.boxId, 'running')
   t.match((await box('ls', '--filter', 'kind=machine')).stdout, /^fig +running +flow +machine +\d+s$/m)
   t.match((await box('show', 'fig')).stdout, /^isolation +none: an enrolled machine$/m)
-  t.match(await box('stop', 'fig'), { stderr: /fig is an enrolled machine: it cannot be suspended/ })
+  for (const command of ['stop', 'restart'])
+    t.match(await box(command, 'fig'), {
+      code: 1,
+      stderr: /fig is an enrolled machine: it cannot be suspended/,
+    })
   const other = await api('POST', '/boxes', { name: 'plum' })
   await coordinator.waitForState(other.json.box.id, 'running')
   t.match(await box('stop', '--all'), { code: 0 }, 'machines are left out')
