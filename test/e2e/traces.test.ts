@@ -128,7 +128,7 @@ t.test('the steps of a job belong to the trace of the request that started the j
     OTEL_BSP_SCHEDULE_DELAY: '20',
     OTEL_SERVICE_NAME: 'boxes-of-the-team',
   })
-  const { box } = await coordinator.sendJson('POST', '/api/v1/boxes', { hostname: 'fig' })
+  const { box } = await coordinator.sendJson('POST', '/api/v1/boxes', { name: 'fig' })
   await coordinator.waitForState(box.id, 'running')
   const { spans, getAttribute } = receiver
   const root = await waitUntil('the span of the request arrives', () =>

@@ -102,7 +102,7 @@ t.test('measures lifecycle jobs, their failures and the boxes in each state', as
     delete coordinator.infra.before.start
     throw new Error('no space')
   }
-  const { json } = await coordinator.api('POST', '/boxes', { hostname: 'fig' })
+  const { json } = await coordinator.api('POST', '/boxes', { name: 'fig' })
   await coordinator.waitForState(json.box.id, 'running')
   const samples = await fetchMetrics(metricsUrl)
   const stepCount = (labels: Record<string, string>) =>
