@@ -130,7 +130,11 @@ export async function startAgent(
         ...(await upgrades.readHeaders()),
         ...(machine && { [LINEAGE_HEADER]: machine.lineage.ids.join(',') }),
       }),
-      ...(machine && { onConnected: machine.onConnected, onDisconnected: machine.onDisconnected }),
+      ...(machine && {
+        readCoordinatorKey: machine.readCoordinatorKey,
+        onConnected: machine.onConnected,
+        onDisconnected: machine.onDisconnected,
+      }),
       instanceId,
       server: app.server,
       log,

@@ -55,6 +55,11 @@ export const BOX_DELETED = 'box_deleted'
 export const LINEAGE_ID = /^[0-9a-f]{16}$/
 export const LINEAGE_LENGTH = 32
 
+/** On the tunnel of an enrolled machine: random per connection. The coordinator signs it (coordinator-proof.ts). */
+export const NONCE_HEADER = 'boxwood-nonce'
+/** On the response to a tunnel with NONCE_HEADER: the signature. */
+export const PROOF_HEADER = 'boxwood-proof'
+
 /**
  * On a tunnel request: the one-time id of a dial-back connection that the agent may use for the body or the stream. A
  * response that repeats the header has an empty body: the content follows on that connection.

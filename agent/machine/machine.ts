@@ -1,4 +1,7 @@
-// The parts of the agent that only enrolled machines have: lineage, connection.json and uninstallation.
+// The parts of the agent that only enrolled machines have: the key of the coordinator, lineage, connection.json and
+// uninstallation.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import { BOX_DELETED } from '../../shared/protocol.ts'
@@ -10,6 +13,8 @@ import { createUninstall, type Uninstall } from './uninstall.ts'
 export type EnrolledMachine = {
   lineage: Lineage
   uninstall: Uninstall
+  /** The key that the installer has stored, in the PEM format. */
+  readCoordinatorKey(): Promise<string>
   onConnected(): void
   onDisconnected(reason: DisconnectReason): void
   close(): Promise<void>
@@ -27,6 +32,7 @@ export async function openMachine(
   return {
     lineage,
     uninstall,
+    readCoordinatorKey: () => readFile(join(prefix, 'coordinator.pub'), 'utf8'),
     onConnected() {
       connectionFile.recordConnected()
       accepted = accepted.then(lineage.recordAccepted)

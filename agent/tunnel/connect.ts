@@ -1,11 +1,16 @@
 // Opens the tunnel's WebSocket to the coordinator: one attempt, and the connection it results in.
+
+import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
+import { createNonce, verifyProof } from '../../shared/coordinator-proof.ts'
 import {
   AGENT_VERSION_HEADER,
   BOX_HEADER,
   INSTANCE_HEADER,
+  NONCE_HEADER,
   PREVIOUS_PROTOCOL_VERSION,
+  PROOF_HEADER,
   PROTOCOL_HEADER,
   PROTOCOL_VERSION,
   TUNNEL_PATH,
@@ -27,6 +32,8 @@ export type ConnectOptions = {
   /** Further headers. */
   headers?: Readonly<Record<string, string>>
   selectProxy: SelectProxy
+  /** In the PEM format. The coordinator must prove that it has the private key. Default: no proof is required. */
+  coordinatorKey?: string | undefined
 }
 
 export type Connection = {
@@ -46,6 +53,10 @@ export type ConnectResult = { connection: Connection } | { failed: DisconnectRea
 /** The largest accepted message: HTTP/2 frames have at most 256 KiB, and several are sent as one message. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 
+const WITHOUT_PROOF =
+  'The server at the URL of the coordinator did not prove that it has the key of the coordinator. ' +
+  'If the coordinator has a new key or an earlier version, install the agent again.'
+
 /** One attempt, which uses the previous version of the protocol where the coordinator does not accept this one. Never rejects. */
 export async function connect(options: ConnectOptions, signal: AbortSignal): Promise<ConnectResult> {
   const result = await connectWithVersion(options, PROTOCOL_VERSION, signal)
@@ -58,11 +69,21 @@ function connectWithVersion(
   protocolVersion: number,
   signal: AbortSignal,
 ): Promise<ConnectResult> {
+  const { boxId, coordinatorKey } = options
+  const nonce = createNonce()
+  const isProven = (response: IncomingMessage, code: string) =>
+    coordinatorKey === undefined ||
+    verifyProof(
+      { boxId, nonce, status: response.statusCode ?? 0, code },
+      response.headers[PROOF_HEADER],
+      coordinatorKey,
+    )
   const ws = openWebSocket(options.url, TUNNEL_PATH, {
     headers: {
       ...options.headers,
       authorization: `Bearer ${options.token}`,
-      [BOX_HEADER]: options.boxId,
+      [BOX_HEADER]: boxId,
+      ...(coordinatorKey !== undefined && { [NONCE_HEADER]: nonce }),
       [PROTOCOL_HEADER]: String(protocolVersion),
       [INSTANCE_HEADER]: options.instanceId,
       [AGENT_VERSION_HEADER]: agentVersion,
@@ -82,12 +103,19 @@ function connectWithVersion(
       resolve(result)
     }
     ws.on('upgrade', (response) => {
-      bytesRead = () => response.socket.bytesRead
+      if (isProven(response, '')) {
+        bytesRead = () => response.socket.bytesRead
+        return
+      }
+      settle({ failed: { reason: WITHOUT_PROOF } })
+      ws.terminate()
     })
     ws.on('unexpected-response', (request, response) => {
-      void readRejection(response, options.handshakeTimeoutMs).then((failed) => {
+      void readRejection(response, options.handshakeTimeoutMs).then((rejection) => {
         request.destroy()
-        settle({ failed })
+        const { reason, status, code = '' } = rejection
+        // Of a rejection without a proof, only what a person reads is kept.
+        settle({ failed: isProven(response, code) ? rejection : { reason, ...(status && { status }) } })
       })
     })
     ws.on('error', (error) => {

@@ -22,6 +22,8 @@ export type AgentTunnelOptions = {
   readToken(): Promise<string>
   /** Further headers of the tunnel, read again for each attempt. */
   readHeaders?(): Promise<Record<string, string>>
+  /** The key with which the coordinator proves its identity, in the PEM format, read again for each attempt. Default: none. */
+  readCoordinatorKey?: (() => Promise<string>) | undefined
   /** Default: no proxy. */
   selectProxy?: SelectProxy
   instanceId: string
@@ -118,20 +120,24 @@ async function connectAndServe(
   let url: string
   let token: string
   let headers: Record<string, string>
+  let coordinatorKey: string | undefined
   try {
     url = await options.readUrl()
     token = await options.readToken()
     headers = (await options.readHeaders?.()) ?? {}
+    coordinatorKey = await options.readCoordinatorKey?.()
   } catch (error) {
     return {
-      disconnect: { reason: `cannot read the coordinator URL or the token: ${(error as Error).message}` },
+      disconnect: {
+        reason: `cannot read the URL, the token or the key of the coordinator: ${(error as Error).message}`,
+      },
       connectedMs: 0,
     }
   }
   const { boxId, instanceId, selectProxy = noProxy } = options
   const handshakeTimeoutMs = options.handshakeTimeoutMs ?? 10_000
   const result = await connect(
-    { url, boxId, token, instanceId, headers, handshakeTimeoutMs, selectProxy },
+    { url, boxId, token, instanceId, headers, handshakeTimeoutMs, selectProxy, coordinatorKey },
     signal,
   )
   if ('failed' in result) return { disconnect: result.failed, connectedMs: 0 }

@@ -78,6 +78,10 @@ export async function startUpgradableCoordinator(
       return coordinator.url
     },
     agentUrl: proxy.url,
+    /** Connects the agents to another server, until the coordinator starts the next time. */
+    redirectAgents(port: number) {
+      target.port = port
+    },
     /** Starts the coordinator after it was killed, from this or the last project directory. */
     async startFrom(dir?: string) {
       await coordinator.start(dir)

@@ -1,4 +1,5 @@
 // The archives that machines install: built once per content in `<data>/agent-bundles`, signed, and read from the disk.
+import { sign } from 'node:crypto'
 import { existsSync, statSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -32,6 +33,8 @@ export type AgentBundles = {
   get(platform: AgentPlatform): Promise<AgentBundle | null>
   /** Base64 of the public key in SPKI form. */
   publicKey(): Promise<string>
+  /** Signs a text with the key of the archives. Resolves to the signature in base64. */
+  sign(text: string): Promise<string>
   /** Builds the archives in the background, so that the first machine does not wait. */
   prepare(): void
   /** Interrupts a build in progress. */
@@ -154,6 +157,8 @@ export function createAgentBundles(options: AgentBundlesOptions): AgentBundles {
       return get(platform)
     },
     publicKey: async () => (await getSigningKey()).publicKey,
+    sign: async (text) =>
+      sign(null, Buffer.from(text), (await getSigningKey()).privateKey).toString('base64'),
     prepare() {
       for (const platform of listPlatforms(options))
         get(platform).catch((err: unknown) => {

@@ -3,16 +3,21 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
+import { NONCE, toProofText } from '../../../shared/coordinator-proof.ts'
+import { isUuid } from '../../../shared/ids.ts'
 import {
   AGENT_VERSION_HEADER,
   BOX_DELETED,
+  BOX_HEADER,
   FAILED_BUILD_HEADER,
   INSTANCE_HEADER,
   LINEAGE_HEADER,
   LINEAGE_ID,
   LINEAGE_LENGTH,
+  NONCE_HEADER,
   PLATFORM_HEADER,
   PREVIOUS_PROTOCOL_VERSION,
+  PROOF_HEADER,
   PROTOCOL_HEADER,
   PROTOCOL_VERSION,
   RECONNECT_AFTER_HEADER,
@@ -36,6 +41,8 @@ export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random' | 'obse
   authenticate: Authenticate
   /** Default: no agent belongs to an enrolled machine. */
   machines?: MachineAgents | undefined
+  /** Signs the proof of a response (shared/coordinator-proof.ts), in base64. Default: responses have no proof. */
+  sign?: ((text: string) => Promise<string>) | undefined
   registry: Registry
   limits: BoxLimits
   /** How long the current session may take to show activity before another agent replaces it. */
@@ -60,6 +67,19 @@ const PRINTABLE = /^[\x21-\x7e]{1,64}$/
 export function createAcceptor(options: AcceptorOptions) {
   const { log, registry } = options
   const server = createWebSocketServer(MAX_MESSAGE_BYTES)
+  const proofs = new WeakMap<IncomingMessage, string>()
+  server.on('headers', (headers, request) => {
+    const proof = proofs.get(request)
+    if (proof !== undefined) headers.push(`${PROOF_HEADER}: ${proof}`)
+  })
+
+  /** Undefined: the agent has not requested a proof. */
+  async function prove(request: IncomingMessage, status: number, code: string): Promise<string | undefined> {
+    const nonce = headerValue(request, NONCE_HEADER)
+    const boxId = headerValue(request, BOX_HEADER)
+    if (nonce === undefined || boxId === undefined || !NONCE.test(nonce) || !isUuid(boxId)) return undefined
+    return options.sign?.(toProofText({ boxId, nonce, status, code }))
+  }
 
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const onError = (err: Error) => log.debug({ err }, 'agent disconnected before the upgrade')
@@ -69,8 +89,12 @@ export function createAcceptor(options: AcceptorOptions) {
       const level = options.isDraining() ? 'debug' : 'warn'
       log[level]({ code: agent.code, status: agent.status, reason: agent.message }, 'agent rejected')
       options.onReject?.(agent.code)
-      return rejectUpgrade(socket, agent)
+      const proof = await prove(request, agent.status, agent.code)
+      const headers = { ...agent.headers, ...(proof !== undefined && { [PROOF_HEADER]: proof }) }
+      return rejectUpgrade(socket, { ...agent, headers })
     }
+    const proof = await prove(request, 101, '')
+    if (proof !== undefined) proofs.set(request, proof)
     if (socket.destroyed) return
     server.handleUpgrade(request, socket, head, (ws) => {
       socket.off('error', onError)

@@ -25,6 +25,7 @@ export type AgentConnectionsOptions = {
   authenticate: Authenticate
   /** See AcceptorOptions. */
   machines?: MachineAgents | undefined
+  sign?: ((text: string) => Promise<string>) | undefined
   ingest: Ingest
   /** 0 or more, less than 1. Default: Math.random. */
   random?: () => number
@@ -94,6 +95,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
     log,
     authenticate,
     machines: options.machines,
+    sign: options.sign,
     registry,
     limits,
     liveness,

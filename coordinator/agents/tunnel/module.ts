@@ -13,6 +13,8 @@ export type TunnelModuleContext = ModuleBase & {
   /** See AgentConnectionsOptions. */
   authenticateAgent: AgentConnectionsOptions['authenticate']
   machineAgents: AgentConnectionsOptions['machines']
+  /** Has the key with which the coordinator proves its identity to machines. */
+  agentBundles: { sign(text: string): Promise<string> }
   ingest: Ingest
   observers: {
     tunnelRequests?: TunnelRequestObserver
@@ -39,6 +41,7 @@ export function tunnelModule(context: TunnelModuleContext) {
     clock,
     authenticate: context.authenticateAgent,
     machines: context.machineAgents,
+    sign: context.agentBundles.sign,
     ingest: observers.observeIngest?.(ingest) ?? ingest,
     observeRequest: observers.tunnelRequests,
     onReject: observers.onAgentReject,
