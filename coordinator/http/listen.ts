@@ -9,7 +9,12 @@ import { StartError } from '../base/start-error.ts'
 /** Fits a path of 4096 percent-encoded bytes and the headers. */
 const MAX_HEADER_BYTES = 32 * 1024
 
-export type Address = { host: string; port: number }
+export type Address = {
+  host: string
+  port: number
+  /** A listening socket that this process has inherited: `host` and `port` are not used. */
+  fd?: number
+}
 
 export type ConnectionLimits = {
   /** Further connections are closed immediately. */
@@ -45,7 +50,7 @@ export type Listening = {
  * @param variable the environment variable of the address, for error messages
  */
 export async function listen(
-  { host, port }: Address,
+  { host, port, fd }: Address,
   limits: ConnectionLimits = DEFAULT_LIMITS,
   variable = 'BOXWOOD_LISTEN',
 ): Promise<Listening> {
@@ -72,12 +77,12 @@ export async function listen(
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(createListenError(error, { host, port }, variable)),
     )
-    server.listen(port, host, resolve)
+    server.listen(fd === undefined ? { port, host } : { fd }, resolve)
   })
   const address = server.address() as AddressInfo
   return {
     server,
-    url: `http://${formatAuthority(host, address.port)}`,
+    url: `http://${formatAuthority(fd === undefined ? host : address.address, address.port)}`,
     setRequestListener(listener) {
       server.off('request', respondStarting)
       server.on('request', listener)

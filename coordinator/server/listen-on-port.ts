@@ -5,14 +5,22 @@ import { openMachineStoppers } from '../boxes/lifecycle/open-providers.ts'
 import type { Db } from '../db/open.ts'
 import { type Listening, listen } from '../http/listen.ts'
 import { listPortListeners } from '../providers/local/port-listeners.ts'
+import { takeInheritedSocket } from './inherited-socket.ts'
 
 type ListenOnPortOptions = { config: Config; db: Db; log: Pick<Logger, 'debug' | 'info' | 'warn'> }
 
 /**
- * Stops the boxes whose processes listen on the port. The lifecycle starts them again later.
+ * Uses the socket of the service manager, which stays open while no coordinator runs, where there is one. Otherwise stops
+ * the boxes whose processes listen on the port; the lifecycle starts them again later.
  * @throws StartError when the port is taken by a process that is in no box
  */
 export async function listenOnPort({ config, db, log }: ListenOnPortOptions): Promise<Listening> {
+  const inheritedFd = takeInheritedSocket(process.env, process.pid)
+  if (inheritedFd !== undefined) {
+    const listening = await listen({ ...config.listen, fd: inheritedFd }, config)
+    log.info({ url: listening.url }, 'listening on the socket of the service manager, not on BOXWOOD_LISTEN')
+    return listening
+  }
   for (;;) {
     try {
       return await listen(config.listen, config)

@@ -29,16 +29,14 @@ t.test('the coordinator as a service of systemd', 'skip' in trees ? { skip: tree
     run(`runuser -u boxwood -- env HOME=/tmp BOXWOOD_DATA=/var/lib/boxwood ${commandLine}`)
 
   installInto(join(machine.rootDir(), 'usr/local'), createTempDir(t, 'package'))
-  cpSync(
-    join(PROJECT_DIR, 'install/systemd/boxwood.service'),
-    join(machine.rootDir(), 'etc/systemd/system/boxwood.service'),
-  )
+  for (const unit of ['boxwood.service', 'boxwood.socket'])
+    cpSync(join(PROJECT_DIR, 'install/systemd', unit), join(machine.rootDir(), 'etc/systemd/system', unit))
   // The steps of docs/operate.md.
   await run('useradd --system --user-group --home-dir /var/lib/boxwood --shell /usr/sbin/nologin boxwood')
   t.equal(
-    (await machine.run('systemd-analyze verify boxwood.service')).stderr,
+    (await machine.run('systemd-analyze verify boxwood.service boxwood.socket')).stderr,
     '',
-    'systemd accepts the unit',
+    'systemd accepts the units',
   )
   await run('systemctl enable --now boxwood 2>&1')
   await waitUntilReady()
@@ -70,6 +68,9 @@ t.test('the coordinator as a service of systemd', 'skip' in trees ? { skip: tree
   t.equal(await asService(`box exec ${name} -- cat file`), 'kept', 'the box is there after a reboot')
 
   await run('systemctl stop boxwood')
+  // systemd keeps the port, so the request starts the coordinator.
+  await waitUntilReady()
+  await run('systemctl stop boxwood.socket boxwood')
   await asService('box down')
   // Root restores for the user of the directory.
   await run(
@@ -80,6 +81,7 @@ t.test('the coordinator as a service of systemd', 'skip' in trees ? { skip: tree
     'Restored the backup of',
   )
   await run('systemctl start boxwood')
+  t.equal(await run('systemctl is-active boxwood.socket'), 'active', 'the service starts the socket')
   await waitUntilReady()
   t.equal(await asService(`box exec ${name} -- cat file`), 'kept')
 })

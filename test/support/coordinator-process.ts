@@ -17,11 +17,13 @@ export type CoordinatorProcess = Awaited<ReturnType<typeof startCoordinatorProce
 /**
  * Resolves when the coordinator is ready. Deletes the boxes and stops the coordinator after the test.
  * @param projectDir a copy of the project from which the coordinator runs
+ * @param socketFd a listening socket, which the coordinator gets as from systemd
  */
 export async function startCoordinatorProcess(
   t: Test,
   env: Record<string, string> = {},
   projectDir = PROJECT_DIR,
+  socketFd?: number,
 ) {
   const dataDir = createTempDir(t, 'process')
   let child: ChildProcess
@@ -31,9 +33,12 @@ export async function startCoordinatorProcess(
   async function start(dir = currentProjectDir): Promise<void> {
     currentProjectDir = dir
     rmSync(join(dataDir, 'coordinator.json'), { force: true })
-    child = spawn(join(dir, START_SCRIPT), {
+    const script = join(dir, START_SCRIPT)
+    const [file, ...args] =
+      socketFd === undefined ? [script] : ['/bin/sh', '-c', 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$0"', script]
+    child = spawn(file, args, {
       cwd: dir,
-      stdio: ['ignore', 'ignore', 'inherit'],
+      stdio: ['ignore', 'ignore', 'inherit', ...(socketFd === undefined ? [] : [socketFd])],
       env: {
         ...process.env,
         BOXWOOD_DATA: dataDir,
