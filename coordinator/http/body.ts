@@ -12,24 +12,38 @@ const JSON_BODY_TIMEOUT_MS = 60_000
 /** Raw bodies: the connection is closed after this long without a byte. */
 const RAW_BODY_IDLE_MS = 120_000
 
-/** Throws the error of `tooLarge` above `limit` bytes, and request_timeout after `ms`. */
-function readBody(body: Readable, limit: number, ms: number, tooLarge: () => ApiError): Promise<Buffer> {
+type BodyLimits = {
+  bytes: number
+  ms: number
+  tooLarge(): ApiError
+  /** Aborts with an ApiError when the client may no longer send the request. */
+  signal: AbortSignal | undefined
+}
+
+/** Throws the error of `tooLarge` above the limit, request_timeout after `ms`, and the error of the signal. */
+function readBody(body: Readable, { bytes, ms, tooLarge, signal }: BodyLimits): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
     const settle = (error: unknown) => {
       clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
       body.off('data', onData).off('end', onEnd).off('error', settle)
       if (error) reject(error)
       else resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size))
     }
     const onData = (chunk: Buffer) => {
       size += chunk.length
-      if (size > limit) settle(tooLarge())
+      if (size > bytes) settle(tooLarge())
       else chunks.push(chunk)
     }
     const onEnd = () => settle(null)
+    const onAbort = () => {
+      if (signal?.reason instanceof ApiError) settle(signal.reason)
+    }
     const timer = setTimeout(() => settle(new ApiError('request_timeout')), ms)
+    signal?.addEventListener('abort', onAbort)
+    if (signal?.aborted) return onAbort()
     body.on('data', onData).once('end', onEnd).once('error', settle)
   })
 }
@@ -79,7 +93,8 @@ export function registerBodyParsers(scope: FastifyInstance, host: Host): void {
     const limit = bodyLimit ?? LIMITS.jsonBodyBytes
     const code = host === 'edge' && bodyLimit !== undefined ? 'payload_too_large' : getGeneralCode(host)
     const tooLarge = () => new ApiError(code, `body must be at most ${limit} bytes`)
-    const body = await readBody(payload, limit, JSON_BODY_TIMEOUT_MS, tooLarge)
+    const signal = request.openRequest?.signal
+    const body = await readBody(payload, { bytes: limit, ms: JSON_BODY_TIMEOUT_MS, tooLarge, signal })
     if (body.length === 0 && !hasBody) return undefined
     if (!isJson(request)) throw invalidBody('body must be JSON, sent with Content-Type: application/json')
     return parseText(body)

@@ -1,4 +1,4 @@
-// Ends open edge requests whose credential may no longer send them: streams and transfers outlive the check at their
+// Ends open requests whose credential may no longer send them: streams, transfers and slow bodies outlive the check at their
 // start (spec §5.4).
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Clock } from '../../shared/clock.ts'
@@ -6,6 +6,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { type Access, assertAccess } from './access.ts'
 import type { Actor } from './actor.ts'
 import { authenticate, type CredentialFinders } from './auth.ts'
+import type { Host } from './errors.ts'
 
 /** A change of what credentials may do. Without `userId` and `credentialId`, it affects all credentials of the workspace. */
 export type AccessChange = {
@@ -24,6 +25,11 @@ export type OpenRequest = {
    * does not allow the request.
    */
   addCheck(check: (actor: Actor) => Promise<unknown>): Promise<void>
+  /**
+   * Resolves to the actor with its rights of now. Rejects with an ApiError when a change since the authentication does not
+   * allow the request.
+   */
+  confirm(): Promise<Actor>
 }
 
 export type NewOpenRequest = {
@@ -32,6 +38,7 @@ export type NewOpenRequest = {
   changesBefore: number
   headers: IncomingHttpHeaders
   access: Access
+  host: Host
   response: ServerResponse
 }
 
@@ -43,7 +50,7 @@ export type OpenRequests = {
   accessChanged(change: AccessChange): void
   /** Number of calls of accessChanged(). Read it before a request is authenticated. */
   readonly changeCount: number
-  /** Registers an edge request until its response is closed. */
+  /** Registers a request until its response is closed. */
   add(request: NewOpenRequest): OpenRequest
   /** Number of registered requests. */
   readonly size: number
@@ -80,7 +87,7 @@ export function createOpenRequests({
     const { checks } = entry
     try {
       const actor = await authenticate(entry.headers, finders)
-      assertAccess(actor, entry.access, 'edge')
+      assertAccess(actor, entry.access, entry.host)
       await entry.check(actor)
       // A check that started later has read newer rows.
       if (checks !== entry.checks) return
@@ -153,6 +160,12 @@ export function createOpenRequests({
           entry.check = added
           if (entry.checks > 0) await check(entry)
           signal.throwIfAborted()
+        },
+        async confirm() {
+          if (entry.checks > 0) await check(entry)
+          // The request of a client that has disconnected meanwhile is complete.
+          if (signal.reason instanceof ApiError) throw signal.reason
+          return entry.actor
         },
       }
     },

@@ -32,7 +32,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set before the route's handler runs. */
     actor: Actor | null
-    /** Set for requests to the edge, together with `actor`. */
+    /** Set together with `actor`, for a known route. */
     openRequest: OpenRequest | null
   }
 }
@@ -142,14 +142,19 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
         const { actor, headers } = request
         if (route && actor) assertAccess(actor, route.access, host)
         if (route?.isWebSocket) assertWebSocketHandshake(request)
-        if (route && actor && host === 'edge')
+        if (route && actor)
           request.openRequest = context.openRequests.add({
             actor,
             changesBefore,
             headers,
             access: route.access,
+            host,
             response: reply.raw,
           })
+      })
+      // The body may have arrived long after the check.
+      scope.addHook('preHandler', async (request) => {
+        if (request.openRequest !== null) request.actor = await request.openRequest.confirm()
       })
       // The hook throws before this handler. Without a handler, Fastify runs no hooks for unknown paths of the prefix.
       scope.setNotFoundHandler((request) => {

@@ -38,6 +38,7 @@ import { idempotencyModule } from '../http/idempotency-module.ts'
 import { accountModule } from '../identity/account/module.ts'
 import { createAdmit } from '../identity/admission/admit.ts'
 import type { DecideAdmission } from '../identity/admission/decide.ts'
+import { confirmActor } from '../identity/confirm-actor.ts'
 import { credentialsModule } from '../identity/credentials.ts'
 import { mailModule } from '../identity/mail/module.ts'
 import { membersModule } from '../identity/members/module.ts'
@@ -113,6 +114,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     boxFinder: createBoxFinder(db),
     findOperationTarget,
     assertOpen,
+    confirmActor,
     loadRetentionDays: (workspaceId: string) => loadAuditRetentionDays(db, workspaceId),
     restrictBoxesOf,
     upgradedBoxes,

@@ -7,7 +7,12 @@ import type { UserRow } from '../../coordinator/db/schema.ts'
 import { transaction } from '../../coordinator/db/transaction.ts'
 import type { Actor } from '../../coordinator/http/actor.ts'
 import { hashSecret } from '../../coordinator/http/hash-secret.ts'
-import { addApiKey, createKeyFinder, ensureFirstWorkspace } from '../../coordinator/identity/keys/keys.ts'
+import {
+  addApiKey,
+  createKeyFinder,
+  ensureFirstWorkspace,
+  type KeyLimits,
+} from '../../coordinator/identity/keys/keys.ts'
 import { newApiKey } from '../../shared/api-key.ts'
 import { type Clock, systemClock } from '../../shared/clock.ts'
 import { newId } from '../../shared/ids.ts'
@@ -42,23 +47,33 @@ type NewUser = { role: UserRow['role']; boxIds?: string[]; access?: Actor['acces
 
 /** Adds a user with a key to the owner's workspace. */
 export async function addUser(db: Db, owner: Actor, { role, boxIds, access }: NewUser): Promise<Actor> {
-  const [userId, apiKey, now] = [newId('user'), newApiKey(), Date.now()]
+  const userId = newId('user')
   const { workspaceId } = owner
-  await transaction(db, async (trx) => {
-    await trx
-      .insertInto('users')
-      .values({
-        id: userId,
-        workspace_id: workspaceId,
-        email: `${role}-${userId}@example.com`,
-        name: role,
-        role,
-        created_at: now,
-      })
-      .execute()
-    const limits = { ...(boxIds && { boxIds }), ...(access && { access }) }
-    await addApiKey(trx, { workspaceId, userId, hash: hashSecret(apiKey), now, ...limits })
-  })
+  await db
+    .insertInto('users')
+    .values({
+      id: userId,
+      workspace_id: workspaceId,
+      email: `${role}-${userId}@example.com`,
+      name: role,
+      role,
+      created_at: Date.now(),
+    })
+    .execute()
+  const limits = { ...(boxIds && { boxIds }), ...(access && { access }) }
+  return addKeyOf(db, { workspaceId, userId }, limits)
+}
+
+/** Adds a key of the user to the workspace. Returns its actor. */
+export async function addKeyOf(
+  db: Db,
+  { workspaceId, userId }: { workspaceId: string; userId: string | null },
+  limits: KeyLimits = {},
+): Promise<Actor> {
+  const apiKey = newApiKey()
+  await transaction(db, (trx) =>
+    addApiKey(trx, { workspaceId, userId, hash: hashSecret(apiKey), now: Date.now(), ...limits }),
+  )
   return findActorByKey(db, apiKey)
 }
 

@@ -4,6 +4,7 @@ import type { Clock } from '../../../shared/clock.ts'
 import { COORDINATOR_VERSION } from '../../base/version.ts'
 import type { Db } from '../../db/open.ts'
 import type { Trx } from '../../db/transaction.ts'
+import type { Actor } from '../../http/actor.ts'
 import { resolveWithDns, resolveWithSystem } from './addresses.ts'
 import { createDeliveries, type Deliveries } from './deliveries.ts'
 import { createPost, type PostOptions } from './post.ts'
@@ -24,8 +25,10 @@ export function createAuditExport(options: {
   overrides?: AuditExportOverrides | undefined
   /** Throws workspace_closing. */
   assertOpen(trx: Trx, workspaceId: string): Promise<void>
+  /** See createAuditSinkService. */
+  confirmActor(trx: Trx, actor: Actor, now: number): Promise<unknown>
 }): AuditExport {
-  const { db, clock, log, allowsPrivate, overrides, assertOpen } = options
+  const { db, clock, log, allowsPrivate, overrides, assertOpen, confirmActor } = options
   const setTimer = overrides?.setTimer ?? setSystemTimer
   const resolve = allowsPrivate ? resolveWithSystem : resolveWithDns
   const post = createPost({ allowsPrivate, resolve, setTimer, ...overrides })
@@ -44,6 +47,7 @@ export function createAuditExport(options: {
       allowsPrivate,
       onChange: deliveries.onSinkChange,
       assertOpen,
+      confirmActor,
     }),
     start: deliveries.start,
     close: deliveries.close,

@@ -1,5 +1,6 @@
 // The delivery of the audit log to an HTTPS endpoint (spec §5.7, §6).
 import type { Trx } from '../../db/transaction.ts'
+import type { Actor } from '../../http/actor.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
 import { type AuditExportOverrides, createAuditExport } from './audit-export.ts'
@@ -8,6 +9,8 @@ import { auditSinkRoutes } from './routes.ts'
 export type AuditExportModuleContext = ModuleBase & {
   /** Throws workspace_closing. */
   assertOpen(trx: Trx, workspaceId: string): Promise<void>
+  /** Throws unauthorized or not_allowed for an actor that has lost its rights. */
+  confirmActor(trx: Trx, actor: Actor, now: number): Promise<unknown>
   overrides: { auditExport?: AuditExportOverrides }
 }
 
@@ -20,6 +23,7 @@ export function auditExportModule(context: AuditExportModuleContext): Module {
     allowsPrivate: config.auditSinkPrivate,
     overrides: overrides.auditExport,
     assertOpen: context.assertOpen,
+    confirmActor: context.confirmActor,
   })
   return {
     routes: withTag('Audit log', auditSinkRoutes({ auditSink: auditExport.service })),

@@ -3,7 +3,6 @@ import { isIP } from 'node:net'
 import type { AuditSink, PutAuditSinkRequest, PutAuditSinkResponse } from '../../../shared/api/audit-sink.ts'
 import { type Clock, toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import { lockWorkspace } from '../../db/lock-workspace.ts'
 import type { Db } from '../../db/open.ts'
 import type { AuditHeadRow, AuditSinkRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
@@ -53,8 +52,10 @@ export function createAuditSinkService(options: {
   onChange(workspaceId: string): void
   /** Throws workspace_closing. */
   assertOpen(trx: Trx, workspaceId: string): Promise<void>
+  /** Locks the workspace. Throws unauthorized or not_allowed for an actor that has lost its rights. */
+  confirmActor(trx: Trx, actor: Actor, now: number): Promise<unknown>
 }): AuditSinkService {
-  const { db, clock, allowsPrivate, onChange, assertOpen } = options
+  const { db, clock, allowsPrivate, onChange, assertOpen, confirmActor } = options
 
   function assertAllowed({ hostname }: URL): void {
     const address = hostname.replace(/^\[(.*)\]$/, '$1')
@@ -78,12 +79,12 @@ export function createAuditSinkService(options: {
       const url = new URL(text)
       assertAllowed(url)
       const { sink, secret } = await transaction(db, async (trx, onCommit) => {
-        await lockWorkspace(trx, workspaceId)
+        const now = clock.now()
+        await confirmActor(trx, actor, now)
         await assertOpen(trx, workspaceId)
         const [existing, head] = [await findSink(trx, workspaceId), await findHead(trx, workspaceId)]
         const isSameUrl = existing?.url === url.href
         const secret = isSameUrl ? existing.secret : newSigningSecret()
-        const now = clock.now()
         const sink: AuditSinkRow = {
           workspace_id: workspaceId,
           url: url.href,
@@ -108,7 +109,8 @@ export function createAuditSinkService(options: {
     remove: (actor) =>
       transaction(db, async (trx, onCommit) => {
         const { workspaceId } = actor
-        await lockWorkspace(trx, workspaceId)
+        const now = clock.now()
+        await confirmActor(trx, actor, now)
         const existing = await findSink(trx, workspaceId)
         if (existing === undefined) return
         await deleteSink(trx, workspaceId)
@@ -118,7 +120,7 @@ export function createAuditSinkService(options: {
           actor,
           boxId: null,
           detail,
-          at: clock.now(),
+          at: now,
         })
         onCommit(() => onChange(workspaceId))
       }),

@@ -12,13 +12,13 @@ import { LIMITS } from '../../../shared/limits.ts'
 import type { Region } from '../../../shared/tiers.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
 import { deleteInBatches } from '../../db/delete-in-batches.ts'
-import { lockWorkspace } from '../../db/lock-workspace.ts'
 import type { Db } from '../../db/open.ts'
 import type { EnrollmentRow } from '../../db/schema.ts'
 import { transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
 import type { Admit } from '../../identity/admission/admit.ts'
+import { confirmActor } from '../../identity/confirm-actor.ts'
 import { serializeEnvVars } from '../create.ts'
 import { assertNameIsFree } from '../insert-with-name.ts'
 import { assertMayEnroll } from './rules.ts'
@@ -104,7 +104,7 @@ export function createEnrollments(options: {
     }
     await transaction(db, async (trx) => {
       await assertMayEnroll(trx, actor)
-      await lockWorkspace(trx, workspaceId)
+      await confirmActor(trx, actor, now)
       if (name !== undefined) await assertNameIsFree(trx, workspaceId, name)
       await admit(trx, actor, { action: 'enroll', tier: null })
       const open = await listOpenEnrollments(trx, workspaceId, now)
@@ -122,6 +122,8 @@ export function createEnrollments(options: {
 
   const revoke = (actor: Actor, id: string) =>
     transaction(db, async (trx) => {
+      const now = clock.now()
+      await confirmActor(trx, actor, now)
       const row = isId('enrollment', id) ? await lockEnrollment(trx, id) : undefined
       if (row?.workspace_id !== actor.workspaceId)
         throw new ApiError('not_found', 'No such token. GET /api/v1/machines lists the ids of unused tokens.')
@@ -131,7 +133,6 @@ export function createEnrollments(options: {
           'This token has been used. Delete the box of the machine instead, with `box rm`.',
         )
       if (row.revoked_at !== null) return
-      const now = clock.now()
       await updateEnrollment(trx, id, { revoked_at: now })
       const detail = { enrollmentId: id, name: row.name }
       recordAuditEvent(trx, { kind: 'machine.token_revoke', actor, boxId: null, detail, at: now })

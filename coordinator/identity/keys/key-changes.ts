@@ -9,6 +9,7 @@ import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
+import { confirmActor } from '../confirm-actor.ts'
 import { lockKey, updateKey } from '../store/keys.ts'
 import { findUserById } from '../store/users.ts'
 import { checkBoxIds, type KeyBoxes } from './key-box-ids.ts'
@@ -54,6 +55,7 @@ export function createKeyChanges(options: KeyChangesOptions): KeyChanges {
   ): Promise<ApiKey> {
     return transaction(db, async (trx, onCommit) => {
       const now = clock.now()
+      await confirmActor(trx, actor, now)
       const before = requireUsableKey(requireVisible(actor, await lockKey(trx, id)), now)
       const after = await updateKey(trx, id, change(before, now))
       recordKeyEvent(trx, actor, kind, after, now)
@@ -101,9 +103,10 @@ export function createKeyChanges(options: KeyChangesOptions): KeyChanges {
   async function revoke(actor: Actor, id: string): Promise<void> {
     await findVisibleKey(db, actor, id)
     await transaction(db, async (trx, onCommit) => {
+      const now = clock.now()
+      await confirmActor(trx, actor, now)
       const row = requireVisible(actor, await lockKey(trx, id))
       if (row.revoked_at !== null) return
-      const now = clock.now()
       recordKeyEvent(trx, actor, 'key.revoke', await updateKey(trx, id, { revoked_at: now }), now)
       onCommit(() => notify(row))
     })

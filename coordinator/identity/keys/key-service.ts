@@ -11,6 +11,7 @@ import { LIMITS } from '../../../shared/limits.ts'
 import { transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
+import { confirmActor } from '../confirm-actor.ts'
 import { countKeys, insertKey } from '../store/keys.ts'
 import { assertOpen } from '../workspaces/service.ts'
 import { checkBoxIds } from './key-box-ids.ts'
@@ -53,6 +54,7 @@ export function createKeyService(options: KeyChangesOptions): KeyService {
         ...(boxIds && { boxIds }),
         ...(access != null && { access: expandAccess(access) }),
       })
+      await confirmActor(trx, actor, now)
       await assertOpen(trx, actor.workspaceId)
       if ((await countKeys(trx, actor.workspaceId, row.user_id)) >= LIMITS.keysPerUser)
         throw new ApiError(

@@ -8,9 +8,9 @@ import type { Db } from '../../db/open.ts'
 import type { ApiKeyRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor, ActorIdentity } from '../../http/actor.ts'
-import type { FindCredential } from '../../http/auth.ts'
+import type { CredentialLookup, FindCredential } from '../../http/auth.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
-import { insertKey, type KeyWithUser, prepareKeyQuery } from '../store/keys.ts'
+import { findKeyWithUser, insertKey, type KeyWithUser, prepareKeyQuery } from '../store/keys.ts'
 import { findOwner, insertUser } from '../store/users.ts'
 import { findFirstWorkspace, insertWorkspace } from '../store/workspaces.ts'
 import { computeMachineExpiry, createKeyAuditDetail, readAccess, readBoxIds } from './key-rules.ts'
@@ -28,14 +28,24 @@ export function createKeyFinder({ db, clock, onUse }: KeyFinderOptions): FindCre
   return async (hash) => {
     const [row] = await queryKey(hash)
     if (!row) return { rejected: 'unknown' }
-    if (row.revoked_at !== null || row.user_removed_at !== null)
-      return { rejected: 'revoked', identity: toIdentity(row) }
-    const now = clock.now()
-    if (row.expires_at !== null && row.expires_at <= now)
-      return { rejected: 'expired', expiresAt: row.expires_at, identity: toIdentity(row) }
-    onUse?.(row)
-    return { actor: toActor(row, now) }
+    const found = toLookup(row, clock.now())
+    if ('actor' in found) onUse?.(row)
+    return found
   }
+}
+
+/** Finds the actor of a key by the id of the key. @param now milliseconds since the epoch */
+export async function findKeyActor(trx: Trx, id: string, now: number): Promise<CredentialLookup> {
+  const row = await findKeyWithUser(trx, id)
+  return row ? toLookup(row, now) : { rejected: 'unknown' }
+}
+
+function toLookup(row: KeyWithUser, now: number): CredentialLookup {
+  if (row.revoked_at !== null || row.user_removed_at !== null)
+    return { rejected: 'revoked', identity: toIdentity(row) }
+  if (row.expires_at !== null && row.expires_at <= now)
+    return { rejected: 'expired', expiresAt: row.expires_at, identity: toIdentity(row) }
+  return { actor: toActor(row, now) }
 }
 
 const toIdentity = ({ id, kind, workspace_id, user_id }: KeyWithUser): ActorIdentity => ({

@@ -5,12 +5,12 @@ import { ApiError } from '../../../shared/errors.ts'
 import { isId, newId } from '../../../shared/ids.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
-import { lockWorkspace } from '../../db/lock-workspace.ts'
 import type { Db } from '../../db/open.ts'
-import type { UserRow, WorkspaceRow } from '../../db/schema.ts'
+import type { UserRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
+import { confirmActor } from '../confirm-actor.ts'
 import { endSessionsOfUser } from '../sessions/end-sessions.ts'
 import { revokeKeysOfUser } from '../store/keys.ts'
 import {
@@ -56,23 +56,16 @@ export type MemberService = {
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** Serialises the changes of the members of a workspace. */
-async function lockMembers(trx: Trx, workspaceId: string): Promise<WorkspaceRow> {
-  const workspace = await lockWorkspace(trx, workspaceId)
-  if (workspace === undefined) throw new Error(`There is no workspace ${workspaceId}.`)
-  return workspace
-}
-
 export function createMemberService(options: MemberServiceOptions): MemberService {
   const { db, clock, sendMail, publicUrl, openRequests, restrictBoxesOf } = options
 
   async function invite(actor: Actor, { email, name, role }: InviteRequest): Promise<Invitation> {
     const { workspaceId } = actor
     const { member, mail } = await transaction(db, async (trx) => {
-      const workspace = await lockMembers(trx, workspaceId)
+      const now = clock.now()
+      const workspace = await confirmActor(trx, actor, now)
       if (await hasMemberWithEmail(trx, workspaceId, email)) throw new ApiError('member_exists')
       await assertOpen(trx, workspaceId)
-      const now = clock.now()
       await assertBelowInvitationLimit(trx, workspaceId, now)
       const row: UserRow = {
         id: newId('user'),
@@ -110,7 +103,8 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
       assertMemberId(id)
       // Boxes are locked before the workspace. The transaction reverts this change when the update fails.
       if (input.role === 'contractor') await restrictBoxesOf(trx, workspaceId, id)
-      await lockMembers(trx, workspaceId)
+      const now = clock.now()
+      await confirmActor(trx, actor, now)
       const row = await requireMember(trx, workspaceId, id)
       const changes = listChanges(row, input)
       if (Object.keys(changes).length === 0) return presentMember(row)
@@ -123,7 +117,7 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
         kind: 'member.update',
         actor,
         boxId: null,
-        at: clock.now(),
+        at: now,
         detail: { userId: id, ...changes, ...(changes.role && { previousRole: row.role }) },
       })
       return presentMember({ ...row, ...changes })
@@ -139,11 +133,11 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
       )
     assertMemberId(id)
     await transaction(db, async (trx, onCommit) => {
-      await lockMembers(trx, workspaceId)
+      const now = clock.now()
+      await confirmActor(trx, actor, now)
       if (await isRemovedMember(trx, workspaceId, id)) return
       const row = await requireMember(trx, workspaceId, id)
       await assertNotLastOwner(trx, row)
-      const now = clock.now()
       await updateUser(trx, id, { removed_at: now })
       await revokeKeysOfUser(trx, id, now)
       await endTicketsOfUser(trx, id)

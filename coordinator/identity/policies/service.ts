@@ -11,11 +11,11 @@ import {
 import { type Clock, toTimestampOrNull } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { type AuditDetail, recordAuditEvent } from '../../audit/service.ts'
-import { lockWorkspace } from '../../db/lock-workspace.ts'
 import type { Db } from '../../db/open.ts'
 import type { PolicyRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
+import { confirmActor } from '../confirm-actor.ts'
 import { assertOpen } from '../workspaces/service.ts'
 import { findPolicy, upsertPolicy } from './store.ts'
 
@@ -50,14 +50,14 @@ export function createPolicyService({ db, clock }: { db: Db; clock: Clock }): Po
       if (Object.keys(changes).length === 0)
         throw new ApiError('bad_request', 'body must have at least one policy to change')
       const { workspaceId } = actor
-      await lockWorkspace(trx, workspaceId)
+      const now = clock.now()
+      await confirmActor(trx, actor, now)
       await assertOpen(trx, workspaceId)
       const row = await findPolicy(trx, workspaceId)
       const before = parsePolicy(row)
       const after = applyChanges(before, changes)
       const changed = POLICY_NAMES.filter((name) => !isDeepStrictEqual(before[name], after[name]))
       if (changed.length === 0) return present(row)
-      const now = clock.now()
       const written: PolicyRow = {
         workspace_id: workspaceId,
         policy: JSON.stringify(listSetPolicies(after)),

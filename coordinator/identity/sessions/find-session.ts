@@ -2,11 +2,13 @@
 import type { Clock } from '../../../shared/clock.ts'
 import type { BackgroundTasks } from '../../base/background-tasks.ts'
 import type { Db } from '../../db/open.ts'
-import { transaction } from '../../db/transaction.ts'
-import type { FindCredential } from '../../http/auth.ts'
+import type { SessionRow, UserRow } from '../../db/schema.ts'
+import { type Trx, transaction } from '../../db/transaction.ts'
+import type { Actor } from '../../http/actor.ts'
+import type { CredentialLookup, FindCredential } from '../../http/auth.ts'
 import { updateUser } from '../store/users.ts'
 import { getSessionExpiry, SESSION } from './lifetime.ts'
-import { prepareSessionQuery, type SessionWithUser, storeUse } from './store.ts'
+import { findSessionWithUser, prepareSessionQuery, type SessionWithUser, storeUse } from './store.ts'
 
 export type SessionFinderOptions = { db: Db; clock: Clock; background: BackgroundTasks }
 
@@ -31,17 +33,29 @@ export function createSessionFinder({ db, clock, background }: SessionFinderOpti
 
   return async (hash) => {
     const [row] = await querySession(hash)
-    if (!row || row.user_removed_at !== null || row.expires_at <= clock.now()) return { rejected: 'unknown' }
-    touch(row)
-    return {
-      actor: {
-        credential: { type: 'session', id: row.id, expiresAt: row.expires_at },
-        boxIds: null,
-        access: null,
-        workspaceId: row.workspace_id,
-        userId: row.user_id,
-        role: row.role,
-      },
-    }
+    if (!row) return { rejected: 'unknown' }
+    const found = toLookup(row, clock.now())
+    if ('actor' in found) touch(row)
+    return found
   }
 }
+
+/** Finds the actor of a session by the id of the session. @param now milliseconds since the epoch */
+export async function findSessionActor(trx: Trx, id: string, now: number): Promise<CredentialLookup> {
+  const row = await findSessionWithUser(trx, id)
+  return row ? toLookup(row, now) : { rejected: 'unknown' }
+}
+
+function toLookup(row: SessionWithUser, now: number): CredentialLookup {
+  if (row.user_removed_at !== null || row.expires_at <= now) return { rejected: 'unknown' }
+  return { actor: toActor(row, row.role) }
+}
+
+export const toActor = (session: SessionRow, role: UserRow['role']): Actor => ({
+  credential: { type: 'session', id: session.id, expiresAt: session.expires_at },
+  boxIds: null,
+  access: null,
+  workspaceId: session.workspace_id,
+  userId: session.user_id,
+  role,
+})

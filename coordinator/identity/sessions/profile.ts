@@ -4,10 +4,10 @@ import { type Clock, toTimestamp } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
 import type { BackgroundTasks } from '../../base/background-tasks.ts'
-import { lockWorkspace } from '../../db/lock-workspace.ts'
 import type { Db } from '../../db/open.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
+import { confirmActor } from '../confirm-actor.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import { findMembership, listMemberships, type Membership } from '../store/members.ts'
 import { updateUser } from '../store/users.ts'
@@ -81,7 +81,7 @@ export function createProfileService(options: ProfileOptions): ProfileService {
         const redemption = await codes.redeem(trx, attempt, 'user')
         if ('rejected' in redemption || redemption.redeemed.user_id !== user.id) return null
         const { email } = redemption.redeemed
-        await lockWorkspace(trx, user.workspace_id)
+        await confirmActor(trx, actor, clock.now())
         const others = await listMemberships(trx, email)
         if (others.some(({ id, workspace_id }) => workspace_id === user.workspace_id && id !== user.id))
           throw new ApiError('member_exists')

@@ -3,10 +3,12 @@ import type { CurrentSession, Session } from '../../../shared/api/sessions.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
+import { lockWorkspace } from '../../db/lock-workspace.ts'
 import type { Db } from '../../db/open.ts'
 import type { SessionRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
+import { confirmActor } from '../confirm-actor.ts'
 import { findMembership, listMemberships, type Membership } from '../store/members.ts'
 import { presentSession, presentSignedIn } from './present.ts'
 import type { NewSession, SessionStarter } from './start-session.ts'
@@ -57,6 +59,8 @@ export function createSessionService({ db, clock, starter }: SessionServiceOptio
 
     end: (actor, sessionId) =>
       transaction(db, async (trx, onCommit) => {
+        // In the order of confirmActor(): a change that the session makes meanwhile ends before or after it.
+        await lockWorkspace(trx, actor.workspaceId)
         const session = await findSessionById(trx, sessionId)
         const exists = session?.user_id === actor.userId && (await starter.end(trx, onCommit, session))
         // The current session may have ended since its authentication.
@@ -72,6 +76,7 @@ export function createSessionService({ db, clock, starter }: SessionServiceOptio
 
     switchWorkspace: (actor, workspaceId) =>
       transaction(db, async (trx, onCommit) => {
+        await confirmActor(trx, actor, clock.now())
         const { session, user } = await findCurrent(trx, actor)
         const memberships = await listOfPerson(trx, user)
         const target = memberships.find(({ workspace_id }) => workspace_id === workspaceId)

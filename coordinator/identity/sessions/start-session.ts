@@ -3,13 +3,14 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../../shared/clock.ts'
 import { newId } from '../../../shared/ids.ts'
 import { type AuditEvent, recordAuditEvent } from '../../audit/service.ts'
-import type { SessionRow, UserRow } from '../../db/schema.ts'
+import type { SessionRow } from '../../db/schema.ts'
 import type { OnCommit, Trx } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
 import type { Membership } from '../store/members.ts'
 import { updateUser } from '../store/users.ts'
+import { toActor } from './find-session.ts'
 import { getSessionExpiry, SESSION } from './lifetime.ts'
 import { deleteSession, findSessionByHash, insertSession, listSessionsOfUser } from './store.ts'
 
@@ -26,15 +27,6 @@ export type NewSession = { session: SessionRow; token: string; user: Membership 
 export type SessionStarter = ReturnType<typeof createSessionStarter>
 
 const USER_AGENT_CHARS = 200
-
-const toActor = (session: SessionRow, role: UserRow['role']): Actor => ({
-  credential: { type: 'session', id: session.id, expiresAt: session.expires_at },
-  boxIds: null,
-  access: null,
-  workspaceId: session.workspace_id,
-  userId: session.user_id,
-  role,
-})
 
 const createEvent = (
   kind: `session.${'sign_in' | 'sign_out' | 'switch'}`,

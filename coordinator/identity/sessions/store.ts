@@ -6,34 +6,30 @@ import type { Trx } from '../../db/transaction.ts'
 
 export type SessionWithUser = SessionRow & { role: UserRow['role']; user_removed_at: number | null }
 
+const selectSessionWithUser = (db: Db | Trx) =>
+  db
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.user_id')
+    .selectAll('sessions')
+    .select(['users.role as role', 'users.removed_at as user_removed_at'])
+
 /** Finds a session by the hash of its cookie. Runs for every request of a session. */
 export const prepareSessionQuery = (db: Db) =>
   prepareQuery<SessionWithUser, [hash: string]>(db, (database) =>
-    database
-      .selectFrom('sessions')
-      .innerJoin('users', 'users.id', 'sessions.user_id')
-      .selectAll('sessions')
-      .select(['users.role as role', 'users.removed_at as user_removed_at'])
-      .where('sessions.hash', '=', ''),
+    selectSessionWithUser(database).where('sessions.hash', '=', ''),
   )
+
+export const findSessionWithUser = (trx: Trx, id: string): Promise<SessionWithUser | undefined> =>
+  selectSessionWithUser(trx).where('sessions.id', '=', id).executeTakeFirst()
 
 export const insertSession = (trx: Trx, row: SessionRow) => trx.insertInto('sessions').values(row).execute()
 
 export const findSessionById = (db: Db | Trx, id: string): Promise<SessionRow | undefined> =>
   db.selectFrom('sessions').selectAll().where('id', '=', id).executeTakeFirst()
 
-/** Returns the session with the role of its user, who may have been removed. */
-export const findSessionByHash = (
-  trx: Trx,
-  hash: string,
-): Promise<(SessionRow & { role: UserRow['role'] }) | undefined> =>
-  trx
-    .selectFrom('sessions')
-    .innerJoin('users', 'users.id', 'sessions.user_id')
-    .selectAll('sessions')
-    .select('users.role')
-    .where('sessions.hash', '=', hash)
-    .executeTakeFirst()
+/** The user may have been removed. */
+export const findSessionByHash = (trx: Trx, hash: string): Promise<SessionWithUser | undefined> =>
+  selectSessionWithUser(trx).where('sessions.hash', '=', hash).executeTakeFirst()
 
 /** Returns whether the session existed. */
 export async function deleteSession(trx: Trx, id: string): Promise<boolean> {

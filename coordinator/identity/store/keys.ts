@@ -11,16 +11,21 @@ import type { PageCursor } from '../../http/page-cursor.ts'
 
 export type KeyWithUser = ApiKeyRow & { role: UserRow['role'] | null; user_removed_at: number | null }
 
+const selectKeyWithUser = (db: Db | Trx) =>
+  db
+    .selectFrom('api_keys')
+    .leftJoin('users', 'users.id', 'api_keys.user_id')
+    .selectAll('api_keys')
+    .select(['users.role as role', 'users.removed_at as user_removed_at'])
+
 /** Finds a key by its hash. Runs for every request. */
 export const prepareKeyQuery = (db: Db) =>
   prepareQuery<KeyWithUser, [hash: string]>(db, (database) =>
-    database
-      .selectFrom('api_keys')
-      .leftJoin('users', 'users.id', 'api_keys.user_id')
-      .selectAll('api_keys')
-      .select(['users.role as role', 'users.removed_at as user_removed_at'])
-      .where('api_keys.hash', '=', ''),
+    selectKeyWithUser(database).where('api_keys.hash', '=', ''),
   )
+
+export const findKeyWithUser = (trx: Trx, id: string): Promise<KeyWithUser | undefined> =>
+  selectKeyWithUser(trx).where('api_keys.id', '=', id).executeTakeFirst()
 
 export const insertKey = (trx: Trx, row: ApiKeyRow) => trx.insertInto('api_keys').values(row).execute()
 

@@ -10,6 +10,7 @@ import { transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import type { BoxFinder } from '../../http/find-box.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
+import { confirmActor } from '../confirm-actor.ts'
 import { assertOpen } from '../workspaces/service.ts'
 import { deleteTicketsExpiredBefore, insertTicket } from './store.ts'
 
@@ -46,6 +47,7 @@ export function createTicketService(options: {
     const expiresAt = Math.min(now + expiresInSeconds * 1000, credential.expiresAt)
     await transaction(db, async (trx) => {
       await boxes.lockLive(trx, actor, boxId)
+      await confirmActor(trx, actor, now)
       await assertOpen(trx, workspaceId)
       await insertTicket(trx, {
         id,

@@ -4,11 +4,11 @@ import { type Clock, toTimestamp, toTimestampOrNull } from '../../../shared/cloc
 import { ApiError } from '../../../shared/errors.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { type AuditDetail, type AuditEvent, recordAuditEvent } from '../../audit/service.ts'
-import { lockWorkspace } from '../../db/lock-workspace.ts'
 import type { Db } from '../../db/open.ts'
 import type { WorkspaceRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
+import { confirmActor } from '../confirm-actor.ts'
 import { countOwnedWorkspaces, findUserById } from '../store/users.ts'
 import { findFirstWorkspace, findWorkspace, updateWorkspace } from '../store/workspaces.ts'
 import { insertOwnedWorkspace } from './create-account.ts'
@@ -53,6 +53,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
 
   function create(actor: Actor, name: string): Promise<Workspace> {
     return transaction(db, async (trx) => {
+      await confirmActor(trx, actor, clock.now())
       const isOperator = actor.role === 'owner' && (await findFirstWorkspace(trx))?.id === actor.workspaceId
       if (!isSignupOpen && !isOperator)
         throw new ApiError(
@@ -80,7 +81,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
     if (name === undefined && zeroDataRetention === undefined)
       throw new ApiError('bad_request', 'body must have at least one field to change')
     return transaction(db, async (trx, onCommit) => {
-      const row = await requireWorkspace(trx, actor)
+      const row = await confirmActor(trx, actor, clock.now())
       const isRenamed = name !== undefined && name !== row.name
       const isSwitched =
         zeroDataRetention !== undefined && zeroDataRetention !== (row.zero_data_retention === 1)
@@ -105,7 +106,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
 
   function close(actor: Actor, name: string): Promise<Workspace> {
     return transaction(db, async (trx, onCommit) => {
-      const row = await requireWorkspace(trx, actor)
+      const row = await confirmActor(trx, actor, clock.now())
       if (name !== row.name)
         throw new ApiError(
           'bad_request',
@@ -129,7 +130,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
 
   function reopen(actor: Actor): Promise<Workspace> {
     return transaction(db, async (trx) => {
-      const row = await requireWorkspace(trx, actor)
+      const row = await confirmActor(trx, actor, clock.now())
       if (row.closing_at === null) return presentWorkspace(row)
       if (row.purge_after === null || row.purge_after <= clock.now())
         throw new ApiError(
@@ -152,9 +153,6 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
     reopen,
   }
 }
-
-const requireWorkspace = async (trx: Trx, actor: Actor): Promise<WorkspaceRow> =>
-  (await lockWorkspace(trx, actor.workspaceId)) ?? throwMissing(actor)
 
 /** The purge of the workspace has ended between the authentication of the request and now. */
 function throwMissing({ workspaceId }: Actor): never {

@@ -51,6 +51,7 @@ function createRegistry(...lookups: (CredentialLookup | Error | Promise<Credenti
       ...{ actor: actorOf(credential), changesBefore },
       headers: { authorization: credential.type === 'ticket' ? 'Bearer dct_0' : 'Bearer dcp_test' },
       access: byKey('boxes', 'read', { acceptsTickets: true }),
+      host: 'edge',
       response: response as unknown as ServerResponse,
     })
     return { ...open, response }

@@ -44,6 +44,7 @@ t.test('a slow endpoint does not delay other workspaces', async (t) => {
     allowsPrivate: true,
     onChange: deliveries.onSinkChange,
     assertOpen,
+    confirmActor: async () => undefined,
   })
   for (const other of others.slice(0, 10)) await service.put(other, { url: 'https://slow.test' })
   for (const other of others.slice(10)) await service.put(other, { url: 'https://fast.test' })
@@ -74,6 +75,7 @@ t.test(
       allowsPrivate: true,
       onChange: () => undefined,
       assertOpen,
+      confirmActor: async () => undefined,
     })
     await service.put(owner, { url: 'https://a.test' })
     const createWith = (post: Post) =>

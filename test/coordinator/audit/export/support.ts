@@ -58,6 +58,7 @@ export async function setUp(t: Test, db: Db, collector: Collector, options: Part
     ...{ db, clock, allowsPrivate: options.allowsPrivate ?? true },
     onChange: (id) => deliveries.onSinkChange(id),
     assertOpen,
+    confirmActor: async () => undefined,
   })
   const readSink = async () => (await service.get(owner)) ?? t.fail('there is no endpoint')
   return {

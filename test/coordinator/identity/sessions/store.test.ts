@@ -14,7 +14,7 @@ import { createAgentAccounts } from '../../../../coordinator/identity/sign-up/ag
 import { newId } from '../../../../shared/ids.ts'
 import { onEachDatabase } from '../../../support/db.ts'
 import { capturePlans } from '../../../support/query-plan.ts'
-import { createOwner, createTestClock } from '../../../support/workspace.ts'
+import { addKeyOf, createOwner, createTestClock } from '../../../support/workspace.ts'
 import { DAY_MS, MINUTE_MS, WRONG_CODE } from './support.ts'
 
 const CLIENT: Client = { userAgent: null, address: null, token: undefined }
@@ -131,9 +131,8 @@ t.test('sign-in', (t) =>
     })
 
     await t.test('a member is removed while a session of the member is used and replaced', async (t) => {
-      const { clock, background, sessions, members, owner, addMember, findSession } = await setUp(
-        await newDb(t),
-      )
+      const db = await newDb(t)
+      const { clock, background, sessions, members, owner, addMember, findSession } = await setUp(db)
       const { ownerSecret, signInOwner } = sessions.signIn
       for (let round = 0; round < 20; round += 1) {
         const first = await signInOwner(ownerSecret, CLIENT)
@@ -145,9 +144,10 @@ t.test('sign-in', (t) =>
           ...{ id, email: `${id}@example.com`, role: 'owner' },
           ...{ joined_at: clock.now(), created_at: clock.now() + 1 },
         })
+        const actor = await addKeyOf(db, { ...owner, userId: id })
         const userId = first.session.user_id
         await Promise.all([
-          members.remove({ ...owner, userId: id }, userId),
+          members.remove(actor, userId),
           signInOwner(ownerSecret, { ...CLIENT, token: first.token }),
           background.close(),
         ])

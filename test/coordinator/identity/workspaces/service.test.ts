@@ -5,7 +5,7 @@ import type { Actor } from '../../../../coordinator/http/actor.ts'
 import { createWorkspaceService } from '../../../../coordinator/identity/workspaces/service.ts'
 import { LIMITS } from '../../../../shared/limits.ts'
 import { onEachDatabase } from '../../../support/db.ts'
-import { addUser, createOwner, createTestClock } from '../../../support/workspace.ts'
+import { addKeyOf, addUser, createOwner, createTestClock } from '../../../support/workspace.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -27,7 +27,7 @@ async function start(db: Db, { isSignupOpen = false, purgeDays = 30 } = {}) {
       .select('id')
       .where('workspace_id', '=', id)
       .executeTakeFirstOrThrow()
-    return { ...owner, workspaceId: id, userId: user.id }
+    return addKeyOf(db, { workspaceId: id, userId: user.id })
   }
   return { clock, owner, workspaces, create, scheduled }
 }
@@ -37,7 +37,8 @@ onEachDatabase(t, async (t, newDb) => {
     const db = await newDb(t)
     const { owner, workspaces, create } = await start(db)
     const other = await create('Two')
-    for (const actor of [other, await addUser(db, owner, { role: 'member' }), { ...other, userId: null }])
+    const withoutUser = await addKeyOf(db, { ...other, userId: null })
+    for (const actor of [other, await addUser(db, owner, { role: 'member' }), withoutUser])
       await t.rejects(workspaces.create(actor, 'Three'), { code: 'not_owner' })
     t.match(await workspaces.get(other), { name: 'Two', closingAt: null, purgeAfter: null })
     t.match(await workspaces.get(owner), { name: 'Boxwood' })
