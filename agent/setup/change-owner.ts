@@ -3,9 +3,14 @@ import { lchown, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AgentUser } from './user.ts'
 
-/** No-op for the user of this process. */
+/**
+ * No-op for the user of this process. The content of a directory is given away before the directory: the user can exchange
+ * what is in a directory of the user for a link to a file of root.
+ */
 export async function changeOwner(dir: string, { uid, gid }: AgentUser): Promise<void> {
   if (uid === process.getuid?.()) return
-  for (const path of await readdir(dir, { recursive: true })) await lchown(join(dir, path), uid, gid)
+  const paths = await readdir(dir, { recursive: true })
+  // In the reverse order, a path follows the paths that begin with it.
+  for (const path of paths.sort().reverse()) await lchown(join(dir, path), uid, gid)
   await lchown(dir, uid, gid)
 }

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isMistypedApiKey } from '../../shared/api-key-checksum.ts'
+import { findForeignControl } from '../../shared/foreign-directory.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { assertRunning } from './coordinator-record.ts'
@@ -131,7 +132,9 @@ function findDataDir(env: Environment, cwd: string, projectDir: string): DataDir
   for (const path of listDataDirs(env, cwd, projectDir)) {
     const url = readUrl(join(path, 'coordinator.json'))
     // Skip a directory without a URL: its key may belong to a different coordinator than BOXWOOD_URL.
-    if (url !== null) return { path, url, key: env.BOXWOOD_API_KEY ? null : readOwnerKey(path) }
+    if (url === null) continue
+    assertOwn(path)
+    return { path, url, key: env.BOXWOOD_API_KEY ? null : readOwnerKey(path) }
   }
   return env.BOXWOOD_DATA ? { path: resolve(cwd, env.BOXWOOD_DATA), url: null, key: null } : null
 }
@@ -152,15 +155,22 @@ const listDataDirs = (env: Environment, cwd: string, projectDir: string): string
 
 /**
  * The data directory of findCoordinator(), also when no coordinator is running: the first directory with a database, else
- * the directory of `npm start`. Returns an absolute path.
+ * the directory of `npm start`. Returns an absolute path. @throws CliError for a directory of another user
  */
 export function findDataDirectory(env: Environment, cwd: string, projectDir: string): string {
   const paths = listDataDirs(env, cwd, projectDir)
   for (const file of ['coordinator.json', 'boxwood.db']) {
     const path = paths.find((dir) => existsSync(join(dir, file)))
-    if (path !== undefined) return path
+    if (path !== undefined) return assertOwn(path)
   }
-  return paths.at(-1) ?? join(projectDir, '.boxwood')
+  return assertOwn(paths.at(-1) ?? join(projectDir, '.boxwood'))
+}
+
+/** Another user could name a coordinator that gets the commands and files of this user. @throws CliError */
+function assertOwn(dataDir: string): string {
+  const foreignControl = findForeignControl(dataDir, process.getuid?.() ?? 0)
+  if (foreignControl !== null) throw new CliError(EXIT.notAuthenticated, foreignControl)
+  return dataDir
 }
 
 function readUrl(path: string): string | null {

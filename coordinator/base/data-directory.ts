@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { access, chmod, constants, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { findForeignControl } from '../../shared/foreign-directory.ts'
 import { StartError } from './start-error.ts'
 
 /** Absolute paths. */
@@ -24,8 +25,10 @@ export type DataDirectory = {
 /** Exists in the data directory while a restore is not complete. */
 export const RESTORE_DIR = 'restore-incomplete'
 
-/** Creates the directory if needed and removes access for other users. Throws StartError. */
+/** Creates the directory if needed and removes access for other users. Throws StartError, also for one of another user. */
 export async function openDataDirectory(dir: string): Promise<DataDirectory> {
+  const foreignControl = findForeignControl(dir, process.getuid?.() ?? 0)
+  if (foreignControl !== null) throw new StartError(foreignControl)
   try {
     await mkdir(dir, { recursive: true, mode: 0o700 })
     // When root runs the coordinator, each box has its own uid and may need to traverse the directory to its home.

@@ -26,7 +26,12 @@ const RULES: Rule[] = [
   {
     files: ['shared/**'],
     reason: 'shared is the contract between the components: it may use zod and random ids, and does no I/O',
-    except: ['shared/websocket-duplex.ts', 'shared/command-name.ts', 'shared/api-key-checksum.ts'],
+    except: [
+      'shared/websocket-duplex.ts',
+      'shared/command-name.ts',
+      'shared/api-key-checksum.ts',
+      'shared/foreign-directory.ts',
+    ],
     allows: (target) =>
       isPackage(target) ? ['zod', 'node:crypto'].includes(target) : isInside(target, 'shared'),
   },
@@ -44,6 +49,12 @@ const RULES: Rule[] = [
     files: ['shared/command-name.ts'],
     reason: 'coordinator and cli share this lookup on the PATH: it may use node:fs and no other package',
     allows: (target) => (isPackage(target) ? target === 'node:fs' : isInside(target, 'shared')),
+  },
+  {
+    files: ['shared/foreign-directory.ts'],
+    reason: 'asks the file system who controls a data directory, for the coordinator and the box command',
+    allows: (target) =>
+      isPackage(target) ? ['node:fs', 'node:path'].includes(target) : isInside(target, 'shared'),
   },
   ...['agent', 'coordinator', 'cli'].map((component) => ({
     files: [`${component}/**`],

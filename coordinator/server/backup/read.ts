@@ -1,6 +1,6 @@
 // Reads the entries of a backup, and verifies a whole backup before anything of it is used.
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { Parser, type ReadEntry } from 'tar'
 import { StartError } from '../../base/start-error.ts'
@@ -19,12 +19,25 @@ const MAX_DESCRIPTION_BYTES = 1024 * 1024
 
 export type VerifiedBackup = { description: BackupDescription; checksums: ReadonlyMap<string, string> }
 
+/** A backup. The file is open, because the process may lose the permission to open it. */
+export type BackupFile = { path: string; handle: FileHandle }
+
+/** @throws StartError when the file cannot be read */
+export async function openBackup(path: string): Promise<BackupFile> {
+  try {
+    return { path, handle: await open(path) }
+  } catch (error) {
+    throw describeReadError(path, error)
+  }
+}
+
 /** Reads the whole file. Throws StartError when it is not a complete, undamaged backup that this version can restore. */
-export async function verifyBackup(file: string, signal: AbortSignal): Promise<VerifiedBackup> {
+export async function verifyBackup(backup: BackupFile, signal: AbortSignal): Promise<VerifiedBackup> {
+  const { path: file } = backup
   const found = new Map<string, string>()
   let descriptionText = ''
   let checksumsText: string | null = null
-  await readEntries(file, signal, async (name, entry) => {
+  await readEntries(backup, signal, async (name, entry) => {
     if (checksumsText !== null) throw damaged(file, `${name} follows ${CHECKSUMS_ENTRY}`)
     if (found.has(name)) throw damaged(file, `it has two entries ${name}`)
     if (found.size === 0 && name !== DESCRIPTION_ENTRY) throw notABackup(file)
@@ -80,7 +93,7 @@ function compareChecksums(
 
 /** Calls `onEntry` for one entry after the other. `onEntry` must read the entry, or throw. */
 export async function readEntries(
-  file: string,
+  { path: file, handle }: BackupFile,
   signal: AbortSignal,
   onEntry: (name: string, entry: AsyncIterable<Buffer>) => Promise<void>,
 ): Promise<void> {
@@ -105,7 +118,7 @@ export async function readEntries(
   })
   try {
     await pipeline(
-      createReadStream(file, { highWaterMark: 1024 * 1024 }),
+      handle.createReadStream({ start: 0, autoClose: false, highWaterMark: 1024 * 1024 }),
       parser as unknown as NodeJS.WritableStream,
       {
         signal: AbortSignal.any([signal, stopping.signal]),

@@ -1,7 +1,7 @@
 // Restores a backup into an empty data directory. The coordinator uses the directory only when the restore is complete.
 import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
-import { chmod, lchown, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../../base/config.ts'
 import { RESTORE_DIR } from '../../base/data-directory.ts'
@@ -16,7 +16,7 @@ import {
 } from '../../db/copy-database.ts'
 import { openDatabase } from '../../db/open.ts'
 import { type BackupDescription, DATABASE_ENTRY, isDataFile } from './format.ts'
-import { readEntries, type VerifiedBackup, verifyBackup } from './read.ts'
+import { type BackupFile, openBackup, readEntries, type VerifiedBackup, verifyBackup } from './read.ts'
 import { syncDirectory } from './sync-directory.ts'
 
 /** Throws StartError; the data directory then remains as it was. */
@@ -25,9 +25,24 @@ export async function restoreBackup(
   file: string,
   signal: AbortSignal,
 ): Promise<BackupDescription> {
+  const backup = await openBackup(file)
+  try {
+    return await restoreOpenBackup(config, backup, signal)
+  } finally {
+    await backup.handle.close()
+  }
+}
+
+/** As restoreBackup(). The user of the process must be the one of the data directory: see becomeOwner(). */
+export async function restoreOpenBackup(
+  config: Config,
+  backupFile: BackupFile,
+  signal: AbortSignal,
+): Promise<BackupDescription> {
   const { dataDir } = config
+  const { path: file } = backupFile
   await assertEmpty(dataDir)
-  const backup = await verifyBackup(file, signal)
+  const backup = await verifyBackup(backupFile, signal)
   assertSupported(file, backup.description.version, backup.description.migrations)
   const existed = await makeDirectory(dataDir)
   const staging = join(dataDir, RESTORE_DIR)
@@ -35,9 +50,8 @@ export async function restoreBackup(
     // An interrupted restore may have left files.
     await removeContent(dataDir)
     await mkdir(staging, { mode: 0o700 })
-    await extract(file, staging, backup, signal)
+    await extract(backupFile, staging, backup, signal)
     await checkDatabase(file, staging, backup.description)
-    if (process.getuid?.() === 0) await chownAll(staging, await stat(dataDir))
     const moveFiles = async () => {
       signal.throwIfAborted()
       for (const name of await readdir(staging)) await rename(join(staging, name), join(dataDir, name))
@@ -90,12 +104,12 @@ async function removeContent(dataDir: string): Promise<void> {
 
 /** Compares the checksums again: the file may have changed since its verification. */
 async function extract(
-  file: string,
+  backupFile: BackupFile,
   staging: string,
   { checksums }: VerifiedBackup,
   signal: AbortSignal,
 ): Promise<void> {
-  await readEntries(file, signal, async (name, entry) => {
+  await readEntries(backupFile, signal, async (name, entry) => {
     if (!isDataFile(name)) {
       for await (const _ of entry);
       return
@@ -105,7 +119,7 @@ async function extract(
     const output = await open(path, 'wx', 0o600)
     try {
       if ((await writeEntry(output, entry)) !== checksums.get(name))
-        throw new StartError(`${file} was changed while it was read. Nothing was restored.`)
+        throw new StartError(`${backupFile.path} was changed while it was read. Nothing was restored.`)
       await output.sync()
     } finally {
       await output.close()
@@ -161,14 +175,6 @@ async function restoreToPostgres(
   } finally {
     await target.destroy()
   }
-}
-
-/** Root restores for the user of the data directory. */
-async function chownAll(dir: string, { uid, gid }: { uid: number; gid: number }): Promise<void> {
-  for (const entry of await readdir(dir, { recursive: true, withFileTypes: true }))
-    await lchown(join(entry.parentPath, entry.name), uid, gid)
-  await lchown(dir, uid, gid)
-  await chmod(dir, 0o700)
 }
 
 /** Errors of the operating system, such as a full disk, and of Postgres. */

@@ -1,6 +1,8 @@
 // boxwood restore: restores a backup into an empty data directory.
 import type { Command } from 'commander'
-import { restoreBackup } from '../backup/restore.ts'
+import { openBackup } from '../backup/read.ts'
+import { restoreOpenBackup } from '../backup/restore.ts'
+import { becomeOwner } from './become-owner.ts'
 import { readConfig } from './read-config.ts'
 
 export function addRestoreCommand(program: Command, signal: AbortSignal): void {
@@ -14,7 +16,11 @@ export function addRestoreCommand(program: Command, signal: AbortSignal): void {
     )
     .action(async (file: string) => {
       const config = readConfig()
-      const { createdAt, boxes } = await restoreBackup(config, file, signal)
+      // The user of the data directory may not be permitted to read the backup.
+      const backup = await openBackup(file)
+      becomeOwner(config.dataDir)
+      const { createdAt, boxes } = await restoreOpenBackup(config, backup, signal)
+      await backup.handle.close()
       process.stdout.write(
         `Restored the backup of ${createdAt} to ${config.dataDir}. Start the coordinator with \`boxwood\` or \`box up\`.\n${
           boxes.omitted === 0
