@@ -10,12 +10,13 @@ const ATTEMPTS = { capacity: 60, perSecond: 1 }
 /** Attempts that a flood costs: the box may not reconnect for at least 30 seconds. */
 const FLOOD_ATTEMPTS = 90
 
-/**
- * WebSocket messages and HTTP/2 frames of tunnels. An idle agent sends less than one per second, and some ten for each
- * request, which the credit covers.
- */
+/** WebSocket messages and HTTP/2 frames of tunnels. An idle agent sends less than one per second. */
 const MESSAGES = { capacity: 20_000, perSecond: 2000 }
-const MESSAGES_PER_REQUEST = 100
+/**
+ * The credit for one response. The largest is the one of a synchronous command with 2 MiB of output: 2.7 MiB of JSON in
+ * frames of 16 KiB, with a message per frame.
+ */
+const MESSAGES_PER_REQUEST = 400
 /** A ping or pong counts as many messages: 200 at once, 20 per second. An agent sends one of each every 15 s. */
 const MESSAGES_PER_CONTROL_FRAME = 100
 
