@@ -92,7 +92,7 @@ else {
     // The default port may be in use on the machine that runs the tests.
     const user = createNewUser(t, { BOXWOOD_LISTEN: '127.0.0.1:0' })
     const dataDir = join(user.projectDir, '.boxwood')
-    t.teardown(() => stopDataDirectory(dataDir))
+    t.teardown(() => stopDataDirectory(dataDir, user.projectDir))
 
     const server = await startShell(t, user.loginCommand)
     server.type(startLine)

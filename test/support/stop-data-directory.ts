@@ -1,6 +1,6 @@
 // Stops everything that runs on a data directory, after a test that has started processes outside its control.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isAlive } from '../../coordinator/providers/local/proc.ts'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
@@ -19,18 +19,24 @@ export function readRunningCoordinator(dataDir: string): CoordinatorRecord | nul
   }
 }
 
-/** Kills the coordinator, and stops the boxes. */
-export async function stopDataDirectory(dataDir: string): Promise<void> {
+/**
+ * Kills the coordinator, and stops the boxes as the owner of the directory.
+ * @param projectDir a copy of the project that this owner can read
+ */
+export async function stopDataDirectory(dataDir: string, projectDir = PROJECT_DIR): Promise<void> {
   const coordinator = readRunningCoordinator(dataDir)
   if (coordinator !== null) {
     process.kill(coordinator.pid, 'SIGKILL')
     await waitUntil('the coordinator has exited', () => !isAlive(coordinator))
   }
   if (!existsSync(join(dataDir, 'boxwood.db'))) return
+  const { uid, gid } = statSync(dataDir)
   const { status, stderr } = spawnSync(
-    process.execPath,
-    [join(PROJECT_DIR, 'coordinator/server/suspend-boxes.ts')],
+    join(projectDir, 'node_modules/node/bin/node'),
+    [join(projectDir, 'coordinator/server/suspend-boxes.ts')],
     {
+      uid,
+      gid,
       env: { ...process.env, ...databaseEnv(dataDir), BOXWOOD_DATA: dataDir, BOXWOOD_LOG: 'error' },
       encoding: 'utf8',
     },
