@@ -87,6 +87,11 @@ export interface Provider {
     contents: ArchiveContents,
     signal?: AbortSignal,
   ): Promise<ArchiveInfo>
+  /**
+   * Stores the files of an archive with the contents `all` as an archive with the contents `files`, of the same workspace. Returns
+   * the information of a complete archive that exists.
+   */
+  copyFiles(source: ArchiveKey, archive: ArchiveKey, signal?: AbortSignal): Promise<ArchiveInfo>
   /** Removes the archive, and stored data that no other archive uses. No-op when absent. */
   removeArchive(archive: ArchiveKey): Promise<void>
   /** Removes everything that is stored for the workspace, when none of its machines exists. No-op when absent. */

@@ -21,6 +21,7 @@ type ProviderMethod =
   | 'inspect'
   | 'freeze'
   | 'capture'
+  | 'copyFiles'
   | 'removeArchive'
   | 'removeArchives'
   | 'readArchive'
@@ -124,6 +125,19 @@ export class FakeInfrastructure {
         signal,
       )
       return { ...this.#describeArchive(archive), pausedMs }
+    },
+    copyFiles: async (source, archive, signal) => {
+      const { archiveId } = archive
+      await this.#callWithFaults(
+        'copyFiles',
+        archiveId,
+        () => {
+          const content = this.#getArchive(source)
+          if (!this.archives.has(archiveId)) this.archives.set(archiveId, content)
+        },
+        signal,
+      )
+      return this.#describeArchive(archive)
     },
     removeArchive: ({ archiveId }) =>
       this.#callWithFaults('removeArchive', archiveId, () => void this.archives.delete(archiveId)),

@@ -40,7 +40,6 @@ export async function createRestartableSnapshots(
       clock,
       log: silentLog as unknown as SnapshotsOptions['log'],
       providers: serveAllRegions(infra.provider),
-      coordinatorUrl: 'http://127.0.0.1:7070',
       scheduleBox: lifecycle.schedule,
       backoff: () => 1,
       finalSnapshots,

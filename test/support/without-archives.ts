@@ -7,10 +7,11 @@ const unexpected = (): never => {
 
 export const withoutArchives: Pick<
   Provider,
-  'freeze' | 'capture' | 'removeArchive' | 'removeArchives' | 'readArchive' | 'writeArchive'
+  'freeze' | 'capture' | 'copyFiles' | 'removeArchive' | 'removeArchives' | 'readArchive' | 'writeArchive'
 > = {
   freeze: async () => false,
   capture: unexpected,
+  copyFiles: unexpected,
   removeArchive: async () => undefined,
   removeArchives: async () => undefined,
   readArchive: unexpected,

@@ -10,7 +10,6 @@ import { createSnapshots, type Snapshots, type SnapshotsOptions } from './snapsh
 export type SnapshotJobsModuleContext = ModuleBase &
   Pick<SnapshotsOptions, 'providers'> & {
     lifecycle: Pick<Lifecycle, 'schedule' | 'onChange'>
-    urls: { agents: string }
     overrides: { lifecycle?: Partial<Pick<SnapshotsOptions, 'leaseMs' | 'backoff'>> }
   }
 
@@ -18,14 +17,13 @@ export type SnapshotJobsModuleContext = ModuleBase &
 const CLOSE_MS = 15_000
 
 export function snapshotJobsModule(context: SnapshotJobsModuleContext) {
-  const { config, db, clock, log, providers, lifecycle, urls, overrides } = context
+  const { config, db, clock, log, providers, lifecycle, overrides } = context
   const snapshots: Snapshots = createSnapshots({
     ...overrides.lifecycle,
     db,
     clock,
     log,
     providers,
-    coordinatorUrl: urls.agents,
     scheduleBox: lifecycle.schedule,
     finalSnapshots: config.finalSnapshots,
   })

@@ -26,8 +26,6 @@ export type SnapshotReconcilerOptions = {
   clock: Clock
   log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
   providers: Pick<Providers, 'for' | 'inRegion'>
-  /** The coordinator's URL for agents to connect to, without a path. */
-  coordinatorUrl: string
   /** Schedules a box that may wait for a snapshot. */
   scheduleBox(boxId: string): void
   /** How long a lease is valid after its last renewal. Default: 30 s. */
@@ -51,7 +49,7 @@ const MAX_ERROR_LENGTH = 500
 const MAX_CONCURRENT_CAPTURES = 4
 
 export function createSnapshotReconciler(options: SnapshotReconcilerOptions): SnapshotReconciler {
-  const { db, clock, log, providers, coordinatorUrl, scheduleBox } = options
+  const { db, clock, log, providers, scheduleBox } = options
   const { leaseMs = 30_000, backoff = getStepRetryDelay } = options
   const owner = newUuid()
   const captureLimit = pLimit(MAX_CONCURRENT_CAPTURES)
@@ -109,22 +107,14 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
       await setSnapshotRegion(db, claim, clock.now())
     }
     const provider = providers.for(box)
-    if (snapshot.kind === 'final') await unpackSleepingBox(provider, box, signal)
-    const info = await provider.capture(box.id, getArchiveKey(snapshot), 'files', signal)
+    const archive = await findArchive(provider, box)
+    const info =
+      archive === null
+        ? await provider.capture(box.id, getArchiveKey(snapshot), 'files', signal)
+        : await provider.copyFiles(archive, getArchiveKey(snapshot), signal)
     // The files may have been removed during the capture.
     signal.throwIfAborted()
     return info
-  }
-
-  /** A box that was deleted in deep sleep, or on the way to it, has its files only in an archive. */
-  async function unpackSleepingBox(provider: Provider, box: BoxRow, signal: AbortSignal): Promise<void> {
-    const { id: boxId, hostname, tier, workspace_id: workspaceId, archive_id: archiveId } = box
-    if (archiveId === null) return
-    // The removal of the machine was interrupted, so its files are incomplete.
-    if (box.observed_state === 'suspended' && box.suspended_as === null) await provider.destroy(boxId)
-    if ((await provider.inspect(boxId)) !== 'absent') return
-    const source = { workspaceId, archiveId }
-    await provider.create({ boxId, hostname, tier, coordinatorUrl, source }, signal)
   }
 
   const getArchiveKey = (snapshot: SnapshotClaim['snapshot']): ArchiveKey => ({
@@ -155,4 +145,16 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
   }
 
   return { start, schedule: runner.schedule, runDue: runner.runDue, close: runner.close }
+}
+
+/**
+ * Returns the archive that has the files of the box; null: the machine has them. The archive has them when the box is in deep
+ * sleep, is being woken and has no machine yet, or was deleted while its machine was being removed, which is then incomplete.
+ */
+async function findArchive(provider: Provider, box: BoxRow): Promise<ArchiveKey | null> {
+  const { archive_id: archiveId, workspace_id: workspaceId } = box
+  if (archiveId === null) return null
+  const isPartlyRemoved = box.observed_state === 'suspended' && box.suspended_as === null
+  const hasMachine = !isPartlyRemoved && (await provider.inspect(box.id)) !== 'absent'
+  return hasMachine ? null : { workspaceId, archiveId }
 }

@@ -105,8 +105,7 @@ export function createSnapshots(options: SnapshotsOptions): Snapshots {
       onCommit(() => {
         for (const { id } of captures) schedule(id)
       })
-      const hasFiles = box.observed_state === 'deep_sleep' || findFilesProblem(box) === null
-      if (!finalSnapshots || !hasFiles) return
+      if (!finalSnapshots || findFilesProblem(box) !== null) return
       const name = createSnapshotName(box.hostname, 'final', now)
       const snapshot = await enqueueSnapshot(trx, box, { name, kind: 'final', actor, now })
       recordSnapshotChange(trx, 'snapshot.create', snapshot, { actor: 'system', now }, { kind: 'final' })

@@ -6,7 +6,7 @@ import type { BoxRow } from '../../db/schema.ts'
 
 const GB = 1000 ** 3
 
-/** Throws no_volume for a box whose files do not exist, or are in the archive of its deep sleep. */
+/** Throws no_volume for a box whose files do not exist, or cannot be copied. */
 export function assertHasFiles(box: BoxRow): void {
   const problem = findFilesProblem(box)
   if (problem !== null) throw new ApiError('no_volume', problem)
@@ -22,8 +22,6 @@ export function findFilesProblem(box: BoxRow): string | null {
   if (state === 'requested' || state === 'provisioning')
     return `Box ${hostname} has no files yet. Try again when it is running.`
   if (state === 'provision_failed') return `Box ${hostname} could not be created. Delete it.`
-  if (state === 'deep_sleep')
-    return `Box ${hostname} is in deep sleep. Wake it with \`box wake ${hostname}\`, then try again.`
   return null
 }
 
@@ -44,8 +42,10 @@ export function findSizeProblem(tier: Tier, contentBytes: number | null): string
   return `The files need ${(contentBytes / GB).toFixed(1)} GB, and the disk of tier ${tier} has ${TIERS[tier].diskGb} GB. Choose a larger tier.`
 }
 
-/** The disk space that the files of the box occupied at its last heartbeat; null: not known. */
-export function estimateContentBytes({ vitals, machine }: BoxRow): number | null {
+/** The disk space that the files of the box occupy in its archive, or occupied at its last heartbeat; null: not known. */
+export function estimateContentBytes(box: BoxRow): number | null {
+  const { observed_state: state, archive_bytes: archiveBytes, vitals, machine } = box
+  if (state === 'deep_sleep' && archiveBytes !== null) return archiveBytes
   const diskPct = vitals === null ? null : (JSON.parse(vitals) as Vitals).disk_pct
   const diskBytes = machine === null ? null : (JSON.parse(machine) as Machine).diskBytes
   return diskPct === null || diskBytes === null ? null : (diskBytes * diskPct) / 100

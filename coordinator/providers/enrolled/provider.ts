@@ -20,6 +20,7 @@ export const machineProvider: Provider = {
   stop: rejectCall('stop'),
   freeze: rejectCall('freeze'),
   capture: rejectCall('capture the files of'),
+  copyFiles: rejectCall('copy an archive of'),
   removeArchive: async () => undefined,
   removeArchives: async () => undefined,
   readArchive: () => Readable.from([]).destroy(refuse('read an archive of')),

@@ -15,7 +15,7 @@ import type { LocalHost } from './host.ts'
 import { boxPaths } from './machine-file.ts'
 import { newMachine, prepareMachine, requireIsolation } from './prepare-machine.ts'
 import { createBoxesDir, getArchivesDir, getRegionDir } from './region-directories.ts'
-import { restoreMachine } from './restore-machine.ts'
+import { ARCHIVE_ROOTS, restoreMachine } from './restore-machine.ts'
 import { runInTurn } from './run-in-turn.ts'
 import { startMachine } from './start-machine.ts'
 
@@ -78,6 +78,7 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
         signal,
         () => captureMachine(regionMachines, { archives, queue }, boxId, archive, contents, signal),
       ),
+    copyFiles: (source, archive, signal) => archives.copy(source, archive, ARCHIVE_ROOTS.files, signal),
     removeArchive: (archive) => archives.remove(archive),
     removeArchives: (workspaceId) => archives.removeAll(workspaceId),
     readArchive: (archive) => archives.read(archive),

@@ -354,6 +354,7 @@ class History {
   }
 
   async #checkSettled(): Promise<void> {
+    await this.#checkSnapshots()
     for (const box of await this.#database.db.selectFrom('boxes').selectAll().execute()) {
       const { id, observed_state: observed, desired_state: desired, region } = box
       const state = observed === 'deep_sleep' ? 'suspended' : observed
@@ -373,6 +374,17 @@ class History {
       const isIntact =
         id === this.#boxId ? files === this.#written.at(-1) : this.#written.includes(files ?? '?')
       await this.#assert(isIntact, `box ${id} has the files ${files}, not ${this.#written.at(-1)}`)
+    }
+  }
+
+  /** A snapshot of the first box has files that the box has had. */
+  async #checkSnapshots(): Promise<void> {
+    const { db } = this.#database
+    const snapshots = await db.selectFrom('snapshots').selectAll().where('status', '=', 'available').execute()
+    for (const { id, box_id: boxId, region } of snapshots) {
+      if (boxId !== this.#boxId) continue
+      const files = this.#regions.get(region)?.archives.get(id)
+      await this.#assert(this.#written.includes(files ?? '?'), `the snapshot ${id} has the files ${files}`)
     }
   }
 

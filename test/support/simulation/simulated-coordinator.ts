@@ -65,9 +65,9 @@ export function createSimulatedCoordinator(
     clock: systemClock,
     log: silentLog,
     providers,
-    coordinatorUrl: 'http://127.0.0.1:7070',
   }
-  const lifecycle = createLifecycle({ ...options, tunnels, disconnectGraceMs: 0 })
+  const coordinatorUrl = 'http://127.0.0.1:7070'
+  const lifecycle = createLifecycle({ ...options, coordinatorUrl, tunnels, disconnectGraceMs: 0 })
   const shared = { db, clock: systemClock, admit: createAdmit(), schedule: lifecycle.schedule }
   const snapshots = createSnapshots({ ...options, scheduleBox: lifecycle.schedule, finalSnapshots })
   lifecycle.onChange(snapshots.onBoxChange)

@@ -91,6 +91,25 @@ export class Archives {
     return await this.#tasks.track(work)
   }
 
+  /** Stores the entries of an archive of the workspace that are in the directories `roots`. */
+  async copy(
+    source: ArchiveKey,
+    key: ArchiveKey,
+    roots: readonly string[],
+    callerSignal?: AbortSignal,
+  ): Promise<ArchiveInfo> {
+    const signal = this.#tasks.withClosing(callerSignal)
+    const work = this.#add(key, signal, ({ workspaceDir, archiveId }) => {
+      const { path } = locateArchive(this.#dir, source)
+      const { digest } = readManifest(path)
+      const limits = this.#limits
+      const from = { archiveId: source.archiveId, digest }
+      return startTask({ kind: 'copy', workspaceDir, archiveId, limits, source: from, roots }, {}, signal)
+        .finished
+    })
+    return await this.#tasks.track(work)
+  }
+
   /** Writes the files into the existing directories of `files`. */
   async restore(key: ArchiveKey, files: BoxFiles, callerSignal?: AbortSignal): Promise<void> {
     const { workspaceDir, archiveId, path } = locateArchive(this.#dir, key)

@@ -19,6 +19,13 @@ export type WorkerTask =
     } & Archive)
   /** Stores a tar stream, from stdin. */
   | ({ kind: 'write'; limits: StoreLimits } & Archive)
+  /** Stores the entries of the archive `source` that are in the directories `roots`. */
+  | ({
+      kind: 'copy'
+      limits: StoreLimits
+      source: Pick<Archive, 'archiveId'> & Pick<Manifest, 'digest'>
+      roots: readonly string[]
+    } & Archive)
   | ({ kind: 'restore'; command: TarCommand } & Archive & Pick<Manifest, 'digest'>)
   /** Writes the tar stream to stdout. */
   | ({ kind: 'read' } & Archive & Pick<Manifest, 'digest'>)

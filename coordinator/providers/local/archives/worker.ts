@@ -6,9 +6,11 @@ import { addAbortSignal, type Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { setImmediate as yieldToEvents } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
+import { PermanentProviderError } from '../../provider.ts'
 import { readChunk } from './chunk-store.ts'
 import { collectChunks } from './collect.ts'
 import type { Manifest } from './manifest.ts'
+import { RootFilter } from './root-filter.ts'
 import { readTarOutput, startTar, TarError } from './run-tar.ts'
 import {
   archivePath,
@@ -124,6 +126,26 @@ async function write(current: WorkerTask & { kind: 'write' }): Promise<Manifest>
   }
 }
 
+async function copy(current: WorkerTask & { kind: 'copy' }): Promise<Manifest> {
+  const dir = archivePath(dirs, current.source.archiveId)
+  verifyChunkList(dir, current.source)
+  const store = new StreamStore(dirs, current.limits, false)
+  try {
+    const filter = new RootFilter(current.roots)
+    let contentBytes = 0
+    for (const entry of readChunkList(join(dir, CHUNK_LIST_FILE))) {
+      const data = filter.push(readChunk(dirs, entry))
+      contentBytes += data.length
+      store.push(data)
+      await yieldToEvents()
+      signal.throwIfAborted()
+    }
+    return await finish(store, current.archiveId, { contentBytes, pausedMs: null })
+  } finally {
+    store.close()
+  }
+}
+
 /** Writes the tar stream. Each chunk is verified before it is written. Returns when the target is closed. */
 async function loadStream(
   { archiveId, digest }: WorkerTask & { kind: 'restore' | 'read' },
@@ -167,6 +189,7 @@ async function restore(current: WorkerTask & { kind: 'restore' }): Promise<void>
 async function runTask(): Promise<Manifest | null> {
   if (task.kind === 'capture') return await capture(task)
   if (task.kind === 'write') return await write(task)
+  if (task.kind === 'copy') return await copy(task)
   if (task.kind === 'restore') await restore(task)
   else if (task.kind === 'read') {
     const stdout = addAbortSignal(signal, process.stdout)
@@ -179,7 +202,8 @@ async function runTask(): Promise<Manifest | null> {
 function describeFailure(error: unknown): { error: WorkerErrorKind; message: string } {
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof DamagedArchiveError) return { error: 'damaged', message }
-  if (error instanceof StoreLimitError) return { error: 'permanent', message }
+  if (error instanceof StoreLimitError || error instanceof PermanentProviderError)
+    return { error: 'permanent', message }
   if (!(error instanceof TarError)) return { error: 'other', message }
   if (task.kind === 'restore')
     return { error: 'other', message: `The files of the box could not be written: ${message}` }

@@ -185,6 +185,57 @@ t.test('a box without files leaves no final snapshot', async (t) => {
   t.same(await list(), [])
 })
 
+t.test('copies the files of a box in deep sleep from its archive, and does not wake the box', async (t) => {
+  const harness = await createRestartableSnapshots(t, await sqliteForTest(t))
+  const { db, infra, boxes, owner, start, createRunningBox, waitForState, list } = harness
+  const { getDetail, listStates, waitFor, waitForStatus, waitForJobs, getSnapshots } = harness
+  await start()
+  const boxId = await createRunningBox()
+  await boxes.suspend(owner, boxId)
+  await waitForState(boxId, 'suspended')
+  await transaction(db, async (trx) => {
+    const box = await lockBox(trx, boxId)
+    if (box) await enqueueSleep(trx, box, { reason: 'packed', now: NOW })
+  })
+  await start()
+  await waitForState(boxId, 'deep_sleep')
+  const { service } = getSnapshots()
+  const { id } = await service.create(owner, { boxId, name: 'copy' })
+  const template = await service.createTemplate(owner, boxId, { name: 'base' })
+  const { box: fork } = await service.fork(owner, boxId, {})
+  for (const snapshot of [id, template.id]) {
+    await waitForStatus(snapshot, 'available')
+    t.equal(infra.archives.get(snapshot), 'content')
+  }
+  await waitForState(fork.id, 'running')
+  t.equal(infra.machines.get(fork.id)?.files, 'content')
+  t.equal((await listStates(boxId)).at(-1), 'deep_sleep', 'the box sleeps on')
+  t.notOk(infra.machines.has(boxId))
+
+  // The archive is removed after a wake, and not while it is being copied.
+  const copying = Promise.withResolvers<void>()
+  const started = Promise.withResolvers<void>()
+  infra.before.copyFiles = () => {
+    started.resolve()
+    return copying.promise
+  }
+  const late = await service.create(owner, { boxId, name: 'late' })
+  await started.promise
+  await boxes.wake(owner, boxId)
+  await waitFor('the box to run while the removal of its archive waits', async () => {
+    const { box, job } = await getDetail(boxId)
+    return box.observedState === 'running' && job?.op === 'clean_up'
+  })
+  infra.setFiles(boxId, 'changed')
+  copying.resolve()
+  await waitForStatus(late.id, 'available')
+  t.equal(infra.archives.get(late.id), 'content')
+  await waitForJobs()
+  const ids = (await list()).map((snapshot) => snapshot.id)
+  await waitFor('the removal of the archive', () => infra.archives.size === ids.length)
+  t.same([...infra.archives.keys()].sort(), ids.sort())
+})
+
 t.test('takes the final snapshot of a box in deep sleep from its archive', async (t) => {
   const harness = await createRestartableSnapshots(t, await sqliteForTest(t), { finalSnapshots: true })
   const { db, infra, boxes, owner, start, createRunningBox, waitForState, list } = harness
