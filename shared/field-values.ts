@@ -3,9 +3,11 @@
 
 /** Spec §5.11. */
 export const ROLES = ['owner', 'member', 'contractor'] as const
-/** The areas in which the access of a key can be limited (spec §5.8). */
-export const ACCESS_AREAS = ['boxes', 'workspace'] as const
-export const ACCESS_LEVELS = ['none', 'read', 'write'] as const
+/** The areas in which the access of a key can be limited (spec §5.8), each with its levels. A level includes those before it. */
+export const ACCESS_LEVELS = {
+  boxes: ['none', 'read', 'run', 'write'],
+  workspace: ['none', 'read', 'write'],
+} as const
 /** The least role that may enroll machines. */
 export const MACHINE_ENROLLMENT = ['owner', 'member'] as const
 export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const

@@ -7,6 +7,7 @@ import {
   type JsonOption,
   type QuietOption,
 } from '../arguments/options.ts'
+import { loadBoxNames } from '../boxes/box-names.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import type { CreateOptions, RemoveOptions, SetOptions } from '../keys/change-keys.ts'
 import { loadKeys } from '../keys/find-key.ts'
@@ -29,7 +30,7 @@ export function addKeysCommand(program: Command, runAction: RunAction): void {
     // An option after a subcommand belongs to the subcommand.
     .enablePositionalOptions()
     .helpCommand(false)
-  addListOptions(keys, 'the ids', createKeyList(String).filters)
+  addListOptions(keys, 'the ids', createKeyList(String, String).filters)
     .addHelpText(
       'after',
       `
@@ -39,7 +40,7 @@ Examples:
   box keys set ci --expires 90d
   box keys rm ci
 
-ACCESS is what the role of the user allows (all), or the level per area and the number of boxes of a limited key.`,
+ACCESS is what the role of the user allows (all), or the level per area, and the boxes to which the key is limited.`,
     )
     .action((options: ListOptions & { all?: boolean }) => runAction((session) => listKeys(session, options)))
   addCreate(keys, runAction)
@@ -53,7 +54,8 @@ async function listKeys(
   options: ListOptions & { all?: boolean },
 ): Promise<number> {
   const getUserName = await loadMemberNames(client)
-  const list = createKeyList((id) => (id === null ? 'none' : getUserName(id)))
+  const getBoxName = await loadBoxNames(client)
+  const list = createKeyList((id) => (id === null ? 'none' : getUserName(id)), getBoxName)
   const load = async () => {
     const rows = await loadKeys(client, { revoked: options.all ?? false })
     return { rows, toJson: (shown: readonly ApiKey[]) => ({ keys: shown }) }
@@ -79,8 +81,14 @@ function addCreate(keys: Command, runAction: RunAction): void {
       `
 Examples:
   box keys create ci --expires 30d
-  box keys create agent --box fig --access boxes=write
-  BOXWOOD_API_KEY=$(box keys create -q backup --read-only)`,
+  box keys create agent --box fig --access boxes=run
+  BOXWOOD_API_KEY=$(box keys create -q backup --read-only)
+
+Each level of boxes includes those before it:
+  read    read boxes, their files, output, history and metrics
+  run     also wake boxes, run commands, terminals and prompts, and write files
+  write   also create, suspend, resize, move and delete boxes and snapshots, and change settings
+A key without --access may do all of this: give a program that works in a box boxes=run.`,
     )
     .action((name: string, options: CreateOptions) =>
       runAction(async (session) => (await importChanges()).createKey(session, name, options)),

@@ -88,7 +88,7 @@ function formatAccount({ user, workspace, key, access, edge, boxes }: Account, c
     : 'none'
   const limits = [
     ...Object.entries(access ?? {}).map(([area, level]) => `${area} ${level}`),
-    ...(key?.boxIds ? [`${key.boxIds.length} boxes only`] : []),
+    ...(key?.boxIds ? [key.boxIds.length === 1 ? '1 box only' : `${key.boxIds.length} boxes only`] : []),
   ]
   return formatTable([
     ['user', user ? `${user.email ?? user.name} (${user.role})` : 'none'],

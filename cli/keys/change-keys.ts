@@ -2,6 +2,8 @@
 import type { ApiKey, CreateKeyRequest, KeyWithSecret, UpdateKeyRequest } from '../../shared/api/keys.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
 import { startBatch } from '../boxes/batch.ts'
+import { loadBoxNames } from '../boxes/box-names.ts'
+import type { Client } from '../connection/client.ts'
 import type { Session } from '../connection/session.ts'
 import { canAsk, confirm } from '../output/confirm.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
@@ -19,7 +21,8 @@ export async function createKey(
 ): Promise<undefined> {
   const limits = await toLimits(client, options)
   const request: CreateKeyRequest = { name, ...limits, ...(!options.user && { user: null }) }
-  printSecret(await client.requestBySession<KeyWithSecret>('POST', '/keys', request), 'created', options)
+  const created = await client.requestBySession<KeyWithSecret>('POST', '/keys', request)
+  await printSecret(client, created, 'created', options)
 }
 
 export async function rotateKey(
@@ -29,25 +32,28 @@ export async function rotateKey(
 ): Promise<undefined> {
   const { id } = findKey(await loadKeys(client), typed)
   const rotated = await client.requestBySession<KeyWithSecret>('POST', `/keys/${id}/rotate`)
-  printSecret(rotated, 'rotated: the earlier secret is not valid any more', options)
+  await printSecret(client, rotated, 'rotated: the earlier secret is not valid any more', options)
 }
 
 /** The secret is all of stdout. */
-function printSecret(
+async function printSecret(
+  client: Client,
   response: KeyWithSecret,
   change: string,
   { json, quiet }: JsonOption & QuietOption,
-): void {
+): Promise<void> {
   if (json) printJson(response)
   else {
-    if (!quiet) printStderr(`${describe(response.key)} ${change}. The secret is printed only now:`)
+    if (!quiet)
+      printStderr(`${await describe(client, response.key)} ${change}. The secret is printed only now:`)
     print(response.secret)
   }
 }
 
-const describe = (key: ApiKey): string => {
+async function describe(client: Client, key: ApiKey): Promise<string> {
+  const getBoxName = key.boxIds === null ? String : await loadBoxNames(client)
   const expiry = key.expiresAt === null ? 'never expires' : `expires ${formatExpiry(key, Date.now())}`
-  return sanitize(`Key ${key.name} (${key.id}; access ${formatAccess(key)}; ${expiry})`)
+  return sanitize(`Key ${key.name} (${key.id}; access ${formatAccess(key, getBoxName)}; ${expiry})`)
 }
 
 export type SetOptions = JsonOption & QuietOption & LimitOptions & { name?: string; allBoxes?: boolean }
@@ -64,7 +70,7 @@ export async function setKey({ client }: Session, typed: string, options: SetOpt
   const { id } = findKey(await loadKeys(client), typed)
   const { key } = await client.requestBySession<{ key: ApiKey }>('PATCH', `/keys/${id}`, request)
   if (json) printJson(key)
-  else if (!quiet) printStderr(`${describe(key)}.`)
+  else if (!quiet) printStderr(`${await describe(client, key)}.`)
 }
 
 export type RemoveOptions = JsonOption & QuietOption & { yes?: boolean; force?: boolean }

@@ -3,10 +3,23 @@ import type { ApiKey } from '../../shared/api/keys.ts'
 import type { List } from '../lists/list.ts'
 import { formatAge } from '../output/format.ts'
 
-export const formatAccess = ({ access, boxIds }: Pick<ApiKey, 'access' | 'boxIds'>): string => {
+/** Returns the name of a box by its id. */
+export type GetBoxName = (id: string) => string
+
+/** More boxes are counted. */
+const MAX_NAMES = 3
+
+/** Such as `boxes=run on fig, plum`. */
+export function formatAccess(
+  { access, boxIds }: Pick<ApiKey, 'access' | 'boxIds'>,
+  getBoxName: GetBoxName,
+): string {
   const levels = Object.entries(access ?? {}).map(([area, level]) => `${area}=${level}`)
-  const boxes = boxIds === null ? [] : [`${boxIds.length} ${boxIds.length === 1 ? 'box' : 'boxes'}`]
-  return [...(access === null ? [] : [levels.join(',')]), ...boxes].join(', ') || 'all'
+  const allowed = access === null ? 'all' : levels.join(',')
+  if (boxIds === null) return allowed
+  const names = boxIds.slice(0, boxIds.length > MAX_NAMES + 1 ? MAX_NAMES : boxIds.length).map(getBoxName)
+  const rest = boxIds.length - names.length
+  return `${allowed} on ${names.join(', ')}${rest === 0 ? '' : ` and ${rest} more`}`
 }
 
 export function formatExpiry({ expiresAt, revokedAt }: ApiKey, now: number): string {
@@ -18,13 +31,16 @@ export function formatExpiry({ expiresAt, revokedAt }: ApiKey, now: number): str
 }
 
 /** @param getUserName of the id of a user; null: a key with no user */
-export const createKeyList = (getUserName: (id: string | null) => string): List<ApiKey> => ({
+export const createKeyList = (
+  getUserName: (id: string | null) => string,
+  getBoxName: GetBoxName,
+): List<ApiKey> => ({
   columns: [
     { header: 'NAME', cell: ({ name }) => name },
     { header: 'ID', cell: ({ id }) => id },
     { header: 'KIND', cell: ({ kind }) => kind },
     { header: 'USER', cell: ({ userId }) => getUserName(userId) },
-    { header: 'ACCESS', cell: formatAccess },
+    { header: 'ACCESS', cell: (key) => formatAccess(key, getBoxName) },
     { header: 'EXPIRES', cell: formatExpiry, isRelativeTime: true },
     {
       header: 'USED',

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { AccessLevels } from '../../shared/api/account.ts'
 import type { UpdateKeyRequest } from '../../shared/api/keys.ts'
-import { ACCESS_AREAS, ACCESS_LEVELS } from '../../shared/field-values.ts'
+import { ACCESS_LEVELS } from '../../shared/field-values.ts'
 import { allowOff, type OrOff, offToNull } from '../arguments/options.ts'
 import { parseFutureTime } from '../arguments/parse-time.ts'
 import type { Client } from '../connection/client.ts'
@@ -28,7 +28,8 @@ export function addLimitOptions(command: Command, accessValues: string): Command
     .addOption(new Option('--access <levels>', accessValues).argParser(parseAccess))
 }
 
-export const ACCESS_HELP = `limit the key to a level (${ACCESS_LEVELS.join(', ')}) per area (${ACCESS_AREAS.join(', ')}), such as boxes=write`
+const formatLevels = (area: keyof typeof ACCESS_LEVELS) => `${area}=${ACCESS_LEVELS[area].join('|')}`
+export const ACCESS_HELP = `limit the key to a level per area: ${formatLevels('boxes')},${formatLevels('workspace')}`
 
 /** The coordinator checks the names of areas and levels. */
 function parseAccess(text: string): AccessLevels | 'all' {
@@ -37,7 +38,7 @@ function parseAccess(text: string): AccessLevels | 'all' {
   if (entries.some((entry) => entry.length !== 2 || entry.includes('')))
     throw new CliError(
       EXIT.usage,
-      '--access must be a level per area, such as boxes=read or boxes=write,workspace=read.',
+      '--access must be a level per area, such as boxes=run or boxes=write,workspace=read.',
     )
   return Object.fromEntries(entries)
 }

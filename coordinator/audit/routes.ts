@@ -66,7 +66,7 @@ export function auditRoutes({ audit, clock }: { audit: AuditLog; clock: Clock })
     route({
       method: 'POST',
       path: '/audit',
-      access: byKey('boxes', 'write', { acceptsTickets: true, forbidsMonitorTickets: true }),
+      access: byKey('boxes', 'run', { acceptsTickets: true, forbidsMonitorTickets: true }),
       summary: 'Report what a client has done in a box',
       description: `Adds an event with origin client to the audit log. The coordinator does not verify that what a client reports has happened. At most ${LIMITS.auditEventsPerSecond} reports and downloads per second and credential.`,
       request: { body: auditReportSchema },

@@ -105,7 +105,7 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
     route({
       method: 'POST',
       path: '/boxes/:id/wake',
-      access: byKey('boxes', 'write', { acceptsTickets: true }),
+      access: byKey('boxes', 'run', { acceptsTickets: true }),
       summary: 'Wake a box',
       description:
         'Sets desiredState to running. Poll GET /boxes/{id} until observedState is running. No effect on a running box.',

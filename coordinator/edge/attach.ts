@@ -45,7 +45,7 @@ export function attachRoutes(context: EdgeContext, relay: AttachmentRelay): Rout
     route({
       method: 'GET',
       path: '/exec/:processId/attach',
-      access: byKey('boxes', 'write', { acceptsTickets: true }),
+      access: byKey('boxes', 'run', { acceptsTickets: true }),
       summary: 'Attach to a command that was started with attached: live output and stdin over a WebSocket',
       description:
         'A newer connection to the same command replaces an older one. To resume, ' +

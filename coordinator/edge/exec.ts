@@ -26,7 +26,7 @@ export function execRoutes(context: EdgeContext): Route[] {
     route({
       method: 'POST',
       path: '/exec',
-      access: byKey('boxes', 'write', { acceptsTickets: true }),
+      access: byKey('boxes', 'run', { acceptsTickets: true }),
       summary: 'Run a command and return its output, or start it detached or attached',
       description:
         'Wakes a suspended box and waits for it. A synchronous command is terminated when the client disconnects.',

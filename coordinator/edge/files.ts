@@ -91,7 +91,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
     route({
       method: 'PUT',
       path: '/files',
-      access: byKey('boxes', 'write', { acceptsTickets: true }),
+      access: byKey('boxes', 'run', { acceptsTickets: true }),
       summary: 'Write a file of up to 1 MiB, atomically',
       request: { params: boxParams, body: writeFileRequestSchema },
       fieldErrorCodes: { path: 'invalid_path' },
@@ -133,7 +133,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
     route({
       method: 'PUT',
       path: '/upload',
-      access: byKey('boxes', 'write', { acceptsTickets: true }),
+      access: byKey('boxes', 'run', { acceptsTickets: true }),
       summary: 'Write a file of up to 1 GiB from the raw body, atomically',
       request: { params: boxParams, query: uploadQuerySchema },
       fieldErrorCodes: { path: 'invalid_path' },

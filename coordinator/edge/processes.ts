@@ -48,7 +48,7 @@ export function processRoutes(context: EdgeContext): Route[] {
     route({
       method: 'DELETE',
       path: '/exec/:processId',
-      access: byKey('boxes', 'write', { acceptsTickets: true }),
+      access: byKey('boxes', 'run', { acceptsTickets: true }),
       summary: 'Terminate a detached process and its descendants',
       description:
         'Sends SIGTERM, then SIGKILL. If the process has exited, terminates the background processes that it started.',

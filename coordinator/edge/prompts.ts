@@ -56,14 +56,14 @@ function assertPrompt(request: PromptRequest): void {
 }
 
 const read = byKey('boxes', 'read', { acceptsTickets: true })
-const write = byKey('boxes', 'write', { acceptsTickets: true })
+const run = byKey('boxes', 'run', { acceptsTickets: true })
 
 export function promptRoutes(context: EdgeContext): Route[] {
   return [
     route({
       method: 'POST',
       path: '/prompts',
-      access: write,
+      access: run,
       summary: 'Send a prompt to a coding agent on the box, or add it to the queue',
       description:
         'Wakes a suspended box and waits for it. The run continues when the client disconnects. Follow it with GET /prompts/{runId}/events. Without `new`, `conversationId` and `continue`, the prompt starts a new conversation; with `queue`, it follows the run of the same provider that is in progress.',
@@ -117,7 +117,7 @@ export function promptRoutes(context: EdgeContext): Route[] {
     route({
       method: 'POST',
       path: '/prompts/interrupt',
-      access: write,
+      access: run,
       summary: 'Interrupt all runs, and empty the queue',
       description:
         'With `conversation`, only those of one conversation. Responds when the runs have ended. Prompts in the queue are removed first.',
@@ -150,7 +150,7 @@ export function promptRoutes(context: EdgeContext): Route[] {
     route({
       method: 'POST',
       path: '/prompts/:runId/interrupt',
-      access: write,
+      access: run,
       summary: 'Interrupt a run, or remove a prompt from the queue',
       description: 'Responds when the run has ended. A run that has ended is not changed.',
       request: { params: runParams },

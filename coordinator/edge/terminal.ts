@@ -26,7 +26,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
     route({
       method: 'POST',
       path: '/terminal/sessions',
-      access: byKey('boxes', 'write'),
+      access: byKey('boxes', 'run'),
       summary: 'Start a terminal session',
       description: 'Wakes a suspended box and waits for it. The session runs until its program exits.',
       request: { params: boxParams, body: terminalStartSchema },
@@ -51,7 +51,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
     route({
       method: 'DELETE',
       path: '/terminal/sessions/:session',
-      access: byKey('boxes', 'write'),
+      access: byKey('boxes', 'run'),
       summary: 'Terminate the programs of a terminal session',
       description: 'Sends SIGHUP, then SIGTERM, then SIGKILL.',
       request: { params: sessionParams },
@@ -71,7 +71,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
     route({
       method: 'GET',
       path: '/terminal',
-      access: byKey('boxes', 'write', { acceptsTickets: true }),
+      access: byKey('boxes', 'run', { acceptsTickets: true }),
       summary: 'Attach to a terminal session, or start one, over a WebSocket',
       description:
         'Wakes a suspended box, except with create=never or offset. To resume after a ' +

@@ -1,9 +1,10 @@
 // Declares and enforces who may use a route (spec §5). Which boxes an actor may use is checked by each resource.
 import type { AccessArea, AccessLevel, AccessLevels } from '../../shared/api/account.ts'
 import { ApiError } from '../../shared/errors.ts'
+import type { ACCESS_LEVELS } from '../../shared/field-values.ts'
 import type { Actor, Credential } from './actor.ts'
 
-const RANK = { none: 0, read: 1, write: 2 } as const
+const RANK = { none: 0, read: 1, run: 2, write: 3 } as const
 
 /** Returns a number for comparisons: a higher level allows what a lower one allows. @param levels null: the key is not limited */
 export const rankLevel = (levels: AccessLevels | null, area: AccessArea): number =>
@@ -11,6 +12,8 @@ export const rankLevel = (levels: AccessLevels | null, area: AccessArea): number
 
 /** `not_contractor`: owners and members. `owner`: owners only. */
 export type AllowedRoles = 'any' | 'not_contractor' | 'owner'
+
+type RequiredLevel<Area extends AccessArea> = Exclude<(typeof ACCESS_LEVELS)[Area][number], 'none'>
 
 /** Every route declares its access with one of the functions below. */
 export type Access =
@@ -42,9 +45,9 @@ export const withoutCredential: Access = { credential: 'none' }
 export const bySession = (roles: AllowedRoles = 'any'): Access => ({ credential: 'session', roles })
 
 /** Routes of the area `workspace` are workspace-wide unless `options` says otherwise. */
-export const byKey = (
-  area: KeyAccess['area'],
-  level: KeyAccess['level'],
+export const byKey = <Area extends AccessArea>(
+  area: Area | null,
+  level: RequiredLevel<Area>,
   options: Partial<
     Pick<KeyAccess, 'scope' | 'roles' | 'acceptsTickets' | 'acceptsUnverified' | 'forbidsMonitorTickets'>
   > = {},
@@ -79,6 +82,13 @@ function assertRole({ role }: Actor, roles: AllowedRoles): void {
   if (roles === 'owner' && role !== 'owner') throw new ApiError('not_owner')
 }
 
+/** What a limited key may not do without the level. */
+function describeLevel(area: AccessArea, level: AccessLevel): string {
+  if (area !== 'boxes') return ''
+  if (level === 'run') return ', which commands, terminals, prompts, wakes and the writing of files need'
+  return level === 'write' ? ', which creating, changing and deleting need' : ''
+}
+
 /**
  * @throws ApiError verification_required, unauthorized, not_allowed, not_owner, or key_access_denied with area and level,
  *   or with scope "boxes"
@@ -94,7 +104,7 @@ export function assertAccess(actor: Actor, access: Access, host: 'control' | 'ed
   if (area !== null && rankLevel(actor.access, area) < RANK[level])
     throw new ApiError(
       'key_access_denied',
-      `This API key lacks ${level} access to ${area}. Use an API key with this access.`,
+      `This API key lacks ${level} access to ${area}${describeLevel(area, level)}. Use an API key with this access.`,
       { fields: { area, level } },
     )
   if (scope === 'workspace' && actor.boxIds !== null)

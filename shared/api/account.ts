@@ -1,12 +1,15 @@
 // Schema of the response to GET /me (spec §2.3): the user, the API key and the workspace.
 import { z } from 'zod'
-import { ACCESS_AREAS, ACCESS_LEVELS, ROLES } from '../field-values.ts'
+import { ACCESS_LEVELS, ROLES } from '../field-values.ts'
 import { boxSchema } from './boxes.ts'
 import { microDollarsSchema, timestampSchema } from './common.ts'
 
-export type AccessArea = (typeof ACCESS_AREAS)[number]
-export type AccessLevel = (typeof ACCESS_LEVELS)[number]
-export const accessLevelsSchema = z.partialRecord(z.enum(ACCESS_AREAS), z.enum(ACCESS_LEVELS))
+export type AccessArea = keyof typeof ACCESS_LEVELS
+export type AccessLevel = (typeof ACCESS_LEVELS)[AccessArea][number]
+export const accessLevelsSchema = z.strictObject({
+  boxes: z.enum(ACCESS_LEVELS.boxes).exactOptional(),
+  workspace: z.enum(ACCESS_LEVELS.workspace).exactOptional(),
+})
 export type AccessLevels = z.infer<typeof accessLevelsSchema>
 
 export type Role = (typeof ROLES)[number]

@@ -1,6 +1,6 @@
 // Schemas of API keys (spec §5): fields, and the requests to create and limit them.
 import { z } from 'zod'
-import { ACCESS_AREAS, ACCESS_LEVELS } from '../field-values.ts'
+import { ACCESS_LEVELS } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { accessLevelsSchema } from './account.ts'
 import { boxIdParamSchema } from './boxes.ts'
@@ -68,7 +68,7 @@ export const keySecretResponseSchema = z.object({
 })
 export type KeyWithSecret = z.infer<typeof keySecretResponseSchema>
 
-const ACCESS_RULE = `must be "read", or a level (${ACCESS_LEVELS.join(', ')}) per area (${ACCESS_AREAS.join(', ')}), with read or write for at least one area`
+const ACCESS_RULE = `must be "read", or a level per area (boxes: ${ACCESS_LEVELS.boxes.join(', ')}; workspace: ${ACCESS_LEVELS.workspace.join(', ')}) that is not none for at least one area`
 const limitedAccessSchema = z
   .union(
     [
@@ -82,7 +82,7 @@ const limitedAccessSchema = z
   )
   .meta({
     description:
-      'limits the key: "read" is short for {"boxes": "read", "workspace": "read"}. An absent area is none. boxes: boxes, snapshots, templates, the command history, operations and the edge. workspace: policies, the audit log and settings. write includes read.',
+      'limits the key: "read" is short for {"boxes": "read", "workspace": "read"}. An absent area is none. A level includes those before it. boxes: read is reading boxes with their files, output, history and metrics, and snapshots, templates and operations; run is wakes, commands, terminals, prompts and the writing of files; write is all else: the creation, deletion, suspension, resize, move and settings of boxes, snapshots, templates, machines and the deletion of the history. workspace: policies, the audit log and settings.',
   })
 
 const BOX_IDS_RULE = `must have 1 to ${LIMITS.keyBoxes} items`

@@ -33,13 +33,16 @@ t.test('keys need a sign-in, and BOXWOOD_API_KEY is not one', async (t) => {
 
 t.test('box keys creates, lists, limits, rotates and revokes', async (t) => {
   const created = await box('keys', 'create', 'ci', '--expires', '30d', '--box', 'fig', '--read-only')
-  t.match(created, { code: 0, stderr: /^Key ci \(key_\S+; access .*1 box; expires in 30d\) created/ })
+  t.match(created, {
+    code: 0,
+    stderr: /^Key ci \(key_\S+; access boxes=read,workspace=read on fig; expires in 30d\) created/,
+  })
   const secret = created.stdout.trim()
   t.match(secret, /^dcp_\w+$/, 'stdout is the secret')
   t.match((await api('GET', '/me', undefined, { key: secret })).json, { access: { boxes: 'read' } })
   t.match(
     await run('key', 'ls'),
-    /^ci +key_\S+ +api +\S+ +boxes=read,workspace=read, 1 box +in \d+d +(never|\d+s ago)$/m,
+    /^ci +key_\S+ +api +\S+ +boxes=read,workspace=read on fig +in \d+d +(never|\d+s ago)$/m,
   )
   t.match(await box('keys', 'rotate', 'ci', '-q'), { code: 0, stdout: /^dcp_\w+\n$/, stderr: /^$/ })
   t.equal((await api('GET', '/me', undefined, { key: secret })).status, 401)

@@ -102,6 +102,7 @@ t.test('a request that may not reach a box or snapshot is refused, and writes no
   const contractor = await createUserKey(coordinator, 'contractor')
   const ofOtherBox = await createLimitedKey(coordinator, { boxIds: [otherBox] })
   const readOnly = await createLimitedKey(coordinator, { access: { boxes: 'read' } })
+  const runner = await createLimitedKey(coordinator, { access: { boxes: 'run' } })
   const withoutBoxes = await createLimitedKey(coordinator, { access: { workspace: 'read' } })
   const unknown = { box: crypto.randomUUID(), snapshot: newId('snapshot') }
   const notFound = { status: 404, json: { error: 'not_found', message: String } }
@@ -128,13 +129,14 @@ t.test('a request that may not reach a box or snapshot is refused, and writes no
         : notFound,
       `${name}: a key of another box`,
     )
-    const level = method === 'GET' ? 'read' : 'write'
+    const level = method === 'GET' ? 'read' : path.endsWith('/wake') ? 'run' : 'write'
     const denied = {
       status: 403,
       json: { error: 'key_access_denied', area: 'boxes', level, message: new RegExp(`lacks ${level}`) },
     }
     t.match(await send(withoutBoxes), denied, `${name}: a key without access to boxes`)
     if (method !== 'GET') t.match(await send(readOnly), denied, `${name}: a read-only key`)
+    if (level === 'write') t.match(await send(runner), denied, `${name}: a key that only runs`)
   }
   t.match(await api('POST', '/boxes', {}, { key: readOnly }), { status: 403, json: { level: 'write' } })
   t.equal((await api('GET', `/boxes/${ids.box}`, undefined, { key: readOnly })).status, 200)

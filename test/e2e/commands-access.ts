@@ -1,5 +1,6 @@
 // Spec §4.4 and §7.1: access to the command history, and the error responses for invalid requests.
 import t, { type Test } from 'tap'
+import type { AccessLevels } from '../../shared/api/account.ts'
 import { newUuid } from '../../shared/ids.ts'
 import { createLimitedKey } from '../support/limited-key.ts'
 import { sharedCoordinator } from './shared-coordinator.ts'
@@ -21,22 +22,21 @@ t.test('access and validation of the command history routes', async (t) => {
       t.match(await api(method, path, undefined, { key }), { status, json }, `${method} ${path}`)
   }
 
-  await t.test('a limited key needs write access to boxes, even to read', async (t) => {
-    const accessDenied = { error: 'key_access_denied', area: 'boxes', level: 'write' }
-    await expectFromAllRoutes(
-      t,
-      await createLimitedKey(coordinator, { access: { boxes: 'read' } }),
-      403,
-      accessDenied,
-    )
-    await expectFromAllRoutes(
-      t,
-      await createLimitedKey(coordinator, { access: { workspace: 'write' } }),
-      403,
-      accessDenied,
-    )
-    const writeKey = await createLimitedKey(coordinator, { access: { boxes: 'write' } })
-    t.equal((await api('GET', commandsPath, undefined, { key: writeKey })).status, 200)
+  await t.test('a limited key needs read access to boxes to read, and write access to delete', async (t) => {
+    const createKey = (access: AccessLevels) => createLimitedKey(coordinator, { access })
+    const workspaceKey = await createKey({ workspace: 'write' })
+    const keys = [await createKey({ boxes: 'read' }), await createKey({ boxes: 'run' })]
+    for (const [method, path] of routes) {
+      const level = method === 'GET' ? 'read' : 'write'
+      const denied = { status: 403, json: { error: 'key_access_denied', area: 'boxes', level } }
+      t.match(await api(method, path, undefined, { key: workspaceKey }), denied, `${method} ${path}`)
+      for (const key of keys)
+        t.match(
+          await api(method, path, undefined, { key }),
+          method === 'GET' ? { status: 200 } : denied,
+          `${method} ${path}`,
+        )
+    }
   })
 
   await t.test('a key limited to other boxes gets 404; a key limited to this box works', async (t) => {

@@ -136,7 +136,7 @@ t.test('a key that becomes read-only keeps its stream, and loses its terminal', 
   const { stream, terminal } = await openBoth(t, secret)
   await api('PATCH', `/keys/${id}`, { access: 'read' }, owner)
   t.same(await terminal.closed, [3003, 'key_access_denied'])
-  t.match(terminal.messages.at(-1), { code: 'key_access_denied', message: /lacks write access to boxes/ })
+  t.match(terminal.messages.at(-1), { code: 'key_access_denied', message: /lacks run access to boxes/ })
   const { length } = stream.events
   await waitUntil('further output arrives', () => stream.events.length > length + 1)
 })

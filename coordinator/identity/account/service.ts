@@ -4,6 +4,7 @@ import type { Box } from '../../../shared/api/boxes.ts'
 import { toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
 import type { Db } from '../../db/open.ts'
 import type { UserRow, WorkspaceRow } from '../../db/schema.ts'
+import { rankLevel } from '../../http/access.ts'
 import type { Actor } from '../../http/actor.ts'
 import { findUserById } from '../store/users.ts'
 import { findWorkspace } from '../store/workspaces.ts'
@@ -26,8 +27,7 @@ const NO_BILLING: NonNullable<Account['billing']> = {
 const canRead = (actor: Actor, area: 'boxes' | 'workspace'): boolean => {
   // A key limited to boxes may not read workspace data: workspace-wide routes reject the key too (spec §5.9).
   if (area === 'workspace' && actor.boxIds) return false
-  const level = actor.access === null ? 'write' : (actor.access[area] ?? 'none')
-  return level !== 'none'
+  return rankLevel(actor.access, area) > rankLevel({}, area)
 }
 
 export type AccountService = { load(actor: Actor): Promise<Account> }

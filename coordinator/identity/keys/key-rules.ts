@@ -3,7 +3,7 @@ import type { AccessArea, AccessLevels } from '../../../shared/api/account.ts'
 import type { ApiKey, CreateKeyRequest, KeyKind } from '../../../shared/api/keys.ts'
 import { toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import { ACCESS_AREAS } from '../../../shared/field-values.ts'
+import { ACCESS_LEVELS } from '../../../shared/field-values.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import type { AuditDetail } from '../../audit/service.ts'
 import type { ApiKeyRow } from '../../db/schema.ts'
@@ -13,6 +13,7 @@ import type { Actor } from '../../http/actor.ts'
 const DAY_MS = 24 * 60 * 60_000
 const MACHINE_KEY_MS = LIMITS.machineKeyDays * DAY_MS
 const MAX_EXPIRY_MS = LIMITS.keyExpiryDays.max * DAY_MS
+const AREAS = Object.keys(ACCESS_LEVELS) as AccessArea[]
 
 /** Returns when a machine key expires that is used, created or rotated at `now`. */
 export const computeMachineExpiry = (now: number): number => now + MACHINE_KEY_MS
@@ -69,7 +70,7 @@ const createMachineExpiryError = () =>
   )
 
 /** The stored levels: each area is named. */
-export function expandAccess(access: 'read' | AccessLevels): Record<AccessArea, 'none' | 'read' | 'write'> {
+export function expandAccess(access: 'read' | AccessLevels): Required<AccessLevels> {
   const levels = access === 'read' ? { boxes: 'read' as const, workspace: 'read' as const } : access
   return { boxes: levels.boxes ?? 'none', workspace: levels.workspace ?? 'none' }
 }
@@ -88,7 +89,7 @@ export function isNarrower(before: Limits, after: Limits): boolean {
   if (boxIdsAfter && (boxIdsBefore === null || boxIdsBefore.some((id) => !boxIdsAfter.includes(id))))
     return true
   const getRank = (limits: Limits, area: AccessArea) => rankLevel(readAccess(limits), area)
-  if (ACCESS_AREAS.some((area) => getRank(after, area) < getRank(before, area))) return true
+  if (AREAS.some((area) => getRank(after, area) < getRank(before, area))) return true
   return (after.expires_at ?? Number.POSITIVE_INFINITY) < (before.expires_at ?? Number.POSITIVE_INFINITY)
 }
 

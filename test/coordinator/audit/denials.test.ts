@@ -50,7 +50,7 @@ t.test('refusals over HTTP', async (t) => {
     const reader = await createLimitedKey(coordinator, { access: { boxes: 'read' } })
     t.same(await refuse(reader, 'POST', `/boxes/${box.id}/wake`, 'key_access_denied'), {
       ...{ method: 'POST', route: '/api/v1/boxes/{id}/wake', code: 'key_access_denied' },
-      ...{ area: 'boxes', level: 'write' },
+      ...{ area: 'boxes', level: 'run' },
     })
     const oneBox = await createLimitedKey(coordinator, { boxIds: [box.id] })
     t.match(await refuse(oneBox, 'GET', '/workspace/policies', 'key_access_denied'), { scope: 'boxes' })

@@ -178,7 +178,7 @@ t.test('the audit log', async (t) => {
     const readOnly = await createLimitedKey(coordinator, { access: { boxes: 'read', workspace: 'read' } })
     t.match(await api('POST', '/audit', report, { key: readOnly }), {
       status: 403,
-      json: { error: 'key_access_denied', area: 'boxes', level: 'write' },
+      json: { error: 'key_access_denied', area: 'boxes', level: 'run' },
     })
     t.match(await api('POST', '/audit', report, { key: 'dcm_0123456789' }), {
       status: 403,

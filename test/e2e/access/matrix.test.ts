@@ -1,6 +1,7 @@
 // Spec §5: every route with every kind of credential, compared with the tables of docs/access.md.
 import t from 'tap'
 import { WebSocket } from 'ws'
+import type { AccessLevels } from '../../../shared/api/account.ts'
 import { type ApiResponse, startTestCoordinator } from '../../support/coordinator.ts'
 import { FakeInfrastructure } from '../../support/fake-infrastructure.ts'
 import type { OpenApiDocument } from '../../support/openapi-check.ts'
@@ -141,7 +142,7 @@ t.test('the answers are those of the tables', async (t) => {
   const { coordinator, credentials, targets, owner, foreign, target, member, contractor } = setup
   const { url } = coordinator
   const { db } = coordinator.instance.context
-  const limited = async (access: Record<string, 'read' | 'write'>) =>
+  const limited = async (access: AccessLevels) =>
     byKey((await credentials.addKey(owner.user, { access })).key)
   const ownBox = await targets.add(owner)
   const someBoxes = await credentials.addKey(owner.user, { boxIds: [ownBox.box, ownBox.deletedBox] })
@@ -172,6 +173,7 @@ t.test('the answers are those of the tables', async (t) => {
     'contractor key': { getCredential: fixed(byKey(contractor.key)), own: ofUser(contractor, ofContractor) },
     'read-only key': { getCredential: fixed(await limited({ boxes: 'read', workspace: 'read' })), own: none },
     'boxes: read': { getCredential: fixed(await limited({ boxes: 'read' })), own: none },
+    'boxes: run': { getCredential: fixed(await limited({ boxes: 'run' })), own: none },
     'boxes: write': { getCredential: fixed(await limited({ boxes: 'write' })), own: none },
     'workspace: read': { getCredential: fixed(await limited({ workspace: 'read' })), own: none },
     'workspace: write': { getCredential: fixed(await limited({ workspace: 'write' })), own: none },

@@ -9,6 +9,7 @@ export const COLUMNS = [
   'contractor key',
   'read-only key',
   'boxes: read',
+  'boxes: run',
   'boxes: write',
   'workspace: read',
   'workspace: write',

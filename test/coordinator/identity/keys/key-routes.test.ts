@@ -140,6 +140,23 @@ t.test('API keys', async (t) => {
       status: 403,
       json: { error: 'key_access_denied', area: 'boxes', level: 'write' },
     })
+    await api('PATCH', `/keys/${key.id}`, { boxIds: [plum], access: { boxes: 'run' } }, owner)
+    t.match((await getMe(secret)).json.access, { boxes: 'run', workspace: 'none' })
+    t.equal((await api('POST', `/boxes/${plum}/wake`, {}, { key: secret })).status, 202)
+    for (const [method, path, body] of [
+      ['DELETE', `/boxes/${plum}`],
+      ['POST', `/boxes/${plum}/suspend`],
+      ['POST', `/boxes/${plum}/resize`, { target_tier: 'micro' }],
+      ['PATCH', `/boxes/${plum}`, { autoPauseMin: 30 }],
+    ] as const)
+      t.match(await api(method, path, body, { key: secret }), {
+        status: 403,
+        json: {
+          area: 'boxes',
+          level: 'write',
+          message: /lacks write access to boxes, which .* deleting need/,
+        },
+      })
     await api('PATCH', `/keys/${key.id}`, { boxIds: [plum], access: { boxes: 'write' } }, owner)
     t.equal((await api('POST', `/boxes/${plum}/suspend`, {}, { key: secret })).status, 202)
     t.equal((await api('GET', `/boxes/${fig}`, undefined, { key: secret })).status, 404)
@@ -185,6 +202,7 @@ t.test('API keys', async (t) => {
       ['POST', { name: 'x', access: 'write' }, /^access must be "read", or a level/],
       ['POST', { name: 'x', access: {} }, /^access must be "read", or a level/],
       ['POST', { name: 'x', access: { boxes: 'none' } }, /^access must be "read", or a level/],
+      ['POST', { name: 'x', access: { workspace: 'run' } }, /^access must be "read", or a level/],
       ['POST', { name: 'x', access: { secrets: 'read' } }, /^unknown field access.secrets/],
       ['POST', { name: 'x', expiresAt: past }, /^expiresAt must be in the future/],
       ['POST', { name: 'x', expiresAt: far }, /^expiresAt must be in the future and at most 3650 days away/],
