@@ -75,8 +75,12 @@ const createExpiredError = ({ expiresAt, identity }: ExpiredCredential, message?
     fields: { expiresAt: toTimestamp(expiresAt) },
   })
 
+/** Returns the token of a dashboard session, which may have ended. */
+export const readSessionCookie = ({ cookie }: IncomingHttpHeaders): string | undefined =>
+  cookie === undefined ? undefined : parseCookie(cookie)[SESSION_COOKIE]
+
 async function find(headers: IncomingHttpHeaders, finders: CredentialFinders): Promise<CredentialLookup> {
-  const { authorization, cookie } = headers
+  const { authorization } = headers
   if (authorization !== undefined) {
     const bearer = BEARER.exec(authorization)?.[1] ?? ''
     if (TICKET.test(bearer)) return findTicket(bearer, finders)
@@ -89,7 +93,7 @@ async function find(headers: IncomingHttpHeaders, finders: CredentialFinders): P
   }
   const ticket = TICKET_PROTOCOL.exec(headers['sec-websocket-protocol'] ?? '')?.[1]
   if (ticket !== undefined) return findTicket(ticket, finders)
-  const session = cookie === undefined ? undefined : parseCookie(cookie)[SESSION_COOKIE]
+  const session = readSessionCookie(headers)
   return session ? finders.findSession(hashSecret(session)) : UNKNOWN
 }
 

@@ -1,7 +1,37 @@
-// The page that a browser gets for GET /.
+// The page that a browser gets for GET /. home.js shows the boxes of a signed-in user. URLs are relative, for proxies that add
+// a path.
+import type { Guide } from './guides.ts'
 
-/** @param publicUrl an http or https origin, as `new URL()` formats it: it contains no character to escape in HTML */
-export const createHomePage = (publicUrl: string, version: string): string => `<!doctype html>
+export type HomePage = {
+  /** An http or https origin, as `new URL()` formats it: it contains no character to escape in HTML. */
+  publicUrl: string
+  version: string
+  guides: readonly Guide[]
+  /** The browser has sent the cookie of a session, which may have ended. */
+  hasSession: boolean
+}
+
+const BOXES = `<section id="session" hidden>
+<p>You are signed in as <strong class="user"></strong> in the workspace <strong class="workspace"></strong>. <button type="button" id="sign-out">Sign out</button></p>
+<h2>Boxes</h2>
+<table id="boxes" hidden>
+<thead><tr><th>Name</th><th>State</th><th>Tier</th><th>Command</th></tr></thead>
+<tbody></tbody>
+</table>
+<p id="no-boxes" hidden>No boxes. This command creates one: <code>box create</code></p>
+</section>
+<noscript>The list of your boxes needs JavaScript.</noscript>
+<p id="error" role="alert"></p>
+`
+
+const formatGuide = ({ topic, title }: Guide) => `<li><a href="docs/guides/${topic}.md">${title}</a></li>`
+
+export const createHomePage = ({
+  publicUrl,
+  version,
+  guides,
+  hasSession,
+}: HomePage): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -9,20 +39,27 @@ export const createHomePage = (publicUrl: string, version: string): string => `<
 <title>Boxwood</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="docs/page.css">
-</head>
+${hasSession ? '<script type="module" src="docs/home.js"></script>\n' : ''}</head>
 <body>
 <main>
 <h1>Boxwood <small>${version}</small></h1>
 <p>This is the coordinator of a Boxwood installation. Boxwood hosts boxes: Linux machines on which people and coding agents work.</p>
-<p><a href="sign-in">Sign in</a> · <a href="docs">API reference</a> · <a href="openapi.json">OpenAPI document</a></p>
-<h2>Command line</h2>
+<p><span id="sign-in"><a href="sign-in">Sign in</a> · </span><a href="docs">API reference</a> · <a href="openapi.json">OpenAPI document</a> · <a href="#guides">Guides</a></p>
+${hasSession ? BOXES : ''}<h2>Command line</h2>
 <p>On the coordinator's machine, in the directory of Boxwood, this command puts <code>box</code> on the <code>PATH</code>:</p>
 <pre>./box install</pre>
-<p>On another machine, install Boxwood too, and set the URL and an API key:</p>
+<p>On another machine, install Boxwood too, and sign in:</p>
+<pre>box login ${publicUrl}
+box ls</pre>
+<p>Programs use an API key, which <code>box keys create NAME</code> creates:</p>
 <pre>export BOXWOOD_URL=${publicUrl}
 export BOXWOOD_API_KEY=dcp_…
 box ls</pre>
 <p>The owner's API key is in the file <code>owner.key</code> of the coordinator's data directory.</p>
+<h2 id="guides">Guides</h2>
+<ul>
+${guides.map(formatGuide).join('\n')}
+</ul>
 </main>
 </body>
 </html>

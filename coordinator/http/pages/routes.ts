@@ -1,13 +1,16 @@
-// The pages for browsers: GET / describes this coordinator, GET /docs is the API reference, GET /sign-in signs in.
+// The pages for browsers: GET / describes this coordinator and lists the boxes of a signed-in user, GET /docs is the API
+// reference, GET /docs/guides/ has the guides, GET /sign-in signs in.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { API_VERSION, COORDINATOR_VERSION } from '../../base/version.ts'
+import { readSessionCookie } from '../auth.ts'
 import { createContentHandler } from '../fixed-content.ts'
 import type { PublicRoute } from '../public-routes.ts'
 import { DOCS_PAGE } from './docs-page.ts'
+import { guideRoute, listGuides } from './guides.ts'
 import { createHomePage } from './home-page.ts'
 import { SIGN_IN_PAGE } from './sign-in-page.ts'
 
@@ -22,6 +25,8 @@ const FILES = {
   'page.css': ASSETS,
   'docs.css': ASSETS,
   'docs.js': ASSETS,
+  'home.js': ASSETS,
+  'session.js': ASSETS,
   'next-path.js': ASSETS,
   'sign-in.js': ASSETS,
   'swagger-ui.css': SWAGGER_UI,
@@ -73,13 +78,18 @@ function fileRoute(name: string, directory: string): PublicRoute {
 
 /** @param publicUrl the origin at which clients reach this server */
 export function pageRoutes(publicUrl: string): PublicRoute[] {
+  const guides = listGuides()
+  const home = { publicUrl, version: COORDINATOR_VERSION, guides }
   return [
     {
       path: '/',
       async handler(request, reply) {
-        reply.header('vary', 'accept')
+        reply.header('vary', 'accept, cookie')
         if (/\btext\/html\b/.test(request.headers.accept ?? ''))
-          return sendPage(reply, createHomePage(publicUrl, COORDINATOR_VERSION))
+          return sendPage(
+            reply,
+            createHomePage({ ...home, hasSession: !!readSessionCookie(request.headers) }),
+          )
         return {
           name: 'boxwood',
           version: COORDINATOR_VERSION,
@@ -92,6 +102,7 @@ export function pageRoutes(publicUrl: string): PublicRoute[] {
     { path: '/docs', handler: async (_request, reply) => sendPage(reply, DOCS_PAGE) },
     { path: '/sign-in', handler: async (_request, reply) => sendPage(reply, SIGN_IN_PAGE) },
     { path: '/docs/', handler: async (_request, reply) => reply.redirect('../docs', 308) },
+    ...guides.map(guideRoute),
     ...Object.entries(FILES).map(([name, directory]) => fileRoute(name, directory)),
   ]
 }

@@ -36,7 +36,7 @@ export const SIGN_IN_PAGE = `<!doctype html>
 </form>
 <section id="done" hidden>
 <p>You are signed in as <strong class="user"></strong> in the workspace <strong class="workspace"></strong>.</p>
-<p><a id="next" hidden>Continue</a> <button type="button" id="sign-out">Sign out</button></p>
+<p><a id="next" hidden>Continue</a> <a href="./">Show the boxes</a> <button type="button" id="sign-out">Sign out</button></p>
 </section>
 <p id="error" role="alert"></p>
 </main>

@@ -1,6 +1,6 @@
 // Reads what a sign-in stores about its client.
 import type { FastifyRequest } from 'fastify'
-import { readSessionCookie } from './cookie.ts'
+import { readSessionCookie } from '../../http/auth.ts'
 import { getClientAddress } from './rate-limits.ts'
 import type { Client } from './start-session.ts'
 

@@ -1,6 +1,5 @@
 // The cookie of a session.
-import type { IncomingHttpHeaders } from 'node:http'
-import { parseCookie, stringifySetCookie } from 'cookie'
+import { stringifySetCookie } from 'cookie'
 import { SESSION_COOKIE } from '../../../shared/session-cookie.ts'
 import { SESSION } from './lifetime.ts'
 
@@ -11,6 +10,3 @@ export const formatSessionCookie = (token: string): string =>
   stringifySetCookie({ ...ATTRIBUTES, value: token, maxAge: SESSION.maxMs / 1000 })
 
 export const EXPIRED_SESSION_COOKIE = stringifySetCookie({ ...ATTRIBUTES, value: '', maxAge: 0 })
-
-export const readSessionCookie = ({ cookie }: IncomingHttpHeaders): string | undefined =>
-  cookie === undefined ? undefined : parseCookie(cookie)[SESSION_COOKIE]

@@ -1,9 +1,9 @@
 // The sign-in with an emailed code. Runs in the browser, on the page /sign-in.
 import { getNextUrl } from './next-path.js'
+import { describeSession, find, loadSession, send } from './session.js'
 
 const STEPS = ['email-form', 'code-form', 'done']
 const nextUrl = getNextUrl(location.search, location.origin)
-const find = (selector) => document.querySelector(selector)
 let codeId = ''
 
 function showError(message) {
@@ -17,28 +17,8 @@ function showStep(id) {
   find(`#${id} input`)?.focus()
 }
 
-/** Rejects with the message of an error response. */
-async function send(method, path, body) {
-  const response = await fetch(`api/v1/${path}`, {
-    method,
-    ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
-  })
-  if (response.status === 204) return null
-  const json = await response.json()
-  if (!response.ok) throw Object.assign(new Error(json.message ?? json.error), { status: response.status })
-  return json
-}
-
-/** Returns null without a session. */
-const loadSession = () =>
-  send('GET', 'session').catch((error) => {
-    if (error.status === 401) return null
-    throw error
-  })
-
-function showSession({ user, workspace }) {
-  find('#done .user').textContent = user.email ?? user.name
-  find('#done .workspace').textContent = workspace.name
+function showSession(session) {
+  describeSession(find('#done'), session)
   find('#next').hidden = nextUrl === null
   if (nextUrl !== null) find('#next').href = nextUrl
   showStep('done')
@@ -65,8 +45,7 @@ async function finish() {
   const session = await loadSession()
   if (session === null)
     throw new Error('The browser did not store the session. Allow cookies for this page, and sign in again.')
-  if (nextUrl !== null) return location.replace(nextUrl)
-  showSession(session)
+  location.replace(nextUrl ?? './')
 }
 
 handle('#email-form', 'submit', async () => {

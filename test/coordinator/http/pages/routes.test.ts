@@ -23,6 +23,8 @@ t.test('GET / shows a page with the first steps to a browser', async (t) => {
     'export BOXWOOD_URL=https://boxes.example.com\n',
     'BOXWOOD_API_KEY',
     'box install',
+    'box login https://boxes.example.com\n',
+    'href="docs/guides/operate.md"',
   ])
     t.match(page.text, text)
   const [box] = (await api('GET', '/boxes')).json.boxes
@@ -30,7 +32,10 @@ t.test('GET / shows a page with the first steps to a browser', async (t) => {
   t.notMatch(page.text, box.hostname)
   t.match(page.headers.get('vary'), 'accept')
 
-  const head = await fetch(url, { method: 'HEAD', headers: BROWSER.headers })
+  const head = await fetch(url, {
+    method: 'HEAD',
+    headers: { ...BROWSER.headers, 'accept-encoding': 'identity' },
+  })
   t.equal(head.status, 200)
   t.equal(head.headers.get('content-length'), String(Buffer.byteLength(page.text)))
 })
@@ -111,10 +116,25 @@ t.test('the files of the API reference are compressed and cached', async (t) => 
   t.equal(changed.status, 200)
 })
 
+t.test('the guides are text', async (t) => {
+  const { send } = await startTestCoordinator(t)
+  const page = await send('GET', '/', undefined, BROWSER)
+  const urls = [...page.text.matchAll(/href="(docs\/guides\/[^"]+)"/g)].map(([, url = '']) => url)
+  t.ok(urls.length > 5)
+  for (const url of urls) {
+    const { status, headers, text } = await send('GET', `/${url}`, undefined, { key: null })
+    t.equal(status, 200, url)
+    t.equal(headers.get('content-type'), 'text/plain; charset=utf-8')
+    t.match(text, /^# /)
+  }
+})
+
 t.test('only the listed files are served', async (t) => {
   const { send } = await startTestCoordinator(t)
   for (const path of [
     '/docs/index.html',
+    '/docs/guides/README.md',
+    '/docs/guides/..%2f..%2fpackage.json',
     '/docs/package.json',
     '/docs/..%2froutes.ts',
     '/docs/%2e%2e/server.ts',
