@@ -49,7 +49,7 @@ const COMMAND_HINTS = new Map([
   ...forWords('rmi rm-snapshot delete-snapshot', DELETE_SNAPSHOT),
   ...forWords('clone duplicate branch', FORK),
   ...forWords('rollback revert import', '`box restore SNAPSHOT [NEWNAME]` creates a box from a snapshot.'),
-  ...forWords('rename mv', 'Boxes cannot be renamed. `box fork NAME NEWNAME` copies a box.'),
+  ...forWords('mv', '`box rename NAME NEWNAME` renames a box, `box cp` copies files.'),
   ...forWords('scale', '`box resize NAME TIER` changes the tier of a box.'),
   ...forWords('migrate relocate', '`box move NAME REGION` moves a box to another region.'),
   ...forWords(

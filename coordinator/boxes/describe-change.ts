@@ -22,10 +22,16 @@ const SETTINGS = [
 export function describePatch(before: BoxRow, after: BoxRow): AuditDetail | null {
   const [old, current] = [presentBox(before), presentBox(after)]
   const settings = SETTINGS.filter((name) => old[name] !== current[name])
-  const fields = before.env_vars === after.env_vars ? settings : ['env', ...settings]
+  const isRenamed = before.hostname !== after.hostname
+  const fields = [
+    ...(isRenamed ? ['name'] : []),
+    ...(before.env_vars === after.env_vars ? [] : ['env']),
+    ...settings,
+  ]
   if (fields.length === 0) return null
   return {
     fields: fields.join(','),
+    ...(isRenamed && { previousName: before.hostname }),
     ...Object.fromEntries(settings.map((name) => [name, current[name]])),
   }
 }

@@ -15,7 +15,7 @@ export type NameChoice = {
   random: () => number
 }
 
-const createTakenError = (name: string): ApiError =>
+export const createTakenError = (name: string): ApiError =>
   new ApiError('name_taken', `A box named ${name} already exists. Choose another name.`)
 
 /** Relies on the unique index: of two concurrent inserts with the same name, one succeeds. Throws name_taken. */

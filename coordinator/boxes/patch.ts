@@ -25,12 +25,13 @@ export function toRowChanges(input: PatchBoxRequest, { box, actor, now }: PatchO
     throw new ApiError('bad_request', 'env must not be given together with other fields')
   if (env !== undefined) return { env_vars: serializeEnvVars(env) }
 
-  const { autoPauseMin, autoSnapshotHours, autoSnapshotKeep, quietHoursExempt } = settings
+  const { name, autoPauseMin, autoSnapshotHours, autoSnapshotKeep, quietHoursExempt } = settings
   if (quietHoursExempt !== undefined && actor.role !== 'owner')
     throw new ApiError('not_owner', 'Only an owner of the workspace may set quietHoursExempt.')
   const pauseAt = readPauseAt(settings, now)
   if (pauseAt != null) assertRunning(box)
   return {
+    ...(name !== undefined && { hostname: name }),
     ...(pauseAt !== undefined && { pause_at: pauseAt }),
     ...(autoPauseMin !== undefined && { auto_pause_min: autoPauseMin }),
     ...(autoSnapshotHours !== undefined && { auto_snapshot_hours: autoSnapshotHours }),

@@ -17,7 +17,7 @@ import { recordBoxChange } from '../audit/record-change.ts'
 import type { Db } from '../db/open.ts'
 import type { SnapshotRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
-import type { Actor } from '../http/actor.ts'
+import { type Actor, formatActor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'
 import { type Admit, createAdmit } from '../identity/admission/admit.ts'
 import { createStateChanges, type DeletionHook } from './change-state.ts'
@@ -29,6 +29,7 @@ import { listChangedSchedules, toRowChanges } from './patch.ts'
 import { presentBox } from './present.ts'
 import { createBoxReader } from './read-boxes.ts'
 import { assertHasSchedules } from './refuse-machines.ts'
+import { renameBox } from './rename.ts'
 import { assertFits } from './sources/file-rules.ts'
 import { assertUsable, findCreateSource } from './sources/sources.ts'
 import { updateBox } from './store/boxes.ts'
@@ -126,7 +127,9 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
       const changes = toRowChanges(input, { box: row, actor, now })
       const { autoPauseMin } = input
       await admit(trx, actor, { action: 'patch', box: row, autoPauseMin })
-      const written = await updateBox(trx, id, { ...changes, updated_at: now })
+      const { hostname = row.hostname, ...settings } = changes
+      await renameBox(trx, row, hostname, { actor: formatActor(actor), now })
+      const written = await updateBox(trx, id, { ...settings, updated_at: now })
       await updateSchedules(trx, written, now, listChangedSchedules(input))
       const detail = describePatch(row, written)
       if (detail !== null) recordBoxChange(trx, 'box.update', written, { actor, now }, detail)

@@ -289,6 +289,10 @@ export const CREATE_BOX_ERROR_CODES = {
 /** The body of PATCH /boxes/{id}. The service checks which fields may be given together. */
 export const patchBoxRequestSchema = z
   .strictObject({
+    name: z.string().regex(BOX_NAME_PATTERN, BOX_NAME_RULE).optional().meta({
+      description:
+        'the new name; the old one is free immediately. A running local box keeps its hostname until its next start.',
+    }),
     autoPauseMin: autoPauseMinSchema
       .nullish()
       .meta({ description: 'idle minutes until the box is suspended; null: never' }),
@@ -319,6 +323,7 @@ export type PatchBoxRequest = z.infer<typeof patchBoxRequestSchema>
 
 /** Error codes by field of patchBoxRequestSchema. Fields that are not listed: bad_request. */
 export const PATCH_BOX_ERROR_CODES = {
+  name: 'invalid_name',
   autoPauseMin: 'invalid_auto_pause',
   ttlMinutes: 'invalid_pause_at',
   pauseAt: 'invalid_pause_at',

@@ -50,10 +50,16 @@ export function addFakeSettings(fake: FakeCoordinator): { bodies: unknown[] } {
       /^PATCH \/api\/v1\/boxes\/([^/]+)$/,
       async (request, response, [, id = '']) => {
         const box = findBox(id)
-        const { env, ttlMinutes, ...settings } = await readBody(request, patchBoxRequestSchema)
+        const {
+          env,
+          ttlMinutes,
+          name: hostname,
+          ...settings
+        } = await readBody(request, patchBoxRequestSchema)
         if (env !== undefined) box.envVars = Object.entries(env).map(([name, value]) => ({ name, value }))
         if (ttlMinutes !== undefined)
           box.pauseAt = ttlMinutes === null ? null : new Date(Date.now() + ttlMinutes * 60_000).toISOString()
+        if (hostname !== undefined) box.hostname = hostname
         Object.assign(box, settings)
         sendJson(response, { box })
       },

@@ -99,6 +99,26 @@ t.test('move shows the step, and why the box has stayed', async (t) => {
   })
 })
 
+t.test('rename changes the name, and says what keeps the old one', async (t) => {
+  const kiwi = await fake.addBox('kiwi')
+  t.same(await box('rename', 'kiwi', 'lime'), {
+    code: 0,
+    stdout: '',
+    stderr: 'kiwi: renamed to lime. Inside the box, the hostname is kiwi until its next start.\n',
+  })
+  t.same(bodies, [{ name: 'lime' }])
+  Object.assign(kiwi, { observedState: 'suspended', suspendedAs: 'stopped' })
+  t.match(await box('rename', 'lime', 'kiwi'), { code: 0, stderr: 'lime: renamed to kiwi\n' })
+  Object.assign(kiwi, { observedState: 'suspended', suspendedAs: 'frozen' })
+  t.match(await box('rename', kiwi.id, 'lime'), { code: 0, stderr: /^kiwi: .* until its next start\.\n$/ })
+  Object.assign(kiwi, { observedState: 'running', suspendedAs: null, kind: 'machine' })
+  t.match(await box('rename', 'lime', 'kiwi'), { code: 0, stderr: 'lime: renamed to kiwi\n' })
+  refuseNext('PATCH /api/v1/boxes/', 409, 'name_taken')
+  t.match(await box('rename', 'kiwi', 'fig'), { code: 1, stderr: 'box: Refused. (name_taken)\n' })
+  t.match(await box('rename', 'nobox', 'fig'), { code: 5, stderr: /No such box: 'nobox'/ })
+  fake.boxes.splice(fake.boxes.indexOf(kiwi), 1)
+})
+
 t.test('set sends durations as minutes and hours, and off as null', async (t) => {
   const set = async (...options: string[]) => {
     const result = await box('set', 'fig', ...options)

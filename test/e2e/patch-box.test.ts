@@ -89,6 +89,26 @@ t.test('a suspended box rejects a deadline, and its deadline can be cleared', as
   t.match(json.box, { pauseAt: null, autoPauseMin: 30 })
 })
 
+t.test('a new name applies immediately, to the snapshots too, and frees the old one', async (t) => {
+  const { patch, api, edge, id, waitForState } = await startWithBox(t)
+  t.equal((await api('POST', '/snapshots', { boxId: id, name: 'before' })).status, 201)
+  const { status, json } = await patch({ name: 'lime' })
+  t.equal(status, 200)
+  t.equal(json.box.hostname, 'lime')
+  t.not((await edge('lime', 'GET', '/exec')).status, 404)
+  t.equal((await edge('plum', 'GET', '/exec')).status, 404)
+  t.match((await api('GET', '/snapshots')).json.snapshots, [{ boxId: id, sourceBoxHostname: 'lime' }])
+  const second = await api('POST', '/boxes', { name: 'plum' })
+  t.equal(second.status, 202)
+  const taken = await patch({ name: 'plum' })
+  t.equal(taken.status, 409)
+  t.same(taken.json, {
+    error: 'name_taken',
+    message: 'A box named plum already exists. Choose another name.',
+  })
+  await waitForState(second.json.box.id, 'running')
+})
+
 t.test('env alone replaces the variables', async (t) => {
   const { patch } = await startWithBox(t)
   t.same((await patch({ env: { A: '1', B: 'ü' } })).json.box.envVars, [
@@ -110,6 +130,10 @@ t.test('rejects an invalid request with the code of its field, and changes nothi
     [[], 'bad_request', 'body must be a JSON object'],
     [{ env: {}, autoPauseMin: 30 }, 'bad_request', MIXED],
     [{ env: { A: '1' }, ttlMinutes: null }, 'bad_request', MIXED],
+    [{ env: {}, name: 'lime' }, 'bad_request', MIXED],
+    [{ name: 'Not A Name' }, 'invalid_name', undefined],
+    [{ name: '' }, 'invalid_name', undefined],
+    [{ name: null }, 'invalid_name', undefined],
     [{ autoPauseMin: 29 }, 'invalid_auto_pause', 'autoPauseMin must be an integer between 30 and 10080'],
     [{ autoPauseMin: 10_081 }, 'invalid_auto_pause', undefined],
     [{ autoPauseMin: '30' }, 'invalid_auto_pause', undefined],

@@ -184,3 +184,8 @@ export async function findLastAutoSnapshotTime(trx: Trx, boxId: string): Promise
     .executeTakeFirst()
   return row?.created_at ?? null
 }
+
+/** The name that the snapshots of a box show, after the box got a new one. */
+export async function renameSourceBox(trx: Trx, boxId: string, hostname: string): Promise<void> {
+  await trx.updateTable('snapshots').set({ source_hostname: hostname }).where('box_id', '=', boxId).execute()
+}

@@ -96,6 +96,20 @@ t.test('changes are recorded', async (t) => {
     t.same(await readEvents(), [byUser('box.update', id, { name, fields: 'pauseAt', pauseAt })])
     await patch({ pauseAt: null, autoPauseMin: null })
     t.equal((await readEvents()).length, 1)
+    await patch({ name: 'figgy' })
+    await patch({ name: 'figgy' })
+    await patch({ name, autoPauseMin: 30 })
+    await patch({ autoPauseMin: null })
+    t.match(await readEvents(), [
+      byUser('box.update', id, { name: 'figgy', fields: 'name', previousName: name }),
+      byUser('box.update', id, {
+        name,
+        fields: 'name,autoPauseMin',
+        previousName: 'figgy',
+        autoPauseMin: 30,
+      }),
+      byUser('box.update', id, { name, fields: 'autoPauseMin' }),
+    ])
   })
 
   await t.test('suspend and wake', async (t) => {
