@@ -10,8 +10,10 @@ import {
   type NewBoxOptions,
   selectName,
 } from '../boxes/new-box.ts'
+import { boxCommand } from '../command-name.ts'
 import { addHints, TIER_TOO_SMALL_HINTS } from '../connection/refusals.ts'
 import type { RunAction } from '../connection/session.ts'
+import { sanitize } from '../output/print.ts'
 import { findSnapshot } from '../snapshots/find-snapshot.ts'
 
 export function addRestoreCommand(program: Command, runAction: RunAction): void {
@@ -30,23 +32,30 @@ export function addRestoreCommand(program: Command, runAction: RunAction): void 
 Examples:
   box restore fig-20260131-031415
   box restore web plum --tier pro
+  box restore before fig-new && box rename fig fig-old && box rename fig-new fig
 
+Of several snapshots with the name, the one of a box that exists wins: a deleted box may have had the same name.
 \`box create --from\` does the same with further options, such as -e.`,
     )
     .action((typed: string, argument: string | undefined, options: NewBoxOptions) =>
       runAction(async (session) => {
         const { client } = session
+        const name = selectName(argument, options.name)
         const { id } = await findSnapshot(client, typed)
         const response = client.request<{ box: Box }>(
           'POST',
           `/snapshots/${encodeURIComponent(id)}/restore`,
-          toRequest(selectName(argument, options.name), options),
+          toRequest(name, options),
         )
-        await finishCreation(session, (await addHints(response, TIER_TOO_SMALL_HINTS)).box, options)
+        const hints = { ...TIER_TOO_SMALL_HINTS, name_taken: getRenameHint(name) }
+        await finishCreation(session, (await addHints(response, hints)).box, options)
         return undefined
       }),
     )
 }
+
+const getRenameHint = (name: string | undefined): string | null =>
+  name === undefined ? null : `\`${boxCommand()} rename ${sanitize(name)} NEWNAME\` frees the name.`
 
 const toRequest = (name: string | undefined, { tier }: NewBoxOptions): RestoreRequest => ({
   ...(name !== undefined && { name }),

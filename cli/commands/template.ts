@@ -9,7 +9,7 @@ import { addHints, SNAPSHOT_LIMIT_HINTS } from '../connection/refusals.ts'
 import type { RunAction } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { print, printJson, printStderr, sanitize } from '../output/print.ts'
-import { isSnapshotId, loadSnapshots, selectSnapshot } from '../snapshots/find-snapshot.ts'
+import { isSnapshotId, loadSnapshots, preferExistingBoxes } from '../snapshots/find-snapshot.ts'
 import { finishSnapshot, type NewSnapshotOptions } from '../snapshots/new-snapshot.ts'
 
 export function addTemplateCommand(program: Command, runAction: RunAction): void {
@@ -61,7 +61,7 @@ async function findSource(client: Client, typed: string): Promise<Box | Snapshot
     if (box !== undefined) return box
   }
   const { snapshots } = await loadSnapshots(client, '?transient=1')
-  const snapshot = selectSnapshot(snapshots, typed)
+  const snapshot = await preferExistingBoxes(client, snapshots, typed)
   if (snapshot !== undefined) return snapshot
   throw new CliError(
     EXIT.notFound,

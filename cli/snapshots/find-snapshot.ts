@@ -1,4 +1,5 @@
 // Finds a snapshot by its id, its template name, its name, or a unique prefix of its id.
+import type { Box } from '../../shared/api/boxes.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import { AMBIGUOUS_ID, findByPrefix } from '../arguments/unique-prefix.ts'
 import type { Client } from '../connection/client.ts'
@@ -18,18 +19,42 @@ export const loadSnapshots = (client: Client, query = ''): Promise<{ snapshots: 
 /** @throws CliError when no snapshot or several snapshots match */
 export async function findSnapshot(client: Client, typed: string): Promise<Snapshot> {
   const { snapshots } = await loadSnapshots(client, '?transient=1')
-  const found = selectSnapshot(snapshots, typed)
+  const found = await preferExistingBoxes(client, snapshots, typed)
   if (found === undefined) throw noSuchSnapshotError(typed)
   return found
 }
 
-/** An id wins over the name of a template, and that over the name of a snapshot. @throws CliError when several match */
-export function selectSnapshot(snapshots: readonly Snapshot[], typed: string): Snapshot | undefined {
-  const exact =
-    snapshots.find(({ id }) => id === typed) ?? snapshots.find(({ templateName }) => templateName === typed)
+/**
+ * Selects a snapshot. Names are not unique, also because a deleted box may have had the same name as a new one: of several
+ * snapshots with the name, the one of a box that exists wins. @throws CliError when several match
+ */
+export async function preferExistingBoxes(
+  client: Client,
+  snapshots: readonly Snapshot[],
+  typed: string,
+): Promise<Snapshot | undefined> {
+  const named = snapshots.filter(({ name }) => name === typed)
+  if (named.length < 2) return selectSnapshot(snapshots, typed)
+  const { boxes } = await client.request<{ boxes: Box[] }>('GET', '/boxes?live=1')
+  const existing = new Set(boxes.map(({ id }) => id))
+  const [winner, ...others] = named.filter(({ boxId }) => existing.has(boxId))
+  const exact = winner !== undefined && others.length === 0 ? winner.id : typed
+  return selectSnapshot(snapshots, selectExact(snapshots, typed)?.id ?? exact, existing)
+}
+
+/**
+ * An id wins over the name of a template, and that over the name of a snapshot.
+ * @param existingBoxes the ids of the boxes that are not deleted, for the message @throws CliError when several match
+ */
+export function selectSnapshot(
+  snapshots: readonly Snapshot[],
+  typed: string,
+  existingBoxes?: ReadonlySet<string>,
+): Snapshot | undefined {
+  const exact = selectExact(snapshots, typed)
   if (exact !== undefined) return exact
   const named = snapshots.filter(({ name }) => name === typed)
-  if (named.length > 1) throw ambiguousNameError(typed, named)
+  if (named.length > 1) throw ambiguousNameError(typed, named, existingBoxes)
   if (named.length === 1) return named[0]
   if (!isSnapshotId(typed) && typed.length < MIN_PREFIX_LENGTH) return undefined
   return findByPrefix(snapshots, isSnapshotId(typed) ? typed : ID_PREFIX + typed, {
@@ -39,13 +64,18 @@ export function selectSnapshot(snapshots: readonly Snapshot[], typed: string): S
   })
 }
 
-function ambiguousNameError(typed: string, snapshots: readonly Snapshot[]): CliError {
-  const lines = snapshots
-    .slice(0, 10)
-    .map(
-      ({ id, sourceBoxHostname, createdAt }) =>
-        `\n  ${sanitize(id)}  ${sanitize(sourceBoxHostname)}  ${sanitize(createdAt)}`,
-    )
+const selectExact = (snapshots: readonly Snapshot[], typed: string): Snapshot | undefined =>
+  snapshots.find(({ id }) => id === typed) ?? snapshots.find(({ templateName }) => templateName === typed)
+
+function ambiguousNameError(
+  typed: string,
+  snapshots: readonly Snapshot[],
+  existingBoxes: ReadonlySet<string> | undefined,
+): CliError {
+  const lines = snapshots.slice(0, 10).map(({ id, boxId, sourceBoxHostname, createdAt }) => {
+    const note = existingBoxes?.has(boxId) === false ? ' (deleted)' : ''
+    return `\n  ${sanitize(id)}  ${sanitize(sourceBoxHostname)}${note}  ${sanitize(createdAt)}`
+  })
   return new CliError(
     EXIT.usage,
     `${snapshots.length} snapshots have the name '${sanitize(typed)}'. Use an id:${lines.join('')}${snapshots.length > 10 ? '\n  …' : ''}`,

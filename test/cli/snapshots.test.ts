@@ -99,12 +99,45 @@ t.test('a snapshot is found by its id, its template name, its name, or the start
     t.ok(fake.requests.at(-1)?.line.startsWith(`POST /api/v1/snapshots/${id}/restore`), typed)
   }
   add({ name: 'before' })
-  const ambiguous = await box('restore', 'before')
-  t.match(ambiguous, { code: 2, stderr: /^box: 2 snapshots have the name 'before'\. Use an id:\n {2}snp_/ })
+  t.match(await box('restore', 'before'), {
+    code: 2,
+    stderr:
+      /^box: 2 snapshots have the name 'before'\. Use an id:\n {2}snp_\w+ {2}fig \(deleted\) {2}\S+Z\n {2}snp_/,
+  })
+  t.match(await box('snapshots', 'rm', 'before'), { code: 2, stderr: /2 snapshots have the name 'before'/ })
   t.match(await box('restore', other.id.slice(0, 5)), { code: /[02]/ })
   t.match(await box('restore', 'nothing'), {
     code: 5,
     stderr: "box: No such snapshot or template: 'nothing'. Run `box snapshots` to list snapshots.\n",
+  })
+})
+
+t.test('of several snapshots with the name, the one of a box that exists wins', async (t) => {
+  const ofFig = add({ name: 'before', boxId: fig.id })
+  add({ name: 'before' })
+  for (const args of [
+    ['restore', 'before'],
+    ['create', 'kaki', '--from', 'before'],
+    ['template', 'before', 'web'],
+  ])
+    t.match(await box(...args), { code: 0 }, args.join(' '))
+  t.match(bodies, [{}, { name: 'web' }])
+  t.ok(fake.requests.some(({ line }) => line.startsWith(`POST /api/v1/snapshots/${ofFig.id}/restore`)))
+  t.equal(snapshots.find(({ templateName }) => templateName === 'web')?.id, ofFig.id)
+  add({ name: 'before', boxId: fig.id })
+  ofFig.templateName = null
+  t.match(await box('restore', 'before'), {
+    code: 2,
+    stderr: /3 snapshots have the name.*fig {2}.*\(deleted\)/s,
+  })
+})
+
+t.test('a name that is taken names the command that frees it', async (t) => {
+  add({ name: 'before' })
+  refuseNext('POST /api/v1/snapshots/', 409, 'name_taken')
+  t.match(await box('restore', 'before', 'fig'), {
+    code: 1,
+    stderr: 'box: Refused. `box rename fig NEWNAME` frees the name. (name_taken)\n',
   })
 })
 
