@@ -47,6 +47,7 @@ export const RUN_STATUSES = ['running', 'done', 'failed', 'interrupted'] as cons
 export const CONVERSATION_ID_PATTERN = /^cv_[0-9a-f]{24}$/
 
 export const AUDIT_ORIGINS = ['server', 'client'] as const
+export const AUDIT_ACTOR_KINDS = ['user', 'cli', 'ticket', 'mobile', 'system'] as const
 /** The first event that is delivered to an endpoint: the request that sets it, or the oldest stored event. */
 export const AUDIT_SINK_STARTS = ['now', 'start'] as const
 

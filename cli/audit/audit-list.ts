@@ -11,7 +11,15 @@ import { loadMemberNames } from '../members/member-names.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { formatLocalTime } from '../output/format.ts'
 import { printStderr } from '../output/print.ts'
-import { type FilterOptions, loadBoxNames, loadEvents, loadEventsAfter, toQuery } from './audit-query.ts'
+import {
+  type AuditFilter,
+  type FilterOptions,
+  formatOtherActor,
+  loadBoxNames,
+  loadEvents,
+  loadEventsAfter,
+  toFilter,
+} from './audit-query.ts'
 
 export type AuditOptions = ListOptions &
   FilterOptions & { tail?: number; follow?: boolean; csv?: string | true }
@@ -20,15 +28,15 @@ const DEFAULT_COUNT = 50
 
 type Names = { getUser(id: string): string; getBox(id: string): string }
 
-const createEventList = ({ getUser, getBox }: Names): List<AuditEvent> => ({
+/** @param kinds of --kind */
+const createEventList = ({ getUser, getBox }: Names, kinds: readonly string[]): List<AuditEvent> => ({
   columns: [
     { header: 'ID', cell: ({ id }) => String(id) },
     { header: 'TIME', cell: ({ at }) => formatLocalTime(Date.parse(at)) },
     { header: 'KIND', cell: ({ kind }) => kind },
     {
       header: 'ACTOR',
-      cell: ({ actorUserId, actorTokenId, actorKind }) =>
-        actorUserId === null ? (actorTokenId?.slice(0, 12) ?? actorKind) : getUser(actorUserId),
+      cell: (event) => (event.actorUserId === null ? formatOtherActor(event) : getUser(event.actorUserId)),
     },
     { header: 'BOX', cell: ({ boxId }) => (boxId === null ? '-' : getBox(boxId)) },
     { header: 'ORIGIN', cell: ({ origin }) => origin, isWide: true },
@@ -38,7 +46,10 @@ const createEventList = ({ getUser, getBox }: Names): List<AuditEvent> => ({
   getId: ({ id }) => String(id),
   getName: ({ id }) => String(id),
   filters: {},
-  getEmptyMessage: () => 'No matching events.',
+  getEmptyMessage: () =>
+    kinds.includes('exec') || kinds.includes('prompt')
+      ? 'No matching events. Commands and prompts are events only when a client reports them: `box history` and `box prompts` list them.'
+      : 'No matching events.',
   isAppendOnly: true,
 })
 
@@ -50,16 +61,16 @@ const formatDetail = (detail: AuditEvent['detail']): string =>
 /** Returns the exit code. */
 export async function showAudit(session: Session, options: AuditOptions): Promise<number> {
   const { client, signal } = session
-  const query = await toQuery(client, options, Date.now())
-  if (options.csv !== undefined) return downloadCsv(session, query, options.csv)
+  const filter = await toFilter(client, options, Date.now())
+  if (options.csv !== undefined) return downloadCsv(session, filter, options.csv)
   const [getUser, getBox] = await Promise.all([loadMemberNames(client), loadBoxNames(client)])
-  const list = createEventList({ getUser, getBox })
-  const load = createLoader(client, query, options)
+  const list = createEventList({ getUser, getBox }, options.kind ?? [])
+  const load = createLoader(client, filter, options)
   return printList(list, load, { ...options, watch: options.follow ?? false }, signal)
 }
 
 /** Oldest first. With --follow, each call after the first one returns the events since the previous call. */
-function createLoader(client: Client, query: URLSearchParams, options: AuditOptions) {
+function createLoader(client: Client, filter: AuditFilter, options: AuditOptions) {
   const { tail, follow, since, until } = options
   const hasTime = since !== undefined || until !== undefined
   const count = tail ?? (hasTime ? Number.POSITIVE_INFINITY : DEFAULT_COUNT)
@@ -67,8 +78,8 @@ function createLoader(client: Client, query: URLSearchParams, options: AuditOpti
   return async () => {
     const { events, nextBefore } =
       last === null
-        ? await loadEvents(client, query, count)
-        : { events: await loadEventsAfter(client, query, last), nextBefore: null }
+        ? await loadEvents(client, filter, count)
+        : { events: await loadEventsAfter(client, filter, last), nextBefore: null }
     // Without a matching event, the newest event of all is where the next call starts.
     if (follow) last = events[0]?.id ?? last ?? (await loadNewestId(client))
     const toJson = (rows: readonly AuditEvent[]) => ({ events: rows, nextBefore })
@@ -77,13 +88,15 @@ function createLoader(client: Client, query: URLSearchParams, options: AuditOpti
 }
 
 const loadNewestId = async (client: Client): Promise<number> =>
-  (await loadEvents(client, new URLSearchParams(), 1)).events[0]?.id ?? 0
+  (await loadEvents(client, { query: new URLSearchParams(), matches: null }, 1)).events[0]?.id ?? 0
 
 async function downloadCsv(
   { client }: Session,
-  query: URLSearchParams,
+  { query, matches }: AuditFilter,
   file: string | true,
 ): Promise<number> {
+  if (matches !== null)
+    throw new CliError(EXIT.usage, '--csv needs a user as --actor: the coordinator writes the file.')
   query.set('format', 'csv')
   const response = await client.download(`/audit?${query}`)
   const isStdout = file === true || file === '-'

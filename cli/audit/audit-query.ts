@@ -1,12 +1,17 @@
 // The filters of box audit, and the requests that read events page by page.
 import type { AuditEvent, AuditList } from '../../shared/api/audit.ts'
 import type { Box } from '../../shared/api/boxes.ts'
+import { AUDIT_ACTOR_KINDS } from '../../shared/field-values.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { parseTime } from '../arguments/parse-time.ts'
 import { findBox } from '../boxes/find-box.ts'
 import type { Client } from '../connection/client.ts'
-import { findMember, loadMembers } from '../members/change-members.ts'
+import { findMember } from '../members/change-members.ts'
+import { loadKnownUsers } from '../members/member-names.ts'
 import { CliError } from '../output/exit-codes.ts'
+
+/** The start of an id, which is enough to distinguish credentials. */
+const SHORT_ID_LENGTH = 12
 
 export type FilterOptions = {
   since?: string
@@ -17,19 +22,40 @@ export type FilterOptions = {
   origin?: 'server' | 'client'
 }
 
-/** The parameters of GET /audit. Finds the ids of the box and the user. @throws CliError */
-export async function toQuery(client: Client, options: FilterOptions, now: number): Promise<URLSearchParams> {
+export type AuditFilter = {
+  /** The parameters of GET /audit. */
+  query: URLSearchParams
+  /** What the coordinator cannot filter: the credential or the kind of an actor without a user, and the start of an id. */
+  matches: ((event: AuditEvent) => boolean) | null
+}
+
+/** The text of the column ACTOR for an event of no user. */
+export const formatOtherActor = ({ actorTokenId, actorKind }: AuditEvent): string =>
+  actorTokenId?.slice(0, SHORT_ID_LENGTH) ?? actorKind
+
+/** Finds the ids of the box and the user. @throws CliError */
+export async function toFilter(client: Client, options: FilterOptions, now: number): Promise<AuditFilter> {
   const { since, until, kind, box, actor, origin } = options
   const toInstant = (option: string, text: string) => new Date(parseTime(option, text, now)).toISOString()
-  return new URLSearchParams({
+  const user = actor === undefined ? null : await findUserId(client, actor)
+  const query = new URLSearchParams({
     ...(since !== undefined && { since: toInstant('--since', since) }),
     ...(until !== undefined && { until: toInstant('--until', until) }),
     ...(kind !== undefined && { kind: kind.join(',') }),
     ...(box !== undefined && { box: await findBoxId(client, box) }),
-    ...(actor !== undefined && { actor: await findUserId(client, actor) }),
+    ...(user !== null && { actor: user }),
     ...(origin !== undefined && { origin }),
   })
+  return { query, matches: actor === undefined || user !== null ? null : createActorMatcher(actor) }
 }
+
+const isOtherActor = (typed: string): boolean =>
+  /^(key|ses|tkt)_/.test(typed) || (AUDIT_ACTOR_KINDS as readonly string[]).includes(typed)
+
+const createActorMatcher = (typed: string) => (event: AuditEvent) =>
+  event.actorUserId === null
+    ? formatOtherActor(event) === typed || (event.actorTokenId?.startsWith(typed) ?? false)
+    : event.actorUserId.startsWith(typed)
 
 /** A deleted box is found too; of a box whose record was deleted, only the whole id is known. */
 async function findBoxId(client: Client, typed: string): Promise<string> {
@@ -38,21 +64,33 @@ async function findBoxId(client: Client, typed: string): Promise<string> {
   return findBox(boxes, typed)?.id ?? (await client.findBox(typed)).id
 }
 
-/** An id may be that of a removed member. An email needs a sign-in. */
-async function findUserId(client: Client, typed: string): Promise<string> {
+/**
+ * null: the events have to be compared with the text. Without a sign-in, only the own email and name are known; an id may also
+ * be that of a removed member.
+ */
+async function findUserId(client: Client, typed: string): Promise<string | null> {
   if (/^usr_\w{20,}$/.test(typed)) return typed
-  return findMember(await loadMembers(client), typed).id
+  if (isOtherActor(typed)) return null
+  const users = await loadKnownUsers(client)
+  const isUnknownId = typed.startsWith('usr_') && !users.some(({ id }) => id.startsWith(typed))
+  return isUnknownId ? null : findMember(users, typed).id
 }
 
 /** Newest first. @param count at most this many events */
-export async function loadEvents(client: Client, query: URLSearchParams, count: number): Promise<AuditList> {
+export async function loadEvents(
+  client: Client,
+  { query, matches }: AuditFilter,
+  count: number,
+): Promise<AuditList> {
   const events: AuditEvent[] = []
   let nextBefore: number | null = null
   do {
     const limit = Math.min(LIMITS.auditPage.max, count - events.length)
     if (limit <= 0) break
-    const page = await loadPage(client, query, limit, nextBefore)
-    events.push(...page.events)
+    const page = await loadPage(client, query, matches === null ? limit : LIMITS.auditPage.max, nextBefore)
+    const found = matches === null ? page.events : page.events.filter(matches)
+    events.push(...found.slice(0, limit))
+    if (found.length > limit) return { events, nextBefore: events.at(-1)?.id ?? null }
     nextBefore = page.nextBefore
   } while (nextBefore !== null)
   return { events, nextBefore }
@@ -61,14 +99,14 @@ export async function loadEvents(client: Client, query: URLSearchParams, count: 
 /** Newest first: the events with ids greater than `id`. */
 export async function loadEventsAfter(
   client: Client,
-  query: URLSearchParams,
+  { query, matches }: AuditFilter,
   id: number,
 ): Promise<AuditEvent[]> {
   const events: AuditEvent[] = []
   let before: number | null = null
   do {
     const page: AuditList = await loadPage(client, query, LIMITS.auditPage.default, before)
-    events.push(...page.events.filter((event) => event.id > id))
+    events.push(...page.events.filter((event) => event.id > id && (matches?.(event) ?? true)))
     // A page of several filters may be empty, and not the last one.
     before = page.nextBefore !== null && page.nextBefore > id ? page.nextBefore : null
   } while (before !== null)

@@ -24,7 +24,10 @@ export function addAuditCommand(program: Command, runAction: RunAction): void {
     .option('--until <time>', 'events before this time')
     .option('--kind <kinds>', 'only these kinds, such as key.create,key.revoke; can be repeated', collect)
     .option('--box <name>', 'only events of this box')
-    .option('--actor <user>', 'only events of this user: an email address or id')
+    .option(
+      '--actor <user>',
+      'only events of this user: an email address, a name, an id, or another text of the column ACTOR',
+    )
     .addOption(
       new Option('--origin <origin>', 'recorded by the coordinator, or reported by a client').choices(
         AUDIT_ORIGINS,
@@ -62,7 +65,7 @@ Examples:
   box audit --since 30d --csv audit.csv
   box audit verify
 
-The CSV has the newest events first, at most 50,000. The download is an event of the audit log itself.`,
+\`box docs audit\` lists the kinds. Commands are not events: \`box history\` lists them. The CSV has the newest events first, at most 50,000. The download is an event of the audit log itself.`,
     )
     .action((options: AuditOptions) =>
       runAction(async (session) => {

@@ -8,15 +8,15 @@ import type { RunAction } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
+import { formatActor, loadMemberNames } from '../members/member-names.ts'
 import { getStateColor } from '../output/colors.ts'
 import { formatLocalTime } from '../output/format.ts'
 
 type Options = ListOptions & { follow?: boolean; tail?: number }
 
-/** `usr_2cbf1605` for `user:usr_2cbf…`: the start of an id is enough to distinguish users and keys. */
-const shortenActor = (actor: string): string => actor.replace(/^(user|key):/, '').slice(0, 12)
+type GetActor = (actor: string) => string
 
-const EVENTS: List<BoxEvent> = {
+const createEventList = (getActor: GetActor): List<BoxEvent> => ({
   columns: [
     { header: 'TIME', cell: ({ at }) => formatLocalTime(Date.parse(at)) },
     {
@@ -26,7 +26,7 @@ const EVENTS: List<BoxEvent> = {
         color: getStateColor(toState),
       }),
     },
-    { header: 'ACTOR', cell: ({ actor }) => shortenActor(actor), isShort: true },
+    { header: 'ACTOR', cell: ({ actor }) => getActor(actor), isShort: true },
     { header: 'ID', cell: ({ id }) => id, isWide: true },
     { header: 'ACTOR', cell: ({ actor }) => actor, isWide: true },
     { header: 'REASON', cell: ({ reason }) => reason },
@@ -36,11 +36,11 @@ const EVENTS: List<BoxEvent> = {
   filters: {
     state: { get: ({ toState }) => toState },
     reason: { get: ({ reason }) => reason },
-    actor: { get: ({ actor }) => actor },
+    actor: { get: ({ actor }) => `${getActor(actor)} ${actor}` },
   },
   getEmptyMessage: () => 'No matching events.',
   isAppendOnly: true,
-}
+})
 
 export function addEventsCommand(program: Command, runAction: RunAction): void {
   addListOptions(
@@ -58,7 +58,7 @@ export function addEventsCommand(program: Command, runAction: RunAction): void {
       )
       .option('-f, --follow', 'print further events until Ctrl-C, or until the box is deleted'),
     'the ids',
-    EVENTS.filters,
+    createEventList(String).filters,
     { hasWatch: false },
   )
     .addHelpText(
@@ -75,6 +75,8 @@ With --follow and -o json, each event is one JSON object per line. --follow exit
       runAction(async ({ client, signal }) => {
         const { id } = await client.findBox(name)
         const { tail = LIMITS.boxEvents, follow = false } = options
+        const getUserName = await loadMemberNames(client)
+        const list = createEventList((actor) => formatActor(actor, getUserName))
         let omitted: ReadonlySet<string> | null = null
         let isDeletionShown = false
         const load = async () => {
@@ -85,7 +87,7 @@ With --follow and -o json, each event is one JSON object per line. --follow exit
           isDeletionShown = follow && !isLive(box)
           return { rows: shown, toJson: (rows: readonly BoxEvent[]) => ({ events: rows }) }
         }
-        return printList(EVENTS, load, { ...options, watch: follow }, signal)
+        return printList(list, load, { ...options, watch: follow }, signal)
       }),
     )
 }

@@ -5,22 +5,24 @@ import type { Command as CommandRecord } from '../../shared/api/commands.ts'
 import { COMMAND_MODES, COMMAND_STATUSES } from '../../shared/field-values.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { createIntegerParser, type JsonOption } from '../arguments/options.ts'
+import { parseTime } from '../arguments/parse-time.ts'
 import { boxCommand } from '../command-name.ts'
 import type { Client } from '../connection/client.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { findRecordId } from '../history/find-record.ts'
-import { loadRecords } from '../history/load-records.ts'
+import { loadRecords, loadRecordsOfBoxes, type RecordQuery } from '../history/load-records.ts'
 import { getPath } from '../history/read-records.ts'
-import { createFilters, createRecordList } from '../history/record-list.ts'
-import { createUserNames } from '../history/user-names.ts'
+import { createActorText, createFilters, createRecordList } from '../history/record-list.ts'
 import { createMatcher, type FilterValues } from '../lists/filters.ts'
 import type { Loaded } from '../lists/list.ts'
 import { addListOptions, getFormat, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
+import { loadMemberNames } from '../members/member-names.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
 import { printJson, printStderr } from '../output/print.ts'
 import { noSuchRecordMessage, replaceNotFoundMessage } from '../processes/process-messages.ts'
 
-type Page = { limit?: number; before?: string; all?: boolean }
+type Page = { limit?: number; before?: string; all?: boolean; since?: string }
 type Options = ListOptions & Page & { mode?: string; status?: string; delete?: string; deleteAll?: boolean }
 
 export function addHistoryCommand(program: Command, runAction: RunAction): void {
@@ -29,9 +31,9 @@ export function addHistoryCommand(program: Command, runAction: RunAction): void 
     .summary('list the commands that ran on a box')
     .description(
       'Lists the commands that ran on a box, newest first, with the user and the exit status. Works while the box is ' +
-        'suspended.',
+        'suspended. `box history --all` lists the newest commands of all boxes.',
     )
-    .argument('<name>', "the box's name or id")
+    .argument('[name]', "the box's name or id")
   addListOptions(
     listing,
     'the ids',
@@ -50,7 +52,8 @@ export function addHistoryCommand(program: Command, runAction: RunAction): void 
       '--before <cursor>',
       'show older commands; the cursor is printed on stderr, and is nextBefore with --json',
     )
-    .addOption(new Option('--all', 'show all commands').conflicts(['before', 'limit']))
+    .option('--since <time>', 'all commands since this time: 2h, 03:14, 2026-01-31T09:30')
+    .option('--all', 'show all commands of the box; without a name, the newest ones of all boxes')
     .addOption(
       createDeleteOption(
         '--delete <id>',
@@ -65,6 +68,7 @@ export function addHistoryCommand(program: Command, runAction: RunAction): void 
 Examples:
   box history fig
   box history fig --filter status=running --filter command=make --limit 10
+  box history --all --since 1h
   box history fig --all --json | jq '.commands[] | select(.exitCode != 0)'
   box output fig $ID    prints the output of a command
   box history fig --delete $ID
@@ -72,9 +76,11 @@ Examples:
 --filter user= and command= match a part of the text; with * or ? they match the whole text.
 Deleting a record does not terminate the command: use \`box kill\`.`,
     )
-    .action((name: string, options: Options) =>
+    .action((name: string | undefined, options: Options) =>
       runAction(async (session) => {
         const { client } = session
+        assertCompatible(name, options)
+        if (name === undefined) return showAllBoxes(session, options)
         const { id } = await client.findBox(name)
         if (options.delete !== undefined) await deleteRecord(client, name, id, options.delete, options)
         else if (options.deleteAll) await deleteAllRecords(client, name, id, options)
@@ -86,9 +92,64 @@ Deleting a record does not terminate the command: use \`box kill\`.`,
 
 const createDeleteOption = (flags: string, description: string, otherDelete: string): Option =>
   new Option(flags, description).conflicts([
-    ...['mode', 'status', 'limit', 'before', 'all', 'filter', 'output', 'quiet', 'watch'],
+    ...['mode', 'status', 'limit', 'before', 'all', 'since', 'filter', 'output', 'quiet', 'watch'],
     otherDelete,
   ])
+
+/** @throws CliError */
+function assertCompatible(name: string | undefined, options: Options): void {
+  const { all, before, limit, since, delete: deletedId, deleteAll } = options
+  const fail = (message: string) => {
+    throw new CliError(EXIT.usage, message)
+  }
+  if (name === undefined && (!all || before !== undefined || deletedId !== undefined || deleteAll))
+    fail('The name of a box is missing. `box history --all` lists the newest commands of all boxes.')
+  if (name !== undefined && all && (before ?? limit ?? since) !== undefined)
+    fail(
+      `--all cannot be used with ${before !== undefined ? '--before' : limit !== undefined ? '--limit' : '--since'}.`,
+    )
+}
+
+const toRecordQuery = ({ since, ...page }: Page, filter: FilterValues): RecordQuery => ({
+  ...page,
+  ...(since !== undefined && { since: parseTime('--since', since, Date.now()) }),
+  filter,
+})
+
+/** The boxes whose histories are read for all boxes: the number of requests stays bounded. */
+const MAX_BOXES = 100
+
+async function showAllBoxes({ client, signal }: Session, options: Options): Promise<number> {
+  const account = await client.request<Account>('GET', '/me')
+  const { boxes } = account
+  const read = boxes.slice(0, MAX_BOXES)
+  const names = new Map(boxes.map(({ id, hostname }) => [id, hostname]))
+  const origin = { getBoxName: (id: string) => names.get(id) ?? id.slice(0, 8) }
+  const list = createRecordList(origin, createActorText(await loadMemberNames(client, account)))
+  const filter = mergeFilters(options)
+  const { since, limit } = toRecordQuery(options, filter)
+  const query = { filter, ...(since !== undefined && { since }), ...(limit !== undefined && { limit }) }
+  let hasMore = false
+  const load = async (): Promise<Loaded<CommandRecord>> => {
+    const ids = read.map(({ id }) => id)
+    const { commands, ...page } = await loadRecordsOfBoxes(
+      client,
+      ids,
+      query,
+      createMatcher(list.filters, filter),
+    )
+    hasMore = page.hasMore
+    return { rows: commands, toJson: (shown) => ({ commands: shown, nextBefore: null }) }
+  }
+  const exitCode = await printList(list, load, { ...options, filter }, signal)
+  if (getFormat(options) === 'json') return exitCode
+  if (hasMore) printStderr('There are older commands: use a larger --limit, --since, or the name of a box.')
+  if (boxes.length > MAX_BOXES)
+    printStderr(
+      `Only the ${MAX_BOXES} newest of ${boxes.length} boxes were read. For another one, use its name.`,
+    )
+  return exitCode
+}
 
 async function showRecords(
   { client, signal }: Session,
@@ -96,18 +157,13 @@ async function showRecords(
   boxId: string,
   options: Options,
 ): Promise<number> {
-  const names = createUserNames(await client.request<Account>('GET', '/me'))
-  const list = createRecordList(name, names)
+  const list = createRecordList(name, createActorText(await loadMemberNames(client)))
   const filter = mergeFilters(options)
-  const matchesFilters = createMatcher(list.filters, filter)
-  const matches = (record: CommandRecord) => {
-    names.learn([record])
-    return matchesFilters(record)
-  }
+  const query = toRecordQuery(options, filter)
+  const matches = createMatcher(list.filters, filter)
   let hint: string | null = null
   const load = async (): Promise<Loaded<CommandRecord>> => {
-    const { hasMore, ...page } = await loadRecords(client, boxId, { ...options, filter }, matches)
-    names.learn(page.commands)
+    const { hasMore, ...page } = await loadRecords(client, boxId, query, matches)
     hint = null
     if (page.nextBefore !== null)
       hint = `Older commands: ${boxCommand()} history ${name}${formatFilters(options)} --before ${page.nextBefore}`

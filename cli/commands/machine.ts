@@ -16,8 +16,9 @@ import {
 import type { RunAction, Session } from '../connection/session.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
-import { ENROLLMENTS, loadEnrollments, revokeEnrollments } from '../machines/enrollments.ts'
+import { createEnrollmentList, loadEnrollments, revokeEnrollments } from '../machines/enrollments.ts'
 import { findUrlProblem } from '../machines/url-problem.ts'
+import { formatActor, loadMemberNames } from '../members/member-names.ts'
 import { formatAge } from '../output/format.ts'
 import { print, printJson, printMessage, printStderr } from '../output/print.ts'
 
@@ -102,13 +103,15 @@ function addLs(machine: Command, runAction: RunAction): void {
     .alias('list')
     .summary('list the unused tokens')
     .description('Lists the tokens that can still be used, newest first.')
-  addListOptions(ls, 'the ids', ENROLLMENTS.filters).action((options: ListOptions) =>
-    runAction(({ client, signal }) => {
+  addListOptions(ls, 'the ids', createEnrollmentList(String).filters).action((options: ListOptions) =>
+    runAction(async ({ client, signal }) => {
+      const getUserName = await loadMemberNames(client)
+      const list = createEnrollmentList((createdBy) => formatActor(createdBy, getUserName))
       const load = async () => {
         const rows = await loadEnrollments(client)
         return { rows, toJson: (shown: readonly Enrollment[]) => ({ enrollments: shown }) }
       }
-      return printList(ENROLLMENTS, load, options, signal)
+      return printList(list, load, options, signal)
     }),
   )
 }

@@ -7,6 +7,7 @@ import { formatSchedules } from '../boxes/schedules.ts'
 import { boxCommand } from '../command-name.ts'
 import type { Client } from '../connection/client.ts'
 import type { RunAction } from '../connection/session.ts'
+import { formatActor, loadMemberNames } from '../members/member-names.ts'
 import { getStateColor } from '../output/colors.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { formatAge, formatBytes, formatWholeSeconds } from '../output/format.ts'
@@ -36,7 +37,13 @@ Examples:
         const { id } = await client.findBox(name)
         const detail = await client.getBoxDetail(id)
         if (options.json) printJson(detail)
-        else print(formatDetail(detail, await countSnapshots(client, id), Date.now()))
+        else {
+          const [count, getUserName] = await Promise.all([
+            countSnapshots(client, id),
+            loadMemberNames(client),
+          ])
+          print(formatDetail(detail, count, getUserName, Date.now()))
+        }
         return undefined
       }),
     )
@@ -55,7 +62,12 @@ async function countSnapshots(client: Client, boxId: string): Promise<number | n
 /** The coordinator stores the setting but does not enforce it. */
 const NOT_ENFORCED = '(stored, not enforced yet)'
 
-function formatDetail(detail: BoxDetail, snapshotCount: number | null, now: number): string {
+function formatDetail(
+  detail: BoxDetail,
+  snapshotCount: number | null,
+  getUserName: (id: string) => string,
+  now: number,
+): string {
   const { box, state, job, vitals, events } = detail
   const rows: [string, Cell][] = [
     ['name', box.hostname],
@@ -99,9 +111,12 @@ function formatDetail(detail: BoxDetail, snapshotCount: number | null, now: numb
   if (job?.lastError) rows.push(['last error', job.lastError])
   const changes = events.map(({ at, fromState, toState, reason, actor }) => [
     at,
-    { text: fromState === null ? toState : `${fromState} → ${toState}`, color: getStateColor(toState) },
+    {
+      text: fromState === null || fromState === toState ? toState : `${fromState} → ${toState}`,
+      color: getStateColor(toState),
+    },
     reason,
-    actor,
+    formatActor(actor, getUserName),
   ])
   return [formatTable(rows), ...(changes.length > 0 ? ['', formatTable(changes)] : [])].join('\n')
 }

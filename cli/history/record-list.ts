@@ -5,20 +5,34 @@ import type { List } from '../lists/list.ts'
 import { getStateColor } from '../output/colors.ts'
 import { formatAge, formatDuration } from '../output/format.ts'
 import { formatCommand, formatExit } from '../processes/process-messages.ts'
-import type { UserNames } from './user-names.ts'
 
-/** @param getUserName not called by the parser of --filter, which only needs the keys */
-export const createFilters = (getUserName: UserNames['getName']): List<CommandRecord>['filters'] => ({
+/** The actor of a record as text. */
+type GetActor = (record: CommandRecord) => string
+
+/** @param getUserName of the id of a user */
+export const createActorText =
+  (getUserName: (id: string) => string): GetActor =>
+  ({ actor: { kind, userId } }) =>
+    userId === null ? kind : getUserName(userId)
+
+/** @param getActor not called by the parser of --filter, which only needs the keys */
+export const createFilters = (getActor: GetActor): List<CommandRecord>['filters'] => ({
   status: { get: ({ status }) => status, values: COMMAND_STATUSES },
   mode: { get: ({ mode }) => mode, values: COMMAND_MODES },
-  user: { get: (record) => `${getUserName(record)} ${record.actor.userId ?? ''}` },
+  user: { get: (record) => `${getActor(record)} ${record.actor.userId ?? ''}` },
   source: { get: ({ source }) => source },
   command: { get: ({ command }) => command },
 })
 
-export const createRecordList = (boxName: string, { getName }: UserNames): List<CommandRecord> => ({
+/** Where the records come from: one box, or several with their names by id. */
+export type RecordOrigin = string | { getBoxName(boxId: string): string }
+
+export const createRecordList = (origin: RecordOrigin, getActor: GetActor): List<CommandRecord> => ({
   columns: [
     { header: 'ID', cell: ({ id }) => id },
+    ...(typeof origin === 'string'
+      ? []
+      : [{ header: 'BOX', cell: ({ boxId }: CommandRecord) => origin.getBoxName(boxId) }]),
     {
       header: 'STARTED',
       cell: ({ startedAt }, now) => `${formatAge(startedAt, now)} ago`,
@@ -27,7 +41,7 @@ export const createRecordList = (boxName: string, { getName }: UserNames): List<
     { header: 'STARTED AT', cell: ({ startedAt }) => startedAt, isWide: true },
     { header: 'MODE', cell: ({ mode }) => mode },
     { header: 'SOURCE', cell: ({ source }) => source },
-    { header: 'BY', cell: getName },
+    { header: 'BY', cell: getActor },
     { header: 'USER ID', cell: ({ actor }) => actor.userId ?? '-', isWide: true },
     {
       header: 'STATUS',
@@ -45,8 +59,9 @@ export const createRecordList = (boxName: string, { getName }: UserNames): List<
   ],
   getId: ({ id }) => id,
   getName: ({ id }) => id,
-  filters: createFilters(getName),
-  getEmptyMessage: (isFiltered) => `No ${isFiltered ? 'matching ' : ''}commands recorded on ${boxName}.`,
+  filters: createFilters(getActor),
+  getEmptyMessage: (isFiltered) =>
+    `No ${isFiltered ? 'matching ' : ''}commands recorded${typeof origin === 'string' ? ` on ${origin}` : ''}.`,
 })
 
 const formatElapsed = ({ startedAt, finishedAt }: CommandRecord): string =>

@@ -14,12 +14,13 @@ import { printJson, printStderr, sanitize } from '../output/print.ts'
 export const loadEnrollments = async (client: Client): Promise<Enrollment[]> =>
   (await client.request<EnrollmentList>('GET', '/machines')).enrollments
 
-export const ENROLLMENTS: List<Enrollment> = {
+/** @param getCreator the text of createdBy */
+export const createEnrollmentList = (getCreator: (createdBy: string) => string): List<Enrollment> => ({
   columns: [
     { header: 'ID', cell: ({ id }) => id },
     { header: 'NAME', cell: ({ name }) => name ?? '-' },
     { header: 'REGION', cell: ({ region }) => region },
-    { header: 'CREATED BY', cell: ({ createdBy }) => createdBy },
+    { header: 'CREATED BY', cell: ({ createdBy }) => getCreator(createdBy) },
     {
       header: 'EXPIRES',
       cell: ({ expiresAt }, now) =>
@@ -37,7 +38,7 @@ export const ENROLLMENTS: List<Enrollment> = {
     isFiltered
       ? 'No matching tokens.'
       : 'No unused tokens. `box machine add` creates one; `box ls --filter kind=machine` lists the machines.',
-}
+})
 
 /** @throws CliError when no token or several tokens match */
 function findEnrollment(enrollments: readonly Enrollment[], typed: string): Enrollment {

@@ -2,36 +2,49 @@
 import type { Role } from '../../shared/api/account.ts'
 import type { Invitation, Member, UpdateMemberRequest } from '../../shared/api/members.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
-import { findByPrefix } from '../arguments/unique-prefix.ts'
+import { AMBIGUOUS_ID, findByPrefix } from '../arguments/unique-prefix.ts'
 import { startBatch } from '../boxes/batch.ts'
 import type { Client } from '../connection/client.ts'
 import type { Session } from '../connection/session.ts'
 import { canAsk, confirm } from '../output/confirm.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
+import type { User } from './member-names.ts'
 
 export const loadMembers = async (client: Client): Promise<Member[]> =>
   (await client.requestBySession<{ members: Member[] }>('GET', '/members')).members
 
 export const getLabel = ({ email, name }: Pick<Member, 'email' | 'name'>): string => email ?? name
 
-/** Finds a member by email, id or a unique prefix of the id. @throws CliError */
-export function findMember(members: readonly Member[], typed: string): Member {
+/** Finds a member by email, id, name or a unique prefix of the id. @throws CliError when none or several match */
+export function findMember<T extends User>(members: readonly T[], typed: string): T {
   const lowercase = typed.toLowerCase()
   const found =
     members.find(({ email }) => email === lowercase) ??
     (typed.startsWith('usr_')
-      ? findByPrefix<Member>(members, typed, {
-          getId: ({ id }: Member) => id,
+      ? findByPrefix<T>(members, typed, {
+          getId: ({ id }) => id,
           describe: getLabel,
           kind: 'members',
         })
-      : undefined)
+      : findByName(members, lowercase))
   if (found !== undefined) return found
   throw new CliError(
     EXIT.notFound,
-    `No such member: '${sanitize(typed)}'. Use an email address or an id of \`box members\`.`,
+    `No such member: '${sanitize(typed)}'. \`box members\` lists the email addresses and names.`,
     { code: 'no_such_member' },
+  )
+}
+
+/** Names are not unique. */
+function findByName<T extends User>(members: readonly T[], lowercase: string): T | undefined {
+  const named = members.filter(({ name }) => name.toLowerCase() === lowercase)
+  const ids = [...new Set(named.map(({ id }) => id))]
+  if (ids.length < 2) return named[0]
+  throw new CliError(
+    EXIT.usage,
+    `${ids.length} members have the name '${sanitize(lowercase)}'. Use an email address or an id:${named.map((member) => `\n  ${sanitize(member.id)}  ${sanitize(getLabel(member))}`).join('')}`,
+    { code: AMBIGUOUS_ID },
   )
 }
 

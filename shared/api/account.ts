@@ -41,6 +41,7 @@ export const accountSchema = z
       .meta({ description: 'the account that owns the workspace' }),
     user: z
       .object({
+        id: z.string().optional().meta({ description: 'as in actors of events and records' }),
         email: z.string().nullable(),
         name: z.string(),
         role: z.enum(ROLES),

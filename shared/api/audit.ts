@@ -1,6 +1,6 @@
 // Schemas of the audit log (spec §2.7b, §4.12).
 import { z } from 'zod'
-import { AUDIT_ORIGINS } from '../field-values.ts'
+import { AUDIT_ACTOR_KINDS, AUDIT_ORIGINS } from '../field-values.ts'
 import { isId, isUuid } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
 import { queryIntegerBetween, queryOffset, timestampSchema } from './common.ts'
@@ -67,7 +67,6 @@ export const AUDIT_KINDS = [
   ...CLIENT_AUDIT_KINDS,
 ] as const
 
-export const AUDIT_ACTOR_KINDS = ['user', 'cli', 'ticket', 'mobile', 'system'] as const
 export type AuditActorKind = (typeof AUDIT_ACTOR_KINDS)[number]
 
 export type AuditOrigin = (typeof AUDIT_ORIGINS)[number]
@@ -161,7 +160,7 @@ export const auditQuerySchema = z.object({
     .transform((text, context): AuditKind[] => {
       const kinds = text.split(',')
       if (kinds.every(isKind)) return kinds
-      context.addIssue('must be one kind of audit events, or several separated by commas. See /openapi.json')
+      context.addIssue(`must be one kind, or several separated by commas, of: ${AUDIT_KINDS.join(', ')}`)
       return z.NEVER
     })
     .optional()

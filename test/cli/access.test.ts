@@ -101,6 +101,43 @@ t.test('box audit lists, filters, follows and writes CSV', async (t) => {
   t.match(await follow, { code: 143, stdout: /^\d+ .* audit\.export .*\n\d+ .* audit\.export .*\n$/ })
 })
 
+t.test('box audit --actor accepts what the column ACTOR shows', async (t) => {
+  const actors = async (...args: string[]) => {
+    const rows = (await run('audit', '-n', '100', '--no-header', ...args)).trimEnd().split('\n')
+    return [...new Set(rows.map((row) => row.split(/ {2,}/)[3]))]
+  }
+  const userId = instance.owner?.userId ?? ''
+  for (const typed of ['Owner', 'owner', userId, userId.slice(0, 12)])
+    t.same(await actors('--actor', typed), ['Owner'], typed)
+  await box('keys', 'create', 'robot', '--no-user', '-q').then(({ stdout }) =>
+    api('POST', '/boxes', { name: 'kaki' }, { key: stdout.trim() }),
+  )
+  const [robot = ''] = await actors('--box', 'kaki', '--kind', 'box.create')
+  t.match(robot, /^key_\w{8}$/)
+  t.same(await actors('--actor', robot), [robot])
+  t.match(await box('audit', '--actor', 'system'), { code: 0 })
+  t.match(await box('audit', '--actor', robot, '--csv', '-'), { code: 2, stderr: /--csv needs a user/ })
+  t.match(await box('audit', '--actor', 'Eve'), { code: 5, stderr: /No such member: 'Eve'/ })
+  const readOnly = (await run('keys', 'create', 'reader', '-q', '--read-only')).trim()
+  t.match(await runBox(url, ['audit', '--actor', 'Owner'], { env: { BOXWOOD_API_KEY: readOnly } }), {
+    code: 0,
+    stdout: / Owner /,
+  })
+})
+
+t.test('box audit names the kinds, and where the commands are', async (t) => {
+  t.match(await box('audit', '--kind', 'box.explode'), {
+    code: 2,
+    stderr: /kind must be one kind.*session\.sign_in, .*box\.create, box\.update, .*prompt/,
+  })
+  t.match(await box('audit', '--kind', 'exec'), { code: 0, stderr: /only when a client reports them: .*history`/ })
+})
+
+t.test('box events, show and machine ls name the user', async (t) => {
+  t.match(await run('events', 'fig', '--no-header'), / requested +Owner /)
+  t.match(await run('show', 'fig'), / requested .* Owner$/m)
+})
+
 t.test('box audit verify finds a change', async (t) => {
   const { stdout } = await box('audit', 'verify')
   const [, head = ''] = /^Head: (\d+:[0-9a-f]{64})$/m.exec(stdout) ?? []

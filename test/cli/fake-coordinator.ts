@@ -338,7 +338,7 @@ const BOX_DETAIL = {
 }
 
 const ACCOUNT = {
-  user: { email: null, name: 'owner', role: 'owner' },
+  user: { id: 'usr_1', email: null, name: 'owner', role: 'owner' },
   workspace: { id: 'ws_1', name: 'home' },
   billing: null,
   key: { id: 'key_1', kind: 'api', expiresAt: null, boxIds: null },

@@ -17,7 +17,7 @@ export type FakeHistory = {
 /** Bytes of a page, whatever limit was requested. */
 const PAGE_BYTES = 1000
 
-/** All boxes share the same records. The stderr of a command is its stdout reversed. */
+/** All boxes share the records that name no box. The stderr of a command is its stdout reversed. */
 export function addFakeHistory(fake: FakeCoordinator): FakeHistory {
   const records: FakeRecord[] = []
   const findRecord = (id: string): FakeRecord => {
@@ -27,11 +27,14 @@ export function addFakeHistory(fake: FakeCoordinator): FakeHistory {
   }
   fake.addRoutes([
     [
-      /^GET \/api\/v1\/boxes\/[^/]+\/commands(?:\?(.*))?$/,
-      async (_, response, [, query]) => {
+      /^GET \/api\/v1\/boxes\/([^/]+)\/commands(?:\?(.*))?$/,
+      async (_, response, [, boxId = '', query]) => {
         const { limit = '50', before, mode, status } = Object.fromEntries(new URLSearchParams(query))
         const matches = records.filter(
-          (record) => (!mode || record.mode === mode) && (!status || record.status === status),
+          (record) =>
+            [boxId, NEW_RECORD.boxId].includes(record.boxId) &&
+            (!mode || record.mode === mode) &&
+            (!status || record.status === status),
         )
         const start = before === undefined ? 0 : matches.findIndex(({ id }) => id === before) + 1
         const commands = matches.slice(start, start + Number(limit))

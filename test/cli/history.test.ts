@@ -50,6 +50,51 @@ t.test('prints one page and the command for the next one; --all prints every pag
   t.equal(new Set(all.commands.map(({ id }: { id: string }) => id)).size, 254)
 })
 
+t.test('--since ends at a time, and --all without a name merges the boxes', async (t) => {
+  const now = Date.now()
+  const ago = (minutes: number) => new Date(now - minutes * 60_000).toISOString()
+  const plum = await fake.addBox('plum')
+  const earlier = records.splice(0)
+  for (const [index, minutes] of [90, 40, 30, 20, 10].entries())
+    add({ command: `of-${minutes}`, startedAt: ago(minutes), boxId: index % 2 === 0 ? boxId : plum.id })
+  const list = async (...args: string[]) => {
+    const { code, stdout, stderr } = await box('history', ...args, '--no-header')
+    t.equal(code, 0, stderr)
+    return stdout
+      .trimEnd()
+      .split('\n')
+      .map((row) => row.split(/ {2,}/))
+  }
+  const commands = async (...args: string[]) => (await list(...args)).map((row) => row.at(-1))
+  t.same(await commands('fig', '--since', '35m'), ['of-10', 'of-30'])
+  t.same(await commands('fig', '--since', '2h', '--limit', '2'), ['of-10', 'of-30'])
+  const all = await list('--all')
+  t.same(
+    all.map((row) => row.at(-1)),
+    ['of-10', 'of-20', 'of-30', 'of-40', 'of-90'],
+  )
+  t.same(
+    all.map((row) => row[1]),
+    ['fig', 'plum', 'fig', 'plum', 'fig'],
+  )
+  t.same(await commands('--all', '--since', '1h'), ['of-10', 'of-20', 'of-30', 'of-40'])
+  t.match(await box('history', '--all', '--limit', '3'), {
+    stdout: /of-10\n.*of-20\n.*of-30\n$/,
+    stderr: 'There are older commands: use a larger --limit, --since, or the name of a box.\n',
+  })
+  t.match(await box('history'), { code: 2, stderr: /`box history --all` lists the newest commands of all/ })
+  t.match(await box('history', 'fig', '--all', '--limit', '3'), {
+    code: 2,
+    stderr: /--all cannot be used with --limit/,
+  })
+  t.match(await box('history', 'fig', '--since', 'sometime'), {
+    code: 2,
+    stderr: /--since must be a duration/,
+  })
+  records.splice(0, records.length, ...earlier)
+  fake.boxes.splice(fake.boxes.indexOf(plum), 1)
+})
+
 t.test('rejects an invalid --limit', async (t) => {
   const stderr = 'box: --limit must be an integer between 1 and 200.\n'
   t.same(await box('history', 'fig', '--limit', 'many'), { code: 2, stdout: '', stderr })

@@ -23,7 +23,7 @@ t.test('box machine add prints the line for the machine', async (t) => {
 t.test('box machine ls and rm list and revoke unused tokens', async (t) => {
   const listed = await box('machine', 'ls')
   t.match(listed.stdout, /^ID +NAME +REGION +CREATED BY +EXPIRES$/m)
-  t.match(listed.stdout, /^enr_\w+ +fig +eu-central-1 +user:usr_\w+ +in (1h|59m|\d+m)$/m)
+  t.match(listed.stdout, /^enr_\w+ +fig +eu-central-1 +\S*Owner +in (1h|59m|\d+m)$/m)
   t.match(await box('machine', 'rm', 'fig'), { code: 0, stderr: 'fig: revoked\n' })
   const [id = ''] = (await box('machine', 'ls', '-q', '--filter', 'name=plum')).stdout.split('\n')
   t.match((await box('__complete', '--', 'machine', 'rm', '')).stdout, new RegExp(`^${id}\\tplum$`, 'm'))

@@ -50,7 +50,7 @@ export function createAccountService(options: {
     const visibleBoxes = canRead(actor, 'boxes') ? await boxes.list(actor) : []
     return {
       customer: presentCustomer(actor, workspace, canReadWorkspace ? user : undefined),
-      user: user ? { email: user.email, name: user.name, role: user.role } : null,
+      user: user ? { id: user.id, email: user.email, name: user.name, role: user.role } : null,
       workspace: {
         id: workspace.id,
         name: workspace.name,
