@@ -7,6 +7,7 @@ export const ROLES = ['owner', 'member', 'contractor'] as const
 export const ACCESS_LEVELS = {
   boxes: ['none', 'read', 'run', 'write'],
   workspace: ['none', 'read', 'write'],
+  history: ['none', 'read'],
 } as const
 /** The least role that may enroll machines. */
 export const MACHINE_ENROLLMENT = ['owner', 'member'] as const

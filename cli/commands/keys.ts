@@ -85,9 +85,10 @@ Examples:
   BOXWOOD_API_KEY=$(box keys create -q backup --read-only)
 
 Each level of boxes includes those before it:
-  read    read boxes, their files, output, history and metrics
+  read    read boxes, their files, output and metrics
   run     also wake boxes, run commands, terminals and prompts, and write files
-  write   also create, suspend, resize, move and delete boxes and snapshots, and change settings
+  write   also create, suspend, resize, move and delete boxes and snapshots, and change settings;
+          read and delete the command history
 A key without --access may do all of this: give a program that works in a box boxes=run.`,
     )
     .action((name: string, options: CreateOptions) =>

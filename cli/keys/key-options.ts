@@ -24,12 +24,19 @@ export function addLimitOptions(command: Command, accessValues: string): Command
       ...names,
       name,
     ])
-    .addOption(new Option('--read-only', 'short for --access boxes=read,workspace=read').conflicts('access'))
+    .addOption(
+      new Option('--read-only', 'short for --access boxes=read,workspace=read,history=read').conflicts(
+        'access',
+      ),
+    )
     .addOption(new Option('--access <levels>', accessValues).argParser(parseAccess))
 }
 
+/** More than "read" of the API, which does not include the command history. */
+const READ_ONLY: AccessLevels = { boxes: 'read', workspace: 'read', history: 'read' }
+
 const formatLevels = (area: keyof typeof ACCESS_LEVELS) => `${area}=${ACCESS_LEVELS[area].join('|')}`
-export const ACCESS_HELP = `limit the key to a level per area: ${formatLevels('boxes')},${formatLevels('workspace')}`
+export const ACCESS_HELP = `limit the key to a level per area: ${formatLevels('boxes')},${formatLevels('workspace')},${formatLevels('history')}`
 
 /** The coordinator checks the names of areas and levels. */
 function parseAccess(text: string): AccessLevels | 'all' {
@@ -52,7 +59,7 @@ export async function toLimits(
   return {
     ...(expires !== undefined && { expiresAt: offToNull(expires) }),
     ...(boxes !== undefined && { boxIds: boxes.map(({ id }) => id) }),
-    ...(readOnly && { access: 'read' as const }),
+    ...(readOnly && { access: READ_ONLY }),
     ...(access !== undefined && { access: access === 'all' ? null : access }),
   }
 }

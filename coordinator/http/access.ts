@@ -27,6 +27,8 @@ export type Access =
       /** What a limited key needs (spec §5.8); null: nothing. */
       area: AccessArea | null
       level: Exclude<AccessLevel, 'none'>
+      /** A limited key that reads the command history does not need the level. */
+      orReadsHistory: boolean
       /** `workspace`: keys that are limited to boxes get key_access_denied (spec §5.9). */
       scope: 'boxes' | 'workspace'
       roles: AllowedRoles
@@ -49,12 +51,16 @@ export const byKey = <Area extends AccessArea>(
   area: Area | null,
   level: RequiredLevel<Area>,
   options: Partial<
-    Pick<KeyAccess, 'scope' | 'roles' | 'acceptsTickets' | 'acceptsUnverified' | 'forbidsMonitorTickets'>
+    Pick<
+      KeyAccess,
+      'orReadsHistory' | 'scope' | 'roles' | 'acceptsTickets' | 'acceptsUnverified' | 'forbidsMonitorTickets'
+    >
   > = {},
 ): Access => ({
   credential: 'key',
   area,
   level,
+  orReadsHistory: false,
   scope: area === 'workspace' ? 'workspace' : 'boxes',
   roles: 'any',
   acceptsTickets: false,
@@ -100,11 +106,12 @@ export function assertAccess(actor: Actor, access: Access, host: 'control' | 'ed
   if (access.credential === 'none') return
   assertRole(actor, access.roles)
   if (access.credential === 'session') return
-  const { area, level, scope } = access
-  if (area !== null && rankLevel(actor.access, area) < RANK[level])
+  const { area, level, orReadsHistory, scope } = access
+  const readsHistory = orReadsHistory && rankLevel(actor.access, 'history') >= RANK.read
+  if (area !== null && !readsHistory && rankLevel(actor.access, area) < RANK[level])
     throw new ApiError(
       'key_access_denied',
-      `This API key lacks ${level} access to ${area}${describeLevel(area, level)}. Use an API key with this access.`,
+      `This API key lacks ${level} access to ${area}${orReadsHistory ? ', or read access to the history' : describeLevel(area, level)}. Use an API key with this access.`,
       { fields: { area, level } },
     )
   if (scope === 'workspace' && actor.boxIds !== null)

@@ -9,6 +9,7 @@ export type AccessLevel = (typeof ACCESS_LEVELS)[AccessArea][number]
 export const accessLevelsSchema = z.strictObject({
   boxes: z.enum(ACCESS_LEVELS.boxes).exactOptional(),
   workspace: z.enum(ACCESS_LEVELS.workspace).exactOptional(),
+  history: z.enum(ACCESS_LEVELS.history).exactOptional(),
 })
 export type AccessLevels = z.infer<typeof accessLevelsSchema>
 

@@ -68,7 +68,7 @@ export const keySecretResponseSchema = z.object({
 })
 export type KeyWithSecret = z.infer<typeof keySecretResponseSchema>
 
-const ACCESS_RULE = `must be "read", or a level per area (boxes: ${ACCESS_LEVELS.boxes.join(', ')}; workspace: ${ACCESS_LEVELS.workspace.join(', ')}) that is not none for at least one area`
+const ACCESS_RULE = `must be "read", or a level per area (boxes: ${ACCESS_LEVELS.boxes.join(', ')}; workspace: ${ACCESS_LEVELS.workspace.join(', ')}; history: ${ACCESS_LEVELS.history.join(', ')}) that is not none for at least one area`
 const limitedAccessSchema = z
   .union(
     [
@@ -82,7 +82,7 @@ const limitedAccessSchema = z
   )
   .meta({
     description:
-      'limits the key: "read" is short for {"boxes": "read", "workspace": "read"}. An absent area is none. A level includes those before it. boxes: read is reading boxes with their files, output, history and metrics, and snapshots, templates and operations; run is wakes, commands, terminals, prompts and the writing of files; write is all else: the creation, deletion, suspension, resize, move and settings of boxes, snapshots, templates, machines and the deletion of the history. workspace: policies, the audit log and settings.',
+      'limits the key: "read" is short for {"boxes": "read", "workspace": "read"}. An absent area is none. A level includes those before it. boxes: read is reading boxes with their files, output and metrics, and snapshots, templates and operations; run is wakes, commands, terminals, prompts and the writing of files; write is all else: the creation, deletion, suspension, resize, move and settings of boxes, snapshots, templates, machines and the command history. workspace: policies, the audit log and settings. history: read is reading the command history without the level write of boxes.',
   })
 
 const BOX_IDS_RULE = `must have 1 to ${LIMITS.keyBoxes} items`

@@ -35,14 +35,15 @@ t.test('box keys creates, lists, limits, rotates and revokes', async (t) => {
   const created = await box('keys', 'create', 'ci', '--expires', '30d', '--box', 'fig', '--read-only')
   t.match(created, {
     code: 0,
-    stderr: /^Key ci \(key_\S+; access boxes=read,workspace=read on fig; expires in 30d\) created/,
+    stderr:
+      /^Key ci \(key_\S+; access boxes=read,workspace=read,history=read on fig; expires in 30d\) created/,
   })
   const secret = created.stdout.trim()
   t.match(secret, /^dcp_\w+$/, 'stdout is the secret')
   t.match((await api('GET', '/me', undefined, { key: secret })).json, { access: { boxes: 'read' } })
   t.match(
     await run('key', 'ls'),
-    /^ci +key_\S+ +api +\S+ +boxes=read,workspace=read on fig +in \d+d +(never|\d+s ago)$/m,
+    /^ci +key_\S+ +api +\S+ +boxes=read,workspace=read,history=read on fig +in \d+d +(never|\d+s ago)$/m,
   )
   t.match(await box('keys', 'rotate', 'ci', '-q'), { code: 0, stdout: /^dcp_\w+\n$/, stderr: /^$/ })
   t.equal((await api('GET', '/me', undefined, { key: secret })).status, 401)
@@ -130,7 +131,10 @@ t.test('box audit names the kinds, and where the commands are', async (t) => {
     code: 2,
     stderr: /kind must be one kind.*session\.sign_in, .*box\.create, box\.update, .*prompt/,
   })
-  t.match(await box('audit', '--kind', 'exec'), { code: 0, stderr: /only when a client reports them: .*history`/ })
+  t.match(await box('audit', '--kind', 'exec'), {
+    code: 0,
+    stderr: /only when a client reports them: .*history`/,
+  })
 })
 
 t.test('box events, show and machine ls name the user', async (t) => {

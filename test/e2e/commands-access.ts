@@ -22,22 +22,31 @@ t.test('access and validation of the command history routes', async (t) => {
       t.match(await api(method, path, undefined, { key }), { status, json }, `${method} ${path}`)
   }
 
-  await t.test('a limited key needs read access to boxes to read, and write access to delete', async (t) => {
-    const createKey = (access: AccessLevels) => createLimitedKey(coordinator, { access })
-    const workspaceKey = await createKey({ workspace: 'write' })
-    const keys = [await createKey({ boxes: 'read' }), await createKey({ boxes: 'run' })]
-    for (const [method, path] of routes) {
-      const level = method === 'GET' ? 'read' : 'write'
-      const denied = { status: 403, json: { error: 'key_access_denied', area: 'boxes', level } }
-      t.match(await api(method, path, undefined, { key: workspaceKey }), denied, `${method} ${path}`)
-      for (const key of keys)
+  await t.test(
+    'a limited key needs write access to boxes, or to read, read access to the history',
+    async (t) => {
+      const createKey = (access: AccessLevels) => createLimitedKey(coordinator, { access })
+      const others: AccessLevels[] = [{ boxes: 'read' }, { boxes: 'run', workspace: 'write' }]
+      const keys = await Promise.all(others.map(createKey))
+      const auditor = await createKey({ history: 'read' })
+      const accessDenied = {
+        status: 403,
+        json: { error: 'key_access_denied', area: 'boxes', level: 'write' },
+      }
+      for (const [method, path] of routes) {
+        for (const key of keys)
+          t.match(await api(method, path, undefined, { key }), accessDenied, `${method} ${path}`)
         t.match(
-          await api(method, path, undefined, { key }),
-          method === 'GET' ? { status: 200 } : denied,
-          `${method} ${path}`,
+          await api(method, path, undefined, { key: auditor }),
+          method === 'GET' ? { status: 200 } : accessDenied,
+          `${method} ${path} by a key that reads the history`,
         )
-    }
-  })
+      }
+      const writeKey = await createKey({ boxes: 'write' })
+      t.equal((await api('GET', commandsPath, undefined, { key: writeKey })).status, 200)
+      t.equal((await api('GET', '/boxes', undefined, { key: auditor })).status, 403, 'it reads no boxes')
+    },
+  )
 
   await t.test('a key limited to other boxes gets 404; a key limited to this box works', async (t) => {
     await expectFromAllRoutes(t, await createLimitedKey(coordinator, { boxIds: [newUuid()] }), 404, {

@@ -13,11 +13,8 @@ import { byKey } from '../../http/access.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { CommandHistory } from './service.ts'
 
-/**
- * Less than spec §4.4.5, which asks for Boxes: Write: a key with read access also reads the files of the box and the output
- * of its processes, of which the history is a copy.
- */
-const read = byKey('boxes', 'read')
+/** Spec §4.4.5: a limited key needs Boxes: Write also to read. The area history lets other keys read. */
+const read = byKey('boxes', 'write', { orReadsHistory: true })
 const write = byKey('boxes', 'write')
 const boxParams = z.object({ id: boxIdParamSchema })
 const commandParams = boxParams.extend({ commandId: z.string() })

@@ -69,10 +69,11 @@ const createMachineExpiryError = () =>
     `The expiry of a machine key cannot be set: it is ${LIMITS.machineKeyDays} days after the last use of the key.`,
   )
 
-/** The stored levels: each area is named. */
-export function expandAccess(access: 'read' | AccessLevels): Required<AccessLevels> {
-  const levels = access === 'read' ? { boxes: 'read' as const, workspace: 'read' as const } : access
-  return { boxes: levels.boxes ?? 'none', workspace: levels.workspace ?? 'none' }
+/** The stored levels: the areas of the interface are named, the area history only where the key has it. */
+export function expandAccess(access: 'read' | AccessLevels): AccessLevels {
+  const levels: AccessLevels = access === 'read' ? { boxes: 'read', workspace: 'read' } : access
+  const { boxes = 'none', workspace = 'none', history = 'none' } = levels
+  return history === 'none' ? { boxes, workspace } : { boxes, workspace, history }
 }
 
 type Limits = Pick<ApiKeyRow, 'box_ids' | 'access' | 'expires_at'>
