@@ -121,7 +121,10 @@ export const DEFAULT_IDLE_CPU_PERCENT = 5
 
 /** Not in the spec: limits of the connections of clients and agents. */
 export const HTTP_LIMITS = {
+  /** Half of them are for connections with a credential. */
   connections: { default: 4096 },
+  /** Connections of a client address on which no request with a credential was sent. */
+  addressConnections: { default: 256 },
   /** Time for the request line and headers. Bodies have their own limits. */
   headersSeconds: { default: 20 },
   /** A connection without a request is closed after this time. */

@@ -55,6 +55,8 @@ export type Config = {
   network: (typeof NETWORK_CHOICES)[number]
   /** The maximum number of connections of clients and agents. */
   maxConnections: number
+  /** The maximum number of connections of a client address on which no request with a credential was sent. */
+  addressConnections: number
   headersTimeoutSeconds: number
   idleTimeoutSeconds: number
   /** Edge requests per second and concurrent edge requests, per key and per box. */
@@ -291,7 +293,13 @@ export const VARIABLES = {
   },
   BOXWOOD_MAX_CONNECTIONS: {
     default: String(HTTP_LIMITS.connections.default),
-    description: 'open connections of clients and agents; further connections are closed immediately',
+    description: 'open connections of clients and agents; half of them are for those with a credential',
+    schema: positiveInteger,
+  },
+  BOXWOOD_ADDRESS_CONNECTIONS: {
+    default: String(HTTP_LIMITS.addressConnections.default),
+    description:
+      'open connections without a credential, per client address; at the limit the oldest one with an incomplete request is closed',
     schema: positiveInteger,
   },
   BOXWOOD_HEADERS_TIMEOUT: {
@@ -467,6 +475,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     isolation: read('BOXWOOD_LOCAL_ISOLATION'),
     network: read('BOXWOOD_LOCAL_NETWORK'),
     maxConnections: read('BOXWOOD_MAX_CONNECTIONS'),
+    addressConnections: read('BOXWOOD_ADDRESS_CONNECTIONS'),
     headersTimeoutSeconds: read('BOXWOOD_HEADERS_TIMEOUT'),
     idleTimeoutSeconds: read('BOXWOOD_IDLE_TIMEOUT'),
     edgeRate: read('BOXWOOD_EDGE_RATE'),

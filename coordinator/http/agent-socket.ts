@@ -10,6 +10,11 @@ export const AGENT_SOCKET_FILE = 'agent.sock'
 /**
  * Accepts connections on the socket `agent.sock` in the directory and passes them to the HTTP server. The directory is
  * created. Boxes mount the directory, not the socket, because each coordinator creates a new socket.
+ *
+ * All programs on the socket share the limit of one address (connections.ts): Node does not expose SO_PEERCRED, and where
+ * the coordinator is not root, all boxes have its user id. One box still does not keep the agents of others out: the
+ * connections of accepted agents do not count, and a new connection replaces the oldest one on which no agent was accepted.
+ * agents/tunnel/ limits the connections of an accepted agent per box.
  */
 export async function listenOnAgentSocket(dir: string, server: Server): Promise<{ close(): Promise<void> }> {
   await mkdir(dir, { recursive: true })
@@ -17,7 +22,6 @@ export async function listenOnAgentSocket(dir: string, server: Server): Promise<
   await rm(join(dir, AGENT_SOCKET_FILE), { force: true })
   const handle = await open(dir, constants.O_RDONLY | constants.O_DIRECTORY)
   const listener = createServer({ allowHalfOpen: true }, (socket) => server.emit('connection', socket))
-  listener.maxConnections = server.maxConnections
   try {
     await new Promise<void>((resolve, reject) => {
       listener.once('error', reject)

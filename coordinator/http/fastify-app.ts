@@ -1,5 +1,5 @@
 // The Fastify instance without its routes: error responses, the checks of every request, and compression.
-import type { IncomingMessage, RequestListener, Server } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import compress from '@fastify/compress'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
@@ -7,13 +7,14 @@ import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
 import { getGeneralCode, respondToClientError, sendError } from './errors.ts'
 import { isEarlyResponse } from './lingering-close.ts'
+import type { Listening } from './listen.ts'
 import { createRequestObservation, type RequestObserver, type Serve } from './observe-requests.ts'
 import { authenticateRequest, COMPRESSION, type HttpContext, UNKNOWN_ROUTE } from './register-routes.ts'
 import { getHost } from './request-host.ts'
 import { createEncodingError } from './url-encoding.ts'
 
 export type FastifyAppOptions = {
-  server: Server
+  listening: Pick<Listening, 'server' | 'connections'>
   log: Logger
   context: HttpContext
   observer: RequestObserver | undefined
@@ -31,12 +32,12 @@ export type FastifyApp = {
 }
 
 export async function createFastifyApp(options: FastifyAppOptions): Promise<FastifyApp> {
-  const { server, log, context, observer, trustedProxies, isRejecting } = options
+  const { listening, log, context, observer, trustedProxies, isRejecting } = options
   let listener: RequestListener = () => undefined
   const app: FastifyInstance = Fastify({
     serverFactory: (fastifyListener) => {
       listener = fastifyListener
-      return server
+      return listening.server
     },
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -64,6 +65,10 @@ export async function createFastifyApp(options: FastifyAppOptions): Promise<Fast
     throw new ApiError('not_found', UNKNOWN_ROUTE)
   })
   addRequestChecks(app, isRejecting)
+  // Runs after the authentication and before the body is read.
+  app.addHook('preParsing', async ({ actor, raw }) => {
+    if (actor !== null) listening.connections.setAuthenticated(raw.socket)
+  })
   app.addHook('onSend', async (request, reply) => {
     if (await isEarlyResponse(request.raw)) reply.header('connection', 'close')
   })

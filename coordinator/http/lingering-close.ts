@@ -16,7 +16,7 @@ export type LingerLimits = {
 }
 
 /** Checks more than `complete`, which Node sets only after the handlers of a request without a body have run. */
-function isBodyPending({ complete, headers }: IncomingMessage): boolean {
+export function isBodyPending({ complete, headers }: IncomingMessage): boolean {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
   return hasBody && !complete
 }

@@ -1,10 +1,11 @@
 // Opens the listening socket first, so that a port in use fails the start early. Until the request listener is set,
 // requests get 503.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HTTP_LIMITS } from '../../shared/limits.ts'
 import { StartError } from '../base/start-error.ts'
+import { type ConnectionCounts, Connections } from './connections.ts'
 
 /** Fits a path of 4096 percent-encoded bytes and the headers. */
 const MAX_HEADER_BYTES = 32 * 1024
@@ -16,15 +17,14 @@ export type Address = {
   fd?: number
 }
 
-export type ConnectionLimits = {
-  /** Further connections are closed immediately. */
-  maxConnections: number
+export type ConnectionLimits = ConnectionCounts & {
   headersTimeoutSeconds: number
   idleTimeoutSeconds: number
 }
 
 const DEFAULT_LIMITS: ConnectionLimits = {
   maxConnections: HTTP_LIMITS.connections.default,
+  addressConnections: HTTP_LIMITS.addressConnections.default,
   headersTimeoutSeconds: HTTP_LIMITS.headersSeconds.default,
   idleTimeoutSeconds: HTTP_LIMITS.idleSeconds.default,
 }
@@ -35,14 +35,13 @@ export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: B
 
 export type Listening = {
   server: Server
+  connections: Connections
   /** The origin at which programs on this machine reach the server. */
   url: string
   /** All further requests go to `listener`. */
   setRequestListener(listener: (request: IncomingMessage, response: ServerResponse) => void): void
   /** Upgrade requests that `accepts` returns true for go to `listener`. */
   setUpgradeListener(accepts: (request: IncomingMessage) => boolean, listener: UpgradeListener): void
-  /** Destroys every connection, including WebSockets, which the server does not close itself. */
-  destroyConnections(): void
 }
 
 /**
@@ -66,12 +65,10 @@ export async function listen(
     // Other upgrade offers, such as curl's h2c, are ignored: the request is served as plain HTTP/1.1.
     shouldUpgradeCallback: (request) => acceptsUpgrade(request),
   })
-  server.maxConnections = limits.maxConnections
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
+  const connections = new Connections(limits)
+  server.on('connection', (socket) => connections.add(socket))
+  server.on('request', (request, response) => connections.observe(request, response))
+  server.on('upgrade', (request) => connections.observe(request))
   server.on('request', respondStarting)
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
@@ -82,6 +79,7 @@ export async function listen(
   const address = server.address() as AddressInfo
   return {
     server,
+    connections,
     url: `http://${formatAuthority(fd === undefined ? host : address.address, address.port)}`,
     setRequestListener(listener) {
       server.off('request', respondStarting)
@@ -90,9 +88,6 @@ export async function listen(
     setUpgradeListener(accepts, listener) {
       acceptsUpgrade = accepts
       server.on('upgrade', listener)
-    },
-    destroyConnections() {
-      for (const socket of sockets) socket.destroy()
     },
   }
 }

@@ -1,9 +1,10 @@
 // The HTTP server of the coordinator's only port. Fastify serves the control plane, the edge, health checks, the OpenAPI
 // document and the pages; the agents' connections bypass it.
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import type { Clock } from '../../shared/clock.ts'
 import {
   ENROLL_PATH,
   SOCKET_PATH_PREFIX,
@@ -11,6 +12,8 @@ import {
   TRANSFER_PATH_PREFIX,
   TUNNEL_PATH,
 } from '../../shared/protocol.ts'
+import { createLineLimiter } from '../base/log/line-limiter.ts'
+import type { Connections } from './connections.ts'
 import { createFastifyApp } from './fastify-app.ts'
 import { createContentHandler } from './fixed-content.ts'
 import { type Health, healthRoutes } from './health.ts'
@@ -68,15 +71,13 @@ export const isAgentWebSocketPath = (path: string) =>
 
 const TRANSFER_ROUTE = `${TRANSFER_PATH_PREFIX}:id`
 
-const DROP_LOG_INTERVAL_MS = 60_000
-
 /** Serves requests on a socket that is already listening. */
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { listening, log, context, edge, agents, linger } = options
   let inFlight = 0
   let isRejecting = false
   const { app, listener, serve } = await createFastifyApp({
-    server: listening.server,
+    listening,
     log,
     context,
     observer: options.observer,
@@ -85,7 +86,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   })
   await registerAllRoutes(app, options)
   await app.ready()
-  listening.server.on('drop', createDropLogger(log, listening.server))
+  logReachedLimits(listening.connections, log, context.clock)
 
   const countInFlight = (response: ServerResponse) => {
     inFlight += 1
@@ -157,21 +158,20 @@ const openApiRoute = (tables: ApiTables): PublicRoute => ({
   ),
 })
 
-/** Logs rejected connections at most once a minute. */
-function createDropLogger(log: Logger, server: Server): () => void {
-  let loggedAt = Number.NEGATIVE_INFINITY
-  return () => {
-    if (performance.now() - loggedAt < DROP_LOG_INTERVAL_MS) return
-    loggedAt = performance.now()
-    log.warn({ maxConnections: server.maxConnections }, 'too many connections, closing new ones')
-  }
+function logReachedLimits(connections: Connections, log: Logger, clock: Clock): void {
+  const limitLines = createLineLimiter(clock)
+  connections.on('limit', ({ limit, subject }) => {
+    const line = limitLines(`${limit} ${subject}`)
+    if (line === null) return
+    log.warn({ limit, address: subject, ...line }, 'too many connections, closed one without a credential')
+  })
 }
 
-async function closeServer(app: FastifyInstance, { server, destroyConnections }: Listening): Promise<void> {
+async function closeServer(app: FastifyInstance, { server, connections }: Listening): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve())
   })
-  destroyConnections()
+  connections.destroyAll()
   await app.close()
   await closed
 }

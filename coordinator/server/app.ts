@@ -112,7 +112,20 @@ async function start(
   cleanup.add('close the providers', () => providers.close())
   const { observers } = telemetry
   const agentBundles = createAgentBundles({ projectRoot: PROJECT_DIR, dataDir: dataDirectory.dir, log })
-  const base = { config, log, boxNames, clock, db, diskReserve, providers, urls, observers, agentBundles }
+  const { connections } = listening
+  const base = {
+    config,
+    log,
+    boxNames,
+    clock,
+    db,
+    diskReserve,
+    providers,
+    urls,
+    connections,
+    observers,
+    agentBundles,
+  }
   const context = createModules(base, overrides)
   const { modules } = context
   telemetry.addMetrics(modules.collect(({ metrics }) => metrics))

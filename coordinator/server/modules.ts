@@ -34,6 +34,7 @@ import { commandsModule } from '../history/commands/module.ts'
 import { metricsModule } from '../history/metrics/module.ts'
 import { processSnapshotsModule } from '../history/process-snapshots/module.ts'
 import { backgroundModule } from '../http/background-module.ts'
+import type { Connections } from '../http/connections.ts'
 import { idempotencyModule } from '../http/idempotency-module.ts'
 import { accountModule } from '../identity/account/module.ts'
 import { createAdmit } from '../identity/admission/admit.ts'
@@ -72,6 +73,8 @@ export type Base = {
   diskReserve: DiskReserve
   providers: Providers
   urls: Urls
+  /** The open connections of clients and agents. */
+  connections: Connections
   /** The observers that record metrics and traces. */
   observers: Observers
   /** The builds of the agent that machines install. */

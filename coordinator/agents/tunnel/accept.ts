@@ -52,6 +52,8 @@ export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random' | 'obse
   /** While true, agents are rejected with a reconnect delay. */
   isDraining(): boolean
   reconnectAfterMs(): number
+  /** Called with the socket when an agent is accepted. */
+  onAuthenticated?: ((socket: Duplex) => void) | undefined
   /** Called when the connection is open, and when it has become its box's tunnel. */
   onOpen(session: Session): void
   onActive(session: Session): void
@@ -96,6 +98,7 @@ export function createAcceptor(options: AcceptorOptions) {
     const proof = await prove(request, 101, '')
     if (proof !== undefined) proofs.set(request, proof)
     if (socket.destroyed) return
+    options.onAuthenticated?.(socket)
     server.handleUpgrade(request, socket, head, (ws) => {
       socket.off('error', onError)
       const { liveness, random, limits, observeRequest } = options

@@ -46,6 +46,7 @@ export type AgentConnectionsOptions = {
   /** See SessionOptions and AcceptorOptions. */
   observeRequest?: TunnelRequestObserver | undefined
   onReject?: ((code: string) => void) | undefined
+  onAuthenticated?: ((socket: Duplex) => void) | undefined
 }
 
 export type AgentConnections = Tunnels & {
@@ -82,12 +83,12 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
     reconnectSpreadMs: options.reconnectSpreadMs,
   })
   const reportReaders = new WeakMap<Session, ReportReader>()
-  const streams = createStreams({ log, authenticate, dialBackTimeoutMs, limits })
-  const sockets = createSockets({ log, authenticate, dialBackTimeoutMs })
+  const { onAuthenticated } = options
+  const dialBackOptions = { log, authenticate, dialBackTimeoutMs, onAuthenticated }
+  const streams = createStreams({ ...dialBackOptions, limits })
+  const sockets = createSockets(dialBackOptions)
   const transfers = createTransfers({
-    log,
-    authenticate,
-    dialBackTimeoutMs,
+    ...dialBackOptions,
     ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
   })
   const retryOptions = options.reportRetryMs === undefined ? {} : { retryMs: options.reportRetryMs }
@@ -106,6 +107,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
     reconnectAfterMs: () => sessions.reconnectAfterMs(),
     observeRequest: options.observeRequest,
     onReject: options.onReject,
+    onAuthenticated: options.onAuthenticated,
     onOpen: (session) => sessions.add(session),
     onActive(session) {
       reportReaders.set(session, startReportReader(session, { log, clock, ingest, limits, ...retryOptions }))

@@ -26,8 +26,14 @@ type Entry<T> = {
   reject(error: Error): void
 }
 
-/** @param dialBackTimeoutMs how long an agent may take to connect, in milliseconds */
-export function createDialBacks<T>(dialBackTimeoutMs: number): DialBacks<T> {
+export type DialBackOptions = {
+  /** How long an agent may take to connect. */
+  dialBackTimeoutMs: number
+  /** Called with the socket when an agent has presented an id of its box. */
+  onAuthenticated?: ((socket: Duplex) => void) | undefined
+}
+
+export function createDialBacks<T>({ dialBackTimeoutMs, onAuthenticated }: DialBackOptions): DialBacks<T> {
   const pending = new Map<string, Entry<T>>()
   const openSockets = new Map<string, Set<Duplex>>()
 
@@ -99,6 +105,7 @@ export function createDialBacks<T>(dialBackTimeoutMs: number): DialBacks<T> {
           'The id of the dial-back connection is unknown, expired or already used.',
         )
       pending.delete(id)
+      onAuthenticated?.(socket)
       entry.socket = socket
       track(boxId, socket)
       return entry.resolve

@@ -1,4 +1,5 @@
 // The connections of agents: tunnels, reports and dial-back connections.
+import type { Duplex } from 'node:stream'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import {
   type AgentConnections,
@@ -15,6 +16,8 @@ export type TunnelModuleContext = ModuleBase & {
   machineAgents: AgentConnectionsOptions['machines']
   /** Has the key with which the coordinator proves its identity to machines. */
   agentBundles: { sign(text: string): Promise<string> }
+  /** Connections of agents that were accepted do not give way to others. */
+  connections: { setAuthenticated(socket: Duplex): void }
   ingest: Ingest
   observers: {
     tunnelRequests?: TunnelRequestObserver
@@ -45,6 +48,7 @@ export function tunnelModule(context: TunnelModuleContext) {
     ingest: observers.observeIngest?.(ingest) ?? ingest,
     observeRequest: observers.tunnelRequests,
     onReject: observers.onAgentReject,
+    onAuthenticated: (socket) => context.connections.setAuthenticated(socket),
     drainMs: DRAIN_MS,
   })
   const tunnels: Tunnels = overrides.tunnels ?? agentConnections

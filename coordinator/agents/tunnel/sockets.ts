@@ -10,7 +10,10 @@ import {
 
 /** The WebSockets are paused: the caller resumes them after it has added its listeners. */
 export const createSockets = (
-  options: Pick<WebSocketDialBackOptions<WebSocket>, 'log' | 'authenticate' | 'dialBackTimeoutMs'>,
+  options: Pick<
+    WebSocketDialBackOptions<WebSocket>,
+    'log' | 'authenticate' | 'dialBackTimeoutMs' | 'onAuthenticated'
+  >,
 ): WebSocketDialBacks<WebSocket> =>
   createWebSocketDialBacks({
     ...options,

@@ -16,7 +16,7 @@ const MAX_CONTROL_FRAMES = 100
 
 export type StreamsOptions = Pick<
   WebSocketDialBackOptions<Readable>,
-  'log' | 'authenticate' | 'dialBackTimeoutMs'
+  'log' | 'authenticate' | 'dialBackTimeoutMs' | 'onAuthenticated'
 > & {
   limits: Pick<BoxLimits, 'countStreamFrame'>
 }

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { ApiError, edgeErrorBody } from '../../../shared/errors.ts'
 import { TRANSFER_PATH_PREFIX } from '../../../shared/protocol.ts'
 import { type Authenticate, authenticateBox, WRONG_CREDENTIALS } from './credentials.ts'
-import { createDialBacks, type DialBacks } from './dial-backs.ts'
+import { createDialBacks, type DialBackOptions, type DialBacks } from './dial-backs.ts'
 import type { TransferConnection, Transfers } from './types.ts'
 
 export type TransferAcceptor = Transfers &
@@ -15,16 +15,16 @@ export type TransferAcceptor = Transfers &
 /** Closes a transfer whose socket is idle for this long: the box may have disconnected without a FIN. */
 const IDLE_TIMEOUT_MS = 120_000
 
-/** @param options.dialBackTimeoutMs how long an agent may take to connect */
-export function createTransfers(options: {
+export type TransfersOptions = DialBackOptions & {
   log: Logger
   authenticate: Authenticate
-  dialBackTimeoutMs: number
   /** Default: 2 minutes. */
   idleTimeoutMs?: number
-}): TransferAcceptor {
-  const { log, authenticate, dialBackTimeoutMs, idleTimeoutMs = IDLE_TIMEOUT_MS } = options
-  const { expect, consumeId, disconnect, close } = createDialBacks<TransferConnection>(dialBackTimeoutMs)
+}
+
+export function createTransfers(options: TransfersOptions): TransferAcceptor {
+  const { log, authenticate, idleTimeoutMs = IDLE_TIMEOUT_MS } = options
+  const { expect, consumeId, disconnect, close } = createDialBacks<TransferConnection>(options)
 
   async function accept(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const boxId = await authenticateBox(request, authenticate)

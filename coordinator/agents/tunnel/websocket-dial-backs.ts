@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import type { WebSocket } from 'ws'
 import { ApiError } from '../../../shared/errors.ts'
 import { type Authenticate, authenticateBox, WRONG_CREDENTIALS } from './credentials.ts'
-import { createDialBacks, type DialBacks } from './dial-backs.ts'
+import { createDialBacks, type DialBackOptions, type DialBacks } from './dial-backs.ts'
 import { rejectUpgrade } from './reject-upgrade.ts'
 import { createWebSocketServer } from './websocket-server.ts'
 
@@ -14,11 +14,9 @@ export type WebSocketDialBacks<T> = Pick<DialBacks<T>, 'expect' | 'disconnect' |
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
 }
 
-export type WebSocketDialBackOptions<T> = {
+export type WebSocketDialBackOptions<T> = DialBackOptions & {
   log: Logger
   authenticate: Authenticate
-  /** How long an agent may take to connect. */
-  dialBackTimeoutMs: number
   /** The id follows this prefix in the path. */
   pathPrefix: string
   maxMessageBytes: number
@@ -27,8 +25,8 @@ export type WebSocketDialBackOptions<T> = {
 }
 
 export function createWebSocketDialBacks<T>(options: WebSocketDialBackOptions<T>): WebSocketDialBacks<T> {
-  const { log, authenticate, dialBackTimeoutMs, pathPrefix, maxMessageBytes, receive } = options
-  const { expect, consumeId, disconnect, close } = createDialBacks<T>(dialBackTimeoutMs)
+  const { log, authenticate, pathPrefix, maxMessageBytes, receive } = options
+  const { expect, consumeId, disconnect, close } = createDialBacks<T>(options)
   const server = createWebSocketServer(maxMessageBytes)
 
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {

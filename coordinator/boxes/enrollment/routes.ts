@@ -10,9 +10,10 @@ import {
   enrollResponseSchema,
 } from '../../../shared/api/machines.ts'
 import { LIMITS } from '../../../shared/limits.ts'
+import { getClientAddress } from '../../http/client-address.ts'
 import { type Route, route, routeWithoutCredential } from '../../http/route.ts'
 import { ADMISSION_ERRORS } from '../../identity/admission/decide.ts'
-import { type AddressLimiter, getClientAddress } from '../../identity/sessions/rate-limits.ts'
+import type { AddressLimiter } from '../../identity/sessions/rate-limits.ts'
 import type { Enrollments } from './enrollments.ts'
 import type { ExchangeToken } from './exchange.ts'
 import { getEnrollmentAccess } from './rules.ts'

@@ -1,7 +1,7 @@
 // Reads what a sign-in stores about its client.
 import type { FastifyRequest } from 'fastify'
 import { readSessionCookie } from '../../http/auth.ts'
-import { getClientAddress } from './rate-limits.ts'
+import { getClientAddress } from '../../http/client-address.ts'
 import type { Client } from './start-session.ts'
 
 export const readClient = (request: FastifyRequest): Client => ({

@@ -1,7 +1,6 @@
 // Limits of the requests that need no credential, per client address and in memory.
-import type { FastifyRequest } from 'fastify'
-import ipaddr from 'ipaddr.js'
 import { createRateLimiter, rejectLimited } from '../../base/rate-limiter.ts'
+import { toSubject } from '../../http/client-address.ts'
 
 /** Requests per address in a window of seconds. */
 export const ADDRESS_LIMITS = {
@@ -33,18 +32,4 @@ export function createAddressLimiter({ factor = 1 }: { factor?: number } = {}): 
       if (retryAfterMs > 0) rejectLimited(retryAfterMs, 'Too many requests from this address.')
     },
   }
-}
-
-/** null: the client is connected to the socket for agents. */
-export function getClientAddress({ ip, socket }: FastifyRequest): string | null {
-  // X-Forwarded-For may contain any text.
-  const address = ipaddr.isValid(ip ?? '') ? ip : (socket.remoteAddress ?? '')
-  return ipaddr.isValid(address) ? ipaddr.process(address).toString() : null
-}
-
-/** A client usually has all IPv6 addresses of its /64 network. */
-export function toSubject(address: string | null): string {
-  if (address === null) return 'none'
-  const parsed = ipaddr.process(address)
-  return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(':') : parsed.toString()
 }

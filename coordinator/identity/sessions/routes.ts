@@ -17,11 +17,11 @@ import {
 } from '../../../shared/api/sessions.ts'
 import { isId } from '../../../shared/ids.ts'
 import { bySession } from '../../http/access.ts'
+import { getClientAddress } from '../../http/client-address.ts'
 import { type Route, route, routeWithoutCredential } from '../../http/route.ts'
 import { readClient } from './client.ts'
 import { EXPIRED_SESSION_COOKIE, formatSessionCookie } from './cookie.ts'
 import { presentSignedIn } from './present.ts'
-import { getClientAddress } from './rate-limits.ts'
 import type { Sessions } from './sessions.ts'
 import type { NewSession } from './start-session.ts'
 

@@ -7,8 +7,8 @@ import {
   verifiedSchema,
 } from '../../../shared/api/agent-accounts.ts'
 import { confirmCodeRequestSchema } from '../../../shared/api/sessions.ts'
+import { getClientAddress } from '../../http/client-address.ts'
 import { type Route, routeWithoutCredential } from '../../http/route.ts'
-import { getClientAddress } from '../sessions/rate-limits.ts'
 import type { AgentAccounts } from './agent-accounts.ts'
 
 export const agentAccountRoutes = ({ agentAccounts }: { agentAccounts: AgentAccounts }): Route[] => [

@@ -28,7 +28,7 @@ type Dependencies = { clock: Clock; cleanup: CleanupStack; log: Pick<Logger, 'in
 /** A receiver that does not respond must not delay the stop for longer. */
 const LAST_SPANS_MS = 1_000
 
-/** More than a Prometheus server and a person need. */
+/** The half that needs no credential is more than a Prometheus server and a person need. */
 const MAX_METRICS_CONNECTIONS = 64
 
 /** Throws StartError when the address for metrics cannot be used, or when the package for traces is missing. */
@@ -79,7 +79,7 @@ async function startMetrics(config: Config, { clock, cleanup, log }: Dependencie
     log.info({ url: metricsUrl }, 'serving metrics')
     cleanup.add('close the listener for metrics', () => {
       listening.server.close()
-      listening.destroyConnections()
+      listening.connections.destroyAll()
     })
   }
   const publicRoutes = metricsToken === null ? [] : [createMetricsRoute(registry, metricsToken)]

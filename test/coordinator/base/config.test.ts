@@ -25,6 +25,7 @@ t.test('uses defaults for unset variables', async (t) => {
     isolation: 'auto',
     network: 'auto',
     maxConnections: 4096,
+    addressConnections: 256,
     headersTimeoutSeconds: 20,
     idleTimeoutSeconds: 75,
     edgeRate: 20,

@@ -1,15 +1,42 @@
-// The limits of connections: their number, and how long one may stay open without a request.
+// The limits of connections: how many there may be, which of them give way, and how long one may stay open without a request.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
+import { z } from 'zod'
+import { byKey } from '../../../coordinator/http/access.ts'
+import { route, routeWithoutCredential } from '../../../coordinator/http/route.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { startTestServer } from './test-server.ts'
 
-const LIMITS = { maxConnections: 100, headersTimeoutSeconds: 3600, idleTimeoutSeconds: 3600 }
+const LIMITS = {
+  maxConnections: 100,
+  addressConnections: 100,
+  headersTimeoutSeconds: 3600,
+  idleTimeoutSeconds: 3600,
+}
 const REQUEST = 'GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n'
+const HALF_SENT = 'GET /healthz HTTP/1.1\r\nhost: '
+const WITH_KEY = 'GET /api/v1/fig HTTP/1.1\r\nhost: a\r\nauthorization: Bearer dcp_owner\r\n\r\n'
 
-async function openConnection(t: Parameters<typeof startTestServer>[0], url: string) {
-  const socket: Socket = connect(Number(new URL(url).port), '127.0.0.1')
+const fig = route({
+  method: 'GET',
+  path: '/fig',
+  summary: 'Get a fig',
+  access: byKey('boxes', 'read'),
+  responses: { 200: z.object({}) },
+  handler: async () => ({}),
+})
+
+async function openConnection(
+  t: Parameters<typeof startTestServer>[0],
+  url: string,
+  { text = '', address = '127.0.0.1' } = {},
+) {
+  const socket: Socket = connect({
+    port: Number(new URL(url).port),
+    host: '127.0.0.1',
+    localAddress: address,
+  })
   t.teardown(() => socket.destroy())
   const received = { text: '', isClosed: false }
   socket.on('data', (chunk) => {
@@ -20,25 +47,117 @@ async function openConnection(t: Parameters<typeof startTestServer>[0], url: str
     received.isClosed = true
   })
   await once(socket, 'connect')
-  return { socket, received }
+  socket.write(text)
+  const request = async (sent: string) => {
+    received.text = ''
+    socket.write(sent)
+    await waitUntil('a response', () => received.text.includes('\r\n\r\n') || received.isClosed)
+    return received.text.slice(0, 'HTTP/1.1 200'.length)
+  }
+  return { socket, received, request }
 }
 
-t.test('closes connections above the limit, and logs one line', async (t) => {
-  const limits = { ...LIMITS, maxConnections: 2 }
+type OpenConnection = Awaited<ReturnType<typeof openConnection>>
+
+t.test('at the limit of an address, the oldest incomplete request gives way', async (t) => {
+  const limits = { ...LIMITS, addressConnections: 2 }
   const { url, countConnections, logLines } = await startTestServer(t, { limits })
-  const open = [await openConnection(t, url), await openConnection(t, url)]
-  await waitUntil('both connections are accepted', async () => (await countConnections()) === 2)
-  for (let i = 0; i < 3; i++) {
-    const { received } = await openConnection(t, url)
-    await waitUntil('a further connection is closed', () => received.isClosed)
-    t.equal(received.text, '')
+  const other = await openConnection(t, url, { text: HALF_SENT, address: '127.0.0.2' })
+  const halfSent: OpenConnection[] = []
+  for (let i = 0; i < 5; i += 1) {
+    halfSent.push(await openConnection(t, url, { text: HALF_SENT }))
+    await waitUntil(
+      'the connection is accepted',
+      async () => (await countConnections()) === 1 + Math.min(i + 1, 2),
+    )
   }
-  t.equal(logLines.filter((line) => line.includes('too many connections')).length, 1)
-  open[0]?.socket.destroy()
-  await waitUntil('the connection is closed', async () => (await countConnections()) === 1)
-  const { socket, received } = await openConnection(t, url)
-  socket.write(REQUEST)
-  await waitUntil('a new connection is served', () => received.text.startsWith('HTTP/1.1 200'))
+  const { request } = await openConnection(t, url)
+  t.equal(await request(REQUEST), 'HTTP/1.1 200', 'a new client is served')
+  await waitUntil('the older ones are closed', () =>
+    halfSent.slice(0, 4).every(({ received }) => received.isClosed),
+  )
+  t.notOk(halfSent[4]?.received.isClosed)
+  t.notOk(other.received.isClosed, 'other addresses are not affected')
+  const lines = logLines.filter((line) => line.includes('too many connections'))
+  t.equal(lines.length, 1, 'one line is logged')
+  t.match(JSON.parse(lines[0] ?? ''), { limit: 'address', address: '127.0.0.1' })
+})
+
+t.test('a connection with a credential does not give way and does not count', async (t) => {
+  const limits = { ...LIMITS, addressConnections: 1 }
+  const { url } = await startTestServer(t, { control: [fig], limits })
+  const owners = []
+  for (let i = 0; i < 3; i += 1) {
+    const owner = await openConnection(t, url)
+    t.equal(await owner.request(WITH_KEY), 'HTTP/1.1 200')
+    owners.push(owner)
+  }
+  for (let i = 0; i < 3; i += 1) await openConnection(t, url, { text: HALF_SENT })
+  for (const { request } of owners) t.equal(await request(WITH_KEY), 'HTTP/1.1 200')
+})
+
+t.test('half of the connections are for those with a credential', async (t) => {
+  const limits = { ...LIMITS, maxConnections: 4 }
+  const { url, countConnections, logLines } = await startTestServer(t, { control: [fig], limits })
+  const halfSent: OpenConnection[] = []
+  for (const i of [2, 3, 4, 5])
+    halfSent.push(await openConnection(t, url, { text: HALF_SENT, address: `127.0.0.${i}` }))
+  await waitUntil('the oldest ones are closed', () =>
+    halfSent.slice(0, 2).every(({ received }) => received.isClosed),
+  )
+  t.equal(await countConnections(), 2)
+  const owners = []
+  for (let i = 0; i < 4; i += 1) {
+    const owner = await openConnection(t, url)
+    t.equal(await owner.request(WITH_KEY), 'HTTP/1.1 200')
+    owners.push(owner)
+  }
+  t.ok(halfSent.every(({ received }) => received.isClosed))
+  const refused = await openConnection(t, url)
+  await waitUntil('a further connection is closed', () => refused.received.isClosed)
+  for (const { request } of owners) t.equal(await request(WITH_KEY), 'HTTP/1.1 200')
+  t.equal(logLines.filter((line) => line.includes('too many connections')).length, 5, 'one line per address')
+  owners[0]?.socket.destroy()
+  await waitUntil('the connection is closed', async () => (await countConnections()) === 3)
+  t.equal(await (await openConnection(t, url)).request(REQUEST), 'HTTP/1.1 200')
+})
+
+t.test('the limit of an address does not hold for trusted proxies', async (t) => {
+  const limits = { ...LIMITS, addressConnections: 1, trustedProxies: ['127.0.0.0/31'] }
+  const { url } = await startTestServer(t, { limits })
+  const connections = []
+  for (let i = 0; i < 3; i += 1) connections.push(await openConnection(t, url))
+  for (const { request } of connections) t.equal(await request(REQUEST), 'HTTP/1.1 200')
+})
+
+t.test('a request that is served gives way after the incomplete ones', async (t) => {
+  const served = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  const slow = routeWithoutCredential({
+    method: 'POST',
+    path: '/slow',
+    summary: 'Wait',
+    responses: { 200: z.object({}) },
+    async handler() {
+      served.resolve()
+      await released.promise
+      return {}
+    },
+  })
+  const limits = { ...LIMITS, addressConnections: 2 }
+  const { url, countConnections } = await startTestServer(t, { control: [slow], limits })
+  const post = (length: number) =>
+    `POST /api/v1/slow HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
+  const first = await openConnection(t, url, { text: post(0) })
+  await served.promise
+  const halfBody = await openConnection(t, url, { text: post(2) })
+  await waitUntil('both are accepted', async () => (await countConnections()) === 2)
+  const halfSent = await openConnection(t, url, { text: HALF_SENT })
+  await waitUntil('the request without its body gives way', () => halfBody.received.isClosed)
+  await openConnection(t, url)
+  await waitUntil('the next incomplete one gives way', () => halfSent.received.isClosed)
+  released.resolve()
+  await waitUntil('the first request is complete', () => first.received.text.startsWith('HTTP/1.1 200'))
 })
 
 t.test('closes a connection whose headers do not arrive', async (t) => {

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { startCoordinatorProcess } from '../coordinator-process.ts'
 import { findAgentPid } from '../find-agent-process.ts'
+import { sendHalfRequests } from '../half-sent-requests.ts'
 import { createSeededRandom, randomBuffer, shuffle } from '../random.ts'
 import { startTunnelProxy } from '../tunnel-proxy.ts'
 import { waitUntil } from '../wait-until.ts'
@@ -60,6 +61,14 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     // Both ends would detect the failure, but only after 45 seconds.
     proxy.reset()
     reader.disconnect()
+  },
+  'half-sent requests': async ({ coordinator, proxy }, reader, random) => {
+    // More than one address may have, so that the connections of the client and of the agent replace some of them.
+    const flood = await sendHalfRequests(coordinator.url, 300)
+    reader.disconnect()
+    proxy.reset()
+    await delay(200 + random() * 1500)
+    flood.close()
   },
   'agent kill -9': async ({ box }) => {
     const pid = findAgentPid(box.id)

@@ -31,6 +31,7 @@ const LONG: readonly Choice[] = [
   { glob: 'test/e2e/machine-*.test.ts', reason: 'builds, restarts and compares several agents' },
   { glob: 'test/e2e/agent-upgrade.test.ts', reason: 'builds and restarts several agents' },
   { glob: 'test/e2e/agent-socket.test.ts', reason: 'restarts coordinators at each isolation level' },
+  { glob: 'test/e2e/half-sent-requests.test.ts', reason: 'starts coordinators at each isolation level' },
   { glob: 'test/e2e/postgres*.test.ts', reason: 'repeats other files on Postgres' },
   { glob: 'test/e2e/metrics-load.test.ts', reason: 'measures minutes of load' },
   { glob: 'test/e2e/fuzz.test.ts', reason: 'sends 25 random requests to each route' },

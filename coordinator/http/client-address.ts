@@ -1,0 +1,33 @@
+// The addresses of clients, for limits and for the audit log.
+import type { FastifyRequest } from 'fastify'
+import ipaddr from 'ipaddr.js'
+
+/** null: the client is connected to the socket for agents. */
+export function getClientAddress({ ip, socket }: FastifyRequest): string | null {
+  // X-Forwarded-For may contain any text.
+  const address = ipaddr.isValid(ip ?? '') ? ip : (socket.remoteAddress ?? '')
+  return ipaddr.isValid(address) ? ipaddr.process(address).toString() : null
+}
+
+/** A client usually has all IPv6 addresses of its /64 network. */
+export function toSubject(address: string | null): string {
+  if (address === null) return 'none'
+  const parsed = ipaddr.process(address)
+  return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(':') : parsed.toString()
+}
+
+/**
+ * The returned function returns whether the address is that of a proxy.
+ * @param entries IP addresses and ranges
+ */
+export function createProxyCheck(entries: readonly string[]): (address: string) => boolean {
+  const ranges = entries.map((entry) => {
+    if (ipaddr.isValidCIDR(entry)) return ipaddr.parseCIDR(entry)
+    const address = ipaddr.process(entry)
+    return [address, address.toByteArray().length * 8] as const
+  })
+  return (address) => {
+    const parsed = ipaddr.process(address)
+    return ranges.some(([range, bits]) => range.kind() === parsed.kind() && parsed.match(range, bits))
+  }
+}

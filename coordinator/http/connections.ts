@@ -1,0 +1,144 @@
+// Limits the open connections. Those without a credential are limited in total and per client address. At a limit the oldest
+// one whose request is incomplete gives way: a client or an agent with a credential sends its request at once, and is not
+// limited after that.
+import { EventEmitter } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { createProxyCheck, toSubject } from './client-address.ts'
+import { isBodyPending } from './lingering-close.ts'
+
+export type ConnectionCounts = {
+  /** All open connections. Half of them are for those with a credential. */
+  maxConnections: number
+  /** Open connections of a client address without a credential. */
+  addressConnections: number
+  /** IP addresses and ranges of proxies, which have the connections of many clients. Default: none. */
+  trustedProxies?: readonly string[]
+}
+
+/** A connection was closed because of this limit: of all connections, of those without a credential, or of an address. */
+export type ReachedLimit = { limit: 'all' | 'unauthenticated' | 'address'; subject: string }
+
+type Connection = {
+  socket: Duplex
+  /** The client address as toSubject(); undefined: a trusted proxy. */
+  subject: string | undefined
+  isAuthenticated: boolean
+}
+
+/** Connections without a credential, in the order in which they give way. */
+class Candidates {
+  /** No complete request has arrived, the one since the longest time first. */
+  readonly #incomplete = new Set<Connection>()
+  /** A complete request is being served. */
+  readonly #served = new Set<Connection>()
+
+  get size(): number {
+    return this.#incomplete.size + this.#served.size
+  }
+
+  get first(): Connection | undefined {
+    const [first] = this.#incomplete.size > 0 ? this.#incomplete : this.#served
+    return first
+  }
+
+  put(connection: Connection, { isServed }: { isServed: boolean }): void {
+    this.delete(connection)
+    if (isServed) this.#served.add(connection)
+    else this.#incomplete.add(connection)
+  }
+
+  delete(connection: Connection): void {
+    this.#incomplete.delete(connection)
+    this.#served.delete(connection)
+  }
+}
+
+export class Connections extends EventEmitter<{ limit: [ReachedLimit] }> {
+  readonly #limits: ConnectionCounts
+  readonly #isProxy: (address: string) => boolean
+  readonly #open = new Map<Duplex, Connection>()
+  readonly #unauthenticated = new Candidates()
+  readonly #bySubject = new Map<string, Candidates>()
+
+  constructor(limits: ConnectionCounts) {
+    super()
+    this.#limits = limits
+    this.#isProxy = createProxyCheck(limits.trustedProxies ?? [])
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** Adds a connection until it is closed. The connections of all agents on the Unix socket have one address. */
+  add(socket: Socket): void {
+    const { remoteAddress = null } = socket
+    const isProxy = remoteAddress !== null && this.#isProxy(remoteAddress)
+    const subject = isProxy ? undefined : toSubject(remoteAddress)
+    const { addressConnections, maxConnections } = this.#limits
+    const ofSubject = subject === undefined ? undefined : this.#bySubject.get(subject)
+    if (ofSubject !== undefined && ofSubject.size >= addressConnections)
+      this.#close(ofSubject.first, 'address')
+    if (this.#unauthenticated.size >= Math.ceil(maxConnections / 2))
+      this.#close(this.#unauthenticated.first, 'unauthenticated')
+    const connection = { socket, subject, isAuthenticated: false }
+    if (this.#open.size >= maxConnections) this.#close(this.#unauthenticated.first ?? connection, 'all')
+    if (socket.destroyed) return
+    this.#open.set(socket, connection)
+    this.#put(connection, { isServed: false })
+    socket.once('close', () => this.#remove(connection))
+  }
+
+  /** Call it for each request. Without a response, the request is an upgrade. */
+  observe(request: IncomingMessage, response?: ServerResponse): void {
+    const connection = this.#open.get(request.socket)
+    if (connection === undefined) return
+    this.#put(connection, { isServed: !isBodyPending(request) })
+    if (isBodyPending(request)) request.once('end', () => this.#put(connection, { isServed: true }))
+    response?.once('close', () => this.#put(connection, { isServed: false }))
+  }
+
+  /** A request of the connection has a valid credential: the connection does not give way to others any more. */
+  setAuthenticated(socket: Duplex): void {
+    const connection = this.#open.get(socket)
+    if (connection === undefined) return
+    connection.isAuthenticated = true
+    this.#unlist(connection)
+  }
+
+  destroyAll(): void {
+    for (const socket of this.#open.keys()) socket.destroy()
+  }
+
+  #put(connection: Connection, state: { isServed: boolean }): void {
+    const { socket, subject, isAuthenticated } = connection
+    if (isAuthenticated || !this.#open.has(socket)) return
+    this.#unauthenticated.put(connection, state)
+    if (subject === undefined) return
+    const ofSubject = this.#bySubject.get(subject) ?? new Candidates()
+    this.#bySubject.set(subject, ofSubject)
+    ofSubject.put(connection, state)
+  }
+
+  #unlist(connection: Connection): void {
+    this.#unauthenticated.delete(connection)
+    const { subject = '' } = connection
+    const ofSubject = this.#bySubject.get(subject)
+    ofSubject?.delete(connection)
+    if (ofSubject?.size === 0) this.#bySubject.delete(subject)
+  }
+
+  #remove(connection: Connection): void {
+    this.#open.delete(connection.socket)
+    this.#unlist(connection)
+  }
+
+  #close(connection: Connection | undefined, limit: ReachedLimit['limit']): void {
+    if (connection === undefined) return
+    this.#remove(connection)
+    connection.socket.destroy()
+    this.emit('limit', { limit, subject: connection.subject ?? 'proxy' })
+  }
+}
