@@ -1,9 +1,9 @@
-// Compiles the optional native parts of the agent. npm runs this script after an install.
-// The script never fails the install: without a C compiler the agent uses the fallbacks named below.
+// Compiles the optional native parts. npm runs this script after an install.
+// The script never fails the install: without a C compiler Boxwood uses the fallbacks named below.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { getRunnerFileName, getSpawnAddonFileName } from '../shared/native-file-names.ts'
+import { getConfineFileName, getRunnerFileName, getSpawnAddonFileName } from '../shared/native-file-names.ts'
 
 const projectDir = join(import.meta.dirname, '..')
 const nativeDir = join(projectDir, 'agent/exec/native')
@@ -41,6 +41,15 @@ const PARTS: NativePart[] = [
     optionSets: [['-static'], []],
     purpose: 'records the output and exit status of detached commands',
     fallback: 'A shell script runs detached commands; agent/exec/detached/runner-script.ts lists its limits.',
+  },
+  {
+    name: 'the native confinement',
+    source: 'confine.c',
+    getFileName: getConfineFileName,
+    // A static binary runs in a box whatever libraries its file-system view has.
+    optionSets: [['-static'], []],
+    purpose: 'keeps boxes out of kernel keyrings',
+    fallback: 'Boxes can use the kernel keyrings of the coordinator, except at isolation level bubblewrap.',
   },
 ]
 

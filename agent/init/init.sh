@@ -69,7 +69,8 @@ select_build() {
 }
 
 start_agent() {
-  PATH=$agent_path "$@" "$agent_file" &
+  # own-network.sh passes descriptor 9, which only the init keeps open.
+  PATH=$agent_path "$@" "$agent_file" 9>&- &
   agent_pid=$!
 }
 

@@ -2,7 +2,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findOnPath, isSameFile } from '../../shared/command-name.ts'
-import { getRunnerFileName, getSpawnAddonFileName } from '../../shared/native-file-names.ts'
+import {
+  getConfineFileName,
+  getRunnerFileName,
+  getSpawnAddonFileName,
+} from '../../shared/native-file-names.ts'
 import { boxCommand, formatPathAdvice } from '../command-name.ts'
 import { IS_NPM_PACKAGE, PROJECT_DIR } from '../project-directory.ts'
 import { CLI_VERSION } from '../version.ts'
@@ -79,6 +83,7 @@ export function checkNativeParts(projectDir = PROJECT_DIR): Check {
   const parts = [
     { name: 'spawner', source: 'spawn.c', getFileName: getSpawnAddonFileName },
     { name: 'runner', source: 'run.c', getFileName: getRunnerFileName },
+    { name: 'confinement', source: 'confine.c', getFileName: getConfineFileName },
   ]
   const missing = parts
     .filter(({ source, getFileName }) => !existsSync(join(dir, getFileName(readFileSync(join(dir, source))))))
@@ -89,7 +94,7 @@ export function checkNativeParts(projectDir = PROJECT_DIR): Check {
     compiler === undefined ? 'Install a C compiler (Debian, Ubuntu: apt-get install gcc), then run' : 'Run'
   return warn(
     'native parts',
-    `not compiled: ${missing.join(', ')}; Boxwood uses slower replacements`,
+    `not compiled: ${missing.join(', ')}; Boxwood uses slower replacements, and boxes may use kernel keyrings`,
     `${install} \`npm run build-native\` in ${projectDir}.`,
   )
 }

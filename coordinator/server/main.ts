@@ -5,6 +5,7 @@ import { withDataDirectory } from '../base/project-directory.ts'
 import { StartError } from '../base/start-error.ts'
 import { type Coordinator, startCoordinator } from './app.ts'
 import { formatBoxCommand } from './box-command.ts'
+import { closeInheritedDescriptors } from './inherited-descriptors.ts'
 import { createStartupBanner, suggestCommand } from './startup-banner.ts'
 import { wrapText } from './wrap-text.ts'
 
@@ -17,6 +18,7 @@ const DRAIN_MS = 10_000
  */
 const FORWARDED_SIGNAL_MS = 500
 
+closeInheritedDescriptors()
 /** A closed terminal or pipe, or a full disk, must not stop the coordinator. */
 process.stdout.on('error', () => undefined)
 process.stderr.on('error', () => undefined)

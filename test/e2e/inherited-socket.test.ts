@@ -30,7 +30,7 @@ function createSocket(): { fd: number; port: number; close(): void } {
 t.test('a client waits for the coordinator while it restarts', async (t) => {
   const { fd, port, close } = createSocket()
   t.teardown(close)
-  const coordinator = await startCoordinatorProcess(t, {}, PROJECT_DIR, fd)
+  const coordinator = await startCoordinatorProcess(t, {}, PROJECT_DIR, { socket: fd })
   t.equal(coordinator.url, `http://127.0.0.1:${port}`, 'listens on the inherited socket')
   await coordinator.kill('SIGTERM')
   let status: number | undefined

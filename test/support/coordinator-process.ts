@@ -1,5 +1,5 @@
 // Runs the coordinator as a child process that can be killed and restarted on the same data.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, rmSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
@@ -17,13 +17,13 @@ export type CoordinatorProcess = Awaited<ReturnType<typeof startCoordinatorProce
 /**
  * Resolves when the coordinator is ready. Deletes the boxes and stops the coordinator after the test.
  * @param projectDir a copy of the project from which the coordinator runs
- * @param socketFd a listening socket, which the coordinator gets as from systemd
+ * @param inherited descriptors: a listening socket, which the coordinator gets as from systemd, and one that it gets by chance
  */
 export async function startCoordinatorProcess(
   t: Test,
   env: Record<string, string> = {},
   projectDir = PROJECT_DIR,
-  socketFd?: number,
+  inherited: { socket?: number; other?: number } = {},
 ) {
   const dataDir = createTempDir(t, 'process')
   let child: ChildProcess
@@ -35,10 +35,15 @@ export async function startCoordinatorProcess(
     rmSync(join(dataDir, 'coordinator.json'), { force: true })
     const script = join(dir, START_SCRIPT)
     const [file, ...args] =
-      socketFd === undefined ? [script] : ['/bin/sh', '-c', 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$0"', script]
+      inherited.socket === undefined
+        ? [script]
+        : ['/bin/sh', '-c', 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$0"', script]
+    const stdio: StdioOptions = ['ignore', 'ignore', 'inherit', inherited.socket ?? 'ignore']
+    // Node sets close-on-exec on lower numbers.
+    if (inherited.other !== undefined) stdio.push(...Array(36).fill('ignore'), inherited.other)
     child = spawn(file, args, {
       cwd: dir,
-      stdio: ['ignore', 'ignore', 'inherit', ...(socketFd === undefined ? [] : [socketFd])],
+      stdio,
       env: {
         ...process.env,
         BOXWOOD_DATA: dataDir,

@@ -43,7 +43,7 @@ export async function readProgramFiles(options: ProgramOptions): Promise<Program
   return [
     ...(await getAgentBundle(projectRoot, cacheFiles)),
     // The native parts are compiled for the coordinator's machine. Without them the agent uses its fallbacks.
-    ...(platform === HOST_PLATFORM ? await readNativeFiles(join(projectRoot, 'agent/exec/native')) : []),
+    ...(platform === HOST_PLATFORM ? await readNativeFiles(projectRoot, AGENT_FILES) : []),
     ...packages.flat().filter(({ name }) => isPortable(name)),
   ]
 }
@@ -66,14 +66,21 @@ async function readPackage(root: string, packageName: string): Promise<ProgramFi
   return Promise.all(names.sort().map(async (name) => ({ name, bytes: await readFile(join(root, name)) })))
 }
 
-/** The native files are missing where there was no C compiler. */
-async function readNativeFiles(dir: string): Promise<ProgramFile[]> {
-  const candidates = [
-    { name: BUNDLED_SPAWN_ADDON_FILE_NAME, source: 'spawn.c', getFileName: getSpawnAddonFileName },
-    { name: BUNDLED_RUNNER_FILE_NAME, source: 'run.c', getFileName: getRunnerFileName },
-  ]
+type NativeFile = { name: string; source: string; getFileName(source: Uint8Array): string }
+
+const AGENT_FILES: readonly NativeFile[] = [
+  { name: BUNDLED_SPAWN_ADDON_FILE_NAME, source: 'spawn.c', getFileName: getSpawnAddonFileName },
+  { name: BUNDLED_RUNNER_FILE_NAME, source: 'run.c', getFileName: getRunnerFileName },
+]
+
+/** Native files are missing where there was no C compiler. */
+export async function readNativeFiles(
+  projectRoot: string,
+  files: readonly NativeFile[],
+): Promise<ProgramFile[]> {
+  const dir = join(projectRoot, 'agent/exec/native')
   const found: ProgramFile[] = []
-  for (const { name, source, getFileName } of candidates) {
+  for (const { name, source, getFileName } of files) {
     const path = join(dir, getFileName(await readFile(join(dir, source))))
     if (existsSync(path)) found.push({ name, bytes: await readFile(path) })
   }

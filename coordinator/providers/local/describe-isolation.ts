@@ -16,6 +16,9 @@ const DISK_LIMIT = 'A box that uses more disk space than its tier allows is susp
 const NO_FREEZER =
   'A suspend terminates the processes of a box, because the coordinator cannot create a cgroup that freezes them.'
 
+const NO_CONFINEMENT =
+  'Boxes can use the kernel keyrings of the coordinator: the native part that prevents this is not compiled, or does not run on this system. Install a C compiler, run `npm run build-native`, and restart.'
+
 /** Returns the text for the startup banner. */
 export function describeIsolation(
   choice: LevelChoice,
@@ -33,8 +36,9 @@ export function describeIsolation(
       ? 'Tier limits are not enforced: cgroups are not available.'
       : `Limits enforced by cgroup: ${controllers.map((name) => LIMIT_NAMES[name]).join(', ')}.`
   const freezing = canFreeze ? [] : [NO_FREEZER]
+  const keyrings = choice.confinement === null ? [NO_CONFINEMENT] : []
   const summary = `Local boxes use isolation level ${choice.level}: ${LEVEL_DESCRIPTIONS[choice.level]}${ownUser}${warning}. ${limited} ${DISK_LIMIT} ${describeNetwork(choice)}`
-  const advice = [...freezing, adviseStrongerLevel(choice), adviseOwnNetwork(choice)].filter(
+  const advice = [...freezing, ...keyrings, adviseStrongerLevel(choice), adviseOwnNetwork(choice)].filter(
     (line) => line !== null,
   )
   return [summary, ...advice].join('\n')

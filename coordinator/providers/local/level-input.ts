@@ -1,4 +1,5 @@
 // The input from which each isolation level builds the command line of a box.
+import type { ConfinementInput } from './confinement.ts'
 import type { Mount } from './filesystem-view.ts'
 
 export const SHELL_PATH = '/bin/sh'
@@ -11,6 +12,7 @@ export type LevelInput = {
   mounts: Mount[]
   /** An empty directory of this box to mount the root on. */
   rootDir: string
+  confinement: ConfinementInput
   /** Arguments of /bin/sh: a script and its arguments, with paths as the box sees them. */
   shellArgs: string[]
 }

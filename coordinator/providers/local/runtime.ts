@@ -3,9 +3,19 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { BUNDLED_RUNNER_FILE_NAME } from '../../../shared/native-file-names.ts'
+import {
+  BUNDLED_CONFINE_FILE_NAME,
+  BUNDLED_RUNNER_FILE_NAME,
+  getConfineFileName,
+} from '../../../shared/native-file-names.ts'
 import { isCompileCacheFile } from '../../agents/bundles/compile-cache.ts'
-import { HOST_PLATFORM, type ProgramFile, readProgramFiles } from '../../agents/bundles/program-files.ts'
+import {
+  HOST_PLATFORM,
+  type ProgramFile,
+  readNativeFiles,
+  readProgramFiles,
+} from '../../agents/bundles/program-files.ts'
+import { buildKeyringFilter } from './keyring-filter.ts'
 import { listPids, readArgv } from './proc.ts'
 
 /** File names in the runtime directory. */
@@ -14,13 +24,24 @@ export const RUNTIME_FILES = {
   init: 'init.sh',
   agentLoop: 'agent-loop.sh',
   buildId: 'build-id',
+  keyringFilter: 'keyring-filter.bpf',
 } as const
 /**
  * Symlinks in the parent directory, which boxes use. `current` is the version with which a box starts its agent, also
  * when the init restarts it after an upgrade. Agents that have not restarted yet still load files of `previous`.
  */
 export const RUNTIME_LINKS = { current: 'current', previous: 'previous', node: 'node' } as const
-const EXECUTABLES: readonly string[] = [RUNTIME_FILES.init, BUNDLED_RUNNER_FILE_NAME]
+const EXECUTABLES: readonly string[] = [
+  RUNTIME_FILES.init,
+  BUNDLED_RUNNER_FILE_NAME,
+  BUNDLED_CONFINE_FILE_NAME,
+]
+
+const CONFINE_FILE = {
+  name: BUNDLED_CONFINE_FILE_NAME,
+  source: 'confine.c',
+  getFileName: getConfineFileName,
+}
 
 /** Builds the runtime directory. The returned function returns its path, and rebuilds a directory that was removed. */
 export async function createRuntime(
@@ -74,6 +95,8 @@ export async function buildRuntime(
   const files = [
     ...(await readProgramFiles({ projectRoot, dataDir, platform: HOST_PLATFORM, packagesDir: projectRoot })),
     ...(await readScripts(join(projectRoot, 'agent/init'))),
+    ...(await readNativeFiles(projectRoot, [CONFINE_FILE])),
+    { name: RUNTIME_FILES.keyringFilter, bytes: buildKeyringFilter() },
   ]
   const runtimeDir = await writeVersion(parentDir, files)
   await linkRuntime(runtimeDir, nodePath)

@@ -1,5 +1,5 @@
 // Starts a machine: continues one that runs or is frozen, else launches its init.
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Isolation } from '../../../shared/api/boxes.ts'
 import { TIERS } from '../../../shared/tiers.ts'
@@ -7,6 +7,7 @@ import { linkCompileCache } from '../../agents/bundles/compile-cache.ts'
 import { NODE_FLAGS } from '../../agents/bundles/node-flags.ts'
 import { type MachineSpec, PermanentProviderError } from '../provider.ts'
 import { createCgroups, listBoxCgroupDirs } from './cgroups.ts'
+import { buildConfinement } from './confinement.ts'
 import { chooseUrl, seesSocket, writeConnectionFiles } from './connection-files.ts'
 import { createBoxEnvironment } from './environment.ts'
 import { buildMountList, MAPPED_UID, VIEW_PATHS, writeEtcFiles } from './filesystem-view.ts'
@@ -120,5 +121,16 @@ function buildCommand(host: LocalHost, input: CommandInput): string[] {
     isNamespaced ? VIEW_PATHS.agent : join(host.runtimePaths.current, RUNTIME_FILES.agent),
   ]
   const shellArgs = [initScript, ...agentCommand]
-  return buildBoxCommand(level, network, { uid, hostname, mounts, rootDir: paths.root, shellArgs }, paths.dir)
+  const confinement = buildConfinement(
+    host.choice.confinement,
+    host.runtimePaths.current,
+    isNamespaced ? dirname(VIEW_PATHS.init) : host.runtimePaths.current,
+  )
+  const rootDir = paths.root
+  return buildBoxCommand(
+    level,
+    network,
+    { uid, hostname, mounts, rootDir, confinement, shellArgs },
+    paths.dir,
+  )
 }

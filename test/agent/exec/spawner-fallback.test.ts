@@ -24,7 +24,7 @@ t.test('falls back to child_process without a usable addon', async (t) => {
   for (const name of ['agent', 'shared'])
     cpSync(join(PROJECT_DIR, name), join(copy, name), {
       recursive: true,
-      filter: (path) => !/\.node$|\/run-[0-9a-f]+$/.test(path),
+      filter: (path) => !/\.node$|\/(run|confine)-[0-9a-f]+$/.test(path),
     })
   symlinkSync(join(PROJECT_DIR, 'node_modules'), join(copy, 'node_modules'))
   writeFileSync(join(copy, 'package.json'), '{"type":"module"}')
@@ -40,7 +40,7 @@ t.test('falls back to child_process without a usable addon', async (t) => {
   const addon = getSpawnAddonFileName(readFileSync(join(native, 'spawn.c')))
   writeFileSync(join(native, addon), 'no shared object')
   t.match(runProgram(), expected, 'the addon cannot be loaded')
-  t.same(readdirSync(native).sort(), ['run.c', addon, 'spawn.c'])
+  t.same(readdirSync(native).sort(), ['confine.c', 'run.c', addon, 'spawn.c'])
 })
 
 // The behaviour of commands is the same with child_process.

@@ -4,7 +4,8 @@ import { MAPPED_UID, type Mount } from '../filesystem-view.ts'
 import { type LevelInput, SHELL_PATH } from '../level-input.ts'
 import { buildSetprivPrefix } from './process.ts'
 
-export function buildBubblewrapCommand({ uid, hostname, mounts, shellArgs }: LevelInput): string[] {
+export function buildBubblewrapCommand(input: LevelInput): string[] {
+  const { uid, hostname, mounts, confinement, shellArgs } = input
   const userArgs =
     uid === null
       ? ['--unshare-user', '--uid', `${MAPPED_UID}`, '--gid', `${MAPPED_UID}`]
@@ -36,8 +37,21 @@ export function buildBubblewrapCommand({ uid, hostname, mounts, shellArgs }: Lev
   }
   for (const path of readOnlyPaths) args.push('--remount-ro', path)
   args.push('--chdir', '/', '--')
-  return ['bwrap', ...args, ...buildSetprivPrefix(uid), SHELL_PATH, ...shellArgs]
+  return [
+    ...buildBwrap(confinement.filterFile),
+    ...args,
+    ...buildSetprivPrefix(uid),
+    ...confinement.prefix,
+    SHELL_PATH,
+    ...shellArgs,
+  ]
 }
+
+/** bwrap reads the filter from a descriptor, which it closes. */
+const buildBwrap = (filterFile: string | null): string[] =>
+  filterFile === null
+    ? ['bwrap']
+    : [SHELL_PATH, '-c', 'exec 8<"$1"; shift; exec bwrap --seccomp 8 "$@"', 'sh', filterFile]
 
 /** The ancestor directories of mounts that are not themselves inside a mount, each after its parent. */
 function listParentDirs(mounts: Mount[]): string[] {

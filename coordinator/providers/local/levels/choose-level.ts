@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { readlink, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Isolation } from '../../../../shared/api/boxes.ts'
+import { buildConfinement, type Confinement, chooseConfinement } from '../confinement.ts'
 import { chooseUid, createBoxDirectories, HIDDEN_PREFIX, removeTree } from '../directories.ts'
 import { SYSTEM_PATH } from '../environment.ts'
 import { buildMountList, MAPPED_UID, VIEW_PATHS, WRITABLE_PATHS, writeEtcFiles } from '../filesystem-view.ts'
@@ -25,6 +26,7 @@ export type LevelChoice = {
   unavailable: { level: Level; reason: string }[]
   /** Why boxes do not have their own network; null when they have or when it is not wanted. */
   networkProblem: string | null
+  confinement: Confinement
 }
 
 const PROBE_TIMEOUT_MS = 5_000
@@ -93,31 +95,35 @@ export type ProbeInput = {
   network: 'auto' | Network
 }
 
+type Probe = ProbeInput & { confinement: Confinement }
+
 /** Probes the candidates in order up to the first that works. A probe takes about 100 ms and at most 5 s. */
 export async function chooseLevel(candidates: readonly Level[], input: ProbeInput): Promise<LevelChoice> {
   const unavailable: LevelChoice['unavailable'] = []
   for (const level of candidates) {
-    const networkProblem = input.network === 'host' ? null : await probeOwnNetwork(level, input)
+    const confinement = chooseConfinement(level, input.runtimeDir)
+    const probe = { ...input, confinement }
+    const networkProblem = input.network === 'host' ? null : await probeOwnNetwork(level, probe)
     if (input.network !== 'host' && networkProblem === null)
-      return { level, network: 'own', unavailable, networkProblem }
+      return { level, network: 'own', unavailable, networkProblem, confinement }
     const reason =
       input.network === 'own'
         ? `${networkProblem} (with BOXWOOD_LOCAL_NETWORK=own)`
-        : await probeLevel(level, 'host', input)
-    if (reason === null) return { level, network: 'host', unavailable, networkProblem }
+        : await probeLevel(level, 'host', probe)
+    if (reason === null) return { level, network: 'host', unavailable, networkProblem, confinement }
     unavailable.push({ level, reason })
   }
-  return { level: null, network: 'host', unavailable, networkProblem: null }
+  return { level: null, network: 'host', unavailable, networkProblem: null, confinement: null }
 }
 
 /** Returns null when a box at this level with its own network works, else why not. */
-async function probeOwnNetwork(level: Level, input: ProbeInput): Promise<string | null> {
+async function probeOwnNetwork(level: Level, input: Probe): Promise<string | null> {
   if (level === 'process') return 'a network of its own needs level bubblewrap or namespaces'
   return findMissingRequirement() ?? (await probeLevel(level, 'own', input))
 }
 
 /** Returns null when a box at this level with this network works, else why not. */
-async function probeLevel(level: Level, network: Network, input: ProbeInput): Promise<string | null> {
+async function probeLevel(level: Level, network: Network, input: Probe): Promise<string | null> {
   const dirName = `${HIDDEN_PREFIX}probe-${randomBytes(6).toString('hex')}`
   const paths = boxPathsIn(join(input.boxesDir, dirName))
   const uid = process.getuid?.() === 0 ? chooseUid(new Set()) : null
@@ -139,6 +145,11 @@ async function probeLevel(level: Level, network: Network, input: ProbeInput): Pr
       hostname: PROBE_HOSTNAME,
       mounts: isNamespaced ? buildMountList({ ...input, paths, socketDir: null }) : [],
       rootDir: paths.root,
+      confinement: buildConfinement(
+        input.confinement,
+        input.runtimeDir,
+        isNamespaced ? dirname(VIEW_PATHS.init) : input.runtimeDir,
+      ),
       shellArgs: ['-c', check, 'sh', node, init, home, paths.dir, `${uid ?? ''}`, hostNetwork],
     }
     const command = buildBoxCommand(level, network, levelInput, paths.dir)

@@ -6,7 +6,8 @@ import { buildSetprivPrefix } from './process.ts'
 
 const PIVOT_ROOT_SCRIPT = fileURLToPath(new URL('pivot-root.sh', import.meta.url))
 
-export function buildNamespacesCommand({ uid, hostname, mounts, rootDir, shellArgs }: LevelInput): string[] {
+export function buildNamespacesCommand(input: LevelInput): string[] {
+  const { uid, hostname, mounts, rootDir, confinement, shellArgs } = input
   const userNamespaceArgs = uid === null ? ['--user', '--map-root-user'] : []
   // Mounting needs uid 0. Without root, the outer user namespace provides uid 0. The nested user namespace then maps it to
   // an unprivileged uid.
@@ -24,5 +25,5 @@ export function buildNamespacesCommand({ uid, hostname, mounts, rootDir, shellAr
   })
   return ['unshare', ...userNamespaceArgs, '--mount', '--pid', '--fork', '--uts', '--ipc', '--']
     .concat([SHELL_PATH, PIVOT_ROOT_SCRIPT, rootDir, hostname, ...mountArgs, '--'])
-    .concat([...privilegeDropPrefix, SHELL_PATH, ...shellArgs])
+    .concat([...privilegeDropPrefix, ...confinement.prefix, SHELL_PATH, ...shellArgs])
 }

@@ -1,8 +1,8 @@
 // Isolation level `process`: a plain process. It has its own uid when the coordinator is root, else only its own home.
 import { type LevelInput, SHELL_PATH } from '../level-input.ts'
 
-export function buildProcessCommand({ uid, shellArgs }: LevelInput): string[] {
-  return [...buildSetprivPrefix(uid), SHELL_PATH, ...shellArgs]
+export function buildProcessCommand({ uid, confinement, shellArgs }: LevelInput): string[] {
+  return [...buildSetprivPrefix(uid), ...confinement.prefix, SHELL_PATH, ...shellArgs]
 }
 
 /** A command prefix that permanently switches to the box's user; empty when the coordinator is not root. */

@@ -6,6 +6,7 @@ import { repeatAsUnprivilegedUser } from './repeat-as-unprivileged-user.ts'
 repeatAsUnprivilegedUser(import.meta.dirname, {
   'archives/capture-restore': 'all levels',
   'box-written-files': 'process',
+  confinement: 'all levels',
   create: 'process',
   'damaged-machine': 'process',
   destroy: 'process',

@@ -121,6 +121,13 @@ testOwnNetwork(
   },
 )
 
+testOwnNetwork('the agent does not get the descriptor that keeps the network', async (test, level) => {
+  const script = '(cd /proc/self/fd && echo *) >"$HOME/out"; mv "$HOME/out" "$HOME/descriptors"'
+  const { inHome } = await startBox(test, { level, network: 'own', script })
+  // The shell opens the directory as the last descriptor.
+  test.equal(await waitForFileText(inHome('descriptors')), '0 1 2 3\n')
+})
+
 testOwnNetwork('the agent uses the socket, also when the machine file is damaged', async (test, level) => {
   const dataDir = await createDataDir(test)
   const socketDir = join(dataDir, 'agent-socket')
@@ -161,7 +168,7 @@ t.test('uses the network of the host where boxes cannot have their own', async (
 })
 
 t.test('the startup banner describes the network and the requirements of the setting own', async (test) => {
-  const choice = { level: 'bubblewrap' as const, unavailable: [] }
+  const choice = { level: 'bubblewrap' as const, unavailable: [], confinement: 'native' as const }
   const describe = (network: 'own' | 'host', networkProblem: string | null) =>
     describeIsolation({ ...choice, network, networkProblem }, { controllers: [], canFreeze: true }, false)
   test.match(describe('own', null), /Each box has its own network, and cannot connect to localhost/)

@@ -1,0 +1,51 @@
+// How the processes of a box lose access to kernel keyrings: by a program in the box, or by bubblewrap.
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Isolation } from '../../../shared/api/boxes.ts'
+import { BUNDLED_CONFINE_FILE_NAME } from '../../../shared/native-file-names.ts'
+import { hasKeyringFilter } from './keyring-filter.ts'
+import { RUNTIME_FILES } from './runtime.ts'
+
+/**
+ * native: agent/exec/native/confine.c, compiled. bubblewrap: the filter of system calls only, which bubblewrap loads. null:
+ * there is no filter.
+ */
+export type Confinement = 'native' | 'bubblewrap' | null
+
+/** What an isolation level does for the confinement. */
+export type ConfinementInput = {
+  /** The beginning of the command line in the box. */
+  prefix: string[]
+  /** The file of the filter on the host, for bubblewrap; null: bubblewrap loads no filter. */
+  filterFile: string | null
+}
+
+/** Exists where the kernel has filters of system calls. */
+const SECCOMP_SETTINGS = '/proc/sys/kernel/seccomp'
+
+export function chooseConfinement(level: Isolation['level'], runtimeDir: string): Confinement {
+  if (!hasKeyringFilter()) return null
+  const [program = '', ...args] = buildPrefix(runtimeDir)
+  // The program may be for another system, or on a file system mounted noexec.
+  if (spawnSync(program, args, { env: {} }).status === 0) return 'native'
+  return level === 'bubblewrap' && existsSync(SECCOMP_SETTINGS) ? 'bubblewrap' : null
+}
+
+/**
+ * @param hostDir the runtime directory on the host
+ * @param boxDir the same directory as the box sees it
+ */
+export const buildConfinement = (
+  confinement: Confinement,
+  hostDir: string,
+  boxDir: string,
+): ConfinementInput => ({
+  prefix: confinement === 'native' ? buildPrefix(boxDir) : [],
+  filterFile: confinement === 'bubblewrap' ? join(hostDir, RUNTIME_FILES.keyringFilter) : null,
+})
+
+const buildPrefix = (runtimeDir: string): string[] => [
+  join(runtimeDir, BUNDLED_CONFINE_FILE_NAME),
+  join(runtimeDir, RUNTIME_FILES.keyringFilter),
+]
