@@ -2,6 +2,7 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { SPOOL_DIRECTORY } from '../shared/report-spool.ts'
 import { lockDirectory } from './lock.ts'
 import { openSpool, type Spool } from './reports/spool.ts'
 import { openState } from './state.ts'
@@ -20,7 +21,7 @@ export async function openStorage(stateDir: string, log: Logger): Promise<Storag
   await using cleanup = new AsyncDisposableStack()
   const lock = cleanup.adopt(await lockDirectory(stateDir), ({ release }) => release())
   const stateFile = await openState(stateDir, log)
-  const spool = await openSpool({ dir: join(stateDir, 'reports'), stateFile, log })
+  const spool = await openSpool({ dir: join(stateDir, SPOOL_DIRECTORY), stateFile, log })
   cleanup.move()
   return {
     realDir,

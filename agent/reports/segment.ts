@@ -1,6 +1,7 @@
 // One file of the spool: report lines with consecutive sequence numbers. The file name is the first number.
 import { open, readFile, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
+import { formatSegmentName } from '../../shared/report-spool.ts'
 
 export type Segment = {
   readonly path: string
@@ -17,18 +18,11 @@ export type Segment = {
   acked: number
 }
 
-const NAME = /^([0-9]{16})\.ndjson$/
 const NEWLINE = 10
 
 export function createSegment(dir: string, epoch: string, firstSeq: number): Segment {
-  const path = join(dir, `${String(firstSeq).padStart(16, '0')}.ndjson`)
+  const path = join(dir, formatSegmentName(firstSeq))
   return { path, epoch, firstSeq, lastSeq: firstSeq - 1, bytes: 0, isReserve: false, acked: 0 }
-}
-
-/** Returns the first sequence number of a segment file, or null for the name of another file. */
-export function parseSegmentName(name: string): number | null {
-  const digits = NAME.exec(name)?.[1]
-  return digits === undefined ? null : Number(digits)
 }
 
 /**

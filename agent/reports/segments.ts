@@ -2,8 +2,9 @@
 import { truncateSync } from 'node:fs'
 import { readdir, unlink } from 'node:fs/promises'
 import type { Logger } from 'pino'
+import { parseSegmentName } from '../../shared/report-spool.ts'
 import { isDiskFull, type Reserve } from './reserve.ts'
-import { createSegment, parseSegmentName, readLines, recoverSegment, type Segment } from './segment.ts'
+import { createSegment, readLines, recoverSegment, type Segment } from './segment.ts'
 import { openSpoolFile, type SpoolFile } from './spool-file.ts'
 
 export type SegmentsOptions = {

@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import type { DurableReport, ReportAck } from '../../shared/api/reports.ts'
 import { newUuid } from '../../shared/ids.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
+import { SPOOL_BYTES, SPOOL_SEGMENT_BYTES } from '../../shared/report-spool.ts'
 import type { AgentState, StateFile } from '../state.ts'
 import { createReserve, isDiskFull } from './reserve.ts'
 import { type Cursor, recoverSegments, Segments } from './segments.ts'
@@ -55,7 +56,6 @@ export type Spool = {
   close(): Promise<void>
 }
 
-const MiB = 1024 * 1024
 /**
  * The last segment is deleted only when it is larger than this. Otherwise creating a file, deleting it and updating the
  * state file for every few reports would be most of the spool's disk I/O. After a kill, up to this many bytes of
@@ -68,11 +68,8 @@ const MIN_DELETE_BYTES = 64 * 1024
  */
 const SKIPPED_NUMBERS = 1_000_000
 
-/** Twice the size of eight concurrent commands with 1 MiB of each stream, base64-encoded. */
-const MAX_BYTES = 64 * MiB
-
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
-  const { dir, stateFile, log, maxBytes = MAX_BYTES, segmentBytes = MiB } = options
+  const { dir, stateFile, log, maxBytes = SPOOL_BYTES, segmentBytes = SPOOL_SEGMENT_BYTES } = options
   await mkdir(dir, { recursive: true, mode: 0o700 })
   const { segments: recovered, damaged } = await recoverSegments(dir, stateFile.data.ackedSeq, log)
   // A new epoch makes the recorders report again what the damaged part may have contained.

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import { addOutputOptions, type OutputOptions } from '../arguments/options.ts'
 import { startBatch } from '../boxes/batch.ts'
-import { deleteBox, formatDeletionStatus } from '../boxes/delete-box.ts'
+import { deleteBox, describeLoss, formatDeletionStatus } from '../boxes/delete-box.ts'
 import { selectBoxes } from '../boxes/select-boxes.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { canAsk, confirm } from '../output/confirm.ts'
@@ -60,10 +60,13 @@ async function deleteBoxes(session: Session, names: string[], options: Options):
     printMessage('nothing was deleted.')
     return EXIT.failed
   }
-  const deleting = await batch.run(boxes, async (box) => ({
-    hostname: box.hostname,
-    response: await deleteBox(session.client, box),
-  }))
+  const deleting = await batch.run(boxes, async (box) => {
+    const { hostname } = box
+    const loss = quiet || json ? null : await describeLoss(session.client, box)
+    const response = await deleteBox(session.client, box)
+    if (loss !== null) printStderr(`${hostname}: ${loss}`)
+    return { hostname, response }
+  })
   await batch.run(deleting, async ({ hostname, response }) => {
     const operation = wait
       ? await waitForDeletion(

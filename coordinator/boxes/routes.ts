@@ -98,7 +98,7 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
       access: byKey('boxes', 'write'),
       summary: 'Delete a box and its files',
       description:
-        'Responds before the box is deleted: poll GET /operations/{id} with the id of the returned operation. Deleting the box again returns the same operation.',
+        'Responds before the box is deleted: poll GET /operations/{id} with the id of the returned operation. Deleting the box again returns the same operation. What the agent of an enrolled machine has not sent is lost if it is not connected: records and output of commands, and samples.',
       request: { params: boxId },
       responses: { 202: deleteBoxResponseSchema },
       handler: ({ actor, params }) => boxes.remove(actor, params.id),

@@ -73,6 +73,11 @@ export interface Provider {
   destroy(boxId: string): Promise<void>
   inspect(boxId: string): Promise<MachineState>
   /**
+   * Yields the segments of the spool that the agent of a stopped machine has left, oldest first. The box controls their number
+   * and content; their size is limited. Absent: the coordinator cannot read the files of the machine.
+   */
+  readSpool?(boxId: string): AsyncIterable<Buffer>
+  /**
    * Freezes the processes of a running machine: they keep their memory and do not run. Returns false, with no effect, where
    * freezing is not possible.
    */

@@ -48,5 +48,13 @@ t.test('an enrolled machine is a box', async (t) => {
   await coordinator.waitForState(other.json.box.id, 'running')
   t.match(await box('stop', '--all'), { code: 0 }, 'machines are left out')
   t.match((await api('GET', `/boxes/${other.json.box.id}`)).json.box, { observedState: 'suspended' })
-  t.match(await box('rm', '-y', 'fig'), { code: 0, stderr: /fig: deleted/ })
+  t.same(await box('rm', '-y', 'fig'), { code: 0, stdout: '', stderr: 'fig: deleted\n' })
+})
+
+t.test('box rm says what is lost when the agent of a machine is not connected', async (t) => {
+  await enrollMachine(coordinator, { name: 'fig' })
+  t.match(await box('rm', '-y', 'fig'), {
+    code: 0,
+    stderr: /^fig: its agent is not connected\. Records and output .* are lost\..*\nfig: deleted\n$/,
+  })
 })

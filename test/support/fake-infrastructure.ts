@@ -58,6 +58,8 @@ export class FakeInfrastructure {
   /** Whether machines can be frozen. */
   canFreeze = false
   flushFails = false
+  /** The segments of the spools on the disks of the machines. */
+  readonly spools = new Map<string, string[]>()
   /** How long the agents of boxes have been idle, as GET /activity returns it. The other agents do not respond. */
   readonly idleSeconds = new Map<string, number>()
   /** How agents reject requests other than /activity. */
@@ -104,6 +106,10 @@ export class FakeInfrastructure {
     inspect: async (boxId) => {
       await this.#callWithFaults('inspect', boxId, () => undefined)
       return this.machines.get(boxId)?.state ?? 'absent'
+    },
+    readSpool: (boxId) => {
+      this.calls.push(`readSpool ${boxId}`)
+      return Readable.from((this.spools.get(boxId) ?? []).map((text) => Buffer.from(text)))
     },
     freeze: async (boxId) => {
       await this.#callWithFaults('freeze', boxId, () => {

@@ -52,6 +52,7 @@ export async function createRestartableLifecycle(
       log: silentLog as unknown as LifecycleOptions['log'],
       providers: serveAllRegions(infra.provider),
       tunnels: infra.tunnels,
+      ingest: { apply: async () => undefined },
       coordinatorUrl: 'http://127.0.0.1:7070',
       connectTimeoutMs: 5_000,
       agentReconnectMs: 0,

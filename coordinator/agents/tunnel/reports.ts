@@ -3,30 +3,23 @@ import { EventEmitter } from 'node:events'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Vitals } from '../../../shared/api/boxes.ts'
-import {
-  type ListeningPort,
-  listeningTuplesSchema,
-  MAX_LISTENING_PORTS,
-  toListeningPort,
-} from '../../../shared/api/process-snapshots.ts'
-import {
-  type DurableReport,
-  durableReportSchema,
-  type Heartbeat,
-  type ListenersLine,
-  type ReportAck,
-  type ReportLine,
-  reportLineSchema,
-} from '../../../shared/api/reports.ts'
-import { BoundedJsonError, parseBoundedJson } from '../../../shared/bounded-json.ts'
+import type { ListeningPort } from '../../../shared/api/process-snapshots.ts'
+import type { ReportAck } from '../../../shared/api/reports.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { TUNNEL_LIMITS } from '../../../shared/limits.ts'
-import { validationMessage } from '../../../shared/validation-message.ts'
 import type { BoxLimits } from './box-limits.ts'
 import { createLineSplitter } from './line-splitter.ts'
+import {
+  createReportParser,
+  groupLines,
+  InvalidReportError,
+  MAX_BATCH_LINES,
+  parseLine,
+  parsePorts,
+  type ReportParser,
+  type SequencedReport,
+} from './parse-reports.ts'
 import type { Session } from './session.ts'
-
-export type SequencedReport = { seq: number; report: DurableReport }
 
 export type Ingest = {
   /**
@@ -49,14 +42,8 @@ export type ReportStreamOptions = {
   retryMs?: { first: number; max: number }
 }
 
-/** Parsing these takes about a millisecond. */
-const MAX_BATCH_LINES = 128
-
 /** One failure may be of a stream that was open before the flush. */
 const MAX_FLUSH_FAILURES = 2
-
-/** A protocol violation: the connection is closed. */
-class InvalidReportError extends Error {}
 
 export type ReportReader = {
   /**
@@ -83,6 +70,7 @@ export function startReportReader(session: Session, options: ReportStreamOptions
         if (lines > 0) waitMs = first
       } catch (error) {
         if (retiring.aborted) return
+        // A protocol violation.
         if (error instanceof InvalidReportError) return session.destroy(error.message)
         log.warn({ err: error, boxId, generation }, 'report stream failed; will reopen it')
         failures.emit('failure', error)
@@ -133,7 +121,7 @@ async function readReports(session: Session, options: ReportStreamOptions): Prom
     throw new Error(`GET /reports returned status ${status}`)
   }
   const splitter = createLineSplitter(TUNNEL_LIMITS.reportBytes)
-  const parseReport = createReportParser(session, log)
+  const parseReport = createReportParser(session.boxId, log)
   let count = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {
     const lines = splitter.push(chunk)
@@ -151,38 +139,13 @@ async function readReports(session: Session, options: ReportStreamOptions): Prom
   return count
 }
 
-type ReportParser = (report: ReportOf<ReportLine>) => DurableReport | undefined
-type ReportOf<L> = L extends { report: infer R } ? R : never
-
 async function handleLines(
   session: Session,
   { ingest, clock }: ReportStreamOptions,
   lines: string[],
   parseReport: ReportParser,
 ): Promise<void> {
-  let heartbeat: Heartbeat | undefined
-  let listeners: ListenersLine | undefined
-  const batches: { epoch: string; seq: number; reports: SequencedReport[] }[] = []
-  for (const text of lines) {
-    const line = parseLine(text)
-    if (line.type === 'heartbeat') {
-      heartbeat = line
-      continue
-    }
-    if (line.type === 'listeners') {
-      listeners = line
-      continue
-    }
-    let batch = batches.at(-1)
-    if (batch?.epoch !== line.epoch) {
-      batch = { epoch: line.epoch, seq: 0, reports: [] }
-      batches.push(batch)
-    }
-    batch.seq = line.seq
-    const report = parseReport(line.report)
-    if (report !== undefined) batch.reports.push({ seq: line.seq, report })
-  }
-  // Only the latest heartbeat matters, and the latest list of ports.
+  const { heartbeat, listeners, batches } = groupLines(lines.map(parseLine), parseReport)
   if (heartbeat !== undefined) ingest.heartbeat(session.boxId, heartbeat.vitals, heartbeat.at)
   if (listeners !== undefined) ingest.listeners(session.boxId, parsePorts(listeners))
   for (const { epoch, seq, reports } of batches) {
@@ -190,53 +153,6 @@ async function handleLines(
     await acknowledge(session, { epoch, seq, now: clock.now() })
   }
 }
-
-function parseLine(text: string): ReportLine {
-  const parsed = reportLineSchema.safeParse(parseJson(text), { reportInput: true })
-  if (!parsed.success) throw new InvalidReportError(validationMessage(parsed.error.issues, 'report'))
-  return parsed.data
-}
-
-function parsePorts({ ports }: ListenersLine): ListeningPort[] {
-  const parsed = listeningTuplesSchema.safeParse(parseJson(ports, MAX_PORTS_TOKENS), { reportInput: true })
-  if (!parsed.success) throw new InvalidReportError(validationMessage(parsed.error.issues, 'listeners'))
-  return parsed.data.map(toListeningPort)
-}
-
-function parseJson(text: string, maxTokens = MAX_LINE_TOKENS): unknown {
-  try {
-    return parseBoundedJson(text, maxTokens)
-  } catch (error) {
-    if (!(error instanceof BoundedJsonError)) throw error
-    throw new InvalidReportError(`a report ${error.message}`)
-  }
-}
-
-/**
- * Parses a report; undefined for an unknown type (a newer agent) or an invalid one. Such a report is skipped and
- * acknowledged, because the agent would resend it indefinitely. Each type is logged once per stream.
- */
-function createReportParser({ boxId }: Session, log: Logger): ReportParser {
-  const logged = new Set<string>()
-  return (report) => {
-    const parsed = durableReportSchema.safeParse(report, { reportInput: true })
-    if (parsed.success) return parsed.data
-    const type = report.type.slice(0, 64)
-    if (!logged.has(type) && logged.size < MAX_LOGGED_TYPES) {
-      logged.add(type)
-      log.warn(
-        { boxId, type, problem: validationMessage(parsed.error.issues, 'report') },
-        'skipping reports of a box',
-      )
-    }
-    return undefined
-  }
-}
-
-const MAX_LOGGED_TYPES = 16
-/** A sample of 16 file systems and 16 interfaces has 320. Leaves room for reports of a newer agent. */
-const MAX_LINE_TOKENS = 512
-const MAX_PORTS_TOKENS = 5 * MAX_LISTENING_PORTS
 
 async function acknowledge(session: Session, ack: ReportAck): Promise<void> {
   const { status, body } = await session.requestReports({

@@ -8,7 +8,7 @@ import type { StepObserver } from './step-observer.ts'
 const CLOSE_MS = 30_000
 
 export type LifecycleModuleContext = ModuleBase &
-  Pick<LifecycleOptions, 'boxNames' | 'providers' | 'tunnels'> & {
+  Pick<LifecycleOptions, 'boxNames' | 'providers' | 'tunnels' | 'ingest'> & {
     /** `agents` is not the public URL, which may be that of a proxy that has not started yet. */
     urls: { agents: string }
     observers: { steps?: StepObserver }
@@ -16,7 +16,7 @@ export type LifecycleModuleContext = ModuleBase &
   }
 
 export function lifecycleModule(context: LifecycleModuleContext) {
-  const { config, db, clock, log, providers, tunnels, urls, observers, overrides } = context
+  const { config, db, clock, log, providers, tunnels, ingest, urls, observers, overrides } = context
   const lifecycle: Lifecycle = createLifecycle({
     ...overrides.lifecycle,
     ...(context.boxNames && { boxNames: context.boxNames }),
@@ -25,6 +25,7 @@ export function lifecycleModule(context: LifecycleModuleContext) {
     log,
     providers,
     tunnels,
+    ingest,
     coordinatorUrl: urls.agents,
     freezesBoxes: config.freezeMinutes > 0,
     observer: observers.steps,

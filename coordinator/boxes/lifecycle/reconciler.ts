@@ -4,6 +4,7 @@ import pLimit, { type LimitFunction } from 'p-limit'
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { newUuid } from '../../../shared/ids.ts'
+import type { Ingest } from '../../agents/tunnel/reports.ts'
 import type { Tunnels } from '../../agents/tunnel/types.ts'
 import type { BoxNames } from '../../base/log/logger.ts'
 import type { Db } from '../../db/open.ts'
@@ -27,6 +28,8 @@ export type ReconcilerOptions = {
   boxNames?: BoxNames
   providers: Providers
   tunnels: Tunnels
+  /** Stores the reports that agents could not send. */
+  ingest: Pick<Ingest, 'apply'>
   /** The coordinator's URL for agents to connect to, without a path. */
   coordinatorUrl: string
   /** Limits concurrent provider calls. */
@@ -62,7 +65,8 @@ const MAX_ERROR_LENGTH = 500
 const MAX_CONCURRENT_ARCHIVES = 4
 
 export function createReconciler(options: ReconcilerOptions): Reconciler {
-  const { db, clock, log, boxNames = new Map(), providers, tunnels, coordinatorUrl, machineLimit } = options
+  const { db, clock, log, boxNames = new Map(), providers, tunnels, ingest } = options
+  const { coordinatorUrl, machineLimit } = options
   const { leaseMs = 30_000, connectTimeoutMs = 60_000, backoff = getStepRetryDelay } = options
   const { freezesBoxes = true, observer, agentReconnectMs = 35_000 } = options
   const reconnectsUntil = performance.now() + agentReconnectMs
@@ -130,6 +134,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       const context = {
         providers,
         tunnels,
+        ingest,
         coordinatorUrl,
         signal,
         freezesBoxes,

@@ -2,6 +2,7 @@
 import type { LimitFunction } from 'p-limit'
 import type { Logger } from 'pino'
 import type { Region } from '../../../shared/tiers.ts'
+import type { Ingest } from '../../agents/tunnel/reports.ts'
 import type { Tunnels } from '../../agents/tunnel/types.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import {
@@ -13,6 +14,7 @@ import {
 import type { Providers } from '../../providers/regions.ts'
 import type { Claim, StepResult } from './claim.ts'
 import { collectReports } from './collect-reports.ts'
+import { collectSpool } from './collect-spool.ts'
 import { parseLeftovers } from './leftovers.ts'
 import { findStage } from './transitions.ts'
 import { uninstallAgent } from './uninstall-agent.ts'
@@ -20,6 +22,8 @@ import { uninstallAgent } from './uninstall-agent.ts'
 export type StepContext = {
   providers: Providers
   tunnels: Tunnels
+  /** Stores the reports that agents could not send. */
+  ingest: Pick<Ingest, 'apply'>
   coordinatorUrl: string
   /** The job has changed, or the coordinator closes: waiting and copying must end. */
   signal: AbortSignal
@@ -71,8 +75,11 @@ export async function runStep(claim: Claim, context: StepContext): Promise<StepR
     case 'clean_up':
       await machineLimit(() => removeLeftovers(claim, context))
       return {}
-    case 'destroy':
+    case 'collect':
       await collectReports(box, context)
+      if (box.kind !== 'machine') await machineLimit(() => collectSpool(box, claim.attempt, context))
+      return {}
+    case 'destroy':
       if (box.kind === 'machine') await uninstallAgent(id, context)
       else await machineLimit(() => destroyMachine(claim, context))
       tunnels.disconnect(id, 'the box is deleted')

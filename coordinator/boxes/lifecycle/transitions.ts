@@ -27,6 +27,7 @@ export const STEPS = [
   'freeze',
   'stop',
   'archive',
+  'collect',
   'discard',
   'transfer',
   'unpack',
@@ -107,6 +108,7 @@ export const OP_DEFINITIONS: Readonly<Record<JobOp, OpDefinition>> = {
     stages: [
       { step: 'stop', state: 'suspended' },
       { step: 'archive', state: 'suspended' },
+      { step: 'collect', state: 'suspended' },
       { step: 'discard', state: 'suspended' },
     ],
     finalState: 'deep_sleep',
@@ -163,7 +165,11 @@ export const OP_DEFINITIONS: Readonly<Record<JobOp, OpDefinition>> = {
   },
   delete: {
     reason: 'deleted',
-    stages: [{ step: 'destroy', state: 'terminating' }],
+    // A step of its own: a removal that was interrupted has left an incomplete spool.
+    stages: [
+      { step: 'collect', state: 'terminating' },
+      { step: 'destroy', state: 'terminating' },
+    ],
     finalState: 'terminated',
   },
 }

@@ -110,6 +110,7 @@ export async function isWaitingForSnapshot(
   step: string,
   now: number,
 ): Promise<boolean> {
-  if (step === 'destroy') return isFinalSnapshotCreating(trx, boxId)
+  // The first step of a deletion terminates the processes.
+  if (step === 'collect' || step === 'destroy') return isFinalSnapshotCreating(trx, boxId)
   return REMOVING_STEPS.includes(step) && (await hasRunningCapture(trx, boxId, now))
 }

@@ -14,6 +14,7 @@ import { createSharedDisk } from './disk-usage.ts'
 import type { LocalHost } from './host.ts'
 import { boxPaths } from './machine-file.ts'
 import { newMachine, prepareMachine, requireIsolation } from './prepare-machine.ts'
+import { readSpool } from './read-spool.ts'
 import { createBoxesDir, getArchivesDir, getRegionDir } from './region-directories.ts'
 import { ARCHIVE_ROOTS, restoreMachine } from './restore-machine.ts'
 import { runInTurn } from './run-in-turn.ts'
@@ -69,6 +70,15 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
       }),
 
     inspect: (boxId) => queue.run(boxId, () => machines.inspect(boxId)),
+
+    readSpool(boxId) {
+      let isLogged = false
+      return readSpool(boxPaths(boxesDir, boxId).state, (path, problem) => {
+        // A box can have many such files.
+        if (!isLogged) log.warn({ boxId, path, problem }, 'not all files of the spool of a box can be read')
+        isLogged = true
+      })
+    },
 
     freeze: (boxId) => queue.run(boxId, () => machines.freeze(boxId)),
 

@@ -66,8 +66,13 @@ export function createSimulatedCoordinator(
     log: silentLog,
     providers,
   }
-  const coordinatorUrl = 'http://127.0.0.1:7070'
-  const lifecycle = createLifecycle({ ...options, coordinatorUrl, tunnels, disconnectGraceMs: 0 })
+  const lifecycle = createLifecycle({
+    ...options,
+    coordinatorUrl: 'http://127.0.0.1:7070',
+    tunnels,
+    ingest: { apply: async () => undefined },
+    disconnectGraceMs: 0,
+  })
   const shared = { db, clock: systemClock, admit: createAdmit(), schedule: lifecycle.schedule }
   const snapshots = createSnapshots({ ...options, scheduleBox: lifecycle.schedule, finalSnapshots })
   lifecycle.onChange(snapshots.onBoxChange)
@@ -97,7 +102,8 @@ function withFaults(provider: Provider, region: Region, point: KillablePoint): P
     get(target, property: keyof Provider) {
       const method = target[property]
       // A stream fails in the fake; the calls that read it pass the fault point.
-      if (typeof method !== 'function' || property === 'readArchive' || property === 'describe') return method
+      if (typeof method !== 'function' || ['readArchive', 'readSpool', 'describe'].includes(property))
+        return method
       const name = `${property} in ${region}`
       return async (...args: unknown[]) => {
         await point.call(`${name} (before)`)

@@ -56,7 +56,7 @@ onEachDatabase(t, async (t, newDb) => {
     await failStep(db, result.claim, failure, lease)
     t.match(await boxes.get(owner, id), {
       box: { observedState: 'suspending' },
-      job: { op: 'delete', step: 'destroy', attempt: 0, lastError: null },
+      job: { op: 'delete', step: 'collect', attempt: 0, lastError: null },
     })
     t.match(await claimNextStep(db, id, lease), { claim: { op: 'delete' } })
   })

@@ -14,7 +14,7 @@ const PROVIDER_CALLS = {
   create: ['create', 'start'],
   suspend: ['stop'],
   wake: ['start'],
-  delete: ['destroy'],
+  delete: ['stop', 'destroy'],
 } as const
 
 type Op = keyof typeof PROVIDER_CALLS

@@ -24,11 +24,11 @@ const CASES: [situation: string, next: string | null, facts?: Partial<Situation>
   ['suspended suspended', null],
   ['suspended deep_sleep', null, ARCHIVED],
   ['running provision_failed', null],
-  ['terminated provision_failed', 'delete destroy'],
+  ['terminated provision_failed', 'delete collect'],
   ['terminated terminated', null],
   // A create is not reversed midway, except by a delete.
   ['suspended bootstrapping create connect', 'create connect'],
-  ['terminated bootstrapping create start', 'delete destroy'],
+  ['terminated bootstrapping create start', 'delete collect'],
   // Suspend and wake.
   ['suspended running', 'suspend freeze'],
   ['running running suspend freeze', null],
@@ -55,7 +55,7 @@ const CASES: [situation: string, next: string | null, facts?: Partial<Situation>
   ['running migrating move transfer', 'move transfer', ARCHIVED],
   ['suspended migrating move start', 'move start', ARCHIVED],
   ['running suspended move stop', 'move stop', { ...FROZEN, ...ARCHIVED }],
-  ['terminated migrating move transfer', 'delete destroy', ARCHIVED],
+  ['terminated migrating move transfer', 'delete collect', ARCHIVED],
   // A lost agent.
   ['running degraded recover connect', 'recover connect'],
   ['suspended degraded recover connect', 'suspend freeze'],
@@ -63,7 +63,7 @@ const CASES: [situation: string, next: string | null, facts?: Partial<Situation>
   ['running running', 'clean_up clean_up', LEFTOVERS],
   ['suspended suspended', 'clean_up clean_up', { ...STOPPED, ...LEFTOVERS }],
   ['suspended running clean_up clean_up', 'suspend freeze', LEFTOVERS],
-  ['terminated running clean_up clean_up', 'delete destroy', LEFTOVERS],
+  ['terminated running clean_up clean_up', 'delete collect', LEFTOVERS],
 ]
 
 for (const [situation, next, facts] of CASES)

@@ -84,7 +84,7 @@ t.test('Ctrl-C ends when a machine does not stop, and while a step does not retu
   const deleted = await boxes.create(owner, { name: 'deleted' })
   for (const { id } of [stuck, healthy, deleted]) await waitForState(id, 'running')
   const { fault, triggered } = createHangingFault()
-  infra.before.destroy = fault
+  infra.before.stop = fault
   await boxes.remove(owner, deleted.id)
   await triggered
   infra.before.stop = (boxId) => (boxId === stuck.id ? new Promise(() => undefined) : undefined)
@@ -95,7 +95,6 @@ t.test('Ctrl-C ends when a machine does not stop, and while a step does not retu
   })
   t.match(await getDetail(stuck.id), { box: { observedState: 'suspending' } })
   infra.before.stop = () => undefined
-  infra.before.destroy = () => undefined
   await startLifecycle()
   await waitForState(stuck.id, 'running')
 })

@@ -184,7 +184,7 @@ t.test('a machine is never suspended, resized, moved or started again', async (t
   const states = new Set(machines.map(({ observed }) => observed))
   t.same([...states].sort(), ['bootstrapping', 'degraded', 'running', 'terminated', 'terminating'])
   const steps = new Set(machines.flatMap(({ job }) => (job === null ? [] : [`${job.op} ${job.step}`])))
-  t.same([...steps].sort(), ['delete destroy', 'enroll connect', 'reconnect connect'])
+  t.same([...steps].sort(), ['delete collect', 'delete destroy', 'enroll connect', 'reconnect connect'])
 })
 
 t.test('a step is retried in the state in which it runs', async (t) => {

@@ -138,6 +138,8 @@ t.test('leaves a final snapshot of a deleted box', async (t) => {
   const [snapshot, ...others] = await list()
   t.same(others, [])
   t.match(snapshot, { kind: 'final', status: 'available', expiresAt: null, boxId })
+  const { calls } = infra
+  t.ok(calls.indexOf(`capture ${boxId}`) < calls.indexOf(`stop ${boxId}`), 'a stop interrupts a capture')
   const restored = await harness.getSnapshots().service.restore(owner, snapshot?.id ?? '', {})
   await waitForState(restored.id, 'running')
   t.equal(infra.machines.get(restored.id)?.files, 'content')
