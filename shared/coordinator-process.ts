@@ -1,5 +1,8 @@
 // What the coordinator's process reports to the `box` command on the same machine.
 
+/** The log of a coordinator that `box up` has started, in the data directory. */
+export const LOG_FILE = 'coordinator.log'
+
 /** The content of coordinator.json in the data directory, as JSON. The file exists while a coordinator runs. */
 export type CoordinatorRecord = {
   /** The origin at which the coordinator listens. */

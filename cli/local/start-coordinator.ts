@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ReadyMessage } from '../../shared/coordinator-process.ts'
+import { LOG_FILE, type ReadyMessage } from '../../shared/coordinator-process.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { printMessage, sanitize } from '../output/print.ts'
 import { PROJECT_DIR } from '../project-directory.ts'
@@ -13,7 +13,7 @@ const MAX_REASON_LINES = 10
 
 export type StartedCoordinator = ReadyMessage & { pid: number }
 
-export const getLogFile = (dataDir: string): string => join(dataDir, 'coordinator.log')
+export const getLogFile = (dataDir: string): string => join(dataDir, LOG_FILE)
 
 /**
  * The coordinator gets a session of its own, so that it outlives the terminal, and appends its output to the log file.
@@ -74,7 +74,13 @@ function openLog(dataDir: string): Log {
 }
 
 function createStartError({ exitCode, signalCode }: ChildProcess, { path, offset }: Log): CliError {
-  const lines = readFileSync(path).subarray(offset).toString('utf8').trim().split('\n')
+  const log = readFileSync(path)
+  // The coordinator may have rotated the log.
+  const lines = log
+    .subarray(log.length < offset ? 0 : offset)
+    .toString('utf8')
+    .trim()
+    .split('\n')
   // Lines of JSON are log events: the coordinator prints the reason as text.
   const texts = lines.filter((line) => !line.startsWith('{'))
   const reason = (texts.length > 0 ? texts : lines).slice(-MAX_REASON_LINES).map(sanitize).join('\n')

@@ -1,5 +1,5 @@
 // box up, status and down with a real coordinator and box.
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { isAlive, readStat } from '../../coordinator/providers/local/proc.ts'
@@ -7,6 +7,8 @@ import { listBoxPids } from '../support/find-agent-process.ts'
 import { readRunningCoordinator } from '../support/stop-data-directory.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { createDataDir } from './up-down-support.ts'
+
+const FULL_LOG_BYTES = 10 * 1024 * 1024
 
 t.test('up, status and down', async (t) => {
   const { dataDir, box } = createDataDir(t)
@@ -18,6 +20,8 @@ t.test('up, status and down', async (t) => {
     })
 
   t.match(await box(['status']), { code: 3, stdout: /not running/ })
+  const log = join(dataDir, 'coordinator.log')
+  writeFileSync(log, 'x'.repeat(FULL_LOG_BYTES))
   const started = await box(['up'])
   t.match(started, { code: 0, stderr: '' })
   const coordinator = readRunningCoordinator(dataDir)
@@ -28,7 +32,9 @@ t.test('up, status and down', async (t) => {
   const { id, hostname } = await waitUntilBoxRuns()
   t.match(started.stdout, `BOXWOOD_DATA=${dataDir} box exec ${hostname} -- uname -a`)
   t.equal(getSession(pid), pid, 'the coordinator has a session of its own')
-  t.match(readFileSync(join(dataDir, 'coordinator.log'), 'utf8'), `Boxwood listens on ${url}`)
+  t.match(readFileSync(log, 'utf8'), `Boxwood listens on ${url}`)
+  t.ok(statSync(log).size < FULL_LOG_BYTES, 'the log is rotated')
+  t.ok(statSync(`${log}.1`).size >= FULL_LOG_BYTES)
 
   t.match(await box(['up']), {
     code: 0,

@@ -1,9 +1,12 @@
 // Creates the coordinator's log on stderr: JSON lines, or short lines for a terminal.
 import { writeSync } from 'node:fs'
+import { join } from 'node:path'
 import { isatty } from 'node:tty'
 import { type Logger, pino } from 'pino'
+import { LOG_FILE } from '../../../shared/coordinator-process.ts'
 import { createLogDestination } from '../../../shared/log-destination.ts'
 import type { Config } from '../config.ts'
+import { createLogRotation } from './rotate-log.ts'
 import { serializeError } from './serialize-error.ts'
 
 /** Maps the id of a box to its name. A line with a known boxId gets the name as `box`. */
@@ -13,13 +16,18 @@ const STDERR = 2
 
 /** Lines are written synchronously, so that none is lost when the process exits. */
 export async function createLogger(
-  { logLevel, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>,
+  { logLevel, logFormat, dataDir }: Pick<Config, 'logLevel' | 'logFormat' | 'dataDir'>,
   boxNames: BoxNames,
 ): Promise<Logger> {
   const isPretty = logFormat === 'pretty' || (logFormat === 'auto' && isatty(STDERR))
   // The module is loaded only for the pretty format.
   const format = isPretty ? (await import('./pretty-line.ts')).createLineFormatter(process.stderr) : undefined
-  return createLoggerFor((bytes) => writeSync(STDERR, bytes), { level: logLevel, boxNames, format })
+  const rotate = createLogRotation({ fd: STDERR, path: join(dataDir, LOG_FILE) })
+  const write = (bytes: Uint8Array) => {
+    rotate()
+    return writeSync(STDERR, bytes)
+  }
+  return createLoggerFor(write, { level: logLevel, boxNames, format })
 }
 
 type LoggerOptions = {
