@@ -1,4 +1,5 @@
 // The addresses of clients, for limits and for the audit log.
+import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 
@@ -7,6 +8,23 @@ export function getClientAddress({ ip, socket }: FastifyRequest): string | null 
   // X-Forwarded-For may contain any text.
   const address = ipaddr.isValid(ip ?? '') ? ip : (socket.remoteAddress ?? '')
   return ipaddr.isValid(address) ? ipaddr.process(address).toString() : null
+}
+
+/**
+ * The address of a client whose request Fastify does not serve; null as in getClientAddress().
+ * @param isProxy see createProxyCheck()
+ */
+export function readClientAddress(
+  { socket, headers }: IncomingMessage,
+  isProxy: (address: string) => boolean,
+): string | null {
+  const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',')
+  let address = socket.remoteAddress ?? null
+  for (const next of forwarded.map((text) => text.trim()).reverse()) {
+    if (address === null || !isProxy(address) || !ipaddr.isValid(next)) break
+    address = next
+  }
+  return address
 }
 
 /** A client usually has all IPv6 addresses of its /64 network. */

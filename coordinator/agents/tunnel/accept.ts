@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
+import type { Clock } from '../../../shared/clock.ts'
 import { NONCE, toProofText } from '../../../shared/coordinator-proof.ts'
 import { isUuid } from '../../../shared/ids.ts'
 import {
@@ -22,6 +23,8 @@ import {
   PROTOCOL_VERSION,
   RECONNECT_AFTER_HEADER,
 } from '../../../shared/protocol.ts'
+import { createLineLimiter } from '../../base/log/line-limiter.ts'
+import { createProxyCheck, readClientAddress, toSubject } from '../../http/client-address.ts'
 import type { BoxLimits } from './box-limits.ts'
 import {
   type Authenticate,
@@ -38,6 +41,9 @@ import { createWebSocketServer } from './websocket-server.ts'
 
 export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random' | 'observeRequest'> & {
   log: Logger
+  clock: Clock
+  /** IP addresses and ranges of the proxies whose X-Forwarded-For has the address of the agent. Default: none. */
+  trustedProxies?: readonly string[] | undefined
   authenticate: Authenticate
   /** Default: no agent belongs to an enrolled machine. */
   machines?: MachineAgents | undefined
@@ -69,6 +75,8 @@ const PRINTABLE = /^[\x21-\x7e]{1,64}$/
 export function createAcceptor(options: AcceptorOptions) {
   const { log, registry } = options
   const server = createWebSocketServer(MAX_MESSAGE_BYTES)
+  const limitLines = createLineLimiter(options.clock)
+  const isProxy = createProxyCheck(options.trustedProxies ?? [])
   const proofs = new WeakMap<IncomingMessage, string>()
   server.on('headers', (headers, request) => {
     const proof = proofs.get(request)
@@ -83,13 +91,21 @@ export function createAcceptor(options: AcceptorOptions) {
     return options.sign?.(toProofText({ boxId, nonce, status, code }))
   }
 
+  /** Agents may reconnect for days with the same rejection, and anyone may try tokens: these lines are limited. */
+  function logRejection(request: IncomingMessage, { code, status, message: reason }: Rejection): void {
+    const address = toSubject(readClientAddress(request, isProxy))
+    const line = limitLines(`${code} ${address}`)
+    if (line === null) return
+    const level = options.isDraining() ? 'debug' : 'warn'
+    log[level]({ code, status, reason, address, ...line }, 'agent rejected')
+  }
+
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const onError = (err: Error) => log.debug({ err }, 'agent disconnected before the upgrade')
     socket.on('error', onError)
     const agent = await inspectRequest(request, options)
     if ('status' in agent) {
-      const level = options.isDraining() ? 'debug' : 'warn'
-      log[level]({ code: agent.code, status: agent.status, reason: agent.message }, 'agent rejected')
+      logRejection(request, agent)
       options.onReject?.(agent.code)
       const proof = await prove(request, agent.status, agent.code)
       const headers = { ...agent.headers, ...(proof !== undefined && { [PROOF_HEADER]: proof }) }
@@ -139,7 +155,8 @@ export function createAcceptor(options: AcceptorOptions) {
   return {
     handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
       accept(request, socket, head).catch((err: unknown) => {
-        log.error({ err }, 'failed to accept a tunnel')
+        const line = limitLines('failure')
+        if (line !== null) log.error({ err, ...line }, 'failed to accept a tunnel')
         rejectUpgrade(socket, {
           status: 503,
           code: 'control_plane_unavailable',

@@ -47,6 +47,7 @@ export type AgentConnectionsOptions = {
   observeRequest?: TunnelRequestObserver | undefined
   onReject?: ((code: string) => void) | undefined
   onAuthenticated?: ((socket: Duplex) => void) | undefined
+  trustedProxies?: readonly string[] | undefined
 }
 
 export type AgentConnections = Tunnels & {
@@ -94,6 +95,8 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
   const retryOptions = options.reportRetryMs === undefined ? {} : { retryMs: options.reportRetryMs }
   const acceptor = createAcceptor({
     log,
+    clock,
+    trustedProxies: options.trustedProxies,
     authenticate,
     machines: options.machines,
     sign: options.sign,

@@ -37,7 +37,7 @@ export type TunnelModuleContext = ModuleBase & {
 const DRAIN_MS = 500
 
 export function tunnelModule(context: TunnelModuleContext) {
-  const { log, clock, observers, overrides, ingest } = context
+  const { config, log, clock, observers, overrides, ingest } = context
   const agentConnections: AgentConnections = createAgentConnections({
     ...overrides.agentConnections,
     log,
@@ -49,6 +49,7 @@ export function tunnelModule(context: TunnelModuleContext) {
     observeRequest: observers.tunnelRequests,
     onReject: observers.onAgentReject,
     onAuthenticated: (socket) => context.connections.setAuthenticated(socket),
+    trustedProxies: config.trustedProxies,
     drainMs: DRAIN_MS,
   })
   const tunnels: Tunnels = overrides.tunnels ?? agentConnections

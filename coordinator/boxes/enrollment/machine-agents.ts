@@ -2,15 +2,24 @@
 // runs from a copy of the disk of another machine.
 
 import type { MachineAgents } from '../../agents/tunnel/types.ts'
+import { createBatchLoader } from '../../base/batch-loader.ts'
 import { lockBox } from '../../db/lock-box.ts'
 import type { Db } from '../../db/open.ts'
 import { transaction } from '../../db/transaction.ts'
+import { AGENT_QUERIES } from '../lifecycle/authenticate-agent.ts'
 import { updateBox } from '../store/boxes.ts'
-import { isDeletedMachine } from '../store/deleted-machines.ts'
+import { listDeletedMachines } from '../store/deleted-machines.ts'
 
 export function createMachineAgents(db: Db): MachineAgents {
+  const loadTokenHash = createBatchLoader({
+    ...AGENT_QUERIES,
+    async load(boxIds) {
+      const rows = await listDeletedMachines(db, boxIds)
+      return new Map(rows.map((row) => [row.box_id, row.agent_token_hash]))
+    },
+  })
   return {
-    isDeleted: (boxId, tokenHash) => isDeletedMachine(db, boxId, tokenHash),
+    isDeleted: async (boxId, tokenHash) => (await loadTokenHash(boxId)) === tokenHash,
     admit: (boxId, lineage) =>
       transaction(db, async (trx) => {
         const box = await lockBox(trx, boxId)

@@ -1,8 +1,12 @@
 // Authenticates the agents that connect, with the token of their box.
 
 import { timingSafeEqual } from 'node:crypto'
+import { createBatchLoader } from '../../base/batch-loader.ts'
 import type { Db } from '../../db/open.ts'
-import { prepareTokenQuery } from '../store/boxes.ts'
+import { listTokenHashes, prepareTokenQuery } from '../store/boxes.ts'
+
+/** Queries for agents that connect, also for those with wrong tokens. */
+export const AGENT_QUERIES = { burst: 200, perSecond: 100 } as const
 
 /**
  * The returned function resolves to true when the SHA-256 (hex) of the box's current token is `tokenHash`.
@@ -10,8 +14,16 @@ import { prepareTokenQuery } from '../store/boxes.ts'
  */
 export function createAgentAuthenticator(db: Db): (boxId: string, tokenHash: string) => Promise<boolean> {
   const findTokenHash = prepareTokenQuery(db)
+  const loadRow = createBatchLoader({
+    ...AGENT_QUERIES,
+    async load(boxIds) {
+      const [boxId = '', ...others] = boxIds
+      const rows = others.length === 0 ? await findTokenHash(boxId) : await listTokenHashes(db, boxIds)
+      return new Map(rows.map((row) => [row.id, row]))
+    },
+  })
   return async (boxId, tokenHash) => {
-    const [row] = await findTokenHash(boxId)
+    const row = await loadRow(boxId)
     if (!row?.agent_token_hash) return false
     const [stored, presented] = [Buffer.from(row.agent_token_hash), Buffer.from(tokenHash)]
     return stored.length === presented.length && timingSafeEqual(stored, presented)

@@ -1,6 +1,6 @@
 // Queries on enrolled machines whose boxes have been deleted.
 import type { Db } from '../../db/open.ts'
-import type { BoxRow } from '../../db/schema.ts'
+import type { BoxRow, DeletedMachineRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 
 /** The agent of the machine uninstalls itself when it connects the next time. */
@@ -17,10 +17,15 @@ export async function insertDeletedMachine(
     .execute()
 }
 
-export async function isDeletedMachine(db: Db, boxId: string, tokenHash: string): Promise<boolean> {
-  const query = db.selectFrom('deleted_machines').select('box_id').where('box_id', '=', boxId)
-  return (await query.where('agent_token_hash', '=', tokenHash).executeTakeFirst()) !== undefined
-}
+export const listDeletedMachines = (
+  db: Db,
+  boxIds: readonly string[],
+): Promise<Pick<DeletedMachineRow, 'box_id' | 'agent_token_hash'>[]> =>
+  db
+    .selectFrom('deleted_machines')
+    .select(['box_id', 'agent_token_hash'])
+    .where('box_id', 'in', boxIds)
+    .execute()
 
 /** Returns the number of deleted rows, at most `limit`. */
 export async function forgetDeletedMachines(trx: Trx, before: number, limit: number): Promise<number> {

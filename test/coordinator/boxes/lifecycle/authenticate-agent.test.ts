@@ -1,9 +1,11 @@
 // Authentication of agents with the token of their box.
 import t from 'tap'
+import { createMachineAgents } from '../../../../coordinator/boxes/enrollment/machine-agents.ts'
 import { createAgentAuthenticator } from '../../../../coordinator/boxes/lifecycle/authenticate-agent.ts'
+import { openDatabase } from '../../../../coordinator/db/open.ts'
 import { hashSecret } from '../../../../coordinator/http/hash-secret.ts'
 import { newUuid } from '../../../../shared/ids.ts'
-import { onEachDatabase } from '../../../support/db.ts'
+import { databaseFile, onEachDatabase } from '../../../support/db.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
 
 onEachDatabase(t, async (t, newDb) => {
@@ -47,4 +49,34 @@ onEachDatabase(t, async (t, newDb) => {
     t.equal(await authenticate(id, readTokenHash()), true)
     t.not(infra.tunnels.current(id), foreign)
   })
+})
+
+t.test('agents with unknown tokens cause few queries, and keep no other agent out', async (t) => {
+  let queries = 0
+  const observer = {
+    onQuery: () => {
+      queries += 1
+    },
+    onAcquire: () => undefined,
+    onTransaction: () => undefined,
+  }
+  const db = await openDatabase({ kind: 'sqlite', file: databaseFile(t), observer })
+  t.teardown(() => db.destroy())
+  const lifecycle = await createRestartableLifecycle(t, db)
+  const { id } = await lifecycle.boxes.create(lifecycle.owner, {})
+  await lifecycle.startLifecycle()
+  await lifecycle.waitForState(id, 'running')
+  const tokenHash = hashSecret(lifecycle.infra.machines.get(id)?.token ?? '')
+  const authenticate = createAgentAuthenticator(db)
+  const { isDeleted } = createMachineAgents(db)
+  queries = 0
+  const strangers = Promise.all(
+    Array.from({ length: 5000 }, async () => {
+      const stranger = newUuid()
+      return (await authenticate(stranger, tokenHash)) || isDeleted(stranger, tokenHash)
+    }),
+  )
+  t.equal(await authenticate(id, tokenHash), true)
+  t.notOk((await strangers).includes(true))
+  t.ok(queries < 1000, `${queries} queries`)
 })

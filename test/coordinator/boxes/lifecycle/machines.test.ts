@@ -1,11 +1,9 @@
 // The lifecycle of enrolled machines on each database: jobs that wait for an agent are never due by themselves.
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
+import { createMachineAgents } from '../../../../coordinator/boxes/enrollment/machine-agents.ts'
 import { insertMachine } from '../../../../coordinator/boxes/insert-machine.ts'
-import {
-  forgetDeletedMachines,
-  isDeletedMachine,
-} from '../../../../coordinator/boxes/store/deleted-machines.ts'
+import { forgetDeletedMachines } from '../../../../coordinator/boxes/store/deleted-machines.ts'
 import type { Db } from '../../../../coordinator/db/open.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
 import type { Actor } from '../../../../coordinator/http/actor.ts'
@@ -84,6 +82,7 @@ await onEachDatabase(t, async (t, newDb) => {
   await t.test('a deleted machine is remembered, and its agent is disconnected', async (t) => {
     const box = await createRestartableLifecycle(t, await newDb(t))
     const { db, infra, owner } = box
+    const { isDeleted } = createMachineAgents(db)
     const [connected, waiting] = [await addMachine(db, owner, 'fig'), await addMachine(db, owner, 'plum')]
     await box.startLifecycle()
     infra.connectAgent(connected)
@@ -94,9 +93,9 @@ await onEachDatabase(t, async (t, newDb) => {
     }
     t.ok(infra.calls.includes(`request ${connected} /uninstall`))
     t.notOk(infra.calls.includes(`request ${waiting} /uninstall`))
-    t.ok(await isDeletedMachine(db, connected, 'hash of fig'))
-    t.ok(await isDeletedMachine(db, waiting, 'hash of plum'))
-    t.notOk(await isDeletedMachine(db, connected, 'hash of plum'))
+    t.ok(await isDeleted(connected, 'hash of fig'))
+    t.ok(await isDeleted(waiting, 'hash of plum'))
+    t.notOk(await isDeleted(connected, 'hash of plum'))
     t.equal(infra.tunnels.current(connected), undefined)
     // Its token was checked before the deletion.
     infra.connectAgent(connected)
@@ -106,7 +105,7 @@ await onEachDatabase(t, async (t, newDb) => {
     t.equal(await forget(0), 0)
     t.equal(await forget(systemClock.now() + 1), 1, 'in batches')
     t.equal(await forget(systemClock.now() + 1), 1)
-    t.notOk(await isDeletedMachine(db, connected, 'hash of fig'))
+    t.notOk(await isDeleted(connected, 'hash of fig'))
   })
 })
 
