@@ -14,6 +14,10 @@ export const TIERS = {
 } as const
 
 export type Tier = keyof typeof TIERS
+
+/** How many files and directories a box may have: one for about 16 KiB of its disk, as ext4 has by default. */
+export const tierInodes = (tier: Tier): number => TIERS[tier].diskGb * 60_000
+
 export const TIER_NAMES = ['nano', 'micro', 'lite', 'flow', 'pro', 'max', 'ultra'] as const satisfies Tier[]
 
 /** The tier of a box that is created without one. The spec leaves the choice to the service. */

@@ -2,7 +2,7 @@
 import type { Box } from '../../shared/api/boxes.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { TIERS, type Tier } from '../../shared/tiers.ts'
+import { TIERS, type Tier, tierInodes } from '../../shared/tiers.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow } from '../db/schema.ts'
@@ -24,11 +24,14 @@ export type ResizeOptions = {
   schedule(boxId: string): void
 }
 
+/** What the files of a box use. inodes: null for an archive. */
+type Usage = { bytes: number; inodes: number | null }
+
 export type Resizes = {
-  /** The bytes that the files of the box occupy; null: not known. Slow: reads the whole tree. */
-  measure(actor: Actor, id: string): Promise<number | null>
-  /** @param usedBytes what `measure` has returned. Throws resize_rejected. No-op when the box has the tier. */
-  resize(actor: Actor, id: string, tier: Tier, usedBytes: number | null, trx?: Trx): Promise<Box>
+  /** null: not known. Slow: reads the whole tree. */
+  measure(actor: Actor, id: string): Promise<Usage | null>
+  /** @param usage what `measure` has returned. Throws resize_rejected. No-op when the box has the tier. */
+  resize(actor: Actor, id: string, tier: Tier, usage: Usage | null, trx?: Trx): Promise<Box>
 }
 
 const GB = 1000 ** 3
@@ -38,23 +41,23 @@ const MEASURE_TIMEOUT_MS = 10_000
 export function createResizes(options: ResizeOptions): Resizes {
   const { db, clock, boxes, providers, admit, schedule } = options
 
-  async function measure(actor: Actor, id: string): Promise<number | null> {
+  async function measure(actor: Actor, id: string): Promise<Usage | null> {
     const box = await boxes.find(actor, id)
     const { observed_state: state, archive_bytes: archiveBytes } = box
-    if (state === 'deep_sleep') return archiveBytes
+    if (state === 'deep_sleep') return archiveBytes === null ? null : { bytes: archiveBytes, inodes: null }
     if (state !== 'running' && state !== 'suspended') return null
     const signal = AbortSignal.timeout(MEASURE_TIMEOUT_MS)
     const measuring = providers.for(box).sharedDisk?.measure(id, signal)
     return (await measuring?.catch(() => null)) ?? null
   }
 
-  function resize(actor: Actor, id: string, tier: Tier, usedBytes: number | null, trx?: Trx): Promise<Box> {
+  function resize(actor: Actor, id: string, tier: Tier, usage: Usage | null, trx?: Trx): Promise<Box> {
     return transaction(trx ?? db, async (trx, onCommit) => {
       const box = await boxes.lockLive(trx, actor, id)
       if (box.tier === tier) return presentBox(box)
       assertManaged(box, 'resize')
       await assertCanChange(trx, box, 'resize_rejected', 'resized')
-      assertFits(box, tier, usedBytes)
+      assertFits(box, tier, usage)
       await admit(trx, actor, { action: 'resize', box, tier })
       const reason = `resized from ${box.tier} to ${tier}`
       const now = clock.now()
@@ -85,11 +88,17 @@ export async function assertCanChange(
   )
 }
 
-function assertFits({ hostname }: BoxRow, tier: Tier, usedBytes: number | null): void {
+function assertFits({ hostname }: BoxRow, tier: Tier, usage: Usage | null): void {
   const { diskGb } = TIERS[tier]
-  if (usedBytes === null || usedBytes <= diskGb * GB) return
+  if (usage === null) return
+  if (usage.inodes !== null && usage.inodes > tierInodes(tier))
+    throw new ApiError(
+      'resize_rejected',
+      `Box ${hostname} has ${usage.inodes} files and directories, and tier ${tier} allows ${tierInodes(tier)}. Delete files, or choose a larger tier.`,
+    )
+  if (usage.bytes <= diskGb * GB) return
   throw new ApiError(
     'resize_rejected',
-    `The files of box ${hostname} use ${(usedBytes / GB).toFixed(1)} GB, and the disk of tier ${tier} has ${diskGb} GB. Delete files, or choose a larger tier.`,
+    `The files of box ${hostname} use ${(usage.bytes / GB).toFixed(1)} GB, and the disk of tier ${tier} has ${diskGb} GB. Delete files, or choose a larger tier.`,
   )
 }

@@ -135,7 +135,7 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
       access: byKey('boxes', 'write'),
       summary: 'Change the tier of a box',
       description:
-        'A running box restarts with the limits of the tier: its processes are terminated. A suspended box gets them when it is woken; a frozen one is stopped. Rejected while the box is between two states, and when its files do not fit on the disk of the tier. No effect on a box with this tier.',
+        'A running box restarts with the limits of the tier: its processes are terminated. A suspended box gets them when it is woken; a frozen one is stopped. Rejected while the box is between two states, and when its files do not fit on the disk of the tier, or are too many for it. No effect on a box with this tier.',
       request: { params: boxId, body: resizeRequestSchema },
       fieldErrorCodes: RESIZE_ERROR_CODES,
       idempotent: true,
@@ -147,7 +147,7 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
           actor,
           params.id,
           body.target_tier,
-          (prepared as number | null | undefined) ?? null,
+          (prepared as Awaited<ReturnType<typeof resizes.measure>> | undefined) ?? null,
           trx,
         ),
       }),

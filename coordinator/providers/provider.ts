@@ -37,13 +37,19 @@ export type ArchiveInfo = {
   pausedMs: number | null
 }
 
+/** An amount of bytes or inodes of a file system. */
+export type DiskSpace = { free: number; total: number }
+
+/** The bytes that the files of a box occupy, and the number of its files and directories. */
+export type DiskUsage = { bytes: number; inodes: number }
+
 /** The disk of a provider whose machines share one file system. */
 export type SharedDisk = {
   /** Providers with the same file system share its space. */
   readonly fileSystem: string
-  /** The bytes that the files of the box occupy. */
-  measure(boxId: string, signal: AbortSignal): Promise<number>
-  readSpace(): Promise<{ freeBytes: number; totalBytes: number }>
+  measure(boxId: string, signal: AbortSignal): Promise<DiskUsage>
+  /** inodes: null where the file system has no fixed number of them. */
+  readSpace(): Promise<{ bytes: DiskSpace; inodes: DiskSpace | null }>
 }
 
 export interface Provider {

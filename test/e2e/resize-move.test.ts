@@ -9,12 +9,12 @@ const GB = 1000 ** 3
 const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000'
 
 /** A coordinator whose boxes use this much of a shared disk. */
-async function start(t: Test, usedBytes = 0) {
+async function start(t: Test, usedBytes = 0, inodes = 10) {
   const infra = new FakeInfrastructure()
   const sharedDisk = {
     fileSystem: 'shared',
-    measure: async () => usedBytes,
-    readSpace: async () => ({ freeBytes: 900 * GB, totalBytes: 1000 * GB }),
+    measure: async () => ({ bytes: usedBytes, inodes }),
+    readSpace: async () => ({ bytes: { free: 900 * GB, total: 1000 * GB }, inodes: null }),
   }
   const coordinator = await startTestCoordinator(t, { infra, provider: { ...infra.provider, sharedDisk } })
   const { api, waitForState } = coordinator
@@ -69,6 +69,18 @@ t.test('rejects a resize that is not possible', async (t) => {
     json: { error: 'resize_rejected', message: /running or suspended/ },
   })
   t.match((await api('GET', `/boxes/${id}`)).json, { box: { tier: 'flow' }, job: null })
+})
+
+t.test('rejects a tier that allows fewer files than the box has', async (t) => {
+  const { api, createBox } = await start(t, 0, 3_000_000)
+  const id = await createBox({ tier: 'flow' })
+  t.match(await api('POST', `/boxes/${id}/resize`, { target_tier: 'lite' }), {
+    status: 400,
+    json: {
+      error: 'resize_rejected',
+      message: /has 3000000 files and directories.*tier lite allows 2400000/,
+    },
+  })
 })
 
 t.test('moves a box, and repeats the response with the same Idempotency-Key', async (t) => {

@@ -73,3 +73,32 @@ t.test('suspends a box that fills the disk, and its files can be deleted after a
   })
   t.ok(statfsSync(disk.dir).bavail > 0)
 })
+
+t.test('suspends a box that creates files until the disk has space for no more', async (t) => {
+  const disk = mountSmallDisk(t, 1000, 30_000)
+  if (disk === undefined) return t.pass(SKIP_MOUNT, { skip: SKIP_MOUNT })
+  const { api, edge, waitForState } = await startTestCoordinator(t, { machines: 'local', dataDir: disk.dir })
+  const createBox = async (name: string) => {
+    const { json } = await api('POST', '/boxes', { name })
+    await waitForState(json.box.id, 'running')
+    return json.box.id as string
+  }
+  const many = await createBox('many')
+  await createBox('other')
+  const exec = (command: string) => edge('other', 'POST', '/exec', { command })
+  t.match(await exec('echo before'), { json: { stdout: 'before\n' } })
+  const script = 'mkdir files && cd files && n=0 && while : >"$n"; do n=$((n + 1)); done; sleep 600'
+  await edge('many', 'POST', '/exec', { command: script, detached: true })
+  await waitForState(many, 'suspended')
+  t.match((await api('GET', `/boxes/${many}`)).json, {
+    box: { desiredState: 'suspended' },
+    events: [
+      { reason: /^the disk of the machine has space for only \d+ more files, and this box created \d+/ },
+    ],
+  })
+  t.equal(statfsSync(disk.dir).ffree, 0)
+  t.match(await exec('echo full'), { json: { stdout: 'full\n' } })
+  t.match(await api('DELETE', `/boxes/${many}`), { status: 202 })
+  await waitForState(many, 'terminated')
+  t.match(await exec('echo >file && ls'), { json: { stdout: 'file\n' } })
+})

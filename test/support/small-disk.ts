@@ -7,11 +7,17 @@ import { createTempDir } from './temp-dir.ts'
 
 export const SKIP_MOUNT = 'mounting a file system is not permitted'
 
-/** Mounts a tmpfs of this size in a temporary directory until the test ends. undefined where the test may not mount. */
-export function mountSmallDisk(t: Test, mebibytes: number) {
+/**
+ * Mounts a tmpfs of this size in a temporary directory until the test ends. undefined where the test may not mount.
+ * @param inodes how many files and directories the disk has space for
+ */
+export function mountSmallDisk(t: Test, mebibytes: number, inodes?: number) {
   const dir = join(createTempDir(t, 'small-disk'), 'disk')
   mkdirSync(dir)
-  const options = `size=${mebibytes}m,mode=0711`
+  const options = [
+    `size=${mebibytes}m,mode=0711`,
+    ...(inodes === undefined ? [] : [`nr_inodes=${inodes}`]),
+  ].join()
   const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'boxwood-test', dir], {
     stdio: 'ignore',
   })

@@ -11,7 +11,7 @@ const LEVEL_DESCRIPTIONS = {
 
 const LIMIT_NAMES = { cpu: 'CPU', memory: 'memory', pids: 'number of processes' } as const
 
-const DISK_LIMIT = 'A box that uses more disk space than its tier allows is suspended.'
+const DISK_LIMIT = 'A box that uses more disk space or has more files than its tier allows is suspended.'
 
 const NO_FREEZER =
   'A suspend terminates the processes of a box, because the coordinator cannot create a cgroup that freezes them.'

@@ -1,4 +1,5 @@
-// Disk sizes of boxes that share a disk: a box above its tier's size is suspended, and can be woken to delete files.
+// Disk sizes and numbers of files of boxes that share a disk: a box above the limits of its tier is suspended, and can be woken
+// to delete files.
 import t, { type Test } from 'tap'
 import { createDiskMonitor, groupByFileSystem } from '../../../../coordinator/boxes/lifecycle/disk-monitor.ts'
 import type { Provider, SharedDisk } from '../../../../coordinator/providers/provider.ts'
@@ -12,12 +13,20 @@ import { silentLog } from '../../../support/tunnel.ts'
 const GB = 1000 ** 3
 const MINUTE_MS = 60_000
 
-/** Boxes that share a disk of 1000 GB. */
+const MILLION = 1_000_000
+
+/** Boxes that share a disk of 1000 GB with space for 60 million files. */
 async function createBoxes(t: Test, names: string[]) {
   const db = await sqliteForTest(t)
   const lifecycle = await createRestartableLifecycle(t, db)
   const { schedule } = await lifecycle.startLifecycle()
-  const disk = { freeBytes: 900 * GB, sizes: new Map<string, number>(), measured: 0 }
+  const disk = {
+    freeBytes: 900 * GB,
+    freeInodes: 50 * MILLION,
+    sizes: new Map<string, number>(),
+    inodes: new Map<string, number>(),
+    measured: 0,
+  }
   const ids: string[] = []
   for (const name of names) {
     const { id } = await lifecycle.boxes.create(lifecycle.owner, { name, tier: 'nano' })
@@ -27,10 +36,13 @@ async function createBoxes(t: Test, names: string[]) {
   let elapsedMs = 0
   const sharedDisk: SharedDisk = {
     fileSystem: 'test',
-    readSpace: async () => ({ freeBytes: disk.freeBytes, totalBytes: 1000 * GB }),
+    readSpace: async () => ({
+      bytes: { free: disk.freeBytes, total: 1000 * GB },
+      inodes: { free: disk.freeInodes, total: 60 * MILLION },
+    }),
     async measure(boxId) {
       disk.measured += 1
-      return disk.sizes.get(boxId) ?? 0
+      return { bytes: disk.sizes.get(boxId) ?? 0, inodes: disk.inodes.get(boxId) ?? 0 }
     },
   }
   const monitor = createDiskMonitor({
@@ -111,6 +123,39 @@ t.test('suspends the box that fills the disk, even below its own size', async (t
   t.match(await getDetail(second), { box: { desiredState: 'running' } }, 'a box that does not grow continues')
 })
 
+t.test('suspends a box with more files than its tier allows', async (t) => {
+  const { disk, monitor, first, second, waitForState, getDetail } = await createBoxes(t, ['many', 'few'])
+  disk.inodes.set(first, 700_000).set(second, 500_000)
+  await monitor.check()
+  const { events } = await waitForState(first, 'suspended')
+  t.match(events[0]?.reason, /^has 700000 of its 600000 files and directories: wake the box and delete/)
+  t.match(await getDetail(second), { box: { observedState: 'running' }, job: null })
+})
+
+t.test('suspends the box that creates most files when the disk has space for few', async (t) => {
+  const { disk, monitor, first, second, waitForState, getDetail } = await createBoxes(t, ['quick', 'idle'])
+  disk.inodes.set(first, 1000).set(second, 400_000)
+  await monitor.check()
+  disk.inodes.set(first, 300_000)
+  disk.freeInodes = 400_000
+  await monitor.check()
+  const { events } = await waitForState(first, 'suspended')
+  t.match(events[0]?.reason, /space for only 400000 more files, and this box created 299000: remove files/)
+  await monitor.check()
+  t.match(await getDetail(second), { box: { desiredState: 'running' } })
+})
+
+t.test('measures the boxes when many files were created', async (t) => {
+  const { disk, monitor } = await createBoxes(t, ['fig'])
+  await monitor.check()
+  disk.freeInodes -= 50_000
+  await monitor.check()
+  t.equal(disk.measured, 1)
+  disk.freeInodes -= 20_000
+  await monitor.check()
+  t.equal(disk.measured, 2)
+})
+
 t.test('measures the boxes only when the disk has filled, and at long intervals', async (t) => {
   const { disk, monitor, advance } = await createBoxes(t, ['fig'])
   await monitor.check()
@@ -134,8 +179,8 @@ t.test('regions on one file system are monitored together, others alone', async 
       : {
           sharedDisk: {
             fileSystem,
-            measure: async () => 0,
-            readSpace: async () => ({ freeBytes: 0, totalBytes: 0 }),
+            measure: async () => ({ bytes: 0, inodes: 0 }),
+            readSpace: async () => ({ bytes: { free: 0, total: 0 }, inodes: null }),
           },
         }),
   })
