@@ -14,6 +14,8 @@ const INHERITED_VARIABLES = [
   'BOXWOOD_BOX',
   // The box may share /tmp with other boxes.
   'TMPDIR',
+  // ~/.profile adds this directory to PATH.
+  'BOXWOOD_PROGRAMS',
   // The next two make package managers install into the home directory of a box without root access.
   'NPM_CONFIG_GLOBALCONFIG',
   'PIP_BREAK_SYSTEM_PACKAGES',

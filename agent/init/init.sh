@@ -4,13 +4,14 @@
 
 cd "$HOME" || exit 1
 
-# The agent and its commands find the programs that pip, npm, pipx, cargo and go install.
-agent_path=$HOME/.local/bin:$HOME/.cargo/bin:$HOME/go/bin:$PATH
+# The agent and its commands find the programs that pip, npm, pipx, cargo and go install. BOXWOOD_PROGRAMS is a directory with
+# scripts in place of programs that need root access.
+agent_path=$HOME/.local/bin:$HOME/.cargo/bin:$HOME/go/bin:${BOXWOOD_PROGRAMS:+$BOXWOOD_PROGRAMS:}$PATH
 # Login shells: /etc/profile of many distributions replaces PATH.
 if [ ! -e .profile ] && [ ! -L .profile ]; then
   cat >.profile <<'EOF' || rm -f .profile
 # For login shells. Boxwood creates this file when it is missing.
-PATH=$HOME/.local/bin:$HOME/.cargo/bin:$HOME/go/bin:$PATH
+PATH=$HOME/.local/bin:$HOME/.cargo/bin:$HOME/go/bin:${BOXWOOD_PROGRAMS:+$BOXWOOD_PROGRAMS:}$PATH
 if [ -n "$BASH_VERSION" ] && [ -f ~/.bashrc ]; then
   . ~/.bashrc
 fi

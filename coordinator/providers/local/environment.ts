@@ -4,12 +4,8 @@ import type { Isolation } from '../../../shared/api/boxes.ts'
 import type { MachineSpec } from '../provider.ts'
 import { VIEW_PATHS } from './filesystem-view.ts'
 import type { BoxPaths } from './machine-file.ts'
-
-/**
- * The PATH of boxes, of their launchers and of probes. A launcher may run as root: never add a directory that a box can
- * write to.
- */
-export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+import { NEEDS_ROOT_DIR } from './root-programs.ts'
+import { SYSTEM_PATH } from './system-path.ts'
 
 /** An entry in the environment of every process of the box, unless the box removed it. */
 export const environmentMarker = (boxId: string): string => `BOXWOOD_BOX=${boxId}`
@@ -22,17 +18,23 @@ type EnvironmentInput = {
   /** The box has a uid that no other box has. */
   hasOwnUid: boolean
   network: Isolation['network']
+  /** The current runtime directory as the box sees it. */
+  runtimeDir: string
   tierLimits: { cpus: number; memoryBytes: number; diskGb: number }
   /** Environment variables that configure the agent. */
   agentSettings: Readonly<Record<string, string>>
 }
 
 export function createBoxEnvironment(input: EnvironmentInput): Record<string, string> {
-  const { spec, paths, isNamespaced, hasOwnUid, network, tierLimits, agentSettings } = input
+  const { spec, paths, isNamespaced, hasOwnUid, network, runtimeDir, tierLimits, agentSettings } = input
   const home = isNamespaced ? VIEW_PATHS.home : paths.home
+  // Without them the box runs as the coordinator's user, who may be allowed to use sudo.
+  const canBeRoot = !isNamespaced && !hasOwnUid
   return {
     ...agentSettings,
     PATH: SYSTEM_PATH,
+    // The init adds it to the PATH of the agent, and ~/.profile to that of login shells.
+    ...(canBeRoot ? {} : { BOXWOOD_PROGRAMS: join(runtimeDir, NEEDS_ROOT_DIR) }),
     HOME: home,
     USER: 'box',
     LOGNAME: 'box',

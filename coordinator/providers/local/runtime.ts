@@ -17,6 +17,7 @@ import {
 } from '../../agents/bundles/program-files.ts'
 import { buildKeyringFilter } from './keyring-filter.ts'
 import { listPids, readArgv } from './proc.ts'
+import { listRootPrograms, NEEDS_ROOT_DIR, NEEDS_ROOT_SCRIPT } from './root-programs.ts'
 
 /** File names in the runtime directory. */
 export const RUNTIME_FILES = {
@@ -95,6 +96,7 @@ export async function buildRuntime(
   const files = [
     ...(await readProgramFiles({ projectRoot, dataDir, platform: HOST_PLATFORM, packagesDir: projectRoot })),
     ...(await readScripts(join(projectRoot, 'agent/init'))),
+    ...(await readRootPrograms(join(projectRoot, 'agent/init'))),
     ...(await readNativeFiles(projectRoot, [CONFINE_FILE])),
     { name: RUNTIME_FILES.keyringFilter, bytes: buildKeyringFilter() },
   ]
@@ -159,12 +161,19 @@ const readScripts = (dir: string): Promise<ProgramFile[]> =>
     })),
   )
 
+async function readRootPrograms(dir: string): Promise<ProgramFile[]> {
+  const bytes = await readFile(join(dir, NEEDS_ROOT_SCRIPT))
+  return listRootPrograms().map((name) => ({ name: join(NEEDS_ROOT_DIR, name), bytes }))
+}
+
 /** Box users read and execute these files. chmod ignores the coordinator's umask, which could forbid that. */
 async function makeWorldReadable([parentDir, runtimeDir]: [string, string]): Promise<void> {
   await chmod(parentDir, 0o755)
   await chmod(runtimeDir, 0o755)
   for (const entry of await readdir(runtimeDir, { recursive: true, withFileTypes: true })) {
-    const isExecutable = entry.isDirectory() || EXECUTABLES.includes(entry.name)
+    const isProgram =
+      EXECUTABLES.includes(entry.name) || entry.parentPath === join(runtimeDir, NEEDS_ROOT_DIR)
+    const isExecutable = entry.isDirectory() || isProgram
     await chmod(join(entry.parentPath, entry.name), isExecutable ? 0o755 : 0o644)
   }
 }

@@ -74,6 +74,7 @@ async function launchMachine(region: RegionMachines, existing: Machine, spec: St
     isNamespaced: level !== 'process',
     hasOwnUid: uid !== null,
     network,
+    runtimeDir: level === 'process' ? host.runtimePaths.current : dirname(VIEW_PATHS.init),
     tierLimits: TIERS[tier],
     agentSettings: host.options.agentSettings ?? {},
   })

@@ -1,7 +1,7 @@
 // Runs a command on the files of a box, in a worker thread.
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
-import { SYSTEM_PATH } from '../environment.ts'
+import { SYSTEM_PATH } from '../system-path.ts'
 import type { TarCommand } from './tar.ts'
 
 const MAX_ERROR_LENGTH = 1000

@@ -1,9 +1,8 @@
 // A network namespace for each box. slirp4netns, a user-mode network stack, forwards the box's outbound connections.
 import { accessSync, constants, existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { SYSTEM_PATH } from '../environment.ts'
 import { type LevelInput, SHELL_PATH } from '../level-input.ts'
+import { isInstalled } from '../system-path.ts'
 
 const SCRIPT = fileURLToPath(new URL('own-network.sh', import.meta.url))
 
@@ -25,16 +24,6 @@ export function findMissingRequirement(): string | null {
       : `${TUN_DEVICE} does not exist (modprobe tun)`
   }
 }
-
-const isInstalled = (name: string): boolean =>
-  SYSTEM_PATH.split(':').some((dir) => {
-    try {
-      accessSync(join(dir, name), constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
 
 /**
  * Builds the command line of a box in a network namespace of its own.

@@ -45,6 +45,9 @@ t.test('describes the isolation for the startup banner', async (test) => {
   const dataDir = await createDataDir(test)
   const provider = await openProvider(dataDir, { level: 'process' })
   test.match(provider.describe(), /^Local boxes use isolation level process: /)
-  test.match(provider.describe(), /A box that uses more disk space or has more files than its tier allows is suspended\./)
+  test.match(
+    provider.describe(),
+    /A box that uses more disk space or has more files than its tier allows is suspended\./,
+  )
   test.match(provider.describe(), /Boxes share the network of this machine/)
 })

@@ -1,0 +1,41 @@
+#!/bin/sh
+# Explains why sudo or a package manager does not work in a box that has no root access. The PATH of the box has this script,
+# under the names of the programs, before the directories of the machine. Subcommands that work without root access run the
+# program.
+name=${0##*/}
+
+explain() {
+  echo "$1 does not work in a box: boxes share the programs of their machine, and have no root access." >&2
+  echo 'Install into the home directory: npm install -g, pip, pipx or cargo install. Ask the operator of the machine for other packages: docs/isolation.md#installing-software' >&2
+  exit 1
+}
+
+run_program() {
+  for dir in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
+    [ ! -x "$dir/$name" ] || exec "$dir/$name" "$@"
+  done
+  explain "$name"
+}
+
+[ "$name" != sudo ] || explain sudo
+# Root of a user namespace, which the box has created for other root directories.
+[ "$(id -u)" != 0 ] || run_program "$@"
+option=
+for argument; do
+  case $option$argument in
+    # Packages of another root directory, and simulations.
+    -oDir* | -oRootDir* | --option=Dir* | --option=RootDir* | --installroot* | --root* | -p | -s | --simulate | --dry-run)
+      run_program "$@"
+      ;;
+    -o | --option) option=-o ;;
+    -t | --target-release | --default-release) option=-t ;;
+    -*) option= ;;
+    add | autoclean | autopurge | autoremove | build-dep | clean | del | dist-upgrade | distro-sync | downgrade | dselect-upgrade | \
+      edit-sources | erase | fix | full-upgrade | groupinstall | install | localinstall | purge | reinstall | remove | satisfy | \
+      swap | update | upgrade)
+      explain "$name $argument"
+      ;;
+    *) break ;;
+  esac
+done
+run_program "$@"
