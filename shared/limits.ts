@@ -81,6 +81,7 @@ export const LIMITS = {
   ownedWorkspaces: 20,
   auditPage: { min: 1, max: 1000, default: 100 },
   auditCsvRows: 50_000,
+  teamEvents: 50,
   /** Not in the spec: reports of clients and downloads, per credential. */
   auditEventsPerSecond: 20,
   auditReport: { keys: 16, keyChars: 40, stringChars: 512 },

@@ -46,26 +46,52 @@ export const listEvents = (
 ): Promise<AuditEventRow[]> =>
   selectRange(db.selectFrom('audit_log').selectAll(), range, field).limit(limit).execute()
 
-/**
- * Merges the index ranges of the kinds. A second query reads the found events: as a join, Postgres may choose to read all
- * events of the workspace.
- */
-export async function listEventsOfKinds(
+export const listEventsOfKinds = (
   db: Db,
   range: EventRange,
   kinds: readonly AuditKind[],
   limit: number,
+): Promise<AuditEventRow[]> =>
+  listEventsOfFields(
+    db,
+    range,
+    kinds.map((value) => ({ column: 'kind', value })),
+    limit,
+  )
+
+export const listEventsOfBoxes = (
+  db: Db,
+  range: EventRange,
+  boxIds: readonly string[],
+  limit: number,
+): Promise<AuditEventRow[]> =>
+  listEventsOfFields(
+    db,
+    range,
+    boxIds.map((value) => ({ column: 'box_id', value })),
+    limit,
+  )
+
+/**
+ * Merges the index ranges of the fields. A second query reads the found events: as a join, Postgres may choose to read all
+ * events of the workspace.
+ */
+async function listEventsOfFields(
+  db: Db,
+  range: EventRange,
+  fields: readonly IndexedField[],
+  limit: number,
 ): Promise<AuditEventRow[]> {
-  const [first, ...others] = kinds.map((value) => {
-    const ofKind = selectRange(db.selectFrom('audit_log').select('no'), range, { column: 'kind', value })
-    return db.selectFrom(ofKind.limit(limit).as('of_kind')).select('of_kind.no')
+  const [first, ...others] = fields.map((field) => {
+    const ofField = selectRange(db.selectFrom('audit_log').select('no'), range, field)
+    return db.selectFrom(ofField.limit(limit).as('of_field')).select('of_field.no')
   })
   if (first === undefined) return []
-  const ofKinds = others.reduce((union, ofKind) => union.unionAll(ofKind), first)
+  const ofFields = others.reduce((union, ofField) => union.unionAll(ofField), first)
   const found = await db
-    .selectFrom(ofKinds.as('of_kinds'))
-    .select('of_kinds.no')
-    .orderBy('of_kinds.no', 'desc')
+    .selectFrom(ofFields.as('of_fields'))
+    .select('of_fields.no')
+    .orderBy('of_fields.no', 'desc')
     .limit(limit)
     .execute()
   if (found.length === 0) return []

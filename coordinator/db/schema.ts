@@ -436,6 +436,9 @@ export type AuditSinkRow = {
   updated_at: number
 }
 
+/** When the box last accepted a prompt. */
+export type LastPromptRow = { box_id: string; workspace_id: string; at: number }
+
 export interface Tables {
   workspaces: WorkspaceRow
   users: UserRow
@@ -448,6 +451,7 @@ export interface Tables {
   snapshot_jobs: SnapshotJobRow
   schedules: ScheduleRow
   box_moves: BoxMoveRow
+  last_prompts: LastPromptRow
   idempotency_keys: IdempotencyKeyRow
   commands: CommandRow
   command_output: CommandOutputRow

@@ -63,7 +63,15 @@ export async function acquireBox(
   let box = await boxes.resolve(actor, params.box)
   const terminalOf = isTerminal ? actor.workspaceId : undefined
   const slots = { isStream, isAttachment, terminalOf }
-  const release = await context.limiter.acquire(actor.credential.id, box.id, slots)
+  const releaseSlots = await context.limiter.acquire(actor.credential.id, box.id, slots)
+  const detach = isAttachment ? context.attachments.add(box.id, actor.userId) : undefined
+  let isReleased = false
+  const release = () => {
+    if (isReleased) return
+    isReleased = true
+    detach?.()
+    releaseSlots()
+  }
   reply.raw.once('close', release)
   // The client disconnected before the listener was attached.
   if (reply.raw.destroyed) release()

@@ -5,12 +5,14 @@ import type { PauseGate } from '../boxes/schedules/pause-gate.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { CommandTracker } from '../history/commands/command-tracker.ts'
 import type { Actor } from '../http/actor.ts'
+import type { AttachmentCounts } from './attachment-counts.ts'
 import type { EdgeLimiter } from './limits.ts'
 import type { ResponseParser } from './response-parser.ts'
 
 export type EdgeContext = {
   limiter: EdgeLimiter
   pauseGate: Pick<PauseGate, 'version' | 'wait'>
+  attachments: AttachmentCounts
   tunnels: Tunnels
   transfers: Transfers
   streams: Streams
@@ -26,6 +28,8 @@ export type EdgeContext = {
   commandTracker: CommandTracker
   /** Records in the audit log that the actor opened a terminal. */
   recordConnect(actor: Actor, boxId: string, session: string): Promise<void>
+  /** Records that the box has accepted a prompt. */
+  recordPrompt(box: BoxRow): Promise<void>
   /** Resolves when the box is running and connected. Rejects with box_unreachable after `ms`. */
   waitUntilRunning(boxId: string, ms: number, signal: AbortSignal): Promise<void>
   /** Aborts when the coordinator is about to stop: open streams then end with a reconnect event. */

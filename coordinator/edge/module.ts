@@ -8,6 +8,7 @@ import { createPauseGate } from '../boxes/schedules/pause-gate.ts'
 import type { BoxService } from '../boxes/service.ts'
 import type { CommandTracker } from '../history/commands/command-tracker.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
+import { createAttachmentCounts } from './attachment-counts.ts'
 import type { EdgeContext } from './context.ts'
 import { createEdgeLimiter, type EdgeLimit, type EdgeLimiter } from './limits.ts'
 import { createResponseParser } from './response-parser.ts'
@@ -30,13 +31,18 @@ export function edgeLimitsModule({
     { onReject: observers.onEdgeReject },
   )
   return {
-    services: { limiter, pauseGate: createPauseGate(limiter.hasRequests) },
+    services: {
+      limiter,
+      pauseGate: createPauseGate(limiter.hasRequests),
+      attachments: createAttachmentCounts(),
+    },
     metrics: [createSlotMetric(limiter)],
   } satisfies Module
 }
 
 export type EdgeModuleContext = ModuleBase &
-  Pick<EdgeContext, 'limiter' | 'pauseGate'> & {
+  Pick<EdgeContext, 'limiter' | 'pauseGate' | 'attachments'> & {
+    team: { recordPrompt: EdgeContext['recordPrompt'] }
     commands: { tracker: CommandTracker }
     boxes: BoxService
     lifecycle: Pick<Lifecycle, 'waitUntilRunning'>
@@ -46,7 +52,7 @@ export type EdgeModuleContext = ModuleBase &
   }
 
 export function edgeModule(context: EdgeModuleContext) {
-  const { db, clock, limiter, pauseGate, commands, boxes, lifecycle, tunnels } = context
+  const { db, clock, limiter, pauseGate, attachments, team, commands, boxes, lifecycle, tunnels } = context
   const { agentConnections, overrides } = context
   const { transfers, sockets, streams } = agentConnections
   const closing = new AbortController()
@@ -54,6 +60,7 @@ export function edgeModule(context: EdgeModuleContext) {
   const edge: EdgeContext = {
     limiter,
     pauseGate,
+    attachments,
     commandTracker: commands.tracker,
     boxes,
     tunnels,
@@ -62,6 +69,7 @@ export function edgeModule(context: EdgeModuleContext) {
     streams: overrides.streams ?? streams,
     responseParser,
     recordConnect: createConnectRecorder({ db, clock }),
+    recordPrompt: team.recordPrompt,
     async waitUntilRunning(boxId, ms, signal) {
       await lifecycle.waitUntilRunning(boxId, ms, signal)
     },

@@ -83,6 +83,7 @@ export function promptRoutes(context: EdgeContext): Route[] {
         const acquired = await acquireBox(context, input, { wakesBox: true })
         const boxEnv = Object.fromEntries(parseEnvVars(acquired.box).map(({ name, value }) => [name, value]))
         const response = await startPrompt(context, acquired, body, boxEnv)
+        await context.recordPrompt(acquired.box)
         return reply.code(202).type('application/json; charset=utf-8').send(response)
       },
     }),

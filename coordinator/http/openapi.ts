@@ -43,6 +43,7 @@ const GROUPS = [
   'Snapshots',
   'Operations',
   'Members',
+  'Team',
   'Workspace',
   'Audit log',
 ]

@@ -1,4 +1,4 @@
 // Reads users, keys and workspaces for other rooms, which do not use the store of this room.
 export { findKey } from './store/keys.ts'
-export { findFirstOwnerId, findRole } from './store/users.ts'
+export { findFirstOwnerId, findRole, listUserNames } from './store/users.ts'
 export { findWorkspace } from './store/workspaces.ts'

@@ -27,6 +27,7 @@ import { portsModule } from '../boxes/ports/module.ts'
 import { restrictBoxesOf } from '../boxes/restrict-boxes.ts'
 import { boxSchedulesModule } from '../boxes/schedules/module.ts'
 import { snapshotJobsModule, snapshotsModule } from '../boxes/snapshots/module.ts'
+import { teamModule } from '../boxes/team/module.ts'
 import type { DiskReserve } from '../db/disk-reserve.ts'
 import type { Db } from '../db/open.ts'
 import { edgeLimitsModule, edgeModule } from '../edge/module.ts'
@@ -154,6 +155,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(portsModule)
     .add(machinesModule)
     .add(edgeLimitsModule)
+    .add(teamModule)
     .add(boxSchedulesModule)
     .add(upgradesModule)
     .add(edgeModule)

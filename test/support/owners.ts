@@ -1,6 +1,7 @@
 // What the list of modules passes between the directories of the coordinator, for tests that create services by themselves.
 import { findBoxResource } from '../../coordinator/boxes/store/boxes.ts'
 import { findSnapshotResource } from '../../coordinator/boxes/store/snapshots.ts'
+import { deleteLastPrompt } from '../../coordinator/boxes/team/store.ts'
 import type { Db } from '../../coordinator/db/open.ts'
 import type { Trx } from '../../coordinator/db/transaction.ts'
 import { deleteCommandsOfBox } from '../../coordinator/history/commands/delete-of-box.ts'
@@ -13,7 +14,7 @@ export const findTarget = { box_delete: findBoxResource, snapshot_delete: findSn
 
 /** See deleteBoxRows(). */
 export async function deleteOfBox(trx: Trx, boxId: string): Promise<void> {
-  for (const deleteRows of [deleteCommandsOfBox, deleteMetrics, deleteProcessSnapshots])
+  for (const deleteRows of [deleteCommandsOfBox, deleteMetrics, deleteProcessSnapshots, deleteLastPrompt])
     await deleteRows(trx, boxId)
 }
 

@@ -33,6 +33,7 @@ export const TABLE_OWNERS: Readonly<Partial<Record<keyof Tables, string>>> = {
   snapshot_jobs: 'boxes/store',
   deleted_machines: 'boxes/store',
   enrollments: 'boxes/enrollment',
+  last_prompts: 'boxes/team',
 }
 
 export type TableAccess = {

@@ -81,6 +81,7 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
       { kind: 'purge_workspace', target_id: workspaceId, due_at: now },
     ],
     box_moves: [{ box_id: box.id, ...ofWorkspace, at: now }],
+    last_prompts: [{ box_id: box.id, ...ofWorkspace, at: now }],
     idempotency_keys: ['a', 'b'].map((key) => ({
       ...{
         ...ofWorkspace,

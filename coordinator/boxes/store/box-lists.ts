@@ -27,6 +27,30 @@ export function listBoxes(db: Db | Trx, filter: BoxFilter): Promise<BoxRow[]> {
   return query.orderBy('created_at', 'desc').orderBy('id', 'desc').execute()
 }
 
+export type TeamBoxRow = Pick<
+  BoxRow,
+  | 'id'
+  | 'hostname'
+  | 'tier'
+  | 'desired_state'
+  | 'observed_state'
+  | 'owner_user_id'
+  | 'vitals'
+  | 'last_heartbeat_at'
+>
+
+/** The live boxes, newest first. Without the lists of variables and ports, which may be long. */
+export const listTeamBoxes = (db: Db, visibility: Visibility): Promise<TeamBoxRow[]> =>
+  db
+    .selectFrom('boxes')
+    .select(['id', 'hostname', 'tier', 'desired_state', 'observed_state', 'owner_user_id', 'vitals'])
+    .select('last_heartbeat_at')
+    .where(whereVisible(visibility, 'id'))
+    .where('terminated_at', 'is', null)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute()
+
 export async function listLiveNames(db: Db | Trx, workspaceId: string): Promise<Set<string>> {
   const rows = await db
     .selectFrom('boxes')

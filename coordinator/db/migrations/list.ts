@@ -11,6 +11,7 @@ import { signIn } from './0008-sign-in.ts'
 import { workspaceIndexes } from './0009-workspace-indexes.ts'
 import { machines } from './0010-machines.ts'
 import { agentRollouts } from './0011-agent-rollouts.ts'
+import { lastPrompts } from './0012-last-prompts.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -24,4 +25,5 @@ export const migrations: Record<string, Migration> = {
   '0009-workspace-indexes': workspaceIndexes,
   '0010-machines': machines,
   '0011-agent-rollouts': agentRollouts,
+  '0012-last-prompts': lastPrompts,
 }

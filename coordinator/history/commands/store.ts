@@ -132,3 +132,18 @@ export async function eraseCommands(trx: Trx, ids: readonly string[], now: numbe
     .where('id', 'in', [...ids])
     .execute()
 }
+
+/** `at`: null when the box has no record. With max() and a group, SQLite would read all records of the boxes. */
+export async function selectNewestRequestTimes(
+  db: Db,
+  boxIds: readonly string[],
+): Promise<{ boxId: string; at: number | null }[]> {
+  const ids = sql.join(boxIds.map((id) => sql`(${id})`))
+  // SQLite and PostgreSQL both name the column of a bare VALUES list column1.
+  const { rows } = await sql<{ boxId: string; at: number | string | null }>`
+    select column1 as "boxId", (
+      select requested_at from commands where box_id = column1 and deleted_at is null
+      order by requested_at desc, id desc limit 1
+    ) as at from (values ${ids}) as v`.execute(db)
+  return rows.map(({ boxId, at }) => ({ boxId, at: at === null ? null : Number(at) }))
+}

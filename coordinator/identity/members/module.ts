@@ -4,7 +4,7 @@ import type { OpenRequests } from '../../http/open-requests.ts'
 import { withTag } from '../../http/route.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import { memberRoutes } from './routes.ts'
-import { createMemberService, type MemberServiceOptions } from './service.ts'
+import { createMemberService, type MemberService, type MemberServiceOptions } from './service.ts'
 
 export type MembersModuleContext = ModuleBase & {
   mailer: Mailer
@@ -14,9 +14,9 @@ export type MembersModuleContext = ModuleBase & {
   urls: { public: string }
 }
 
-export function membersModule(context: MembersModuleContext): Module {
+export function membersModule(context: MembersModuleContext) {
   const { config, db, clock, mailer, openRequests, restrictBoxesOf, urls } = context
-  const members = createMemberService({
+  const members: MemberService = createMemberService({
     db,
     clock,
     openRequests,
@@ -24,5 +24,8 @@ export function membersModule(context: MembersModuleContext): Module {
     sendMail: config.smtpUrl === null ? null : mailer.send,
     publicUrl: urls.public,
   })
-  return { routes: withTag('Members', memberRoutes({ members })) }
+  return {
+    services: { members },
+    routes: withTag('Members', memberRoutes({ members })),
+  } satisfies Module
 }

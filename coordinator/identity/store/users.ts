@@ -43,6 +43,16 @@ export async function findRole(db: Db | Trx, userId: string): Promise<Role | und
   return (await query.where('removed_at', 'is', null).executeTakeFirst())?.role
 }
 
+/** By id. Includes removed users. */
+export async function listUserNames(
+  db: Db,
+  ids: readonly string[],
+): Promise<Map<string, Pick<UserRow, 'name' | 'email'>>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db.selectFrom('users').select(['id', 'name', 'email']).where('id', 'in', ids).execute()
+  return new Map(rows.map(({ id, name, email }) => [id, { name, email }]))
+}
+
 export const insertUser = (trx: Trx, row: UserRow) => trx.insertInto('users').values(row).execute()
 
 /** false: a member of the workspace has the same email address. */

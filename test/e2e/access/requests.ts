@@ -68,6 +68,7 @@ const controlRequests: Record<string, Request> = {
   'DELETE /audit/sink': () => ['/audit/sink'],
   'GET /workspace/policies': () => ['/workspace/policies'],
   'PATCH /workspace/policies': () => ['/workspace/policies', { memberBoxLimit: 5 }],
+  'GET /team/status': () => ['/team/status'],
   'GET /agents': () => ['/agents'],
   'PATCH /agents/rollout': () => ['/agents/rollout', { share: 50 }],
   'GET /session': () => ['/session'],
