@@ -29,11 +29,13 @@ Examples:
   box move fig eu-central-1
   box move fig us-east-1 --no-wait && box events fig --follow
 
-A box can be moved once in 24 hours, and a workspace can move three boxes in 24 hours.`,
+A box can be moved once in 24 hours, and a workspace can move three boxes in 24 hours. Where one machine serves all regions,
+a region is a directory of that machine: a move restarts the box there, and copies files only to another disk.`,
     )
     .action((name: string, region: string, options: OutputOptions) =>
-      runAction((session) =>
-        changeBox(
+      runAction((session) => {
+        let reason: string | null | undefined
+        return changeBox(
           session,
           name,
           {
@@ -41,12 +43,17 @@ A box can be moved once in 24 hours, and a workspace can move three boxes in 24 
             route: 'region',
             body: { region },
             rejection: 'move_rejected',
-            isMet: (detail) => isMoved(detail, region),
-            describe: (isComplete) => `${isComplete ? 'moved' : 'moving'} to ${sanitize(region)}`,
+            isMet(detail) {
+              reason = detail.events.find(({ fromState }) => fromState === 'migrating')?.reason
+              return isMoved(detail, region)
+            },
+            // The reason says whether files were copied.
+            describe: (isComplete) =>
+              isComplete ? sanitize(reason ?? `moved to ${region}`) : `moving to ${sanitize(region)}`,
           },
           options,
-        ),
-      ),
+        )
+      }),
     )
 }
 

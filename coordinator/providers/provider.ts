@@ -2,7 +2,7 @@
 // repeats a call whose outcome it does not know.
 import type { Readable } from 'node:stream'
 import type { Isolation } from '../../shared/api/boxes.ts'
-import type { Tier } from '../../shared/tiers.ts'
+import type { Region, Tier } from '../../shared/tiers.ts'
 import { ExpectedError } from '../base/expected-error.ts'
 
 export type MachineSpec = {
@@ -83,6 +83,12 @@ export interface Provider {
    * and content; their size is limited. Absent: the coordinator cannot read the files of the machine.
    */
   readSpool?(boxId: string): AsyncIterable<Buffer>
+  /**
+   * Takes the stopped machine of a provider over without a copy: afterwards this provider has the machine, and `source` has
+   * none. Returns false, with no effect, where the files must be copied. Returns true when an interrupted call has done it.
+   * Absent: the files must be copied.
+   */
+  takeOver?(boxId: string, source: { provider: Provider; region: Region }): Promise<boolean>
   /**
    * Freezes the processes of a running machine: they keep their memory and do not run. Returns false, with no effect, where
    * freezing is not possible.

@@ -76,4 +76,5 @@ t.test('a move to another region keeps the files, and does not disturb the moved
   const { events } = (await api('GET', `/boxes/${box.id}`)).json
   t.equal(events[0].toState, 'running')
   t.equal(events[0].fromState, 'migrating', 'the box was not recovered')
+  t.match(events[0].reason, /on the same disk: no files were copied$/)
 })

@@ -12,6 +12,7 @@ import {
 } from '../../coordinator/providers/provider.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import { PROTOCOL_VERSION } from '../../shared/protocol.ts'
+import type { Region } from '../../shared/tiers.ts'
 
 type ProviderMethod =
   | 'create'
@@ -20,6 +21,7 @@ type ProviderMethod =
   | 'destroy'
   | 'inspect'
   | 'freeze'
+  | 'takeOver'
   | 'capture'
   | 'copyFiles'
   | 'removeArchive'
@@ -64,6 +66,8 @@ export class FakeInfrastructure {
   readonly idleSeconds = new Map<string, number>()
   /** How agents reject requests other than /activity. */
   agentError: ErrorCode = 'box_unreachable'
+  /** The machines of other regions that can be taken over without a copy. */
+  onSameDisk: ReadonlyMap<Region, FakeInfrastructure> = new Map()
   /** The size of the files in an archive. Default: their length. */
   contentBytes: number | undefined
   readonly #tunnels: Map<string, Tunnel>
@@ -110,6 +114,17 @@ export class FakeInfrastructure {
     readSpool: (boxId) => {
       this.calls.push(`readSpool ${boxId}`)
       return Readable.from((this.spools.get(boxId) ?? []).map((text) => Buffer.from(text)))
+    },
+    takeOver: async (boxId, { region }) => {
+      const source = this.onSameDisk.get(region)
+      if (source === undefined) return false
+      await this.#callWithFaults('takeOver', boxId, () => {
+        const machine = source.machines.get(boxId)
+        if (machine === undefined || this.machines.has(boxId)) return
+        this.machines.set(boxId, machine)
+        source.machines.delete(boxId)
+      })
+      return this.machines.has(boxId) && !source.machines.has(boxId)
     },
     freeze: async (boxId) => {
       await this.#callWithFaults('freeze', boxId, () => {

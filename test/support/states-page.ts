@@ -28,7 +28,7 @@ const STATES: Record<ObservedState, [meaning: string, action: string]> = {
   ],
   resizing: ['The machine restarts with the limits of the new tier.', 'wait'],
   migrating: [
-    'The files of the box are copied to another region, where its machine then starts.',
+    'The files of the box are moved or copied to another region, where its machine then starts.',
     'wait; if the move fails, the box continues in its region',
   ],
   degraded: [

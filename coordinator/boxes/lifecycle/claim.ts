@@ -15,7 +15,14 @@ import { updateBox } from '../store/boxes.ts'
 import { insertDeletedMachine } from '../store/deleted-machines.ts'
 import { deleteJob, findJob, updateJob, upsertJob } from '../store/jobs.ts'
 import { addLeftover } from './leftovers.ts'
-import { deleteMoveRecord, landMove, type MoveParams, parseMoveParams, rollBackMove } from './moves.ts'
+import {
+  deleteMoveRecord,
+  landMove,
+  landRelocation,
+  type MoveParams,
+  parseMoveParams,
+  rollBackMove,
+} from './moves.ts'
 import { describeSituation, plan } from './plan.ts'
 import { createJobRow } from './set-desired-state.ts'
 import { recordStopped, setObservedState } from './set-observed-state.ts'
@@ -127,6 +134,8 @@ export type StepResult = {
   suspendedAs?: SuspendedAs
   /** The disk space that the files of the archived machine occupy. */
   archiveBytes?: number
+  /** The machine is in the region to which the box is moved, and not in the old one any more. */
+  isRelocated?: boolean
   /** The reason of the job's further state events. */
   reason?: string
 }
@@ -152,7 +161,8 @@ export function completeStep(
     if (job.op !== op || job.step !== step) return false
     const next = result.skipTo ? findStage(op, result.skipTo) : nextStage(op, step)
     const isFinished = !next || result.finish !== undefined
-    const changes = changesAfter({ op, step, isFinished }, box, job)
+    const { isRelocated = false } = result
+    const changes = changesAfter({ op, step, isFinished, isRelocated }, box, job)
     const updatedBox = changes ? await updateBox(trx, boxId, changes) : box
     if (isFinished) {
       const finished = { ...job, reason: result.reason ?? job.reason }
@@ -173,12 +183,20 @@ export function completeStep(
 }
 
 function changesAfter(
-  { op, step, isFinished }: Pick<Claim, 'op' | 'step'> & { isFinished: boolean },
+  {
+    op,
+    step,
+    isFinished,
+    isRelocated,
+  }: Pick<Claim, 'op' | 'step'> & { isFinished: boolean; isRelocated: boolean },
   box: BoxRow,
   job: JobRow,
 ): Updateable<BoxRow> | null {
   const { archive_id: archiveId, region } = box
-  if (op === 'move') return isFinished ? landMove(box, parseMoveParams(job)) : null
+  if (isRelocated) return landRelocation(box)
+  // A relocated box has landed before.
+  const isMoving = box.desired_region !== null
+  if (op === 'move') return isFinished && isMoving ? landMove(box, parseMoveParams(job)) : null
   // The archive becomes outdated when the machine starts.
   if (step === 'unpack' && archiveId !== null)
     return { archive_id: null, leftovers: addLeftover(box.leftovers, { region, machine: false, archiveId }) }
@@ -224,7 +242,8 @@ export type Failure = {
 
 /** Whether the job fails when this attempt fails. */
 export const isFinalAttempt = ({ op, step, attempt }: Claim, permanent: boolean): boolean => {
-  const { maxAttempts, failsIn = step } = OP_DEFINITIONS[op]
+  const { maxAttempts, failsIn = step, retriedStep } = OP_DEFINITIONS[op]
+  if (step === retriedStep) return false
   return maxAttempts !== undefined && failsIn === step && (permanent || attempt + 1 >= maxAttempts)
 }
 
@@ -279,6 +298,10 @@ async function failSleep(trx: Trx, box: BoxRow, job: JobRow, message: string, no
 
 async function failMove(trx: Trx, box: BoxRow, job: JobRow, message: string, now: number): Promise<BoxRow> {
   const move = parseMoveParams(job)
+  if (box.desired_region === null) {
+    const reason = `the box was moved to ${box.region}, and could not be started: ${withoutFinalPeriod(message)}`
+    return setObservedState(trx, box, 'suspended', reason, job.actor, now)
+  }
   await deleteMoveRecord(trx, job)
   const rolledBack = await updateBox(trx, box.id, rollBackMove(box, move))
   const reason = `the move to ${box.desired_region} failed: ${withoutFinalPeriod(message)}; the box stays in ${box.region}`

@@ -28,6 +28,11 @@ export function landMove(box: BoxRow, { isPacked }: MoveParams): Updateable<BoxR
   return { region: newRegion, desired_region: null, archive_id: null, leftovers }
 }
 
+/** The box is in the new region as soon as its machine is. The files were never in the archive. */
+export function landRelocation({ desired_region: newRegion }: BoxRow): Updateable<BoxRow> {
+  return newRegion === null ? {} : { region: newRegion, desired_region: null, archive_id: null }
+}
+
 /**
  * Ends a failed move. The leftovers are the incomplete machine and the archive in the new region, and the archive in the region
  * of the box. A packed box has no machine, and keeps its archive.

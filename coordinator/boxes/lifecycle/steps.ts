@@ -68,6 +68,8 @@ export async function runStep(claim: Claim, context: StepContext): Promise<StepR
     case 'discard':
       await machineLimit(() => providers.for(box).destroy(id))
       return {}
+    case 'relocate':
+      return machineLimit(() => relocateMachine(claim, context))
     case 'transfer':
       return archiveLimit(() => transferArchive(claim, context))
     case 'unpack':
@@ -164,6 +166,21 @@ function archiveKeyOf({ workspace_id: workspaceId, archive_id: archiveId }: BoxR
 async function archiveMachine({ box }: Claim, { providers, signal }: StepContext): Promise<StepResult> {
   const { contentBytes } = await providers.for(box).capture(box.id, archiveKeyOf(box), 'all', signal)
   return { archiveBytes: contentBytes }
+}
+
+/** The following steps copy the files where the machine cannot be taken over. */
+async function relocateMachine({ box }: Claim, { providers }: StepContext): Promise<StepResult> {
+  const { id, region, desired_region: newRegion } = box
+  if (newRegion === null) throw new Error('The box has no region to move to.')
+  // A later step fails when no provider serves the region any more.
+  const target = providers.byRegion.get(newRegion)
+  if (!(await target?.takeOver?.(id, { provider: providers.for(box), region }))) return {}
+  const reason = `moved from ${region} to ${newRegion}, on the same disk: no files were copied`
+  return {
+    isRelocated: true,
+    reason,
+    ...(box.desired_state === 'suspended' ? { finish: 'suspended' } : { skipTo: 'start' }),
+  }
 }
 
 async function transferArchive(

@@ -29,6 +29,7 @@ export const STEPS = [
   'archive',
   'collect',
   'discard',
+  'relocate',
   'transfer',
   'unpack',
   'clean_up',
@@ -59,6 +60,8 @@ export type OpDefinition = {
   failureState?: ObservedState
   /** The only step whose failure ends the job. Default: every step. */
   failsIn?: Step
+  /** The step is retried until it succeeds: after a failure, it is not known which machine has the files. */
+  retriedStep?: Step
 }
 
 export const OP_DEFINITIONS: Readonly<Record<JobOp, OpDefinition>> = {
@@ -126,11 +129,13 @@ export const OP_DEFINITIONS: Readonly<Record<JobOp, OpDefinition>> = {
     ],
     finalState: 'running',
   },
-  // The box is in its region until the last step has succeeded. What remains there is removed afterwards.
+  // Where both regions have one file system, `relocate` moves the files: the box is in the new region, and starts there.
+  // Elsewhere the box is in its region until the last step has succeeded. What remains there is removed afterwards.
   move: {
     reason: 'moved',
     stages: [
       { step: 'stop', state: 'migrating' },
+      { step: 'relocate', state: 'migrating', inDesiredRegion: true },
       { step: 'archive', state: 'migrating' },
       { step: 'transfer', state: 'migrating' },
       { step: 'unpack', state: 'migrating', inDesiredRegion: true },
@@ -140,6 +145,7 @@ export const OP_DEFINITIONS: Readonly<Record<JobOp, OpDefinition>> = {
     finalState: 'running',
     // A suspended box is not started; of a box in deep sleep, only the archive is moved.
     otherFinalStates: ['suspended', 'deep_sleep'],
+    retriedStep: 'relocate',
     maxAttempts: 5,
     failureState: 'suspended',
   },

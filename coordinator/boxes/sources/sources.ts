@@ -100,8 +100,8 @@ export async function releaseSource(trx: Trx, box: BoxRow, now: number): Promise
   await enqueueDeletion(trx, snapshot, { actor: 'system', now })
 }
 
-/** Steps that remove the files of a machine whose box continues to exist. */
-const REMOVING_STEPS: readonly string[] = ['discard', 'clean_up']
+/** Steps that remove the files of a machine from their place, while the box continues to exist. */
+const REMOVING_STEPS: readonly string[] = ['discard', 'relocate', 'clean_up']
 
 /** Whether the step must wait: a deleted box for its final snapshot, and the removal of files for a capture of them. */
 export async function isWaitingForSnapshot(

@@ -15,10 +15,13 @@ import type { LocalHost } from './host.ts'
 import { boxPaths } from './machine-file.ts'
 import { newMachine, prepareMachine, requireIsolation } from './prepare-machine.ts'
 import { readSpool } from './read-spool.ts'
-import { createBoxesDir, getArchivesDir, getRegionDir } from './region-directories.ts'
+import { createBoxesDir, getArchivesDir, getBoxesDir, getRegionDir } from './region-directories.ts'
 import { ARCHIVE_ROOTS, restoreMachine } from './restore-machine.ts'
 import { runInTurn } from './run-in-turn.ts'
 import { startMachine } from './start-machine.ts'
+import { takeMachineOver } from './take-over.ts'
+
+const NAME = 'local'
 
 /** The provider of one region. Closing the provider does not close the host. */
 export async function createLocalProvider(host: LocalHost, region: Region): Promise<Provider> {
@@ -35,7 +38,7 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
   const captures = new BoxQueue()
 
   return {
-    name: 'local',
+    name: NAME,
     agentVersion: formatAgentVersion(basename(runtimeDir)),
     sharedDisk: createSharedDisk(boxesDir, (boxId) => boxPaths(boxesDir, boxId).dir),
     describe: () => describeIsolation(choice, cgroups, isRoot),
@@ -47,6 +50,12 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
           await restoreMachine(boxesDir, await newMachine(host, boxId), source, archives, signal)
         const machine = await prepareMachine(regionMachines, boxId, isolation.level)
         return { isolation: machine.isolation ?? isolation }
+      }),
+
+    takeOver: (boxId, source) =>
+      queue.run(boxId, async () => {
+        const sourceDir = getBoxesDir(getRegionDir(dataDir, source.region))
+        return source.provider.name === NAME && takeMachineOver({ boxId, sourceDir, boxesDir, log })
       }),
 
     start: (spec) => queue.run(spec.boxId, () => startMachine(regionMachines, spec)),

@@ -1,6 +1,7 @@
 // Creates a machine with the files of an archive. The machine exists when all files are complete and on disk.
-import { lstat, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
+import { lstat, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncDirectory } from '../../base/sync-directory.ts'
 import { ArchiveError, type ArchiveKey } from '../provider.ts'
 import type { Archives } from './archives/archives.ts'
 import { createBoxDirectories, HIDDEN_PREFIX, removeTree } from './directories.ts'
@@ -47,14 +48,5 @@ async function checkDirectories(dir: string, { archiveId }: ArchiveKey): Promise
   for (const name of await readdir(dir)) {
     if (expected.includes(name) && (await lstat(join(dir, name))).isDirectory()) continue
     throw new ArchiveError(`Archive ${archiveId} is not an archive of a box. Use another snapshot.`)
-  }
-}
-
-async function syncDirectory(dir: string): Promise<void> {
-  const file = await open(dir)
-  try {
-    await file.sync()
-  } finally {
-    await file.close()
   }
 }

@@ -7,6 +7,7 @@ import type { Config } from '../../base/config.ts'
 import { RESTORE_DIR } from '../../base/data-directory.ts'
 import { createLogger } from '../../base/log/logger.ts'
 import { StartError } from '../../base/start-error.ts'
+import { syncDirectory } from '../../base/sync-directory.ts'
 import {
   checkIntegrity,
   copyToPostgres,
@@ -17,7 +18,6 @@ import {
 import { openDatabase } from '../../db/open.ts'
 import { type BackupDescription, DATABASE_ENTRY, isDataFile } from './format.ts'
 import { type BackupFile, openBackup, readEntries, type VerifiedBackup, verifyBackup } from './read.ts'
-import { syncDirectory } from './sync-directory.ts'
 
 /** Throws StartError; the data directory then remains as it was. */
 export async function restoreBackup(

@@ -8,13 +8,13 @@ import { z } from 'zod'
 import type { Config } from '../../base/config.ts'
 import { openDataDirectory } from '../../base/data-directory.ts'
 import { StartError } from '../../base/start-error.ts'
+import { syncDirectory } from '../../base/sync-directory.ts'
 import { findRunningCoordinator } from '../running-coordinator.ts'
 import { requestBackup } from './backup-socket.ts'
 import type { BackupDescription } from './format.ts'
 import { hasData, prepareOfflineBackup } from './offline.ts'
 import { type BackupFile, packBackup } from './pack.ts'
 import type { PreparedBackup } from './prepare.ts'
-import { syncDirectory } from './sync-directory.ts'
 
 export type WrittenBackup = { file: string; bytes: number; description: BackupDescription }
 

@@ -54,7 +54,11 @@ class History {
       REGIONS.map((region, i) => [region, i === 0 ? first : new FakeInfrastructure(first)]),
     )
     const canFreeze = this.#random() < 0.7
-    for (const infra of this.#regions.values()) infra.canFreeze = canFreeze
+    const isOneDisk = this.#random() < 0.5
+    for (const infra of this.#regions.values()) {
+      infra.canFreeze = canFreeze
+      if (isOneDisk) infra.onSameDisk = this.#regions
+    }
     this.#finalSnapshots = this.#random() < 0.2
     this.#coordinator = this.#createCoordinator()
   }

@@ -123,6 +123,65 @@ t.test('a running box runs in the new region after a move, with its files', asyn
   t.equal(box.target.archives.size, 0)
 })
 
+t.test('a box moves without a copy where both regions have one disk', async (t) => {
+  const running = await createTwoRegions(t)
+  running.target.onSameDisk = new Map([['us-west-2', running.source]])
+  await running.move()
+  await running.waitForRegion(TARGET, running.source)
+  t.match(await running.waitForState(running.id, 'running'), {
+    events: [
+      { fromState: 'migrating', toState: 'running', reason: /to eu-central-1, on the same disk: no files/ },
+      { fromState: 'running', toState: 'migrating' },
+    ],
+  })
+  t.match(running.target.machines.get(running.id), { state: 'running', files: 'precious' })
+  t.equal(running.source.countCalls('capture') + running.target.countCalls('create'), 0)
+
+  const suspended = await createTwoRegions(t)
+  suspended.target.onSameDisk = new Map([['us-west-2', suspended.source]])
+  await suspended.suspend()
+  await suspended.move()
+  await suspended.waitForRegion(TARGET, suspended.source)
+  t.match(await suspended.waitForState(suspended.id, 'suspended'), { box: { suspendedAs: 'stopped' } })
+  t.equal(suspended.target.countCalls('start'), 0)
+  await suspended.boxes.wake(suspended.owner, suspended.id)
+  await suspended.waitForState(suspended.id, 'running')
+  t.equal(suspended.target.machines.get(suspended.id)?.files, 'precious')
+})
+
+t.test('a box that was taken over stays in the new region when it does not start', async (t) => {
+  const box = await createTwoRegions(t)
+  box.target.onSameDisk = new Map([['us-west-2', box.source]])
+  // More failures than a move has attempts: the outcome of the call is unknown each time.
+  box.target.after.takeOver = createFailingFault(7)
+  box.target.before.start = createFailingFault(9, new Error('no space left'))
+  await box.move()
+  await box.waitForRegion(TARGET, box.source)
+  const { events } = await box.waitForState(box.id, 'running')
+  t.ok(
+    events.some(({ reason }) =>
+      reason?.startsWith(`the box was moved to ${TARGET}, and could not be started: no space left`),
+    ),
+  )
+  t.match(box.target.machines.get(box.id), { state: 'running', files: 'precious' })
+})
+
+t.test('a move continues after a kill while the machine is taken over', async (t) => {
+  for (const moment of ['before', 'after'] as const) {
+    const box = await createTwoRegions(t)
+    box.target.onSameDisk = new Map([['us-west-2', box.source]])
+    const { fault, triggered } = createHangingFault()
+    box.target[moment].takeOver = fault
+    await box.move()
+    await triggered
+    delete box.target[moment].takeOver
+    await box.start()
+    await box.waitForRegion(TARGET, box.source)
+    await box.waitForState(box.id, 'running')
+    t.match(box.target.machines.get(box.id), { state: 'running', files: 'precious' }, moment)
+  }
+})
+
 t.test('a suspended box stays suspended, and a packed one stays packed', async (t) => {
   const suspended = await createTwoRegions(t)
   await suspended.suspend()

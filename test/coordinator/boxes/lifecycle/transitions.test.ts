@@ -66,6 +66,18 @@ function listOutcomes(node: Node): Node[] {
     finish({ ...from, hasArchive: from.isPacked, hasLeftovers: true, isPacked: false }, state)
   const retried = goTo(node, findStage(op, step).retryFrom ?? step)
   const packedOr = (state: ObservedState) => (node.isPacked ? 'deep_sleep' : state)
+  if (op === 'move' && step === 'relocate') {
+    const relocated = { ...node, hasArchive: false }
+    const landed = node.desired === 'suspended' ? finish(relocated, 'suspended') : goTo(relocated, 'start')
+    return [landed, goTo(node, following), retried]
+  }
+  // The box was relocated: it is in the new region.
+  if (op === 'move' && !node.hasArchive)
+    return [
+      following === undefined ? finish(node, 'running') : goTo(node, following),
+      retried,
+      finish(node, 'suspended'),
+    ]
   if (op === 'move') {
     const succeeded =
       step === 'transfer' && node.isPacked

@@ -1,5 +1,5 @@
 // The local providers of several regions on one machine: their directories, uids, and boxes of earlier versions.
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -133,4 +133,26 @@ testEachLevel('a box of an earlier version moves to the directory of its region'
 
   await relocateBoxes(boxes, { dataDir, log, graceMs: 500 })
   test.equal(await region.inspect(spec.boxId), 'running', 'a box in its directory is not touched')
+})
+
+t.test('a stopped machine is taken over without a copy, unless both regions have one', async (test) => {
+  const dataDir = await createDataDir(test)
+  const { default: first, region } = await openRegions(test, dataDir, { level: 'process' })
+  const spec = createMachineSpec()
+  const { boxId } = spec
+  const dirs = boxDirs(dataDir, boxId)
+  const source = { provider: first, region: DEFAULT_REGION }
+  test.equal(await region.takeOver?.(boxId, source), false, 'there is no machine')
+  await first.create(spec)
+  const { ino } = statSync(join(dirs.default, 'home'))
+  for (const call of ['first', 'repeated'])
+    test.equal(await region.takeOver?.(boxId, source), true, `the ${call} call`)
+  test.same([await first.inspect(boxId), await region.inspect(boxId)], ['absent', 'stopped'])
+  test.equal(statSync(join(dirs.region, 'home')).ino, ino, 'the same directory')
+  await first.create(spec)
+  test.equal(await region.takeOver?.(boxId, source), false, 'both have a machine')
+  test.same([await first.inspect(boxId), await region.inspect(boxId)], ['stopped', 'stopped'])
+  const other = { provider: { ...first, name: 'other' }, region: DEFAULT_REGION }
+  test.equal(await region.takeOver?.(boxId, other), false, 'a provider of another kind')
+  await Promise.all([first.destroy(boxId), region.destroy(boxId)])
 })

@@ -1,4 +1,4 @@
-// Makes the names in a directory durable.
+// Makes the names in a directory durable: a rename survives a power loss.
 import { open } from 'node:fs/promises'
 
 export async function syncDirectory(dir: string): Promise<void> {
