@@ -16,9 +16,20 @@ export function boxCommand(): string {
   return name
 }
 
+/** Returns the command of the coordinator in the same way. */
+export const boxwoodCommand = (): string =>
+  formatCommandName({
+    program: 'boxwood',
+    projectDir: PROJECT_DIR,
+    cwd: process.cwd(),
+    path: process.env.PATH,
+  })
+
 /** Replaces the name in the quoted commands of a message, such as `box ls`, also of a message of the coordinator. */
 export const replaceCommandName = (message: string): string =>
-  message.replace(/(?<=[`'])box(?= [a-z-])/g, boxCommand)
+  message
+    .replace(/(?<=[`'])box(?= [a-z-])/g, boxCommand)
+    .replace(/(?<=[`'])boxwood(?= (backup|restore|platform))/g, boxwoodCommand)
 
 /** Returns a note for help pages, whose examples contain `box`. The note is empty if the PATH finds this program. */
 export function formatPathNote(): string {

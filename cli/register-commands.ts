@@ -93,6 +93,8 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
     local('up', async () => (await import('./commands/up.ts')).addUpCommand),
     local('down', async () => (await import('./commands/down.ts')).addDownCommand),
     local('status', async () => (await import('./commands/status.ts')).addStatusCommand),
+    local('backup', async () => (await import('./commands/backup.ts')).addBackupCommand),
+    local('upgrade', async () => (await import('./commands/upgrade.ts')).addUpgradeCommand),
     local('open', async () => (await import('./commands/open.ts')).addOpenCommand),
   ],
   'Access:': [

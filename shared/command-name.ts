@@ -1,9 +1,11 @@
-// How the user types the `box` command of this project, for messages whose commands can be pasted into a terminal.
+// How the user types the commands `box` and `boxwood` of this project, for messages whose commands can be pasted into a terminal.
 import { accessSync, constants, realpathSync, statSync } from 'node:fs'
 import { shellQuote } from './shell-quote.ts'
 
 export type CommandNameOptions = {
-  /** The directory that contains the script `box`. Absolute. */
+  /** Default: box. */
+  program?: 'box' | 'boxwood'
+  /** The directory that contains the scripts `box` and `boxwood`. Absolute. */
   projectDir: string
   /** The directory in which the user types the command. */
   cwd: string
@@ -13,12 +15,13 @@ export type CommandNameOptions = {
   startedAs?: string | undefined
 }
 
-/** Returns `box` if the PATH finds this project's script, else a path, quoted for the shell. */
-export function formatCommandName({ projectDir, cwd, path, startedAs = '' }: CommandNameOptions): string {
-  const script = `${projectDir}/box`
-  if (isSameFile(findOnPath('box', path), script)) return 'box'
+/** Returns the name of the program if the PATH finds this project's script, else a path, quoted for the shell. */
+export function formatCommandName(options: CommandNameOptions): string {
+  const { program = 'box', projectDir, cwd, path, startedAs = '' } = options
+  const script = `${projectDir}/${program}`
+  if (isSameFile(findOnPath(program, path), script)) return program
   if (startedAs.includes('/')) return shellQuote(startedAs)
-  return cwd === projectDir ? './box' : shellQuote(script)
+  return cwd === projectDir ? `./${program}` : shellQuote(script)
 }
 
 /** The first executable file with this name, as the shell finds it. */

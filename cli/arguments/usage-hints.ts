@@ -45,7 +45,7 @@ const COMMAND_HINTS = new Map([
     '`box cp` copies files: `box cp FILE NAME:` and `box cp NAME:FILE .`',
   ),
   ...forWords('image images build', NO_IMAGES),
-  ...forWords('commit checkpoint backup save export', SNAPSHOT),
+  ...forWords('commit checkpoint save export', SNAPSHOT),
   ...forWords('rmi rm-snapshot delete-snapshot', DELETE_SNAPSHOT),
   ...forWords('clone duplicate branch', FORK),
   ...forWords('rollback revert import', '`box restore SNAPSHOT [NEWNAME]` creates a box from a snapshot.'),

@@ -1,4 +1,4 @@
-// box install: puts `box` on the PATH, with shell completion. box uninstall: removes both.
+// box install: puts `box` and `boxwood` on the PATH, with shell completion. box uninstall: removes both.
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { findOnPath, isSameFile } from '../../shared/command-name.ts'
@@ -13,48 +13,61 @@ type DirOption = { dir?: string }
 export function addInstallCommands(program: Command, runLocalAction: RunLocalAction): void {
   program
     .command('install')
-    .summary('put the box command on the PATH')
+    .summary('put the box and boxwood commands on the PATH')
     .description(
-      'Creates a link to this program, in ~/.local/bin or another directory of your home that is on the PATH; for root ' +
+      'Creates links to `box` and to `boxwood`, the command of the coordinator, in ~/.local/bin or another directory of your home that is on the PATH; for root ' +
         'in /usr/local/bin. Also installs the completion for bash and fish; for root also for zsh. Prints the lines to add ' +
         'to the startup file of your shell, if any are needed. Can be repeated.',
     )
-    .option('--dir <directory>', 'create the link in this directory')
+    .option('--dir <directory>', 'create the links in this directory')
     .option('--force', 'replace another program of the same name')
     .addOption(createJsonOption())
     .addHelpText('after', '\nExamples:\n  ./box install\n  ./box install --dir ~/bin')
     .action((options: DirOption & JsonOption & { force?: boolean }) => runLocalAction(() => install(options)))
   program
     .command('uninstall')
-    .summary('remove the box command from the PATH')
+    .summary('remove the box and boxwood commands from the PATH')
     .description(
-      'Removes the link and the completion files that `box install` has created. Keeps the coordinator, the boxes and the ' +
+      'Removes the links and the completion files that `box install` has created. Keeps the coordinator, the boxes and the ' +
         'data directory. Stop the coordinator with `box down` first.',
     )
-    .option('--dir <directory>', 'remove the link in this directory (default: in each directory of the PATH)')
+    .option(
+      '--dir <directory>',
+      'remove the links in this directory (default: in each directory of the PATH)',
+    )
     .addOption(createJsonOption())
     .action((options: DirOption & JsonOption) => runLocalAction(() => uninstall(options)))
 }
 
 async function install({ dir, force = false, json }: DirOption & JsonOption & { force?: boolean }) {
   requireCheckout('install')
-  const { createLink, getDefaultDir, listPathDirs, SCRIPT, SYSTEM_BIN_DIR } = await import(
+  const { createLink, getDefaultDir, getScript, listPathDirs, PROGRAMS, SYSTEM_BIN_DIR } = await import(
     '../install/link.ts'
   )
   const { writeCompletionFiles } = await import('../install/completion-files.ts')
   const { getCompletionLine, getPathLine, getUserShell } = await import('../install/shell-startup.ts')
   const linkDir = resolve(dir ?? getDefaultDir())
-  const link = join(linkDir, 'box')
-  const wasInstalled = isSameFile(link, SCRIPT)
-  createLink(link, force)
+  const links = PROGRAMS.map((program) => {
+    const link = join(linkDir, program)
+    const script = getScript(program)
+    return { program, link, script, wasInstalled: isSameFile(link, script) }
+  })
+  for (const { program, link } of links) createLink(program, link, force)
   const completions = writeCompletionFiles(linkDir === SYSTEM_BIN_DIR)
   const found = findOnPath('box', process.env.PATH)
-  const isOnPath = isSameFile(found, SCRIPT)
+  const isOnPath = isSameFile(found, getScript('box'))
   if (json) {
-    printJson({ link, target: SCRIPT, onPath: isOnPath, completions: completions.map(({ path }) => path) })
+    printJson({
+      link: join(linkDir, 'box'),
+      target: getScript('box'),
+      links: links.map(({ link, script }) => ({ link, target: script })),
+      onPath: isOnPath,
+      completions: completions.map(({ path }) => path),
+    })
     return undefined
   }
-  print(`${link} ${wasInstalled ? 'is already' : 'is now'} a link to ${SCRIPT}.`)
+  for (const { link, script, wasInstalled } of links)
+    print(`${link} ${wasInstalled ? 'is already' : 'is now'} a link to ${script}.`)
   for (const { shell, path } of completions) print(`Completion for ${shell}: ${path}`)
   if (!listPathDirs().some((pathDir) => resolve(pathDir) === linkDir)) {
     const { file, line } = getPathLine(linkDir)

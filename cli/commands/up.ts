@@ -9,7 +9,9 @@ import { readReadiness } from '../local/readiness.ts'
 import { waitUntilExited } from '../local/running-coordinator.ts'
 import { formatBoxCommand, requireLocal, selectCoordinator } from '../local/select-coordinator.ts'
 import { getLogFile, type StartedCoordinator, startCoordinator } from '../local/start-coordinator.ts'
-import { print, printJson } from '../output/print.ts'
+import { print, printJson, printMessage } from '../output/print.ts'
+
+type Options = JsonOption & { listen?: string }
 
 const STOPPING_TIMEOUT_MS = 60_000
 
@@ -22,25 +24,27 @@ export function addUpCommand(program: Command, runLocalAction: RunLocalAction): 
         'that `box down` has suspended. Does nothing when the coordinator runs already. The coordinator appends its log ' +
         'to coordinator.log in the data directory, and reads its configuration from environment variables.',
     )
+    .option('--listen <host:port>', 'listen at this address; later starts use it too')
     .addOption(createJsonOption())
     .addHelpText(
       'after',
       `
 Examples:
   box up
-  BOXWOOD_LISTEN=127.0.0.1:7071 box up
+  box up --listen 127.0.0.1:7071
 
 See also: box status, box down`,
     )
-    .action((options: JsonOption) => runLocalAction((signal) => up(options, signal)))
+    .action((options: Options) => runLocalAction((signal) => up(options, signal)))
 }
 
-async function up(options: JsonOption, signal: AbortSignal): Promise<undefined> {
+async function up(options: Options, signal: AbortSignal): Promise<undefined> {
+  const variables = options.listen === undefined ? {} : { BOXWOOD_LISTEN: options.listen }
   const { dataDir, running } = requireLocal(selectCoordinator(process.env, process.cwd()), 'started')
   if (running !== null && !(await hasStopped(running, signal))) return printRunning(running, dataDir, options)
   let started: StartedCoordinator
   try {
-    started = await startCoordinator(dataDir, signal)
+    started = await startCoordinator(dataDir, signal, variables)
   } catch (error) {
     // Another `box up` or `npm start` may have started one at the same time.
     const other = readRunningCoordinator(dataDir)
@@ -67,7 +71,11 @@ async function hasStopped(running: CoordinatorRecord, signal: AbortSignal): Prom
   return waitUntilExited(running, STOPPING_TIMEOUT_MS, signal)
 }
 
-function printRunning({ url, pid }: CoordinatorRecord, dataDir: string, options: JsonOption): undefined {
+function printRunning({ url, pid }: CoordinatorRecord, dataDir: string, options: Options): undefined {
+  if (options.listen !== undefined)
+    printMessage(
+      '--listen applies to a start. To change the address, run `box down`, and then this command again.',
+    )
   if (options.json) printJson({ started: false, url, pid, dataDirectory: dataDir })
   else print(`The coordinator is already running at ${url} (pid ${pid}).`)
 }

@@ -1,4 +1,4 @@
-// The link to the script `box` in a directory of the PATH.
+// The links to the scripts `box` and `boxwood` in a directory of the PATH.
 import {
   accessSync,
   constants,
@@ -18,7 +18,10 @@ import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { PROJECT_DIR } from '../project-directory.ts'
 
-export const SCRIPT = join(PROJECT_DIR, 'box')
+export const PROGRAMS = ['box', 'boxwood'] as const
+export type Program = (typeof PROGRAMS)[number]
+/** The script of a program. */
+export const getScript = (program: Program): string => join(PROJECT_DIR, program)
 export const SYSTEM_BIN_DIR = '/usr/local/bin'
 
 /** The absolute directories of the PATH that are not of an npm project. */
@@ -45,8 +48,8 @@ function isWritable(dir: string): boolean {
 }
 
 /** Idempotent. @throws CliError for a file that is not a link to this program, unless `force` */
-export function createLink(path: string, force: boolean): void {
-  if (isSameFile(path, SCRIPT)) return
+export function createLink(program: Program, path: string, force: boolean): void {
+  if (isSameFile(path, getScript(program))) return
   const existing = describeExisting(path)
   if (existing !== null && (existing === 'a directory' || !force)) {
     const hint =
@@ -57,7 +60,7 @@ export function createLink(path: string, force: boolean): void {
   }
   try {
     mkdirSync(dirname(path), { recursive: true })
-    replaceWithLink(path)
+    replaceWithLink(getScript(program), path)
   } catch (error) {
     throw new CliError(
       EXIT.failed,
@@ -66,9 +69,9 @@ export function createLink(path: string, force: boolean): void {
   }
 }
 
-function replaceWithLink(path: string): void {
+function replaceWithLink(script: string, path: string): void {
   const temporaryPath = `${path}.${process.pid}`
-  symlinkSync(SCRIPT, temporaryPath)
+  symlinkSync(script, temporaryPath)
   try {
     renameSync(temporaryPath, path)
   } catch (error) {
@@ -88,7 +91,11 @@ function describeExisting(path: string): string | null {
 /** Returns the links that were removed: in `dir`, else in each directory in which `box install` creates links. */
 export function removeLinks(dir: string | undefined): string[] {
   const dirs = dir === undefined ? [...listPathDirs(), getDefaultDir()] : [resolve(dir)]
-  const links = [...new Set(dirs.map((linkDir) => join(linkDir, 'box')))].filter(isLinkToScript)
+  const links = PROGRAMS.flatMap((program) =>
+    [...new Set(dirs.map((linkDir) => join(linkDir, program)))].filter((path) =>
+      isLinkTo(getScript(program), path),
+    ),
+  )
   for (const link of links) {
     try {
       rmSync(link)
@@ -102,8 +109,8 @@ export function removeLinks(dir: string | undefined): string[] {
   return links
 }
 
-const isLinkToScript = (path: string): boolean =>
-  lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true && isSameFile(path, SCRIPT)
+const isLinkTo = (script: string, path: string): boolean =>
+  lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true && isSameFile(path, script)
 
 const getReason = (error: unknown): string => {
   const { code, message } = error as NodeJS.ErrnoException

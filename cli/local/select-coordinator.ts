@@ -38,7 +38,10 @@ function findUrl(env: Environment): { url: string | null; urlSource: string } {
 }
 
 /** @param action completes "cannot be … from here" @throws CliError for a coordinator that is not on this machine */
-export function requireLocal(selected: SelectedCoordinator, action: 'started' | 'stopped') {
+export function requireLocal(
+  selected: SelectedCoordinator,
+  action: 'started' | 'stopped' | 'restarted' | 'backed up',
+) {
   if (selected.isLocal) return selected
   throw new CliError(
     EXIT.failed,

@@ -17,16 +17,20 @@ export const getLogFile = (dataDir: string): string => join(dataDir, LOG_FILE)
 
 /**
  * The coordinator gets a session of its own, so that it outlives the terminal, and appends its output to the log file.
- * @throws CliError with the reason from the log when the coordinator exits.
+ * @param variables in addition to those of this process @throws CliError with the reason from the log when the coordinator exits
  */
-export async function startCoordinator(dataDir: string, signal: AbortSignal): Promise<StartedCoordinator> {
+export async function startCoordinator(
+  dataDir: string,
+  signal: AbortSignal,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<StartedCoordinator> {
   const log = openLog(dataDir)
   const child = spawn(START_SCRIPT, [], {
     cwd: PROJECT_DIR,
     detached: true,
     // The IPC channel carries the ReadyMessage.
     stdio: ['ignore', log.fd, log.fd, 'ipc'],
-    env: { ...process.env, BOXWOOD_DATA: dataDir },
+    env: { ...process.env, ...variables, BOXWOOD_DATA: dataDir },
   })
   closeSync(log.fd)
   try {

@@ -196,7 +196,8 @@ type Variable = {
 export const VARIABLES = {
   BOXWOOD_LISTEN: {
     default: '127.0.0.1:7070',
-    description: 'listen host and port; port 0 picks a free port',
+    description:
+      'listen host and port; port 0 picks a free port. A start without the variable uses the address of the last one',
     schema: listen,
   },
   BOXWOOD_DATA: {

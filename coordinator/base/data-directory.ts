@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { access, chmod, constants, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findForeignControl } from '../../shared/foreign-directory.ts'
+import { formatBoxwoodName } from './project-directory.ts'
 import { StartError } from './start-error.ts'
 
 /** Absolute paths. */
@@ -37,7 +38,7 @@ export async function openDataDirectory(dir: string): Promise<DataDirectory> {
     await access(dir, constants.R_OK | constants.W_OK | constants.X_OK)
     if (existsSync(join(dir, RESTORE_DIR)))
       throw new StartError(
-        `A restore into the data directory ${dir} was interrupted. Run \`boxwood restore\` again, which starts over.`,
+        `A restore into the data directory ${dir} was interrupted. Run \`${formatBoxwoodName()} restore\` again, which starts over.`,
       )
     const databaseFile = join(dir, 'boxwood.db')
     // SQLite creates its WAL and shared-memory files with the mode of this file.

@@ -7,6 +7,7 @@ import { ISOLATION_LEVELS } from '../../shared/api/boxes.ts'
 import type { MachineDiagnosis } from '../../shared/coordinator-process.ts'
 import { type Config, ConfigError, loadConfig } from '../base/config.ts'
 import { PROJECT_DIR } from '../base/project-directory.ts'
+import { withStoredSettings } from '../base/stored-settings.ts'
 import { findPostgresProblem } from '../db/postgres/open.ts'
 import { type Address, listen } from '../http/listen.ts'
 import { probeCgroups } from '../providers/local/cgroups.ts'
@@ -73,7 +74,7 @@ async function findAddressProblem(address: Address): Promise<string | null> {
 }
 
 try {
-  process.stdout.write(`${JSON.stringify(await diagnose(loadConfig(process.env)))}\n`)
+  process.stdout.write(`${JSON.stringify(await diagnose(loadConfig(withStoredSettings(process.env))))}\n`)
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
   process.exitCode = error instanceof ConfigError ? EXIT_BAD_CONFIG : 1

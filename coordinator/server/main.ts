@@ -3,6 +3,7 @@ import type { ReadyMessage } from '../../shared/coordinator-process.ts'
 import { type Config, ConfigError, loadConfig } from '../base/config.ts'
 import { withDataDirectory } from '../base/project-directory.ts'
 import { StartError } from '../base/start-error.ts'
+import { storeSettings, withStoredSettings } from '../base/stored-settings.ts'
 import { type Coordinator, startCoordinator } from './app.ts'
 import { formatBoxCommand } from './box-command.ts'
 import { closeInheritedDescriptors } from './inherited-descriptors.ts'
@@ -30,9 +31,13 @@ function fail(error: unknown): never {
   process.exit(error instanceof ConfigError ? EXIT.badConfig : EXIT.failed)
 }
 
-function readConfig(): Config {
+/** @returns isRemembered: the address is that of an earlier start */
+function readConfig(): { config: Config; isRemembered: boolean } {
   try {
-    return loadConfig(withDataDirectory(process.env, process.cwd()))
+    const env = withStoredSettings(withDataDirectory(process.env, process.cwd()))
+    // The socket of a service manager has its own address.
+    const isRemembered = !process.env.BOXWOOD_LISTEN && !!env.BOXWOOD_LISTEN && !process.env.LISTEN_FDS
+    return { config: loadConfig(env), isRemembered }
   } catch (error) {
     return fail(error)
   }
@@ -68,11 +73,21 @@ async function sendReadyMessage(coordinator: Coordinator): Promise<void> {
   })
 }
 
+/** A full disk must not stop the coordinator. */
+async function rememberSettings({ dataDirectory, context }: Coordinator): Promise<void> {
+  try {
+    await storeSettings(dataDirectory.dir, process.env)
+  } catch (error) {
+    context.log.warn({ err: error }, 'the settings were not stored: the next start does not use them')
+  }
+}
+
 async function reportReady(coordinator: Coordinator): Promise<void> {
-  const banner = await createStartupBanner(coordinator)
+  const banner = await createStartupBanner(coordinator, undefined, { isRemembered })
   // On a terminal the banner stands between lines of the log.
   print(process.stdout.isTTY ? `\n${wrapText(banner, process.stdout.columns)}` : banner)
   await sendReadyMessage(coordinator)
+  await rememberSettings(coordinator)
 }
 
 /**
@@ -106,7 +121,7 @@ async function stopOnFailure(coordinator: Coordinator): Promise<void> {
   fail(new StartError(`${error.message} The boxes keep running.`))
 }
 
-const config = readConfig()
+const { config, isRemembered } = readConfig()
 const starting = startCoordinator(config)
 stopOnSignals(starting)
 starting.then(reportReady).catch(fail)

@@ -1,14 +1,19 @@
 // Formats the text that a start prints on the terminal.
 
 import { DEFAULT_DATA_DIR, IS_NPM_PACKAGE } from '../base/project-directory.ts'
+import { getSettingsFile } from '../base/stored-settings.ts'
 import { isWildcard } from '../http/listen.ts'
 import type { Coordinator } from './app.ts'
 import { formatBoxCommand, formatBoxName, formatPath, getUserDirectory } from './box-command.ts'
 
-/** Paths and commands can be pasted into a terminal in the directory from which the coordinator was started. */
+/**
+ * Paths and commands can be pasted into a terminal in the directory from which the coordinator was started.
+ * @param options.isRemembered the address is that of an earlier start
+ */
 export async function createStartupBanner(
   coordinator: Coordinator,
   userDir = getUserDirectory(),
+  { isRemembered = false } = {},
 ): Promise<string> {
   const { url, dataDirectory, context } = coordinator
   const { config, providers, urls } = context
@@ -16,6 +21,11 @@ export async function createStartupBanner(
   const worksEverywhere = box !== './box' && dataDirectory.dir === DEFAULT_DATA_DIR
   const lines = [
     `Boxwood listens on ${urls.public === url ? url : `${url} (for clients: ${urls.public})`}.`,
+    ...(isRemembered
+      ? [
+          `This is the address of the last start with BOXWOOD_LISTEN (${formatPath(getSettingsFile(dataDirectory.dir), userDir)}).`,
+        ]
+      : []),
     providers.describe(),
     `The owner's API key is in ${formatPath(dataDirectory.ownerKeyFile, userDir)}.`,
     ...(isWildcard(config.listen.host) && config.publicUrl === null

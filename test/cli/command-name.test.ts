@@ -108,5 +108,6 @@ t.test('without the script: a path from the current directory', async (t) => {
   t.equal(formatCommandName({ ...options, cwd: project }), './box')
   t.equal(formatCommandName({ ...options, cwd: elsewhere }), `'${project}/box'`)
   t.equal(formatCommandName({ ...options, cwd: project, startedAs: 'box' }), './box', 'sh box')
+  t.equal(formatCommandName({ ...options, cwd: project, program: 'boxwood' }), './boxwood')
   t.equal(formatCommandName({ ...options, cwd: project, path: undefined }), './box')
 })

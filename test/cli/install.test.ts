@@ -27,7 +27,7 @@ t.test('puts box on the PATH, and removes it again', async (t) => {
   mkdirSync(join(home, '.config/fish'), { recursive: true })
   const { code, stdout } = await install()
   t.equal(code, 0)
-  t.match(stdout, `${bin}/box is now a link to ${SCRIPT}.\n`)
+  t.match(stdout, `${bin}/box is now a link to ${SCRIPT}.\n${bin}/boxwood is now a link to ${SCRIPT}wood.\n`)
   t.match(
     stdout,
     `Add this line to ~/.bashrc and start a new shell:\n  export PATH="$HOME/.local/bin:$PATH"\n`,
@@ -35,16 +35,21 @@ t.test('puts box on the PATH, and removes it again', async (t) => {
   const line = /^ {2}(export .*)$/m.exec(stdout)?.[1]
   const { stdout: help } = await promisify(execFile)('sh', ['-c', `${line}; cd /; box --help`], { env })
   t.match(help, /^Usage: box/, 'after the printed line the shell finds box')
+  const { stdout: boxwood } = await promisify(execFile)('sh', ['-c', `${line}; cd /; boxwood --help`], {
+    env,
+  })
+  t.match(boxwood, /^Usage: boxwood/, 'and boxwood')
 
   const path = { PATH: `${bin}:${SYSTEM_PATH}` }
   const again = await box(['install', '--dir', bin], path)
-  t.match(again, { code: 0, stdout: `${bin}/box is already a link to ${SCRIPT}.\n` })
+  t.match(again, { code: 0, stdout: `${bin}/box is already a link to ${SCRIPT}.\n${bin}/boxwood is already` })
   t.notMatch(again.stdout, /Add this line|add this line/)
   const files = ['.local/share/bash-completion/completions/box', '.config/fish/completions/box.fish']
   for (const file of files) t.match(readFileSync(join(home, file), 'utf8'), /__complete/, file)
 
   t.equal((await box(['uninstall'], path)).code, 0)
-  for (const file of ['.local/bin/box', ...files]) t.notOk(existsSync(join(home, file)), file)
+  for (const file of ['.local/bin/box', '.local/bin/boxwood', ...files])
+    t.notOk(existsSync(join(home, file)), file)
   t.match(await box(['uninstall'], path), { code: 0, stdout: /^Nothing is installed/ })
 })
 

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { isAlive, readStat } from '../../coordinator/providers/local/proc.ts'
 import { listBoxPids } from '../support/find-agent-process.ts'
+import { PROJECT_DIR } from '../support/project.ts'
 import { readRunningCoordinator } from '../support/stop-data-directory.ts'
+import { createTempDir } from '../support/temp-dir.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { createDataDir } from './up-down-support.ts'
 
@@ -53,8 +55,35 @@ t.test('up, status and down', async (t) => {
     boxes: { running: 1 },
   })
 
+  await t.test('upgrade restarts only the coordinator, at its address', async (t) => {
+    const started = await box(['exec', '-d', hostname, '--', 'while :; do sleep 1; done'])
+    const processId = /p_[0-9a-f]+/.exec(started.stdout)?.[0] ?? ''
+    const upgraded = await box(['upgrade'])
+    t.match(upgraded, { code: 0, stderr: 'Restarting the coordinator. The boxes keep running.\n' })
+    const next = readRunningCoordinator(dataDir)
+    t.not(next?.pid, pid)
+    t.equal(next?.url, url)
+    t.equal(upgraded.stdout, `Boxwood runs in the background at ${url} (pid ${next?.pid}), version 0.1.0.\n`)
+    const { processes } = JSON.parse((await box(['ps', hostname, '--json'])).stdout)
+    t.match(processes, [{ processId, running: true }])
+  })
+
+  await t.test('backup writes a file', async (t) => {
+    const file = join(createTempDir(t, 'backup'), 'boxwood.tar')
+    const written = await box(['backup', '--without-boxes', file])
+    t.match(written, { code: 0, stderr: '' })
+    t.match(written.stdout, `Wrote ${file}`)
+    t.match(written.stdout, `Restore it with \`${join(PROJECT_DIR, 'boxwood')} restore FILE\`.\n`)
+    t.ok(statSync(file).size > 0)
+    t.match(await box(['backup', '--without-boxes', file]), { code: 1, stderr: /^boxwood: .*exists/ })
+  })
+
   t.match(await box(['down']), { code: 0, stdout: /are stopped/ })
   t.notOk(isAlive(coordinator))
+  t.match(await box(['upgrade']), {
+    code: 1,
+    stderr: /The coordinator is not running\. `\S*box up` starts it/,
+  })
   t.same(listBoxPids(id), [])
   t.match(await box(['status']), { code: 3 })
   t.match(await box(['down']), {
@@ -77,6 +106,25 @@ t.test('up, status and down', async (t) => {
     })
     t.same(listBoxPids(id), [])
   })
+})
+
+t.test('a start without an address uses that of the last start', async (t) => {
+  const { dataDir, box } = createDataDir(t)
+  const env = { BOXWOOD_LISTEN: '' }
+  const readHost = async () => new URL(JSON.parse((await box(['status', '--json'], env)).stdout).url).hostname
+  t.match(await box(['up', '--listen', '127.0.0.2:0'], env), { code: 0, stdout: /at http:\/\/127\.0\.0\.2:/ })
+  t.match(await box(['up', '--listen', '127.0.0.3:0'], env), {
+    code: 0,
+    stderr: /--listen applies to a start/,
+  })
+  await box(['down'], env)
+  t.match(await box(['up'], env), { code: 0 })
+  t.equal(await readHost(), '127.0.0.2')
+  const log = readFileSync(join(dataDir, 'coordinator.log'), 'utf8')
+  t.match(log, /This is the address of the last start with BOXWOOD_LISTEN \(\S+settings\.json\)\./)
+  await box(['down'], env)
+  t.match(await box(['up'], { BOXWOOD_LISTEN: '127.0.0.1:0' }), { code: 0 })
+  t.equal(await readHost(), '127.0.0.1', 'the variable wins')
 })
 
 /** Field 6 of /proc/PID/stat. */

@@ -1,5 +1,6 @@
 // boxwood backup: writes a backup of the coordinator to a file.
 import type { Command } from 'commander'
+import { formatBoxwoodName } from '../../base/project-directory.ts'
 import { writeBackup } from '../backup/write-backup.ts'
 import { readConfig } from './read-config.ts'
 
@@ -24,7 +25,7 @@ export function addBackupCommand(program: Command, signal: AbortSignal): void {
           omitted === 0
             ? `the files of ${formatCount(included)}`
             : `the rows but not the files of ${formatCount(omitted)}`
-        }. Restore it with \`boxwood restore FILE\`.\n`,
+        }. Restore it with \`${formatBoxwoodName()} restore FILE\`.\n`,
       )
     })
 }

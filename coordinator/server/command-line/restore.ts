@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { openBackup } from '../backup/read.ts'
 import { restoreOpenBackup } from '../backup/restore.ts'
+import { formatBoxCommand } from '../box-command.ts'
 import { becomeOwner } from './become-owner.ts'
 import { readConfig } from './read-config.ts'
 
@@ -22,7 +23,7 @@ export function addRestoreCommand(program: Command, signal: AbortSignal): void {
       const { createdAt, boxes } = await restoreOpenBackup(config, backup, signal)
       await backup.handle.close()
       process.stdout.write(
-        `Restored the backup of ${createdAt} to ${config.dataDir}. Start the coordinator with \`boxwood\` or \`box up\`.\n${
+        `Restored the backup of ${createdAt} to ${config.dataDir}. Start the coordinator with \`${formatBoxCommand(config.dataDir)} up\`.\n${
           boxes.omitted === 0
             ? ''
             : 'The backup has no files of local boxes: boxes without a snapshot can only be deleted.\n'

@@ -1,0 +1,28 @@
+// Reads from /proc how a running coordinator was started.
+import { readFileSync } from 'node:fs'
+
+/** The variables of a coordinator, and those of its libraries. */
+const VARIABLE = /^(BOXWOOD_|OTEL_|PG[A-Z]+$|NODE_EXTRA_CA_CERTS$|TMPDIR$|XDG_RUNTIME_DIR$)/
+/** Variables of the process that started it. */
+const OF_PARENT = ['BOXWOOD_COMMAND']
+
+/** The variables with which a process of this user was started, as far as a coordinator reads them. */
+export function readEnvironment(pid: number): Record<string, string> {
+  const entries = read(pid, 'environ')
+    .split('\0')
+    .map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)] as const)
+  return Object.fromEntries(entries.filter(([name]) => VARIABLE.test(name) && !OF_PARENT.includes(name)))
+}
+
+/** The unit of systemd that runs the process: a service for Boxwood; null: none. */
+export const findService = (pid: number): string | null =>
+  /\/system\.slice\/([^/\n]*boxwood[^/\n]*\.service)$/m.exec(read(pid, 'cgroup'))?.[1] ?? null
+
+/** Empty without the permission, and when the process has exited. */
+function read(pid: number, file: 'environ' | 'cgroup'): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    return ''
+  }
+}
