@@ -39,8 +39,12 @@ export function parseFutureTime(what: string, text: string, now: number): number
   )
 }
 
-/** Milliseconds; null if the text is not a duration such as 10m. */
-export function parseDuration(text: string): number | null {
+/** A unit as a word, and the space before it. */
+const UNIT_WORD = /(?<=\d) ?(s|m|h|d)(?:ec(?:ond)?|in(?:ute)?|r|our|ay)s?\b(?: and)? ?/g
+
+/** Milliseconds; null if the text is not a duration such as 10m or `10 minutes`. */
+export function parseDuration(typed: string): number | null {
+  const text = typed.replace(UNIT_WORD, '$1')
   if (!DURATION.test(text)) return null
   return [...text.matchAll(/([\d.]+)([a-z]+)/g)].reduce(
     (sum, [, count, unit = '']) => sum + Number(count) * (UNIT_MS[unit] ?? Number.NaN),

@@ -23,20 +23,20 @@ export function toUsageError(
       '$1 must be one of ',
     )
     .split('\n')
-  const hint = findHint(code, text, name)
+  const hint = findHint(code, text, name, words)
   const help = `See '${['box', ...(name === '' ? [] : [name])].join(' ')} --help'.`
   const lines = hint ? [hint] : [...suggestion, help]
   return new CliError(EXIT.usage, [sanitize(text), ...lines].join('\n'))
 }
 
 /** @param text such as "unknown command 'login'" */
-function findHint(code: string, text: string, command: string): string | undefined {
+function findHint(code: string, text: string, command: string, words: readonly string[]): string | undefined {
   const word = /'([^']*)'/.exec(text)?.[1] ?? ''
   switch (code) {
     case 'commander.unknownCommand':
       return findCommandHint(word)
     case 'commander.unknownOption':
-      return findOptionHint(command, word)
+      return findOptionHint(command, word, words)
     case 'commander.missingArgument':
     case 'commander.excessArguments':
       return findArgumentHint(command)

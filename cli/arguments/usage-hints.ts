@@ -7,13 +7,14 @@ const WAKE = '`box start NAME` starts a suspended box.'
 const TERMINAL = '`box ssh NAME` opens a terminal on a box.'
 const CREATE = '`box create [NAME]` creates a box.'
 const LIST = '`box ls` lists the boxes, `box show NAME` shows one.'
-const NO_IMAGES =
+export const NO_IMAGES =
   'Boxwood has no images. `box template NAME TEMPLATE` makes a template of a box, and `box create --from TEMPLATE` creates boxes from it.'
 const SNAPSHOT = '`box snapshot NAME` takes a snapshot, `box template NAME TEMPLATE` a template.'
 const FORK = '`box fork NAME [NEWNAME]` copies a box.'
 const DELETE_SNAPSHOT = '`box snapshots rm SNAPSHOT` deletes a snapshot.'
 const LISTENING = '`box ports NAME` lists the listening ports of a box.'
-const NO_PORTS = `Boxwood cannot forward ports yet. ${LISTENING}`
+const NO_PORTS = `Boxwood cannot forward ports by itself yet. With an OpenSSH server on the machine of the box, run \`box ssh-config >~/.ssh/boxwood.config\`, then \`ssh -F ~/.ssh/boxwood.config -N -L 8080:localhost:PORT box-NAME\`, and open http://localhost:8080. A box with the network of its host (NETWORK in \`box ls -o wide\`) has its ports on the host. ${LISTENING}`
+const NO_PREVIEW = `\`box open\` opens the page of the coordinator. ${NO_PORTS}`
 const SERVER = '`box up` starts the coordinator, `box status` shows it.'
 const ACCESS =
   '`box login URL` signs in to a coordinator, `box use` selects one, and `box me` shows the user and the key in use.'
@@ -53,11 +54,36 @@ const COMMAND_HINTS = new Map([
   ...forWords('scale', '`box resize NAME TIER` changes the tier of a box.'),
   ...forWords('migrate relocate', '`box move NAME REGION` moves a box to another region.'),
   ...forWords(
-    'schedule update edit autostop auto-pause ttl',
+    'update',
+    '`box upgrade` restarts the coordinator with the version that is installed; `box docs operate` says how to install one. `box set NAME` changes the settings of a box.',
+  ),
+  ...forWords(
+    'schedule edit autostop auto-pause ttl',
     '`box set NAME` sets when a box is suspended and when snapshots are taken.',
   ),
-  ...forWords('forward port-forward proxy tunnel share expose', NO_PORTS),
+  ...forWords('forward port-forward portforward proxy tunnel share expose url urls preview', NO_PORTS),
   ...forWords('server serve daemon coordinator', SERVER),
+  ...forWords(
+    'alias aliases',
+    'Boxwood has no aliases of your own. Your shell has: `alias f="box exec fig"`.',
+  ),
+  ...forWords(
+    'mcp',
+    'Boxwood has no MCP server yet. Coding agents use `box exec`, `box cp` and `box logs` with --json: see `box docs cli`.',
+  ),
+  ...forWords(
+    'diff compare',
+    'Boxwood cannot compare boxes. In bash: diff <(box exec NAME cat FILE) <(box exec OTHER cat FILE)',
+  ),
+  ...forWords(
+    'code vscode cursor ide editor',
+    'Editors connect with OpenSSH: run `box ssh-config >~/.ssh/boxwood.config`, add `Include boxwood.config` at the top of ~/.ssh/config, and open the host box-NAME.',
+  ),
+  ...forWords('desktop vnc rdp browser', `Boxes have no desktop yet. ${TERMINAL}`),
+  ...forWords(
+    'restore-backup',
+    '`boxwood restore FILE` restores a backup of the coordinator, which `box backup FILE` has written, into an empty data directory.',
+  ),
   ...forWords('invite', '`box members invite EMAIL --role ROLE` invites a person.'),
   ...forWords('role roles grant', '`box members set EMAIL --role ROLE` changes the role of a member.'),
   ...forWords(
@@ -86,10 +112,6 @@ const OPTION_HINTS = new Map([
   ...forWords('--template --snapshot --from-template --from-snapshot', 'Use --from.'),
   ...forWords('--cpu --cpus --memory --mem --disk --size --vm-size', TIER),
   ...forWords('-p --port --ports --publish', NO_PORTS),
-  [
-    'run',
-    'Write `--` before the command: `box run -- uname -s`. For options of box run, see `box run --help`.',
-  ],
   ['metrics --since', 'Use --last 24h or --from.'],
   ['metrics --until', 'Use --to.'],
   ['prompts -p', 'Use --filter provider=PROVIDER.'],
@@ -128,12 +150,23 @@ const OPTION_HINTS = new Map([
 
 /** The hints for missing or excess arguments, by the command. */
 const ARGUMENT_HINTS = new Map([
+  ['exec', 'For a command: `box exec NAME COMMAND`. For a terminal: `box ssh NAME`.'],
+  ['open', NO_PREVIEW],
   ['up', 'box up starts the coordinator. To start a box: `box start NAME`.'],
   ['down', 'box down stops the coordinator. To stop a box: `box stop NAME`.'],
   ['kill', 'box kill terminates a process of a box: `box kill NAME ID`. To stop a box: `box stop NAME`.'],
 ])
 
 export const findCommandHint = (word: string): string | undefined => COMMAND_HINTS.get(word.toLowerCase())
-export const findOptionHint = (command: string, option: string): string | undefined =>
-  OPTION_HINTS.get(`${command} ${option}`) ?? OPTION_HINTS.get(option) ?? OPTION_HINTS.get(command)
+/** @param words the arguments from the command on */
+export const findOptionHint = (
+  command: string,
+  option: string,
+  words: readonly string[],
+): string | undefined =>
+  OPTION_HINTS.get(`${command} ${option}`) ??
+  OPTION_HINTS.get(option) ??
+  (command === 'run' && !words.includes('--')
+    ? 'Write `--` before the command: `box run -- uname -s`. For options of box run, see `box run --help`.'
+    : OPTION_HINTS.get(command))
 export const findArgumentHint = (command: string): string | undefined => ARGUMENT_HINTS.get(command)

@@ -1,5 +1,6 @@
 // Finds a box among the boxes of a response.
 import type { Box } from '../../shared/api/boxes.ts'
+import { suggestNames } from '../arguments/similar-names.ts'
 import { findByPrefix } from '../arguments/unique-prefix.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
@@ -25,7 +26,12 @@ export function findBox(boxes: readonly Box[], text: string): Box | undefined {
 export const isLive = ({ observedState }: Pick<Box, 'observedState'>): boolean =>
   observedState !== 'terminated'
 
-export const noSuchBoxError = (nameOrId: string): CliError =>
-  new CliError(EXIT.notFound, `No such box: '${sanitize(nameOrId)}'. Run \`box ls\` to list boxes.`, {
-    code: 'no_such_box',
-  })
+/** @param boxes the boxes of the response in which the box was searched, for a similar name */
+export function noSuchBoxError(nameOrId: string, boxes: readonly Box[] = []): CliError {
+  const names = boxes.filter(isLive).map(({ hostname }) => hostname)
+  return new CliError(
+    EXIT.notFound,
+    `No such box: '${sanitize(nameOrId)}'.${suggestNames(nameOrId, names)} Run \`box ls\` to list boxes.`,
+    { code: 'no_such_box' },
+  )
+}

@@ -1,10 +1,12 @@
 // box ls: lists the boxes.
 import type { Command } from 'commander'
+import type { Account } from '../../shared/api/account.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import { OBSERVED_STATES } from '../../shared/field-values.ts'
 import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
 import { formatBoxState } from '../boxes/box-state.ts'
 import { boxCommand } from '../command-name.ts'
+import type { Client } from '../connection/client.ts'
 import type { RunAction } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
@@ -14,7 +16,7 @@ import { formatAge } from '../output/format.ts'
 
 type Options = ListOptions & { all?: boolean }
 
-const BOXES: List<Box> = {
+const createBoxList = (getEmptyMessage: List<Box>['getEmptyMessage']): List<Box> => ({
   columns: [
     { header: 'NAME', cell: ({ hostname }) => hostname },
     {
@@ -47,9 +49,20 @@ const BOXES: List<Box> = {
     tier: { get: ({ tier }) => tier, values: TIER_NAMES },
     region: { get: ({ region }) => region, values: REGIONS },
   },
-  getEmptyMessage: (isFiltered) =>
-    isFiltered ? 'No matching boxes.' : `No boxes. Create one with \`${boxCommand()} create\`.`,
+  getEmptyMessage,
   toRemoved: (box) => (box.observedState === 'terminated' ? null : { ...box, observedState: 'terminated' }),
+})
+
+/** @param limit the number of boxes to which the API key is limited; null: it is not */
+function formatEmptyMessage(isFiltered: boolean, limit: number | null): string {
+  if (isFiltered) return 'No matching boxes.'
+  if (limit === null) return `No boxes. Create one with \`${boxCommand()} create\`.`
+  return `No boxes: this API key is limited to ${limit === 1 ? 'a box that does' : `${limit} boxes that do`} not exist any more.`
+}
+
+async function readBoxLimit(client: Client): Promise<number | null> {
+  const { key } = await client.request<Account>('GET', '/me')
+  return key?.boxIds?.length ?? null
 }
 
 export function addLsCommand(program: Command, runAction: RunAction): void {
@@ -63,7 +76,7 @@ export function addLsCommand(program: Command, runAction: RunAction): void {
       )
       .option('-a, --all', 'include deleted boxes'),
     'the names',
-    BOXES.filters,
+    createBoxList(() => '').filters,
   )
     .addHelpText(
       'after',
@@ -82,12 +95,15 @@ match; of the same key, one of them. --watch redraws the table on a terminal; ot
     )
     .action((options: Options) =>
       runAction(({ client, signal }) => {
+        let limit: number | null = null
         const path = options.all ? '/boxes' : '/boxes?live=1'
         const load = async () => {
           const response = await client.request<{ boxes: Box[] }>('GET', path)
+          if (response.boxes.length === 0) limit = await readBoxLimit(client)
           return { rows: response.boxes, toJson: (boxes: readonly Box[]) => ({ ...response, boxes }) }
         }
-        return printList(BOXES, load, options, signal)
+        const list = createBoxList((isFiltered) => formatEmptyMessage(isFiltered, limit))
+        return printList(list, load, options, signal)
       }),
     )
 }

@@ -1,6 +1,7 @@
 // box run: creates a box and runs a command in it.
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
+import { NO_IMAGES } from '../arguments/usage-hints.ts'
 import { addCreateOptions, type CreateOptions } from '../boxes/create-box.ts'
 import { createBoxUninterrupted, deleteTemporaryBox } from '../boxes/temporary-box.ts'
 import { boxCommand } from '../command-name.ts'
@@ -51,10 +52,14 @@ of \`box exec\`.`,
     })
 }
 
+/** The name of an image of a container: with a tag or a path, or of a distribution. */
+const IMAGE = /^[\w.-]+[:/]|^(alpine|archlinux|busybox|centos|debian|fedora|node|python|rockylinux|ubuntu)$/
+
 /** `box run fig` would create a box to run a program named fig. @param argv all arguments of box */
 function requireSeparator(args: readonly string[], argv: readonly string[]): void {
   const separator = argv.indexOf('--')
   if (separator >= 0 && argv.length - separator - 1 === args.length) return
+  if (IMAGE.test(args[0] ?? '')) throw new CliError(EXIT.usage, NO_IMAGES)
   const first = sanitize(args[0] ?? '')
   const box = boxCommand()
   throw new CliError(

@@ -69,7 +69,7 @@ async function createLoader(
 ): Promise<() => Promise<TopSample>> {
   const edge = await client.createEdgeClient(name)
   const { boxId, boxName } = edge
-  if (boxId === null) throw noSuchBoxError(name)
+  if (boxId === null) throw edge.noSuchBox ?? noSuchBoxError(name)
   const processId = typedId === undefined ? null : await createIdFinder(edge)(typedId)
   const route = processId === null ? '/processes' : `/processes?${new URLSearchParams({ processId })}`
   return async () => {

@@ -31,6 +31,8 @@ export type EdgeClient = {
   boxId: string | null
   /** null: the box does not exist, or is deleted. */
   hostname: string | null
+  /** The error for a box that does not exist, with similar names; null: the box exists. */
+  noSuchBox: CliError | null
   /** When the client was created. null: no such box. */
   observedState: Box['observedState'] | null
   /** `route` is relative to the box, such as /exec. Throws CliError. */
@@ -73,7 +75,7 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
     async findBox(nameOrId) {
       const { boxes } = await request<{ boxes: Box[] }>('GET', '/boxes')
       const box = findBox(boxes, nameOrId)
-      if (box === undefined) throw noSuchBoxError(nameOrId)
+      if (box === undefined) throw noSuchBoxError(nameOrId, boxes)
       return box
     },
     async createEdgeClient(nameOrId) {
@@ -82,11 +84,12 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
       // A prefix of the id is not valid in a URL.
       const boxName = box === undefined || box.id === nameOrId ? nameOrId : box.hostname
       const boxExists = box !== undefined && isLive(box)
+      const noSuchBox = boxExists ? null : noSuchBoxError(boxName, boxes)
       const boxUrl = `${edge.url.replace(/\/+$/, '')}/v1/box/${encodeURIComponent(boxName)}`
       const createWithSignal = (edgeSignal: AbortSignal): EdgeClient => {
         const requests = createApiRequests(config, edgeSignal)
         const translate = (error: CliError, route: string) =>
-          toEdgeError(error, { boxName, boxExists, route })
+          toEdgeError(error, { boxName, noSuchBox, route })
         const rethrow = (route: string) => (error: unknown) => {
           throw error instanceof CliError ? translate(error, route) : error
         }
@@ -94,6 +97,7 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
           boxName,
           boxId: box?.id ?? null,
           hostname: boxExists ? box.hostname : null,
+          noSuchBox,
           observedState: box?.observedState ?? null,
           requestJson: <T>(method: string, route: string, body?: unknown) =>
             requests.requestJson<T>(method, boxUrl + route, body).catch(rethrow(route)),
@@ -136,11 +140,11 @@ function assertHasSession({ keySource, profile, baseUrl }: CoordinatorConfig): v
   throw new CliError(EXIT.notAuthenticated, message, { code: 'not_signed_in' })
 }
 
-type EdgeRequest = { boxName: string; boxExists: boolean; route: string }
+type EdgeRequest = { boxName: string; noSuchBox: CliError | null; route: string }
 
-/** The edge's not_found means the box, or a path or process on it: `boxExists` decides which. */
-function toEdgeError(error: CliError, { boxName, boxExists, route }: EdgeRequest): CliError {
-  if (error.code === 'not_found' && !boxExists) return noSuchBoxError(boxName)
+/** The edge's not_found means the box, or a path or process on it: `noSuchBox` decides which. */
+function toEdgeError(error: CliError, { boxName, noSuchBox, route }: EdgeRequest): CliError {
+  if (error.code === 'not_found' && noSuchBox !== null) return noSuchBox
   if (error.code !== 'box_not_running') return error
   const history = route.startsWith('/exec')
     ? ` \`box history ${boxName}\` and \`box output ${boxName} ID\` also work while it is not running.`

@@ -1,4 +1,5 @@
 // Writes a source to a box: PUT /upload for a file of up to 1 GiB, else a command on the box that reads stdin.
+import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import type { FileUploaded } from '../../shared/api/files.ts'
 import { LIMITS } from '../../shared/limits.ts'
@@ -94,9 +95,8 @@ async function upload(
 /** For PUT /upload, not_found means that the parent of `path` does not exist on the box, or is not a directory. */
 function createParentError(boxName: string, path: string): CliError {
   const parent = sanitize(`${boxName}:${getParent(path)}`)
-  return new CliError(
-    EXIT.notFound,
-    `${parent} is not a directory. If it does not exist, --mkpath creates it.`,
-    { code: NOT_A_DIRECTORY },
-  )
+  const advice = path.startsWith('/')
+    ? `Boxes write below their home directory and /tmp: use a path without a leading slash, such as ${sanitize(`${boxName}:${basename(path)}`)}. Below these directories, --mkpath creates it.`
+    : 'If it does not exist, --mkpath creates it.'
+  return new CliError(EXIT.notFound, `${parent} is not a directory. ${advice}`, { code: NOT_A_DIRECTORY })
 }

@@ -117,7 +117,7 @@ function createEdgeCache(session: Session): Copy['getEdge'] {
     edges.set(boxName, pending)
     const edge = await pending
     if (edge.hostname !== null) return edge
-    const { message, exitCode, code } = noSuchBoxError(boxName)
+    const { message, exitCode, code } = edge.noSuchBox ?? noSuchBoxError(boxName)
     const hint = existsSync(text) ? ` For the file on this machine, write ./${sanitize(text)}.` : ''
     throw new CliError(exitCode, message + hint, { code: code ?? '' })
   }

@@ -15,7 +15,7 @@ export function parseCommandWords(command: Command, name: string, words: readonl
   if (result.length > 0) return result
   throw new CliError(
     EXIT.usage,
-    `The command is missing. Example: ${boxCommand()} exec ${sanitize(name)} -- uname -a`,
+    `The command is missing. Example: ${boxCommand()} exec ${sanitize(name)} -- uname -a\nFor a terminal: ${boxCommand()} ssh ${sanitize(name)}`,
   )
 }
 

@@ -169,6 +169,10 @@ t.test('an error names the path and the reason', async (t) => {
     code: 5,
     stderr: 'box: fig:no-such-dir is not a directory. If it does not exist, --mkpath creates it.\n',
   })
+  t.match(await cp('tool', 'fig:/no-such-dir/x'), {
+    code: 5,
+    stderr: /^box: fig:\/no-such-dir is not a directory\. Boxes write below their home .* such as fig:x\./,
+  })
   t.match(await cp('plum:x', '.'), { code: 5, stderr: /No such box: 'plum'/ })
   t.match(await cp('fig:tool', 'no-such-dir/x'), {
     code: 5,

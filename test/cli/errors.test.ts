@@ -6,7 +6,7 @@ import { toUsageError } from '../../cli/arguments/usage-error.ts'
 import type { CliError } from '../../cli/output/exit-codes.ts'
 import { createProgram } from '../../cli/program.ts'
 import { isCommandName } from '../../cli/register-commands.ts'
-import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
+import { KEY, sendJson, startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
 t.setTimeout(240_000)
@@ -133,7 +133,16 @@ t.test('words of other tools get the command to use', async (t) => {
     [['resume', 'fig'], /box start NAME/],
     [['get', 'boxes'], /box ls/],
     [['tail', 'fig'], /box logs -f NAME/],
-    [['port-forward', 'fig', '80'], /cannot forward ports yet/],
+    [['port-forward', 'fig', '80'], /ssh -F \S+ -N -L 8080:localhost:PORT box-NAME.*network of its host/],
+    [['url', 'fig', '80'], /ssh -F \S+ -N -L/],
+    [['open', 'fig'], /opens the page of the coordinator.*ssh -F \S+ -N -L/],
+    [['alias'], /Your shell has/],
+    [['mcp'], /no MCP server.*box docs cli/],
+    [['diff', 'fig', 'plum'], /diff <\(box exec NAME/],
+    [['code', 'fig'], /box ssh-config/],
+    [['desktop', 'fig'], /no desktop/],
+    [['update'], /box upgrade.*box set NAME/],
+    [['restore-backup', 'x.tar'], /boxwood restore FILE.*box backup FILE/],
     [['scale', 'fig'], /box resize NAME TIER/],
     [['migrate', 'fig'], /box move NAME REGION/],
     [['edit', 'fig'], /box set NAME/],
@@ -161,6 +170,41 @@ t.test('words of other tools get the command to use', async (t) => {
   }
   t.match(await box('auth'), { code: 2, stdout: '', stderr: /^box: unknown command 'auth'\n.*box login URL/ })
   t.match(await box('exec', '-u', 'root', 'fig', 'id'), { code: 125, stderr: /user of the box/ })
+  t.match(await box('exec', 'fig'), { code: 125, stderr: /missing.*\n.*For a terminal: `\S*box ssh NAME`/ })
+  for (const image of [['ubuntu:24.04', 'bash'], ['debian'], ['ghcr.io/org/tool']])
+    t.match(await box('run', ...image), { code: 125, stderr: /^box: Boxwood has no images/ })
+  t.match(await box('run', '--rm', '-q', '--', 'x'), {
+    code: 125,
+    stderr: /^box: unknown option '-q'\n.*See '\S*box run --help'/s,
+  })
+  t.match(await box('run', '--rm', '-q', 'x'), {
+    code: 125,
+    stderr: /unknown option '-q'\nWrite `--` before/,
+  })
+})
+
+t.test('a mistyped name of a box gets a similar one, in every command', async (t) => {
+  const stderr = /No such box: 'fgi'\. Did you mean fig\? Run `\S*box ls`/
+  for (const args of [
+    ['logs', 'fgi'],
+    ['show', 'fgi'],
+    ['exec', 'fgi', 'id'],
+    ['top', 'fgi'],
+    ['cp', 'fgi:a', '.'],
+  ])
+    t.match((await box(...args)).stderr, stderr, args.join(' '))
+  t.notMatch((await box('show', 'grapefruit')).stderr, /Did you mean/)
+})
+
+t.test('a key whose boxes are deleted is not advised to create one', async (t) => {
+  const empty = await startFakeCoordinator(t)
+  t.match(await runBox(empty.url, ['ls']), { code: 0, stderr: /^No boxes\. Create one with/ })
+  const key = { id: 'key_1', kind: 'api', expiresAt: null, boxIds: ['0d1f6bd5-7a7e-4a52-9a3c-1f2f3c4d5e6f'] }
+  empty.handleNext('GET /api/v1/me', (response) => sendJson(response, { user: null, boxes: [], key }))
+  t.match(await runBox(empty.url, ['ls']), {
+    code: 0,
+    stderr: 'No boxes: this API key is limited to a box that does not exist any more.\n',
+  })
 })
 
 t.test('some words of other tools are aliases', async (t) => {

@@ -10,7 +10,7 @@ import { findProgram } from './file-identity.ts'
 import type { Environment } from './login-environment.ts'
 import { failedInstallError, missingNpmError } from './messages.ts'
 import type { Prober } from './probe.ts'
-import { lastLines } from './program-versions.ts'
+import { summarizeNpm } from './summarize-npm.ts'
 
 export type Installer = {
   /**
@@ -37,8 +37,6 @@ const TIMEOUT_MS = 4 * 60_000
 const MIN_REMAINING = 0.1
 const PREFIX_TIMEOUT_MS = 30_000
 const MAX_BYTES = 64 * 1024
-const MESSAGE_LINES = 10
-const MAX_MESSAGE_CHARS = 1000
 const QUIET = '--no-audit --no-fund --no-progress --no-update-notifier'
 
 export function createInstaller(options: InstallerOptions): Installer {
@@ -69,7 +67,7 @@ export function createInstaller(options: InstallerOptions): Installer {
     if (exitCode === 0) return
     const status = timedOut ? timeLimit : exitCode === null ? 'it was terminated' : `exit status ${exitCode}`
     log.warn({ provider: provider.name, exitCode, timedOut }, 'failed to install a coding agent')
-    const output = lastLines(stderr.trim() === '' ? stdout : stderr, MESSAGE_LINES, MAX_MESSAGE_CHARS)
+    const output = summarizeNpm(stderr.trim() === '' ? stdout : stderr)
     throw failedInstallError(provider, status, output)
   }
 

@@ -39,7 +39,7 @@ export const missingNpmError = (provider: Program) =>
 
 export const failedInstallError = (provider: Program, status: string, output: string) =>
   notInstalled(
-    `${TITLES[provider.name]} is not installed on the box, and ${npmCommand(provider)} failed: ${status}${output === '' ? '.' : `:\n${output}`}`,
+    `${TITLES[provider.name]} is not installed on the box, and ${npmCommand(provider)} failed: ${status}${output === '' ? '.' : `: ${output}`}`,
   )
 
 /** @param backend that the model selects @param hint how to sign in */

@@ -17,6 +17,8 @@ import type { JsonObject, MappedEvent, MappedLine, MapperState, Outcome } from '
 /** The key in state.data of the error that the last message of the assistant reported. The result repeats it. */
 const REPORTED_ERROR = 'reportedError'
 const INTERRUPTED = '[Request interrupted'
+const NO_RESPONSE =
+  'the server of the model did not respond. Check the network of the box, and ANTHROPIC_BASE_URL if it is set'
 
 export function mapClaudeLine(line: JsonObject, state: MapperState): MappedLine {
   switch (stringAt(line, 'type')) {
@@ -48,7 +50,10 @@ function noticeText(line: JsonObject): string | null {
     case 'api_retry': {
       const attempt = `${numberAt(line, 'attempt') ?? '?'} of ${numberAt(line, 'max_retries') ?? '?'}`
       const status = numberAt(line, 'error_status')
-      const reason = nonBlankStringAt(line, 'error') ?? 'no reason reported'
+      const error = nonBlankStringAt(line, 'error')
+      // Claude Code reports `unknown` when it has received no response.
+      const hasResponse = status !== null || (error !== null && error !== 'unknown')
+      const reason = hasResponse ? (error ?? 'no reason reported') : NO_RESPONSE
       const delay = Math.round(numberAt(line, 'retry_delay_ms') ?? 0)
       return `Retry ${attempt} in ${delay} ms: ${status === null ? reason : `HTTP ${status}, ${reason}`}`
     }

@@ -40,13 +40,27 @@ t.test('durations before now, and dates', async (t) => {
   t.equal(parse('now'), '2026-01-31T12:00:00.000Z')
   t.equal(parse('2h'), '2026-01-31T10:00:00.000Z')
   t.equal(parse('1h30m ago'), '2026-01-31T10:30:00.000Z')
+  for (const text of ['2 minutes ago', '2 minutes', '2min ago', '2mins', '120 seconds ago'])
+    t.equal(parse(text), '2026-01-31T11:58:00.000Z', text)
+  t.equal(parse('1 hour 30 minutes ago'), '2026-01-31T10:30:00.000Z')
+  t.equal(parse('1 day and 2 hrs ago'), '2026-01-30T10:00:00.000Z')
   t.equal(parse('2026-01-31T03:14Z'), '2026-01-31T03:14:00.000Z')
   t.equal(parse('2026-01-31T03:14:00-05:00'), '2026-01-31T08:14:00.000Z')
   t.equal(parse('2026-01-31 03:14'), '2026-01-31T02:14:00.000Z')
   t.equal(parse('2024-02-29'), '2024-02-28T23:00:00.000Z')
   for (const text of ['2026-02-29', '2026-04-31 03:14', '2026-02-30T03:14:00Z'])
     t.throws(() => parse(text), { exitCode: 2, message: /^The time must be/ }, `${text} does not exist`)
-  for (const text of ['24:00', '3:1', 'tomorrow 03:14', '03:14Z', 'ago', '03:14 ago', 'yesterday'])
+  for (const text of [
+    '24:00',
+    '3:1',
+    'tomorrow 03:14',
+    '03:14Z',
+    'ago',
+    '03:14 ago',
+    'yesterday',
+    '2 months ago',
+    '2 d ays',
+  ])
     t.throws(() => parse(text), { exitCode: 2, message: /^The time must be a duration/ }, text)
 })
 

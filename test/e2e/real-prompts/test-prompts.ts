@@ -42,7 +42,7 @@ export function testPrompts(agent: TestedAgent): void {
         t.match(json.error.message, /is not installed on the box.*Run `npm install -g \S+` on the box/)
         await box.linkProgram()
       } else {
-        const command = `\`npm install -g ${installPackage}\` failed: exit status 1:\n`
+        const command = `\`npm install -g ${installPackage}\` failed: exit status 1: ECONNREFUSED: `
         t.ok(json.error.message.includes(command), json.error.message)
         t.match(json.error.message, /ECONNREFUSED/)
         await box.setRegistry()

@@ -82,6 +82,18 @@ t.test('a tool call and an answer', async (t) => {
   t.equal(state.hasContent, true)
 })
 
+t.test('a retry without a response says what to check', (t) => {
+  const retry = (fields: object) =>
+    mapLines(claude, [
+      { type: 'system', subtype: 'api_retry', attempt: 1, max_retries: 10, retry_delay_ms: 522, ...fields },
+    ])
+  t.match(summarize(retry({ error_status: null, error: 'unknown' }).events), [
+    /^notice Retry 1 of 10 in 522 ms: the server of the model did not respond\..*ANTHROPIC_BASE_URL/,
+  ])
+  t.match(summarize(retry({ error_status: null, error: 'overloaded' }).events), [/ms: overloaded$/])
+  t.end()
+})
+
 t.test('a failure is reported once, in spite of the subtype "success"', async (t) => {
   const { events, state } = mapLines(claude, recorded('failure'))
   t.match(summarize(events).slice(1), [
