@@ -1,6 +1,6 @@
 // A killed agent is restarted by the box's init, and the other processes of the box keep running.
 import { waitUntil } from '../../../support/wait-until.ts'
-import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
+import { findSleepPids, uniqueSleepSeconds } from './find-processes.ts'
 import { startBox, testEachLevel } from './support.ts'
 
 testEachLevel('restarts a killed agent and leaves other processes running', async (test, level) => {
@@ -9,14 +9,14 @@ testEachLevel('restarts a killed agent and leaves other processes running', asyn
   const script = `[ -e "$HOME/started" ] || { : >"$HOME/started"; setsid sleep ${otherSeconds} & }
 exec sleep ${agentSeconds}`
   const { provider, spec } = await startBox(test, { level, script })
-  await waitUntil('the agent runs', () => findPidsByArgument(agentSeconds).length === 1)
-  await waitUntil('the other process runs', () => findPidsByArgument(otherSeconds).length === 1)
-  const [agentPid = 0] = findPidsByArgument(agentSeconds)
-  const otherPids = findPidsByArgument(otherSeconds)
+  await waitUntil('the agent runs', () => findSleepPids(agentSeconds).length === 1)
+  await waitUntil('the other process runs', () => findSleepPids(otherSeconds).length === 1)
+  const [agentPid = 0] = findSleepPids(agentSeconds)
+  const otherPids = findSleepPids(otherSeconds)
   process.kill(agentPid, 'SIGKILL')
   await waitUntil('the init has restarted the agent', () =>
-    findPidsByArgument(agentSeconds).some((pid) => pid !== agentPid),
+    findSleepPids(agentSeconds).some((pid) => pid !== agentPid),
   )
-  test.same(findPidsByArgument(otherSeconds), otherPids, 'the other process is still running')
+  test.same(findSleepPids(otherSeconds), otherPids, 'the other process is still running')
   test.equal(await provider.inspect(spec.boxId), 'running')
 })

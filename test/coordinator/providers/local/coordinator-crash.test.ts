@@ -8,7 +8,7 @@ import { boxPaths, readMachine } from '../../../../coordinator/providers/local/m
 import { isAlive } from '../../../../coordinator/providers/local/proc.ts'
 import { firstOutput } from '../../../support/first-output.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
-import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
+import { findSleepPids, uniqueSleepSeconds } from './find-processes.ts'
 import {
   createDataDir,
   createMachineSpec,
@@ -36,7 +36,7 @@ testEachLevel('finds and stops a box that a killed coordinator started', async (
   const next = await openProvider(dataDir, { level })
   test.teardown(() => next.destroy(spec.boxId))
   test.equal(await next.inspect(spec.boxId), 'running', 'the box outlives its coordinator')
-  await waitUntil("the box's process runs", () => findPidsByArgument(seconds).length === 1)
+  await waitUntil("the box's process runs", () => findSleepPids(seconds).length === 1)
 
   const paths = boxPaths(join(dataDir, 'boxes'), spec.boxId)
   const machine = JSON.parse(await readFile(paths.machine, 'utf8')) as object
@@ -45,9 +45,9 @@ testEachLevel('finds and stops a box that a killed coordinator started', async (
   await next.start(spec)
   const init = (await readMachine(paths))?.init
   test.ok(init && isAlive(init), 'start records the running init')
-  test.equal(findPidsByArgument(seconds).length, 1, 'start does not launch a second init')
+  test.equal(findSleepPids(seconds).length, 1, 'start does not launch a second init')
   await next.stop(spec.boxId)
-  test.same(findPidsByArgument(seconds), [])
+  test.same(findSleepPids(seconds), [])
 })
 
 t.test("does not signal another process that has reused the init's pid", async (test) => {
@@ -70,11 +70,11 @@ t.test('terminates processes that outlived their init before the next start', as
   const seconds = uniqueSleepSeconds()
   const script = `[ -e started ] && exec sleep 600; : >started; setsid sleep ${seconds} & exec sleep 600`
   const { provider, spec, paths } = await startBox(test, { level: 'process', script })
-  await waitUntil("the box's process runs", () => findPidsByArgument(seconds).length === 1)
+  await waitUntil("the box's process runs", () => findSleepPids(seconds).length === 1)
   const init = (await readMachine(paths))?.init
   if (!init) throw new Error('the box does not run')
   process.kill(init.pid, 'SIGKILL')
   await waitUntil('the box has stopped', async () => (await provider.inspect(spec.boxId)) === 'stopped')
   await provider.start(spec)
-  test.same(findPidsByArgument(seconds), [])
+  test.same(findSleepPids(seconds), [])
 })

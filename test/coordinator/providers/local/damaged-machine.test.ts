@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import type { Level } from '../../../../coordinator/providers/local/levels/choose-level.ts'
 import { type Machine, readMachine } from '../../../../coordinator/providers/local/machine-file.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
-import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
+import { findSleepPids, uniqueSleepSeconds } from './find-processes.ts'
 import { createMachineSpec, openProvider, startBox, testEachLevel } from './support.ts'
 
 /** Starts a box with two processes, one of them without the environment of the box. */
@@ -14,7 +14,7 @@ async function startBoxWithProcesses(test: Test, level: Level) {
   const strippedSeconds = uniqueSleepSeconds()
   const script = `setsid sleep ${seconds} & env -i sleep ${strippedSeconds} &`
   const box = await startBox(test, { level, script })
-  const findProcesses = () => [seconds, strippedSeconds].flatMap(findPidsByArgument)
+  const findProcesses = () => [seconds, strippedSeconds].flatMap(findSleepPids)
   await waitUntil('both processes run', () => findProcesses().length === 2)
   const { cgroups } = (await readMachine(box.paths)) as Machine
   return { ...box, findProcesses, cgroups }

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { waitUntil } from '../../../support/wait-until.ts'
-import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
+import { findSleepPids, uniqueSleepSeconds } from './find-processes.ts'
 import { createMachineSpec, startBox, testEachLevel, waitForFileText } from './support.ts'
 
 /** 60 nested directories with names of 200 characters: the path is longer than PATH_MAX. */
@@ -19,7 +19,7 @@ setsid sleep ${seconds} &
 echo yes >"$HOME/ready"; chmod 000 "\${TMPDIR:-/tmp}"`
   const { provider, spec, dataDir, paths, inHome } = await startBox(test, { level, script })
   await waitForFileText(inHome('ready'))
-  await waitUntil('the sleep process runs', () => findPidsByArgument(seconds).length === 1)
+  await waitUntil('the sleep process runs', () => findSleepPids(seconds).length === 1)
   const { cgroups, uid } = JSON.parse(await readFile(paths.machine, 'utf8')) as {
     cgroups: string[]
     uid: number | null
@@ -31,7 +31,7 @@ echo yes >"$HOME/ready"; chmod 000 "\${TMPDIR:-/tmp}"`
   if (uid !== null) test.not(listLinks().length, 0, 'the compile cache is linked for the user')
   await provider.destroy(spec.boxId)
   test.equal(await provider.inspect(spec.boxId), 'absent')
-  test.same(findPidsByArgument(seconds), [])
+  test.same(findSleepPids(seconds), [])
   test.same(readdirSync(join(dataDir, 'boxes')), [])
   test.same(listLinks(), [], 'nothing in the data directory has the name of the user')
   for (const dir of cgroups) test.throws(() => readdirSync(dir), { code: 'ENOENT' }, `${dir} is removed`)

@@ -7,7 +7,7 @@ import { createConnection } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { listPids, readArgv, readStat } from '../../../../coordinator/providers/local/proc.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
-import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
+import { findSleepPids, uniqueSleepSeconds } from './find-processes.ts'
 import { projectRoot, startBox, testEachLevel } from './support.ts'
 
 /** Sends a request to the agent over its own socket. Returns null while the agent does not respond. */
@@ -55,7 +55,7 @@ testEachLevel('runs a detached process until the box stops, also without its age
   test.match(started, { type: 'exec.started', processId })
   // One read: while setsid executes sleep, the process has no arguments.
   const pids = await waitUntil('the process runs', () => {
-    const found = findPidsByArgument(seconds)
+    const found = findSleepPids(seconds)
     return found.length === 1 && found
   })
   test.equal(findRunners(processId).length, 1)
@@ -64,10 +64,10 @@ testEachLevel('runs a detached process until the box stops, also without its age
   test.equal(response, null, 'the agent was killed')
   await waitUntil('the restarted agent responds', async () => (await listProcesses()) !== undefined)
   test.match(await listProcesses(), [{ processId, running: true, lost: false }])
-  test.same(findPidsByArgument(seconds), pids, 'the process outlives its agent')
+  test.same(findSleepPids(seconds), pids, 'the process outlives its agent')
 
   await provider.stop(spec.boxId)
-  test.same(findPidsByArgument(seconds), [], 'the process is terminated with the box')
+  test.same(findSleepPids(seconds), [], 'the process is terminated with the box')
   test.same(findRunners(processId), [], 'its runner is terminated with the box')
   test.ok(existsSync(inHome('.')))
 

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { probeCgroups } from '../../../../coordinator/providers/local/cgroups.ts'
 import type { Level } from '../../../../coordinator/providers/local/levels/choose-level.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
-import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
+import { findSleepPids, uniqueSleepSeconds } from './find-processes.ts'
 import { openProvider, startBox, testEachLevel } from './support.ts'
 
 const { canFreeze } = await probeCgroups()
@@ -69,12 +69,12 @@ testFreeze(
       `(trap '' TERM; sleep ${ignoresTermSeconds}) &
 (trap 'echo TERM >>"$HOME/signals"; exit' TERM; while :; do sleep 0.02; done) &`,
     )
-    await waitUntil('the processes run', () => findPidsByArgument(ignoresTermSeconds).length === 1)
+    await waitUntil('the processes run', () => findSleepPids(ignoresTermSeconds).length === 1)
     test.equal(await provider.freeze(spec.boxId), true)
     await provider.stop(spec.boxId)
     test.equal(await provider.inspect(spec.boxId), 'stopped')
     test.equal(readFileSync(inHome('signals'), 'utf8'), 'TERM\n')
-    test.same(findPidsByArgument(ignoresTermSeconds), [], 'a process that ignores SIGTERM is killed')
+    test.same(findSleepPids(ignoresTermSeconds), [], 'a process that ignores SIGTERM is killed')
     test.equal(await provider.freeze(spec.boxId), false, 'a stopped box cannot be frozen')
 
     const stoppedAt = readCount()
@@ -90,10 +90,10 @@ testFreeze(
   async (test, level) => {
     const seconds = uniqueSleepSeconds()
     const { provider, spec, paths } = await startCounter(test, level, `sleep ${seconds} &`)
-    await waitUntil('the process runs', () => findPidsByArgument(seconds).length === 1)
+    await waitUntil('the process runs', () => findSleepPids(seconds).length === 1)
     test.equal(await provider.freeze(spec.boxId), true)
     await provider.destroy(spec.boxId)
-    test.same(findPidsByArgument(seconds), [])
+    test.same(findSleepPids(seconds), [])
     test.notOk(existsSync(paths.dir))
     test.equal(await provider.inspect(spec.boxId), 'absent')
   },

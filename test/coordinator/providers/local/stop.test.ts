@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { waitUntil } from '../../../support/wait-until.ts'
-import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
+import { findSleepPids, uniqueSleepSeconds } from './find-processes.ts'
 import { startBox, testEachLevel } from './support.ts'
 
 testEachLevel('terminates every process of a stopped box and can be repeated', async (test, level) => {
@@ -17,11 +17,11 @@ while :; do sleep 0.05; done`
   await waitUntil('the agent runs', () => existsSync(inHome('ready')))
   await waitUntil(
     'the process in another session runs',
-    () => findPidsByArgument(otherSessionSeconds).length === 1,
+    () => findSleepPids(otherSessionSeconds).length === 1,
   )
   await provider.stop(spec.boxId)
-  test.same(findPidsByArgument(otherSessionSeconds), [], 'a process in another session is terminated')
-  test.same(findPidsByArgument(ignoresTermSeconds), [], 'a process that ignores SIGTERM is killed')
+  test.same(findSleepPids(otherSessionSeconds), [], 'a process in another session is terminated')
+  test.same(findSleepPids(ignoresTermSeconds), [], 'a process that ignores SIGTERM is killed')
   test.equal(
     await readFile(inHome('signals'), 'utf8'),
     'TERM\n',
@@ -34,10 +34,6 @@ while :; do sleep 0.05; done`
   const repeated = await provider.start(spec)
   test.equal(repeated.isolation?.level, level)
   test.equal(await provider.inspect(spec.boxId), 'running')
-  await waitUntil('the restarted agent runs', () => findPidsByArgument(ignoresTermSeconds).length > 0)
-  test.equal(
-    findPidsByArgument(ignoresTermSeconds).length,
-    1,
-    'a repeated start does not start a second agent',
-  )
+  await waitUntil('the restarted agent runs', () => findSleepPids(ignoresTermSeconds).length > 0)
+  test.equal(findSleepPids(ignoresTermSeconds).length, 1, 'a repeated start does not start a second agent')
 })
