@@ -1,6 +1,6 @@
 // The limits of what one box may send, on all of its connections together.
 import type { Clock } from '../../../shared/clock.ts'
-import { createTokenBuckets } from './token-buckets.ts'
+import { createTokenBuckets } from '../../base/token-buckets.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB

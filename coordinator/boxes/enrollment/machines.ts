@@ -4,7 +4,7 @@ import type { Region } from '../../../shared/tiers.ts'
 import { deleteInBatches } from '../../db/delete-in-batches.ts'
 import type { Db } from '../../db/open.ts'
 import type { Admit } from '../../identity/admission/admit.ts'
-import { type AddressLimiter, createAddressLimiter } from '../../identity/sessions/rate-limits.ts'
+import { type ClientLimiter, createClientLimiter } from '../../identity/sessions/rate-limits.ts'
 import { forgetDeletedMachines } from '../store/deleted-machines.ts'
 import { createEnrollments, type Enrollments } from './enrollments.ts'
 import { createExchange, type ExchangeToken } from './exchange.ts'
@@ -14,14 +14,14 @@ export type MachinesOptions = {
   clock: Clock
   admit: Admit
   defaultRegion: Region
-  /** See createAddressLimiter. */
+  /** See createClientLimiter. */
   addressLimitFactor?: number
 }
 
 export type Machines = {
   enrollments: Enrollments
   exchange: ExchangeToken
-  limiter: AddressLimiter
+  limiter: ClientLimiter
   /** Forgets the machines whose boxes were deleted a year ago: their agents are not uninstalled any more. */
   pruneDeleted(signal: AbortSignal): Promise<number>
 }
@@ -34,7 +34,7 @@ export function createMachines({ addressLimitFactor, ...options }: MachinesOptio
   return {
     enrollments: createEnrollments(options),
     exchange: createExchange(options),
-    limiter: createAddressLimiter(addressLimitFactor === undefined ? {} : { factor: addressLimitFactor }),
+    limiter: createClientLimiter({ clock, factor: addressLimitFactor ?? 1 }),
     pruneDeleted(signal) {
       const before = clock.now() - DELETED_RETENTION_MS
       return deleteInBatches(db, (trx) => forgetDeletedMachines(trx, before, PRUNE_BATCH_SIZE), signal)

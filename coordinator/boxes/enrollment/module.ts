@@ -13,7 +13,7 @@ export type MachinesModuleContext = ModuleBase & {
     /** Builds in the background what the machine will download. */
     prepare(): void
   }
-  /** See createAddressLimiter. */
+  /** See createClientLimiter. */
   overrides: { addressLimitFactor?: number }
 }
 

@@ -10,10 +10,10 @@ import {
   enrollResponseSchema,
 } from '../../../shared/api/machines.ts'
 import { LIMITS } from '../../../shared/limits.ts'
-import { getClientAddress } from '../../http/client-address.ts'
+import { getClientAddress, toSubject } from '../../http/client-address.ts'
 import { type Route, route, routeWithoutCredential } from '../../http/route.ts'
 import { ADMISSION_ERRORS } from '../../identity/admission/decide.ts'
-import type { AddressLimiter } from '../../identity/sessions/rate-limits.ts'
+import type { ClientLimiter } from '../../identity/sessions/rate-limits.ts'
 import type { Enrollments } from './enrollments.ts'
 import type { ExchangeToken } from './exchange.ts'
 import { getEnrollmentAccess } from './rules.ts'
@@ -73,7 +73,7 @@ export const machineRoutes = ({
 export const agentEnrollRoutes = ({
   machines: { exchange, limiter },
 }: {
-  machines: { exchange: ExchangeToken; limiter: AddressLimiter }
+  machines: { exchange: ExchangeToken; limiter: ClientLimiter }
 }): Route[] => [
   routeWithoutCredential({
     method: 'POST',
@@ -82,7 +82,7 @@ export const agentEnrollRoutes = ({
     request: { body: enrollRequestSchema },
     responses: { 201: enrollResponseSchema },
     handler: async ({ body, request }) => {
-      await limiter.count('enroll', getClientAddress(request))
+      limiter.count('enroll', toSubject(getClientAddress(request)))
       return exchange(body)
     },
   }),

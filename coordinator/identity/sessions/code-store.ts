@@ -6,6 +6,9 @@ import { forUpdate, type Trx } from '../../db/transaction.ts'
 export const insertCode = (trx: Trx, row: SignInCodeRow) =>
   trx.insertInto('sign_in_codes').values(row).execute()
 
+export const findCode = (db: Db, id: string): Promise<SignInCodeRow | undefined> =>
+  db.selectFrom('sign_in_codes').selectAll().where('id', '=', id).executeTakeFirst()
+
 export const lockCode = (trx: Trx, id: string): Promise<SignInCodeRow | undefined> =>
   forUpdate(trx, trx.selectFrom('sign_in_codes').selectAll().where('id', '=', id)).executeTakeFirst()
 
@@ -14,10 +17,10 @@ export const listCodes = (
   trx: Trx,
   email: string,
   after: number,
-): Promise<Pick<SignInCodeRow, 'attempts' | 'created_at'>[]> =>
+): Promise<Pick<SignInCodeRow, 'key_id' | 'user_id' | 'created_at'>[]> =>
   trx
     .selectFrom('sign_in_codes')
-    .select(['attempts', 'created_at'])
+    .select(['key_id', 'user_id', 'created_at'])
     .where('email', '=', email)
     .where('created_at', '>', after)
     .orderBy('created_at')

@@ -19,11 +19,13 @@ export const CODE = {
   validMs: 15 * MINUTE_MS,
   /** Failed attempts per code. */
   attempts: 5,
-  /** Codes and failed attempts per email address in `windowMs`. */
-  codesPerEmail: 5,
-  attemptsPerEmail: 10,
+  /**
+   * Codes per email address in `windowMs`, for all clients together that have no session of the address. The limit bounds the
+   * mails, and with `attempts` the guesses: 150 of 26 thousand million codes in an hour.
+   */
+  codesPerEmail: 30,
   windowMs: HOUR_MS,
-  /** Rows are kept longer than both limits need. */
+  /** Rows are kept longer than the limit needs. */
   keptMs: DAY_MS,
   /** A new code for an unverified key is sent to the address of the last one. */
   keyCodeKeptMs: 8 * DAY_MS,

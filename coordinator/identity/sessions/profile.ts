@@ -14,24 +14,20 @@ import { updateUser } from '../store/users.ts'
 import { type Codes, createInvalidCodeError } from './codes.ts'
 import { createCodeMail, createEmailChangedMail } from './mails.ts'
 import { presentUser } from './present.ts'
-import type { AddressLimiter } from './rate-limits.ts'
+import type { ClientLimiter } from './rate-limits.ts'
 
 export type ProfileService = {
   rename(actor: Actor, name: string): Promise<SignedInUser>
   /** Sends a code to the new address. */
-  requestEmail(actor: Actor, email: string, address: string | null): Promise<IssuedCode>
-  confirmEmail(
-    actor: Actor,
-    attempt: { id: string; code: string },
-    address: string | null,
-  ): Promise<SignedInUser>
+  requestEmail(actor: Actor, email: string): Promise<IssuedCode>
+  confirmEmail(actor: Actor, attempt: { id: string; code: string }): Promise<SignedInUser>
 }
 
 export type ProfileOptions = {
   db: Db
   clock: Clock
   codes: Codes
-  limiter: AddressLimiter
+  limiter: ClientLimiter
   mailer: Mailer
   background: BackgroundTasks
 }
@@ -64,19 +60,19 @@ export function createProfileService(options: ProfileOptions): ProfileService {
         return presentUser({ ...user, name })
       }),
 
-    async requestEmail(actor, email, address) {
-      await limiter.count('requestCode', address)
+    async requestEmail(actor, email) {
+      const client = `user ${actor.userId}`
+      limiter.count('requestCode', client)
       const issued = await codes.exclusively(async (trx) => {
         const user = await find(trx, actor.userId)
-        return codes.issue(trx, email, { userId: user.id })
+        return codes.issue(trx, email, { userId: user.id }, client)
       })
       background.run('send a code', () => mailer.send(createCodeMail('email', email, issued.code)))
       return { id: issued.id, expiresAt: toTimestamp(issued.expiresAt) }
     },
 
-    async confirmEmail(actor, attempt, address) {
-      await limiter.count('confirmCode', address)
-      const outcome = await codes.exclusively(async (trx) => {
+    async confirmEmail(actor, attempt) {
+      const outcome = await codes.exclusivelyFor(attempt.id, 'user', async (trx) => {
         const user = await find(trx, actor.userId)
         const redemption = await codes.redeem(trx, attempt, 'user')
         if ('rejected' in redemption || redemption.redeemed.user_id !== user.id) return null
@@ -89,7 +85,10 @@ export function createProfileService(options: ProfileOptions): ProfileService {
         record(trx, actor, user, { email })
         return { user, email }
       })
-      if (outcome === null) throw createInvalidCodeError()
+      if (outcome === null || 'rejected' in outcome) {
+        limiter.count('wrongCode', `user ${actor.userId}`)
+        throw createInvalidCodeError()
+      }
       const { user, email } = outcome
       if (user.email !== null && user.email !== email) {
         const mail = createEmailChangedMail(user.email, email)

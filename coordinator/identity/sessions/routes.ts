@@ -17,7 +17,6 @@ import {
 } from '../../../shared/api/sessions.ts'
 import { isId } from '../../../shared/ids.ts'
 import { bySession } from '../../http/access.ts'
-import { getClientAddress } from '../../http/client-address.ts'
 import { type Route, route, routeWithoutCredential } from '../../http/route.ts'
 import { readClient } from './client.ts'
 import { EXPIRED_SESSION_COOKIE, formatSessionCookie } from './cookie.ts'
@@ -39,7 +38,7 @@ function sendSession(reply: FastifyReply, { session, token, user }: NewSession):
 }
 
 const CODE_LIMITS =
-  'An email address gets at most 5 codes in an hour, and at most 10 wrong codes may be entered for it in an hour. A code is valid for 15 minutes and 5 attempts, and can be used once.'
+  'A client gets 5 codes for an email address, then one every 5 minutes. All clients together get 30 in an hour, without those that have a session of the address. A code is valid for 15 minutes and 5 attempts, and can be used once, also while further codes are refused.'
 
 export const signInRoutes = ({ sessions: { signIn } }: { sessions: Sessions }): Route[] => [
   routeWithoutCredential({
@@ -142,7 +141,7 @@ export const sessionRoutes = ({ sessions: { service, profile } }: { sessions: Se
     request: { body: changeEmailRequestSchema },
     responses: { 202: issuedCodeSchema },
     errors: ['rate_limited'],
-    handler: ({ actor, body, request }) => profile.requestEmail(actor, body.email, getClientAddress(request)),
+    handler: ({ actor, body }) => profile.requestEmail(actor, body.email),
   }),
   route({
     method: 'POST',
@@ -153,9 +152,7 @@ export const sessionRoutes = ({ sessions: { service, profile } }: { sessions: Se
     request: { body: confirmCodeRequestSchema },
     responses: { 200: userResponseSchema },
     errors: ['invalid_code', 'member_exists', 'rate_limited'],
-    handler: async ({ actor, body, request }) => ({
-      user: await profile.confirmEmail(actor, body, getClientAddress(request)),
-    }),
+    handler: async ({ actor, body }) => ({ user: await profile.confirmEmail(actor, body) }),
   }),
   route({
     method: 'GET',

@@ -7,7 +7,7 @@ import type { Mailer } from '../mail/mailer.ts'
 import { type Codes, createCodes } from './codes.ts'
 import { createProfileService, type ProfileService } from './profile.ts'
 import { pruneSessions } from './prune.ts'
-import { type AddressLimiter, createAddressLimiter } from './rate-limits.ts'
+import { type ClientLimiter, createClientLimiter } from './rate-limits.ts'
 import { createSessionService, type SessionService } from './service.ts'
 import { createSignIn, type SignIn, type SignInOptions } from './sign-in.ts'
 import { createSessionStarter } from './start-session.ts'
@@ -17,7 +17,7 @@ export type Sessions = {
   signIn: SignIn
   profile: ProfileService
   codes: Codes
-  limiter: AddressLimiter
+  limiter: ClientLimiter
   /** @param signal aborts between two transactions */
   prune(signal: AbortSignal): Promise<void>
 }
@@ -35,8 +35,8 @@ export type SessionsOptions = {
 
 export function createSessions(options: SessionsOptions): Sessions {
   const { db, clock, mailer, background, openRequests, createAccount, addressLimitFactor = 1 } = options
-  const codes = createCodes({ db, clock })
-  const limiter = createAddressLimiter({ factor: addressLimitFactor })
+  const limiter = createClientLimiter({ clock, factor: addressLimitFactor })
+  const codes = createCodes({ db, clock, limiter })
   const starter = createSessionStarter({ clock, openRequests })
   return {
     service: createSessionService({ db, clock, starter }),

@@ -5,8 +5,10 @@ import { type Clock, toTimestamp } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
 import type { BackgroundTasks } from '../../base/background-tasks.ts'
+import { rejectLimited } from '../../base/rate-limiter.ts'
 import type { Db } from '../../db/open.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
+import { toSubject } from '../../http/client-address.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import {
   findFirstOwnerMembership,
@@ -16,7 +18,7 @@ import {
 } from '../store/members.ts'
 import { type Codes, createInvalidCodeError } from './codes.ts'
 import { createCodeMail } from './mails.ts'
-import type { AddressLimiter } from './rate-limits.ts'
+import { type ClientLimiter, TOO_MANY_REQUESTS } from './rate-limits.ts'
 import type { Client, NewSession, SessionStarter } from './start-session.ts'
 
 export type SignIn = {
@@ -33,7 +35,7 @@ export type SignInOptions = {
   clock: Clock
   codes: Codes
   starter: SessionStarter
-  limiter: AddressLimiter
+  limiter: ClientLimiter
   mailer: Mailer
   background: BackgroundTasks
   /** Creates a workspace for the owner of an email address that no member has; null: sign-up is closed. */
@@ -93,9 +95,13 @@ export function createSignIn(options: SignInOptions): SignIn {
     ownerSecret,
 
     async requestCode(email, { address }) {
-      await limiter.count('requestCode', address)
+      const subject = toSubject(address)
+      const waitMs = limiter.take('requestCode', subject)
+      // Another program at the address, such as a box, may have sent many requests.
+      if (waitMs > 0 && !(await codes.isKnownClient(db, email, subject)))
+        rejectLimited(waitMs, TOO_MANY_REQUESTS)
       const { issued, isMember } = await codes.exclusively(async (trx) => ({
-        issued: await codes.issue(trx, email, { signIn: true }),
+        issued: await codes.issue(trx, email, { signIn: true }, subject),
         isMember: (await listMemberships(trx, email)).length > 0,
       }))
       if (isMember || createAccount !== null)
@@ -104,8 +110,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     },
 
     async confirm(attempt, client) {
-      await limiter.count('confirmCode', client.address)
-      const outcome = await codes.exclusively(async (trx, onCommit) => {
+      const outcome = await codes.exclusivelyFor(attempt.id, 'signIn', async (trx, onCommit) => {
         const redemption = await codes.redeem(trx, attempt, 'signIn')
         if ('rejected' in redemption) return redemption
         const user = await findUser(trx, redemption.redeemed.email)
@@ -117,16 +122,19 @@ export function createSignIn(options: SignInOptions): SignIn {
       // The rejection is recorded after the response, which would otherwise take longer for the email address of a member.
       if (rejected !== null)
         background.run('record a rejected sign-in', () => recordRejection(rejected.email, client.address))
+      limiter.count('wrongCode', toSubject(client.address))
       throw createInvalidCodeError()
     },
 
     async signInOwner(secret, client) {
-      await limiter.count('ownerSignIn', client.address)
-      if (!compareSecrets(secret, ownerSecret))
+      // The secret has 256 bits: guesses need no limit, and those of other programs at the address must not keep the owner out.
+      if (!compareSecrets(secret, ownerSecret)) {
+        limiter.count('wrongOwnerSecret', toSubject(client.address))
         throw new ApiError(
           'unauthorized',
           'This is not the secret in sign-in.key. Read the file in the data directory again: each start of the coordinator writes a new secret.',
         )
+      }
       return transaction(db, async (trx, onCommit) => {
         const owner = await findFirstOwnerMembership(trx)
         if (owner === undefined)

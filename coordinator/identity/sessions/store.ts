@@ -47,6 +47,19 @@ export const listSessionsOfUser = (db: Db | Trx, userId: string): Promise<Sessio
     .orderBy('id')
     .execute()
 
+/** The addresses from which a person has signed in. */
+export async function listSessionAddresses(db: Db | Trx, email: string): Promise<(string | null)[]> {
+  const rows = await db
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.user_id')
+    .select('sessions.address')
+    .distinct()
+    .where('users.email', '=', email)
+    .where('users.removed_at', 'is', null)
+    .execute()
+  return rows.map(({ address }) => address)
+}
+
 export const storeUse = (
   trx: Trx,
   { id, last_used_at, expires_at }: Pick<SessionRow, 'id' | 'last_used_at' | 'expires_at'>,

@@ -15,6 +15,7 @@ import type { BackgroundTasks } from '../../base/background-tasks.ts'
 import { deleteInBatches } from '../../db/delete-in-batches.ts'
 import type { Db } from '../../db/open.ts'
 import type { Trx } from '../../db/transaction.ts'
+import { toSubject } from '../../http/client-address.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
 import { presentKey } from '../keys/key-rules.ts'
 import { createKeyRow, getKeyEnding, recordKeyCreation } from '../keys/keys.ts'
@@ -22,7 +23,7 @@ import type { Mailer } from '../mail/mailer.ts'
 import { type Codes, createInvalidCodeError, type NewCode } from '../sessions/codes.ts'
 import { CODE } from '../sessions/lifetime.ts'
 import { createCodeMail } from '../sessions/mails.ts'
-import type { AddressLimiter } from '../sessions/rate-limits.ts'
+import type { ClientLimiter } from '../sessions/rate-limits.ts'
 import { deleteKeys, insertKey, lockUnverifiedKey, lockUnverifiedKeys, updateKey } from '../store/keys.ts'
 import { deleteUsers, updateUser } from '../store/users.ts'
 import { deleteWorkspace } from '../store/workspaces.ts'
@@ -43,7 +44,7 @@ export type AgentAccountsOptions = {
   db: Db
   clock: Clock
   isSignupOpen: boolean
-  sessions: { codes: Codes; limiter: AddressLimiter }
+  sessions: { codes: Codes; limiter: ClientLimiter }
   mailer: Mailer
   background: BackgroundTasks
 }
@@ -71,7 +72,8 @@ export function createAgentAccounts(options: AgentAccountsOptions): AgentAccount
           'not_allowed',
           'Sign-up is closed on this coordinator. Ask an owner of a workspace for an API key.',
         )
-      await limiter.count('createAccount', address)
+      const client = toSubject(address)
+      limiter.count('createAccount', client)
       const secret = newApiKey()
       const now = clock.now()
       const { workspace, row, issued } = await codes.exclusively(async (trx) => {
@@ -88,7 +90,7 @@ export function createAgentAccounts(options: AgentAccountsOptions): AgentAccount
         })
         await insertKey(trx, row)
         recordKeyCreation(trx, row)
-        return { workspace, row, issued: await codes.issue(trx, email, { keyId: row.id }) }
+        return { workspace, row, issued: await codes.issue(trx, email, { keyId: row.id }, client) }
       })
       sendCode(email, issued)
       return {
@@ -100,11 +102,14 @@ export function createAgentAccounts(options: AgentAccountsOptions): AgentAccount
     },
 
     async requestCode(keyId, address) {
-      await limiter.count('requestCode', address)
+      const client = toSubject(address)
+      limiter.count('requestCode', client)
       const result = await codes.exclusively(async (trx) => {
         const key = isId('apiKey', keyId) ? await lockUnverifiedKey(trx, keyId) : undefined
         const email = key && (await codes.findEmailOfKey(trx, key.id))
-        return email === undefined ? null : { email, issued: await codes.issue(trx, email, { keyId }) }
+        return email === undefined
+          ? null
+          : { email, issued: await codes.issue(trx, email, { keyId }, client) }
       })
       if (result === null)
         return presentCode({ id: newId('signInCode'), expiresAt: clock.now() + CODE.validMs })
@@ -113,8 +118,7 @@ export function createAgentAccounts(options: AgentAccountsOptions): AgentAccount
     },
 
     async verify(attempt, address) {
-      await limiter.count('confirmCode', address)
-      const isVerified = await codes.exclusively(async (trx) => {
+      const outcome = await codes.exclusivelyFor(attempt.id, 'key', async (trx) => {
         const redemption = await codes.redeem(trx, attempt, 'key')
         if ('rejected' in redemption) return false
         const { email, key_id: keyId } = redemption.redeemed
@@ -133,7 +137,9 @@ export function createAgentAccounts(options: AgentAccountsOptions): AgentAccount
         })
         return true
       })
-      if (!isVerified) throw createInvalidCodeError()
+      if (outcome === true) return
+      limiter.count('wrongCode', toSubject(address))
+      throw createInvalidCodeError()
     },
 
     async prune(signal) {

@@ -165,10 +165,10 @@ t.test('sign-in', (t) =>
       const { codes, background, sessions, members, owner } = await setUp(await newDb(t))
       for (let round = 0; round < 5; round += 1) {
         const email = `ann${round}@example.com`
-        const { id } = await sessions.profile.requestEmail(owner, email, null)
+        const { id } = await sessions.profile.requestEmail(owner, email)
         await background.close()
         const results = await Promise.allSettled([
-          sessions.profile.confirmEmail(owner, { id, code: codes.at(-1) ?? '' }, null),
+          sessions.profile.confirmEmail(owner, { id, code: codes.at(-1) ?? '' }),
           members.invite(owner, { email, role: 'member' }),
         ])
         const refusals = results.filter((result) => result.status === 'rejected')

@@ -1,6 +1,6 @@
 // The token buckets that limit what one box may send.
 import t from 'tap'
-import { createTokenBuckets } from '../../../../coordinator/agents/tunnel/token-buckets.ts'
+import { createTokenBuckets } from '../../../coordinator/base/token-buckets.ts'
 
 t.test('limits a box that reconnects in a tight loop, and no other box', async (t) => {
   let now = 0

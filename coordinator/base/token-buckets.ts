@@ -1,13 +1,13 @@
-// Token buckets, one per box: limits of what one box may send, so that it does not slow the others.
-import type { Clock } from '../../../shared/clock.ts'
+// Token buckets, one per box or client: limits of what one of them may send, so that it does not slow the others.
+import type { Clock } from '../../shared/clock.ts'
 
 export type TokenBuckets = {
   /** Takes one token. Returns 0, or takes none and returns the milliseconds until there is one. */
-  take(boxId: string): number
+  take(key: string): number
   /** Takes the tokens in any case. Returns 0, or the milliseconds until the missing tokens are refilled. */
-  spend(boxId: string, tokens: number): number
+  spend(key: string, tokens: number): number
   /** Adds tokens, up to the capacity. */
-  credit(boxId: string, tokens: number): void
+  credit(key: string, tokens: number): void
 }
 
 /**
@@ -24,31 +24,31 @@ export function createTokenBuckets(
   const refillMs = 2 * capacity * msPerToken
 
   /** Changes the refilled bucket, and returns its new content. */
-  function update(boxId: string, change: (tokens: number) => number): number {
+  function update(key: string, change: (tokens: number) => number): number {
     const now = clock.now()
-    const bucket = buckets.get(boxId) ?? { tokens: capacity, at: now }
+    const bucket = buckets.get(key) ?? { tokens: capacity, at: now }
     const refilled = Math.min(capacity, bucket.tokens + Math.max(0, now - bucket.at) / msPerToken)
     const tokens = Math.min(capacity, Math.max(-capacity, change(refilled)))
     // Delete and set: keeps the map ordered by last use, so that the loop below finds full buckets first.
-    buckets.delete(boxId)
-    buckets.set(boxId, { tokens, at: now })
-    for (const [id, { at }] of buckets) {
+    buckets.delete(key)
+    buckets.set(key, { tokens, at: now })
+    for (const [oldest, { at }] of buckets) {
       if (now - at < refillMs) break
-      buckets.delete(id)
+      buckets.delete(oldest)
     }
     return tokens
   }
 
   return {
-    take(boxId) {
+    take(key) {
       let missing = 0
-      update(boxId, (tokens) => {
+      update(key, (tokens) => {
         missing = Math.max(0, 1 - tokens)
         return missing > 0 ? tokens : tokens - 1
       })
       return Math.ceil(missing * msPerToken)
     },
-    spend: (boxId, cost) => Math.ceil(Math.max(0, -update(boxId, (tokens) => tokens - cost)) * msPerToken),
-    credit: (boxId, gain) => void update(boxId, (tokens) => tokens + gain),
+    spend: (key, cost) => Math.ceil(Math.max(0, -update(key, (tokens) => tokens - cost)) * msPerToken),
+    credit: (key, gain) => void update(key, (tokens) => tokens + gain),
   }
 }
