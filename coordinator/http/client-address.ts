@@ -29,7 +29,7 @@ export function readClientAddress(
 
 /** A client usually has all IPv6 addresses of its /64 network. */
 export function toSubject(address: string | null): string {
-  if (address === null) return 'none'
+  if (address === null) return 'agent socket'
   const parsed = ipaddr.process(address)
   return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(':') : parsed.toString()
 }

@@ -22,7 +22,10 @@ import { type ClientLimiter, TOO_MANY_REQUESTS } from './rate-limits.ts'
 import type { Client, NewSession, SessionStarter } from './start-session.ts'
 
 export type SignIn = {
-  /** The result is the same for an email address that no member has. */
+  /**
+   * The result is the same for an email address that no member has. Only above a limit it differs, for a client from whose
+   * address the person has signed in.
+   */
   requestCode(email: string, client: Client): Promise<IssuedCode>
   confirm(attempt: { id: string; code: string }, client: Client): Promise<NewSession>
   signInOwner(secret: string, client: Client): Promise<NewSession>
