@@ -43,11 +43,15 @@ export type DiskSpace = { free: number; total: number }
 /** The bytes that the files of a box occupy, and the number of its files and directories. */
 export type DiskUsage = { bytes: number; inodes: number }
 
+/** Inodes that no box can use before they are released. Both calls are no-ops when there is nothing to do. */
+export type InodeReserve = { restore(totalInodes: number): Promise<void>; release(): Promise<void> }
+
 /** The disk of a provider whose machines share one file system. */
 export type SharedDisk = {
   /** Providers with the same file system share its space. */
   readonly fileSystem: string
   measure(boxId: string, signal: AbortSignal): Promise<DiskUsage>
+  readonly inodeReserve?: InodeReserve
   /** inodes: null where the file system has no fixed number of them. */
   readSpace(): Promise<{ bytes: DiskSpace; inodes: DiskSpace | null }>
 }

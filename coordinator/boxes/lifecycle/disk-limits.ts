@@ -66,7 +66,7 @@ export class DiskLimits {
   /** Whether the boxes must be measured before the next regular measurement. */
   needsMeasurement(space: DiskSpace): boolean {
     const hasFilled = this.#measuredFree - space.free >= limitOf(this.#resource.growth, space.total)
-    return this.#isLow(space) || hasFilled
+    return this.isLow(space) || hasFilled
   }
 
   /**
@@ -91,7 +91,7 @@ export class DiskLimits {
     this.#suspendedSizes.set(box.id, size)
   }
 
-  #isLow({ free, total }: DiskSpace): boolean {
+  isLow({ free, total }: DiskSpace): boolean {
     return free < limitOf(this.#resource.low, total)
   }
 
@@ -107,7 +107,7 @@ export class DiskLimits {
   /** The box that grew most, when little is free. Growth counts from the last measurement before. */
   #findFastest(boxes: readonly MeasuredBox[], space: DiskSpace, growthLimit: number): Excess[] {
     const baseline = this.#baseline
-    if (!this.#isLow(space) || baseline === undefined) {
+    if (!this.isLow(space) || baseline === undefined) {
       this.#baseline = new Map(boxes.map(({ box, size }) => [box.id, size]))
       return []
     }

@@ -9,7 +9,7 @@ import { lockBox } from '../../db/lock-box.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import { transaction } from '../../db/transaction.ts'
-import type { DiskUsage, Provider, SharedDisk } from '../../providers/provider.ts'
+import type { DiskSpace, DiskUsage, Provider, SharedDisk } from '../../providers/provider.ts'
 import { listBoxesByObservedState } from '../store/box-lists.ts'
 import { BYTES, DiskLimits, type Excess, INODES } from './disk-limits.ts'
 import { setDesiredState } from './set-desired-state.ts'
@@ -36,6 +36,8 @@ const CHECK_INTERVAL_MS = 5_000
 /** Reading the free space takes microseconds. Measuring reads every directory of a box, so it is done rarely. */
 const MEASURE_INTERVAL_MS = 10 * 60_000
 
+type Space = { bytes: DiskSpace; inodes: DiskSpace }
+
 /** The inodes of a file system that creates them as needed. */
 const UNLIMITED = { free: Number.POSITIVE_INFINITY, total: Number.POSITIVE_INFINITY }
 
@@ -53,14 +55,23 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
     const { bytes, inodes } = await disk.readSpace()
     const space = { bytes, inodes: inodes ?? UNLIMITED }
     const isDue = limits.bytes.needsMeasurement(space.bytes) || limits.inodes.needsMeasurement(space.inodes)
-    if (!isDue && clock.now() - measuredAt < MEASURE_INTERVAL_MS) return
+    if (isDue || clock.now() - measuredAt >= MEASURE_INTERVAL_MS) await enforceLimits(disk, space)
+    if (inodes !== null && !limits.inodes.isLow(inodes)) await disk.inodeReserve?.restore(inodes.total)
+  }
+
+  async function enforceLimits({ inodeReserve }: SharedDisk, space: Space): Promise<void> {
     measuredAt = clock.now()
     const boxes = await measureRunningBoxes()
+    let isSuspending = boxes.some(({ box }) => box.desired_state !== 'running')
     for (const resource of ['bytes', 'inodes'] as const) {
       const measured = boxes.map(({ box, usage }) => ({ box, size: usage[resource] }))
-      for (const excess of limits[resource].findExcesses(measured, space[resource], clock.now()))
+      for (const excess of limits[resource].findExcesses(measured, space[resource], clock.now())) {
+        isSuspending = true
         if (await suspend(excess)) limits[resource].recordSuspension(excess)
+      }
     }
+    // A box that still runs would use the inodes at once.
+    if (!isSuspending && space.inodes.free < INODES.minGrowth) await inodeReserve?.release()
   }
 
   async function measureRunningBoxes() {

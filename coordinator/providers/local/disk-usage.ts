@@ -2,13 +2,16 @@
 import { execFile } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { DiskUsage, SharedDisk } from '../provider.ts'
+import { createInodeReserve } from './inode-reserve.ts'
 
 /** Allows for a tree with millions of files. */
 const MEASURE_TIMEOUT_MS = 10 * 60_000
 
 export const createSharedDisk = (boxesDir: string, getBoxDir: (boxId: string) => string): SharedDisk => ({
   fileSystem: `local ${statSync(boxesDir).dev}`,
+  inodeReserve: createInodeReserve(join(dirname(boxesDir), 'inode-reserve')),
   measure: (boxId, signal) => measureTree(getBoxDir(boxId), signal),
   async readSpace() {
     const { bsize, bavail, blocks, ffree, files } = await statfs(boxesDir)

@@ -26,6 +26,7 @@ async function createBoxes(t: Test, names: string[]) {
     sizes: new Map<string, number>(),
     inodes: new Map<string, number>(),
     measured: 0,
+    reserved: 0,
   }
   const ids: string[] = []
   for (const name of names) {
@@ -36,6 +37,14 @@ async function createBoxes(t: Test, names: string[]) {
   let elapsedMs = 0
   const sharedDisk: SharedDisk = {
     fileSystem: 'test',
+    inodeReserve: {
+      async restore() {
+        disk.reserved = 2000
+      },
+      async release() {
+        disk.reserved = 0
+      },
+    },
     readSpace: async () => ({
       bytes: { free: disk.freeBytes, total: 1000 * GB },
       inodes: { free: disk.freeInodes, total: 60 * MILLION },
@@ -143,6 +152,22 @@ t.test('suspends the box that creates most files when the disk has space for few
   t.match(events[0]?.reason, /space for only 400000 more files, and this box created 299000: remove files/)
   await monitor.check()
   t.match(await getDetail(second), { box: { desiredState: 'running' } })
+})
+
+t.test('releases the reserved inodes once the box that has used all others is suspended', async (t) => {
+  const { disk, monitor, first, waitForState } = await createBoxes(t, ['quick', 'idle'])
+  await monitor.check()
+  t.equal(disk.reserved, 2000)
+  disk.inodes.set(first, 50 * MILLION)
+  disk.freeInodes = 0
+  await monitor.check()
+  t.equal(disk.reserved, 2000, 'the box may still run')
+  await waitForState(first, 'suspended')
+  await monitor.check()
+  t.equal(disk.reserved, 0)
+  disk.freeInodes = 50 * MILLION
+  await monitor.check()
+  t.equal(disk.reserved, 2000)
 })
 
 t.test('measures the boxes when many files were created', async (t) => {
