@@ -20,7 +20,7 @@ export const ERRORS = {
   invalid_auto_pause: [400, 'autoPauseMin must be an integer between 30 and 10080, or null'],
   invalid_pause_at: [
     400,
-    'ttlMinutes must be an integer between 5 and 43200; pauseAt must be an RFC 3339 timestamp in UTC, in the future and at most 30 days away',
+    'ttlMinutes must be an integer between 5 and 43200; pauseAt must be RFC 3339 with Z or an offset, or epoch seconds, in the future and at most 30 days away',
   ],
   invalid_auto_snapshot: [
     400,
@@ -35,7 +35,7 @@ export const ERRORS = {
   invalid_policy: [400, 'The policy is not valid. See /openapi.json.'],
   invalid_time: [
     400,
-    'since and until must be RFC 3339 timestamps in UTC, such as 2030-01-31T12:00:00Z, or epoch seconds',
+    'since and until must be RFC 3339 with Z or an offset, such as 2030-01-31T12:00:00Z, or epoch seconds',
   ],
   invalid_kind: [400, 'kind must be one kind of audit events, or several separated by commas'],
   invalid_box: [400, 'box must be the id of a box: a UUID'],
@@ -83,7 +83,7 @@ export const ERRORS = {
   workspace_held: [409, 'The workspace is paused. Contact support.'],
   snapshot_in_progress: [409, 'The snapshot is still being taken. Try again when it is available.'],
   snapshot_unavailable: [409, 'This snapshot cannot be used. Choose another snapshot.'],
-  no_volume: [409, 'The box has no files yet. Try again when it is running.'],
+  no_volume: [409, 'The box has no files that the coordinator can copy. The message says why.'],
   box_failed: [409, 'The box could not be provisioned. Delete it and create another.'],
   box_not_running: [409, 'The box is not running. Wake it first.'],
   prompt_in_progress: [409, 'A run is in progress. Wait for it, interrupt it, or send queue or new.'],

@@ -24,8 +24,8 @@ export function addPoliciesCommand(program: Command, runAction: RunAction): void
     .command('policies')
     .summary('show or change the policies of the workspace')
     .description(
-      'Shows the policies of the workspace. Owners change them, with a sign-in with `box login`. The policies are stored; ' +
-        'those of members are not enforced yet.',
+      'Shows the policies of the workspace. Owners change them, with a sign-in with `box login`. Only auditRetentionDays ' +
+        'and machineEnrollment have an effect; the other policies are stored and not enforced yet.',
     )
     .addOption(createJsonOption())
     // An option after `set` belongs to `set`.
@@ -36,7 +36,7 @@ export function addPoliciesCommand(program: Command, runAction: RunAction): void
       `
 Examples:
   box policies
-  box policies set memberBoxLimit 5
+  box policies set auditRetentionDays 30
   box policies set quietHours mon-fri 22:00-07:00 sat,sun all-day Europe/Berlin
   box policies set quietHours off`,
     )

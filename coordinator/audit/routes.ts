@@ -9,6 +9,7 @@ import {
   auditQuerySchema,
   auditReportResponseSchema,
   auditReportSchema,
+  CLIENT_AUDIT_KINDS,
   describeAuditKinds,
 } from '../../shared/api/audit.ts'
 import type { Clock } from '../../shared/clock.ts'
@@ -60,6 +61,7 @@ export function auditRoutes({ audit, clock }: { audit: AuditLog; clock: Clock })
       description: CHAIN_DESCRIPTION,
       request: { query: auditChainQuerySchema },
       fieldErrorCodes: AUDIT_CHAIN_ERROR_CODES,
+      errorDescriptions: { invalid_cursor: 'after must be the next of the previous page' },
       responses: { 200: auditChainPageSchema },
       handler: ({ actor, query }) => audit.readChain(actor, query),
     }),
@@ -73,6 +75,10 @@ export function auditRoutes({ audit, clock }: { audit: AuditLog; clock: Clock })
       fieldErrorCodes: { kind: 'invalid_kind' },
       responses: { 201: auditReportResponseSchema },
       errors: ['not_found', 'rate_limited'],
+      errorDescriptions: {
+        invalid_kind: `kind must be one of ${CLIENT_AUDIT_KINDS.join(', ')}`,
+        not_found: 'There is no such box, it is being deleted, or this credential may not access it.',
+      },
       handler: ({ actor, body }) => audit.report(actor, body),
     }),
   ]

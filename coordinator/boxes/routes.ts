@@ -18,6 +18,7 @@ import {
   suspendQuerySchema,
 } from '../../shared/api/boxes.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
 import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
 import { ADMISSION_ERRORS } from '../identity/admission/decide.ts'
@@ -61,6 +62,10 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
         ...(['snapshot_in_progress', 'snapshot_unavailable', 'restore_tier_not_allowed'] as const),
         ...ADMISSION_ERRORS.create,
       ],
+      errorDescriptions: {
+        not_found:
+          'There is no such snapshot or template, or this API key may not access it. Or: environment is set, and there are no environments yet.',
+      },
       handler: async ({ actor, body, trx }) => ({ box: await boxes.create(actor, body, trx) }),
     }),
     route({
@@ -90,6 +95,12 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
         'environment_too_large',
         ...ADMISSION_ERRORS.patch,
       ],
+      errorDescriptions: {
+        box_not_running: 'A deadline can be set only while the box runs. Wake it first.',
+        no_volume:
+          'The box is an enrolled machine, which has no deadline, no automatic pause and no snapshots.',
+        not_owner: 'Only an owner of the workspace may change quietHoursExempt.',
+      },
       handler: async ({ actor, params, body }) => ({ box: await boxes.patch(actor, params.id, body) }),
     }),
     route({
@@ -125,6 +136,10 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
       request: { params: boxId, query: suspendQuerySchema },
       responses: { 202: boxResponseSchema },
       errors: ['box_failed', 'no_volume'],
+      errorDescriptions: {
+        no_volume:
+          'The box is an enrolled machine, which cannot be suspended. Shut it down on the machine itself.',
+      },
       handler: async ({ actor, params, query }) => ({
         box: await boxes.suspend(actor, params.id, { stop: query.stop === '1' }),
       }),
@@ -141,6 +156,11 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
       idempotent: true,
       responses: { 202: boxResponseSchema },
       errors: ['resize_rejected', ...ADMISSION_ERRORS.resize],
+      errorDescriptions: {
+        invalid_tier: `target_tier must be one of ${TIER_NAMES.join(', ')}`,
+        resize_rejected:
+          'The box is between two states, its files do not fit on the disk of the tier, or it is an enrolled machine. The message says which.',
+      },
       prepare: ({ actor, params }) => resizes.measure(actor, params.id),
       handler: async ({ actor, params, body, trx, prepared }) => ({
         box: await resizes.resize(
@@ -164,6 +184,11 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
       idempotent: true,
       responses: { 202: boxResponseSchema },
       errors: ['move_rejected', ...ADMISSION_ERRORS.move],
+      errorDescriptions: {
+        invalid_region: `region must be one of ${REGIONS.join(', ')} that this coordinator serves`,
+        move_rejected:
+          'The box is between two states, a limit of moves is reached, or the box is an enrolled machine. The message says which.',
+      },
       handler: async ({ actor, params, body, trx }) => ({
         box: await moveBox(actor, params.id, body.region, trx),
       }),

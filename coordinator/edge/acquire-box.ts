@@ -25,6 +25,13 @@ export const ACQUIRE_ERRORS = [
   'exec_failed',
 ] as const satisfies ErrorCode[]
 
+/** What errors about the field cwd mean, for the OpenAPI document. */
+export const INVALID_CWD =
+  'cwd is not a directory, or the path or the query of the URL is not percent-encoded UTF-8.'
+export const NO_BOX_OR_CWD =
+  'There is no such box or directory cwd, or this credential may not access the box.'
+export const CWD_DENIED = 'The box user may not enter the directory cwd.'
+
 export type AcquiredBox = {
   box: BoxRow
   tunnel: Tunnel

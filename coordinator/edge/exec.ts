@@ -13,7 +13,14 @@ import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import { parseEnvVars } from '../boxes/present.ts'
 import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
-import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
+import {
+  ACQUIRE_ERRORS,
+  acquireBox,
+  boxParams,
+  CWD_DENIED,
+  INVALID_CWD,
+  NO_BOX_OR_CWD,
+} from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
 import { requestAgent } from './request-agent.ts'
 import { startDetached } from './start-detached.ts'
@@ -34,6 +41,11 @@ export function execRoutes(context: EdgeContext): Route[] {
       fieldErrorCodes: EXEC_ERROR_CODES,
       responses: { 200: z.union([execResultSchema, execStartedSchema]) },
       errors: [...ACQUIRE_ERRORS, 'invalid_request', 'invalid_timeout', 'permission_denied'],
+      errorDescriptions: {
+        invalid_path: INVALID_CWD,
+        not_found: NO_BOX_OR_CWD,
+        permission_denied: CWD_DENIED,
+      },
       async handler(input) {
         const { actor, body, request, reply } = input
         assertStartMode(body)

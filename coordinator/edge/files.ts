@@ -80,6 +80,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
       fieldErrorCodes: { path: 'invalid_path' },
       responses: { 200: fileReadSchema },
       errors: FILE_ERRORS,
+      errorDescriptions: { payload_too_large: 'The file is larger than 1 MiB. Use GET /download.' },
       handler: (input) =>
         forwardRequest(context, input, {
           method: 'GET',
@@ -98,6 +99,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
       bodyLimit: WRITE_BODY_BYTES,
       responses: { 200: fileWrittenSchema },
       errors: FILE_ERRORS,
+      errorDescriptions: { payload_too_large: 'The content is larger than 1 MiB. Use PUT /upload.' },
       handler: (input) =>
         forwardRequest(context, input, {
           method: 'PUT',
@@ -124,6 +126,10 @@ export function fileRoutes(context: EdgeContext): Route[] {
       responseHeaders: downloadResponseHeaders,
       otherStatuses: { 206: 'The requested range', 304: 'Not modified' },
       errors: [...FILE_ERRORS, 'range_not_satisfiable'],
+      errorDescriptions: {
+        payload_too_large:
+          'The file is larger than 1 GiB, which only ranges can download, or the directory is.',
+      },
       async handler(input) {
         const { query, request, reply } = input
         const acquired = await acquireBox(context, input)
@@ -140,6 +146,9 @@ export function fileRoutes(context: EdgeContext): Route[] {
       rawBody: true,
       responses: { 200: fileUploadedSchema },
       errors: FILE_ERRORS,
+      errorDescriptions: {
+        payload_too_large: 'The body is larger than 1 GiB. Split it into several uploads.',
+      },
       async handler(input) {
         const acquired = await acquireBox(context, input)
         const path = `/upload?${encodeQuery(input.query)}`

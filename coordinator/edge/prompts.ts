@@ -20,7 +20,7 @@ import { assertSupported } from '../../shared/prompt-combinations.ts'
 import { parseEnvVars } from '../boxes/present.ts'
 import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
-import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
+import { ACQUIRE_ERRORS, acquireBox, boxParams, CWD_DENIED, INVALID_CWD } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
 import { forwardRequest } from './request-agent.ts'
 import { startPrompt } from './start-prompt.ts'
@@ -77,6 +77,13 @@ export function promptRoutes(context: EdgeContext): Route[] {
         ...['provider_not_signed_in', 'provider_not_installed', 'no_session_to_continue'],
         ...['prompt_limit_reached', 'provider_mismatch'],
       ] as const,
+      errorDescriptions: {
+        invalid_path: INVALID_CWD,
+        not_found:
+          'There is no such box, conversation or directory cwd, or this credential may not access the box.',
+        payload_too_large: `prompt must be at most ${LIMITS.promptBytes} bytes as UTF-8`,
+        permission_denied: CWD_DENIED,
+      },
       async handler(input) {
         const { body, reply } = input
         assertPrompt(body)

@@ -10,7 +10,14 @@ import {
 import { ApiError } from '../../shared/errors.ts'
 import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
-import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
+import {
+  ACQUIRE_ERRORS,
+  acquireBox,
+  boxParams,
+  CWD_DENIED,
+  INVALID_CWD,
+  NO_BOX_OR_CWD,
+} from './acquire-box.ts'
 import type { AttachmentRelay } from './attach.ts'
 import type { EdgeContext } from './context.ts'
 import { forwardRequest } from './request-agent.ts'
@@ -32,6 +39,11 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
       request: { params: boxParams, body: terminalStartSchema },
       responses: { 200: terminalStartedSchema },
       errors: [...ACQUIRE_ERRORS, 'invalid_request', 'invalid_path', 'permission_denied'],
+      errorDescriptions: {
+        invalid_path: INVALID_CWD,
+        not_found: NO_BOX_OR_CWD,
+        permission_denied: CWD_DENIED,
+      },
       async handler(input) {
         const acquired = await acquireBox(context, input, { wakesBox: true })
         const { json } = await startSession(context, input, acquired, input.body)

@@ -69,6 +69,8 @@ export const byKey = <Area extends AccessArea>(
   ...options,
 })
 
+export const NO_MONITOR_TICKETS = 'Monitor tickets cannot report events. Use an API key.'
+
 export const NEEDS_SESSION =
   'This request needs a dashboard session; API keys cannot send it. Sign in with `box login` or at /sign-in.'
 

@@ -2,6 +2,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { ApiError } from '../../shared/errors.ts'
 
+export const CROSS_ORIGIN = 'This request came from a page of another origin. Use the API with an API key.'
+
 /**
  * Rejects a request that a page of another origin has sent, with the headers that browsers set and pages cannot change.
  * A client that is not a browser sends neither header. SameSite alone is not sufficient: shared ports are on the same
@@ -14,8 +16,5 @@ export function assertSameOrigin(headers: IncomingHttpHeaders): void {
   const { origin, host } = headers
   const isOwnOrigin = origin === undefined || (host !== undefined && URL.parse(origin)?.host === host)
   if (site === undefined && isOwnOrigin) return
-  throw new ApiError(
-    'not_allowed',
-    'This request came from a page of another origin. Use the API with an API key.',
-  )
+  throw new ApiError('not_allowed', CROSS_ORIGIN)
 }

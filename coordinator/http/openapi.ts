@@ -1,17 +1,24 @@
 // Creates the OpenAPI document from the route tables and schemas that the server itself uses.
 
 import { z } from 'zod'
-import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi'
+import {
+  createDocument,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiOverride,
+  type ZodOpenApiResponsesObject,
+} from 'zod-openapi'
 import { clientMessageSchema, serverMessageSchema } from '../../shared/api/attach.ts'
 import { auditDeliverySchema } from '../../shared/api/audit-sink.ts'
 import { controlErrorSchema, edgeErrorSchema } from '../../shared/api/common.ts'
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts'
 import { SESSION_COOKIE } from '../../shared/session-cookie.ts'
 import { API_VERSION } from '../base/version.ts'
-import type { Access } from './access.ts'
+import { NEEDS_SESSION, NO_MONITOR_TICKETS } from './access.ts'
+import { CROSS_ORIGIN } from './cross-origin.ts'
 import { getGeneralCode, type Host } from './errors.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
 import type { Route } from './route.ts'
+import { ENCODING_RULE } from './url-encoding.ts'
 
 export type ApiTables = { control: readonly Route[]; edge: readonly Route[]; publicUrl: string }
 
@@ -26,6 +33,15 @@ A WebSocket carries two kinds of messages. A binary message is one channel byte 
 The server closes a WebSocket with 1000 when the exchange is complete, 1008 for an invalid message, 1011 for a failure of the server or the box, 1012 when the coordinator is stopping, 3000 when the credential is no longer valid (revoked or expired), and 3003 when it may no longer use the box. With 3000 and 3003, the reason of the close frame is the error code. The server selects the subprotocol \`boxwood\` when the client offers it. A client that cannot set headers offers its ticket as \`boxwood.ticket.dct_…\` beside it.
 
 A revocation applies to open requests too: event streams end with the event \`error\`, WebSockets with the message \`error\`, and other requests with the error response or, once the response has started, by closing the connection.
+
+Not there yet:
+- Environments and secrets. Their routes respond with 404.
+- Shared ports. Of their routes, only \`GET /boxes/{id}/port-shares\` exists, with the listening ports.
+- Cloud roles. Their routes respond with 404.
+- The desktop of a box. \`POST /desktop/stop\` responds with 404.
+- Billing. Amounts are 0, and no request is refused because of its cost.
+- The effect of most policies: only \`auditRetentionDays\` and \`machineEnrollment\` have one. The others are stored, like \`restricted\` and \`quietHoursExempt\` of a box.
+- A dashboard. There is a sign-in page.
 
 Deliberately not provided:
 - Sandboxes: their routes respond with 404.
@@ -78,12 +94,26 @@ const RETRY_CODES: readonly ErrorCode[] = [
   'control_plane_unavailable',
 ]
 
-function listAccessErrors(access: Access): ErrorCode[] {
-  // A route without a credential refuses pages of other origins.
-  if (access.credential === 'none') return ['not_allowed']
-  const roles: ErrorCode[] =
-    access.roles === 'any' ? [] : access.roles === 'owner' ? ['not_allowed', 'not_owner'] : ['not_allowed']
-  const common: ErrorCode[] = ['unauthorized', 'token_expired', 'not_allowed', ...roles]
+/** Whether the route refuses pages of other origins: it has an effect. */
+const refusesOtherOrigins = ({ access, method, isWebSocket }: Route): boolean =>
+  access.credential === 'none' || method !== 'GET' || isWebSocket === true
+
+/** Why the route responds with not_allowed, apart from its handler. */
+function listNotAllowedReasons(route: Route): string[] {
+  const { access } = route
+  return [
+    ...(access.credential !== 'none' && access.roles !== 'any' ? [ERRORS.not_allowed[1]] : []),
+    ...(access.credential === 'key' && access.forbidsMonitorTickets ? [NO_MONITOR_TICKETS] : []),
+    ...(refusesOtherOrigins(route) ? [CROSS_ORIGIN] : []),
+  ]
+}
+
+function listAccessErrors(route: Route): ErrorCode[] {
+  const { access } = route
+  const notAllowed: ErrorCode[] = listNotAllowedReasons(route).length > 0 ? ['not_allowed'] : []
+  if (access.credential === 'none') return notAllowed
+  const roles: ErrorCode[] = access.roles === 'owner' ? ['not_owner'] : []
+  const common: ErrorCode[] = ['unauthorized', 'token_expired', ...notAllowed, ...roles]
   if (access.credential === 'session') return [...common, 'verification_required']
   return [
     ...common,
@@ -96,7 +126,7 @@ function listAccessErrors(access: Access): ErrorCode[] {
 export function listErrorCodes(route: Route, host: Host): ErrorCode[] {
   const { request, fieldErrorCodes = {}, bodyErrorCode, idempotent, errors } = route
   const implied: ErrorCode[] = [
-    ...listAccessErrors(route.access),
+    ...listAccessErrors(route),
     'internal_error',
     'control_plane_unavailable',
     ...(host === 'control' ? (['cli_update_required'] as const) : []),
@@ -118,6 +148,40 @@ export function listErrorCodes(route: Route, host: Host): ErrorCode[] {
   ]
 }
 
+/** The codes that a deployment with billing sends. They are documented because clients must handle them. */
+const BILLING_CODES: readonly ErrorCode[] = [
+  'insufficient_balance',
+  'tier_unavailable',
+  'box_limit',
+  'wake_rejected',
+  'workspace_held',
+]
+const WITHOUT_BILLING = 'Not sent by this version, which has no billing.'
+const NOT_ENFORCED = 'Not sent by this version, which does not enforce the policies of members.'
+
+/** @returns what the code means on this route */
+function describeError(route: Route, host: Host, code: ErrorCode): string {
+  const { access, fieldErrorCodes = {}, errors = [], errorDescriptions = {} } = route
+  const own = errorDescriptions[code]
+  const text = ERRORS[code][1]
+  if (code === 'not_allowed') {
+    const isOfHandler = errors.includes(code) && own === undefined
+    return [
+      ...(own === undefined ? [] : [own]),
+      ...(isOfHandler ? [text] : []),
+      ...listNotAllowedReasons(route),
+    ]
+      .filter((reason, i, reasons) => reasons.indexOf(reason) === i)
+      .join(' Or: ')
+  }
+  if (own !== undefined) return own
+  if (code === 'unauthorized' && access.credential === 'session') return NEEDS_SESSION
+  const isOfRoute = errors.includes(code) || Object.values(fieldErrorCodes).includes(code)
+  if (code === 'invalid_path' && host === 'edge' && !isOfRoute) return ENCODING_RULE
+  if (code === 'policy_denied') return `${text} ${NOT_ENFORCED}`
+  return BILLING_CODES.includes(code) ? `${text} ${WITHOUT_BILLING}` : text
+}
+
 function createErrorResponses(route: Route, host: Host): ZodOpenApiResponsesObject {
   const byStatus = Map.groupBy(listErrorCodes(route, host), (code) => ERRORS[code][0])
   return Object.fromEntries(
@@ -126,7 +190,7 @@ function createErrorResponses(route: Route, host: Host): ZodOpenApiResponsesObje
       .map(([status, codes]) => [
         String(status),
         {
-          description: codes.map((code) => `\`${code}\`: ${ERRORS[code][1]}`).join('\n\n'),
+          description: codes.map((code) => `\`${code}\`: ${describeError(route, host, code)}`).join('\n\n'),
           content: { 'application/json': { schema: ERROR_SHAPES[host] } },
           'x-error-codes': codes,
           ...(codes.some((code) => RETRY_CODES.includes(code)) && { headers: retryHeader }),
@@ -239,6 +303,18 @@ function sortRoutes(routes: readonly Route[]): Route[] {
   )
 }
 
+/** Fields are added to responses without notice. A schema of zod allows only known fields in its output. */
+const openResponses: ZodOpenApiOverride = ({ jsonSchema, io }) => {
+  if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+}
+
+/** A reference with a description repeats this keyword of its schema, also of one that openResponses() has changed. */
+function removeRepeatedKeywords(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  if ('$ref' in value && 'additionalProperties' in value) delete value.additionalProperties
+  for (const child of Object.values(value)) removeRepeatedKeywords(child)
+}
+
 /** OpenAPI 3.1. */
 export function createOpenApiDocument({
   control,
@@ -254,30 +330,35 @@ export function createOpenApiDocument({
   }
   addRoutes(sortRoutes(control), 'control', CONTROL_PREFIX)
   addRoutes(edge, 'edge', EDGE_PREFIX + EDGE_BASE)
-  return createDocument({
-    openapi: '3.1.0',
-    info: { title: 'Boxwood', version: API_VERSION, description: DESCRIPTION },
-    servers: [{ url: publicUrl }],
-    security: [API_KEY],
-    components: {
-      schemas: { AttachServerMessage: serverMessageSchema, AttachClientMessage: clientMessageSchema },
-      securitySchemes: {
-        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, which starts with dcp_' },
-        session: {
-          type: 'apiKey',
-          in: 'cookie',
-          name: SESSION_COOKIE,
-          description:
-            'A dashboard session, which a sign-in starts. Pages of other origins cannot send requests with it.',
-        },
-        ticket: {
-          type: 'http',
-          scheme: 'bearer',
-          description: 'A ticket for one box, which starts with dct_, from POST /boxes/{id}/tickets',
+  const document = createDocument(
+    {
+      openapi: '3.1.0',
+      info: { title: 'Boxwood', version: API_VERSION, description: DESCRIPTION },
+      servers: [{ url: publicUrl }],
+      security: [API_KEY],
+      components: {
+        schemas: { AttachServerMessage: serverMessageSchema, AttachClientMessage: clientMessageSchema },
+        securitySchemes: {
+          apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, which starts with dcp_' },
+          session: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: SESSION_COOKIE,
+            description:
+              'A dashboard session, which a sign-in starts. Pages of other origins cannot send requests with it.',
+          },
+          ticket: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'A ticket for one box, which starts with dct_, from POST /boxes/{id}/tickets',
+          },
         },
       },
+      paths,
+      webhooks: { auditDelivery: { post: AUDIT_DELIVERY } },
     },
-    paths,
-    webhooks: { auditDelivery: { post: AUDIT_DELIVERY } },
-  })
+    { override: openResponses },
+  )
+  removeRepeatedKeywords(document)
+  return document
 }

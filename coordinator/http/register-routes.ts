@@ -6,7 +6,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import type { Db } from '../db/open.ts'
-import { assertAccess, assertVerified, NEEDS_SESSION } from './access.ts'
+import { assertAccess, assertVerified, NEEDS_SESSION, NO_MONITOR_TICKETS } from './access.ts'
 import type { Actor } from './actor.ts'
 import { authenticate, type CredentialFinders, isMonitorTicket } from './auth.ts'
 import { registerBodyParsers } from './body.ts'
@@ -99,7 +99,7 @@ export async function authenticateRequest(
       route.access.forbidsMonitorTickets &&
       isMonitorTicket(headers.authorization)
     )
-      throw new ApiError('not_allowed', 'Monitor tickets cannot report events. Use an API key.')
+      throw new ApiError('not_allowed', NO_MONITOR_TICKETS)
     const message = route?.access.credential === 'session' ? NEEDS_SESSION : undefined
     const actor = await authenticate(headers, context.finders, message)
     request.actor = actor

@@ -71,6 +71,8 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
   otherContentTypes?: readonly string[]
   /** Further error codes of the handler, for the OpenAPI document. */
   errors?: readonly ErrorCode[]
+  /** What a code means on this route, for the OpenAPI document. Default: the default message of the code. */
+  errorDescriptions?: Partial<Record<ErrorCode, string>>
   /** Runs before the handler and outside its transaction, for slow reads. */
   prepare?(input: RouteInput<S>): Promise<unknown>
   /** The result is sent with the success status. A handler that sends the response itself returns `reply`. */

@@ -2,6 +2,9 @@
 import { ApiError } from '../../shared/errors.ts'
 import { getGeneralCode, type Host } from './errors.ts'
 
+export const ENCODING_RULE =
+  'The path and the query of the URL must be percent-encoded UTF-8, such as %C3%BC for ü and %25 for %.'
+
 /** The error for a part of the URL that cannot be decoded. */
 export const createEncodingError = (host: Host, part: 'path' | 'query'): ApiError =>
   new ApiError(

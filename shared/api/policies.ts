@@ -5,6 +5,9 @@ import { LIMITS } from '../limits.ts'
 import { TIER_NAMES } from '../tiers.ts'
 import { boundedArray, integerBetween, timestampSchema } from './common.ts'
 
+/** In the descriptions of the policies that are only stored. */
+const NOT_ENFORCED = 'stored, not enforced yet'
+
 export type Weekday = (typeof WEEKDAYS)[number]
 
 const { memberSpendCapUsd, memberBoxLimit, autoPauseMin, auditRetentionDays } = LIMITS
@@ -54,20 +57,22 @@ export const quietHoursSchema = z
     path: ['days'],
     error: 'must name a day when allDayDays is empty',
   })
-  .meta({ id: 'QuietHours', description: 'Hours of the week in which boxes are suspended' })
+  .meta({ id: 'QuietHours', description: `Hours of the week in which boxes are suspended; ${NOT_ENFORCED}` })
 export type QuietHours = z.infer<typeof quietHoursSchema>
 
 /** What a change of each policy may set. */
 const POLICY_VALUES = {
   memberSpendCapUsd: spendCapSchema.meta({
-    description: 'what each member may spend in a billing cycle, in dollars with at most two decimals',
+    description: `what each member may spend in a billing cycle, in dollars with at most two decimals; ${NOT_ENFORCED}`,
   }),
   memberBoxLimit: integerBetween(memberBoxLimit.min, memberBoxLimit.max).meta({
-    description: 'the number of live boxes that each member may have',
+    description: `the number of live boxes that each member may have; ${NOT_ENFORCED}`,
   }),
-  memberMaxTier: z.enum(TIER_NAMES).meta({ description: 'the largest tier that members may use' }),
+  memberMaxTier: z
+    .enum(TIER_NAMES)
+    .meta({ description: `the largest tier that members may use; ${NOT_ENFORCED}` }),
   autoPauseFloorMin: integerBetween(autoPauseMin.min, autoPauseMin.max).meta({
-    description: 'the longest autoPauseMin that members may set, in minutes',
+    description: `the longest autoPauseMin that members may set, in minutes; ${NOT_ENFORCED}`,
   }),
   quietHours: quietHoursSchema,
   auditRetentionDays: integerBetween(auditRetentionDays.min, auditRetentionDays.max).meta({
@@ -77,10 +82,10 @@ const POLICY_VALUES = {
     description: 'who may enroll machines as boxes: owners, or members too; default member',
   }),
   anyoneLinksOwnerOnly: z.boolean().meta({
-    description: 'whether only owners may share a port by an anyone link; default false',
+    description: `whether only owners may share a port by an anyone link; default false; ${NOT_ENFORCED}`,
   }),
   shareLinks: z.boolean().meta({
-    description: 'whether ports may be shared by links that need no membership; default true',
+    description: `whether ports may be shared by links that need no membership; default true; ${NOT_ENFORCED}`,
   }),
 } as const
 
@@ -98,7 +103,8 @@ export const policySchema = z
   })
   .meta({
     id: 'Policy',
-    description: 'null: the policy is off. The policies are stored; those of members are not enforced yet.',
+    description:
+      'null: the policy is off. auditRetentionDays and machineEnrollment have an effect. The others are stored and not enforced yet.',
   })
 export type Policy = z.infer<typeof policySchema>
 

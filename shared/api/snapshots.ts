@@ -8,7 +8,7 @@ import { NO_NUL_RULE, noNul, timestampSchema } from './common.ts'
 import { operationSchema } from './operations.ts'
 
 export const SNAPSHOT_NAME_PATTERN = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$/
-const SNAPSHOT_NAME_RULE =
+export const SNAPSHOT_NAME_RULE =
   'must be 1 to 64 letters, digits, periods, underscores and hyphens, and start and end with a letter or digit'
 const snapshotNameSchema = z.string().regex(SNAPSHOT_NAME_PATTERN, SNAPSHOT_NAME_RULE)
 const descriptionSchema = z

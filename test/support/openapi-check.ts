@@ -32,6 +32,35 @@ export function getOpenApiCheck(url: string): Promise<OpenApiCheck> {
   return openApiCheck
 }
 
+type Schema = { [keyword: string]: unknown }
+const SUBSCHEMAS = ['items', 'additionalProperties', 'not']
+const SUBSCHEMA_LISTS = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
+
+const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null
+
+/**
+ * Returns the schema without unknown fields. The document allows them, because later versions add fields: a test must notice a
+ * field that is not documented. Schemas that allow any field, such as those of errors, stay open.
+ */
+function closeSchema(schema: unknown): unknown {
+  if (!isSchema(schema)) return schema
+  const closed = Object.entries(schema).map(([keyword, value]) => {
+    if (keyword === 'properties') return [keyword, closeAll(value as Schema)]
+    if (SUBSCHEMAS.includes(keyword)) return [keyword, closeSchema(value)]
+    return [keyword, SUBSCHEMA_LISTS.includes(keyword) ? (value as unknown[]).map(closeSchema) : value]
+  })
+  const isObject = schema.properties !== undefined && schema.additionalProperties === undefined
+  return { ...Object.fromEntries(closed), ...(isObject && { additionalProperties: false }) }
+}
+
+const closeAll = (schemas: Schema): Schema =>
+  Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, closeSchema(schema)]))
+
+const closeComponents = (components: { schemas?: object }) => ({
+  ...components,
+  schemas: closeAll({ ...components.schemas }),
+})
+
 /** @returns a function that throws when the response is not one that the document describes */
 export function createOpenApiCheck(document: OpenApiDocument): OpenApiCheck {
   // The schemas state every format as a pattern too. A test file validates few responses with each schema: compiling takes most
@@ -40,7 +69,7 @@ export function createOpenApiCheck(document: OpenApiDocument): OpenApiCheck {
     ...{ strict: false, validateFormats: false, inlineRefs: false },
     code: { optimize: false },
   })
-  ajv.addSchema({ $id: 'document', components: document.components })
+  ajv.addSchema({ $id: 'document', components: closeComponents(document.components) })
   const validators = new Map<object, ValidateFunction>()
   const countParameters = (path: string) => path.split('{').length
   // A path without a parameter takes precedence, such as /prompts/events over /prompts/{runId}.
@@ -54,7 +83,7 @@ export function createOpenApiCheck(document: OpenApiDocument): OpenApiCheck {
   function checkBody(schema: object, text: string): string | null {
     let validate = validators.get(schema)
     if (validate === undefined) {
-      validate = ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"document#/')))
+      validate = ajv.compile(JSON.parse(JSON.stringify(closeSchema(schema)).replaceAll('"#/', '"document#/')))
       validators.set(schema, validate)
     }
     if (validate(JSON.parse(text))) return null

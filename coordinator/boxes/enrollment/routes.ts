@@ -10,6 +10,7 @@ import {
   enrollResponseSchema,
 } from '../../../shared/api/machines.ts'
 import { LIMITS } from '../../../shared/limits.ts'
+import { REGIONS } from '../../../shared/tiers.ts'
 import { getClientAddress, toSubject } from '../../http/client-address.ts'
 import { type Route, route, routeWithoutCredential } from '../../http/route.ts'
 import { ADMISSION_ERRORS } from '../../identity/admission/decide.ts'
@@ -41,6 +42,10 @@ export const machineRoutes = ({
     fieldErrorCodes: ENROLLMENT_ERROR_CODES,
     responses: { 201: createEnrollmentResponseSchema },
     errors: ['name_taken', 'environment_too_large', 'rate_limited', ...ADMISSION_ERRORS.enroll],
+    errorDescriptions: {
+      invalid_region: `region must be one of ${REGIONS.join(', ')}`,
+      policy_denied: 'The policy machineEnrollment allows only owners to enroll machines.',
+    },
     async handler({ actor, body, request }) {
       const created = await enrollments.create(actor, body, publicUrl ?? getRequestOrigin(request))
       prepareBundles()

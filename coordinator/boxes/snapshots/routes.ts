@@ -12,6 +12,7 @@ import {
   RESTORE_ERROR_CODES,
   restoreRequestSchema,
   SNAPSHOT_ERROR_CODES,
+  SNAPSHOT_NAME_RULE,
   snapshotListSchema,
   snapshotResponseSchema,
   TEMPLATE_ERROR_CODES,
@@ -24,6 +25,13 @@ import type { SnapshotService } from './service.ts'
 
 const snapshotId = z.object({ id: z.string() })
 const boxId = z.object({ id: boxIdParamSchema })
+
+/** The reasons of findFilesProblem(). */
+const NO_VOLUME =
+  'The box has no files that can be copied: it has not been provisioned yet, its provisioning failed, it has been deleted, or it is an enrolled machine. The message says which.'
+const INVALID_TEMPLATE = `name ${SNAPSHOT_NAME_RULE}`
+const TEMPLATE_NOT_ALLOWED =
+  'The name belongs to a template that this API key or user may not change. Choose another name.'
 
 const UNUSABLE = ['snapshot_in_progress', 'snapshot_unavailable'] as const
 
@@ -53,6 +61,11 @@ export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): R
       idempotent: true,
       responses: { 201: snapshotResponseSchema },
       errors: ['not_found', 'no_volume', 'snapshot_limit', ...ADMISSION_ERRORS.snapshot],
+      errorDescriptions: {
+        invalid_name: `name ${SNAPSHOT_NAME_RULE}`,
+        no_volume: NO_VOLUME,
+        not_found: 'There is no such box, or this API key may not access it.',
+      },
       handler: async ({ actor, body, trx }) => ({ snapshot: await snapshots.create(actor, body, trx) }),
     }),
     route({
@@ -82,6 +95,7 @@ export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): R
         ...(['name_taken', 'invalid_region', 'restore_tier_not_allowed'] as const),
         ...ADMISSION_ERRORS.restore,
       ],
+      errorDescriptions: { invalid_region: 'The coordinator does not serve the region of the snapshot.' },
       handler: async ({ actor, params, body, trx }) => ({
         box: await snapshots.restore(actor, params.id, body, trx),
       }),
@@ -97,6 +111,7 @@ export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): R
       fieldErrorCodes: TEMPLATE_ERROR_CODES,
       responses: { 200: templateResponseSchema },
       errors: [...UNUSABLE, 'not_allowed', 'workspace_closing'],
+      errorDescriptions: { invalid_template: INVALID_TEMPLATE, not_allowed: TEMPLATE_NOT_ALLOWED },
       handler: ({ actor, params, body }) => snapshots.nameTemplate(actor, params.id, body.name),
     }),
     route({
@@ -137,6 +152,11 @@ export function boxSnapshotRoutes({ snapshots }: { snapshots: SnapshotService })
         ] as const),
         ...ADMISSION_ERRORS.fork,
       ],
+      errorDescriptions: {
+        invalid_region: 'The coordinator does not serve the region of the box.',
+        no_volume: NO_VOLUME,
+        restore_tier_not_allowed: 'The disk of this tier is too small for the files. Choose a larger tier.',
+      },
       handler: ({ actor, params, body, trx }) => snapshots.fork(actor, params.id, body, trx),
     }),
     route({
@@ -151,6 +171,11 @@ export function boxSnapshotRoutes({ snapshots }: { snapshots: SnapshotService })
       idempotent: true,
       responses: { 201: snapshotResponseSchema },
       errors: ['no_volume', 'snapshot_limit', 'not_allowed', ...ADMISSION_ERRORS.template],
+      errorDescriptions: {
+        invalid_template: INVALID_TEMPLATE,
+        no_volume: NO_VOLUME,
+        not_allowed: TEMPLATE_NOT_ALLOWED,
+      },
       handler: async ({ actor, params, body, trx }) => ({
         snapshot: await snapshots.createTemplate(actor, params.id, body, trx),
       }),

@@ -1,7 +1,10 @@
 // The OpenAPI document: available without a key, complete and consistent.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { startTestCoordinator } from '../../support/coordinator.ts'
 import { type CheckedResponse, createOpenApiCheck } from '../../support/openapi-check.ts'
+import { PROJECT_DIR } from '../../support/project.ts'
 
 type Operation = {
   summary: string
@@ -181,6 +184,101 @@ t.test('describes headers, content types, required bodies and implied errors', a
   const download = paths['/v1/box/{box}/download'].get.responses['200']
   t.same(Object.keys(download.content), ['application/octet-stream', 'application/x-tar'])
   t.match(download.headers, { 'X-Service-Path': {}, 'X-Service-Content': {}, ETag: {} })
+})
+
+type DocumentedSchema = { [keyword: string]: unknown }
+
+/** The paths of the object schemas below the value that allow no unknown field. */
+function listClosed(
+  value: unknown,
+  path: string,
+  document: { components: object },
+  seen = new Set(),
+): string[] {
+  if (typeof value !== 'object' || value === null || seen.has(value)) return []
+  seen.add(value)
+  const { $ref, additionalProperties } = value as DocumentedSchema
+  const closed = additionalProperties === false ? [path] : []
+  const target =
+    typeof $ref === 'string'
+      ? ($ref.slice(2).split('/') as (keyof object)[]).reduce(
+          (parent: object, name) => parent[name],
+          document,
+        )
+      : undefined
+  const children = Object.entries(target === undefined ? value : { [String($ref)]: target })
+  return [
+    ...closed,
+    ...children.flatMap(([name, child]) => listClosed(child, `${path}/${name}`, document, seen)),
+  ]
+}
+
+t.test('responses may have fields that are not described, as the text says', async (t) => {
+  const { send } = await startTestCoordinator(t)
+  const document = (await send('GET', '/openapi.json')).json
+  const closed = Object.entries(document.paths as Record<string, Record<string, Operation>>).flatMap(
+    ([path, pathItem]) =>
+      Object.entries(pathItem).flatMap(([method, { responses }]) =>
+        listClosed(responses, `${method} ${path}`, document),
+      ),
+  )
+  t.same(closed, [])
+  const { post } = document.paths['/api/v1/boxes']
+  t.not(listClosed(post.requestBody, '', document).length, 0, 'requests have no other fields')
+})
+
+t.test('the document and docs/api.md name the same missing features', async (t) => {
+  const { send } = await startTestCoordinator(t)
+  const { description } = (await send('GET', '/openapi.json')).json.info
+  const listItems = (text: string): string[] => text.split('\n').filter((line) => line.startsWith('- '))
+  const page = readFileSync(join(PROJECT_DIR, 'docs/api.md'), 'utf8')
+  const section = page.slice(page.indexOf('## Not implemented'), page.indexOf('## What is stored'))
+  const items = listItems(description.slice(description.indexOf('Not there yet:')))
+  t.ok(items.length > 5)
+  t.same(items, listItems(section))
+})
+
+t.test('the text of an error fits the route, and no route lists what cannot occur', async (t) => {
+  const { send } = await startTestCoordinator(t)
+  const { paths } = (await send('GET', '/openapi.json')).json
+  const describe = (method: string, path: string, status: number, code: string): string => {
+    const { description } = paths[path][method].responses[status]
+    return description.split('\n\n').find((line: string) => line.startsWith(`\`${code}\``)) ?? ''
+  }
+  const api = (path: string) => `/api/v1${path}`
+  const edge = (path: string) => `/v1/box/{box}${path}`
+  for (const [method, path, status, code, text] of [
+    ['post', api('/snapshots'), 400, 'invalid_name', /name must be 1 to 64/],
+    ['post', api('/boxes'), 400, 'invalid_name', /name must be 1 to 32/],
+    ['post', api('/boxes/{id}/template'), 400, 'invalid_template', /name must be 1 to 64/],
+    ['post', api('/boxes/{id}/resize'), 400, 'invalid_tier', /target_tier/],
+    ['get', api('/audit/chain'), 400, 'invalid_cursor', /after must be the next/],
+    ['get', api('/audit'), 400, 'invalid_cursor', /before must be the nextBefore/],
+    ['get', api('/audit'), 400, 'invalid_time', /with Z or an offset/],
+    ['post', api('/audit'), 400, 'invalid_kind', /one of exec/],
+    ['post', api('/audit'), 403, 'not_allowed', /Monitor tickets.* Or: .*another origin/],
+    ['post', api('/sign-in'), 403, 'not_allowed', /: This request came from a page of another origin/],
+    ['get', api('/session'), 401, 'unauthorized', /needs a dashboard session/],
+    ['get', api('/boxes'), 401, 'unauthorized', /API key is missing/],
+    ['post', api('/boxes'), 409, 'insufficient_balance', /Not sent by this version/],
+    ['post', api('/boxes/{id}/suspend'), 409, 'no_volume', /enrolled machine.*cannot be suspended/],
+    ['patch', api('/boxes/{id}'), 409, 'no_volume', /no deadline/],
+    ['post', api('/boxes/{id}/fork'), 409, 'no_volume', /not been provisioned.*deleted.*enrolled machine/],
+    ['get', edge('/files'), 413, 'payload_too_large', /GET \/download/],
+    ['put', edge('/files'), 413, 'payload_too_large', /PUT \/upload/],
+    ['get', edge('/exec'), 400, 'invalid_path', /percent-encoded/],
+    ['get', edge('/files'), 400, 'invalid_path', /The path is not valid/],
+    ['post', edge('/exec'), 403, 'permission_denied', /cwd/],
+  ] as const)
+    t.match(describe(method, path, status, code), text, `${method} ${path} ${code}`)
+  const lists = (method: string, path: string, code: string) =>
+    Object.values(paths[path][method].responses as Operation['responses']).some((response) =>
+      response['x-error-codes']?.includes(code),
+    )
+  for (const path of [api('/me'), api('/boxes'), api('/boxes/{id}'), api('/session'), edge('/exec')])
+    t.notOk(lists('get', path, 'not_allowed'), `${path} refuses no role and no origin`)
+  t.ok(lists('get', api('/audit'), 'not_allowed'), 'contractors')
+  t.ok(lists('get', edge('/terminal'), 'not_allowed'), 'a WebSocket of a page of another origin')
 })
 
 t.test('the tests reject responses that the document does not describe', async (t) => {
