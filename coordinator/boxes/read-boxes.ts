@@ -33,10 +33,10 @@ export function createBoxReader({ db, finder, isConnected, latestHeartbeat }: Bo
 
   async function listPage(
     actor: Actor,
-    { live, limit, before: cursor }: ListBoxesQuery & { limit: number },
+    { live = false, limit, before: cursor }: ListBoxesQuery & { limit: number },
   ): Promise<BoxList> {
     const before = cursor === undefined ? undefined : parseCursor(cursor, isUuid)
-    const rows = await listBoxes(db, { ...visibleTo(actor), live: live === '1', before, limit: limit + 1 })
+    const rows = await listBoxes(db, { ...visibleTo(actor), live, before, limit: limit + 1 })
     const page = rows.slice(0, limit)
     const last = page.at(-1)
     return {

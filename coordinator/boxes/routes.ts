@@ -8,6 +8,7 @@ import {
   CREATE_BOX_ERROR_CODES,
   createBoxRequestSchema,
   deleteBoxResponseSchema,
+  LIST_BOXES_ERROR_CODES,
   listBoxesQuerySchema,
   MOVE_ERROR_CODES,
   moveRequestSchema,
@@ -40,10 +41,11 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
       description:
         'Returns the boxes that the API key may access: all of them, or one page with limit. Terminated boxes are included for a time that the operator configures. For a ticket: its box, unless that is deleted or being deleted.',
       request: { query: listBoxesQuerySchema },
+      fieldErrorCodes: LIST_BOXES_ERROR_CODES,
       responses: { 200: boxListSchema },
       handler: async ({ actor, query: { limit, ...query } }) =>
         limit === undefined && query.before === undefined
-          ? { boxes: await boxes.list(actor, { live: query.live === '1' }) }
+          ? { boxes: await boxes.list(actor, { live: query.live ?? false }) }
           : boxes.listPage(actor, { ...query, limit: limit ?? LIMITS.boxPage.max }),
     }),
     route({
@@ -141,7 +143,7 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
           'The box is an enrolled machine, which cannot be suspended. Shut it down on the machine itself.',
       },
       handler: async ({ actor, params, query }) => ({
-        box: await boxes.suspend(actor, params.id, { stop: query.stop === '1' }),
+        box: await boxes.suspend(actor, params.id, { stop: query.stop ?? false }),
       }),
     }),
     route({

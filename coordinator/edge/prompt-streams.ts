@@ -1,6 +1,6 @@
 // GET /prompts/{runId}/events and GET /prompts/events (spec §4.16): pages of events, and server-sent events.
 import { z } from 'zod'
-import { MAX_REPORTED_INTEGER } from '../../shared/api/common.ts'
+import { MAX_REPORTED_INTEGER, queryFlag } from '../../shared/api/common.ts'
 import {
   conversationQuerySchema,
   promptEventsQuerySchema,
@@ -75,7 +75,10 @@ export function promptStreamRoutes(context: EdgeContext): Route[] {
       request: {
         params: boxParams,
         query: conversationQuerySchema.extend({
-          follow: z.literal('1').optional().meta({ description: 'has no effect: the route always streams' }),
+          follow: queryFlag()
+            .refine((follow) => follow, 'must be 1: the route always streams')
+            .optional()
+            .meta({ description: 'has no effect' }),
         }),
       },
       requestHeaders: lastEventIdHeader(RUNS_POSITION_PATTERN),
@@ -124,7 +127,7 @@ export function promptStreamRoutes(context: EdgeContext): Route[] {
         const { runId } = params
         const { limit = LIMITS.promptEventsPage.default, follow } = query
         const start = Math.min(query.after ?? 0, MAX_REPORTED_INTEGER)
-        const follows = follow === undefined ? acceptsEventStream(request.headers.accept) : follow === '1'
+        const follows = follow ?? acceptsEventStream(request.headers.accept)
         if (!follows) {
           const pageRequest = createPageRequest({ runId, after: start }, { limit, waitMs: 0 })
           const response = await requestAgent(context, await acquireBox(context, input), {

@@ -27,7 +27,7 @@ export function streamRoutes(context: EdgeContext): Route[] {
       access: byKey('boxes', 'read', { acceptsTickets: true }),
       summary: 'Stream the output of a detached process as server-sent events; resume with Last-Event-ID',
       description:
-        'Events: `attached` first, then `stdout` and `stderr` with `data`, `offset` and `nextOffset`, `heartbeat`, and at the end `exit`, `reconnect` or `error`. With `since` or `timestamps`, `attached` has `hasTimes`: whether the times of the requested streams are known. They are unknown for processes that were started by an earlier version. With `timestamps=true`, `stdout` and `stderr` have `at`, an RFC 3339 time that is exact to 100 ms, or null for output that is older than the 65536 stored times. When a connection is resumed, send `since` and `timestamps` again.',
+        'Events: `attached` first, then `stdout` and `stderr` with `data`, `offset` and `nextOffset`, `heartbeat`, and at the end `exit`, `reconnect` or `error`. With `since` or `timestamps`, `attached` has `hasTimes`: whether the times of the requested streams are known. They are unknown for processes that were started by an earlier version. With `timestamps=1`, `stdout` and `stderr` have `at`, an RFC 3339 time that is exact to 100 ms, or null for output that is older than the 65536 stored times. When a connection is resumed, send `since` and `timestamps` again.',
       request: { params: processParams, query: streamQuerySchema },
       requestHeaders: z.object({
         'Last-Event-ID': z
@@ -54,12 +54,12 @@ export function streamRoutes(context: EdgeContext): Route[] {
           return reply.headers(EVENT_STREAM_HEADERS).send()
         }
         const acquired = await acquireBox(context, input, { isStream: true })
-        const { encoding = 'utf8', streams = 'both', since } = query
-        const timestamps = query.timestamps === 'true'
+        const { encoding = 'utf8', streams = 'both', since, timestamps = false } = query
         const agentQuery = new URLSearchParams({
           encoding,
           streams,
           ...(since !== undefined && { since }),
+          // Agents of earlier versions know no other form.
           ...(timestamps && { timestamps: 'true' }),
         })
         const path = `/exec/${processId}/stream?${agentQuery}`

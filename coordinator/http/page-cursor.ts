@@ -7,10 +7,9 @@ export type PageCursor = { at: number; id: string }
 export const encodeCursor = ({ at, id }: PageCursor): string =>
   Buffer.from(`${at}.${id}`).toString('base64url')
 
-/** Throws bad_request for a text that encodeCursor did not create from such an id. */
+/** Throws invalid_cursor for a text that encodeCursor did not create from such an id. */
 export function parseCursor(text: string, isValidId: (id: string) => boolean): PageCursor {
   const [, at, id] = /^(\d{1,15})\.(.+)$/.exec(Buffer.from(text, 'base64url').toString()) ?? []
-  if (at === undefined || id === undefined || !isValidId(id))
-    throw new ApiError('bad_request', 'before must be the nextBefore value of the previous page')
+  if (at === undefined || id === undefined || !isValidId(id)) throw new ApiError('invalid_cursor')
   return { at: Number(at), id }
 }

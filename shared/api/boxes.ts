@@ -4,10 +4,12 @@ import { ENV_NAME_PATTERN, OBSERVED_STATES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { REGIONS, TIER_NAMES } from '../tiers.ts'
 import {
+  cursorSchema,
   ENV_NAME_RULE,
   integerBetween,
   NO_NUL_RULE,
   noNul,
+  queryFlag,
   queryIntegerBetween,
   reportedIntegerSchema,
   reportedTextSchema,
@@ -214,7 +216,7 @@ export type BoxDetail = z.infer<typeof boxDetailSchema>
 export const boxResponseSchema = z.object({ box: boxSchema })
 
 export const suspendQuerySchema = z.object({
-  stop: z.enum(['1', '0']).optional().meta({
+  stop: queryFlag().optional().meta({
     description: '1: terminate the processes, also of a box that is suspended and frozen.',
   }),
 })
@@ -333,10 +335,12 @@ export const PATCH_BOX_ERROR_CODES = {
 } as const
 
 export const listBoxesQuerySchema = z.object({
-  live: z.enum(['1', '0']).optional().meta({ description: '1: omit terminated boxes' }),
+  live: queryFlag().optional().meta({ description: '1: omit terminated boxes' }),
   limit: queryIntegerBetween(LIMITS.boxPage.min, LIMITS.boxPage.max)
     .optional()
     .meta({ description: `default: all boxes; with before: ${LIMITS.boxPage.max}` }),
-  before: z.string().min(1).max(200).optional().meta({ description: 'nextBefore of the previous page' }),
+  before: cursorSchema.optional(),
 })
+/** Fields that are not listed: bad_request. */
+export const LIST_BOXES_ERROR_CODES = { before: 'invalid_cursor' } as const
 export type ListBoxesQuery = z.infer<typeof listBoxesQuerySchema>

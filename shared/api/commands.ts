@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { COMMAND_MODES, COMMAND_STATUSES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
-import { queryIntegerBetween, queryOffset, timestampSchema } from './common.ts'
+import { cursorSchema, queryIntegerBetween, queryOffset, timestampSchema } from './common.ts'
 
 export const COMMAND_STREAMS = ['stdout', 'stderr'] as const
 export type CommandStream = (typeof COMMAND_STREAMS)[number]
@@ -62,10 +62,12 @@ export const commandListQuerySchema = z.object({
   limit: queryIntegerBetween(pageLimit.min, pageLimit.max)
     .optional()
     .meta({ description: `default: ${pageLimit.default}` }),
-  before: z.string().min(1).max(200).optional().meta({ description: 'nextBefore of the previous page' }),
+  before: cursorSchema.optional(),
   mode: z.enum(COMMAND_MODES).optional(),
   status: z.enum(COMMAND_STATUSES).optional(),
 })
+/** Fields that are not listed: bad_request. */
+export const COMMAND_LIST_ERROR_CODES = { before: 'invalid_cursor' } as const
 export type CommandListQuery = z.infer<typeof commandListQuerySchema>
 
 export const commandOutputQuerySchema = z.object({

@@ -75,6 +75,17 @@ const fromDigits = (text: unknown): unknown =>
 export const queryIntegerBetween = (min: number, max: number) =>
   z.preprocess(fromDigits, integerBetween(min, max))
 
+/** A flag in a query string. Descriptions name the form 1. */
+export const queryFlag = () =>
+  z.enum(['1', '0', 'true', 'false'], 'must be 1 or 0').transform((text) => text === '1' || text === 'true')
+
+/** The position in a list, which the previous page has returned. */
+export const cursorSchema = z
+  .string()
+  .min(1)
+  .max(200)
+  .meta({ description: 'nextBefore of the previous page' })
+
 /** A non-negative integer in a query string, such as a byte offset. */
 export function queryOffset() {
   const rule = 'must be a non-negative integer'

@@ -4,7 +4,14 @@ import { ACCESS_LEVELS } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { accessLevelsSchema } from './account.ts'
 import { boxIdParamSchema } from './boxes.ts'
-import { displayNameSchema, integerBetween, queryIntegerBetween, timestampSchema } from './common.ts'
+import {
+  cursorSchema,
+  displayNameSchema,
+  integerBetween,
+  queryFlag,
+  queryIntegerBetween,
+  timestampSchema,
+} from './common.ts'
 import { requestTimestampSchema } from './request-times.ts'
 
 export const KEY_KINDS = ['api', 'machine'] as const
@@ -132,10 +139,12 @@ export const updateKeyRequestSchema = z
 export type UpdateKeyRequest = z.infer<typeof updateKeyRequestSchema>
 
 export const listKeysQuerySchema = z.object({
-  revoked: z.enum(['1', '0']).optional().meta({ description: '1: include revoked keys' }),
+  revoked: queryFlag().optional().meta({ description: '1: include revoked keys' }),
   limit: queryIntegerBetween(LIMITS.keyPage.min, LIMITS.keyPage.max)
     .optional()
     .meta({ description: `default: all keys; with before: ${LIMITS.keyPage.max}` }),
-  before: z.string().min(1).max(200).optional().meta({ description: 'nextBefore of the previous page' }),
+  before: cursorSchema.optional(),
 })
+/** Fields that are not listed: bad_request. */
+export const LIST_KEYS_ERROR_CODES = { before: 'invalid_cursor' } as const
 export type ListKeysQuery = z.infer<typeof listKeysQuerySchema>

@@ -1,7 +1,14 @@
 // Schemas of detached processes and their output stream (spec §4.14), used by agent, coordinator and CLI.
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
-import { boundedArray, exitCodeSchema, pidSchema, queryIntegerBetween, timestampSchema } from './common.ts'
+import {
+  boundedArray,
+  exitCodeSchema,
+  pidSchema,
+  queryFlag,
+  queryIntegerBetween,
+  timestampSchema,
+} from './common.ts'
 import { agentExecRequestSchema } from './exec.ts'
 import { requestTimestampSchema } from './request-times.ts'
 
@@ -116,8 +123,8 @@ export const streamQuerySchema = z.object({
     description:
       'start with the output that was written at this time or later, but not before the requested offsets; ignored for a stream whose times are unknown',
   }),
-  timestamps: z.enum(['true', 'false']).optional().meta({
-    description: 'true: `stdout` and `stderr` events have `at`, the time at which their output was written',
+  timestamps: queryFlag().optional().meta({
+    description: '1: `stdout` and `stderr` events have `at`, the time at which their output was written',
   }),
 })
 export type StreamQuery = z.infer<typeof streamQuerySchema>
@@ -135,7 +142,7 @@ type PositionFields = { stdoutOffset: number; stderrOffset: number }
 type OutputEventData = {
   data: string
   /**
-   * With timestamps=true: when the output was written, RFC 3339 in UTC, exact to 100 ms; null when unknown. An event contains
+   * With timestamps=1: when the output was written, RFC 3339 in UTC, exact to 100 ms; null when unknown. An event contains
    * output of one time only.
    */
   at?: string | null

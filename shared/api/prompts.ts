@@ -15,6 +15,7 @@ import {
   NO_NUL_RULE,
   noNul,
   pidSchema,
+  queryFlag,
   queryIntegerBetween,
   queryOffset,
   reportedIntegerSchema,
@@ -299,7 +300,7 @@ export const promptEventsQuerySchema = z.object({
   limit: queryIntegerBetween(LIMITS.promptEventsPage.min, LIMITS.promptEventsPage.max)
     .optional()
     .meta({ description: `default ${LIMITS.promptEventsPage.default}. A page also stops at 1 MiB` }),
-  follow: z.enum(['0', '1']).optional().meta({ description: '1: server-sent events' }),
+  follow: queryFlag().optional().meta({ description: '1: server-sent events' }),
 })
 export const conversationQuerySchema = z.object({
   conversation: z.string().optional().meta({ description: 'only runs of this conversation' }),

@@ -4,7 +4,7 @@ import { SNAPSHOT_KINDS, SNAPSHOT_STATUSES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { REGIONS, TIER_NAMES } from '../tiers.ts'
 import { BOX_NAME_PATTERN, BOX_NAME_RULE, boxSchema } from './boxes.ts'
-import { NO_NUL_RULE, noNul, timestampSchema } from './common.ts'
+import { NO_NUL_RULE, noNul, queryFlag, timestampSchema } from './common.ts'
 import { operationSchema } from './operations.ts'
 
 export const SNAPSHOT_NAME_PATTERN = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$/
@@ -59,7 +59,7 @@ export const templateResponseSchema = z.object({
 export const forkResponseSchema = z.object({ box: boxSchema, snapshot: snapshotSchema })
 
 export const listSnapshotsQuerySchema = z.object({
-  transient: z.enum(['1', '0']).optional().meta({ description: '1: include the copies that forks make' }),
+  transient: queryFlag().optional().meta({ description: '1: include the copies that forks make' }),
 })
 
 export const createSnapshotRequestSchema = z

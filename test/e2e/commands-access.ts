@@ -92,7 +92,6 @@ t.test('access and validation of the command history routes', async (t) => {
   await t.test('invalid query parameters get 400', async (t) => {
     const invalid = [
       ...['0', '201', '1.5', '-1', 'x', ''].map((limit) => `${commandsPath}?limit=${limit}`),
-      ...['x', '', 'MTIz'].map((before) => `${commandsPath}?before=${before}`),
       `${commandsPath}?mode=both`,
       `${commandsPath}?status=done`,
       ...['0', '1048577', 'x', '-5'].map((limit) => `${commandsPath}/${id}/output?limit=${limit}`),
@@ -102,6 +101,12 @@ t.test('access and validation of the command history routes', async (t) => {
     ]
     for (const path of invalid)
       t.match(await api('GET', path), { status: 400, json: { error: 'bad_request' } }, path)
+    for (const before of ['x', '', 'MTIz'])
+      t.match(
+        await api('GET', `${commandsPath}?before=${before}`),
+        { status: 400, json: { error: 'invalid_cursor' } },
+        before,
+      )
     for (const path of [
       `${commandsPath}?limit=200&mode=sync&status=exited`,
       `${commandsPath}/${id}/output?limit=1048576&stream=stderr&offset=0&encoding=utf8`,

@@ -203,6 +203,18 @@ t.test('lists boxes by page', async (t) => {
   )
   t.equal(second.nextBefore, null)
   t.same((await api('GET', `/boxes?before=${first.nextBefore}`)).json, second)
-  for (const query of ['limit=0', 'limit=201', 'before=x'])
+  for (const query of ['limit=0', 'limit=201'])
     t.match(await api('GET', `/boxes?${query}`), { status: 400, json: { error: 'bad_request' } })
+  for (const before of ['x', '', 'x'.repeat(201)])
+    t.match(await api('GET', `/boxes?before=${before}`), { status: 400, json: { error: 'invalid_cursor' } })
+  const { id: deletedId } = all.boxes[0] ?? {}
+  await api('DELETE', `/boxes/${deletedId}`)
+  await waitForState(deletedId ?? '', 'terminated')
+  for (const [live, count] of [
+    ['1', 2],
+    ['true', 2],
+    ['0', 3],
+    ['false', 3],
+  ] as const)
+    t.equal((await api('GET', `/boxes?live=${live}`)).json.boxes.length, count, `live=${live}`)
 })

@@ -61,10 +61,10 @@ t.test('follows a detached command', async (t) => {
     }
   })
 
-  await t.test('timestamps=true and since: when the output was written', async (t) => {
+  await t.test('timestamps=1 and since: when the output was written', async (t) => {
     const startedAt = Date.now()
     const id = await start('mkfifo times; echo one; cat times; exit 3')
-    const reader = await open(id, '?timestamps=true')
+    const reader = await open(id, '?timestamps=1')
     await waitForStdout(reader, 'one\n')
     const getOutput = () => reader.events.filter(({ event }) => event === 'stdout')
     t.match(reader.events[0], { event: 'attached', data: { hasTimes: true } })

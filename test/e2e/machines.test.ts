@@ -233,6 +233,12 @@ t.test('what a machine cannot do is refused with its code', async (t) => {
     const response = await api(method, refusedPath, body)
     t.match(response, { status, json: { error, message: /build-server is an enrolled machine/ } }, label)
   }
+  for (const [method, refusedPath, body, message] of [
+    ['POST', `${path}/fork`, {}, /cannot copy its disk/],
+    ['POST', `${path}/suspend`, undefined, /cannot be suspended/],
+    ['PATCH', path, { autoPauseMin: 30 }, /cannot have a deadline/],
+  ] as const)
+    t.match((await api(method, refusedPath, body)).json, { error: 'no_volume', message })
   t.match(await api('PATCH', path, { autoPauseMin: null, ttlMinutes: null }), { status: 200 })
   t.match(await api('PATCH', path, { env: { A: 'b' } }), {
     status: 200,

@@ -80,7 +80,7 @@ const WRITE_CASES: Case[] = [
 
 /** GET requests: path → error. */
 const QUERY_CASES: (readonly [path: string, code: ErrorCode, message: string])[] = [
-  ['/boxes?live=yes', 'bad_request', 'live must be one of 0, 1'],
+  ['/boxes?live=yes', 'bad_request', 'live must be 1 or 0'],
   ['/boxes?live=1&live=0', 'bad_request', 'live must be given only once'],
   ['/boxes/ID/commands?limit=0', 'bad_request', `limit ${LIMIT_RULE}`],
   ['/boxes/ID/commands?limit=201', 'bad_request', `limit ${LIMIT_RULE}`],
@@ -91,8 +91,8 @@ const QUERY_CASES: (readonly [path: string, code: ErrorCode, message: string])[]
     (limit) => [`/boxes/ID/commands?limit=${limit}`, 'bad_request', `limit ${LIMIT_RULE}`] as const,
   ),
   ['/boxes/ID/commands?mode=x', 'bad_request', 'mode must be one of sync, detached'],
-  ['/boxes/ID/commands?before=', 'bad_request', 'before must not be empty'],
-  ['/boxes/ID/commands?before=x', 'bad_request', 'before must be the nextBefore value of the previous page'],
+  ['/boxes/ID/commands?before=', 'invalid_cursor', 'before must not be empty'],
+  ['/boxes/ID/commands?before=x', 'invalid_cursor', 'before must be the nextBefore of the previous page'],
   ['/boxes/ID/commands/p_0/output?offset=', 'bad_request', 'offset must be a non-negative integer'],
   ['/boxes/ID/commands/p_0/output?offset=0x10', 'bad_request', 'offset must be a non-negative integer'],
   ['/boxes/ID/commands/p_0/output?offset=1e3', 'bad_request', 'offset must be a non-negative integer'],

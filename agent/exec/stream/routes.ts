@@ -55,6 +55,6 @@ function parseStreamRequest(
     streams: streams === 'stdout' || streams === 'stderr' ? [streams] : ['stdout', 'stderr'],
     encoding,
     since: since === undefined ? null : Date.parse(since),
-    timestamps: timestamps === 'true',
+    timestamps: timestamps ?? false,
   }
 }

@@ -46,7 +46,7 @@ export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): R
       request: { query: listSnapshotsQuerySchema },
       responses: { 200: snapshotListSchema },
       handler: async ({ actor, query }) => ({
-        snapshots: await snapshots.list(actor, { includeTransient: query.transient === '1' }),
+        snapshots: await snapshots.list(actor, { includeTransient: query.transient ?? false }),
       }),
     }),
     route({

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { boxIdParamSchema } from '../../../shared/api/boxes.ts'
 import {
+  COMMAND_LIST_ERROR_CODES,
   commandListQuerySchema,
   commandListSchema,
   commandOutputQuerySchema,
@@ -27,6 +28,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       summary: 'List the commands of a box, newest first',
       description: 'Works while the box is suspended.',
       request: { params: boxParams, query: commandListQuerySchema },
+      fieldErrorCodes: COMMAND_LIST_ERROR_CODES,
       access: read,
       responses: { 200: commandListSchema },
       handler: ({ actor, params, query }) => commands.list(actor, params.id, query),

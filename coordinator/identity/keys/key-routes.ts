@@ -5,6 +5,7 @@ import {
   keyListSchema,
   keyResponseSchema,
   keySecretResponseSchema,
+  LIST_KEYS_ERROR_CODES,
   listKeysQuerySchema,
   updateKeyRequestSchema,
 } from '../../../shared/api/keys.ts'
@@ -24,6 +25,7 @@ export const keyRoutes = ({ keys }: { keys: KeyService }): Route[] => [
     description:
       'Returns the keys of the caller; to an owner, all keys of the workspace. Expired keys are included. Returns all keys, or one page with limit.',
     request: { query: listKeysQuerySchema },
+    fieldErrorCodes: LIST_KEYS_ERROR_CODES,
     responses: { 200: keyListSchema },
     handler: ({ actor, query }) => keys.list(actor, query),
   }),

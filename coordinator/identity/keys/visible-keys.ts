@@ -34,7 +34,7 @@ export async function listVisibleKeys(db: Db, actor: Actor, query: ListKeysQuery
   const rows = await listKeys(db, {
     workspaceId: actor.workspaceId,
     userId: actor.role === 'owner' ? undefined : (actor.userId ?? ''),
-    includeRevoked: revoked === '1',
+    includeRevoked: revoked ?? false,
     before: cursor === undefined ? undefined : parseCursor(cursor, (id) => isId('apiKey', id)),
     limit: isPage ? limit + 1 : undefined,
   })

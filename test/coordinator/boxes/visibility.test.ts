@@ -46,7 +46,7 @@ onEachDatabase(t, async (t, newDb) => {
     for (const name of ['fig', 'kiwi', 'plum', 'lime', 'date']) await boxes.create(owner, { name })
     await db.updateTable('boxes').set({ terminated_at: 1 }).where('hostname', '=', 'kiwi').execute()
     const all = (await boxes.list(owner)).map(({ id }) => id)
-    const listPages = async (query: { live?: '1' }) => {
+    const listPages = async (query: { live?: true }) => {
       const pages: string[][] = []
       for (let before: string | undefined; ; ) {
         const page = await boxes.listPage(owner, { ...query, limit: 2, ...(before && { before }) })
@@ -57,11 +57,11 @@ onEachDatabase(t, async (t, newDb) => {
     }
     t.same(await listPages({}), [all.slice(0, 2), all.slice(2, 4), all.slice(4)])
     t.same(
-      (await listPages({ live: '1' })).map((page) => page.length),
+      (await listPages({ live: true })).map((page) => page.length),
       [2, 2],
     )
     for (const before of ['x', Buffer.from('1.p_1').toString('base64url')])
-      await t.rejects(boxes.listPage(owner, { limit: 2, before }), { code: 'bad_request' })
+      await t.rejects(boxes.listPage(owner, { limit: 2, before }), { code: 'invalid_cursor' })
     const limited = await addUser(db, owner, { role: 'member', boxIds: all.slice(0, 1) })
     t.match(await boxes.listPage(limited, { limit: 2 }), { boxes: [{ id: all[0] }], nextBefore: null })
   })

@@ -19,7 +19,7 @@ t.test('listing live boxes, and naming a new box, read no terminated boxes', asy
   await readPlans()
   await boxes.list(owner, { live: true })
   t.match(await readPlans(), [LIVE])
-  await boxes.listPage(owner, { live: '1', limit: 10 })
+  await boxes.listPage(owner, { live: true, limit: 10 })
   t.match(await readPlans(), [LIVE])
   await boxes.create(owner, {})
   const plans = await readPlans()

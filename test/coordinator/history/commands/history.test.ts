@@ -32,7 +32,7 @@ onEachDatabase(t, async (t, newDb) => {
     t.same(await readAll({ status: 'exited', limit: 2 }), ids.slice(0, 3))
     t.same(await readAll({ status: 'running', mode: 'sync', limit: 1 }), [ids[4], ids[6]])
     for (const before of ['x', 'MQ', '-', ids[0] ?? ''])
-      await t.rejects(commands.history.list(owner, boxId, { before }), { code: 'bad_request' })
+      await t.rejects(commands.history.list(owner, boxId, { before }), { code: 'invalid_cursor' })
   })
 
   t.test('a deleted record stays deleted when the agent reports the command again', async (t) => {

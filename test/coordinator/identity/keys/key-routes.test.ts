@@ -122,7 +122,7 @@ t.test('API keys', async (t) => {
     t.equal(second.nextBefore, null)
     t.match(await api('GET', '/keys?before=x', undefined, contractor), {
       status: 400,
-      json: { error: 'bad_request' },
+      json: { error: 'invalid_cursor' },
     })
   })
 

@@ -98,9 +98,9 @@ onEachDatabase(t, async (t, newDb) => {
     for (const [actor, query] of [
       [owner, {}],
       [owner, { limit: 10 }],
-      [owner, { revoked: '1' }],
+      [owner, { revoked: true }],
       [member, {}],
-      [member, { revoked: '1' }],
+      [member, { revoked: true }],
     ] as const) {
       await readPlans()
       await keys.list(actor, query)
