@@ -20,6 +20,24 @@ export const tierInodes = (tier: Tier): number => TIERS[tier].diskGb * 60_000
 
 export const TIER_NAMES = ['nano', 'micro', 'lite', 'flow', 'pro', 'max', 'ultra'] as const satisfies Tier[]
 
+/** The resources of a machine that runs boxes, or of a box. */
+export type Capacity = { cpus: number; memoryBytes: number; diskBytes: number }
+
+/**
+ * What a box of the tier has on a machine with this capacity, which its boxes share: the tier can be larger than the machine.
+ * @param capacity undefined: each box has a machine of its own, with the size of its tier
+ */
+export function boundTier(tier: Tier, capacity?: Capacity): Capacity {
+  const { cpus, memoryBytes, diskGb } = TIERS[tier]
+  const size = { cpus, memoryBytes, diskBytes: diskGb * 1000 ** 3 }
+  if (capacity === undefined) return size
+  return {
+    cpus: Math.min(size.cpus, capacity.cpus),
+    memoryBytes: Math.min(size.memoryBytes, capacity.memoryBytes),
+    diskBytes: Math.min(size.diskBytes, capacity.diskBytes),
+  }
+}
+
 /** The tier of a box that is created without one. The spec leaves the choice to the service. */
 export const DEFAULT_TIER: Tier = 'lite'
 

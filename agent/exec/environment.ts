@@ -16,6 +16,8 @@ const INHERITED_VARIABLES = [
   'TMPDIR',
   // ~/.profile adds this directory to PATH.
   'BOXWOOD_PROGRAMS',
+  // The CPUs of the box, which nproc prints.
+  'OMP_NUM_THREADS',
   // The next two make package managers install into the home directory of a box without root access.
   'NPM_CONFIG_GLOBALCONFIG',
   'PIP_BREAK_SYSTEM_PACKAGES',

@@ -1,14 +1,15 @@
 // Waits for a new box, and prints its name: box create, fork and restore.
 import type { Command } from 'commander'
-import type { Box } from '../../shared/api/boxes.ts'
+import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
 import { DEFAULT_TIER, TIER_NAMES } from '../../shared/tiers.ts'
 import type { OutputOptions } from '../arguments/options.ts'
 import { boxCommand } from '../command-name.ts'
 import type { Session } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { print, printJson, printStderr, sanitize } from '../output/print.ts'
+import { print, printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
 import { getProgress } from '../output/status-line.ts'
 import { waitForState } from '../wait/wait-for-box.ts'
+import { describeTier, isBounded } from './box-size.ts'
 
 export type NewBoxOptions = OutputOptions & { name?: string; tier?: string }
 
@@ -43,6 +44,11 @@ export async function finishCreation(
 ): Promise<void> {
   const progress = getProgress(options)
   const box = options.wait ? await waitForState(session, createdBox, 'running', progress) : createdBox
+  const { size } =
+    options.tier === undefined || progress === 'none'
+      ? { size: undefined }
+      : await session.client.request<BoxDetail>('GET', `/boxes/${box.id}`)
+  if (isBounded(box.tier, size)) printMessage(`${box.hostname} has tier ${describeTier(box.tier, size)}.`)
   if (options.json) printJson(toJson(box))
   else print(box.hostname)
   if (progress !== 'none' && process.stdout.isTTY)

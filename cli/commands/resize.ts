@@ -1,8 +1,9 @@
 // box resize: changes the tier of a box.
 import { Argument, type Command } from 'commander'
 import type { BoxDetail } from '../../shared/api/boxes.ts'
-import { TIER_NAMES, TIERS, type Tier } from '../../shared/tiers.ts'
+import { TIER_NAMES } from '../../shared/tiers.ts'
 import { addOutputOptions, type OutputOptions } from '../arguments/options.ts'
+import { describeTier } from '../boxes/box-size.ts'
 import { changeBox } from '../boxes/change-box.ts'
 import type { RunAction } from '../connection/session.ts'
 import { sanitize } from '../output/print.ts'
@@ -28,8 +29,9 @@ Examples:
   box resize fig nano --no-wait && box wait fig`,
     )
     .action((name: string, tier: string, options: OutputOptions) =>
-      runAction((session) =>
-        changeBox(
+      runAction((session) => {
+        let size: BoxDetail['size'] | undefined
+        return changeBox(
           session,
           name,
           {
@@ -37,22 +39,18 @@ Examples:
             route: 'resize',
             body: { target_tier: tier },
             rejection: 'resize_rejected',
-            isMet: (detail) => isResized(detail, tier),
+            isMet(detail) {
+              size = detail.size
+              return isResized(detail, tier)
+            },
             describe: (isComplete) =>
-              isComplete ? `resized to ${describeTier(tier)}` : `resizing to ${sanitize(tier)}`,
+              isComplete ? `resized to ${describeTier(tier, size)}` : `resizing to ${sanitize(tier)}`,
           },
           options,
-        ),
-      ),
+        )
+      }),
     )
 }
 
 const isResized = (detail: BoxDetail, tier: string): boolean =>
   detail.box.tier === tier && detail.box.observedState !== 'resizing' && !hasJob(detail, 'resize')
-
-/** A newer coordinator may have other tiers. */
-function describeTier(tier: string): string {
-  if (!Object.hasOwn(TIERS, tier)) return sanitize(tier)
-  const { cpus, memoryBytes, diskGb } = TIERS[tier as Tier]
-  return `${tier} (${cpus} CPU${cpus === 1 ? '' : 's'}, ${memoryBytes / 1024 ** 3} GiB memory, ${diskGb} GB disk)`
-}

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { BoxDetail, CodingAgents, Isolation, Job, Machine } from '../../shared/api/boxes.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
+import { describeTier } from '../boxes/box-size.ts'
 import { formatBoxState } from '../boxes/box-state.ts'
 import { formatSchedules } from '../boxes/schedules.ts'
 import { boxCommand } from '../command-name.ts'
@@ -82,7 +83,7 @@ function formatDetail(
     ['agent', formatAgent(detail)],
     ['isolation', box.kind === 'machine' ? 'none: an enrolled machine' : formatIsolation(box.isolation)],
     ...formatMachine(detail.machine),
-    ['tier', box.tier],
+    ['tier', describeTier(box.tier, detail.size)],
     ['region', `${box.region}${box.desiredRegion ? `, moving to ${box.desiredRegion}` : ''}`],
     ['created', `${box.createdAt} (${formatAge(box.createdAt, now)} ago)`],
   ]

@@ -41,6 +41,7 @@ export function boxesModule(context: BoxesModuleContext) {
     clock,
     admit,
     regions: providers,
+    getCapacity: (region) => providers.byRegion.get(region)?.capacity,
     schedule,
     onSchedule: scheduler.scheduleAt,
     onEnvironmentChange: environmentSender.onChange,

@@ -10,6 +10,7 @@ import {
   type Vitals,
 } from '../../shared/api/boxes.ts'
 import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
+import { boundTier, type Capacity } from '../../shared/tiers.ts'
 import type { BoxEventRow, BoxRow, JobRow } from '../db/schema.ts'
 import { UNTIL_CONNECTED } from '../jobs/leases.ts'
 
@@ -71,9 +72,18 @@ export type BoxDetailInput = {
   connected: boolean
   /** The last heartbeat in memory, newer than the one in the row. */
   heartbeat: { vitals: Vitals; at: number } | undefined
+  /** The machine on which all managed boxes of the region run. undefined: each has a machine of its own. */
+  capacity: Capacity | undefined
 }
 
-export function presentDetail({ box: row, events, job, connected, heartbeat }: BoxDetailInput): BoxDetail {
+export function presentDetail({
+  box: row,
+  events,
+  job,
+  connected,
+  heartbeat,
+  capacity,
+}: BoxDetailInput): BoxDetail {
   return {
     box: presentBox(row),
     state: {
@@ -85,6 +95,7 @@ export function presentDetail({ box: row, events, job, connected, heartbeat }: B
     },
     vitals: heartbeat?.vitals ?? fromJson<Vitals>(row.vitals),
     machine: fromJson<Machine>(row.machine),
+    size: row.kind === 'machine' ? null : boundTier(row.tier, capacity),
     events: events.map(presentEvent),
     job: job ? presentJob(job) : null,
     pausesSurvived: row.pauses_survived,

@@ -1,6 +1,7 @@
 // Lists boxes and reads one in detail (spec §4.3).
 import type { Box, BoxDetail, BoxList, ListBoxesQuery, Vitals } from '../../shared/api/boxes.ts'
 import { isUuid } from '../../shared/ids.ts'
+import type { Capacity, Region } from '../../shared/tiers.ts'
 import type { Db } from '../db/open.ts'
 import type { Actor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'
@@ -16,11 +17,13 @@ export type BoxReaderOptions = {
   finder: Pick<BoxFinder, 'find'>
   /** Whether the box's agent has a tunnel open. */
   isConnected(boxId: string): boolean
+  /** The machine on which all managed boxes of the region run. undefined: each has a machine of its own. */
+  getCapacity(region: Region): Capacity | undefined
   /** The latest heartbeat in memory, which may be newer than the stored one. */
   latestHeartbeat(boxId: string): { vitals: Vitals; at: number } | undefined
 }
 
-export function createBoxReader({ db, finder, isConnected, latestHeartbeat }: BoxReaderOptions) {
+export function createBoxReader({ db, finder, isConnected, latestHeartbeat, getCapacity }: BoxReaderOptions) {
   const visibleTo = (actor: Actor) => ({
     visibility: getVisibility(actor),
     // Spec §4.3.
@@ -48,7 +51,8 @@ export function createBoxReader({ db, finder, isConnected, latestHeartbeat }: Bo
   async function get(actor: Actor, id: string): Promise<BoxDetail> {
     const box = await finder.find(actor, id)
     const [events, job] = await Promise.all([listBoxEvents(db, id), findJob(db, id)])
-    return presentDetail({ box, events, job, connected: isConnected(id), heartbeat: latestHeartbeat(id) })
+    const [connected, heartbeat] = [isConnected(id), latestHeartbeat(id)]
+    return presentDetail({ box, events, job, connected, heartbeat, capacity: getCapacity(box.region) })
   }
 
   return { list, listPage, get }

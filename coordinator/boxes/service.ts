@@ -12,7 +12,7 @@ import type {
 import type { Operation } from '../../shared/api/operations.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { DEFAULT_TIER, type Tier } from '../../shared/tiers.ts'
+import { type Capacity, DEFAULT_TIER, type Region, type Tier } from '../../shared/tiers.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
 import type { Db } from '../db/open.ts'
 import type { SnapshotRow } from '../db/schema.ts'
@@ -49,6 +49,8 @@ export type BoxServiceOptions = {
   isConnected(boxId: string): boolean
   /** The latest heartbeat in memory, which may be newer than the stored one. */
   latestHeartbeat(boxId: string): { vitals: Vitals; at: number } | undefined
+  /** The machine on which all managed boxes of the region run. Default: each box has a machine of its own. */
+  getCapacity?(region: Region): Capacity | undefined
   /** Default: refuses the requests of closing workspaces. */
   admit?: Admit
   beforeDelete?: DeletionHook
@@ -96,7 +98,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     admit = createAdmit(),
   } = options
   const { random, beforeDelete, onSchedule = () => undefined } = options
-  const { onEnvironmentChange = () => undefined } = options
+  const { onEnvironmentChange = () => undefined, getCapacity = () => undefined } = options
   const insertNewBox = createBoxInserter({ clock, regions, schedule, random })
 
   async function create(actor: Actor, input: CreateBoxRequest, trx?: Trx): Promise<Box> {
@@ -141,7 +143,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
   }
 
   return {
-    ...createBoxReader({ db, finder, isConnected, latestHeartbeat }),
+    ...createBoxReader({ db, finder, isConnected, latestHeartbeat, getCapacity }),
     ...createStateChanges({ db, clock, finder, admit, schedule, beforeDelete }),
     ...finder,
     create,

@@ -2,7 +2,7 @@
 // repeats a call whose outcome it does not know.
 import type { Readable } from 'node:stream'
 import type { Isolation } from '../../shared/api/boxes.ts'
-import type { Region, Tier } from '../../shared/tiers.ts'
+import type { Capacity, Region, Tier } from '../../shared/tiers.ts'
 import { ExpectedError } from '../base/expected-error.ts'
 
 export type MachineSpec = {
@@ -60,6 +60,8 @@ export interface Provider {
   readonly name: string
   /** The version with which machines start their agents. Absent: unknown. */
   readonly agentVersion?: string
+  /** The machine on which all boxes run. Absent: each box has a machine of its tier's size. */
+  readonly capacity?: Capacity
   /** Absent: each machine has a disk of its tier's size. */
   readonly sharedDisk?: SharedDisk
   /** The isolation between boxes, for the startup banner. */

@@ -199,6 +199,10 @@ export const boxDetailSchema = z
       .meta({ description: 'Desired and observed state, and the connection of the agent' }),
     vitals: vitalsSchema.nullable(),
     machine: machineSchema.nullable().meta({ description: 'null until the agent has reported it' }),
+    size: z.object({ cpus: z.int(), memoryBytes: z.int(), diskBytes: z.int() }).nullable().meta({
+      description:
+        'what the box has: the size of its tier, or less where the machine that runs it has less; null for a machine that was enrolled. Which limits are enforced is in box.isolation.',
+    }),
     events: z.array(boxEventSchema).max(LIMITS.boxEvents).meta({ description: 'newest first' }),
     job: jobSchema.nullable(),
     pausesSurvived: z.int().meta({

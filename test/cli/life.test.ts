@@ -49,6 +49,16 @@ t.test('resize waits until the box runs with the new tier', async (t) => {
   })
 })
 
+t.test('resize says when the machine has less than the tier', async (t) => {
+  const size = { cpus: 2, memoryBytes: 23.5 * 1024 ** 3, diskBytes: 250e9 }
+  detailNext({ tier: 'ultra', observedState: 'running' }, { size })
+  t.match(await box('resize', 'fig', 'ultra'), {
+    code: 0,
+    stderr:
+      /resized to ultra \(2 CPUs, 23\.5 GiB memory, 250 GB disk: limited by the machine; the tier has 32 CPUs, 64 GiB memory, 640 GB disk\)\n$/,
+  })
+})
+
 t.test('resize waits for its job, also while the box has not changed its state yet', async (t) => {
   const job = { op: 'resize', step: 'stop', attempt: 2, lastError: 'no memory', nextRetryAt: null }
   detailNext({ tier: 'pro', observedState: 'running' }, { job })

@@ -1,4 +1,5 @@
 // The life of a box with the box command: copies, snapshots, templates, tiers, regions, variables, and waiting.
+import { availableParallelism } from 'node:os'
 import t from 'tap'
 import { runBox } from '../cli/run-box.ts'
 import { sharedCoordinator } from './shared-coordinator.ts'
@@ -35,6 +36,15 @@ t.test('a box is copied, restored, resized, moved, stopped and deleted', async (
     /\(in 2h\); snapshot every 1d/,
   )
 
+  // Larger than most machines: the box has what the machine has.
+  await run('resize', 'fig', 'ultra')
+  const cpus = Math.min(32, availableParallelism())
+  const { size, box } = await show('fig')
+  t.equal(size.cpus, cpus)
+  const isLimited = box.isolation.limits.includes('cpu')
+  t.equal((await run('exec', 'fig', 'nproc')).stdout, `${isLimited ? cpus : availableParallelism()}\n`)
+  t.match((await run('resize', 'fig', 'nano')).stderr, /resized to nano \(1 CPU, /)
+  if (isLimited) t.equal((await run('exec', 'fig', 'nproc')).stdout, '1\n')
   t.match((await run('resize', 'fig', 'lite')).stderr, /resized to lite/)
   t.match(
     (await run('move', 'fig', 'eu-central-1')).stderr,
@@ -49,7 +59,7 @@ t.test('a box is copied, restored, resized, moved, stopped and deleted', async (
   t.match(await show('fig'), { box: { suspendedAs: 'stopped' } })
   t.match(
     (await run('events', 'fig')).stdout,
-    /resized from micro to lite.*moved from us-west-2 to eu-central-1/s,
+    /resized from nano to lite.*moved from us-west-2 to eu-central-1/s,
   )
 
   await run('templates', 'rm', 'web')

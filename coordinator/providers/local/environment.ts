@@ -1,6 +1,7 @@
 // Builds all environment variables of a box's init and agent. They inherit none from the coordinator.
 import { join } from 'node:path'
 import type { Isolation } from '../../../shared/api/boxes.ts'
+import type { Capacity } from '../../../shared/tiers.ts'
 import type { MachineSpec } from '../provider.ts'
 import { VIEW_PATHS } from './filesystem-view.ts'
 import type { BoxPaths } from './machine-file.ts'
@@ -20,13 +21,16 @@ type EnvironmentInput = {
   network: Isolation['network']
   /** The current runtime directory as the box sees it. */
   runtimeDir: string
-  tierLimits: { cpus: number; memoryBytes: number; diskGb: number }
+  size: Capacity
+  /** The CPU limit is enforced. */
+  isCpuLimited: boolean
   /** Environment variables that configure the agent. */
   agentSettings: Readonly<Record<string, string>>
 }
 
 export function createBoxEnvironment(input: EnvironmentInput): Record<string, string> {
-  const { spec, paths, isNamespaced, hasOwnUid, network, runtimeDir, tierLimits, agentSettings } = input
+  const { spec, paths, isNamespaced, hasOwnUid, network, runtimeDir, size, isCpuLimited, agentSettings } =
+    input
   const home = isNamespaced ? VIEW_PATHS.home : paths.home
   // Without them the box runs as the coordinator's user, who may be allowed to use sudo.
   const canBeRoot = !isNamespaced && !hasOwnUid
@@ -45,9 +49,11 @@ export function createBoxEnvironment(input: EnvironmentInput): Record<string, st
     BOXWOOD_HOME: home,
     // One machine has few boxes, so all agents can reconnect within 2 s of a coordinator restart.
     BOXWOOD_RECONNECT_MAX_MS: '2000',
-    BOXWOOD_CPUS: String(tierLimits.cpus),
-    BOXWOOD_MEMORY_BYTES: String(tierLimits.memoryBytes),
-    BOXWOOD_DISK_BYTES: String(tierLimits.diskGb * 1000 ** 3),
+    BOXWOOD_CPUS: String(size.cpus),
+    BOXWOOD_MEMORY_BYTES: String(size.memoryBytes),
+    BOXWOOD_DISK_BYTES: String(size.diskBytes),
+    // nproc prints this value, and OpenMP programs start as many threads. The kernel names the CPUs of the machine.
+    ...(isCpuLimited ? { OMP_NUM_THREADS: String(size.cpus) } : {}),
     BOXWOOD_NETWORK: network,
     ...(hasOwnUid ? { BOXWOOD_OWN_UID: '1' } : {}),
     ...packageManagerVariables(isNamespaced ? '/etc' : paths.etc),

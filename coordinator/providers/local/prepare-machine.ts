@@ -1,6 +1,7 @@
 // Creates the file and the directories of a machine.
 import { mkdir } from 'node:fs/promises'
 import type { Isolation } from '../../../shared/api/boxes.ts'
+import type { Capacity } from '../../../shared/tiers.ts'
 import { PermanentProviderError } from '../provider.ts'
 import { describeFailure } from './describe-isolation.ts'
 import { chooseUid, createBoxDirectories, isRoot } from './directories.ts'
@@ -10,7 +11,7 @@ import { boxPaths, type Machine, writeMachine } from './machine-file.ts'
 import type { Machines } from './machines.ts'
 
 /** The machines of one region. */
-export type RegionMachines = { host: LocalHost; boxesDir: string; machines: Machines }
+export type RegionMachines = { host: LocalHost; boxesDir: string; machines: Machines; capacity: Capacity }
 
 /** The isolation of the machines that are started now. Throws PermanentProviderError when no level works. */
 export function requireIsolation({ choice, cgroups }: LocalHost): Isolation {

@@ -6,6 +6,7 @@ import { unlinkCompileCache } from '../../agents/bundles/compile-cache.ts'
 import type { Provider } from '../provider.ts'
 import { createArchives } from './archives/archives.ts'
 import { BoxQueue } from './box-queue.ts'
+import { readCapacity } from './capacity.ts'
 import { captureMachine } from './capture-machine.ts'
 import { updateCoordinatorUrls } from './connection-files.ts'
 import { describeIsolation } from './describe-isolation.ts'
@@ -32,13 +33,15 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
   await machines.continuePaused()
   const archives = createArchives({ dir: getArchivesDir(getRegionDir(dataDir, region)), log })
   await updateCoordinatorUrls(host, boxesDir, await machines.list())
-  const regionMachines = { host, boxesDir, machines }
+  const capacity = await readCapacity(boxesDir)
+  const regionMachines = { host, boxesDir, machines, capacity }
   const queue = new BoxQueue()
   /** The captures of a box run one at a time: the end of a capture continues the processes. */
   const captures = new BoxQueue()
 
   return {
     name: NAME,
+    capacity,
     agentVersion: formatAgentVersion(basename(runtimeDir)),
     sharedDisk: createSharedDisk(boxesDir, (boxId) => boxPaths(boxesDir, boxId).dir),
     describe: () => describeIsolation(choice, cgroups, isRoot),

@@ -2,7 +2,7 @@
 import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Isolation } from '../../../shared/api/boxes.ts'
-import { TIERS } from '../../../shared/tiers.ts'
+import { boundTier } from '../../../shared/tiers.ts'
 import { linkCompileCache } from '../../agents/bundles/compile-cache.ts'
 import { NODE_FLAGS } from '../../agents/bundles/node-flags.ts'
 import { type MachineSpec, PermanentProviderError } from '../provider.ts'
@@ -75,7 +75,8 @@ async function launchMachine(region: RegionMachines, existing: Machine, spec: St
     hasOwnUid: uid !== null,
     network,
     runtimeDir: level === 'process' ? host.runtimePaths.current : dirname(VIEW_PATHS.init),
-    tierLimits: TIERS[tier],
+    size: boundTier(tier, region.capacity),
+    isCpuLimited: isolation.limits.includes('cpu'),
     agentSettings: host.options.agentSettings ?? {},
   })
   const command = buildCommand(host, { isolation, uid, hostname, paths, runtimeDir, initScript })

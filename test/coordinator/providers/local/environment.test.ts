@@ -6,7 +6,7 @@ process.env.NODE_EXTRA_CA_CERTS = '/etc/ssl/certs/ca-certificates.crt'
 
 testEachLevel("passes the agent's variables and none of the coordinator's", async (test, level) => {
   const script = 'env >"$HOME/out"; mv "$HOME/out" "$HOME/env"'
-  const { inHome, spec, paths } = await startBox(test, { level, script })
+  const { inHome, spec, paths, isolation } = await startBox(test, { level, script })
   const text = await waitForFileText(inHome('env'))
   const env = Object.fromEntries(
     text
@@ -29,6 +29,7 @@ testEachLevel("passes the agent's variables and none of the coordinator's", asyn
   })
   test.equal(env.BOXWOOD_PRIVATE_PIDS, level === 'process' ? undefined : '1')
   test.equal(env.BOXWOOD_OWN_UID, process.getuid?.() === 0 ? '1' : undefined)
+  test.equal(env.OMP_NUM_THREADS, isolation?.limits.includes('cpu') ? '1' : undefined, 'for nproc')
   test.notOk('COORDINATOR_SECRET' in env)
   test.notOk('NODE_EXTRA_CA_CERTS' in env)
 })
