@@ -1,12 +1,13 @@
 // box install: puts `box` and `boxwood` on the PATH, with shell completion. box uninstall: removes both.
-import { join, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { findOnPath, isSameFile } from '../../shared/command-name.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import type { RunLocalAction } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { print, printJson } from '../output/print.ts'
-import { IS_NPM_PACKAGE, PROJECT_DIR } from '../project-directory.ts'
+import { DEFAULT_DATA_PARENT, IS_NPM_PACKAGE, PROJECT_DIR } from '../project-directory.ts'
 
 type DirOption = { dir?: string }
 
@@ -28,8 +29,8 @@ export function addInstallCommands(program: Command, runLocalAction: RunLocalAct
     .command('uninstall')
     .summary('remove the box and boxwood commands from the PATH')
     .description(
-      'Removes the links and the completion files that `box install` has created. Keeps the coordinator, the boxes and the ' +
-        'data directory. Stop the coordinator with `box down` first.',
+      'Removes the links and the completion files that `box install` has created, and prints what it keeps: the coordinator, the ' +
+        'data directory with the boxes, and your sign-ins. Stop the coordinator with `box down` first.',
     )
     .option(
       '--dir <directory>',
@@ -91,11 +92,34 @@ async function uninstall({ dir, json }: DirOption & JsonOption) {
     ...removeCompletionFiles(false),
     ...(isSystem ? removeCompletionFiles(true) : []),
   ]
-  if (json) printJson({ removed })
-  else if (removed.length === 0)
+  const kept = await listKept()
+  if (json) {
+    printJson({ removed, kept: kept.map(({ path }) => path) })
+    return undefined
+  }
+  if (removed.length === 0)
     print('Nothing is installed: no directory of the PATH has a link to this program.')
   else for (const path of removed) print(`Removed ${path}.`)
+  for (const { path, content } of kept) print(`Kept ${path}: ${content}.`)
   return undefined
+}
+
+/** What an uninstallation leaves to be removed by hand. */
+async function listKept(): Promise<{ path: string; content: string }[]> {
+  const { getProfilePath } = await import('../connection/profile-file.ts')
+  const { listDataDirs } = await import('../connection/find-coordinator.ts')
+  const dataDirs = listDataDirs(process.env, process.cwd(), DEFAULT_DATA_PARENT)
+  return [
+    {
+      path: dirname(getProfilePath(process.env)),
+      content: 'your sign-ins and the SSH key of `box ssh-config`',
+    },
+    ...[...new Set(dataDirs)].map((path) => ({
+      path,
+      content: 'the data directory of a coordinator, with its boxes',
+    })),
+    { path: PROJECT_DIR, content: 'this program' },
+  ].filter(({ path }) => existsSync(path))
 }
 
 /** @throws CliError when npm has installed the package, and the link */

@@ -1,6 +1,7 @@
 // Converts failed requests to CliErrors: a message for the user and an exit code.
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
+import { describeCertificateError } from './certificate-errors.ts'
 import { type CoordinatorConfig, TYPED_URL } from './find-coordinator.ts'
 
 /** The user typed a value that the API does not accept. */
@@ -81,7 +82,8 @@ function describeConnectionError(error: unknown): string {
   if (!(error instanceof Error)) return sanitize(String(error))
   // OpenSSL's error for a plain HTTP response. The original text has several lines and internal addresses.
   if (error.message.includes('wrong version number')) return 'the server does not use TLS; try http://'
-  return CONNECTION_ERRORS['code' in error ? String(error.code) : ''] ?? sanitize(error.message).trim()
+  const code = 'code' in error ? String(error.code) : ''
+  return CONNECTION_ERRORS[code] ?? describeCertificateError(code) ?? sanitize(error.message).trim()
 }
 
 /** Returns the error of a response that is not 2xx, or not JSON. Reads the envelopes of control plane and edge (spec §1). */

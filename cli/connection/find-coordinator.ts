@@ -66,10 +66,22 @@ function findByUrl(baseUrl: string, env: Environment, cwd: string, projectDir: s
     if (config !== null) return { ...config, baseUrl, urlSource }
   }
   if (profile !== null) return { ...fromProfile(profile.profile), baseUrl, urlSource }
+  const { origin } = new URL(baseUrl)
   throw new CliError(
     EXIT.notAuthenticated,
-    `No API key found for ${baseUrl}. Sign in with \`${boxCommand()} login\`, or set BOXWOOD_API_KEY.`,
+    `You are not signed in at ${origin}, the URL in BOXWOOD_URL.${describeLocal(dataDir)} Check BOXWOOD_URL. To sign in there, run \`${boxCommand()} login\`, or set BOXWOOD_API_KEY.`,
   )
+}
+
+/** Names the coordinator that runs on this machine: the URL may have a typing error. */
+function describeLocal(dataDir: DataDir | null): string {
+  if (dataDir === null || dataDir.url === null) return ''
+  try {
+    assertRunning(dataDir.path, dataDir.url)
+  } catch {
+    return ''
+  }
+  return ` The coordinator of this machine is at ${dataDir.url}.`
 }
 
 function findSelected(env: Environment, cwd: string, projectDir: string): CoordinatorConfig {
@@ -150,7 +162,8 @@ export function findLocalCoordinator(
   return { baseUrl, dataDir: dataDir?.path ?? '', url: dataDir?.url ?? '' }
 }
 
-const listDataDirs = (env: Environment, cwd: string, projectDir: string): string[] =>
+/** The data directories that box uses, the first one with a running coordinator. */
+export const listDataDirs = (env: Environment, cwd: string, projectDir: string): string[] =>
   env.BOXWOOD_DATA ? [resolve(cwd, env.BOXWOOD_DATA)] : [join(cwd, '.boxwood'), join(projectDir, '.boxwood')]
 
 /**

@@ -3,10 +3,14 @@ import type { Box } from '../../shared/api/boxes.ts'
 import { boxCommand } from '../command-name.ts'
 import { CliError } from '../output/exit-codes.ts'
 
+/** null: no hint. A function gets the message of the error. */
+export type Hint = string | null | ((message: string) => string | null)
+
 /** The same promise; an error with one of the codes gets the hint before its code. */
-export function addHints<T>(response: Promise<T>, hints: Record<string, string | null>): Promise<T> {
+export function addHints<T>(response: Promise<T>, hints: Record<string, Hint>): Promise<T> {
   return response.catch((error) => {
-    const hint = error instanceof CliError ? hints[error.code ?? ''] : undefined
+    const found = error instanceof CliError ? hints[error.code ?? ''] : undefined
+    const hint = typeof found === 'function' ? found(error.message) : found
     if (!hint) throw error
     const suffix = ` (${error.code})`
     const message = error.message.endsWith(suffix) ? error.message.slice(0, -suffix.length) : error.message

@@ -5,12 +5,14 @@ import { parseKey, TYPED_URL } from '../connection/find-coordinator.ts'
 import type { Profile } from '../connection/profile-file.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { createLineReader } from './read-line.ts'
+import { assertCoordinator } from './sign-in.ts'
 
 /** Checks the key with GET /me. @throws CliError */
 export async function loginWithKey(
   { name, baseUrl }: { name: string; baseUrl: string },
   signal: AbortSignal,
 ): Promise<Profile> {
+  await assertCoordinator(baseUrl, signal)
   const key = await readKey(signal)
   const config = { baseUrl, key, urlSource: TYPED_URL, keySource: 'the input' }
   const account = await createClient(config, signal).request<Account>('GET', '/me')

@@ -36,12 +36,15 @@ export async function signInByEmail(
   email: string | undefined,
   signal: AbortSignal,
 ): Promise<NewSession> {
+  await assertCoordinator(baseUrl, signal)
   const lines = createLineReader(signal)
   try {
     const address = email ?? (await lines.ask('Email: '))
     const requests = createRequests(baseUrl, signal)
     const { id } = await requests.requestJson<IssuedCode>('POST', `${baseUrl}/sign-in`, { email: address })
-    printStderr(`If ${sanitize(address)} is a member, a code has been sent to that address.`)
+    printStderr(
+      `If ${sanitize(address)} is a member, a code has been sent to that address. A coordinator without a mail server prints it in its log.`,
+    )
     return await confirm(baseUrl, id, lines, signal)
   } finally {
     lines.close()
@@ -64,6 +67,18 @@ async function confirm(
       if (!isWrongCode || !process.stdin.isTTY || attempt >= MAX_ATTEMPTS) throw error
       printMessage('This is not the code. Try again.')
     }
+  }
+}
+
+/**
+ * Sends a request without a credential, which a coordinator refuses: the user types nothing for a wrong URL.
+ * @throws CliError when no coordinator responds
+ */
+export async function assertCoordinator(baseUrl: string, signal: AbortSignal): Promise<void> {
+  try {
+    await createRequests(baseUrl, signal).requestJson('GET', `${baseUrl}/me`)
+  } catch (error) {
+    if (!(error instanceof CliError) || error.code !== 'unauthorized') throw error
   }
 }
 

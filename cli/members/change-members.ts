@@ -1,5 +1,5 @@
 // Invites, changes and removes members of the workspace.
-import type { Role } from '../../shared/api/account.ts'
+import type { Account, Role } from '../../shared/api/account.ts'
 import type { Invitation, Member, UpdateMemberRequest } from '../../shared/api/members.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
 import { AMBIGUOUS_ID, findByPrefix } from '../arguments/unique-prefix.ts'
@@ -59,11 +59,23 @@ export async function inviteMember(
   const invitation = await client.requestBySession<Invitation>('POST', '/members', request)
   if (json) printJson(invitation)
   else if (!quiet) printStderr(`${sanitize(getLabel(invitation.member))} is invited as ${role}.`)
-  if (!json && !invitation.emailed)
+  if (!json && !invitation.emailed) await explainSignIn(client)
+}
+
+/** Without mail, the owner of the coordinator passes the URL and the code on. */
+async function explainSignIn(client: Client): Promise<void> {
+  const { edge } = await client.requestBySession<Account>('GET', '/me')
+  const url = new URL(edge.url)
+  printMessage(
+    `the coordinator sends no mail: notify the person yourself. They sign in with \`box login ${sanitize(url.origin)}\` and this email address; their code then appears in the log of the coordinator (after \`box up\` in coordinator.log of its data directory), from where you pass it on.`,
+  )
+  if (LOOPBACK.test(url.hostname))
     printMessage(
-      'the coordinator sends no mail: notify the person yourself. They sign in with `box login URL` and this email address.',
+      `${sanitize(url.origin)} is an address of this machine only, and of no use to another person. \`box docs operate\` describes TLS, BOXWOOD_PUBLIC_URL and BOXWOOD_SMTP_URL.`,
     )
 }
+
+const LOOPBACK = /^(localhost|.*\.localhost|127\.[\d.]+|\[::1\])$/
 
 export async function setMember(
   { client }: Session,

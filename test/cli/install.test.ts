@@ -1,7 +1,7 @@
 // box install and box uninstall: the link on the PATH, the completion files, and the lines for the startup files.
 import { execFile } from 'node:child_process'
 import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { getDefaultDir } from '../../cli/install/link.ts'
@@ -47,7 +47,11 @@ t.test('puts box on the PATH, and removes it again', async (t) => {
   const files = ['.local/share/bash-completion/completions/box', '.config/fish/completions/box.fish']
   for (const file of files) t.match(readFileSync(join(home, file), 'utf8'), /__complete/, file)
 
-  t.equal((await box(['uninstall'], path)).code, 0)
+  mkdirSync(join(home, '.config/boxwood'), { recursive: true })
+  t.match(await box(['uninstall'], path), {
+    code: 0,
+    stdout: new RegExp(`^Kept ${join(home, '.config/boxwood')}: your sign-ins .*\nKept `, 'm'),
+  })
   for (const file of ['.local/bin/box', '.local/bin/boxwood', ...files])
     t.notOk(existsSync(join(home, file)), file)
   t.match(await box(['uninstall'], path), { code: 0, stdout: /^Nothing is installed/ })
@@ -111,7 +115,9 @@ t.test('--json', async (t) => {
   const installed = await box(['install', '--dir', bin, '--json'], { PATH: bin })
   t.match(JSON.parse(installed.stdout), { link: join(bin, 'box'), target: SCRIPT, onPath: true })
   const removed = await box(['uninstall', '--dir', bin, '--json'])
-  t.ok(JSON.parse(removed.stdout).removed.includes(join(bin, 'box')))
+  const { removed: paths, kept } = JSON.parse(removed.stdout)
+  t.ok(paths.includes(join(bin, 'box')))
+  t.ok(kept.includes(resolve(PROJECT_DIR)))
 })
 
 t.test('reports a directory in which it cannot create the link', async (t) => {

@@ -84,6 +84,15 @@ t.test('with a URL and an email, a member signs in with the code', async (t) => 
   t.equal((await api('GET', '/me', undefined, { key: renewed.key ?? '' })).status, 200)
 })
 
+t.test('a wrong URL fails before anything is typed', async (t) => {
+  for (const args of [[], ['--email', 'ann@example.com'], ['--with-key']]) {
+    // The standard input stays open: the command must not read it.
+    const result = await runBox(null, ['login', 'http://127.0.0.1:1', ...args], { env, stdin: null })
+    t.match(result, { code: 3, stdout: '', stderr: /Cannot reach .* \(connection refused\)\. Check the URL/ })
+    t.notMatch(result.stderr, /Email|API key/)
+  }
+})
+
 t.test('box logout revokes the key, ends the session and removes the profile', async (t) => {
   const { key: machineKey = '', session } = getProfile('work')
   t.match(await box('logout', 'work'), { code: 0, stderr: /^Signed out of .*profile work was removed\.\n$/ })

@@ -8,7 +8,7 @@ import { shellQuote } from '../../../shared/shell-quote.ts'
 import type { Provider } from '../providers/types.ts'
 import { findProgram } from './file-identity.ts'
 import type { Environment } from './login-environment.ts'
-import { failedInstallError, missingNpmError } from './messages.ts'
+import { failedInstallError, missingNpmError, untrustedRegistryError } from './messages.ts'
 import type { Prober } from './probe.ts'
 import { summarizeNpm } from './summarize-npm.ts'
 
@@ -36,6 +36,10 @@ const TIMEOUT_MS = 4 * 60_000
 /** The part of the time limit that must remain for the start of an installation. */
 const MIN_REMAINING = 0.1
 const PREFIX_TIMEOUT_MS = 30_000
+const PING_TIMEOUT_MS = 10_000
+/** Codes of Node for a certificate of an authority that it does not know. */
+const CERTIFICATE_ERROR =
+  /\b(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?|UNABLE_TO_VERIFY_LEAF_SIGNATURE)\b/
 const MAX_BYTES = 64 * 1024
 const QUIET = '--no-audit --no-fund --no-progress --no-update-notifier'
 
@@ -55,6 +59,7 @@ export function createInstaller(options: InstallerOptions): Installer {
       throw failedInstallError(provider, `${timeLimit}, because another installation was in progress`, '')
     const npm = await findProgram('npm', env.PATH)
     if (npm === null) throw missingNpmError(provider)
+    await assertTrustsRegistry(provider, npm.path, env, Math.min(PING_TIMEOUT_MS, getRemainingMs()))
     const prefix = (await usesGlobalPrefix(npm.path, env, Math.min(PREFIX_TIMEOUT_MS, getRemainingMs())))
       ? ''
       : `--prefix ${shellQuote(join(home, '.local'))}`
@@ -69,6 +74,19 @@ export function createInstaller(options: InstallerOptions): Installer {
     log.warn({ provider: provider.name, exitCode, timedOut }, 'failed to install a coding agent')
     const output = summarizeNpm(stderr.trim() === '' ? stdout : stderr)
     throw failedInstallError(provider, status, output)
+  }
+
+  /** npm repeats a request for more than a minute after each failure, also when it does not trust the certificate. */
+  async function assertTrustsRegistry(
+    provider: Provider,
+    npm: string,
+    env: Environment,
+    timeoutMs: number,
+  ): Promise<void> {
+    const run = { cwd: home, env, timeoutMs, maxBytes: MAX_BYTES }
+    const { exitCode, stderr } = await prober.run(`exec ${shellQuote(npm)} ping --fetch-retries=0`, run)
+    const code = exitCode === 0 ? undefined : CERTIFICATE_ERROR.exec(stderr)?.[0]
+    if (code !== undefined) throw untrustedRegistryError(provider, code)
   }
 
   /** Whether the global prefix of npm is writable, and programs in it are found. */

@@ -42,6 +42,11 @@ export const failedInstallError = (provider: Program, status: string, output: st
     `${TITLES[provider.name]} is not installed on the box, and ${npmCommand(provider)} failed: ${status}${output === '' ? '.' : `: ${output}`}`,
   )
 
+export const untrustedRegistryError = (provider: Program, code: string) =>
+  notInstalled(
+    `${TITLES[provider.name]} is not installed on the box, and npm does not trust the certificate of its registry (${code}). For a private certificate authority, set the variable NODE_EXTRA_CA_CERTS of the box to a file with its certificate, such as \`box env BOX NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt\`, and send the prompt again.`,
+  )
+
 /** @param backend that the model selects @param hint how to sign in */
 export const signedOutError = (name: ProviderName, backend: Backend | null, hint: string) => {
   const problem = backend === null ? 'is not signed in' : `has no credential for ${backend}`

@@ -2,7 +2,8 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { findCoordinator } from '../../../cli/connection/find-coordinator.ts'
+import { toUnreachableError } from '../../../cli/connection/api-errors.ts'
+import { findCoordinator, TYPED_URL } from '../../../cli/connection/find-coordinator.ts'
 import { CLI_VERSION } from '../../../cli/version.ts'
 import { newApiKey } from '../../../shared/api-key.ts'
 import type { CoordinatorRecord } from '../../../shared/coordinator-process.ts'
@@ -50,7 +51,30 @@ t.test('uses BOXWOOD_URL, with or without the path prefix', async (t) => {
 t.test('does not send the key of a data directory to another coordinator', async (t) => {
   const dataDir = await createDataDir(join(t.testdir({}), 'data'), 'http://127.0.0.1:1')
   const result = await runBox(null, ['me'], { env: { BOXWOOD_DATA: dataDir, BOXWOOD_URL: fake.url } })
-  t.match(result, { code: 4, stderr: /No API key found for .*box login.*BOXWOOD_API_KEY/ })
+  t.match(result, {
+    code: 4,
+    stderr: /You are not signed in at http:\S+, the URL in BOXWOOD_URL\. .*Check BOXWOOD_URL\./,
+  })
+})
+
+t.test('a typing error in BOXWOOD_URL names the URL, and the coordinator of this machine', async (t) => {
+  const dataDir = await createDataDir(join(t.testdir({}), 'data'))
+  const env = { BOXWOOD_DATA: dataDir, BOXWOOD_URL: fake.url.replace('http:', 'https:') }
+  const { code, stderr } = await runBox(null, ['ls'], { env })
+  t.equal(code, 4)
+  t.match(stderr, `You are not signed in at ${env.BOXWOOD_URL}, the URL in BOXWOOD_URL.`)
+  t.match(stderr, `The coordinator of this machine is at ${fake.url}.`)
+})
+
+t.test('an unknown certificate names the option that helps', async (t) => {
+  const url = 'https://boxes.example/api/v1'
+  const config = { baseUrl: url, key: null, keySource: '', urlSource: TYPED_URL }
+  const describe = (code: string) =>
+    toUnreachableError(Object.assign(new Error('certificate'), { code }), config, `${url}/me`).message
+  t.match(describe('SELF_SIGNED_CERT_IN_CHAIN'), /does not trust its certificate;.* set NODE_EXTRA_CA_CERTS /)
+  t.match(describe('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), /set NODE_EXTRA_CA_CERTS /)
+  t.match(describe('CERT_HAS_EXPIRED'), /its certificate has expired\)/)
+  t.match(describe('ERR_TLS_OTHER'), /\(certificate\)/)
 })
 
 t.test('each connection error names the setting to change', async (t) => {

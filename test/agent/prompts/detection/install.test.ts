@@ -8,11 +8,12 @@ import { createTestBox, type TestBox } from './support.ts'
 const SIGNED_IN = { OPENCODE_KEY: 'k', PI_KEY: 'k' }
 
 /** A fake npm with a global prefix. It appends its arguments to ~/npm.log, and `install` creates the program. */
-function addNpm(box: TestBox, { prefix = '', before = '' } = {}): void {
+function addNpm(box: TestBox, { prefix = '', before = '', ping = '' } = {}): void {
   box.program(
     'npm',
     `echo "$@" >>'${box.home}/npm.log'
 if [ "$1" = prefix ]; then echo "${prefix}"; exit; fi
+if [ "$1" = ping ]; then ${ping || 'exit'}; fi
 ${before}
 target='${prefix}'
 name=
@@ -85,6 +86,19 @@ t.test('the error of a failed installation has what npm says first, and the name
   )
   addNpm(box)
   t.equal((await resolve('pi', SIGNED_IN)).version, '1.2.3', 'the next prompt tries again')
+})
+
+t.test('a registry with an unknown certificate fails at once, with what helps', async (t) => {
+  const box = createTestBox(t)
+  addNpm(box, { prefix: box.home, ping: 'echo "npm error code SELF_SIGNED_CERT_IN_CHAIN" >&2; exit 1' })
+  const { fail, resolve } = await box.detect()
+  const { code, message } = await fail('pi', SIGNED_IN)
+  t.equal(code, 'provider_not_installed')
+  t.match(message, /certificate of its registry \(SELF_SIGNED_CERT_IN_CHAIN\)\..* NODE_EXTRA_CA_CERTS /)
+  t.same(listInstalls(box), [], 'npm does not repeat its requests')
+  // A registry that does not know the request.
+  addNpm(box, { prefix: box.home, ping: 'echo "npm error code E404" >&2; exit 1' })
+  t.equal((await resolve('pi', SIGNED_IN)).version, '1.2.3')
 })
 
 t.test('an installation that takes too long is terminated', async (t) => {
