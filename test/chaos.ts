@@ -5,8 +5,15 @@ import t from 'tap'
 import { checkLargeAuditLog } from './support/audit-log-load.ts'
 import { runChaosRound, startChaosSetup } from './support/chaos/chaos-round.ts'
 import { runDeletionRound } from './support/chaos/deletion-round.ts'
+import { runExecEndRound } from './support/chaos/exec-end-round.ts'
+import { startFixedPortSetup } from './support/chaos/fixed-port-setup.ts'
+import { runHeldBodiesRound } from './support/chaos/held-bodies-round.ts'
 import { runLifeRound } from './support/chaos/life-round.ts'
+import { runLostMachineRound } from './support/chaos/lost-machine-round.ts'
+import { runPortRound } from './support/chaos/port-round.ts'
 import { checkRefusedUploads } from './support/chaos/refused-uploads.ts'
+import { runSuspendRound } from './support/chaos/suspend-round.ts'
+import { startTestCoordinator } from './support/coordinator.ts'
 import { runHistory } from './support/simulation/history.ts'
 import { createMemoryDatabase } from './support/simulation/memory-database.ts'
 import { createOwner } from './support/workspace.ts'
@@ -46,6 +53,16 @@ t.test(`chaos for ${minutes} minutes from seed ${firstSeed}`, async (t) => {
     t.comment(JSON.stringify(await runChaosRound(t, setup, { seed, mebibytes: 200, faults: 20 })))
     await runDeletionRound(t, setup, { seed })
     await checkRefusedUploads(t, setup)
+    await runLostMachineRound(t, setup, { seed })
+    // Their coordinators end with the subtest.
+    await t.test(`restarts and revocations, seed ${seed}`, async (t) => {
+      t.setTimeout(0)
+      await runHeldBodiesRound(t, await startTestCoordinator(t), { seed })
+      const fixedPort = await startFixedPortSetup(t)
+      await runPortRound(t, fixedPort, { seed })
+      t.comment(JSON.stringify(await runSuspendRound(t, fixedPort, { seed })))
+      t.comment(JSON.stringify(await runExecEndRound(t, fixedPort, { seed })))
+    })
     // Its coordinator ends with the subtest.
     await t.test(`the life of a box, seed ${seed}`, async (t) => {
       t.setTimeout(0)
