@@ -8,6 +8,7 @@ import { runDeletionRound } from './support/chaos/deletion-round.ts'
 import { runExecEndRound } from './support/chaos/exec-end-round.ts'
 import { startFixedPortSetup } from './support/chaos/fixed-port-setup.ts'
 import { runHeldBodiesRound } from './support/chaos/held-bodies-round.ts'
+import { runInodesRound } from './support/chaos/inodes-round.ts'
 import { runLifeRound } from './support/chaos/life-round.ts'
 import { runLostMachineRound } from './support/chaos/lost-machine-round.ts'
 import { runPortRound } from './support/chaos/port-round.ts'
@@ -16,6 +17,7 @@ import { runSuspendRound } from './support/chaos/suspend-round.ts'
 import { startTestCoordinator } from './support/coordinator.ts'
 import { runHistory } from './support/simulation/history.ts'
 import { createMemoryDatabase } from './support/simulation/memory-database.ts'
+import { SKIP_MOUNT } from './support/small-disk.ts'
 import { createOwner } from './support/workspace.ts'
 
 const { values } = parseArgs({
@@ -62,6 +64,11 @@ t.test(`chaos for ${minutes} minutes from seed ${firstSeed}`, async (t) => {
       await runPortRound(t, fixedPort, { seed })
       t.comment(JSON.stringify(await runSuspendRound(t, fixedPort, { seed })))
       t.comment(JSON.stringify(await runExecEndRound(t, fixedPort, { seed })))
+    })
+    await t.test('a box with many files', async (t) => {
+      t.setTimeout(0)
+      const result = await runInodesRound(t)
+      if (result === undefined) t.pass('needs a small file system', { skip: SKIP_MOUNT })
     })
     // Its coordinator ends with the subtest.
     await t.test(`the life of a box, seed ${seed}`, async (t) => {

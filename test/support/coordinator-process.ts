@@ -16,6 +16,7 @@ export type CoordinatorProcess = Awaited<ReturnType<typeof startCoordinatorProce
 
 /**
  * Resolves when the coordinator is ready. Deletes the boxes and stops the coordinator after the test.
+ * @param env BOXWOOD_DATA: an existing data directory, which remains. Default: a temporary directory
  * @param projectDir a copy of the project from which the coordinator runs
  * @param inherited descriptors: a listening socket, which the coordinator gets as from systemd, and one that it gets by chance
  */
@@ -25,7 +26,7 @@ export async function startCoordinatorProcess(
   projectDir = PROJECT_DIR,
   inherited: { socket?: number; other?: number } = {},
 ) {
-  const dataDir = createTempDir(t, 'process')
+  const dataDir = env.BOXWOOD_DATA ?? createTempDir(t, 'process')
   let child: ChildProcess
   let url = ''
 
