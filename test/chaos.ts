@@ -7,6 +7,7 @@ import { runChaosRound, startChaosSetup } from './support/chaos/chaos-round.ts'
 import { runDeletionRound } from './support/chaos/deletion-round.ts'
 import { runExecEndRound } from './support/chaos/exec-end-round.ts'
 import { startFixedPortSetup } from './support/chaos/fixed-port-setup.ts'
+import { runHalfSentRound } from './support/chaos/half-sent-round.ts'
 import { runHeldBodiesRound } from './support/chaos/held-bodies-round.ts'
 import { runInodesRound } from './support/chaos/inodes-round.ts'
 import { runLifeRound } from './support/chaos/life-round.ts'
@@ -64,6 +65,7 @@ t.test(`chaos for ${minutes} minutes from seed ${firstSeed}`, async (t) => {
       await runPortRound(t, fixedPort, { seed })
       t.comment(JSON.stringify(await runSuspendRound(t, fixedPort, { seed })))
       t.comment(JSON.stringify(await runExecEndRound(t, fixedPort, { seed })))
+      await runHalfSentRound(t, fixedPort)
     })
     await t.test('a box with many files', async (t) => {
       t.setTimeout(0)
