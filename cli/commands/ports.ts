@@ -58,7 +58,8 @@ Examples:
   box ports fig --filter process=node
   box ports fig --json | jq '.listening.ports[].port'
 
-To open a port in a browser of this machine, with an OpenSSH server on the machine of the box:
+To open a port in a browser, with an OpenSSH server on the machine of the
+box:
   box ssh-config >~/.ssh/boxwood.config
   ssh -F ~/.ssh/boxwood.config -N -L 8080:localhost:3000 box-fig
 A box with the network of its host (NETWORK in \`box ls -o wide\`) has its ports on the host.

@@ -4,7 +4,7 @@ import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import type { RunLocalAction } from '../connection/session.ts'
 import { sendSignal, waitUntilExited } from '../local/running-coordinator.ts'
-import { findService, readEnvironment } from '../local/running-process.ts'
+import { findRestartCommand, readEnvironment } from '../local/running-process.ts'
 import { requireLocal, selectCoordinator } from '../local/select-coordinator.ts'
 import { getLogFile, startCoordinator } from '../local/start-coordinator.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
@@ -42,11 +42,11 @@ async function upgrade(options: JsonOption, signal: AbortSignal): Promise<undefi
       EXIT.failed,
       'The coordinator is not running. `box up` starts it with the installed version.',
     )
-  const service = findService(running.pid)
-  if (service !== null)
+  const restartCommand = findRestartCommand(running.pid)
+  if (restartCommand !== null)
     throw new CliError(
       EXIT.failed,
-      `The coordinator runs as ${service}. Restart it with \`systemctl restart ${service}\`: boxes and commands continue.`,
+      `The coordinator runs as a service. Restart it with \`${restartCommand}\`: boxes and commands continue.`,
     )
   const env = { ...readEnvironment(running.pid), ...getAddress(running) }
   if (!options.json) printStderr('Restarting the coordinator. The boxes keep running.')

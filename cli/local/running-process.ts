@@ -14,9 +14,15 @@ export function readEnvironment(pid: number): Record<string, string> {
   return Object.fromEntries(entries.filter(([name]) => VARIABLE.test(name) && !OF_PARENT.includes(name)))
 }
 
-/** The unit of systemd that runs the process: a service for Boxwood; null: none. */
-export const findService = (pid: number): string | null =>
-  /\/system\.slice\/([^/\n]*boxwood[^/\n]*\.service)$/m.exec(read(pid, 'cgroup'))?.[1] ?? null
+/** The command that restarts the service of systemd that runs the process; null: it runs in no service for Boxwood. */
+export const findRestartCommand = (pid: number): string | null => parseCgroup(read(pid, 'cgroup'))
+
+/** @param text of /proc/PID/cgroup. Shells and terminals may also run in services, with other names. */
+export function parseCgroup(text: string): string | null {
+  const [path = '', unit] = /^.*\/([^/\n]*boxwood[^/\n]*\.service)$/m.exec(text) ?? []
+  if (unit === undefined) return null
+  return `systemctl ${/\/user@\d+\.service\//.test(path) ? '--user ' : ''}restart ${unit}`
+}
 
 /** Empty without the permission, and when the process has exited. */
 function read(pid: number, file: 'environ' | 'cgroup'): string {

@@ -36,6 +36,15 @@ t.test('a box is copied, restored, resized, moved, stopped and deleted', async (
     /\(in 2h\); snapshot every 1d/,
   )
 
+  const isIsolated = (await show('fig')).box.isolation.level !== 'process'
+  const readHostname = async (name: string) => (await run('exec', name, 'hostname')).stdout.trim()
+  t.match((await run('rename', 'fig', 'lime')).stderr, /^fig: renamed to lime/)
+  t.match((await run('snapshots', 'lime')).stdout, /^before +lime /m)
+  if (isIsolated) t.equal(await readHostname('lime'), 'fig')
+  t.match((await run('resize', 'lime', 'micro')).stderr, /resized to micro/)
+  if (isIsolated) t.equal(await readHostname('lime'), 'lime', 'from the next start on')
+  await run('rename', 'lime', 'fig')
+
   // Larger than most machines: the box has what the machine has.
   await run('resize', 'fig', 'ultra')
   const cpus = Math.min(32, availableParallelism())

@@ -29,6 +29,19 @@ onEachDatabase(t, async (t, newDb) => {
     await t.rejects(boxes.patch(owner, id, { name: 'late' }), { code: 'not_found' })
   })
 
+  t.test('an enrolled machine is renamed too', async (t) => {
+    const db = await newDb(t)
+    const owner = await createOwner(db)
+    const boxes = createTestBoxService(db)
+    const { id } = await boxes.create(owner, { name: 'fig' })
+    await db
+      .updateTable('boxes')
+      .set({ kind: 'machine', observed_state: 'degraded' })
+      .where('id', '=', id)
+      .execute()
+    t.match(await boxes.patch(owner, id, { name: 'rack1' }), { hostname: 'rack1', kind: 'machine' })
+  })
+
   t.test('the own name is no change, and settings of the same request are written', async (t) => {
     const db = await newDb(t)
     const clock = createTestClock()
