@@ -1,6 +1,7 @@
 // box me: shows the user, the workspace and the credentials in use.
 import type { Command } from 'commander'
 import type { Account } from '../../shared/api/account.ts'
+import type { Box } from '../../shared/api/boxes.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { isLive } from '../boxes/find-box.ts'
@@ -81,6 +82,12 @@ function shorten({ boxes, box: _, ...account }: Account) {
   return { ...account, boxes: summaries }
 }
 
+const listNames = (boxes: readonly Box[]): string =>
+  boxes
+    .filter(isLive)
+    .map(({ hostname }) => hostname)
+    .join(', ')
+
 function formatAccount({ user, workspace, key, access, edge, boxes }: Account, client: ClientAccess): string {
   const { profile, session } = client
   const keyText = key
@@ -88,7 +95,7 @@ function formatAccount({ user, workspace, key, access, edge, boxes }: Account, c
     : 'none'
   const limits = [
     ...Object.entries(access ?? {}).map(([area, level]) => `${area} ${level}`),
-    ...(key?.boxIds ? [key.boxIds.length === 1 ? '1 box only' : `${key.boxIds.length} boxes only`] : []),
+    ...(key?.boxIds ? [`only ${listNames(boxes) || key.boxIds.join(', ')}`] : []),
   ]
   return formatTable([
     ['user', user ? `${user.email ?? user.name} (${user.role})` : 'none'],

@@ -93,8 +93,8 @@ function assertRole({ role }: Actor, roles: AllowedRoles): void {
 /** What a limited key may not do without the level. */
 function describeLevel(area: AccessArea, level: AccessLevel): string {
   if (area !== 'boxes') return ''
-  if (level === 'run') return ', which commands, terminals, prompts, wakes and the writing of files need'
-  return level === 'write' ? ', which creating, changing and deleting need' : ''
+  if (level === 'run') return ', needed to wake boxes, write files, and run commands, terminals and prompts'
+  return level === 'write' ? ', needed to create, change, suspend or delete boxes' : ''
 }
 
 /**

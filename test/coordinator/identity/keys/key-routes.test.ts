@@ -154,7 +154,7 @@ t.test('API keys', async (t) => {
         json: {
           area: 'boxes',
           level: 'write',
-          message: /lacks write access to boxes, which .* deleting need/,
+          message: /lacks write access to boxes, needed to create, change/,
         },
       })
     await api('PATCH', `/keys/${key.id}`, { boxIds: [plum], access: { boxes: 'write' } }, owner)
