@@ -1,13 +1,13 @@
 // Picks a name, a fruit, for a box that is created without one.
 import { LIMITS } from '../../shared/limits.ts'
 
-/** The list omits fig and plum: the examples in the documentation and in the tests create boxes with these names. */
+/** The list omits cherry, fig, kiwi, lime and plum: examples in the documentation and tests create boxes with these names. */
 export const FRUITS: readonly string[] = [
   ...['acerola', 'ackee', 'apple', 'apricot', 'avocado', 'banana', 'bilberry', 'blackberry', 'blueberry'],
-  ...['breadfruit', 'cantaloupe', 'carambola', 'cherimoya', 'cherry', 'clementine', 'cloudberry', 'coconut'],
+  ...['breadfruit', 'cantaloupe', 'carambola', 'cherimoya', 'clementine', 'cloudberry', 'coconut'],
   ...['cranberry', 'currant', 'damson', 'date', 'dragonfruit', 'durian', 'elderberry', 'feijoa'],
-  ...['gooseberry', 'grape', 'grapefruit', 'guava', 'honeydew', 'huckleberry', 'jackfruit', 'jujube', 'kiwi'],
-  ...['kumquat', 'lemon', 'lime', 'longan', 'loquat', 'lychee', 'mandarin', 'mango', 'mangosteen', 'medlar'],
+  ...['gooseberry', 'grape', 'grapefruit', 'guava', 'honeydew', 'huckleberry', 'jackfruit', 'jujube'],
+  ...['kumquat', 'lemon', 'longan', 'loquat', 'lychee', 'mandarin', 'mango', 'mangosteen', 'medlar'],
   ...['melon', 'mirabelle', 'mulberry', 'nectarine', 'olive', 'orange', 'papaya', 'passionfruit', 'peach'],
   ...['pear', 'persimmon', 'pineapple', 'pomegranate', 'pomelo', 'quince', 'rambutan', 'raspberry'],
   ...['redcurrant', 'salak', 'satsuma', 'soursop', 'starfruit', 'strawberry', 'tamarillo', 'tangerine'],
