@@ -6,9 +6,13 @@ import type { Actor, Credential } from './actor.ts'
 
 const RANK = { none: 0, read: 1, run: 2, write: 3 } as const
 
-/** Returns a number for comparisons: a higher level allows what a lower one allows. @param levels null: the key is not limited */
+/**
+ * Returns a number for comparisons: a higher level allows what a lower one allows. A level that a later version has stored is
+ * unknown, and allows nothing.
+ * @param levels null: the key is not limited
+ */
 export const rankLevel = (levels: AccessLevels | null, area: AccessArea): number =>
-  RANK[levels === null ? 'write' : (levels[area] ?? 'none')]
+  RANK[levels === null ? 'write' : (levels[area] ?? 'none')] ?? RANK.none
 
 /** `not_contractor`: owners and members. `owner`: owners only. */
 export type AllowedRoles = 'any' | 'not_contractor' | 'owner'

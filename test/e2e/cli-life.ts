@@ -41,7 +41,7 @@ t.test('a box is copied, restored, resized, moved, stopped and deleted', async (
   t.match((await run('rename', 'fig', 'lime')).stderr, /^fig: renamed to lime/)
   t.match((await run('snapshots', 'lime')).stdout, /^before +lime /m)
   if (isIsolated) t.equal(await readHostname('lime'), 'fig')
-  t.match((await run('resize', 'lime', 'micro')).stderr, /resized to micro/)
+  t.match((await run('resize', 'lime', 'flow')).stderr, /resized to flow/)
   if (isIsolated) t.equal(await readHostname('lime'), 'lime', 'from the next start on')
   await run('rename', 'lime', 'fig')
 

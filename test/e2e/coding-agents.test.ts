@@ -99,7 +99,7 @@ cp ~/fake-pi ~/.local/bin/pi`
   t.match(await failing, {
     status: 409,
     json: {
-      error: { code: 'provider_not_installed', message: /exit status 7:\nnpm error E404 not found$/ },
+      error: { code: 'provider_not_installed', message: /exit status 7: E404 not found\.$/ },
     },
   })
   await exec('echo 0 >~/status')

@@ -24,6 +24,7 @@ const control = [
 const keys = {
   dcp_reader: { actor: { ...actor, access: { boxes: 'read' as const } } },
   dcp_nothing: { actor: { ...actor, access: {} } },
+  dcp_later: { actor: { ...actor, access: { boxes: 'level of a later version' as 'read' } } },
   dcp_one_box: { actor: { ...actor, boxIds: ['0d1f6bd5-7a7e-4a52-9a3c-1f2f3c4d5e6f'] } },
 }
 
@@ -39,6 +40,7 @@ t.test('rejects a limited key and names the missing area and level', async (t) =
   const write = await sendDenied('dcp_reader', 'POST', '/boxes')
   t.match(write, { area: 'boxes', level: 'write', message: /write access to boxes/ })
   t.match(await sendDenied('dcp_nothing', 'GET', '/boxes'), { area: 'boxes', level: 'read' })
+  t.match(await sendDenied('dcp_later', 'GET', '/boxes'), { area: 'boxes', level: 'read' })
   t.match(await sendDenied('dcp_reader', 'GET', '/settings'), { area: 'workspace', level: 'write' })
   for (const key of Object.keys(keys)) t.equal((await send('GET', '/api/v1/me', { key })).status, 200)
 })
