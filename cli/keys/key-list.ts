@@ -14,7 +14,9 @@ export function formatAccess(
   { access, boxIds }: Pick<ApiKey, 'access' | 'boxIds'>,
   getBoxName: GetBoxName,
 ): string {
-  const levels = Object.entries(access ?? {}).map(([area, level]) => `${area}=${level}`)
+  const levels = Object.entries(access ?? {})
+    .filter(([, level]) => level !== 'none')
+    .map(([area, level]) => `${area}=${level}`)
   const allowed = access === null ? 'all' : levels.join(',')
   if (boxIds === null) return allowed
   const names = boxIds.slice(0, boxIds.length > MAX_NAMES + 1 ? MAX_NAMES : boxIds.length).map(getBoxName)

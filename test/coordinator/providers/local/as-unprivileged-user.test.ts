@@ -20,6 +20,7 @@ repeatAsUnprivilegedUser(import.meta.dirname, {
   mounts: 'all levels',
   network: 'all levels',
   reclaim: 'all levels',
+  regions: 'process',
   'root-programs': 'process',
   stop: 'all levels',
   'terminate-processes': 'process',
