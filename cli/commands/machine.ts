@@ -53,7 +53,7 @@ function addAdd(machine: Command, runAction: RunAction): void {
     .summary('print the line that enrolls a machine')
     .description(
       'Creates a token, and prints the line to run on the machine. The token works once, within an hour. The commands of the box ' +
-        'run as the user that runs the line.',
+        'run as the user that runs the line. Needs a sign-in with `box login`.',
     )
     .argument('[name]', 'name of the box (default: the hostname of the machine)')
     .option('--region <region>', `a label, one of ${REGIONS.join(', ')} (default: that of new boxes)`)
@@ -83,7 +83,7 @@ async function addMachine(
     ...(region !== undefined && { region: region as NonNullable<CreateEnrollmentRequest['region']> }),
     ...(env !== undefined && { env }),
   }
-  const response = await client.request<CreateEnrollmentResponse>('POST', '/machines', request)
+  const response = await client.requestBySession<CreateEnrollmentResponse>('POST', '/machines', request)
   if (json) return void printJson(response)
   const { command, enrollment } = response
   if (!quiet) {

@@ -25,6 +25,9 @@ const FILE_ERRORS = [
   'payload_too_large',
 ] as const
 
+const INVALID_PATH =
+  'path is missing, has a NUL byte or a newline, or is a directory or another entry that is not a file. Or the path or the query of the URL is not percent-encoded UTF-8.'
+
 /** 1 MiB of content, with room for JSON escapes. */
 const WRITE_BODY_BYTES = 8 * LIMITS.inlineFileBytes
 
@@ -80,7 +83,10 @@ export function fileRoutes(context: EdgeContext): Route[] {
       fieldErrorCodes: { path: 'invalid_path' },
       responses: { 200: fileReadSchema },
       errors: FILE_ERRORS,
-      errorDescriptions: { payload_too_large: 'The file is larger than 1 MiB. Use GET /download.' },
+      errorDescriptions: {
+        invalid_path: INVALID_PATH,
+        payload_too_large: 'The file is larger than 1 MiB. Use GET /download.',
+      },
       handler: (input) =>
         forwardRequest(context, input, {
           method: 'GET',
@@ -99,7 +105,11 @@ export function fileRoutes(context: EdgeContext): Route[] {
       bodyLimit: WRITE_BODY_BYTES,
       responses: { 200: fileWrittenSchema },
       errors: FILE_ERRORS,
-      errorDescriptions: { payload_too_large: 'The content is larger than 1 MiB. Use PUT /upload.' },
+      errorDescriptions: {
+        invalid_path: INVALID_PATH,
+        invalid_request: 'Another field is missing or not valid. The message names it.',
+        payload_too_large: 'The content is larger than 1 MiB. Use PUT /upload.',
+      },
       handler: (input) =>
         forwardRequest(context, input, {
           method: 'PUT',

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startTestCoordinator, type TestCoordinator } from '../support/coordinator.ts'
+import { requestToken } from '../support/enroll.ts'
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { listTree, runInstaller } from '../support/run-installer.ts'
 import { createTempDir } from '../support/temp-dir.ts'
@@ -15,7 +16,7 @@ const startCoordinator = (test: Test, env: Record<string, string> = {}) =>
   startTestCoordinator(test, { machines: 'local', provider: new FakeInfrastructure().provider, env })
 
 async function createToken(coordinator: TestCoordinator, name: string): Promise<string> {
-  const { json } = await coordinator.api('POST', '/machines', { name })
+  const { json } = await requestToken(coordinator, { name })
   return json.token
 }
 

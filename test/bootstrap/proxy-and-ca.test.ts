@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { CA_FILE, startConnectProxy, startTlsServer } from '../support/connect-proxy.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
+import { requestToken } from '../support/enroll.ts'
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { isInstalled } from '../support/is-installed.ts'
 import { downloadScript, runInstaller } from '../support/run-installer.ts'
@@ -27,7 +28,7 @@ t.test('the installer and the agent use the proxy and accept the authority', asy
   })
   coordinatorPort = Number(new URL(coordinator.url).port)
   const script = await downloadScript(coordinator.url)
-  const { json: created } = await coordinator.api('POST', '/machines', { name: 'fig' })
+  const { json: created } = await requestToken(coordinator, { name: 'fig' })
   const home = createTempDir(test, 'home')
   const prefix = join(home, 'boxwood')
   // The installation has a copy of its own.

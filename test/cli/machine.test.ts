@@ -2,11 +2,20 @@
 import t from 'tap'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { enrollMachine } from '../support/enroll.ts'
+import { createTempDir } from '../support/temp-dir.ts'
 import { runBox } from './run-box.ts'
 
 const coordinator = await startTestCoordinator(t)
-const { url, key, infra, api } = coordinator
-const box = (...args: string[]) => runBox(url, args, { env: { BOXWOOD_API_KEY: key } })
+const { url, key, infra, api, dataDir } = coordinator
+const env = { XDG_CONFIG_HOME: createTempDir(t, 'config'), BOXWOOD_DATA: dataDir }
+const box = (...args: string[]) => runBox(null, args, { env })
+
+t.test('box machine add needs a sign-in', async (t) => {
+  const byKey = await runBox(url, ['machine', 'add'], { env: { BOXWOOD_API_KEY: key } })
+  t.match(byKey, { code: 4, stdout: '', stderr: /No API key may do this.*`box login`/ })
+  t.match(await box('machine', 'add'), { code: 4, stdout: '', stderr: /needs a sign-in/ })
+  t.equal((await box('login')).code, 0)
+})
 
 t.test('box machine add prints the line for the machine', async (t) => {
   const added = await box('machine', 'add', 'fig', '-e', 'A=b', '--region', 'eu-central-1')

@@ -7,6 +7,7 @@ import {
   type Refusal,
 } from '../../coordinator/identity/admission/decide.ts'
 import { startTestCoordinator, type TestCoordinator } from '../support/coordinator.ts'
+import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const policyDenied: Refusal = {
@@ -161,6 +162,7 @@ t.test('a refusal is sent with its fields, and writes nothing', async (t) => {
     },
   })
   const { api, waitForState } = coordinator
+  const session = await createTestSession(coordinator)
   const { json: first } = await api('POST', '/boxes', { name: 'running' })
   const { json: second } = await api('POST', '/boxes', { name: 'suspended' })
   const boxes = { running: first.box.id, suspended: second.box.id }
@@ -182,11 +184,14 @@ t.test('a refusal is sent with its fields, and writes nothing', async (t) => {
     await waitUntil('no box and no snapshot changes its state', isIdle)
     const [method, path, body] = request(ids)
     const headers = { 'idempotency-key': `key-${name.replaceAll(' ', '-')}` }
+    // No key may create a token.
+    const options =
+      action === 'enroll' ? { ...session, headers: { ...session.headers, ...headers } } : { headers }
     for (const each of refusals) {
       refusal = each
       const before = await readState(coordinator)
       asked.length = 0
-      const response = await api(method, path, body, { headers })
+      const response = await api(method, path, body, options)
       t.same(asked, [action], `${method} ${path} asks`)
       const { code, message, ...fields } = each
       t.equal(response.status, statusOf(code))
@@ -194,7 +199,7 @@ t.test('a refusal is sent with its fields, and writes nothing', async (t) => {
       t.same(await readState(coordinator), before, `${name}: ${code} writes nothing`)
     }
     refusal = null
-    const admitted = await api(method, path, body, { headers })
+    const admitted = await api(method, path, body, options)
     t.match(String(admitted.status), /^20[0-2]$/, `${name}: the same request with the same key is admitted`)
     t.notOk(admitted.headers.has('idempotent-replayed'))
   }

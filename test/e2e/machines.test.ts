@@ -1,8 +1,7 @@
 // Enrolled machines over HTTP: tokens, their exchange, the states of the box, refusals, and deletion.
 import t, { type Test } from 'tap'
 import { newBoxToken } from '../../shared/ids.ts'
-import type { TestCoordinator } from '../support/coordinator.ts'
-import { startTestCoordinator } from '../support/coordinator.ts'
+import { type RequestOptions, startTestCoordinator, type TestCoordinator } from '../support/coordinator.ts'
 import {
   connectMachine,
   createLineageId,
@@ -10,17 +9,24 @@ import {
   enrollMachine,
   exchange,
   hashToken,
+  requestToken,
 } from '../support/enroll.ts'
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
-import { createUserKey } from '../support/limited-key.ts'
+import { createTestSession } from '../support/session.ts'
 import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 
 /** Boxes with machines in memory, and real tunnels for the agents of enrolled machines. */
 const startCoordinator = (t: Test, options: Parameters<typeof startTestCoordinator>[1] = {}) =>
   startTestCoordinator(t, { machines: 'local', provider: new FakeInfrastructure().provider, ...options })
 
-async function createToken({ api }: TestCoordinator, body: object = {}, key?: string): Promise<string> {
-  const { status, json } = await api('POST', '/machines', body, key === undefined ? {} : { key })
+async function createToken(
+  coordinator: TestCoordinator,
+  body: object = {},
+  session?: RequestOptions,
+): Promise<string> {
+  const { status, json } = await (session === undefined
+    ? requestToken(coordinator, body)
+    : coordinator.api('POST', '/machines', body, session))
   if (status !== 201) throw new Error(JSON.stringify(json))
   return json.token
 }
@@ -34,7 +40,7 @@ async function connect(t: Test, coordinator: TestCoordinator, machine: EnrolledM
 
 t.test('a machine becomes a box when its agent connects', async (t) => {
   const coordinator = await startCoordinator(t)
-  const created = await coordinator.api('POST', '/machines', { name: 'fig', env: { A: 'b' } })
+  const created = await requestToken(coordinator, { name: 'fig', env: { A: 'b' } })
   t.equal(created.status, 201)
   const { enrollment, token, command } = created.json
   t.match(enrollment, { id: /^enr_/, name: 'fig', region: 'us-west-2', restricted: false })
@@ -101,20 +107,20 @@ t.test('a token that cannot be used is refused with its reason', async (t) => {
   await assertRefused(expired, 401, 'token_expired', /expired at .*box machine add/)
   t.same((await api('GET', '/machines')).json.enrollments, [])
 
-  const revoked = await api('POST', '/machines', {})
+  const revoked = await requestToken(coordinator, {})
   const path = `/machines/${revoked.json.enrollment.id}`
   t.equal((await api('DELETE', path)).status, 204)
   t.equal((await api('DELETE', path)).status, 204, 'again')
   await assertRefused(revoked.json.token, 401, 'unauthorized', /has been revoked/)
   t.match(await api('DELETE', '/machines/enr_0'), { status: 404 })
 
-  const used = await api('POST', '/machines', {})
+  const used = await requestToken(coordinator, {})
   await exchange(url, used.json.token)
   const usedPath = `/machines/${used.json.enrollment.id}`
   t.match(await api('DELETE', usedPath), { status: 404, json: { message: /has been used.*box rm/ } })
 
-  const memberKey = await createUserKey(coordinator, 'member')
-  const ofMember = await createToken(coordinator, {}, memberKey)
+  const member = await createTestSession(coordinator, 'member')
+  const ofMember = await createToken(coordinator, {}, member)
   await db
     .insertInto('policies')
     .values({
@@ -123,36 +129,17 @@ t.test('a token that cannot be used is refused with its reason', async (t) => {
     })
     .execute()
   await assertRefused(ofMember, 403, 'policy_denied', /Only owners/)
-  const denied = await api('POST', '/machines', {}, { key: memberKey })
+  const denied = await api('POST', '/machines', {}, member)
   t.match(denied, { status: 403, json: { error: 'policy_denied', rule: 'machineEnrollment' } })
-  t.equal((await api('POST', '/machines', {})).status, 201, 'an owner')
+  t.equal((await requestToken(coordinator)).status, 201, 'an owner')
   await db.deleteFrom('policies').execute()
 
-  await db
-    .updateTable('api_keys')
-    .set({ revoked_at: clock.now() })
-    .where('user_id', '!=', owner?.userId ?? '')
-    .execute()
-  await assertRefused(ofMember, 401, 'unauthorized', /API key that created the token has been revoked/)
-  const setKey = (changes: {
-    revoked_at?: null
-    expires_at?: number | null
-    access?: string | null
-    box_ids?: string
-  }) =>
-    db
-      .updateTable('api_keys')
-      .set(changes)
-      .where('user_id', '!=', owner?.userId ?? '')
-      .execute()
-  await setKey({ revoked_at: null, expires_at: clock.now() })
-  await assertRefused(ofMember, 401, 'unauthorized', /API key that created the token has expired/)
-  await setKey({ expires_at: null, access: '{"boxes":"read"}' })
-  await assertRefused(ofMember, 403, 'key_access_denied', /lacks write access to boxes/)
-  await setKey({ access: null, box_ids: '[]' })
-  await assertRefused(ofMember, 403, 'key_access_denied', /limited to some boxes/)
+  const setKind = (credential_kind: 'api' | 'session') =>
+    db.updateTable('enrollments').set({ credential_kind }).where('used_at', 'is', null).execute()
+  await setKind('api')
+  await assertRefused(ofMember, 401, 'unauthorized', /created with an API key/)
+  await setKind('session')
   await db.updateTable('users').set({ role: 'contractor' }).where('role', '=', 'member').execute()
-  await db.updateTable('api_keys').set({ revoked_at: null }).execute()
   await assertRefused(ofMember, 403, 'not_allowed', /role/)
   await db.updateTable('users').set({ removed_at: clock.now() }).where('role', '=', 'contractor').execute()
   await assertRefused(ofMember, 401, 'unauthorized', /not a member any more/)
@@ -160,7 +147,7 @@ t.test('a token that cannot be used is refused with its reason', async (t) => {
   const closing = await createToken(coordinator)
   await db.updateTable('workspaces').set({ closing_at: clock.now() }).execute()
   await assertRefused(closing, 409, 'workspace_closing', /closing/)
-  t.match(await api('POST', '/machines', {}), { status: 409, json: { error: 'workspace_closing' } })
+  t.match(await requestToken(coordinator, {}), { status: 409, json: { error: 'workspace_closing' } })
 })
 
 t.test('a malformed exchange is refused', async (t) => {
@@ -185,7 +172,7 @@ t.test('the name of a machine is free when its token is created, and when it is 
   const { api, url } = coordinator
   const token = await createToken(coordinator, { name: 'fig' })
   const created = await api('POST', '/boxes', { name: 'fig' })
-  t.match(await api('POST', '/machines', { name: 'fig' }), { status: 409, json: { error: 'name_taken' } })
+  t.match(await requestToken(coordinator, { name: 'fig' }), { status: 409, json: { error: 'name_taken' } })
   t.match(await exchange(url, token), { status: 409, json: { error: 'name_taken', message: /fig/ } })
   await coordinator.waitForState(created.json.box.id, 'bootstrapping')
   await api('DELETE', `/boxes/${created.json.box.id}`)
@@ -196,9 +183,15 @@ t.test('the name of a machine is free when its token is created, and when it is 
   const unnamed = await exchange(url, await createToken(coordinator), { hostname })
   t.match(unnamed, { status: 201 })
   t.not(unnamed.json.name, 'fig', 'the hostname is taken')
-  t.match(await api('POST', '/machines', { name: 'Fig' }), { status: 400, json: { error: 'invalid_name' } })
-  t.match(await api('POST', '/machines', { region: 'x' }), { status: 400, json: { error: 'invalid_region' } })
-  t.match(await api('POST', '/machines', { env: { 1: '' } }), { status: 400, json: { error: 'invalid_env' } })
+  t.match(await requestToken(coordinator, { name: 'Fig' }), { status: 400, json: { error: 'invalid_name' } })
+  t.match(await requestToken(coordinator, { region: 'x' }), {
+    status: 400,
+    json: { error: 'invalid_region' },
+  })
+  t.match(await requestToken(coordinator, { env: { 1: '' } }), {
+    status: 400,
+    json: { error: 'invalid_env' },
+  })
 })
 
 t.test('too many requests of an address are limited', async (t) => {
@@ -389,9 +382,9 @@ t.test('a copy of a disk is refused', async (t) => {
 t.test('machines and tokens are in the audit log', async (t) => {
   const coordinator = await startCoordinator(t)
   const { api } = coordinator
-  const token = await api('POST', '/machines', { name: 'fig' })
+  const token = await requestToken(coordinator, { name: 'fig' })
   await exchange(coordinator.url, token.json.token)
-  const unused = await api('POST', '/machines', {})
+  const unused = await requestToken(coordinator, {})
   await api('DELETE', `/machines/${unused.json.enrollment.id}`)
   const kinds = 'machine.token_create,machine.token_revoke,machine.enroll'
   const { json, text } = await api('GET', `/audit?kind=${kinds}`)

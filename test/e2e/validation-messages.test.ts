@@ -71,6 +71,7 @@ const EXEC_CASES: Case[] = [
 /** PUT /files */
 const WRITE_CASES: Case[] = [
   [{ content: '' }, 'invalid_path', 'path is required'],
+  [{}, 'invalid_path', 'path is required'],
   [{ path: 'a' }, 'invalid_request', 'content is required'],
   [{ path: '\ud800', content: '' }, 'invalid_request', `path ${SURROGATE_RULE}`],
   [{ path: 'a', content: '\ud800' }, 'invalid_request', `content ${SURROGATE_RULE}`],

@@ -5,6 +5,7 @@ import type { EnrollRequest } from '../../shared/api/machines.ts'
 import { newBoxToken } from '../../shared/ids.ts'
 import { ENROLL_PATH, LINEAGE_HEADER } from '../../shared/protocol.ts'
 import type { TestCoordinator } from './coordinator.ts'
+import { createTestSession } from './session.ts'
 import { startTestAgent, type TestAgent } from './tunnel.ts'
 
 const GiB = 1024 ** 3
@@ -36,12 +37,18 @@ export async function exchange(url: string, token: string, changes: Partial<Enro
 
 export type EnrolledMachine = { boxId: string; name: string; token: string; lineage: string[] }
 
+/** Sends POST /machines with a session of the owner. */
+export const requestToken = async (
+  coordinator: Pick<TestCoordinator, 'api' | 'instance'>,
+  request: object = {},
+) => coordinator.api('POST', '/machines', request, await createTestSession(coordinator))
+
 /** Creates a token and exchanges it. No agent is connected yet. */
 export async function enrollMachine(
-  coordinator: Pick<TestCoordinator, 'api' | 'url'>,
+  coordinator: Pick<TestCoordinator, 'api' | 'url' | 'instance'>,
   request: object = {},
 ): Promise<EnrolledMachine> {
-  const created = await coordinator.api('POST', '/machines', request)
+  const created = await requestToken(coordinator, request)
   if (created.status !== 201) throw new Error(`POST /machines: ${created.text}`)
   const token = newBoxToken()
   const { status, json } = await exchange(coordinator.url, created.json.token, {

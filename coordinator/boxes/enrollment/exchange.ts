@@ -6,17 +6,15 @@ import { ApiError } from '../../../shared/errors.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
 import { lockBox } from '../../db/lock-box.ts'
 import type { Db } from '../../db/open.ts'
-import type { ApiKeyRow, BoxRow, EnrollmentRow } from '../../db/schema.ts'
+import type { BoxRow, EnrollmentRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
-import { assertAccess } from '../../http/access.ts'
 import type { Actor } from '../../http/actor.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
 import type { Admit } from '../../identity/admission/admit.ts'
-import { readAccess, readBoxIds } from '../../identity/keys/key-rules.ts'
-import { findKey, findRole } from '../../identity/lookups.ts'
+import { findRole } from '../../identity/lookups.ts'
 import { insertMachine } from '../insert-machine.ts'
 import { chooseTier } from './choose-tier.ts'
-import { assertMayEnroll, getEnrollmentAccess } from './rules.ts'
+import { assertMayEnroll } from './rules.ts'
 import { lockEnrollmentByHash, updateEnrollment } from './store.ts'
 import { toBoxName } from './to-box-name.ts'
 
@@ -59,9 +57,8 @@ export function createExchange(options: {
           `The token expired at ${toTimestamp(enrollment.expires_at)}. ${CREATE_ANOTHER}`,
           { fields: { expiresAt: toTimestamp(enrollment.expires_at) } },
         )
-      const actor = await findCreator(trx, enrollment, now)
+      const actor = await findCreator(trx, enrollment)
       await assertMayEnroll(trx, actor)
-      assertAccess(actor, getEnrollmentAccess('write'), 'control')
       const tier = chooseTier(input)
       await admit(trx, actor, { action: 'enroll', tier })
       const machine = {
@@ -102,28 +99,17 @@ async function repeatResponse(
   return { boxId: box.id, name: box.hostname }
 }
 
-/** The creator of the token, with the role that the user has now, and the limits that the key has now. */
-async function findCreator(trx: Trx, enrollment: EnrollmentRow, now: number): Promise<Actor> {
+/** The creator of the token, with the role that the user has now. */
+async function findCreator(trx: Trx, enrollment: EnrollmentRow): Promise<Actor> {
   const { workspace_id: workspaceId, user_id: userId, credential_id: id } = enrollment
   const { credential_kind: kind, expires_at: expiresAt } = enrollment
-  // A key with no user acts as a member.
-  const role = userId === null ? 'member' : await findRole(trx, userId)
+  // Earlier versions accepted keys, also such without a user.
+  if (kind !== 'session' || userId === null)
+    throw refuseToken('The token was created with an API key, which this version does not accept.')
+  const role = await findRole(trx, userId)
   if (role === undefined) throw refuseToken('The user who created the token is not a member any more.')
-  if (kind === 'session') {
-    const credential = { type: 'session', id, expiresAt } as const
-    return { credential, workspaceId, userId, role, boxIds: null, access: null }
-  }
-  const key = assertUsable(await findKey(trx, id), now)
-  const credential = { type: 'key', id, kind, expiresAt, isUnverified: false } as const
-  return { credential, workspaceId, userId, role, boxIds: readBoxIds(key), access: readAccess(key) }
-}
-
-function assertUsable(key: ApiKeyRow | undefined, now: number): ApiKeyRow {
-  if (key === undefined || key.revoked_at !== null)
-    throw refuseToken('The API key that created the token has been revoked.')
-  if (key.expires_at !== null && key.expires_at <= now)
-    throw refuseToken('The API key that created the token has expired.')
-  return key
+  const credential = { type: 'session', id, expiresAt } as const
+  return { credential, workspaceId, userId, role, boxIds: null, access: null }
 }
 
 type EnrollmentEvent = {

@@ -17,7 +17,7 @@ import { ADMISSION_ERRORS } from '../../identity/admission/decide.ts'
 import type { ClientLimiter } from '../../identity/sessions/rate-limits.ts'
 import type { Enrollments } from './enrollments.ts'
 import type { ExchangeToken } from './exchange.ts'
-import { getEnrollmentAccess } from './rules.ts'
+import { createAccess, getEnrollmentAccess } from './rules.ts'
 
 export type MachineRoutesOptions = {
   machines: { enrollments: Enrollments }
@@ -35,9 +35,9 @@ export const machineRoutes = ({
   route({
     method: 'POST',
     path: '/machines',
-    access: getEnrollmentAccess('write'),
+    access: createAccess,
     summary: 'Create a token that enrolls a machine as a box',
-    description: `The response has the line to run on the machine. The token works once, within ${LIMITS.enrollmentSeconds / 60} minutes, and the response is the only one that contains it. It stops working when its creator is removed, or the API key is revoked, expires or is limited. The policy machineEnrollment may exclude members.`,
+    description: `The response has the line to run on the machine. The token works once, within ${LIMITS.enrollmentSeconds / 60} minutes, and the response is the only one that contains it. It stops working when its creator is removed or may not enroll machines any more. The policy machineEnrollment may exclude members.`,
     request: { body: createEnrollmentRequestSchema },
     fieldErrorCodes: ENROLLMENT_ERROR_CODES,
     responses: { 201: createEnrollmentResponseSchema },

@@ -1,11 +1,14 @@
 // Decides who may enroll machines.
 import { ApiError } from '../../../shared/errors.ts'
 import type { Trx } from '../../db/transaction.ts'
-import { byKey } from '../../http/access.ts'
+import { byKey, bySession } from '../../http/access.ts'
 import type { Actor } from '../../http/actor.ts'
 import { loadPolicy } from '../../identity/policies/service.ts'
 
-/** Returns the access that the routes of tokens need, and that the key of a token's creator needs at the exchange. */
+/** A token is a credential: an API key must not create one, because the box of the token outlives the key (spec §5.7). */
+export const createAccess = bySession('not_contractor')
+
+/** The access to the tokens that exist: a revocation gives no rights. */
 export const getEnrollmentAccess = (level: 'read' | 'write') =>
   byKey('boxes', level, { scope: 'workspace', roles: 'not_contractor' })
 

@@ -267,7 +267,7 @@ t.test('the text of an error fits the route, and no route lists what cannot occu
     ['get', edge('/files'), 413, 'payload_too_large', /GET \/download/],
     ['put', edge('/files'), 413, 'payload_too_large', /PUT \/upload/],
     ['get', edge('/exec'), 400, 'invalid_path', /percent-encoded/],
-    ['get', edge('/files'), 400, 'invalid_path', /The path is not valid/],
+    ['get', edge('/files'), 400, 'invalid_path', /path is missing/],
     ['post', edge('/exec'), 403, 'permission_denied', /cwd/],
   ] as const)
     t.match(describe(method, path, status, code), text, `${method} ${path} ${code}`)

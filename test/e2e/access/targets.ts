@@ -78,8 +78,9 @@ export function createTargets(
     return { operation: json.operation.id, deletedBox }
   }
 
-  async function addEnrollment(key: string): Promise<string> {
-    const { json } = await api('POST', '/machines', {}, { key })
+  async function addEnrollment(user: User): Promise<string> {
+    const { cookie } = await credentials.addSession(user)
+    const { json } = await api('POST', '/machines', {}, { key: null, headers: { cookie } })
     // A contractor cannot create one.
     return json.enrollment?.id ?? newId('enrollment')
   }
@@ -94,7 +95,7 @@ export function createTargets(
     return {
       ...{ box, snapshot, command, workspaceName, workspace: user.workspaceId },
       ...operation,
-      enrollment: await addEnrollment(key),
+      enrollment: await addEnrollment(user),
       session: (await credentials.addSession(user)).id,
       key: (await credentials.addKey(user)).id,
       member: (await credentials.addUser(user.workspaceId, 'member')).id,

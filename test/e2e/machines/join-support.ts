@@ -1,6 +1,7 @@
 // A coordinator that fresh machines join, by the line that it prints.
 import type { Test } from 'tap'
 import { startTestCoordinator } from '../../support/coordinator.ts'
+import { requestToken } from '../../support/enroll.ts'
 import { startRewritingProxy } from '../../support/rewriting-proxy.ts'
 import {
   HOST_ADDRESS,
@@ -50,7 +51,7 @@ export async function startJoinCoordinator(t: Test) {
     },
     /** The line that `box machine add NAME` prints. */
     async createCommand(name: string): Promise<string> {
-      const { status, json, text } = await coordinator.api('POST', '/machines', { name })
+      const { status, json, text } = await requestToken(coordinator, { name })
       if (status !== 201) throw new Error(`POST /machines: ${text}`)
       return json.command
     },

@@ -6,6 +6,7 @@ import { loadConfig } from '../../../coordinator/base/config.ts'
 import { restoreBackup } from '../../../coordinator/server/backup/restore.ts'
 import { writeBackup } from '../../../coordinator/server/backup/write-backup.ts'
 import { startTestCoordinator } from '../../support/coordinator.ts'
+import { requestToken } from '../../support/enroll.ts'
 import { HOST_ADDRESS, startMachine } from '../../support/root-filesystems/machine.ts'
 import { buildTrees } from '../../support/root-filesystems/trees.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
@@ -34,7 +35,7 @@ test('a machine continues with the restored coordinator', 'skip' in trees ? tree
   t.teardown(() => proxy.close())
   target.port = portOf(first)
   const machine = await startMachine(t, { tree: trees.paths.trixie, init: 'systemd' })
-  const created = await first.api('POST', '/machines', { name: NAME })
+  const created = await requestToken(first, { name: NAME })
   t.match(await runLine(machine, created.json.command), `box exec ${NAME} -- uname -a`)
   const findBox = async (coordinator: typeof first) =>
     (await coordinator.api('GET', '/boxes')).json.boxes.find(

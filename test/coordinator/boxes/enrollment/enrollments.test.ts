@@ -3,6 +3,7 @@ import t from 'tap'
 import { chooseTier } from '../../../../coordinator/boxes/enrollment/choose-tier.ts'
 import { createMachines } from '../../../../coordinator/boxes/enrollment/machines.ts'
 import { toBoxName } from '../../../../coordinator/boxes/enrollment/to-box-name.ts'
+import type { Actor } from '../../../../coordinator/http/actor.ts'
 import { createAdmit } from '../../../../coordinator/identity/admission/admit.ts'
 import { isEnrollmentToken, newEnrollmentToken } from '../../../../shared/enrollment-token.ts'
 import { LIMITS } from '../../../../shared/limits.ts'
@@ -17,7 +18,17 @@ const GiB = 1024 ** 3
 onEachDatabase(t, async (t, newDb) => {
   const db = await newDb(t)
   const clock = createTestClock()
-  const owner = await createOwner(db, clock)
+  const keyHolder = await createOwner(db, clock)
+  const session = { id: 'ses_1', expires_at: clock.now() + 365 * DAY_MS }
+  await db
+    .insertInto('sessions')
+    .values({
+      ...{ ...session, hash: 'hash', workspace_id: keyHolder.workspaceId, user_id: keyHolder.userId ?? '' },
+      ...{ created_at: clock.now(), last_used_at: clock.now() },
+    })
+    .execute()
+  const credential = { type: 'session' as const, id: session.id, expiresAt: session.expires_at }
+  const owner: Actor = { ...keyHolder, credential }
   const { enrollments, exchange } = createMachines({
     ...{ db, clock, admit: createAdmit(), defaultRegion: 'eu-central-1' },
   })
