@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { FILE_MTIME_PATTERN } from '../field-values.ts'
 import { reportedIntegerSchema } from './common.ts'
+import { INSTANT_FORMAT, INSTANT_RULE, parseInstant } from './request-times.ts'
 
 /** Accepts any string: the agent validates the path and chooses the error code. */
 export const pathQuerySchema = z.object({
@@ -13,15 +14,20 @@ export const FILE_MODE_PATTERN = /^(0o?)?[0-7]{3,4}$/
 export const fileModeSchema = z.string().regex(FILE_MODE_PATTERN, 'must be an octal string such as 0644')
 export const parseFileMode = (mode: string): number => Number.parseInt(mode.replace(/^0o/, ''), 8)
 
-export const fileMtimeSchema = z
-  .string()
-  .regex(FILE_MTIME_PATTERN, 'must be a number of seconds since the epoch')
+/** Parsed to seconds since the epoch as text, which keeps nanoseconds. */
+export const fileMtimeSchema = z.string().transform((text, context) => {
+  if (FILE_MTIME_PATTERN.test(text)) return text
+  const ms = parseInstant(text)
+  if (ms !== null && ms >= 0) return String(ms / 1000)
+  context.addIssue(INSTANT_RULE)
+  return z.NEVER
+})
 
 export const uploadQuerySchema = pathQuerySchema.extend({
   mode: fileModeSchema.optional(),
   mtime: fileMtimeSchema
     .optional()
-    .meta({ description: 'the modification time, in seconds since the epoch; default: now' }),
+    .meta({ description: `The modification time. ${INSTANT_FORMAT} Default: now.` }),
 })
 
 export const writeFileRequestSchema = z

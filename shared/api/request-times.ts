@@ -5,7 +5,8 @@ import { toTimestamp } from '../clock.ts'
 /** For descriptions. */
 export const INSTANT_FORMAT =
   'RFC 3339, such as 2026-01-31T03:14:00Z or 2026-01-31T04:14:00+01:00, or epoch seconds.'
-const INSTANT_RULE = 'must be RFC 3339 with Z or an offset, such as 2026-01-31T03:14:00Z, or epoch seconds'
+export const INSTANT_RULE =
+  'must be RFC 3339 with Z or an offset, such as 2026-01-31T03:14:00Z, or epoch seconds'
 
 const EPOCH_SECONDS = /^\d{1,12}(\.\d{1,9})?$/
 const dateTimeSchema = z.iso.datetime({ offset: true })
@@ -15,7 +16,7 @@ const WITHOUT_SECONDS = /(?<=T\d{2}:\d{2})(?=Z|[+-])/
 const END_OF_9999 = 253_402_300_799_999
 
 /** Returns milliseconds since the epoch; null for a value in another format. */
-function parseInstant(value: string | number): number | null {
+export function parseInstant(value: string | number): number | null {
   const text = String(value)
   if (EPOCH_SECONDS.test(text)) return toPossibleInstant(Number(text) * 1000)
   const dateTime = text.replace(WITHOUT_SECONDS, ':00')

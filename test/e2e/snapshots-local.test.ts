@@ -2,7 +2,11 @@
 import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { enqueueSleep } from '../../coordinator/boxes/lifecycle/enqueue-jobs.ts'
+import { lockBox } from '../../coordinator/db/lock-box.ts'
+import { transaction } from '../../coordinator/db/transaction.ts'
 import { boxPaths } from '../../coordinator/providers/local/machine-file.ts'
+import type { TestCoordinator } from '../support/coordinator.ts'
 import { describeTree } from '../support/tree-manifest.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 import { takeSnapshot, waitForStatus, waitUntilAbsent } from './snapshots-support.ts'
@@ -25,6 +29,19 @@ echo ready`
 /** Replaces two files with the same number, one after the other. */
 const WRITE =
   'i=0; while :; do i=$((i+1)); for name in first second; do echo $i > new; mv new $name; done; done'
+
+/** Suspends the box and packs it, as its schedule does after some days. */
+async function sleep({ api, instance, waitForState }: TestCoordinator, boxId: string): Promise<void> {
+  const { db, lifecycle, clock } = instance.context
+  await api('POST', `/boxes/${boxId}/suspend?stop=1`)
+  await waitForState(boxId, 'suspended')
+  await transaction(db, async (trx) => {
+    const box = await lockBox(trx, boxId)
+    if (box) await enqueueSleep(trx, box, { reason: 'packed into an archive', now: clock.now() })
+  })
+  lifecycle.schedule(boxId)
+  await waitForState(boxId, 'deep_sleep')
+}
 
 t.test('copies of a real box have the same files', async (t) => {
   const coordinator = await startCoordinatorWithBox(t, {
@@ -69,6 +86,13 @@ t.test('copies of a real box have the same files', async (t) => {
   const { json: created } = await api('POST', '/boxes', { fromTemplate: 'base' })
   await waitForState(created.box.id, 'running')
   t.same(describe(created.box.id), original, 'created from the template')
+
+  await sleep(coordinator, fork.box.id)
+  const { json: ofSleeping } = await api('POST', `/boxes/${fork.box.id}/fork`, {})
+  await waitForState(ofSleeping.box.id, 'running')
+  t.same(describe(ofSleeping.box.id), original, 'forked from a box in deep sleep')
+  const { json: unchanged } = await api('GET', `/boxes/${fork.box.id}`)
+  t.match(unchanged, { box: { observedState: 'deep_sleep', desiredState: 'suspended' }, job: null })
 
   await api('DELETE', `/boxes/${created.box.id}`)
   await waitForState(created.box.id, 'terminated')

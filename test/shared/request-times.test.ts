@@ -1,5 +1,6 @@
 // The formats of times in requests.
 import t from 'tap'
+import { fileMtimeSchema } from '../../shared/api/files.ts'
 import { queryInstantSchema, requestTimestampSchema } from '../../shared/api/request-times.ts'
 
 const MOMENT = Date.UTC(2026, 0, 31, 3, 14)
@@ -48,4 +49,11 @@ t.test('a body may have epoch seconds as a number', async (t) => {
   t.equal(requestTimestampSchema.parse(MOMENT / 1000), new Date(MOMENT).toISOString())
   for (const value of [-1, 1e21, Number.NaN, MOMENT, null, true, {}])
     t.notOk(requestTimestampSchema.safeParse(value).success, String(value))
+})
+
+t.test('the time of an uploaded file accepts the same formats, and keeps nanoseconds', async (t) => {
+  for (const [text, ms] of VALID) t.equal(Number(fileMtimeSchema.parse(text)) * 1000, ms, text)
+  t.equal(fileMtimeSchema.parse('1769829240.123456789'), '1769829240.123456789')
+  for (const text of [...INVALID, '1969-12-31T23:59:59Z'])
+    t.notOk(fileMtimeSchema.safeParse(text).success, text)
 })
