@@ -6,8 +6,6 @@ import { waitUntil } from './wait-until.ts'
 
 export const SAMPLE_MS = SAMPLE_SECONDS * 1000
 export const SNAPSHOT_MS = SNAPSHOT_SECONDS * 1000
-/** Samples and snapshots are stored at most this long after their time, also on a busy machine. */
-const DELIVERY_MS = 20_000
 
 /** All times are milliseconds since the epoch. */
 export type Measurements = ReturnType<typeof createMeasurements>
@@ -33,7 +31,7 @@ export function createMeasurements(boxId: string, getJson: (path: string) => Pro
         const metrics = await readMetrics(end - SAMPLE_MS, end)
         return metrics.series.cpu_count.avg[0] !== null && metrics
       }
-      return waitUntil(`the sample until ${new Date(end).toISOString()} is stored`, read, DELIVERY_MS)
+      return waitUntil(`the sample until ${new Date(end).toISOString()} is stored`, read)
     },
     /** Returns the snapshot of this minute, when it is stored. */
     async waitForSnapshot(minute: number): Promise<ProcsAt> {
@@ -42,7 +40,7 @@ export function createMeasurements(boxId: string, getJson: (path: string) => Pro
         const snapshot = await readProcsAt(minute)
         return floorTo(SNAPSHOT_MS, Date.parse(snapshot.at)) === minute && snapshot
       }
-      return waitUntil(`the snapshot of ${new Date(minute).toISOString()} is stored`, read, DELIVERY_MS)
+      return waitUntil(`the snapshot of ${new Date(minute).toISOString()} is stored`, read)
     },
   }
 }
