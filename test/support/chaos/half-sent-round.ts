@@ -53,5 +53,10 @@ export async function runHalfSentRound(t: Test, { coordinator, port, box, killAn
     isOver = true
     await flood
     for (const socket of sockets) socket.destroy()
+    // The teardown deletes the boxes.
+    await waitUntil('the coordinator has closed the connections', async () => {
+      const answer = await coordinator.sendJson('GET', '/api/v1/me').catch(() => undefined)
+      return answer?.user !== undefined
+    })
   }
 }
