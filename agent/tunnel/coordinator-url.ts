@@ -1,4 +1,4 @@
-// The coordinator's URL: http://, https://, or unix: and the path of a socket, for a box that has its own network.
+// The coordinator's URL: http://, https://, or unix: and the path of a socket, for a local box.
 
 /** The URL has no trailing slash. `unix:` has the absolute path of a socket, without a colon. */
 const COORDINATOR_URL = /^(https?:\/\/[^\s/?#]+(\/[^\s?#]*)?|unix:\/[^:]+)$/

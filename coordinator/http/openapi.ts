@@ -41,7 +41,7 @@ Not there yet:
 - The desktop of a box. \`POST /desktop/stop\` responds with 404.
 - Billing. Amounts are 0, and no request is refused because of its cost.
 - The effect of most policies: only \`auditRetentionDays\` and \`machineEnrollment\` have one. The others are stored, like \`restricted\` and \`quietHoursExempt\` of a box.
-- A dashboard. There is a sign-in page.
+- A dashboard. There is a sign-in page, and a list of the boxes.
 
 Deliberately not provided:
 - Sandboxes: their routes respond with 404.

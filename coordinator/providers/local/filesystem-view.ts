@@ -25,7 +25,7 @@ export const VIEW_PATHS = {
   node: '/run/boxwood/bin/node',
   init: `/run/boxwood/agent/${RUNTIME_LINKS.current}/${RUNTIME_FILES.init}`,
   agent: `/run/boxwood/agent/${RUNTIME_LINKS.current}/${RUNTIME_FILES.agent}`,
-  /** The directory of the coordinator's socket, for boxes with their own network. */
+  /** The directory of the coordinator's socket. */
   socketDir: '/run/boxwood/coordinator',
 } as const
 

@@ -21,8 +21,8 @@ export type LocalHostOptions = {
   /** The network of the boxes. `auto`: own where it works. `own`: an error where it does not work. Default: `host`. */
   network?: 'auto' | Network
   /**
-   * The directory of the coordinator's socket, for the agents of boxes with their own network. Default: these agents
-   * connect to the coordinator's URL.
+   * The directory of the coordinator's socket, to which the agents of boxes connect. Default: they connect to the
+   * coordinator's URL.
    */
   socketDir?: string
   /** The root directory of the project that contains the agent. */
