@@ -6,7 +6,7 @@ import { randomBytes, verify } from 'node:crypto'
 export const NONCE = /^[A-Za-z0-9_-]{43}$/
 export const createNonce = (): string => randomBytes(32).toString('base64url')
 
-/** What a response to an agent says. */
+/** The content of a response to an agent, as far as the proof covers it. */
 export type ProvenResponse = {
   boxId: string
   /** The nonce of the request. */

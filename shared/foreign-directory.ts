@@ -1,4 +1,4 @@
-// Whether other users of this machine control a data directory: its keys and its database would be theirs.
+// Checks whether other users of this machine can read or replace a data directory, with its keys and its database.
 import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 

@@ -4,7 +4,7 @@
 const MAX_DISTANCE = 2
 const MAX_NAMES = 3
 
-/** The most similar names. A name of up to five characters may differ by one character, a longer one by two. */
+/** Returns the most similar names. A name of up to five characters may differ by one character, a longer one by two. */
 export function findSimilarNames(typed: string, names: readonly string[]): string[] {
   const limit = Math.min(MAX_DISTANCE, Math.floor(typed.length / 3))
   const distances = [...new Set(names)].map((name) => ({ name, distance: getDistance(typed, name, limit) }))

@@ -55,7 +55,7 @@ const COMMAND_HINTS = new Map([
   ...forWords('migrate relocate', '`box move NAME REGION` moves a box to another region.'),
   ...forWords(
     'update',
-    '`box upgrade` restarts the coordinator with the version that is installed; `box docs operate` says how to install one. `box set NAME` changes the settings of a box.',
+    '`box upgrade` restarts the coordinator with the version that is installed; `box docs operate` describes the installation. `box set NAME` changes the settings of a box.',
   ),
   ...forWords(
     'schedule edit autostop auto-pause ttl',
@@ -63,10 +63,7 @@ const COMMAND_HINTS = new Map([
   ),
   ...forWords('forward port-forward portforward proxy tunnel share expose url urls preview', NO_PORTS),
   ...forWords('server serve daemon coordinator', SERVER),
-  ...forWords(
-    'alias aliases',
-    'Boxwood has no aliases of your own. Your shell has: `alias f="box exec fig"`.',
-  ),
+  ...forWords('alias aliases', 'Boxwood has no aliases. Use those of your shell: `alias f="box exec fig"`.'),
   ...forWords(
     'mcp',
     'Boxwood has no MCP server yet. Coding agents use `box exec`, `box cp` and `box logs` with --json: see `box docs cli`.',

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 
 /** The variables of a coordinator, and those of its libraries. */
 const VARIABLE = /^(BOXWOOD_|OTEL_|PG[A-Z]+$|NODE_EXTRA_CA_CERTS$|TMPDIR$|XDG_RUNTIME_DIR$)/
-/** Variables of the process that started it. */
+/** Variables that concern only the process that started the coordinator. */
 const OF_PARENT = ['BOXWOOD_COMMAND']
 
 /** The variables with which a process of this user was started, as far as a coordinator reads them. */

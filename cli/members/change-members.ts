@@ -67,11 +67,11 @@ async function explainSignIn(client: Client): Promise<void> {
   const { edge } = await client.requestBySession<Account>('GET', '/me')
   const url = new URL(edge.url)
   printMessage(
-    `the coordinator sends no mail: notify the person yourself. They sign in with \`box login ${sanitize(url.origin)}\` and this email address; their code then appears in the log of the coordinator (after \`box up\` in coordinator.log of its data directory), from where you pass it on.`,
+    `the coordinator sends no mail: notify the person yourself. They sign in with \`box login ${sanitize(url.origin)}\` and this email address. The coordinator then prints their code in its log, after \`box up\` coordinator.log in its data directory. Pass the code on.`,
   )
   if (LOOPBACK.test(url.hostname))
     printMessage(
-      `${sanitize(url.origin)} is an address of this machine only, and of no use to another person. \`box docs operate\` describes TLS, BOXWOOD_PUBLIC_URL and BOXWOOD_SMTP_URL.`,
+      `${sanitize(url.origin)} is an address of this machine only: another person cannot use it. \`box docs operate\` describes TLS, BOXWOOD_PUBLIC_URL and BOXWOOD_SMTP_URL.`,
     )
 }
 

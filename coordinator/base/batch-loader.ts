@@ -16,15 +16,15 @@ const MAX_KEYS = 1000
 
 /**
  * The returned function loads the row of a key with a query that starts after the call. Above the rate, the keys of waiting
- * calls are loaded together, so that a client with many wrong keys delays the others by one interval, but keeps none out.
+ * calls are loaded together, so that a client with many wrong keys delays the others by one interval, and no call is refused.
  */
 export function createBatchLoader<Row>(
   options: BatchLoaderOptions<Row>,
 ): (key: string) => Promise<Row | undefined> {
   const { burst, perSecond, load, now = () => performance.now() } = options
   const intervalMs = 1000 / perSecond
-  /** When all past queries fit the rate. */
-  let paidAt = Number.NEGATIVE_INFINITY
+  /** The time at which all past queries are within the rate, on the clock `now`. */
+  let withinRateAt = Number.NEGATIVE_INFINITY
   let waiting: { keys: Set<string>; rows: Promise<ReadonlyMap<string, Row>> } | undefined
 
   async function loadLater(keys: Set<string>, waitMs: number): Promise<ReadonlyMap<string, Row>> {
@@ -35,8 +35,8 @@ export function createBatchLoader<Row>(
 
   /** Returns the milliseconds until the query may run. */
   function countQuery(): number {
-    paidAt = Math.max(paidAt, now()) + intervalMs
-    return paidAt - burst * intervalMs - now()
+    withinRateAt = Math.max(withinRateAt, now()) + intervalMs
+    return withinRateAt - burst * intervalMs - now()
   }
 
   return async (key) => {

@@ -1,4 +1,4 @@
-// A page of a list, as a condition of SQL.
+// Selects a page of a list with a condition of SQL.
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 
 /**

@@ -1,5 +1,5 @@
 // Limits the open connections. Those without a credential are limited in total and per client address. At a limit the oldest
-// one whose request is incomplete gives way: a client or an agent with a credential sends its request at once, and is not
+// one whose request is incomplete is closed: a client or an agent with a credential sends its request at once, and is not
 // limited after that.
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -27,11 +27,11 @@ type Connection = {
   isAuthenticated: boolean
 }
 
-/** Connections without a credential, in the order in which they give way. */
+/** Connections without a credential, in the order in which they are closed. */
 class Candidates {
-  /** No complete request has arrived, the one since the longest time first. */
+  /** Connections whose request is incomplete, the oldest first. */
   readonly #incomplete = new Set<Connection>()
-  /** A complete request is being served. */
+  /** Connections whose complete request is being served. */
   readonly #served = new Set<Connection>()
 
   get size(): number {
@@ -100,7 +100,7 @@ export class Connections extends EventEmitter<{ limit: [ReachedLimit] }> {
     response?.once('close', () => this.#put(connection, { isServed: false }))
   }
 
-  /** A request of the connection has a valid credential: the connection does not give way to others any more. */
+  /** A request of the connection has a valid credential: the connection is not closed for others any more. */
   setAuthenticated(socket: Duplex): void {
     const connection = this.#open.get(socket)
     if (connection === undefined) return

@@ -58,7 +58,7 @@ t.test('box members invites, changes and removes', async (t) => {
   t.match(await box('members', 'invite', 'Ada@example.com', '--role', 'member'), {
     code: 0,
     stderr:
-      /^ada@example\.com is invited as member\.\nbox: .*box login http:\S+` .* the log of the coordinator .*coordinator\.log.*\nbox: http:\S+ is an address of this machine only/,
+      /^ada@example\.com is invited as member\.\nbox: .*box login http:\S+` .* prints their code in its log, .*coordinator\.log .*\nbox: http:\S+ is an address of this machine only/,
   })
   await run('members', 'set', 'ada@example.com', '--role', 'contractor')
   t.equal(await run('__complete', '--', 'members', 'rm', 'ada@'), 'ada@example.com\tada, contractor\n')

@@ -1,4 +1,4 @@
-// The part of the error output of npm that says what went wrong.
+// Summarizes the error output of npm.
 import { lastLines } from './program-versions.ts'
 
 const MAX_LINES = 60
@@ -9,7 +9,7 @@ const PREFIX = /^npm (?:error|ERR!) ?/
 const FIELD = /^(?:code|errno|syscall|path|dest|network) /
 const LOG = /A complete log of this run can be found in:? *(\S*)/
 
-/** The code of the error, its first sentence, and the name of the log; the last line for an output without errors of npm. */
+/** Returns the code of the error, its first sentence, and the name of the log; the last line for an output without errors of npm. */
 export function summarizeNpm(output: string): string {
   const tail = lastLines(output, MAX_LINES, MAX_CHARS)
   const errors = tail

@@ -16,7 +16,7 @@ export type TunnelModuleContext = ModuleBase & {
   machineAgents: AgentConnectionsOptions['machines']
   /** Has the key with which the coordinator proves its identity to machines. */
   agentBundles: { sign(text: string): Promise<string> }
-  /** Connections of agents that were accepted do not give way to others. */
+  /** Connections of accepted agents are not closed for others. */
   connections: { setAuthenticated(socket: Duplex): void }
   ingest: Ingest
   observers: {

@@ -70,7 +70,7 @@ export function startReportReader(session: Session, options: ReportStreamOptions
         if (lines > 0) waitMs = first
       } catch (error) {
         if (retiring.aborted) return
-        // A protocol violation.
+        // The agent has violated the protocol.
         if (error instanceof InvalidReportError) return session.destroy(error.message)
         log.warn({ err: error, boxId, generation }, 'report stream failed; will reopen it')
         failures.emit('failure', error)

@@ -1,5 +1,5 @@
 // Rotates coordinator.log by size. `box up` opens this file and passes it as stdout and stderr, so that it also has the errors
-// of a start and crashes of Node. Another file cannot replace it in this process: its content is copied and the file truncated.
+// of a start and crashes of Node. This process cannot replace the open file: it copies the content and truncates the file.
 import {
   constants,
   copyFileSync,

@@ -194,7 +194,7 @@ function changesAfter(
 ): Updateable<BoxRow> | null {
   const { archive_id: archiveId, region } = box
   if (isRelocated) return landRelocation(box)
-  // A relocated box has landed before.
+  // The step relocate has already written the new region of a relocated box.
   const isMoving = box.desired_region !== null
   if (op === 'move') return isFinished && isMoving ? landMove(box, parseMoveParams(job)) : null
   // The archive becomes outdated when the machine starts.

@@ -56,7 +56,7 @@ export async function runStep(claim: Claim, context: StepContext): Promise<StepR
       return claim.op === 'reconnect' ? { reason: 'its agent has reconnected' } : {}
     case 'freeze':
       if (!context.freezesBoxes) return {}
-      // Before the check: the agent may be reconnecting to a coordinator that was killed during the suspend.
+      // This waits for an agent that is reconnecting, because the coordinator was killed during the suspend.
       await collectReports(box, context)
       if (!(await isIntact(claim, context))) return {}
       return machineLimit(() => freezeMachine(claim, context))

@@ -171,7 +171,7 @@ export const OP_DEFINITIONS: Readonly<Record<JobOp, OpDefinition>> = {
   },
   delete: {
     reason: 'deleted',
-    // A step of its own: a removal that was interrupted has left an incomplete spool.
+    // collect is not a part of destroy, because an interrupted removal leaves an incomplete spool.
     stages: [
       { step: 'collect', state: 'terminating' },
       { step: 'destroy', state: 'terminating' },

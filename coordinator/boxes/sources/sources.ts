@@ -100,7 +100,7 @@ export async function releaseSource(trx: Trx, box: BoxRow, now: number): Promise
   await enqueueDeletion(trx, snapshot, { actor: 'system', now })
 }
 
-/** Steps that remove the files of a machine from their place, while the box continues to exist. */
+/** Steps that remove or rename the files of a machine, while the box continues to exist. */
 const REMOVING_STEPS: readonly string[] = ['discard', 'relocate', 'clean_up']
 
 /** Whether the step must wait: a deleted box for its final snapshot, and the removal of files for a capture of them. */
@@ -110,7 +110,7 @@ export async function isWaitingForSnapshot(
   step: string,
   now: number,
 ): Promise<boolean> {
-  // The first step of a deletion terminates the processes.
+  // collect, the first step of a deletion, terminates the processes.
   if (step === 'collect' || step === 'destroy') return isFinalSnapshotCreating(trx, boxId)
   return REMOVING_STEPS.includes(step) && (await hasRunningCapture(trx, boxId, now))
 }

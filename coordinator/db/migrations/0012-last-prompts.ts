@@ -1,4 +1,4 @@
-// When each box last accepted a prompt.
+// Stores when each box last accepted a prompt.
 import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 

@@ -1,4 +1,4 @@
-// When the newest command of each of some boxes was requested. Reads one index entry per box.
+// Lists when the newest command of each box was requested. Reads one index entry per box.
 import type { Db } from '../../db/open.ts'
 import { selectNewestRequestTimes } from './store.ts'
 

@@ -20,8 +20,8 @@ export const CODE = {
   /** Failed attempts per code. */
   attempts: 5,
   /**
-   * Codes per email address in `windowMs`, for all clients together that have no session of the address. The limit bounds the
-   * mails, and with `attempts` the guesses: 150 of 26 thousand million codes in an hour.
+   * Codes per email address in `windowMs`, for all clients together. Beyond it, only a client with a session of the address gets
+   * codes. The limit bounds the mails, and with `attempts` the guesses: 150 of 26 thousand million codes in an hour.
    */
   codesPerEmail: 30,
   windowMs: HOUR_MS,

@@ -38,7 +38,7 @@ function sendSession(reply: FastifyReply, { session, token, user }: NewSession):
 }
 
 const CODE_LIMITS =
-  'A client gets 5 codes for an email address, then one every 5 minutes. All clients together get 30 in an hour, without those that have a session of the address. A code is valid for 15 minutes and 5 attempts, and can be used once, also while further codes are refused.'
+  'A client gets 5 codes for an email address, then one every 5 minutes. All clients together get 30 in an hour. Then only a client with a session of the address gets one. A code is valid for 15 minutes and 5 attempts, and can be used once, also while further codes are refused.'
 
 export const signInRoutes = ({ sessions: { signIn } }: { sessions: Sessions }): Route[] => [
   routeWithoutCredential({

@@ -59,7 +59,7 @@ export function createSessionService({ db, clock, starter }: SessionServiceOptio
 
     end: (actor, sessionId) =>
       transaction(db, async (trx, onCommit) => {
-        // In the order of confirmActor(): a change that the session makes meanwhile ends before or after it.
+        // confirmActor() locks the workspace first too. So a change of the session ends before this one, or is refused.
         await lockWorkspace(trx, actor.workspaceId)
         const session = await findSessionById(trx, sessionId)
         const exists = session?.user_id === actor.userId && (await starter.end(trx, onCommit, session))

@@ -1,4 +1,4 @@
-// How the processes of a box lose access to kernel keyrings: by a program in the box, or by bubblewrap.
+// Denies the processes of a box access to kernel keyrings, with a program in the box or with bubblewrap.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'

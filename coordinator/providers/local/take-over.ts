@@ -21,12 +21,12 @@ export async function takeMachineOver({
 }: TakeOverOptions): Promise<boolean> {
   const [from, to] = [boxPaths(sourceDir, boxId).dir, boxPaths(boxesDir, boxId).dir]
   if (!existsSync(from)) return existsSync(to)
-  // The incomplete machine of an earlier move: the files are copied, which replaces it.
+  // An earlier move has left an incomplete machine, which a copy of the files replaces.
   if (existsSync(to)) return false
   try {
     await rename(from, to)
   } catch (err) {
-    // Such as EXDEV: the regions have different file systems.
+    // The error is EXDEV, for example: the regions have different file systems.
     log.debug({ err, boxId }, 'the files of the box must be copied')
     return false
   }

@@ -4,7 +4,7 @@ import { findForeignControl } from '../../../shared/foreign-directory.ts'
 import { StartError } from '../../base/start-error.ts'
 
 /**
- * When root runs the command for a data directory of another user, the process becomes this user, finally. A process of the
+ * When root runs the command for a data directory of another user, the process becomes this user permanently. A process of the
  * user can exchange the files of the directory for links at any time, and root would follow them.
  * @throws StartError when a third user can replace the directory
  */

@@ -28,7 +28,7 @@ type Dependencies = { clock: Clock; cleanup: CleanupStack; log: Pick<Logger, 'in
 /** A receiver that does not respond must not delay the stop for longer. */
 const LAST_SPANS_MS = 1_000
 
-/** The half that needs no credential is more than a Prometheus server and a person need. */
+/** All of these connections are without a credential, so half of this number may be open. A Prometheus server needs few. */
 const MAX_METRICS_CONNECTIONS = 64
 
 /** Throws StartError when the address for metrics cannot be used, or when the package for traces is missing. */

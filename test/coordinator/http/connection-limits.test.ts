@@ -1,4 +1,4 @@
-// The limits of connections: how many there may be, which of them give way, and how long one may stay open without a request.
+// The limits of connections: how many there may be, which of them are closed, and how long one may stay open without a request.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
@@ -59,7 +59,7 @@ async function openConnection(
 
 type OpenConnection = Awaited<ReturnType<typeof openConnection>>
 
-t.test('at the limit of an address, the oldest incomplete request gives way', async (t) => {
+t.test('at the limit of an address, the oldest incomplete request is closed', async (t) => {
   const limits = { ...LIMITS, addressConnections: 2 }
   const { url, countConnections, logLines } = await startTestServer(t, { limits })
   const other = await openConnection(t, url, { text: HALF_SENT, address: '127.0.0.2' })
@@ -83,7 +83,7 @@ t.test('at the limit of an address, the oldest incomplete request gives way', as
   t.match(JSON.parse(lines[0] ?? ''), { limit: 'address', address: '127.0.0.1' })
 })
 
-t.test('a connection with a credential does not give way and does not count', async (t) => {
+t.test('a connection with a credential is not closed and does not count', async (t) => {
   const limits = { ...LIMITS, addressConnections: 1 }
   const { url } = await startTestServer(t, { control: [fig], limits })
   const owners = []
@@ -130,7 +130,7 @@ t.test('the limit of an address does not hold for trusted proxies', async (t) =>
   for (const { request } of connections) t.equal(await request(REQUEST), 'HTTP/1.1 200')
 })
 
-t.test('a request that is served gives way after the incomplete ones', async (t) => {
+t.test('a request that is served is closed after the incomplete ones', async (t) => {
   const served = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
   const slow = routeWithoutCredential({
@@ -153,9 +153,9 @@ t.test('a request that is served gives way after the incomplete ones', async (t)
   const halfBody = await openConnection(t, url, { text: post(2) })
   await waitUntil('both are accepted', async () => (await countConnections()) === 2)
   const halfSent = await openConnection(t, url, { text: HALF_SENT })
-  await waitUntil('the request without its body gives way', () => halfBody.received.isClosed)
+  await waitUntil('the request without its body is closed', () => halfBody.received.isClosed)
   await openConnection(t, url)
-  await waitUntil('the next incomplete one gives way', () => halfSent.received.isClosed)
+  await waitUntil('the next incomplete one is closed', () => halfSent.received.isClosed)
   released.resolve()
   await waitUntil('the first request is complete', () => first.received.text.startsWith('HTTP/1.1 200'))
 })

@@ -1,7 +1,7 @@
 // Shows the boxes of a signed-in user. Runs in the browser, on the page /. What the coordinator sends is inserted as text only.
 import { describeSession, find, loadSession, send } from './session.js'
 
-/** Boxes in these states accept no terminal: the deletion is what is left, or is in progress. */
+/** Boxes in these states accept no terminal: they can only be deleted, or are being deleted. */
 const COMMANDS = {
   provision_failed: (name) => `box rm ${name}`,
   terminating: () => '',

@@ -1,4 +1,4 @@
-// Log lines that strangers cause: one per key and minute, with the number of those that were suppressed.
+// Log lines that clients without a credential cause: one per key and minute, with the number of those that were suppressed.
 import t from 'tap'
 import { createLineLimiter } from '../../../../coordinator/base/log/line-limiter.ts'
 
