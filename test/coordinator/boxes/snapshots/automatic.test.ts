@@ -25,6 +25,19 @@ async function takeAuto({ db, getSnapshots, waitForJobs }: RestartableSnapshots,
   return id
 }
 
+/** Creates a suspended box whose files are packed after the next start of the coordinator. */
+async function createSuspendedBox(harness: RestartableSnapshots): Promise<string> {
+  const { db, boxes, owner, createRunningBox, waitForState } = harness
+  const boxId = await createRunningBox()
+  await boxes.suspend(owner, boxId)
+  await waitForState(boxId, 'suspended')
+  await transaction(db, async (trx) => {
+    const box = await lockBox(trx, boxId)
+    if (box) await enqueueSleep(trx, box, { reason: 'packed', now: NOW })
+  })
+  return boxId
+}
+
 /** Runs the schedule of the snapshot at this time. */
 async function expire(
   { getSnapshots }: RestartableSnapshots,
@@ -189,16 +202,10 @@ t.test('a box without files leaves no final snapshot', async (t) => {
 
 t.test('copies the files of a box in deep sleep from its archive, and does not wake the box', async (t) => {
   const harness = await createRestartableSnapshots(t, await sqliteForTest(t))
-  const { db, infra, boxes, owner, start, createRunningBox, waitForState, list } = harness
+  const { infra, boxes, owner, start, waitForState, list } = harness
   const { getDetail, listStates, waitFor, waitForStatus, waitForJobs, getSnapshots } = harness
   await start()
-  const boxId = await createRunningBox()
-  await boxes.suspend(owner, boxId)
-  await waitForState(boxId, 'suspended')
-  await transaction(db, async (trx) => {
-    const box = await lockBox(trx, boxId)
-    if (box) await enqueueSleep(trx, box, { reason: 'packed', now: NOW })
-  })
+  const boxId = await createSuspendedBox(harness)
   await start()
   await waitForState(boxId, 'deep_sleep')
   const { service } = getSnapshots()
@@ -258,16 +265,9 @@ t.test('takes the final snapshot of a box in deep sleep from its archive', async
 
 t.test('takes the final snapshot from the archive when the machine is incomplete', async (t) => {
   const harness = await createRestartableSnapshots(t, await sqliteForTest(t), { finalSnapshots: true })
-  const { db, infra, boxes, owner, start, createRunningBox, waitFor, waitForState, waitForJobs, list } =
-    harness
+  const { infra, boxes, owner, start, waitFor, waitForState, waitForJobs, list } = harness
   await start()
-  const boxId = await createRunningBox()
-  await boxes.suspend(owner, boxId)
-  await waitForState(boxId, 'suspended')
-  await transaction(db, async (trx) => {
-    const box = await lockBox(trx, boxId)
-    if (box) await enqueueSleep(trx, box, { reason: 'packed', now: NOW })
-  })
+  const boxId = await createSuspendedBox(harness)
   infra.before.destroy = (id) => {
     delete infra.before.destroy
     infra.setFiles(id, 'incomplete')
