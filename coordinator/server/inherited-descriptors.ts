@@ -1,9 +1,10 @@
 // Closes the descriptors that this process has inherited, such as a pipe of the shell that started it. Boxes outlive the
 // coordinator and would keep them open.
-import { closeSync, readdirSync, readFileSync } from 'node:fs'
+import { closeSync, readdirSync } from 'node:fs'
+import { readDescriptorFlags } from '../base/descriptor-flags.ts'
 
 const LAST_STANDARD_FD = 2
-/** O_CLOEXEC in the flags of /proc/PID/fdinfo. */
+/** O_CLOEXEC, which Node does not export. */
 const CLOSE_ON_EXEC = 0o2000000
 
 /**
@@ -20,8 +21,8 @@ export function closeInheritedDescriptors(): void {
 
 function isInheritable(fd: number): boolean {
   try {
-    const [, flags] = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8')) ?? []
-    return flags !== undefined && (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0
+    const flags = readDescriptorFlags(fd)
+    return flags !== null && (flags & CLOSE_ON_EXEC) === 0
   } catch {
     // The descriptor with which the directory was read is closed.
     return false

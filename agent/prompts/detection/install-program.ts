@@ -4,6 +4,7 @@ import { access } from 'node:fs/promises'
 import { dirname, isAbsolute, join } from 'node:path'
 import pLimit from 'p-limit'
 import type { Logger } from 'pino'
+import { UNKNOWN_AUTHORITY_CODES } from '../../../shared/certificate-codes.ts'
 import { shellQuote } from '../../../shared/shell-quote.ts'
 import type { Provider } from '../providers/types.ts'
 import { findProgram } from './file-identity.ts'
@@ -37,9 +38,7 @@ const TIMEOUT_MS = 4 * 60_000
 const MIN_REMAINING = 0.1
 const PREFIX_TIMEOUT_MS = 30_000
 const PING_TIMEOUT_MS = 10_000
-/** Codes of Node for a certificate of an authority that it does not know. */
-const CERTIFICATE_ERROR =
-  /\b(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?|UNABLE_TO_VERIFY_LEAF_SIGNATURE)\b/
+const CERTIFICATE_ERROR = new RegExp(`\\b(${UNKNOWN_AUTHORITY_CODES.join('|')})\\b`)
 const MAX_BYTES = 64 * 1024
 const QUIET = '--no-audit --no-fund --no-progress --no-update-notifier'
 

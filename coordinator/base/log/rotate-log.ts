@@ -1,15 +1,7 @@
 // Rotates coordinator.log by size. `box up` opens this file and passes it as stdout and stderr, so that it also has the errors
 // of a start and crashes of Node. This process cannot replace the open file: it copies the content and truncates the file.
-import {
-  constants,
-  copyFileSync,
-  fstatSync,
-  ftruncateSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { constants, copyFileSync, fstatSync, ftruncateSync, renameSync, rmSync, statSync } from 'node:fs'
+import { readDescriptorFlags } from '../descriptor-flags.ts'
 
 const MiB = 1024 * 1024
 
@@ -66,8 +58,7 @@ function isLog(fd: number, path: string): boolean {
 
 /** Bytes that are written after the truncation would otherwise be at their old position in the file. */
 function isAppending(fd: number): boolean {
-  const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1]
-  return (Number.parseInt(flags ?? '0', 8) & constants.O_APPEND) !== 0
+  return ((readDescriptorFlags(fd) ?? 0) & constants.O_APPEND) !== 0
 }
 
 function renameIfExists(from: string, to: string): void {

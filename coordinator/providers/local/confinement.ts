@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Isolation } from '../../../shared/api/boxes.ts'
 import { BUNDLED_CONFINE_FILE_NAME } from '../../../shared/native-file-names.ts'
+import { getRuntimeDirInBox } from './filesystem-view.ts'
 import { hasKeyringFilter } from './keyring-filter.ts'
 import { RUNTIME_FILES } from './runtime.ts'
 
@@ -32,16 +33,13 @@ export function chooseConfinement(level: Isolation['level'], runtimeDir: string)
   return level === 'bubblewrap' && existsSync(SECCOMP_SETTINGS) ? 'bubblewrap' : null
 }
 
-/**
- * @param hostDir the runtime directory on the host
- * @param boxDir the same directory as the box sees it
- */
+/** @param hostDir the runtime directory on the host */
 export const buildConfinement = (
   confinement: Confinement,
+  level: Isolation['level'],
   hostDir: string,
-  boxDir: string,
 ): ConfinementInput => ({
-  prefix: confinement === 'native' ? buildPrefix(boxDir) : [],
+  prefix: confinement === 'native' ? buildPrefix(getRuntimeDirInBox(level, hostDir)) : [],
   filterFile: confinement === 'bubblewrap' ? join(hostDir, RUNTIME_FILES.keyringFilter) : null,
 })
 

@@ -29,6 +29,13 @@ export const VIEW_PATHS = {
   socketDir: '/run/boxwood/coordinator',
 } as const
 
+/**
+ * Returns the current runtime directory as a box of the level sees it.
+ * @param hostDir the same directory on the host
+ */
+export const getRuntimeDirInBox = (level: Isolation['level'], hostDir: string): string =>
+  level === 'process' ? hostDir : dirname(VIEW_PATHS.init)
+
 /** The `rw` mounts of the view. */
 export const WRITABLE_PATHS = ['/tmp', '/var/tmp', VIEW_PATHS.home, VIEW_PATHS.state]
 

@@ -1,5 +1,5 @@
 // Starts a machine: continues one that runs or is frozen, else launches its init.
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Isolation } from '../../../shared/api/boxes.ts'
 import { boundTier } from '../../../shared/tiers.ts'
@@ -10,7 +10,13 @@ import { createCgroups, listBoxCgroupDirs } from './cgroups.ts'
 import { buildConfinement } from './confinement.ts'
 import { chooseUrl, seesSocket, writeConnectionFiles } from './connection-files.ts'
 import { createBoxEnvironment } from './environment.ts'
-import { buildMountList, MAPPED_UID, VIEW_PATHS, writeEtcFiles } from './filesystem-view.ts'
+import {
+  buildMountList,
+  getRuntimeDirInBox,
+  MAPPED_UID,
+  VIEW_PATHS,
+  writeEtcFiles,
+} from './filesystem-view.ts'
 import type { LocalHost } from './host.ts'
 import { launchBox } from './launch.ts'
 import { buildBoxCommand } from './levels/choose-level.ts'
@@ -74,7 +80,7 @@ async function launchMachine(region: RegionMachines, existing: Machine, spec: St
     isNamespaced: level !== 'process',
     hasOwnUid: uid !== null,
     network,
-    runtimeDir: level === 'process' ? host.runtimePaths.current : dirname(VIEW_PATHS.init),
+    runtimeDir: getRuntimeDirInBox(level, host.runtimePaths.current),
     size: boundTier(tier, region.capacity),
     isCpuLimited: isolation.limits.includes('cpu'),
     agentSettings: host.options.agentSettings ?? {},
@@ -123,11 +129,7 @@ function buildCommand(host: LocalHost, input: CommandInput): string[] {
     isNamespaced ? VIEW_PATHS.agent : join(host.runtimePaths.current, RUNTIME_FILES.agent),
   ]
   const shellArgs = [initScript, ...agentCommand]
-  const confinement = buildConfinement(
-    host.choice.confinement,
-    host.runtimePaths.current,
-    isNamespaced ? dirname(VIEW_PATHS.init) : host.runtimePaths.current,
-  )
+  const confinement = buildConfinement(host.choice.confinement, level, host.runtimePaths.current)
   const rootDir = paths.root
   return buildBoxCommand(
     level,

@@ -145,11 +145,7 @@ async function probeLevel(level: Level, network: Network, input: Probe): Promise
       hostname: PROBE_HOSTNAME,
       mounts: isNamespaced ? buildMountList({ ...input, paths, socketDir: null }) : [],
       rootDir: paths.root,
-      confinement: buildConfinement(
-        input.confinement,
-        input.runtimeDir,
-        isNamespaced ? dirname(VIEW_PATHS.init) : input.runtimeDir,
-      ),
+      confinement: buildConfinement(input.confinement, level, input.runtimeDir),
       shellArgs: ['-c', check, 'sh', node, init, home, paths.dir, `${uid ?? ''}`, hostNetwork],
     }
     const command = buildBoxCommand(level, network, levelInput, paths.dir)
