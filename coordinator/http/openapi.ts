@@ -9,16 +9,12 @@ import {
 } from 'zod-openapi'
 import { clientMessageSchema, serverMessageSchema } from '../../shared/api/attach.ts'
 import { auditDeliverySchema } from '../../shared/api/audit-sink.ts'
-import { controlErrorSchema, edgeErrorSchema } from '../../shared/api/common.ts'
-import { ERRORS, type ErrorCode } from '../../shared/errors.ts'
 import { SESSION_COOKIE } from '../../shared/session-cookie.ts'
 import { API_VERSION } from '../base/version.ts'
-import { NEEDS_SESSION, NO_MONITOR_TICKETS } from './access.ts'
-import { CROSS_ORIGIN } from './cross-origin.ts'
-import { getGeneralCode, type Host } from './errors.ts'
+import type { Host } from './errors.ts'
+import { createErrorResponses } from './openapi-errors.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
 import type { Route } from './route.ts'
-import { ENCODING_RULE } from './url-encoding.ts'
 
 export type ApiTables = { control: readonly Route[]; edge: readonly Route[]; publicUrl: string }
 
@@ -64,7 +60,6 @@ const GROUPS = [
   'Audit log',
 ]
 
-const ERROR_SHAPES = { control: controlErrorSchema, edge: edgeErrorSchema } as const
 const BINARY = { schema: { type: 'string', format: 'binary' } } as const
 const OCTET_STREAM = 'application/octet-stream'
 const WEBSOCKET =
@@ -84,121 +79,6 @@ const idempotencyHeader = z.object({
 const idempotencyResponseHeader = z.object({
   'Idempotent-Replayed': z.literal('true').optional().meta({ description: 'on a repeated response' }),
 })
-const retryHeader = z.object({
-  'Retry-After': z.string().optional().meta({ description: 'seconds until another request is accepted' }),
-})
-/** Errors after which a repeated request may succeed. */
-const RETRY_CODES: readonly ErrorCode[] = [
-  'rate_limited',
-  'idempotency_in_progress',
-  'control_plane_unavailable',
-]
-
-/** Whether the route refuses pages of other origins: it has an effect. */
-const refusesOtherOrigins = ({ access, method, isWebSocket }: Route): boolean =>
-  access.credential === 'none' || method !== 'GET' || isWebSocket === true
-
-/** Why the route responds with not_allowed, apart from its handler. */
-function listNotAllowedReasons(route: Route): string[] {
-  const { access } = route
-  return [
-    ...(access.credential !== 'none' && access.roles !== 'any' ? [ERRORS.not_allowed[1]] : []),
-    ...(access.credential === 'key' && access.forbidsMonitorTickets ? [NO_MONITOR_TICKETS] : []),
-    ...(refusesOtherOrigins(route) ? [CROSS_ORIGIN] : []),
-  ]
-}
-
-function listAccessErrors(route: Route): ErrorCode[] {
-  const { access } = route
-  const notAllowed: ErrorCode[] = listNotAllowedReasons(route).length > 0 ? ['not_allowed'] : []
-  if (access.credential === 'none') return notAllowed
-  const roles: ErrorCode[] = access.roles === 'owner' ? ['not_owner'] : []
-  const common: ErrorCode[] = ['unauthorized', 'token_expired', ...notAllowed, ...roles]
-  if (access.credential === 'session') return [...common, 'verification_required']
-  return [
-    ...common,
-    ...(access.acceptsUnverified ? [] : (['verification_required'] as const)),
-    ...(access.area !== null || access.scope === 'workspace' ? (['key_access_denied'] as const) : []),
-  ]
-}
-
-/** Every error code of the route: its own, and those that follow from its definition. */
-export function listErrorCodes(route: Route, host: Host): ErrorCode[] {
-  const { request, fieldErrorCodes = {}, bodyErrorCode, idempotent, errors } = route
-  const implied: ErrorCode[] = [
-    ...listAccessErrors(route),
-    'internal_error',
-    'control_plane_unavailable',
-    ...(host === 'control' ? (['cli_update_required'] as const) : []),
-    ...(request?.params ? (['not_found'] as const) : []),
-    getGeneralCode(host),
-    ...(route.method !== 'GET' && !route.rawBody ? (['request_timeout'] as const) : []),
-    ...(host === 'edge' ? (['invalid_path'] as const) : []),
-    ...(idempotent
-      ? (['invalid_idempotency_key', 'idempotency_in_progress', 'idempotency_key_reused'] as const)
-      : []),
-  ]
-  return [
-    ...new Set([
-      ...implied,
-      ...Object.values(fieldErrorCodes),
-      ...(bodyErrorCode ? [bodyErrorCode] : []),
-      ...(errors ?? []),
-    ]),
-  ]
-}
-
-/** The codes that a deployment with billing sends. They are documented because clients must handle them. */
-const BILLING_CODES: readonly ErrorCode[] = [
-  'insufficient_balance',
-  'tier_unavailable',
-  'box_limit',
-  'wake_rejected',
-  'workspace_held',
-]
-const WITHOUT_BILLING = 'Not sent by this version, which has no billing.'
-const NOT_ENFORCED = 'Not sent by this version, which does not enforce the policies of members.'
-
-/** @returns what the code means on this route */
-function describeError(route: Route, host: Host, code: ErrorCode): string {
-  const { access, fieldErrorCodes = {}, errors = [], errorDescriptions = {} } = route
-  const own = errorDescriptions[code]
-  const text = ERRORS[code][1]
-  if (code === 'not_allowed') {
-    const isOfHandler = errors.includes(code) && own === undefined
-    return [
-      ...(own === undefined ? [] : [own]),
-      ...(isOfHandler ? [text] : []),
-      ...listNotAllowedReasons(route),
-    ]
-      .filter((reason, i, reasons) => reasons.indexOf(reason) === i)
-      .join(' Or: ')
-  }
-  if (own !== undefined) return own
-  if (code === 'unauthorized' && access.credential === 'session') return NEEDS_SESSION
-  const isOfRoute = errors.includes(code) || Object.values(fieldErrorCodes).includes(code)
-  if (code === 'invalid_path' && host === 'edge' && !isOfRoute) return ENCODING_RULE
-  if (code === 'policy_denied') return `${text} ${NOT_ENFORCED}`
-  return BILLING_CODES.includes(code) ? `${text} ${WITHOUT_BILLING}` : text
-}
-
-function createErrorResponses(route: Route, host: Host): ZodOpenApiResponsesObject {
-  const byStatus = Map.groupBy(listErrorCodes(route, host), (code) => ERRORS[code][0])
-  return Object.fromEntries(
-    [...byStatus]
-      .sort(([a], [b]) => a - b)
-      .map(([status, codes]) => [
-        String(status),
-        {
-          description: codes.map((code) => `\`${code}\`: ${describeError(route, host, code)}`).join('\n\n'),
-          content: { 'application/json': { schema: ERROR_SHAPES[host] } },
-          'x-error-codes': codes,
-          ...(codes.some((code) => RETRY_CODES.includes(code)) && { headers: retryHeader }),
-        },
-      ]),
-  )
-}
-
 function createSuccessResponses(route: Route): ZodOpenApiResponsesObject {
   const { responses, otherStatuses = {}, isEventStream, contentTypes = [OCTET_STREAM] } = route
   const toBinary = (types: readonly string[]) => Object.fromEntries(types.map((type) => [type, BINARY]))
