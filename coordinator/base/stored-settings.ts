@@ -42,7 +42,8 @@ function readSettings(dataDir: string): Settings {
   try {
     return settingsSchema.parse(JSON.parse(text))
   } catch (error) {
-    const problem = error instanceof z.ZodError ? validationMessage(error.issues, 'content') : 'no JSON'
+    const problem =
+      error instanceof z.ZodError ? validationMessage(error.issues, 'content') : 'the content is not JSON'
     throw new ConfigError(`${file} is not valid: ${problem}. Correct or delete it.`)
   }
 }

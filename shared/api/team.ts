@@ -64,7 +64,7 @@ export const teamStatusSchema = z.object({
     .meta({ description: 'the billing cycle: the calendar month, in UTC. It ends before `end`' }),
   scope: z.enum(['workspace', 'own']).meta({
     description:
-      'own: the caller is a contractor, so boxes and recent are those of their boxes, and members is empty',
+      'own: the caller is a contractor. boxes has their boxes, recent the events of these boxes, and members is empty',
   }),
   boxes: z.array(teamBoxSchema).meta({ description: 'boxes that are not deleted, newest first' }),
   members: z.array(teamMemberSchema).meta({ description: 'also invited ones, oldest first' }),
