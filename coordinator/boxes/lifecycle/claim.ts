@@ -16,9 +16,9 @@ import { insertDeletedMachine } from '../store/deleted-machines.ts'
 import { deleteJob, findJob, updateJob, upsertJob } from '../store/jobs.ts'
 import { addLeftover } from './leftovers.ts'
 import {
+  completeMove,
+  completeRelocation,
   deleteMoveRecord,
-  landMove,
-  landRelocation,
   type MoveParams,
   parseMoveParams,
   rollBackMove,
@@ -193,10 +193,10 @@ function changesAfter(
   job: JobRow,
 ): Updateable<BoxRow> | null {
   const { archive_id: archiveId, region } = box
-  if (isRelocated) return landRelocation(box)
+  if (isRelocated) return completeRelocation(box)
   // The step relocate has already written the new region of a relocated box.
   const isMoving = box.desired_region !== null
-  if (op === 'move') return isFinished && isMoving ? landMove(box, parseMoveParams(job)) : null
+  if (op === 'move') return isFinished && isMoving ? completeMove(box, parseMoveParams(job)) : null
   // The archive becomes outdated when the machine starts.
   if (step === 'unpack' && archiveId !== null)
     return { archive_id: null, leftovers: addLeftover(box.leftovers, { region, machine: false, archiveId }) }

@@ -17,7 +17,7 @@ export const parseMoveParams = ({ params }: Pick<JobRow, 'params'>): MoveParams 
  * Completes a move. The leftovers are the machine and the archive in the old region, and the archive that the new machine was
  * created from. A packed box has no machine, and keeps its archive in the new region.
  */
-export function landMove(box: BoxRow, { isPacked }: MoveParams): Updateable<BoxRow> {
+export function completeMove(box: BoxRow, { isPacked }: MoveParams): Updateable<BoxRow> {
   const { region, desired_region: newRegion, archive_id: archiveId } = box
   if (newRegion === null) return {}
   const left = { region, machine: !isPacked, archiveId }
@@ -29,7 +29,7 @@ export function landMove(box: BoxRow, { isPacked }: MoveParams): Updateable<BoxR
 }
 
 /** The box is in the new region as soon as its machine is. The files were never in the archive. */
-export function landRelocation({ desired_region: newRegion }: BoxRow): Updateable<BoxRow> {
+export function completeRelocation({ desired_region: newRegion }: BoxRow): Updateable<BoxRow> {
   return newRegion === null ? {} : { region: newRegion, desired_region: null, archive_id: null }
 }
 

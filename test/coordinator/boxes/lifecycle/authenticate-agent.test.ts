@@ -70,13 +70,13 @@ t.test('agents with unknown tokens cause few queries, and keep no other agent ou
   const authenticate = createAgentAuthenticator(db)
   const { isDeleted } = createMachineAgents(db)
   queries = 0
-  const strangers = Promise.all(
+  const results = Promise.all(
     Array.from({ length: 5000 }, async () => {
-      const stranger = newUuid()
-      return (await authenticate(stranger, tokenHash)) || isDeleted(stranger, tokenHash)
+      const boxId = newUuid()
+      return (await authenticate(boxId, tokenHash)) || isDeleted(boxId, tokenHash)
     }),
   )
   t.equal(await authenticate(id, tokenHash), true)
-  t.notOk((await strangers).includes(true))
+  t.notOk((await results).includes(true))
   t.ok(queries < 1000, `${queries} queries`)
 })

@@ -68,8 +68,8 @@ function listOutcomes(node: Node): Node[] {
   const packedOr = (state: ObservedState) => (node.isPacked ? 'deep_sleep' : state)
   if (op === 'move' && step === 'relocate') {
     const relocated = { ...node, hasArchive: false }
-    const landed = node.desired === 'suspended' ? finish(relocated, 'suspended') : goTo(relocated, 'start')
-    return [landed, goTo(node, following), retried]
+    const moved = node.desired === 'suspended' ? finish(relocated, 'suspended') : goTo(relocated, 'start')
+    return [moved, goTo(node, following), retried]
   }
   // The box was relocated: it is in the new region.
   if (op === 'move' && !node.hasArchive)
