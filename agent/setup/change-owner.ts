@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { AgentUser } from './user.ts'
 
 /**
- * No-op for the user of this process. The content of a directory is given away before the directory: the user can exchange
- * what is in a directory of the user for a link to a file of root.
+ * No-op for the user of this process. The content of a directory changes its owner before the directory does: in its own
+ * directory, the user can replace files by links to files of root.
  */
 export async function changeOwner(dir: string, { uid, gid }: AgentUser): Promise<void> {
   if (uid === process.getuid?.()) return
