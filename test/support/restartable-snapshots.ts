@@ -1,5 +1,6 @@
 // A lifecycle service with snapshots that tests can restart without closing it, as after kill -9.
 import type { Test } from 'tap'
+import type { Lifecycle } from '../../coordinator/boxes/lifecycle/lifecycle.ts'
 import { createSnapshotService, type SnapshotService } from '../../coordinator/boxes/snapshots/service.ts'
 import {
   createSnapshots,
@@ -8,20 +9,23 @@ import {
 } from '../../coordinator/boxes/snapshots/snapshots.ts'
 import type { Db } from '../../coordinator/db/open.ts'
 import { createAdmit } from '../../coordinator/identity/admission/admit.ts'
-import { serveAllRegions } from '../../coordinator/providers/regions.ts'
+import { type Providers, serveAllRegions } from '../../coordinator/providers/regions.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import { type Clock, systemClock } from '../../shared/clock.ts'
+import type { FakeInfrastructure } from './fake-infrastructure.ts'
 import { createRestartableLifecycle } from './restartable-lifecycle.ts'
 
 const silentLog = { debug() {}, info() {}, warn() {}, error() {} }
 
-export type SnapshotsTestOptions = { finalSnapshots?: boolean; clock?: Clock }
+export type SnapshotsTestOptions = {
+  finalSnapshots?: boolean
+  clock?: Clock
+  /** Default: the infrastructure has the machines of all regions. */
+  createProviders?: (infra: FakeInfrastructure) => Providers
+}
 
-export async function createRestartableSnapshots(
-  t: Test,
-  db: Db,
-  { finalSnapshots = false, clock = systemClock }: SnapshotsTestOptions = {},
-) {
+export async function createRestartableSnapshots(t: Test, db: Db, options: SnapshotsTestOptions = {}) {
+  const { finalSnapshots = false, clock = systemClock } = options
   let current: (Snapshots & { service: SnapshotService }) | undefined
   const getSnapshots = () => {
     if (current === undefined) throw new Error('start() has not been called')
@@ -31,15 +35,16 @@ export async function createRestartableSnapshots(
     beforeDelete: (...args) => getSnapshots().onBoxDelete(...args),
   })
   const { infra, owner, boxes, startLifecycle, waitFor, waitForState } = base
+  const providers = options.createProviders?.(infra) ?? serveAllRegions(infra.provider)
 
   /** Starts a new lifecycle service and its snapshots. The previous ones are not closed, as after kill -9. */
-  async function start(): Promise<void> {
-    const lifecycle = await startLifecycle()
+  async function start(): Promise<Lifecycle> {
+    const lifecycle = await startLifecycle({ providers })
     const snapshots = createSnapshots({
       db,
       clock,
       log: silentLog as unknown as SnapshotsOptions['log'],
-      providers: serveAllRegions(infra.provider),
+      providers,
       scheduleBox: lifecycle.schedule,
       backoff: () => 1,
       finalSnapshots,
@@ -55,6 +60,7 @@ export async function createRestartableSnapshots(
     current = { ...snapshots, service }
     lifecycle.onChange(snapshots.onBoxChange)
     await snapshots.start()
+    return lifecycle
   }
   t.teardown(() => current?.close())
 

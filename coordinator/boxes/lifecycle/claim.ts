@@ -153,16 +153,17 @@ export function completeStep(
   return transaction(db, async (trx) => {
     const leased = await findLeasedJob(trx, boxId, owner)
     if (!leased) return false
-    const { box, job } = leased
-    // These results are recorded even when the desired state has changed: the machine has been created, started or stopped.
+    const { job } = leased
+    let { box } = leased
+    // These results are recorded even when the desired state has changed: the machine has been created, moved, started or stopped.
+    if (result.isRelocated) box = await updateBox(trx, boxId, completeRelocation(box))
     if (result.isolation) await updateBox(trx, boxId, { isolation: result.isolation })
     if (result.archiveBytes !== undefined) await updateBox(trx, boxId, { archive_bytes: result.archiveBytes })
     if (result.suspendedAs) await updateBox(trx, boxId, { suspended_as: result.suspendedAs })
     if (job.op !== op || job.step !== step) return false
     const next = result.skipTo ? findStage(op, result.skipTo) : nextStage(op, step)
     const isFinished = !next || result.finish !== undefined
-    const { isRelocated = false } = result
-    const changes = changesAfter({ op, step, isFinished, isRelocated }, box, job)
+    const changes = changesAfter({ op, step, isFinished }, box, job)
     const updatedBox = changes ? await updateBox(trx, boxId, changes) : box
     if (isFinished) {
       const finished = { ...job, reason: result.reason ?? job.reason }
@@ -183,17 +184,11 @@ export function completeStep(
 }
 
 function changesAfter(
-  {
-    op,
-    step,
-    isFinished,
-    isRelocated,
-  }: Pick<Claim, 'op' | 'step'> & { isFinished: boolean; isRelocated: boolean },
+  { op, step, isFinished }: Pick<Claim, 'op' | 'step'> & { isFinished: boolean },
   box: BoxRow,
   job: JobRow,
 ): Updateable<BoxRow> | null {
   const { archive_id: archiveId, region } = box
-  if (isRelocated) return completeRelocation(box)
   // The step relocate has already written the new region of a relocated box.
   const isMoving = box.desired_region !== null
   if (op === 'move') return isFinished && isMoving ? completeMove(box, parseMoveParams(job)) : null

@@ -58,10 +58,11 @@ export function claimSnapshotJob(
         return 'changed'
       }
       // The move decides which machine has the files. A machine that is being discarded has only some of them.
-      // The deletion of a box ends its move: the files are still in its region.
-      const isMoving = box?.desired_region && box.desired_state !== 'terminated'
-      const isChanging = isMoving || (await findJob(trx, snapshot.box_id))?.step === 'discard'
-      if (isChanging) return wait(now + WAIT_FOR_BOX_MS)
+      // The deletion of a box ends its move, after the step that runs now.
+      const boxJob = await findJob(trx, snapshot.box_id)
+      const isStepRunning = (boxJob?.lease_until ?? 0) > now
+      const isMoving = box?.desired_region && (box.desired_state !== 'terminated' || isStepRunning)
+      if (isMoving || boxJob?.step === 'discard') return wait(now + WAIT_FOR_BOX_MS)
     } else if ((await listBoxIdsBySource(trx, id)).length > 0) return wait(now + WAIT_FOR_BOX_MS)
     await updateSnapshotJob(trx, id, { next_retry_at: null, lease_owner: owner, lease_until: now + leaseMs })
     if (job.op === 'delete' && job.operation_id !== null) await startOperation(trx, job.operation_id)

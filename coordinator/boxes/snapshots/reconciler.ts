@@ -25,7 +25,7 @@ export type SnapshotReconcilerOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
-  providers: Pick<Providers, 'for' | 'inRegion'>
+  providers: Pick<Providers, 'for' | 'inRegion' | 'byRegion'>
   /** Schedules a box that may wait for a snapshot. */
   scheduleBox(boxId: string): void
   /** How long a lease is valid after its last renewal. Default: 30 s. */
@@ -98,13 +98,14 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
   }
 
   async function capture(claim: SnapshotClaim, signal: AbortSignal) {
-    const { snapshot, box } = claim
+    const { snapshot } = claim
     signal.throwIfAborted()
-    if (box === null) throw new Error('The capture of a snapshot was claimed without its box.')
+    if (claim.box === null) throw new Error('The capture of a snapshot was claimed without its box.')
+    const box = await findMachine(claim.box, providers)
     if (box.region !== snapshot.region) {
       // The box has been moved. An earlier attempt may have captured its files in the previous region.
       await removeArchive(snapshot)
-      await setSnapshotRegion(db, claim, clock.now())
+      await setSnapshotRegion(db, { ...claim, box }, clock.now())
     }
     const provider = providers.for(box)
     const archive = await findArchive(provider, box)
@@ -145,6 +146,20 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
   }
 
   return { start, schedule: runner.schedule, runDue: runner.runDue, close: runner.close }
+}
+
+/**
+ * Returns the box with the region of its machine. The deletion of a box ends its move, also when the coordinator was killed
+ * after the machine was taken over and before this was recorded.
+ */
+async function findMachine(
+  box: BoxRow,
+  { for: getProvider, byRegion }: Pick<Providers, 'for' | 'byRegion'>,
+): Promise<BoxRow> {
+  const { id, desired_region: newRegion } = box
+  if (newRegion === null || (await getProvider(box).inspect(id)) !== 'absent') return box
+  const state = (await byRegion.get(newRegion)?.inspect(id)) ?? 'absent'
+  return state === 'absent' ? box : { ...box, region: newRegion }
 }
 
 /**

@@ -1,9 +1,14 @@
 // Snapshots of boxes that are moved or put to sleep meanwhile.
 import t from 'tap'
+import { enqueueMove } from '../../../../coordinator/boxes/lifecycle/enqueue-jobs.ts'
 import { createJobRow } from '../../../../coordinator/boxes/lifecycle/set-desired-state.ts'
 import { isWaitingForSnapshot } from '../../../../coordinator/boxes/sources/sources.ts'
+import { lockBox } from '../../../../coordinator/db/lock-box.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
+import { createProviders } from '../../../../coordinator/providers/regions.ts'
+import type { Region } from '../../../../shared/tiers.ts'
 import { sqliteForTest } from '../../../support/db.ts'
+import { createHangingFault, FakeInfrastructure } from '../../../support/fake-infrastructure.ts'
 import { createRestartableSnapshots } from '../../../support/restartable-snapshots.ts'
 
 t.test('the files of a box are not removed while they are captured', async (t) => {
@@ -82,3 +87,53 @@ t.test(
     )
   },
 )
+
+for (const end of ['completes', 'is killed'] as const)
+  t.test(
+    `a deletion while a machine is taken over keeps its files, when the coordinator ${end}`,
+    async (t) => {
+      const [region, newRegion]: [Region, Region] = ['us-west-2', 'eu-central-1']
+      let target: FakeInfrastructure | undefined
+      const harness = await createRestartableSnapshots(t, await sqliteForTest(t), {
+        finalSnapshots: true,
+        createProviders(source) {
+          target = new FakeInfrastructure(source)
+          target.onSameDisk = new Map([[region, source]])
+          return createProviders(
+            new Map([
+              [region, source.provider],
+              [newRegion, target.provider],
+            ]),
+          )
+        },
+      })
+      const { db, boxes, owner, start, createRunningBox, list, waitForJobs, waitForState } = harness
+      if (target === undefined) throw new Error('there are no providers')
+      const { schedule } = await start()
+      const boxId = await createRunningBox()
+      const taken = Promise.withResolvers<void>()
+      const released = Promise.withResolvers<void>()
+      const hanging = createHangingFault()
+      target.after.takeOver = async () => {
+        taken.resolve()
+        await (end === 'completes' ? released.promise : hanging.fault(boxId))
+      }
+      await transaction(db, async (trx) => {
+        const box = await lockBox(trx, boxId)
+        if (box) await enqueueMove(trx, box, newRegion, { reason: 'moved', now: Date.now() })
+      })
+      schedule(boxId)
+      await taken.promise
+      await boxes.remove(owner, boxId)
+      if (end === 'completes') released.resolve()
+      else {
+        delete target.after.takeOver
+        await start()
+      }
+      await waitForState(boxId, 'terminated')
+      await waitForJobs()
+      t.match(await list(), [{ kind: 'final', status: 'available' }])
+      t.same([...target.archives.values()], ['content'], 'the snapshot is in the region of the machine')
+      t.equal(harness.infra.archives.size + harness.infra.machines.size + target.machines.size, 0)
+    },
+  )
