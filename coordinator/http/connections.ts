@@ -1,6 +1,6 @@
 // Limits the open connections. Those without a credential are limited in total and per client address. At a limit the oldest
 // one whose request is incomplete is closed: a client or an agent with a credential sends its request at once, and is not
-// limited after that.
+// limited after that, unless a later request has no valid credential.
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -100,12 +100,20 @@ export class Connections extends EventEmitter<{ limit: [ReachedLimit] }> {
     response?.once('close', () => this.#put(connection, { isServed: false }))
   }
 
-  /** A request of the connection has a valid credential: the connection is not closed for others any more. */
+  /** A request of the connection has a valid credential: the connection is not closed for others. */
   setAuthenticated(socket: Duplex): void {
     const connection = this.#open.get(socket)
     if (connection === undefined) return
     connection.isAuthenticated = true
     this.#unlist(connection)
+  }
+
+  /** A request of the connection has no valid credential. The credential of earlier requests may have been revoked. */
+  setUnauthenticated(socket: Duplex): void {
+    const connection = this.#open.get(socket)
+    if (connection === undefined || !connection.isAuthenticated) return
+    connection.isAuthenticated = false
+    this.#put(connection, { isServed: false })
   }
 
   destroyAll(): void {

@@ -13,6 +13,8 @@ import { authenticateRequest, COMPRESSION, type HttpContext, UNKNOWN_ROUTE } fro
 import { getHost } from './request-host.ts'
 import { createEncodingError } from './url-encoding.ts'
 
+const UNAUTHORIZED = 401
+
 export type FastifyAppOptions = {
   listening: Pick<Listening, 'server' | 'connections'>
   log: Logger
@@ -68,6 +70,9 @@ export async function createFastifyApp(options: FastifyAppOptions): Promise<Fast
   // Runs after the authentication and before the body is read.
   app.addHook('preParsing', async ({ actor, raw }) => {
     if (actor !== null) listening.connections.setAuthenticated(raw.socket)
+  })
+  app.addHook('onResponse', async ({ raw }, { statusCode }) => {
+    if (statusCode === UNAUTHORIZED) listening.connections.setUnauthenticated(raw.socket)
   })
   app.addHook('onSend', async (request, reply) => {
     if (await isEarlyResponse(request.raw)) reply.header('connection', 'close')

@@ -4,9 +4,10 @@ import { connect, type Socket } from 'node:net'
 import t from 'tap'
 import { z } from 'zod'
 import { byKey } from '../../../coordinator/http/access.ts'
+import type { CredentialLookup } from '../../../coordinator/http/auth.ts'
 import { route, routeWithoutCredential } from '../../../coordinator/http/route.ts'
 import { waitUntil } from '../../support/wait-until.ts'
-import { startTestServer } from './test-server.ts'
+import { actor, startTestServer } from './test-server.ts'
 
 const LIMITS = {
   maxConnections: 100,
@@ -94,6 +95,26 @@ t.test('a connection with a credential is not closed and does not count', async 
   }
   for (let i = 0; i < 3; i += 1) await openConnection(t, url, { text: HALF_SENT })
   for (const { request } of owners) t.equal(await request(WITH_KEY), 'HTTP/1.1 200')
+})
+
+t.test('a connection whose credential was revoked gives way again', async (t) => {
+  const limits = { ...LIMITS, addressConnections: 1 }
+  const keys: Record<string, CredentialLookup> = { dcp_guest: { actor } }
+  const { url, revoke } = await startTestServer(t, { control: [fig], limits, keys })
+  const withKey = WITH_KEY.replace('dcp_owner', 'dcp_guest')
+  const guests = []
+  for (let i = 0; i < 3; i += 1) {
+    const guest = await openConnection(t, url)
+    t.equal(await guest.request(withKey), 'HTTP/1.1 200')
+    guests.push(guest)
+  }
+  revoke('dcp_guest')
+  for (const { request } of guests) t.equal(await request(withKey), 'HTTP/1.1 401')
+  for (const { received } of guests) {
+    const { request } = await openConnection(t, url)
+    t.equal(await request(WITH_KEY), 'HTTP/1.1 200')
+    await waitUntil('the connection is closed', () => received.isClosed)
+  }
 })
 
 t.test('half of the connections are for those with a credential', async (t) => {

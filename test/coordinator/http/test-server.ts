@@ -108,7 +108,8 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
     new Promise<number>((resolve, reject) =>
       listening.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
     )
-  return { url: listening.url, countConnections, http, db, logLines, send }
+  const revoke = (key: string) => void keyLookup.set(hashSecret(key), { rejected: 'revoked' })
+  return { url: listening.url, countConnections, http, db, logLines, revoke, send }
 }
 
 type SendOptions = { body?: unknown; headers?: Record<string, string>; key?: string | null }
