@@ -61,6 +61,8 @@ type Entry = Omit<NewOpenRequest, 'changesBefore'> & {
   check: (actor: Actor) => Promise<unknown>
   /** Number of started checks. */
   checks: number
+  /** The number of the check that has set `actor`. */
+  appliedCheck: number
   /** Checks again when the credential expires. */
   expiryTimer: NodeJS.Timeout | undefined
   /** Destroys the connection after the grace period. */
@@ -84,13 +86,14 @@ export function createOpenRequests({
 
   async function check(entry: Entry): Promise<void> {
     entry.checks += 1
-    const { checks } = entry
+    const number = entry.checks
     try {
       const actor = await authenticate(entry.headers, finders)
       assertAccess(actor, entry.access, entry.host)
       await entry.check(actor)
       // A check that started later has read newer rows.
-      if (checks !== entry.checks) return
+      if (number < entry.appliedCheck) return
+      entry.appliedCheck = number
       entry.actor = actor
       armExpiryTimer(entry)
     } catch (error) {
@@ -147,6 +150,7 @@ export function createOpenRequests({
         disconnected,
         check: async () => undefined,
         checks: 0,
+        appliedCheck: 0,
         expiryTimer: undefined,
         endTimer: undefined,
       }

@@ -148,6 +148,23 @@ t.test('an older check does not replace the result of a newer one', async (t) =>
   t.equal(codeOf(open), 'token_expired')
 })
 
+t.test('a confirmation has the rights of now, also when a newer check runs', async (t) => {
+  const member: Actor = { ...actorOf(key()), role: 'member' }
+  const [confirmed, newer] = [
+    Promise.withResolvers<CredentialLookup>(),
+    Promise.withResolvers<CredentialLookup>(),
+  ]
+  const { registry, add, lookups } = createRegistry({ actor: member }, confirmed.promise, newer.promise)
+  const open = add(key())
+  registry.accessChanged(CHANGE)
+  const confirmation = open.confirm()
+  registry.accessChanged(CHANGE)
+  await waitUntil('three checks are started', () => lookups() === 3)
+  confirmed.resolve({ actor: member })
+  t.match(await confirmation, { role: 'member' })
+  newer.resolve({ actor: member })
+})
+
 t.test('a connection that does not end by itself is destroyed', async (t) => {
   const { registry, add } = createRegistry({ rejected: 'revoked' })
   const open = add(key())
