@@ -17,7 +17,7 @@ export type RotationOptions = {
 
 /**
  * Call the returned function before each line. It does nothing unless `fd` is the file at `path`, opened for appending: an
- * operator may have redirected the log to a file of their own.
+ * operator may have redirected the log to a file of their own, or moved it.
  */
 export function createLogRotation(options: RotationOptions): () => void {
   const { fd, path, maxBytes = 10 * MiB, earlierFiles = 4 } = options
@@ -41,10 +41,11 @@ export function createLogRotation(options: RotationOptions): () => void {
     const { size } = fstatSync(fd)
     if (size < limit) return
     try {
+      if (!isLog(fd, path)) throw new Error('The log is not at its path.')
       rotate()
       limit = maxBytes
     } catch {
-      // The disk may be full. The log continues to grow until a later attempt.
+      // The disk may be full, or an operator may have moved the file. The log continues to grow until a later attempt.
       limit = size + maxBytes / 10
     }
   }

@@ -6,7 +6,9 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -69,4 +71,19 @@ t.test('a file of the operator is not rotated', async (t) => {
     t.equal(readFileSync(path, 'utf8'), LINE.repeat(3))
     t.notOk(existsSync(`${path}.1`))
   }
+})
+
+t.test('a log that was moved while it is open keeps its lines', async (t) => {
+  const { path, fd } = openLog(t)
+  const rotate = createLogRotation({ fd, path, maxBytes: 1000 })
+  writeSync(fd, LINE)
+  renameSync(path, `${path}.moved`)
+  writeFileSync(path, 'another file')
+  for (let i = 0; i < 30; i += 1) {
+    rotate()
+    writeSync(fd, LINE)
+  }
+  t.equal(readFileSync(`${path}.moved`, 'utf8'), LINE.repeat(31))
+  t.equal(readFileSync(path, 'utf8'), 'another file')
+  t.notOk(existsSync(`${path}.1`))
 })
