@@ -162,6 +162,20 @@ export function findLocalCoordinator(
   return { baseUrl, dataDir: dataDir?.path ?? '', url: dataDir?.url ?? '' }
 }
 
+/**
+ * Call it before a credential of the profile `local` is sent to the URL of the profile.
+ * @throws CliError or as assertRunning(), unless the coordinator of the data directory runs at the URL
+ */
+export function assertLocalRunning(url: string, env: Environment, cwd: string, projectDir: string): void {
+  const local = findLocalCoordinator(env, cwd, projectDir)
+  if (!isSameOrigin(local.baseUrl, url))
+    throw new CliError(
+      EXIT.unreachable,
+      `The coordinator of the data directory ${local.dataDir} is at ${local.url}, not at ${new URL(url).origin}. For another data directory, set BOXWOOD_DATA.`,
+    )
+  assertRunning(local.dataDir, local.url)
+}
+
 /** The data directories that box uses, the first one with a running coordinator. */
 export const listDataDirs = (env: Environment, cwd: string, projectDir: string): string[] =>
   env.BOXWOOD_DATA ? [resolve(cwd, env.BOXWOOD_DATA)] : [join(cwd, '.boxwood'), join(projectDir, '.boxwood')]

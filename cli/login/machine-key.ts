@@ -3,10 +3,12 @@ import { hostname } from 'node:os'
 import type { KeyWithSecret } from '../../shared/api/keys.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { createApiRequests } from '../connection/api-requests.ts'
-import { formatProfileSource } from '../connection/find-coordinator.ts'
+import { assertLocalRunning, formatProfileSource } from '../connection/find-coordinator.ts'
 import type { Profile } from '../connection/profile-file.ts'
+import { LOCAL } from '../connection/select-profile.ts'
 import { CliError } from '../output/exit-codes.ts'
 import { printMessage } from '../output/print.ts'
+import { DEFAULT_DATA_PARENT } from '../project-directory.ts'
 import type { NewSession } from './sign-in.ts'
 
 /** Creates a machine key by the session, unless the coordinator refuses. The profile has both. */
@@ -58,6 +60,9 @@ export const requestBySession = <T>(
     urlSource: formatProfileSource(profile.name),
     keySource: '',
     profile,
+    ...(profile.name === LOCAL && {
+      assertRunning: () => assertLocalRunning(profile.url, process.env, process.cwd(), DEFAULT_DATA_PARENT),
+    }),
   }
   return createApiRequests(config, signal).requestJson<T>(method, `${profile.url}${path}`, body)
 }

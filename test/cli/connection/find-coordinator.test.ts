@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { toUnreachableError } from '../../../cli/connection/api-errors.ts'
 import { findCoordinator, TYPED_URL } from '../../../cli/connection/find-coordinator.ts'
+import { getProfilePath, writeProfiles } from '../../../cli/connection/profile-file.ts'
 import { CLI_VERSION } from '../../../cli/version.ts'
 import { newApiKey } from '../../../shared/api-key.ts'
 import type { CoordinatorRecord } from '../../../shared/coordinator-process.ts'
@@ -160,4 +161,28 @@ t.test('a credential is not sent to the port of a coordinator that has been kill
   }
   await write({})
   t.match(await runBox(null, ['ls'], { env }), { code: 0 })
+})
+
+t.test('a sign-out sends the session of this machine only to a coordinator that runs', async (t) => {
+  const root = t.testdir({ data: {} })
+  const dataDir = join(root, 'data')
+  const env = { BOXWOOD_DATA: dataDir, XDG_CONFIG_HOME: root }
+  const profilePath = getProfilePath(env)
+  const url = `${fake.url}/api/v1`
+  for (const [change, sent] of [
+    [{ startTicks: 1 }, []],
+    [{ url: 'http://127.0.0.1:1' }, []],
+    [{}, ['DELETE /api/v1/session']],
+  ] as const) {
+    await writeFile(join(dataDir, 'coordinator.json'), createCoordinatorRecord(fake.url, change))
+    writeProfiles(profilePath, { selected: null, profiles: [{ name: 'local', url, session: 'bws_secret' }] })
+    const { length } = fake.requests
+    const { stderr } = await runBox(null, ['logout', 'local'], { env })
+    t.same(
+      fake.requests.slice(length).map(({ line }) => line),
+      sent,
+    )
+    t.match(stderr, /The profile local was removed/)
+    if (sent.length === 0) t.match(stderr, /warning: the session may still be valid/)
+  }
 })
