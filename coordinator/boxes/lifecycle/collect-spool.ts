@@ -1,6 +1,7 @@
 // Stores the reports that a local box has on its disk, before its machine is removed: its agent could not send them, because
 // it did not respond or its machine had stopped.
 import { setImmediate } from 'node:timers/promises'
+import type { LimitFunction } from 'p-limit'
 import type { Logger } from 'pino'
 import type { ReportLine } from '../../../shared/api/reports.ts'
 import { TUNNEL_LIMITS } from '../../../shared/limits.ts'
@@ -19,6 +20,9 @@ import type { Providers } from '../../providers/regions.ts'
 export type CollectSpoolOptions = {
   providers: Pick<Providers, 'byRegion'>
   ingest: Pick<Ingest, 'apply'>
+  /** See StepContext. */
+  machineLimit: LimitFunction
+  spoolLimit: LimitFunction
   log: Pick<Logger, 'warn'>
   signal: AbortSignal
 }
@@ -41,11 +45,11 @@ export async function collectSpool(
   attempt: number,
   options: CollectSpoolOptions,
 ): Promise<void> {
-  const { log, signal } = options
-  const provider = await findProvider(box, options.providers)
+  const { machineLimit, spoolLimit, log, signal } = options
+  const provider = await machineLimit(() => findProvider(box, options.providers))
   if (provider === undefined) return
   try {
-    await storeSpool(box, provider, options)
+    await spoolLimit(() => storeSpool(box, provider, options))
   } catch (err) {
     signal.throwIfAborted()
     if (attempt + 1 < MAX_ATTEMPTS) throw err
@@ -86,9 +90,14 @@ async function storeSpool(
   for await (const segment of provider.readSpool(id)) {
     if (index++ < first) continue
     const texts = splitLines(segment)
+    let segmentEpoch: string | null = null
     for (let from = 0; from < texts.length; from += MAX_BATCH_LINES) {
       signal.throwIfAborted()
-      const { lines, problem } = parseValidLines(texts.slice(from, from + MAX_BATCH_LINES))
+      const { lines, epoch, problem } = parseValidLines(
+        texts.slice(from, from + MAX_BATCH_LINES),
+        segmentEpoch,
+      )
+      segmentEpoch = epoch
       for (const { epoch, reports } of groupLines(lines, parseReport).batches)
         if (reports.length > 0) await ingest.apply(id, epoch, reports)
       if (problem !== null) {
@@ -115,7 +124,7 @@ async function findFirstUnstored(
   if (storedEpoch === null) return 0
   let index = 0
   for await (const segment of segments) {
-    const [line] = parseValidLines(splitLines(segment, 1)).lines
+    const [line] = parseValidLines(splitLines(segment, 1), null).lines
     if (line?.type === 'report' && line.epoch === storedEpoch) return index
     index += 1
   }
@@ -135,16 +144,28 @@ function splitLines(segment: Buffer, max = Number.POSITIVE_INFINITY): string[] {
   return lines
 }
 
-/** The lines before the first invalid one, and what is wrong with that one. */
-function parseValidLines(texts: readonly string[]): { lines: ReportLine[]; problem: string | null } {
+type ValidLines = { lines: ReportLine[]; epoch: string | null; problem: string | null }
+
+/**
+ * The lines before the first invalid one, and what is wrong with that one. A segment has one epoch: a line of another one is
+ * invalid, because each change costs a commit.
+ * @param segmentEpoch null: that of the first report
+ */
+function parseValidLines(texts: readonly string[], segmentEpoch: string | null): ValidLines {
   const lines: ReportLine[] = []
+  let epoch = segmentEpoch
   for (const text of texts) {
     try {
-      lines.push(parseLine(text))
+      const line = parseLine(text)
+      if (line.type === 'report') {
+        epoch ??= line.epoch
+        if (line.epoch !== epoch) return { lines, epoch, problem: 'another epoch than the segment' }
+      }
+      lines.push(line)
     } catch (error) {
       if (!(error instanceof InvalidReportError)) throw error
-      return { lines, problem: error.message }
+      return { lines, epoch, problem: error.message }
     }
   }
-  return { lines, problem: null }
+  return { lines, epoch, problem: null }
 }

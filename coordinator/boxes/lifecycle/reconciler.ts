@@ -63,6 +63,7 @@ export type Reconciler = {
 
 const MAX_ERROR_LENGTH = 500
 const MAX_CONCURRENT_ARCHIVES = 4
+const MAX_CONCURRENT_SPOOLS = 4
 
 export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { db, clock, log, boxNames = new Map(), providers, tunnels, ingest } = options
@@ -72,7 +73,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   const reconnectsUntil = performance.now() + agentReconnectMs
   const owner = newUuid()
   const changes = new EventEmitter<{ change: [boxId: string] }>().setMaxListeners(0)
-  const archiveLimit = pLimit(MAX_CONCURRENT_ARCHIVES)
+  const limits = { archiveLimit: pLimit(MAX_CONCURRENT_ARCHIVES), spoolLimit: pLimit(MAX_CONCURRENT_SPOOLS) }
   const leases = createLeases(db, 'jobs')
   const runner = createJobRunner({
     clock,
@@ -141,7 +142,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         connectTimeoutMs: remainingConnectMs,
         reconnectsUntil,
         machineLimit,
-        archiveLimit,
+        ...limits,
         log,
       }
       const run = () => runStep(claim, context)

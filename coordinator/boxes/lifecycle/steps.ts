@@ -37,6 +37,8 @@ export type StepContext = {
   machineLimit: LimitFunction
   /** Limits concurrent copies of files to archives, which take long: starts and stops do not wait for them. */
   archiveLimit: LimitFunction
+  /** Limits concurrent reads of spools. A box can make its spool large, so that its reports are stored for minutes. */
+  spoolLimit: LimitFunction
   log: Pick<Logger, 'warn'>
 }
 
@@ -79,7 +81,7 @@ export async function runStep(claim: Claim, context: StepContext): Promise<StepR
       return {}
     case 'collect':
       await collectReports(box, context)
-      if (box.kind !== 'machine') await machineLimit(() => collectSpool(box, claim.attempt, context))
+      if (box.kind !== 'machine') await collectSpool(box, claim.attempt, context)
       return {}
     case 'destroy':
       if (box.kind === 'machine') await uninstallAgent(id, context)

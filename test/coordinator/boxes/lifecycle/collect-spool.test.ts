@@ -122,6 +122,31 @@ t.test(
   },
 )
 
+t.test('a spool with many reports or epochs does not delay the machines of other boxes', async (t) => {
+  const { id, db, infra, ingest, stored, boxes, owner, startLifecycle, waitForState } = await startBox(t)
+  const [reading, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const { schedule } = await startLifecycle({
+    maxConcurrentMachines: 1,
+    ingest: {
+      async apply(...args) {
+        reading.resolve()
+        await released.promise
+        await ingest.apply(...args)
+      },
+    },
+  })
+  infra.spools.set(id, [line('e1', 1) + line('e2', 2) + line('e1', 3), line('e2', 4) + line('e2', 5)])
+  await boxes.remove(owner, id)
+  await reading.promise
+  const other = await boxes.create(owner, {})
+  schedule(other.id)
+  await waitForState(other.id, 'running')
+  released.resolve()
+  await waitForState(id, 'terminated')
+  t.same(stored, ['e1 1', 'e2 4', 'e2 5'], 'an agent writes one epoch into a segment')
+  t.equal((await db.selectFrom('jobs').selectAll().execute()).length, 0)
+})
+
 t.test('tries again after a failure, and deletes the box when the reports cannot be stored', async (t) => {
   const first = await startBox(t, 2)
   first.infra.spools.set(first.id, [line('e1', 1)])
