@@ -50,7 +50,7 @@ onEachDatabase(t, async (t, newDb) => {
     t.same(await operations.get(owner, first.operation.id), first.operation)
     await t.rejects(boxes.wake(owner, id), { code: 'not_found' })
     await t.rejects(boxes.suspend(owner, id), { code: 'not_found' })
-    t.match(await boxes.get(owner, id), { box: { id }, job: { op: 'delete', step: 'destroy' } })
+    t.match(await boxes.get(owner, id), { box: { id }, job: { op: 'delete', step: 'collect' } })
 
     const contractor = await addUser(db, owner, { role: 'contractor' })
     const limited = await addUser(db, owner, { role: 'member', boxIds: [] })
@@ -75,7 +75,7 @@ onEachDatabase(t, async (t, newDb) => {
     t.match(await db.selectFrom('jobs').selectAll().execute(), [
       {
         op: 'delete',
-        step: 'destroy',
+        step: 'collect',
         lease_owner: 'coordinator-1',
         lease_until: 9e12,
         operation_id: operation.id,
