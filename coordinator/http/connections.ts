@@ -74,7 +74,9 @@ export class Connections extends EventEmitter<{ limit: [ReachedLimit] }> {
 
   /** Adds a connection until it is closed. The connections of all agents on the Unix socket have one address. */
   add(socket: Socket): void {
-    const { remoteAddress = null } = socket
+    const { remoteAddress = null, localAddress } = socket
+    // A TCP connection that the client has reset has no remote address. It must not count as one of an agent.
+    if (remoteAddress === null && localAddress !== undefined) return void socket.destroy()
     const isProxy = remoteAddress !== null && this.#isProxy(remoteAddress)
     const subject = isProxy ? undefined : toSubject(remoteAddress)
     const { addressConnections, maxConnections } = this.#limits

@@ -1,10 +1,12 @@
 // The limits of connections: how many there may be, which of them are closed, and how long one may stay open without a request.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { z } from 'zod'
 import { byKey } from '../../../coordinator/http/access.ts'
 import type { CredentialLookup } from '../../../coordinator/http/auth.ts'
+import { Connections } from '../../../coordinator/http/connections.ts'
 import { route, routeWithoutCredential } from '../../../coordinator/http/route.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { actor, startTestServer } from './test-server.ts'
@@ -115,6 +117,23 @@ t.test('a connection whose credential was revoked gives way again', async (t) =>
     t.equal(await request(WITH_KEY), 'HTTP/1.1 200')
     await waitUntil('the connection is closed', () => received.isClosed)
   }
+})
+
+t.test('connections that were reset before they are accepted do not close those of agents', (t) => {
+  const connections = new Connections({ ...LIMITS, addressConnections: 2 })
+  const connectSocket = (addresses: { localAddress?: string }) => {
+    const socket = Object.assign(new PassThrough(), addresses) as unknown as Socket
+    connections.add(socket)
+    return socket
+  }
+  // Neither address of a Unix socket is known; of a reset TCP connection, only the one of this machine is.
+  const agents = [1, 2].map(() => connectSocket({}))
+  const resets = [1, 2, 3].map(() => connectSocket({ localAddress: '127.0.0.1' }))
+  t.ok(resets.every(({ destroyed }) => destroyed))
+  t.notOk(agents.some(({ destroyed }) => destroyed))
+  t.equal(connections.size, 2)
+  connections.destroyAll()
+  t.end()
 })
 
 t.test('half of the connections are for those with a credential', async (t) => {
