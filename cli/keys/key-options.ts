@@ -35,8 +35,9 @@ export function addLimitOptions(command: Command, accessValues: string): Command
 /** More than "read" of the API, which does not include the command history. */
 const READ_ONLY: AccessLevels = { boxes: 'read', workspace: 'read', history: 'read' }
 
-const formatLevels = (area: keyof typeof ACCESS_LEVELS) => `${area}=${ACCESS_LEVELS[area].join('|')}`
-export const ACCESS_HELP = `limit the key to a level per area: ${formatLevels('boxes')},${formatLevels('workspace')},${formatLevels('history')}`
+const formatLevels = (area: keyof typeof ACCESS_LEVELS) => `${area}: ${ACCESS_LEVELS[area].join(', ')}`
+const ALL_LEVELS = [formatLevels('boxes'), formatLevels('workspace'), formatLevels('history')].join('; ')
+export const ACCESS_HELP = `limit the key to a level per area, such as boxes=run,workspace=read (${ALL_LEVELS})`
 
 /** The coordinator checks the names of areas and levels. */
 function parseAccess(text: string): AccessLevels | 'all' {

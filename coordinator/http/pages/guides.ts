@@ -1,5 +1,5 @@
 // The guides: the Markdown pages of the directory docs/, which browsers get as text.
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { PROJECT_DIR } from '../../base/project-directory.ts'
 import { createContentHandler } from '../fixed-content.ts'
@@ -16,8 +16,9 @@ export type Guide = {
 
 const readGuide = (topic: string): string => readFileSync(join(DIRECTORY, `${topic}.md`), 'utf8')
 
+/** Empty in a copy of the project without the directory. */
 export const listGuides = (): Guide[] =>
-  readdirSync(DIRECTORY)
+  (existsSync(DIRECTORY) ? readdirSync(DIRECTORY) : [])
     .filter((file) => /^[a-z-]+\.md$/.test(file))
     .map((file) => basename(file, '.md'))
     .sort()

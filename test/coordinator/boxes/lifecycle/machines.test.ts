@@ -32,10 +32,11 @@ await onEachDatabase(t, async (t, newDb) => {
     const id = await addMachine(db, owner, 'fig')
     const leases = createLeases(db, 'jobs')
     const assertWaiting = async (op: string) => {
+      const later = systemClock.now() + YEAR_MS
+      // A new job is due until the lifecycle has read it.
+      await box.waitFor('the job to wait', async () => (await leases.listDueIds(later)).length === 0)
       const { job } = await box.getDetail(id)
       t.match(job, { op, step: 'connect', attempt: 0, nextRetryAt: null })
-      const later = systemClock.now() + YEAR_MS
-      t.same(await leases.listDueIds(later), [])
       t.equal(await leases.findNextDueTime(systemClock.now()), undefined)
     }
     await assertWaiting('enroll')
