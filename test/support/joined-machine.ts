@@ -14,6 +14,7 @@ import {
 import { basename, join } from 'node:path'
 import type { Test } from 'tap'
 import type { Agent } from '../../shared/api/agents.ts'
+import { bySessionOf } from './cookies.ts'
 import { startCoordinatorProcess } from './coordinator-process.ts'
 import { listBoxPids } from './find-agent-process.ts'
 import { PROJECT_DIR } from './project.ts'
@@ -116,11 +117,25 @@ export async function startUpgradableCoordinator(
 }
 export type UpgradableCoordinator = Awaited<ReturnType<typeof startUpgradableCoordinator>>
 
+/** Signs in as the owner: an API key may not create the token. */
+async function createEnrollmentToken({ url, dataDir }: UpgradableCoordinator): Promise<string> {
+  const post = (path: string, body: object, headers: Record<string, string> = {}) =>
+    fetch(`${url}/api/v1${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    })
+  const secret = readFileSync(join(dataDir, 'sign-in.key'), 'utf8').trim()
+  const { headers } = bySessionOf(await post('/sign-in/owner', { secret }))
+  const response = await post('/machines', { name: 'fig' }, headers)
+  return ((await response.json()) as { token: string }).token
+}
+
 /** Joins a machine named fig, whose supervisor runs until the test ends. */
 export async function joinMachine(t: Test, coordinator: UpgradableCoordinator, trialSeconds = 60) {
   const home = createTempDir(t, 'machine')
   const prefix = join(home, 'boxwood')
-  const { token } = await coordinator.sendJson('POST', '/api/v1/machines', { name: 'fig' })
+  const token = await createEnrollmentToken(coordinator)
   const args = ['--token', token, '--prefix', prefix, '--no-service']
   const { status, stderr } = await runInstaller(coordinator.agentUrl, home, { args })
   if (status !== 0) throw new Error(`install.sh failed: ${stderr}`)
