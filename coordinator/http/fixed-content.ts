@@ -2,11 +2,12 @@
 // so that each request must cost little.
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
-import { gunzip, gzip } from 'node:zlib'
+import { gzip } from 'node:zlib'
 import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-type Content = { gzipped: Buffer; etag: string }
+/** Both forms are kept: the buffers are shared by all responses, of which clients may leave many unread. */
+type Content = { bytes: Buffer; gzipped: Buffer; etag: string }
 
 /**
  * Returns a handler for GET and HEAD that responds with 304 when the client has the content.
@@ -22,21 +23,20 @@ export function createContentHandler(type: string, load: () => Promise<string | 
     return content
   }
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const { gzipped, etag } = await getContent()
+    const { bytes, gzipped, etag } = await getContent()
     reply.headers({ etag, vary: 'accept-encoding', 'cache-control': 'public, max-age=0' })
     const known = request.headers['if-none-match']?.split(',').map((value) => value.trim())
     if (known?.includes(etag)) return reply.code(304).send()
     reply.type(type)
     const encoding = negotiate(request.headers['accept-encoding'] ?? '', ['gzip', 'identity'])
     if (encoding === 'gzip') return reply.header('content-encoding', 'gzip').send(gzipped)
-    // Few clients need this. Only the smaller form is kept in memory.
-    return reply.send(await promisify(gunzip)(gzipped))
+    return reply.send(bytes)
   }
 }
 
 async function compress(load: () => Promise<string | Buffer>): Promise<Content> {
-  const bytes = await load()
+  const bytes = Buffer.from(await load())
   const digest = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
   // A weak ETag: both encodings have it.
-  return { gzipped: await promisify(gzip)(bytes, { level: 9 }), etag: `W/"${digest}"` }
+  return { bytes, gzipped: await promisify(gzip)(bytes, { level: 9 }), etag: `W/"${digest}"` }
 }

@@ -1,6 +1,6 @@
 // Content that is compressed once: encodings, ETag, and a load that fails.
 import { gunzipSync } from 'node:zlib'
-import Fastify from 'fastify'
+import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import t from 'tap'
 import { createContentHandler } from '../../../coordinator/http/fixed-content.ts'
 
@@ -37,6 +37,13 @@ t.test('sends the content itself to clients that do not accept gzip', async (t) 
     t.equal(response.payload, TEXT)
   }
   t.equal((await send({}, 'HEAD')).headers['content-length'], String(TEXT.length))
+})
+
+t.test('many responses that are not read need the memory of one', async (t) => {
+  const handler = createContentHandler('text/css', async () => TEXT)
+  const reply = { headers() {}, type() {}, send: (payload: unknown) => payload } as unknown as FastifyReply
+  const request = { headers: {} } as FastifyRequest
+  t.equal(await handler(request, reply), await handler(request, reply))
 })
 
 t.test('responds with 304 to a client that has the content', async (t) => {
