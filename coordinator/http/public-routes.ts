@@ -14,11 +14,19 @@ export type PublicRoute = {
   path: string
   /** Responds also while the coordinator drains. Default: false. */
   isHealthCheck?: boolean
+  /** The handler compresses its content, see createContentHandler(). Default: false, each response is compressed. */
+  isCompressed?: boolean
   /** The result is sent with status 200. A handler that sends the response itself returns `reply`. */
   handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown>
 }
 
 export function registerPublicRoutes(app: FastifyInstance, routes: readonly PublicRoute[]): void {
-  for (const { path, isHealthCheck = false, handler } of routes)
-    app.route({ method: ['GET', 'HEAD'], url: path, config: { health: isHealthCheck }, handler })
+  for (const { path, isHealthCheck = false, isCompressed = false, handler } of routes)
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: path,
+      config: { health: isHealthCheck },
+      ...(isCompressed && { compress: false as const }),
+      handler,
+    })
 }

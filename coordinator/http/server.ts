@@ -153,6 +153,7 @@ function createUpgradeFilter(edge: readonly Route[]): (request: IncomingMessage)
 
 const openApiRoute = (tables: ApiTables): PublicRoute => ({
   path: '/openapi.json',
+  isCompressed: true,
   handler: createContentHandler('application/json; charset=utf-8', async () =>
     JSON.stringify(createOpenApiDocument(tables)),
   ),

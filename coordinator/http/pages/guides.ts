@@ -31,6 +31,7 @@ export function guideRoute({ topic }: Guide): PublicRoute {
   const send = createContentHandler('text/plain; charset=utf-8', async () => readGuide(topic))
   return {
     path: `/docs/guides/${topic}.md`,
+    isCompressed: true,
     handler: (request, reply) => send(request, reply.header('x-content-type-options', 'nosniff')),
   }
 }

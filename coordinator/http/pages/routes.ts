@@ -72,6 +72,7 @@ function fileRoute(name: string, directory: string): PublicRoute {
   const send = createContentHandler(type, () => readFile(join(directory, name)))
   return {
     path: `/docs/${name}`,
+    isCompressed: true,
     handler: (request, reply) => send(request, reply.header('x-content-type-options', 'nosniff')),
   }
 }

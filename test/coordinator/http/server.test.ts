@@ -61,6 +61,19 @@ t.test('compresses responses over 1 KiB when the client accepts gzip', async (t)
   t.notMatch((await get('/sized/5000/typed', 'gzip')).head, 'content-encoding')
 })
 
+t.test('content that is compressed once is not compressed for each request', async (t) => {
+  const { url } = await startTestServer(t, { control })
+  const isCompressed = async (encoding: string) => {
+    const request = `GET /openapi.json HTTP/1.1\r\nhost: a\r\nconnection: close\r\naccept-encoding: ${encoding}\r\n\r\n`
+    const response = await sendRaw(url, request)
+    t.match(response, /^HTTP\/1\.1 200 /)
+    return response.includes('content-encoding: gzip')
+  }
+  t.equal(await isCompressed('gzip'), true)
+  for (const encoding of ['x-gzip', 'GZIP', 'identity, gzip;q=0.5', 'identity, *;q=0.2'])
+    t.equal(await isCompressed(encoding), false, encoding)
+})
+
 t.test('serves health without a key, and rejects other requests while draining', async (t) => {
   const { send, http } = await startTestServer(t, { control })
   t.same((await send('GET', '/healthz', { key: null })).json, { ok: true })
