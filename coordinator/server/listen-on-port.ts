@@ -7,12 +7,18 @@ import { type Listening, listen } from '../http/listen.ts'
 import { listPortListeners } from '../providers/local/port-listeners.ts'
 import { takeInheritedSocket } from './inherited-socket.ts'
 
+/**
+ * Another box may take the port meanwhile. Where boxes have no user ids of their own, a process may also claim to be one of another
+ * box, and is not stopped with it.
+ */
+const MAX_ROUNDS = 10
+
 type ListenOnPortOptions = { config: Config; db: Db; log: Pick<Logger, 'debug' | 'info' | 'warn'> }
 
 /**
  * Uses the socket of the service manager, which stays open while no coordinator runs, where there is one. Otherwise stops
  * the boxes whose processes listen on the port; the lifecycle starts them again later.
- * @throws StartError when the port is taken by a process that is in no box
+ * @throws StartError when the port is taken by a process that is in no box, or still taken after MAX_ROUNDS stops
  */
 export async function listenOnPort({ config, db, log }: ListenOnPortOptions): Promise<Listening> {
   const inheritedFd = takeInheritedSocket(process.env, process.pid)
@@ -21,12 +27,12 @@ export async function listenOnPort({ config, db, log }: ListenOnPortOptions): Pr
     log.info({ url: listening.url }, 'listening on the socket of the service manager, not on BOXWOOD_LISTEN')
     return listening
   }
-  for (;;) {
+  for (let round = 1; ; round++) {
     try {
       return await listen(config.listen, config)
     } catch (error) {
       const isTaken = ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'EADDRINUSE'
-      if (!isTaken) throw error
+      if (!isTaken || round > MAX_ROUNDS) throw error
       const stoppers = await openMachineStoppers(db, { dataDir: config.dataDir, log })
       const boxIds = await stoppers.stopMachinesOf(listPortListeners(config.listen.port))
       if (boxIds.length === 0) throw error
