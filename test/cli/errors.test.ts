@@ -136,7 +136,7 @@ t.test('words of other tools get the command to use', async (t) => {
     [['port-forward', 'fig', '80'], /ssh -F \S+ -N -L 8080:localhost:PORT box-NAME.*network of its host/],
     [['url', 'fig', '80'], /ssh -F \S+ -N -L/],
     [['open', 'fig'], /opens the page of the coordinator.*ssh -F \S+ -N -L/],
-    [['alias'], /Your shell has/],
+    [['alias'], /aliases. Use those of your shell/],
     [['mcp'], /no MCP server.*box docs cli/],
     [['diff', 'fig', 'plum'], /diff <\(box exec NAME/],
     [['code', 'fig'], /box ssh-config/],
