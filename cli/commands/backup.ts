@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { RunLocalAction } from '../connection/session.ts'
 import { requireLocal, selectCoordinator } from '../local/select-coordinator.ts'
-import { EXIT } from '../output/exit-codes.ts'
+import { EXIT, signalExitCode } from '../output/exit-codes.ts'
 import { PROJECT_DIR } from '../project-directory.ts'
 
 export function addBackupCommand(program: Command, runLocalAction: RunLocalAction): void {
@@ -47,6 +47,6 @@ async function runBackup(dataDir: string, args: string[], signal: AbortSignal): 
   const [code, exitSignal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
   signal.removeEventListener('abort', terminate)
   signal.throwIfAborted()
-  if (exitSignal !== null) return 128 + constants.signals[exitSignal]
+  if (exitSignal !== null) return signalExitCode(constants.signals[exitSignal])
   return code ?? EXIT.failed
 }

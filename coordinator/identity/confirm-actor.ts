@@ -14,8 +14,8 @@ export type ConfirmActor = (trx: Trx, actor: Actor, now: number) => Promise<Work
 
 /**
  * Locks the workspace of the actor, and asserts that the actor still has the rights of its authentication. A transaction that
- * takes rights locks the workspace too, so the two transactions run one after the other. A box is locked before its workspace, a user, a key
- * and a session after it.
+ * takes rights locks the workspace too, so the two transactions run one after the other. A box is locked before its
+ * workspace, a user, a key and a session after it.
  * @param now milliseconds since the epoch
  * @throws ApiError unauthorized when the credential is not valid any more, not_allowed when its rights have changed
  */

@@ -8,8 +8,8 @@ import { listPortListeners } from '../providers/local/port-listeners.ts'
 import { takeInheritedSocket } from './inherited-socket.ts'
 
 /**
- * Another box may take the port meanwhile. Where boxes have no user ids of their own, a process may also claim to be one of another
- * box, and is not stopped with it.
+ * Another box may take the port meanwhile. Where boxes have no user ids of their own, a process may also claim to belong to
+ * another box, and is not stopped with it.
  */
 const MAX_ROUNDS = 10
 

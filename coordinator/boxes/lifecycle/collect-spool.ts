@@ -93,19 +93,16 @@ async function storeSpool(
     let segmentEpoch: string | null = null
     for (let from = 0; from < texts.length; from += MAX_BATCH_LINES) {
       signal.throwIfAborted()
-      const { lines, epoch, problem } = parseValidLines(
-        texts.slice(from, from + MAX_BATCH_LINES),
-        segmentEpoch,
-      )
-      segmentEpoch = epoch
-      for (const { epoch, reports } of groupLines(lines, parseReport).batches)
+      const valid = parseValidLines(texts.slice(from, from + MAX_BATCH_LINES), segmentEpoch)
+      segmentEpoch = valid.epoch
+      for (const { epoch, reports } of groupLines(valid.lines, parseReport).batches)
         if (reports.length > 0) await ingest.apply(id, epoch, reports)
-      if (problem !== null) {
+      if (valid.problem !== null) {
         // The rest of the segment does not count for the agent either.
-        log.warn({ boxId: id, problem }, 'the spool of a box has an invalid line')
+        log.warn({ boxId: id, problem: valid.problem }, 'the spool of a box has an invalid line')
         break
       }
-      count += lines.length
+      count += valid.lines.length
       if (count > MAX_LINES) return log.warn({ boxId: id }, 'the spool of a box has too many reports')
       // Other boxes come first: without a report to commit, the loop would not wait for anything.
       await setImmediate()
