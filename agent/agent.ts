@@ -3,11 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { chmod, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { systemClock } from '../shared/clock.ts'
 import { LINEAGE_HEADER } from '../shared/protocol.ts'
-import { buildAgentApp } from './app.ts'
+import { type AgentApp, buildAgentApp } from './app.ts'
 import { openCodingAgents } from './coding-agents.ts'
 import type { AgentConfig } from './config.ts'
 import { createCoordinatorConnections } from './coordinator-connections.ts'
@@ -16,7 +15,9 @@ import { baseEnvironment } from './exec/environment.ts'
 import { openMachine } from './machine/machine.ts'
 import { createCoordinatorClock } from './reports/coordinator-clock.ts'
 import { deliverFinalReports, EXITS_TIMEOUT_MS } from './reports/final-reports.ts'
+import { NextReports } from './reports/next-reports.ts'
 import { createOpenStreams } from './reports/open-streams.ts'
+import { streamReports } from './reports/stream-reports.ts'
 import { type AgentRoutesDeps, agentRoutes } from './routes.ts'
 import { createRunningClock } from './running-clock.ts'
 import { openStorage } from './storage.ts'
@@ -92,6 +93,7 @@ export async function startAgent(
   const baseEnv = baseEnvironment(home, env)
   const sessions = use(createTerminalSessions({ ...common, baseEnv, recorder }))
   const isInUse = () => sessions.list().length > 0 || attachments.hasOpenStdin()
+  const openStreams = createOpenStreams()
   const reports = {
     spool,
     clock: coordinatorClock,
@@ -100,9 +102,10 @@ export async function startAgent(
     codingAgents: detector,
     onCoordinatorTime: coordinatorClock.observe,
     flushRecorders: commands.flushReports,
-    openStreams: createOpenStreams(),
+    openStreams,
     onOpen: upgrades.confirmBuild,
   }
+  const nextReports = new NextReports((signal) => streamReports(reports, signal), openStreams)
   const { startTimer } = runningClock
   const app = use(
     await openApp(config, log, {
@@ -114,7 +117,7 @@ export async function startAgent(
       upgrade: { builds, buildState, requestRestart, isInUse },
       uninstall: machine?.uninstall ?? null,
       prompts: { prompts, detector, activity, stopping },
-      reports,
+      reports: { ...reports, nextReports },
       vitals,
     }),
   )
@@ -133,10 +136,13 @@ export async function startAgent(
       ...(machine && {
         readCoordinatorKey: machine.readCoordinatorKey,
         onConnected: machine.onConnected,
-        onDisconnected: machine.onDisconnected,
       }),
+      onDisconnected(reason) {
+        nextReports.close()
+        machine?.onDisconnected(reason)
+      },
       instanceId,
-      server: app.server,
+      app,
       log,
       clock,
       backoff: { baseMs: 500, maxMs: config.maxReconnectDelayMs },
@@ -166,11 +172,7 @@ const waitForRuns = (ended: Promise<void>): Promise<void> =>
   Promise.race([ended, sleep(EXITS_TIMEOUT_MS, undefined, { ref: false })])
 
 /** Also serves the app on the unix socket of the configuration. */
-async function openApp(
-  { socketPath }: AgentConfig,
-  log: Logger,
-  deps: AgentRoutesDeps,
-): Promise<FastifyInstance> {
+async function openApp({ socketPath }: AgentConfig, log: Logger, deps: AgentRoutesDeps): Promise<AgentApp> {
   const app = buildAgentApp({ log, routes: agentRoutes(deps) })
   await app.ready()
   if (socketPath !== null) {

@@ -1,4 +1,5 @@
-// The agent's HTTP/2 app: serves the coordinator over the tunnel, and curl over the unix socket.
+// The agent's HTTP/2 app: serves the coordinator over the tunnel, and curl over the unix socket. The routes of
+// json-routes.ts serve the text messages of the tunnel too.
 import {
   constants,
   createServer,
@@ -8,8 +9,10 @@ import {
 } from 'node:http2'
 import { type FastifyInstance, fastify } from 'fastify'
 import type { Logger } from 'pino'
-import { ApiError, type ErrorCode, edgeErrorBody } from '../shared/errors.ts'
 import { TUNNEL_LIMITS } from '../shared/limits.ts'
+import { toErrorResponse } from './error-response.ts'
+import { createJsonRouter, createNoRouteError, type JsonRouter } from './json-routes.ts'
+import { type StoredResponses, storedResponseRoutes } from './stored-responses.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -25,11 +28,16 @@ export type AgentAppOptions = {
   routes: readonly ((scope: FastifyInstance) => void | Promise<void>)[]
 }
 
+export type AgentApp = FastifyInstance & {
+  readonly jsonRouter: JsonRouter
+  readonly storedResponses: StoredResponses
+}
+
 /**
- * To serve the app, emit 'connection' with a duplex stream on `app.server` after `app.ready()`, or call
- * `app.listen({ path })`. Error responses use the edge's envelope.
+ * To serve the app, pass it to the tunnel after `app.ready()`, or call `app.listen({ path })`. Error responses use the
+ * edge's envelope.
  */
-export function buildAgentApp({ log, routes }: AgentAppOptions): FastifyInstance {
+export function buildAgentApp({ log, routes }: AgentAppOptions): AgentApp {
   const sessions = new Set<ServerHttp2Session>()
   const app = fastify({
     http2: true,
@@ -48,16 +56,16 @@ export function buildAgentApp({ log, routes }: AgentAppOptions): FastifyInstance
     done()
   })
   app.setErrorHandler((error, request, reply) => {
-    const apiError = toApiError(error)
-    if (apiError.status >= 500) log.error({ err: error, path: request.routeOptions.url }, 'request failed')
-    return reply.status(apiError.status).headers(apiError.headers).send(edgeErrorBody(apiError))
+    const { status, headers, body } = toErrorResponse(error, request.routeOptions.url, log)
+    return reply.status(status).headers(headers).send(body)
   })
-  app.setNotFoundHandler((_request, reply) => {
-    const apiError = new ApiError('not_found', 'The agent has no such route.')
-    return reply.status(apiError.status).send(edgeErrorBody(apiError))
+  app.setNotFoundHandler(() => {
+    throw createNoRouteError()
   })
+  app.decorate('jsonRouter', createJsonRouter())
+  app.decorate('storedResponses', storedResponseRoutes(app))
   for (const registerRoutes of routes) app.register(async (scope) => registerRoutes(scope))
-  return app
+  return app as AgentApp
 }
 
 function rejectRouteSchema(): never {
@@ -104,20 +112,4 @@ function resetOnDestroy(stream: ServerHttp2Stream): void {
     if (!stream.closed && !stream.writableFinished) stream.close(constants.NGHTTP2_INTERNAL_ERROR)
     return destroy.call(stream, error)
   }
-}
-
-function toApiError(error: unknown): ApiError {
-  if (error instanceof ApiError) return error
-  const { statusCode, message } = error as { statusCode?: number; message?: string }
-  const code = statusCode === undefined ? undefined : CLIENT_ERRORS[statusCode]
-  return code
-    ? new ApiError(code, message, { cause: error })
-    : new ApiError('internal_error', undefined, { cause: error })
-}
-
-/** Codes for Fastify's own errors, by status. */
-const CLIENT_ERRORS: Readonly<Record<number, ErrorCode>> = {
-  400: 'bad_request',
-  413: 'payload_too_large',
-  415: 'bad_request',
 }

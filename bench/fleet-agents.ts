@@ -43,17 +43,18 @@ process.once('message', async ({ url, boxes }: Fleet) => {
   await app.ready()
   const startedAt = performance.now()
   let connectedCount = 0
-  app.server.on('session', () => {
+  const onConnected = () => {
     connectedCount += 1
     if (connectedCount === boxes.length) process.send?.(performance.now() - startedAt)
-  })
+  }
   for (const { boxId, token } of boxes)
     startTunnel({
       readUrl: async () => url,
       boxId,
       readToken: async () => token,
       instanceId: randomUUID(),
-      server: app.server,
+      onConnected,
+      app,
       log,
       clock: systemClock,
     })

@@ -142,6 +142,10 @@ export const TUNNEL_LIMITS = {
   inlineBodyBytes: 128 * KiB,
   /** Concurrent HTTP/2 streams per tunnel. Far above `edgeConcurrency`, so that reports never wait. */
   streams: 128,
+  /** The largest body of a text message. Larger ones are sent over HTTP/2. */
+  messageBytes: 64 * KiB,
+  /** Requests of one tunnel that were sent as messages and have no response yet. Further ones are sent over HTTP/2. */
+  openCalls: 128,
   /** The largest line of the reports stream. */
   reportBytes: 256 * KiB,
 } as const

@@ -6,12 +6,16 @@
  * 2: detached commands and their streams; command records among the reports.
  * 3: output streams as typed frames (shared/stream-frames.ts); `claimsToken` in command records.
  * 4: builds of the agent by `POST /upgrade`; FAILED_BUILD_HEADER.
+ * 5: small requests and reports as text messages (shared/tunnel-messages.ts); HTTP/2 only while it is used.
  */
-export const PROTOCOL_VERSION = 4
+export const PROTOCOL_VERSION = 5
 /**
  * The previous version. A coordinator accepts both, and an agent falls back to it, so that either side can be upgraded first.
  */
-export const PREVIOUS_PROTOCOL_VERSION = 3
+export const PREVIOUS_PROTOCOL_VERSION = 4
+
+/** The first version with text messages. */
+export const MESSAGES_PROTOCOL_VERSION = 5
 
 export const AGENT_VERSION = '0.1.0'
 /** @param build identifies the content of the bundle */

@@ -1,21 +1,13 @@
-// Wraps a WebSocket as a Duplex byte stream: the transport of the tunnel's HTTP/2, used by both ends.
+// A Duplex byte stream over the binary messages of a WebSocket: the transport of the tunnel's HTTP/2, used by both ends.
 import { Duplex } from 'node:stream'
 
 /** The members of ws's WebSocket that this module uses. Declared here, so that shared/ does not depend on ws. */
 export type BinaryWebSocket = {
   readonly isPaused: boolean
-  readonly readyState: number
-  on(event: 'message', listener: (data: unknown, isBinary: boolean) => void): unknown
-  on(event: 'error', listener: (error: Error) => void): unknown
-  once(event: 'close', listener: () => void): unknown
   send(data: Uint8Array, done: (error?: Error | null) => void): void
   pause(): void
   resume(): void
-  terminate(): void
 }
-
-/** readyState of a WebSocket that waits for the close message of its peer. */
-const CLOSING = 2
 
 const HIGH_WATER_MARK = 256 * 1024
 
@@ -23,45 +15,48 @@ const HIGH_WATER_MARK = 256 * 1024
 const COALESCE_BYTES = 64 * 1024
 
 /**
- * Wraps an open WebSocket. Each write waits for the previous one, so that ws buffers at most the largest write. Destroying
- * the stream terminates the WebSocket, unless its closing handshake has started; a text message destroys the stream.
+ * Each write waits for the previous one, so that ws buffers at most the largest write. The owner of the WebSocket passes
+ * its binary messages to receive(), and destroys the stream when the WebSocket closes. The stream never closes the
+ * WebSocket.
  */
-export function websocketDuplex(ws: BinaryWebSocket): Duplex {
-  const duplex = new Duplex({
-    allowHalfOpen: false,
-    readableHighWaterMark: HIGH_WATER_MARK,
-    writableHighWaterMark: HIGH_WATER_MARK,
-    read() {
-      if (ws.isPaused) ws.resume()
-    },
-    write(chunk: Buffer, _encoding, done) {
-      ws.send(chunk, done)
-    },
-    writev(entries, done) {
-      const chunks = entries.map((entry) => entry.chunk as Buffer)
-      const total = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
-      if (total <= COALESCE_BYTES) return ws.send(Buffer.concat(chunks, total), done)
-      // When one send fails, ws fails all later ones: the callback of the last is enough.
-      for (const chunk of chunks.slice(0, -1)) ws.send(chunk, () => undefined)
-      ws.send(chunks[chunks.length - 1] ?? Buffer.alloc(0), done)
-    },
-    destroy(error, done) {
-      // Reads on: if received data were left, the kernel would reset the connection, and the peer might not get the close
-      // message.
-      if (ws.readyState === CLOSING) ws.resume()
-      else ws.terminate()
-      done(error)
-    },
-  })
-  ws.on('message', (data, isBinary) => {
-    if (duplex.destroyed) return
-    if (!isBinary || !Buffer.isBuffer(data)) duplex.destroy(new Error('the peer sent a text message'))
-    else if (!duplex.push(data)) ws.pause()
-  })
-  ws.on('error', (error) => duplex.destroy(error))
-  ws.once('close', () => {
-    if (!duplex.destroyed) duplex.push(null)
-    duplex.destroy()
-  })
-  return duplex
+export class WebSocketDuplex extends Duplex {
+  readonly #ws: BinaryWebSocket
+
+  constructor(ws: BinaryWebSocket) {
+    super({
+      allowHalfOpen: false,
+      readableHighWaterMark: HIGH_WATER_MARK,
+      writableHighWaterMark: HIGH_WATER_MARK,
+    })
+    this.#ws = ws
+  }
+
+  receive(data: Buffer): void {
+    if (!this.destroyed && !this.push(data)) this.#ws.pause()
+  }
+
+  override _read(): void {
+    if (this.#ws.isPaused) this.#ws.resume()
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#ws.send(chunk, done)
+  }
+
+  override _writev(entries: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
+    const chunks = entries.map((entry) => entry.chunk)
+    const total = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
+    const messages = total <= COALESCE_BYTES ? [Buffer.concat(chunks, total)] : chunks
+    const last = messages.pop() ?? Buffer.alloc(0)
+    // When one send fails, ws fails all later ones: the callback of the last is enough.
+    for (const message of messages) this.#ws.send(message, () => undefined)
+    this.#ws.send(last, done)
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    // Reads on: the WebSocket may still be used. If received data were left when it closes, the kernel would reset the
+    // connection, and the peer might not get the close message.
+    if (this.#ws.isPaused) this.#ws.resume()
+    done(error)
+  }
 }

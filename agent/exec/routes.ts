@@ -7,6 +7,7 @@ import {
   type ExecStarted,
 } from '../../shared/api/processes.ts'
 import type { Clock } from '../../shared/clock.ts'
+import { addJsonRoute, type JsonRequest, RequestResetError } from '../json-routes.ts'
 import type { StartTimer } from '../running-clock.ts'
 import type { StreamDialer } from '../tunnel/stream-dialer.ts'
 import { validateRequest } from '../validate-request.ts'
@@ -54,10 +55,10 @@ export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<
   log.info({ spawner: spawner.kind }, 'exec routes ready')
   const baseEnv = baseEnvironment(home, deps.env ?? process.env)
   const runDeps = { home, log, clock, startTimer: deps.startTimer, spawner, recorder, baseEnv }
-  const running = new Map<AbortController, Promise<unknown>>()
+  const running = new Map<JsonRequest, Promise<unknown>>()
 
   const terminateRunning = () => {
-    for (const controller of running.keys()) controller.abort()
+    for (const request of running.keys()) request.abort()
   }
   stopping.addEventListener('abort', terminateRunning, { once: true })
   app.addHook('preClose', (done) => {
@@ -77,23 +78,17 @@ export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<
   detachedRoutes(app, processes)
   streamRoutes(app, { processes, log, streamDialer })
 
-  app.post('/exec', async (request, reply) => {
-    // A reset, as if the tunnel had closed already: the coordinator repeats a detached start on the next tunnel.
-    if (stopping.aborted) return reply.hijack().raw.destroy()
+  addJsonRoute(app, 'POST', '/exec', async (request) => {
+    if (stopping.aborted) throw new RequestResetError()
     const body = parseExecRequest(request.body)
     if ('processId' in body) return startDetached(body)
-    const controller = new AbortController()
-    // Before the response, 'close' means that the client disconnected or reset the stream.
-    reply.raw.once('close', () => {
-      if (running.has(controller)) controller.abort()
-    })
     const endActivity = activity.startOperation()
-    const result = runCommand(body, runDeps, controller.signal)
-    running.set(controller, result)
+    const result = runCommand(body, runDeps, request.signal)
+    running.set(request, result)
     try {
       return await result
     } finally {
-      running.delete(controller)
+      running.delete(request)
       endActivity()
     }
   })

@@ -1,6 +1,7 @@
 // The agent's file routes (spec §4.15): small files as JSON, large files and directories as streams.
 import type { FastifyInstance } from 'fastify'
 import { systemClock } from '../../shared/clock.ts'
+import { addJsonRoute } from '../json-routes.ts'
 import type { FileDeps } from './deps.ts'
 import { download } from './download.ts'
 import { toFileError } from './errors.ts'
@@ -14,14 +15,13 @@ const WRITE_BODY_BYTES = 8 * 1024 * 1024
 /** Registers the routes. Handlers throw ApiError; the app's error handler serialises it. */
 export async function fileRoutes(app: FastifyInstance, deps: FileDeps): Promise<void> {
   const writeDeps = { ...deps, sweepTempFiles: createTempFileSweeper(deps.clock ?? systemClock) }
-  // An automatic HEAD route would read the whole file and discard it.
-  const noHead = { exposeHeadRoute: false }
-
-  app.get('/files', noHead, (request) =>
-    withRequestPath(request.query, () => readInlineFile(request.query, deps)),
-  )
-  app.put('/files', { bodyLimit: WRITE_BODY_BYTES }, (request) =>
-    withRequestPath(request.body, () => writeInlineFile(request.body, writeDeps)),
+  addJsonRoute(app, 'GET', '/files', ({ query }) => withRequestPath(query, () => readInlineFile(query, deps)))
+  addJsonRoute(
+    app,
+    'PUT',
+    '/files',
+    ({ body }) => withRequestPath(body, () => writeInlineFile(body, writeDeps)),
+    { bodyLimit: WRITE_BODY_BYTES },
   )
   app.route({
     method: ['GET', 'HEAD'],

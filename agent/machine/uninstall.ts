@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
+import { addJsonRoute } from '../json-routes.ts'
 
 /** Starts the uninstallation, which stops this agent. No effect while one runs. */
 export type Uninstall = () => void
@@ -32,9 +33,8 @@ export function createUninstall(prefix: string, log: Pick<Logger, 'info' | 'erro
 
 /** @param uninstall null: this agent does not belong to an enrolled machine */
 export function uninstallRoutes(scope: FastifyInstance, uninstall: Uninstall | null): void {
-  scope.post('/uninstall', async (_request, reply) => {
+  addJsonRoute(scope, 'POST', '/uninstall', ({ afterResponse }) => {
     if (uninstall === null) throw new ApiError('not_found', 'This agent was not installed on a machine.')
-    reply.raw.once('close', uninstall)
-    return reply.status(202).send()
+    afterResponse(uninstall)
   })
 }

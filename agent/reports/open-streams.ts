@@ -1,10 +1,10 @@
-// Counts the open responses of GET /reports: without one, no report is acknowledged.
+// Counts the open streams of reports: without one, no report is acknowledged.
 import { EventEmitter, once } from 'node:events'
 
 export type OpenStreams = {
-  /** Returns the function to call when the response is closed. */
+  /** Returns the function to call when the stream is closed. */
   add(): () => void
-  /** Resolves when no response is open. Rejects when the signal aborts. */
+  /** Resolves when no stream is open. Rejects when the signal aborts. */
   waitUntilNone(signal: AbortSignal): Promise<void>
 }
 

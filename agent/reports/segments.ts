@@ -2,6 +2,7 @@
 import { truncateSync } from 'node:fs'
 import { readdir, unlink } from 'node:fs/promises'
 import type { Logger } from 'pino'
+import { TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { parseSegmentName } from '../../shared/report-spool.ts'
 import { isDiskFull, type Reserve } from './reserve.ts'
 import { createSegment, readLines, recoverSegment, type Segment } from './segment.ts'
@@ -25,8 +26,8 @@ export type Cursor = { firstSeq: number; offset: number }
 /** The segment that lines are appended to, with its file. */
 type Active = { segment: Segment; file: SpoolFile }
 
-/** A few long lines, or hundreds of short ones. */
-const READ_BYTES = 256 * 1024
+/** Fits into a message of the tunnel. A longer line is read completely. */
+const READ_BYTES = TUNNEL_LIMITS.messageBytes
 
 export class Segments {
   readonly #options: SegmentsOptions

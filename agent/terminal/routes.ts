@@ -8,10 +8,10 @@ import {
   type TerminalStarted,
 } from '../../shared/api/terminal.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
 import type { AttachDialer } from '../attach/attach-dialer.ts'
 import { assertEnvironment } from '../exec/environment.ts'
 import { SURVIVED_MESSAGE } from '../exec/terminate-tree.ts'
+import { addJsonRoute, EMPTY_RESPONSE, RequestResetError } from '../json-routes.ts'
 import { readDialBackId } from '../tunnel/dial-back-id.ts'
 import { validateRequest } from '../validate-request.ts'
 import type { Session } from './session.ts'
@@ -25,15 +25,12 @@ export type TerminalDeps = {
   stopping: AbortSignal
 }
 
-type Params = { Params: { session: string } }
-
 export function terminalRoutes(
   app: FastifyInstance,
   { sessions, attachDialer, log, stopping }: TerminalDeps,
 ): void {
-  app.post('/terminal/sessions', async (request, reply) => {
-    // The request is reset, as if the tunnel had closed already.
-    if (stopping.aborted) return reply.hijack().raw.destroy()
+  addJsonRoute(app, 'POST', '/terminal/sessions', async (request) => {
+    if (stopping.aborted) throw new RequestResetError()
     const body = validateRequest(agentTerminalStartSchema, request.body)
     assertEnvironment(body.boxEnv)
     assertEnvironment(body.env)
@@ -42,19 +39,19 @@ export function terminalRoutes(
     return { ok: true, type: 'terminal.started', ...fields } satisfies TerminalStarted
   })
 
-  app.get('/terminal/sessions', async (): Promise<TerminalList> => {
+  addJsonRoute(app, 'GET', '/terminal/sessions', (): TerminalList => {
     return { ok: true, type: 'terminal.list', sessions: sessions.list().map((session) => session.describe()) }
   })
 
-  app.delete<Params>('/terminal/sessions/:session', async (request): Promise<TerminalKilled> => {
-    const session = sessions.get(request.params.session)
+  addJsonRoute(app, 'DELETE', '/terminal/sessions/:session', async ({ params }): Promise<TerminalKilled> => {
+    const session = sessions.get(params.session)
     const { signal, survivors } = await session.kill()
     if (survivors.includes(session.pid)) throw new ApiError('exec_failed', SURVIVED_MESSAGE)
     await session.exit
     return { ok: true, type: 'terminal.killed', session: session.name, signal }
   })
 
-  app.get<Params>('/terminal/sessions/:session/attach', { exposeHeadRoute: false }, (request, reply) => {
+  addJsonRoute(app, 'GET', '/terminal/sessions/:session/attach', (request) => {
     const { client, offset, cols, rows, isNew, exited } = validateRequest(
       agentAttachQuerySchema,
       request.query,
@@ -77,6 +74,6 @@ export function terminalRoutes(
       .then((socket) => session.attach(socket, { client, offset, size, isNew: isNew === 'true' }))
       // A disconnect of the client has this effect too.
       .catch((err: unknown) => log.debug({ err, session: name }, 'terminal client disconnected early'))
-    return reply.header(DIAL_BACK_HEADER, id).send('')
+    return EMPTY_RESPONSE
   })
 }

@@ -1,7 +1,6 @@
-// Opens the tunnel's WebSocket to the coordinator: one attempt, and the connection it results in.
+// Opens the tunnel's WebSocket to the coordinator, and serves the app on it: one attempt, and the connection it results in.
 
 import type { IncomingMessage } from 'node:http'
-import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { createNonce, verifyProof } from '../../shared/coordinator-proof.ts'
 import {
@@ -15,14 +14,14 @@ import {
   PROTOCOL_VERSION,
   TUNNEL_PATH,
 } from '../../shared/protocol.ts'
-import { websocketDuplex } from '../../shared/websocket-duplex.ts'
 import { agentVersion } from '../version.ts'
 import type { DisconnectReason } from './disconnect-reason.ts'
 import type { SelectProxy } from './proxy.ts'
 import { readRejection } from './read-rejection.ts'
+import { type ServeOptions, serveConnection } from './serve-connection.ts'
 import { openWebSocket } from './websocket.ts'
 
-export type ConnectOptions = {
+export type ConnectOptions = ServeOptions & {
   /** The coordinator's URL, without a trailing slash. */
   url: string
   boxId: string
@@ -37,8 +36,6 @@ export type ConnectOptions = {
 }
 
 export type Connection = {
-  /** Carries the tunnel's HTTP/2. */
-  duplex: Duplex
   bytesRead(): number
   ping(): void
   /** Starts the closing handshake. */
@@ -121,17 +118,21 @@ function connectWithVersion(
     ws.on('error', (error) => {
       if (!isSettled) settle({ failed: { reason: error.message } })
     })
-    ws.on('open', () => settle({ connection: createConnection(ws, () => bytesRead()) }))
+    ws.on('open', () => settle({ connection: createConnection(ws, options, () => bytesRead()) }))
   })
 }
 
-function createConnection(ws: WebSocket, bytesRead: () => number): Connection {
-  const duplex = websocketDuplex(ws)
+function createConnection(ws: WebSocket, options: ServeOptions, bytesRead: () => number): Connection {
   let closeReason: string | undefined
+  const terminate = (reason: string) => {
+    closeReason ??= reason
+    ws.terminate()
+  }
+  serveConnection(ws, options, (reason) => {
+    // The coordinator has sent its close message, and the answer is under way.
+    if (ws.readyState !== ws.CLOSING) terminate(reason)
+  })
   const closed = new Promise<DisconnectReason>((resolve) => {
-    duplex.once('error', (error) => {
-      closeReason ??= error.message
-    })
     ws.once('close', (code, data) => {
       const after = code === 1012 ? parseReconnectAfter(data) : undefined
       resolve({
@@ -141,14 +142,10 @@ function createConnection(ws: WebSocket, bytesRead: () => number): Connection {
     })
   })
   return {
-    duplex,
     bytesRead,
     ping: () => ws.ping(),
     close: () => ws.close(1001),
-    terminate: (reason) => {
-      closeReason ??= reason
-      ws.terminate()
-    },
+    terminate,
     closed,
   }
 }

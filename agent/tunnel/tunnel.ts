@@ -1,7 +1,5 @@
 // Keeps the agent connected: connects, serves the app on the connection, checks its liveness, and reconnects.
-import type { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Logger } from 'pino'
 import { type BackoffSettings, backoffDelay, equalJitter, fullJitter } from '../../shared/backoff.ts'
 import type { Clock } from '../../shared/clock.ts'
 import {
@@ -14,8 +12,9 @@ import {
 import { type Connection, connect } from './connect.ts'
 import type { DisconnectReason } from './disconnect-reason.ts'
 import { noProxy, type SelectProxy } from './proxy.ts'
+import type { ServeOptions } from './serve-connection.ts'
 
-export type AgentTunnelOptions = {
+export type AgentTunnelOptions = ServeOptions & {
   boxId: string
   /** URL and token are read again for each attempt: changing them needs no restart. */
   readUrl(): Promise<string>
@@ -30,9 +29,6 @@ export type AgentTunnelOptions = {
   onConnected?: (() => void) | undefined
   /** Called when a connection has closed, and when an attempt has failed. */
   onDisconnected?: ((reason: DisconnectReason) => void) | undefined
-  /** The app's HTTP/2 server. Connections are passed to it as 'connection' events. */
-  server: EventEmitter
-  log: Logger
   clock: Clock
   random?: () => number
   liveness?: LivenessSettings
@@ -134,24 +130,24 @@ async function connectAndServe(
       connectedMs: 0,
     }
   }
-  const { boxId, instanceId, selectProxy = noProxy } = options
+  const { boxId, instanceId, selectProxy = noProxy, app, log } = options
   const handshakeTimeoutMs = options.handshakeTimeoutMs ?? 10_000
   const result = await connect(
-    { url, boxId, token, instanceId, headers, handshakeTimeoutMs, selectProxy, coordinatorKey },
+    { url, boxId, token, instanceId, headers, handshakeTimeoutMs, selectProxy, coordinatorKey, app, log },
     signal,
   )
   if ('failed' in result) return { disconnect: result.failed, connectedMs: 0 }
   const connectedAt = clock.now()
-  options.log.info({ url }, 'tunnel connected')
+  log.info({ url }, 'tunnel connected')
   options.onConnected?.()
-  const disconnect = await serve(result.connection, options, signal, random)
+  const disconnect = await waitUntilClosed(result.connection, options, signal, random)
   return { disconnect, connectedMs: Math.max(0, clock.now() - connectedAt) }
 }
 
-/** Serves the app until the connection closes. */
-async function serve(
+/** Checks the liveness of the connection until it closes. */
+async function waitUntilClosed(
   connection: Connection,
-  { server, clock, liveness = LIVENESS }: AgentTunnelOptions,
+  { clock, liveness = LIVENESS }: AgentTunnelOptions,
   signal: AbortSignal,
   random: () => number,
 ): Promise<DisconnectReason> {
@@ -171,7 +167,6 @@ async function serve(
     if (verdict === 'ping') connection.ping()
     if (verdict === 'dead') connection.terminate('liveness timeout')
   }, liveness.tickMs)
-  server.emit('connection', connection.duplex)
   try {
     const disconnect = await connection.closed
     const wasFrozen = isLateCheck(clock.now() - lastCheckAt, liveness)

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { agentBuildSchema, restartRequestSchema } from '../../shared/agent-build.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { addJsonRoute } from '../json-routes.ts'
 import { validateRequest } from '../validate-request.ts'
 import type { BuildState } from './build-state.ts'
 import type { Builds } from './builds.ts'
@@ -18,14 +19,13 @@ export type UpgradeDeps = {
 export function upgradeRoutes(app: FastifyInstance, deps: UpgradeDeps): void {
   const { builds, buildState, isInUse, requestRestart } = deps
 
-  app.post('/upgrade', async (request, reply) => {
+  addJsonRoute(app, 'POST', '/upgrade', async (request) => {
     const build = validateRequest(agentBuildSchema, request.body)
     if (builds === null) throw new ApiError('bad_request', 'The coordinator installs the builds of this box.')
     await builds.install(build)
-    return reply.status(204).send()
   })
 
-  app.post('/restart', async (request, reply) => {
+  addJsonRoute(app, 'POST', '/restart', async (request) => {
     const { buildId } = validateRequest(restartRequestSchema, request.body ?? {})
     if (isInUse())
       throw new ApiError(
@@ -38,7 +38,6 @@ export function upgradeRoutes(app: FastifyInstance, deps: UpgradeDeps): void {
       await builds.activate(buildId)
     }
     await buildState.clearFailure()
-    reply.raw.once('close', requestRestart)
-    return reply.status(202).send()
+    request.afterResponse(requestRestart)
   })
 }

@@ -1,10 +1,11 @@
 // GET /activity: how long the box has been idle, measured for the request.
 import type { FastifyInstance } from 'fastify'
 import type { Activity } from '../../shared/api/activity.ts'
+import { addJsonRoute } from '../json-routes.ts'
 
 export function activityRoutes(
   app: FastifyInstance,
   { readActivity }: { readActivity(): Promise<Activity> },
 ): void {
-  app.get('/activity', readActivity)
+  addJsonRoute(app, 'GET', '/activity', readActivity)
 }

@@ -42,14 +42,12 @@ export function createEnvironmentSender(options: {
     const content: AgentEnvironment = {
       env: Object.fromEntries(variables.map(({ name, value }) => [name, value])),
     }
-    const { status, body } = await tunnel.request({
+    const { status } = await tunnel.call({
       method: 'PUT',
       path: '/environment',
-      headers: { 'content-type': 'application/json' },
-      body: Buffer.from(JSON.stringify(content)),
-      headTimeoutMs: RESPONSE_TIMEOUT_MS,
+      body: JSON.stringify(content),
+      timeoutMs: RESPONSE_TIMEOUT_MS,
     })
-    body.destroy()
     changed.delete(boxId)
     if (status >= 300 && status !== NOT_FOUND)
       log.warn({ boxId, status }, 'the agent has refused the variables of its box')

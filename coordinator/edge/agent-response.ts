@@ -2,8 +2,8 @@
 // forwarded.
 import { edgeErrorSchema } from '../../shared/api/common.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
-import { createAgentProtocolError, readBody } from '../agents/tunnel/read-response.ts'
-import type { TunnelResponse } from '../agents/tunnel/types.ts'
+import { createAgentProtocolError, createTooLargeError } from '../agents/tunnel/read-response.ts'
+import type { TunnelCallResponse } from '../agents/tunnel/types.ts'
 import { AGENT_RESPONSES, type AgentResponseType } from './agent-response-types.ts'
 import { InvalidResponseError, parseJson } from './parse-response.ts'
 import type { AgentResponse, ResponseParser } from './response-parser.ts'
@@ -29,29 +29,33 @@ const AGENT_ERROR_CODES: ReadonlySet<string> = new Set<ErrorCode>([
 ])
 const MAX_MESSAGE_CHARS = 4096
 /** An error may name the path of the request. */
-const MAX_ERROR_BYTES = 256 * 1024
+export const MAX_ERROR_BYTES = 256 * 1024
 const MAX_ERROR_TOKENS = 64
 
 export const isAgentErrorCode = (code: string): code is ErrorCode => AGENT_ERROR_CODES.has(code)
 
 /** Throws the agent's error response as an ApiError. */
-export async function throwAgentError(response: TunnelResponse): Promise<never> {
-  const bytes = await readBody(response.body, MAX_ERROR_BYTES)
-  const body = edgeErrorSchema.safeParse(parseErrorBody(bytes))
+export function throwAgentError(response: TunnelCallResponse): never {
+  const body = edgeErrorSchema.safeParse(parseErrorBody(response.body))
   if (!body.success) throw createAgentProtocolError(`The agent responded with status ${response.status}.`)
   const { code, message } = body.data.error
   throw new ApiError(isAgentErrorCode(code) ? code : 'exec_failed', message.slice(0, MAX_MESSAGE_CHARS))
 }
 
+/** The largest body that a call which expects a response of this type has to accept. */
+export const maxResponseBytes = (type: AgentResponseType): number =>
+  Math.max(AGENT_RESPONSES[type].maxBytes, MAX_ERROR_BYTES)
+
 /** Reads a response of this type. Throws an error response, and exec_failed for an invalid one. */
 export async function readAgentResponse(
   parser: ResponseParser,
-  response: TunnelResponse,
+  { status, body }: TunnelCallResponse,
   type: AgentResponseType,
 ): Promise<AgentResponse> {
-  if (response.status !== 200 && response.status !== 202) return throwAgentError(response)
-  const bytes = await readBody(response.body, AGENT_RESPONSES[type].maxBytes)
-  return parser.parse(type, bytes).catch(throwProtocolError)
+  if (status !== 200 && status !== 202) return throwAgentError({ status, body })
+  const { maxBytes } = AGENT_RESPONSES[type]
+  if (body.length > maxBytes) throw createTooLargeError(maxBytes)
+  return parser.parse(type, body).catch(throwProtocolError)
 }
 
 function parseErrorBody(bytes: Buffer): unknown {

@@ -9,7 +9,7 @@ import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
 import { createAgentProtocolError, readBody } from '../agents/tunnel/read-response.ts'
 import type { Transfers, TunnelResponse } from '../agents/tunnel/types.ts'
 import type { AcquiredBox } from './acquire-box.ts'
-import { throwAgentError } from './agent-response.ts'
+import { MAX_ERROR_BYTES, throwAgentError } from './agent-response.ts'
 import { boundedBytes } from './bounded-bytes.ts'
 import {
   type ConditionalHeaders,
@@ -36,7 +36,7 @@ async function sendWithoutContent(response: TunnelResponse, request: Request, re
   const size = headers['content-range'] ?? ''
   if (status === 416 && /^bytes \*\/\d{1,15}$/.test(size)) reply.header('content-range', size)
   if (request.isHead) throw createHeadError(response)
-  return throwAgentError(response)
+  return throwAgentError({ status, body: await readBody(body, MAX_ERROR_BYTES) })
 }
 
 /** The response to HEAD has no body with an error code, and neither has the client's response. */

@@ -70,8 +70,7 @@ export function execRoutes(context: EdgeContext): Route[] {
           const result = await requestAgent(context, acquired, {
             method: 'POST',
             path: '/exec',
-            headers: { 'content-type': 'application/json' },
-            body: Buffer.from(JSON.stringify(agentRequest)),
+            body: JSON.stringify(agentRequest),
             type: 'exec.result',
             timeoutMs: seconds * 1000 + RESPONSE_GRACE_MS,
           })

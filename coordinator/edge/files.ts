@@ -114,8 +114,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
         forwardRequest(context, input, {
           method: 'PUT',
           path: '/files',
-          headers: { 'content-type': 'application/json' },
-          body: Buffer.from(JSON.stringify(input.body)),
+          body: JSON.stringify(input.body),
           type: 'file.written',
           timeoutMs: RESPONSE_TIMEOUT_MS,
         }),

@@ -154,7 +154,6 @@ export async function followRuns(
 const createPollRequest = (body: PromptPollRequest): AgentRequest => ({
   method: 'POST',
   path: '/prompts/poll',
-  headers: { 'content-type': 'application/json' },
-  body: Buffer.from(JSON.stringify(body)),
+  body: JSON.stringify(body),
   type: 'prompt.poll',
 })

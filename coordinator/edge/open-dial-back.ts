@@ -1,9 +1,9 @@
 // Requests a dial-back connection from the agent and waits for it.
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
+import { withDeadline } from '../agents/tunnel/deadline.ts'
 import type { PendingDialBack } from '../agents/tunnel/types.ts'
 import type { AcquiredBox } from './acquire-box.ts'
-import { throwAgentError } from './agent-response.ts'
-import { withDeadline } from './deadline.ts'
+import { MAX_ERROR_BYTES, throwAgentError } from './agent-response.ts'
 
 /** The agent responds immediately, whatever the process does. */
 const OPEN_TIMEOUT_MS = 30_000
@@ -27,14 +27,15 @@ export async function openDialBack<T>(
   const pending = dialBacks.expect(box.id)
   try {
     return await withDeadline(OPEN_TIMEOUT_MS, signal, async (signal) => {
-      const response = await tunnel.request({
+      const response = await tunnel.call({
         method: 'GET',
         path,
         headers: { ...headers, [DIAL_BACK_HEADER]: pending.id },
         signal,
+        timeoutMs: OPEN_TIMEOUT_MS,
+        maxBytes: MAX_ERROR_BYTES,
       })
       if (response.status !== 200) return throwAgentError(response)
-      response.body.resume()
       signal.addEventListener('abort', pending.discard, { once: true })
       const connection = await pending.connection
       signal.throwIfAborted()

@@ -1,10 +1,10 @@
 // Repeats a request to a box, which executes it once, until the agent has responded.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../shared/errors.ts'
+import { withDeadline } from '../agents/tunnel/deadline.ts'
 import type { Tunnel } from '../agents/tunnel/types.ts'
 import type { AcquiredBox } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
-import { withDeadline } from './deadline.ts'
 
 /** A closed tunnel may still be registered for a moment. */
 const RETRY_DELAY_MS = 100

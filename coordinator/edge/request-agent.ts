@@ -1,18 +1,17 @@
 // Sends one request to the agent and reads its JSON response.
 
 import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
-import type { TunnelRequest } from '../agents/tunnel/types.ts'
+import type { TunnelCall } from '../agents/tunnel/types.ts'
 import type { RouteInput, RouteSchemas } from '../http/route.ts'
 import { type AcquiredBox, acquireBox } from './acquire-box.ts'
-import { readAgentResponse } from './agent-response.ts'
+import { maxResponseBytes, readAgentResponse } from './agent-response.ts'
 import type { AgentResponseType } from './agent-response-types.ts'
 import type { EdgeContext } from './context.ts'
-import { withDeadline } from './deadline.ts'
 import type { AgentResponse } from './response-parser.ts'
 
 const RESPONSE_TIMEOUT_MS = 30_000
 
-export type AgentRequest = Pick<TunnelRequest, 'method' | 'path' | 'headers' | 'body'> & {
+export type AgentRequest = Pick<TunnelCall, 'method' | 'path' | 'headers' | 'body'> & {
   /** The type of the response. */
   type: AgentResponseType
   /** The time limit for the complete response. Default: 30 s. */
@@ -25,9 +24,9 @@ export async function requestAgent(
   { tunnel, signal }: AcquiredBox,
   { type, timeoutMs = RESPONSE_TIMEOUT_MS, ...request }: AgentRequest,
 ): Promise<AgentResponse> {
-  return withDeadline(timeoutMs, signal, async (signal) =>
-    readAgentResponse(responseParser, await tunnel.request({ ...request, signal }), type),
-  )
+  const maxBytes = maxResponseBytes(type)
+  const response = await tunnel.call({ ...request, signal, timeoutMs, maxBytes })
+  return readAgentResponse(responseParser, response, type)
 }
 
 export type ForwardOptions = AgentRequest & {

@@ -5,7 +5,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
 import type { TrackedCommand } from '../history/commands/command-tracker.ts'
 import type { AcquiredBox } from './acquire-box.ts'
-import { readAgentResponse } from './agent-response.ts'
+import { maxResponseBytes, readAgentResponse } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
 import { isUnreachable, repeatWhileUnreachable } from './repeat-request.ts'
 
@@ -27,11 +27,12 @@ export async function startDetached(
 ): Promise<Buffer> {
   const processId = record.commandId
   const start: AgentStartRequest = { ...request, detached: true, processId }
-  const body = Buffer.from(JSON.stringify(start))
-  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify(start)
+  const maxBytes = maxResponseBytes('exec.started')
 
   async function attempt(current: AcquiredBox['tunnel'], signal: AbortSignal): Promise<Buffer> {
-    const response = await current.request({ method: 'POST', path: '/exec', headers, body, signal })
+    const call = { method: 'POST', path: '/exec', body, signal, timeoutMs, maxBytes } as const
+    const response = await current.call(call)
     const started = await readAgentResponse(context.responseParser, response, 'exec.started')
     if (started.processId !== processId)
       throw createAgentProtocolError('The agent responded for a different process.')

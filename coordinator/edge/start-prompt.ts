@@ -4,7 +4,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
 import type { AcquiredBox } from './acquire-box.ts'
-import { readAgentResponse } from './agent-response.ts'
+import { maxResponseBytes, readAgentResponse } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
 import { isUnreachable, repeatWhileUnreachable } from './repeat-request.ts'
 
@@ -29,12 +29,13 @@ export async function startPrompt(
   const runId = newId('run')
   const newConversationId = newId('conversation')
   const request: AgentPromptRequest = { ...prompt, runId, newConversationId, boxEnv }
-  const body = Buffer.from(JSON.stringify(request))
-  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify(request)
+  const maxBytes = maxResponseBytes('prompt.submitted')
   const conversationId = prompt.new ? newConversationId : prompt.conversationId
 
   async function attempt(tunnel: AcquiredBox['tunnel'], signal: AbortSignal): Promise<Buffer> {
-    const response = await tunnel.request({ method: 'POST', path: '/prompts', headers, body, signal })
+    const call = { method: 'POST', path: '/prompts', body, signal, timeoutMs, maxBytes } as const
+    const response = await tunnel.call(call)
     const submitted = await readAgentResponse(responseParser, response, 'prompt.submitted')
     if (submitted.runId !== runId) throw createAgentProtocolError('The agent responded for a different run.')
     if (conversationId !== undefined && submitted.conversationId !== conversationId)

@@ -12,7 +12,7 @@ import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
 import { parseEnvVars } from '../boxes/present.ts'
 import type { RouteInput, RouteSchemas } from '../http/route.ts'
 import type { AcquiredBox } from './acquire-box.ts'
-import { readAgentResponse } from './agent-response.ts'
+import { maxResponseBytes, readAgentResponse } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
 import { openDialBack } from './open-dial-back.ts'
 import { repeatWhileUnreachable } from './repeat-request.ts'
@@ -46,16 +46,16 @@ export async function startSession(
   } as const
   const boxEnv = Object.fromEntries(parseEnvVars(box).map(({ name, value }) => [name, value]))
   return context.commandTracker.track(command, async ({ record, acceptResponse }) => {
-    const body = Buffer.from(JSON.stringify({ ...fields, boxEnv, record }))
-    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ ...fields, boxEnv, record })
     const { tunnels, responseParser } = context
     return repeatWhileUnreachable(tunnels, acquired, START_TIMEOUT_MS, async (tunnel, signal) => {
-      const response = await tunnel.request({
+      const response = await tunnel.call({
         method: 'POST',
         path: '/terminal/sessions',
-        headers,
         body,
         signal,
+        timeoutMs: START_TIMEOUT_MS,
+        maxBytes: maxResponseBytes('terminal.started'),
       })
       const started = await readAgentResponse(responseParser, response, 'terminal.started')
       const { session } = started

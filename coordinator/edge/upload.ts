@@ -5,17 +5,21 @@ import { pipeline, finished as whenFinished } from 'node:stream/promises'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER, TRANSFER_LENGTH_HEADER } from '../../shared/protocol.ts'
+import { readBody } from '../agents/tunnel/read-response.ts'
 import type { TransferConnection, TunnelResponse } from '../agents/tunnel/types.ts'
 import type { AcquiredBox } from './acquire-box.ts'
-import { readAgentResponse } from './agent-response.ts'
+import { maxResponseBytes, readAgentResponse } from './agent-response.ts'
 import { boundedBytes } from './bounded-bytes.ts'
 import type { EdgeContext } from './context.ts'
 import { releaseSentChunks } from './release-sent-chunks.ts'
 
 type UploadContext = Pick<EdgeContext, 'transfers' | 'responseParser'>
 
-const readUploaded = async ({ responseParser }: UploadContext, response: TunnelResponse): Promise<Buffer> =>
-  (await readAgentResponse(responseParser, response, 'file.uploaded')).json
+async function readUploaded({ responseParser }: UploadContext, response: TunnelResponse): Promise<Buffer> {
+  const { status, body } = response
+  const bytes = await readBody(body, maxResponseBytes('file.uploaded'))
+  return (await readAgentResponse(responseParser, { status, body: bytes }, 'file.uploaded')).json
+}
 
 /** Content-Length in bytes; null for a chunked body. */
 function declaredLength(request: IncomingMessage): number | null {

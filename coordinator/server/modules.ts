@@ -94,7 +94,9 @@ export type ModuleOverrides = {
   tunnels?: Tunnels
   streams?: Streams
   /** Timeouts of silent agents and idle transfers. */
-  agentConnections?: Partial<Pick<AgentConnectionsOptions, 'liveness' | 'transferIdleTimeoutMs'>>
+  agentConnections?: Partial<
+    Pick<AgentConnectionsOptions, 'liveness' | 'transferIdleTimeoutMs' | 'acceptedVersions'>
+  >
   lifecycle?: Partial<
     Pick<
       LifecycleOptions,

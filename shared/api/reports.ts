@@ -1,4 +1,5 @@
-// Schemas of the agent's reports: NDJSON on one long-lived response (GET /reports), acknowledged by sequence number.
+// Schemas of the agent's reports: NDJSON in the responses to POST /reports/next, or in one long response to GET /reports,
+// acknowledged by sequence number.
 import { z } from 'zod'
 import { COMMAND_ID_PATTERN, FINAL_COMMAND_STATUSES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
@@ -140,3 +141,14 @@ export const reportAckSchema = z.object({
   now: epochMsSchema.optional(),
 })
 export type ReportAck = z.infer<typeof reportAckSchema>
+
+/**
+ * POST /reports/next, whose response has lines of the stream. The first request of a connection, and the first after a
+ * failed commit, starts with the reports that are not acknowledged.
+ */
+export const nextReportsSchema = z.object({
+  isFirst: z.boolean(),
+  /** For the lines of the last response. */
+  acks: z.array(reportAckSchema),
+})
+export type NextReports = z.infer<typeof nextReportsSchema>

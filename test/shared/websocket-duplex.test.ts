@@ -1,14 +1,12 @@
 // The byte stream over a WebSocket: order, memory and back-pressure.
-import { EventEmitter } from 'node:events'
 import { setImmediate as immediate } from 'node:timers/promises'
 import t from 'tap'
-import { type BinaryWebSocket, websocketDuplex } from '../../shared/websocket-duplex.ts'
+import { type BinaryWebSocket, WebSocketDuplex } from '../../shared/websocket-duplex.ts'
 import { createSeededRandom } from '../support/random.ts'
 
 /** Queues messages until flush(). */
-class FakeWebSocket extends EventEmitter {
+class FakeWebSocket {
   isPaused = false
-  readyState = 1
   sent: Buffer[] = []
   unsent: (() => void)[] = []
   send(data: Uint8Array, done: (error?: Error | null) => void) {
@@ -26,14 +24,11 @@ class FakeWebSocket extends EventEmitter {
   resume() {
     this.isPaused = false
   }
-  terminate() {
-    this.emit('close')
-  }
 }
 
 function open() {
   const ws = new FakeWebSocket()
-  return { ws, duplex: websocketDuplex(ws satisfies BinaryWebSocket) }
+  return { ws, duplex: new WebSocketDuplex(ws satisfies BinaryWebSocket) }
 }
 const KiB = 1024
 const bytes = (size: number, fill: string) => Buffer.alloc(size, fill)
@@ -80,7 +75,7 @@ t.test('reads messages in order when the reader pauses and resumes', async (t) =
   let sent = 0
   const send = () => {
     for (let count = Math.floor(random() * 4); count > 0 && !ws.isPaused; count--)
-      ws.emit('message', Buffer.from(`${sent++} `), true)
+      stream.receive(Buffer.from(`${sent++} `))
   }
   send()
   stream.on('data', (chunk: Buffer) => {
@@ -104,16 +99,16 @@ t.test('pauses the WebSocket while the reader is paused, and resumes with it', a
   const { ws, duplex: stream } = open()
   let sent = 0
   while (!ws.isPaused) {
-    ws.emit('message', bytes(KiB, 'x'), true)
+    stream.receive(bytes(KiB, 'x'))
     sent++
   }
   t.equal(sent, 256)
   stream.on('data', () => undefined)
   await immediate()
   t.equal(ws.isPaused, false)
-  for (let count = 0; count < 1000; count++) ws.emit('message', bytes(KiB, 'x'), true)
+  for (let count = 0; count < 1000; count++) stream.receive(bytes(KiB, 'x'))
   t.equal(ws.isPaused, false)
   stream.pause()
-  for (; !ws.isPaused; sent++) ws.emit('message', bytes(KiB, 'x'), true)
+  for (; !ws.isPaused; sent++) stream.receive(bytes(KiB, 'x'))
   t.equal(sent, 512)
 })

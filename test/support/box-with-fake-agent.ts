@@ -1,5 +1,6 @@
 // Starts a coordinator over HTTP with one box, whose fake agent is a request handler that the test provides.
 import type { Test } from 'tap'
+import { callByRequest } from '../../coordinator/agents/tunnel/calls.ts'
 import type { Tunnel, TunnelRequest, TunnelResponse, Tunnels } from '../../coordinator/agents/tunnel/types.ts'
 import { type CoordinatorOptions, startTestCoordinator } from './coordinator.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
@@ -22,7 +23,8 @@ export async function startBoxWithFakeAgent(
     response.body.on('error', () => undefined)
     return response
   }
-  const withFakeAgent = (tunnel: Tunnel): Tunnel => ({ ...tunnel, request })
+  const call: Tunnel['call'] = (call) => callByRequest(request, call)
+  const withFakeAgent = (tunnel: Tunnel): Tunnel => ({ ...tunnel, request, call })
   const tunnels: Tunnels = {
     ...infra.tunnels,
     current(boxId) {

@@ -220,15 +220,15 @@ export class FakeInfrastructure {
       protocolVersion: PROTOCOL_VERSION,
       platform: null,
       failedBuild: null,
-      request: async ({ path }) => {
+      call: async ({ path }) => {
         this.calls.push(`request ${boxId} ${path}`)
         const idleForSec = this.idleSeconds.get(boxId)
         if (path !== '/activity' || idleForSec === undefined) throw new ApiError(this.agentError)
-        return {
-          status: 200,
-          headers: {},
-          body: Readable.from([Buffer.from(JSON.stringify({ idleForSec }))]),
-        }
+        return { status: 200, body: Buffer.from(JSON.stringify({ idleForSec })) }
+      },
+      request: async ({ path }) => {
+        this.calls.push(`request ${boxId} ${path}`)
+        throw new ApiError(this.agentError)
       },
     }
     this.#tunnels.set(boxId, tunnel)

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import { WebSocket } from 'ws'
-import { PROTOCOL_VERSION } from '../../shared/protocol.ts'
-import { websocketDuplex } from '../../shared/websocket-duplex.ts'
+import { PREVIOUS_PROTOCOL_VERSION, PROTOCOL_HEADER, PROTOCOL_VERSION } from '../../shared/protocol.ts'
+import { WebSocketDuplex } from '../../shared/websocket-duplex.ts'
 import { readAll } from './tunnel.ts'
 
 export type BoxIdentity = { boxId: string; token: string }
@@ -14,9 +14,11 @@ export function openTunnelSocket(
   url: string,
   { boxId, token }: BoxIdentity,
   headers: Record<string, string> = {},
+  { autoPong = true } = {},
 ): WebSocket {
   const ws = new WebSocket(`${url.replace('http', 'ws')}/agent/tunnel`, {
     perMessageDeflate: false,
+    autoPong,
     headers: {
       authorization: `Bearer ${token}`,
       'boxwood-box': boxId,
@@ -36,13 +38,16 @@ export async function readRejection(ws: WebSocket) {
   return { status: response.statusCode as number, code: error.code as string, headers: response.headers }
 }
 
-/** Connects an HTTP/2 server whose responses the test defines. Resolves after the first request, which is for reports. */
+/**
+ * Connects an HTTP/2 server whose responses the test defines, with the previous version of the protocol, which has no
+ * messages. Resolves after the first request, which is for reports.
+ */
 export async function connectHostileAgent(
   url: string,
   box: BoxIdentity,
   onStream: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void,
 ): Promise<WebSocket> {
-  const ws = openTunnelSocket(url, box)
+  const ws = openTunnelSocket(url, box, { [PROTOCOL_HEADER]: String(PREVIOUS_PROTOCOL_VERSION) })
   const server = createServer({ maxSendHeaderBlockLength: 1_000_000, maxSessionMemory: 1000 })
   server.on('stream', (stream: ServerHttp2Stream, headers) => {
     stream.on('error', () => undefined)
@@ -51,8 +56,11 @@ export async function connectHostileAgent(
   server.on('sessionError', () => undefined)
   // In the listener: the coordinator's first message may arrive together with the upgrade.
   ws.once('open', () => {
-    const duplex = websocketDuplex(ws)
+    const duplex = new WebSocketDuplex(ws)
     duplex.on('error', () => undefined)
+    duplex.once('close', () => ws.terminate())
+    ws.on('message', (data: Buffer) => duplex.receive(data))
+    ws.once('close', () => duplex.destroy())
     server.emit('connection', duplex)
   })
   await Promise.race([once(server, 'stream'), once(ws, 'close')])

@@ -1,7 +1,9 @@
 // An agent that sends given lines on its report stream.
+import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import type { Test } from 'tap'
-import type { ReportAck } from '../../shared/api/reports.ts'
+import { addJsonRoute } from '../../agent/json-routes.ts'
+import type { NextReports, ReportAck } from '../../shared/api/reports.ts'
 import { startTestAgent } from './tunnel.ts'
 
 export type ReportingAgent = {
@@ -18,13 +20,16 @@ export async function startReportingAgent(
 ): Promise<ReportingAgent> {
   const reports = new PassThrough()
   let ack: ReportAck | undefined
-  const agent = await startTestAgent(box, url, (app) => {
-    app.get('/reports', (_request, reply) => reply.send(reports))
-    app.post<{ Body: ReportAck }>('/reports/ack', async (request, reply) => {
-      ack = request.body
-      return reply.status(204).send()
-    })
-  })
+  const agent = await startTestAgent(box, url, (app) =>
+    addJsonRoute(app, 'POST', '/reports/next', async ({ body, signal }) => {
+      ack = (body as NextReports).acks.at(-1) ?? ack
+      for (;;) {
+        const chunk: Buffer | null = reports.read()
+        if (chunk !== null) return chunk
+        await once(reports, 'readable', { signal })
+      }
+    }),
+  )
   t.after(() => agent.close())
   return {
     send: (lines) => void reports.write(lines.map((line) => `${JSON.stringify(line)}\n`).join('')),

@@ -91,7 +91,7 @@ export async function startTestAgent(
     boxId: box.boxId,
     readToken: async () => box.token,
     instanceId,
-    server: app.server,
+    app,
     log: silentLog,
     clock: systemClock,
     backoff: { baseMs: 10, maxMs: 50 },

@@ -8,25 +8,21 @@ import {
 } from '../../../shared/api/processes.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { LIMITS } from '../../../shared/limits.ts'
+import { addJsonRoute } from '../../json-routes.ts'
 import { validateRequest } from '../../validate-request.ts'
 import { listResponse, statusResponse } from './responses.ts'
 import type { DetachedProcess, DetachedProcesses } from './types.ts'
 
-type Params = { Params: { processId: string } }
-
 export function detachedRoutes(app: FastifyInstance, processes: DetachedProcesses): void {
-  app.get('/exec', async (): Promise<ExecList> => {
-    return listResponse(processes.list())
-  })
+  addJsonRoute(app, 'GET', '/exec', (): ExecList => listResponse(processes.list()))
 
-  app.get<Params>('/exec/:processId', async (request): Promise<ExecStatus> => {
-    const detachedProcess = findProcess(processes, request.params.processId)
-    const { tail } = validateRequest(execStatusQuerySchema, request.query, { root: 'query' })
+  addJsonRoute(app, 'GET', '/exec/:processId', ({ params, query }): Promise<ExecStatus> => {
+    const detachedProcess = findProcess(processes, params.processId)
+    const { tail } = validateRequest(execStatusQuerySchema, query, { root: 'query' })
     return statusResponse(detachedProcess, tail ?? LIMITS.detachedTailBytes.default)
   })
 
-  app.delete<Params>('/exec/:processId', async (request): Promise<ExecKilled> => {
-    const { processId } = request.params
+  addJsonRoute(app, 'DELETE', '/exec/:processId', async ({ params: { processId } }): Promise<ExecKilled> => {
     return { ok: true, type: 'exec.killed', processId, ...(await processes.kill(processId)) }
   })
 }

@@ -2,7 +2,7 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { streamQuerySchema } from '../../../shared/api/processes.ts'
 import { parseEventId } from '../../../shared/event-id.ts'
-import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
+import { addJsonRoute, EMPTY_RESPONSE } from '../../json-routes.ts'
 import { readDialBackId } from '../../tunnel/dial-back-id.ts'
 import type { StreamDialer } from '../../tunnel/stream-dialer.ts'
 import { validateRequest } from '../../validate-request.ts'
@@ -17,28 +17,23 @@ export type StreamDeps = {
 }
 
 /**
- * The response is empty and repeats the id of DIAL_BACK_HEADER; the frames follow on that connection.
+ * The response is empty; the frames follow on the connection with the id of DIAL_BACK_HEADER.
  * @throws ApiError not_found, invalid_request
  */
 export function streamRoutes(app: FastifyInstance, { processes, log, streamDialer }: StreamDeps): void {
-  app.get<{ Params: { processId: string } }>(
-    '/exec/:processId/stream',
-    { exposeHeadRoute: false },
-    (request, reply) => {
-      const { processId } = request.params
-      const id = readDialBackId(request.headers)
-      const options = {
-        detachedProcess: findProcess(processes, processId),
-        ...parseStreamRequest(request.query, request.headers['last-event-id']),
-        onError: (err: unknown) => log.error({ err, processId }, 'failed to read process output'),
-      }
-      streamDialer
-        .send(id, (signal) => streamFrames(options, signal))
-        // A disconnect of the client has this effect too.
-        .catch((err: unknown) => log.debug({ err, processId }, 'output stream closed early'))
-      return reply.header(DIAL_BACK_HEADER, id).send('')
-    },
-  )
+  addJsonRoute(app, 'GET', '/exec/:processId/stream', ({ params: { processId }, query, headers }) => {
+    const id = readDialBackId(headers)
+    const options = {
+      detachedProcess: findProcess(processes, processId),
+      ...parseStreamRequest(query, headers['last-event-id']),
+      onError: (err: unknown) => log.error({ err, processId }, 'failed to read process output'),
+    }
+    streamDialer
+      .send(id, (signal) => streamFrames(options, signal))
+      // A disconnect of the client has this effect too.
+      .catch((err: unknown) => log.debug({ err, processId }, 'output stream closed early'))
+    return EMPTY_RESPONSE
+  })
 }
 
 function parseStreamRequest(

@@ -51,9 +51,11 @@ export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random' | 'obse
   sign?: ((text: string) => Promise<string>) | undefined
   registry: Registry
   limits: BoxLimits
+  /** Versions of the protocol. Default: this one and the previous one. */
+  acceptedVersions?: readonly number[] | undefined
   /** How long the current session may take to show activity before another agent replaces it. */
   probeTimeoutMs: number
-  /** How long a new connection may take to send its HTTP/2 settings. */
+  /** How long an agent may take to respond on a new connection. */
   handshakeTimeoutMs: number
   /** While true, agents are rejected with a reconnect delay. */
   isDraining(): boolean
@@ -69,7 +71,6 @@ export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random' | 'obse
 
 /** The largest accepted message: HTTP/2 frames have at most 256 KiB, and several are sent as one message. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
-const ACCEPTED_VERSIONS = [PROTOCOL_VERSION, PREVIOUS_PROTOCOL_VERSION] as const
 const PRINTABLE = /^[\x21-\x7e]{1,64}$/
 
 export function createAcceptor(options: AcceptorOptions) {
@@ -135,7 +136,7 @@ export function createAcceptor(options: AcceptorOptions) {
 
   function activateWhenReady(session: Session): void {
     const { boxId, generation } = session
-    const timer = setTimeout(() => session.destroy('no HTTP/2 handshake'), options.handshakeTimeoutMs)
+    const timer = setTimeout(() => session.destroy('the agent did not respond'), options.handshakeTimeoutMs)
     void session.closed.then((reason) => {
       clearTimeout(timer)
       registry.remove(session, reason)
@@ -144,6 +145,8 @@ export function createAcceptor(options: AcceptorOptions) {
     session.ready.then(
       () => {
         clearTimeout(timer)
+        // The connection may have closed since the response of the agent.
+        if (session.retiring.aborted) return
         if (!registry.activate(session)) return session.destroy('a newer connection exists')
         log.info({ boxId, generation, agentVersion: session.agentVersion }, 'agent connected')
         options.onActive(session)
@@ -194,11 +197,12 @@ async function inspectRequest(
       headers,
     }
   }
-  const protocolVersion = ACCEPTED_VERSIONS.find(
+  const { acceptedVersions = [PROTOCOL_VERSION, PREVIOUS_PROTOCOL_VERSION] } = options
+  const protocolVersion = acceptedVersions.find(
     (version) => headerValue(request, PROTOCOL_HEADER) === String(version),
   )
   if (protocolVersion === undefined) {
-    const message = `The header ${PROTOCOL_HEADER} must be ${ACCEPTED_VERSIONS.join(' or ')}. Update the agent or the coordinator.`
+    const message = `The header ${PROTOCOL_HEADER} must be ${acceptedVersions.join(' or ')}. Update the agent or the coordinator.`
     const headers = { [PROTOCOL_HEADER]: String(PROTOCOL_VERSION) }
     return { status: 426, code: 'agent_protocol_unsupported', message, headers }
   }

@@ -34,6 +34,8 @@ export type AgentConnectionsOptions = {
   probeTimeoutMs?: number
   /** See AcceptorOptions. Default: 10 s. */
   handshakeTimeoutMs?: number
+  /** See AcceptorOptions. */
+  acceptedVersions?: readonly number[]
   /** How long an agent may take to open a dial-back connection. Default: 10 s. */
   dialBackTimeoutMs?: number
   /** An idle transfer is closed after this time. Default: 2 minutes. */
@@ -104,6 +106,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
     limits,
     liveness,
     random,
+    acceptedVersions: options.acceptedVersions,
     probeTimeoutMs: options.probeTimeoutMs ?? 3000,
     handshakeTimeoutMs: options.handshakeTimeoutMs ?? 10_000,
     isDraining: () => sessions.isDraining,

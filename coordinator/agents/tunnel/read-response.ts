@@ -8,6 +8,9 @@ export const createAgentProtocolError = (problem: string, cause?: unknown) =>
     cause,
   })
 
+export const createTooLargeError = (limit: number) =>
+  createAgentProtocolError(`The response of the agent exceeds ${limit} bytes.`)
+
 /** Reads the whole body. Above `limit` bytes it throws exec_failed and destroys the stream. */
 export async function readBody(body: Readable, limit: number): Promise<Buffer<ArrayBuffer>> {
   const chunks: Buffer<ArrayBuffer>[] = []
@@ -16,7 +19,7 @@ export async function readBody(body: Readable, limit: number): Promise<Buffer<Ar
     size += chunk.length
     if (size > limit) {
       body.destroy()
-      throw createAgentProtocolError(`The response of the agent exceeds ${limit} bytes.`)
+      throw createTooLargeError(limit)
     }
     chunks.push(chunk)
   }

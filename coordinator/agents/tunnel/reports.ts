@@ -1,10 +1,10 @@
-// Reads the agents' report streams: one long response per tunnel, parsed line by line and acknowledged after the commit.
+// Reads the agents' reports, parses them line by line and acknowledges them after the commit.
 import { EventEmitter } from 'node:events'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Vitals } from '../../../shared/api/boxes.ts'
 import type { ListeningPort } from '../../../shared/api/process-snapshots.ts'
-import type { ReportAck } from '../../../shared/api/reports.ts'
+import type { NextReports, ReportAck } from '../../../shared/api/reports.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { TUNNEL_LIMITS } from '../../../shared/limits.ts'
 import type { BoxLimits } from './box-limits.ts'
@@ -42,6 +42,11 @@ export type ReportStreamOptions = {
   retryMs?: { first: number; max: number }
 }
 
+const REQUEST_TIMEOUT_MS = 30_000
+/** The agent responds with a heartbeat after 10 s, if not with reports before. */
+const POLL_TIMEOUT_MS = 60_000
+/** Agents send chunks of 64 KiB, and one line of at most 256 KiB where that is longer. */
+const MAX_CHUNK_BYTES = 1024 * 1024
 /** One failure may be of a stream that was open before the flush. */
 const MAX_FLUSH_FAILURES = 2
 
@@ -66,8 +71,10 @@ export function startReportReader(session: Session, options: ReportStreamOptions
   async function readUntilRetired(): Promise<void> {
     while (!retiring.aborted) {
       try {
-        const lines = await readReports(session, options)
-        if (lines > 0) waitMs = first
+        const read = session.usesMessages ? pollReports : readStream
+        await read(session, options, () => {
+          waitMs = first
+        })
       } catch (error) {
         if (retiring.aborted) return
         // The agent has violated the protocol.
@@ -96,9 +103,8 @@ export function startReportReader(session: Session, options: ReportStreamOptions
       failures.on('failure', onFailure)
       const signal = AbortSignal.any([retiring, failed.signal])
       try {
-        const request = { method: 'POST', path: '/reports/flush', signal, headTimeoutMs: ms } as const
-        const { status, body } = await session.request(request)
-        body.destroy()
+        const call = { method: 'POST', path: '/reports/flush', signal, timeoutMs: ms } as const
+        const { status } = await session.call(call)
         if (status >= 300) throw new Error(`POST /reports/flush returned status ${status}`)
       } finally {
         failures.off('failure', onFailure)
@@ -107,62 +113,101 @@ export function startReportReader(session: Session, options: ReportStreamOptions
   }
 }
 
-/** Reads one report stream to its end. Returns the number of lines. */
-async function readReports(session: Session, options: ReportStreamOptions): Promise<number> {
-  const { log, limits } = options
+/**
+ * Requests one chunk of lines after the other, until the session retires. Rejects when a request or a commit fails.
+ * @param onCommit called after each commit
+ */
+async function pollReports(
+  session: Session,
+  options: ReportStreamOptions,
+  onCommit: () => void,
+): Promise<void> {
+  const readChunk = createChunkReader(session, options)
+  let request: NextReports = { isFirst: true, acks: [] }
+  while (!session.retiring.aborted) {
+    const { status, body } = await session.callForReports({
+      method: 'POST',
+      path: '/reports/next',
+      body: JSON.stringify(request),
+      signal: session.retiring,
+      timeoutMs: POLL_TIMEOUT_MS,
+      maxBytes: MAX_CHUNK_BYTES,
+    })
+    if (status !== 200) throw new Error(`POST /reports/next returned status ${status}`)
+    request = { isFirst: false, acks: [] }
+    for await (const ack of readChunk(body)) {
+      request.acks.push(ack)
+      onCommit()
+    }
+  }
+}
+
+/** Reads the report stream of an agent without messages to its end. Rejects when the stream or a commit fails. */
+async function readStream(
+  session: Session,
+  options: ReportStreamOptions,
+  onCommit: () => void,
+): Promise<void> {
   const { status, body } = await session.requestReports({
     method: 'GET',
     path: '/reports',
     signal: session.retiring,
-    headTimeoutMs: 30_000,
+    headTimeoutMs: REQUEST_TIMEOUT_MS,
   })
   if (status !== 200) {
     body.destroy()
     throw new Error(`GET /reports returned status ${status}`)
   }
+  const readChunk = createChunkReader(session, options)
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    for await (const ack of readChunk(chunk)) {
+      await acknowledge(session, ack)
+      onCommit()
+    }
+  }
+}
+
+/** Returns a function that commits the lines of consecutive chunks, and yields their acknowledgements. */
+function createChunkReader(session: Session, options: ReportStreamOptions) {
+  const { log, limits } = options
   const splitter = createLineSplitter(TUNNEL_LIMITS.reportBytes)
   const parseReport = createReportParser(session.boxId, log)
-  let count = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  return async function* (chunk: Buffer): AsyncGenerator<ReportAck> {
     const lines = splitter.push(chunk)
     if (lines === null)
       throw new InvalidReportError(`a report is longer than ${TUNNEL_LIMITS.reportBytes} bytes`)
-    count += lines.length
     const delayMs = limits.countLines(session.boxId, lines.length, chunk.length)
     for (let i = 0; i < lines.length; i += MAX_BATCH_LINES) {
-      await handleLines(session, options, lines.slice(i, i + MAX_BATCH_LINES), parseReport)
+      yield* handleLines(session, options, lines.slice(i, i + MAX_BATCH_LINES), parseReport)
       // Other boxes come first: without a report to commit, the loop would not wait for anything.
       await setImmediate()
     }
     if (delayMs > 0) await sleep(delayMs, undefined, { signal: session.retiring, ref: false })
   }
-  return count
 }
 
-async function handleLines(
+async function* handleLines(
   session: Session,
   { ingest, clock }: ReportStreamOptions,
   lines: string[],
   parseReport: ReportParser,
-): Promise<void> {
+): AsyncGenerator<ReportAck> {
   const { heartbeat, listeners, batches } = groupLines(lines.map(parseLine), parseReport)
   if (heartbeat !== undefined) ingest.heartbeat(session.boxId, heartbeat.vitals, heartbeat.at)
   if (listeners !== undefined) ingest.listeners(session.boxId, parsePorts(listeners))
   for (const { epoch, seq, reports } of batches) {
     if (reports.length > 0) await ingest.apply(session.boxId, epoch, reports)
-    await acknowledge(session, { epoch, seq, now: clock.now() })
+    yield { epoch, seq, now: clock.now() }
   }
 }
 
 async function acknowledge(session: Session, ack: ReportAck): Promise<void> {
-  const { status, body } = await session.requestReports({
+  const { status } = await session.callForReports({
     method: 'POST',
     path: '/reports/ack',
-    headers: { 'content-type': 'application/json' },
-    body: Buffer.from(JSON.stringify(ack)),
+    body: JSON.stringify(ack),
     signal: session.retiring,
-    headTimeoutMs: 30_000,
+    timeoutMs: REQUEST_TIMEOUT_MS,
   })
-  body.destroy()
   if (status >= 300) throw new Error(`POST /reports/ack returned status ${status}`)
 }

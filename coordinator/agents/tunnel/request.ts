@@ -8,6 +8,7 @@ import {
 import { finished, Readable } from 'node:stream'
 import { ApiError } from '../../../shared/errors.ts'
 import { LIMITS } from '../../../shared/limits.ts'
+import { createTimeoutError } from './deadline.ts'
 import type { TunnelRequest, TunnelResponse } from './types.ts'
 
 /** A command may run for 10 minutes before the response headers. */
@@ -45,10 +46,7 @@ export function sendRequest(
       responseBody?.destroy(failure as Error)
       if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL)
     }
-    const timer = setTimeout(
-      () => fail(new ApiError('box_unreachable', 'The box did not respond in time. Try again.')),
-      request.headTimeoutMs ?? HEAD_TIMEOUT_MS,
-    )
+    const timer = setTimeout(() => fail(createTimeoutError()), request.headTimeoutMs ?? HEAD_TIMEOUT_MS)
     const onAbort = () => fail(signal?.reason)
     signal?.addEventListener('abort', onAbort, { once: true })
     let cause: Error | undefined
@@ -68,9 +66,10 @@ export function sendRequest(
       clearTimeout(timer)
       signal?.removeEventListener('abort', onAbort)
       onDone()
+      if (responseBody !== undefined && isComplete(responseBody)) return
       const error = failure ?? new ApiError('box_unreachable', undefined, { cause })
       if (responseBody === undefined) reject(error)
-      else if (!isComplete(responseBody)) responseBody.destroy(error as Error)
+      else responseBody.destroy(error as Error)
     })
     if (Buffer.isBuffer(body)) stream.end(body)
     else if (body !== undefined) sendBody(body, stream, fail)

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError, ERRORS } from '../../../shared/errors.ts'
 import type { Registry } from './registry.ts'
-import type { TunnelRequest } from './types.ts'
+import type { TunnelCall } from './types.ts'
 
 /** How long an agent may take to respond to a restart request, and then to disconnect. */
 const RESTART_TIMEOUT_MS = 5_000
@@ -15,8 +15,7 @@ export async function restartAgent(registry: Registry, boxId: string, buildId?: 
   registry.remove(session, 'the agent restarts')
   let hasRefused = false
   try {
-    const { status, body } = await session.request(createRestartRequest(buildId))
-    body.destroy()
+    const { status } = await session.call(createRestartCall(buildId))
     hasRefused = status === ERRORS.rate_limited[0] && !session.retiring.aborted
     if (hasRefused) {
       if (!registry.activate(session)) session.destroy('a newer connection exists')
@@ -30,12 +29,9 @@ export async function restartAgent(registry: Registry, boxId: string, buildId?: 
   }
 }
 
-const createRestartRequest = (buildId: string | undefined): TunnelRequest => ({
+const createRestartCall = (buildId: string | undefined): TunnelCall => ({
   method: 'POST',
   path: '/restart',
-  ...(buildId !== undefined && {
-    headers: { 'content-type': 'application/json' },
-    body: Buffer.from(JSON.stringify({ buildId })),
-  }),
-  headTimeoutMs: RESTART_TIMEOUT_MS,
+  body: buildId === undefined ? undefined : JSON.stringify({ buildId }),
+  timeoutMs: RESTART_TIMEOUT_MS,
 })

@@ -1,30 +1,24 @@
-// One agent's connection: HTTP/2 over its WebSocket, with the coordinator as the client.
-import { type ClientHttp2Session, connect } from 'node:http2'
+// One agent's connection: text messages and HTTP/2 over its WebSocket, with the coordinator as the client.
 import type { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { ApiError } from '../../../shared/errors.ts'
-import { TUNNEL_LIMITS } from '../../../shared/limits.ts'
 import { checkLiveness, type LivenessSettings, newLivenessState } from '../../../shared/liveness.ts'
-import { websocketDuplex } from '../../../shared/websocket-duplex.ts'
+import { MESSAGES_PROTOCOL_VERSION } from '../../../shared/protocol.ts'
+import { agentMessageSchema, InvalidMessageError, parseMessage } from '../../../shared/tunnel-messages.ts'
 import type { BoxLimits } from './box-limits.ts'
-import { createHttp2FrameCounter } from './http2-frame-counter.ts'
-import { sendRequest } from './request.ts'
-import type { Tunnel, TunnelRequest, TunnelRequestObserver, TunnelResponse } from './types.ts'
+import { Calls } from './calls.ts'
+import { Http2Client } from './http2-client.ts'
+import type {
+  Tunnel,
+  TunnelCall,
+  TunnelCallResponse,
+  TunnelRequest,
+  TunnelRequestObserver,
+  TunnelResponse,
+} from './types.ts'
 
-const KiB = 1024
-const MiB = 1024 * KiB
-/** Flow-control windows of one stream and of the session. The session's bounds what a box can make us buffer. */
-const STREAM_WINDOW = MiB
-const SESSION_WINDOW = 16 * MiB
-const FRAME_BYTES = 256 * KiB
-/** Bounds response headers; the agent's own have some 200 bytes. */
-const MAX_HEADER_BYTES = 8 * KiB
-const MAX_HEADER_COUNT = 64
-/** Node applies these to clients too; its types list them for servers only. */
-const FLOOD_LIMITS = { maxSessionInvalidFrames: 10, maxSessionRejectedStreams: 10 }
 /** A larger send buffer means that the agent has stopped reading. */
-const MAX_UNSENT_BYTES = 32 * MiB
+const MAX_UNSENT_BYTES = 32 * 1024 * 1024
 /** How long a closing connection stays open for an agent that does not respond. */
 const LINGER_MS = 1_000
 
@@ -45,11 +39,14 @@ export type SessionOptions = {
 }
 
 export type Session = Tunnel & {
-  /** Resolves when the agent has sent its HTTP/2 settings. Rejects when the session closes before. */
+  /** Resolves when the agent has responded for the first time. Rejects when the session closes before. */
   readonly ready: Promise<void>
   /** Resolves with the reason when the session has closed. */
   readonly closed: Promise<string>
-  /** Sends a request that no client made. Unlike request(), it does not raise the limit of the box's messages. */
+  /** Whether calls are messages. */
+  readonly usesMessages: boolean
+  /** As call() and request(), for requests that no client made: they do not raise the limit of the box's messages. */
+  callForReports: Tunnel['call']
   requestReports: Tunnel['request']
   /** Whether the agent sends anything within `ms` after a ping. */
   isResponsive(ms: number): Promise<boolean>
@@ -71,13 +68,9 @@ export type Session = Tunnel & {
 export function openSession(options: SessionOptions): Session {
   const { ws, socket, identity, liveness, random, limits, observeRequest } = options
   const { boxId } = identity
-  const countFrames = createHttp2FrameCounter()
-  // This listener runs before the listener of the duplex, so frames are counted before they are parsed.
-  ws.on('message', (data: Buffer) => {
-    if (!limits.allowMessages(boxId, 1 + countFrames(data))) disconnectFlood('messages')
-  })
-  const duplex = websocketDuplex(ws)
-  const h2 = openHttp2(() => duplex)
+  const usesMessages = identity.protocolVersion >= MESSAGES_PROTOCOL_VERSION
+  const http2 = new Http2Client(ws, (reason) => destroy(reason))
+  const calls = new Calls(ws, (request) => http2.request(request, () => undefined), usesMessages)
   const livenessState = newLivenessState(liveness, random)
   const retirement = new AbortController()
   let closeReason: string | undefined
@@ -88,21 +81,39 @@ export function openSession(options: SessionOptions): Session {
     if (closeReason !== undefined) return
     closeReason = reason
     retirement.abort()
-    h2.destroy()
+    release(reason)
     ws.terminate()
     resolveClosed(reason)
+  }
+  function release(reason: string): void {
+    http2.destroy()
+    calls.close(new ApiError('box_unreachable', undefined, { cause: new Error(reason) }))
   }
   function disconnectFlood(what: string): void {
     if (closeReason !== undefined) return
     destroy(`the agent sent too many ${what}`)
     limits.backOff(boxId)
   }
-  h2.on('error', (error) => destroy(`HTTP/2: ${error.message}`))
-  h2.once('goaway', (code) => destroy(`the agent sent GOAWAY (code ${code})`))
-  h2.once('close', () => destroy('the connection closed'))
+  ws.on('message', (data: Buffer<ArrayBuffer>, isBinary) => {
+    if (closeReason !== undefined) return
+    if (!limits.allowMessages(boxId, 1 + (isBinary ? http2.countFrames(data) : 0)))
+      return disconnectFlood('messages')
+    if (isBinary) http2.receive(data)
+    else receiveMessage(data)
+  })
+  function receiveMessage(data: Buffer<ArrayBuffer>): void {
+    try {
+      if (!usesMessages) throw new InvalidMessageError('a text message, which its version does not have')
+      const { head, body } = parseMessage(agentMessageSchema, data)
+      if (head.type === 'http2.closed') http2.onAgentClosed()
+      else calls.receive(head, body)
+    } catch (error) {
+      if (!(error instanceof InvalidMessageError)) throw error
+      destroy(`the agent sent an invalid message: ${error.message}`)
+    }
+  }
   ws.on('error', (error) => destroy(`WebSocket: ${error.message}`))
   ws.once('close', (code) => destroy(`the connection closed (code ${code})`))
-  duplex.on('error', (error) => destroy(error.message))
   // The listener replaces autoPong, which would answer the pings of a flood.
   ws.on('ping', (data) => {
     if (limits.allowControlFrame(boxId)) ws.pong(data)
@@ -117,18 +128,27 @@ export function openSession(options: SessionOptions): Session {
     ws.close(1012, JSON.stringify({ reconnectAfterMs }))
   }
 
-  const ready = new Promise<void>((resolve, reject) => {
-    h2.once('remoteSettings', () => resolve())
-    void closed.then((reason) =>
-      reject(new ApiError('box_unreachable', undefined, { cause: new Error(reason) })),
-    )
-  })
+  const ready = Promise.race([
+    usesMessages ? new Promise<void>((resolve) => ws.once('pong', () => resolve())) : http2.open(),
+    closed.then((reason) => {
+      throw new ApiError('box_unreachable', undefined, { cause: new Error(reason) })
+    }),
+  ])
   ready.catch(() => undefined)
+  if (usesMessages) ws.ping()
 
-  function send(request: TunnelRequest): Promise<TunnelResponse> {
+  function request(request: TunnelRequest): Promise<TunnelResponse> {
     if (retirement.signal.aborted) return Promise.reject(new ApiError('box_unreachable'))
     inFlight += 1
-    return sendRequest(h2, request, () => {
+    return http2.request(request, () => {
+      inFlight -= 1
+    })
+  }
+
+  function call(call: TunnelCall): Promise<TunnelCallResponse> {
+    if (retirement.signal.aborted) return Promise.reject(new ApiError('box_unreachable'))
+    inFlight += 1
+    return calls.call(call).finally(() => {
       inFlight -= 1
     })
   }
@@ -138,11 +158,17 @@ export function openSession(options: SessionOptions): Session {
     ready,
     closed,
     retiring: retirement.signal,
-    request(request) {
+    call(toAgent) {
       limits.expectResponse(boxId)
-      return observeRequest ? observeRequest(request, () => send(request)) : send(request)
+      return observeRequest ? observeRequest(toAgent, () => call(toAgent)) : call(toAgent)
     },
-    requestReports: send,
+    request(toAgent) {
+      limits.expectResponse(boxId)
+      return observeRequest ? observeRequest(toAgent, () => request(toAgent)) : request(toAgent)
+    },
+    usesMessages,
+    callForReports: call,
+    requestReports: request,
     isResponsive(ms) {
       const bytesBefore = socket.bytesRead
       return new Promise((resolve) => {
@@ -161,6 +187,7 @@ export function openSession(options: SessionOptions): Session {
     inFlight: () => inFlight,
     runLivenessCheck(elapsedMs) {
       if (ws.bufferedAmount > MAX_UNSENT_BYTES) return destroy('the agent does not read')
+      http2.closeWhenIdle(elapsedMs)
       const observed = { bytes: socket.bytesRead, elapsedMs }
       const verdict = checkLiveness(livenessState, observed, liveness, random)
       if (verdict === 'dead') destroy('liveness timeout')
@@ -172,29 +199,10 @@ export function openSession(options: SessionOptions): Session {
       if (closeReason !== undefined) return
       closeReason = reason
       closeForReconnect(reconnectAfterMs)
-      h2.destroy()
+      release(reason)
       resolveClosed(reason)
       setTimeout(() => ws.terminate(), LINGER_MS).unref()
     },
     destroy,
   }
-}
-
-function openHttp2(createConnection: () => Duplex): ClientHttp2Session {
-  const h2 = connect('http://box', {
-    createConnection,
-    maxSessionMemory: 32,
-    maxHeaderListPairs: MAX_HEADER_COUNT,
-    ...FLOOD_LIMITS,
-    maxOutstandingPings: 4,
-    peerMaxConcurrentStreams: TUNNEL_LIMITS.streams,
-    settings: {
-      enablePush: false,
-      initialWindowSize: STREAM_WINDOW,
-      maxFrameSize: FRAME_BYTES,
-      maxHeaderListSize: MAX_HEADER_BYTES,
-    },
-  })
-  h2.once('connect', () => h2.setLocalWindowSize(SESSION_WINDOW))
-  return h2
 }

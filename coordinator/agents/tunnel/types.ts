@@ -22,6 +22,24 @@ export type TunnelResponse = {
   body: Readable
 }
 
+/** A request whose body and response are small and complete in memory. */
+export type TunnelCall = {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Path and query on the agent. */
+  path: string
+  headers?: Record<string, string> | undefined
+  /** JSON. */
+  body?: string | undefined
+  /** Aborting makes the agent stop too. */
+  signal?: AbortSignal | undefined
+  /** Timeout for the complete response in milliseconds. */
+  timeoutMs: number
+  /** The largest accepted response body. Default: 64 KiB. */
+  maxBytes?: number
+}
+
+export type TunnelCallResponse = { status: number; body: Buffer<ArrayBuffer> }
+
 /** One open connection of one agent. */
 export interface Tunnel {
   readonly boxId: string
@@ -34,15 +52,21 @@ export interface Tunnel {
   readonly platform: string | null
   /** The failed upgrade that the agent reports, as `<build>@<time>`; see FAILED_BUILD_HEADER. null: none. */
   readonly failedBuild: string | null
-  /** Rejects with ApiError box_unreachable when the tunnel closes before the response headers. */
+  /**
+   * Sends a request as one message, and over HTTP/2 where the agent does not support messages or the body is large.
+   * Rejects with ApiError box_unreachable when the tunnel closes before the response or in time, with exec_failed for a
+   * response that is too large, and with the reason of the signal.
+   */
+  call(call: TunnelCall): Promise<TunnelCallResponse>
+  /** Sends a request over HTTP/2. Rejects with ApiError box_unreachable when the tunnel closes before the response headers. */
   request(request: TunnelRequest): Promise<TunnelResponse>
 }
 
 /** Observes each request to an agent, for metrics and traces. Resolves as `send()`. */
-export type TunnelRequestObserver = (
-  request: TunnelRequest,
-  send: () => Promise<TunnelResponse>,
-) => Promise<TunnelResponse>
+export type TunnelRequestObserver = <T extends { status: number }>(
+  request: Pick<TunnelRequest, 'method' | 'path'>,
+  send: () => Promise<T>,
+) => Promise<T>
 
 export type TunnelEvents = {
   connected: [tunnel: Tunnel]

@@ -16,12 +16,11 @@ export async function uninstallAgent(
   const tunnel = tunnels.current(boxId)
   if (tunnel === undefined) return
   try {
-    const { status, body } = await tunnel.request({
+    const { status } = await tunnel.call({
       method: 'POST',
       path: '/uninstall',
-      headTimeoutMs: REQUEST_TIMEOUT_MS,
+      timeoutMs: REQUEST_TIMEOUT_MS,
     })
-    body.destroy()
     if (status >= 300) throw new Error(`POST /uninstall returned status ${status}`)
   } catch (err) {
     log.warn({ err, boxId }, 'the agent of a deleted machine did not accept its uninstallation')

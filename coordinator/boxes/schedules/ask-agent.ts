@@ -1,6 +1,5 @@
 // Asks an agent how long its box has been idle. Agents are untrusted: time, size and schema are checked.
 import { activitySchema } from '../../../shared/api/activity.ts'
-import { readBody } from '../../agents/tunnel/read-response.ts'
 import type { Tunnels } from '../../agents/tunnel/types.ts'
 
 const TIMEOUT_MS = 5_000
@@ -14,9 +13,8 @@ export async function readIdleSeconds(
 ): Promise<number> {
   const tunnel = tunnels.current(boxId)
   if (tunnel === undefined) throw new Error('the agent is not connected')
-  const signal = AbortSignal.any([closing, AbortSignal.timeout(TIMEOUT_MS)])
-  const { status, body } = await tunnel.request({ method: 'GET', path: '/activity', signal })
-  const bytes = await readBody(body, MAX_BYTES)
+  const call = { method: 'GET', path: '/activity', signal: closing, timeoutMs: TIMEOUT_MS } as const
+  const { status, body } = await tunnel.call({ ...call, maxBytes: MAX_BYTES })
   if (status !== 200) throw new Error(`GET /activity returned status ${status}`)
-  return activitySchema.parse(JSON.parse(bytes.toString())).idleForSec
+  return activitySchema.parse(JSON.parse(body.toString())).idleForSec
 }

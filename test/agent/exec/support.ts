@@ -7,6 +7,7 @@ import type { DetachedProcesses } from '../../../agent/exec/detached/types.ts'
 import { hasEnvironmentVariable, listPids } from '../../../agent/exec/process-table.ts'
 import { execRoutes } from '../../../agent/exec/routes.ts'
 import { SPAWNER_KINDS } from '../../../agent/exec/spawner.ts'
+import { createJsonRouter } from '../../../agent/json-routes.ts'
 import type { StreamDialer } from '../../../agent/tunnel/stream-dialer.ts'
 import { createActivityTracker } from '../../../agent/vitals/activity-tracker.ts'
 import { type ExecResult, execResultSchema } from '../../../shared/api/exec.ts'
@@ -38,7 +39,7 @@ export const noStreams: StreamDialer = {
 export function createExecApp(t: Test, env: Record<string, string | undefined> = process.env) {
   const home = createTempDir(t, 'exec')
   const activity = createActivityTracker(systemClock)
-  const app = fastify({ bodyLimit: 16 * 1024 * 1024 })
+  const app = fastify({ bodyLimit: 16 * 1024 * 1024 }).decorate('jsonRouter', createJsonRouter())
   const spawnerKind = SPAWNER_KINDS.find((kind) => kind === process.env.BOXWOOD_SPAWNER) ?? null
   const processes = noDetachedProcesses
   const deps = {

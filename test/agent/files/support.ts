@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import fastify, { type FastifyInstance } from 'fastify'
 import { fileRoutes } from '../../../agent/files/routes.ts'
 import type { TransferDialer } from '../../../agent/files/transfer-dialer.ts'
+import { createJsonRouter } from '../../../agent/json-routes.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError, edgeErrorBody } from '../../../shared/errors.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
@@ -29,6 +30,7 @@ export async function serveFiles(t: Test, options: Options = {}): Promise<FileSe
   const app = (options.http2
     ? fastify({ http2: true })
     : fastify({ forceCloseConnections: true })) as unknown as FastifyInstance
+  app.decorate('jsonRouter', createJsonRouter())
   app.setErrorHandler((error, _request, reply) => {
     if (error instanceof ApiError)
       return reply.code(error.status).headers(error.headers).send(edgeErrorBody(error))

@@ -95,7 +95,7 @@ t.test('runs and queued prompts survive restarts and kills of the agent', async 
   t.same((await first.send('GET', '/exec')).body.processes, [], 'a run is no command')
   await waitUntil('a second has passed', () => Date.now() > Date.parse(run.startedAt) + 1500)
   t.same((await first.send('GET', '/activity')).body, { idleForSec: 0 }, 'a run keeps the box active')
-  t.equal((await first.send('POST', '/restart')).status, 202)
+  t.equal((await first.send('POST', '/restart')).status, 204)
   t.same(await first.exit, [0, null])
 
   const second = await startAgent(t, home)

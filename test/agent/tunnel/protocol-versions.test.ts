@@ -3,21 +3,18 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { rejectUpgrade } from '../../../coordinator/agents/tunnel/reject-upgrade.ts'
 import { PREVIOUS_PROTOCOL_VERSION, PROTOCOL_HEADER, PROTOCOL_VERSION } from '../../../shared/protocol.ts'
 import { startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
 import { DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
 
 /** A coordinator that accepts these versions only, and the versions with which agents connected. */
-async function startCoordinator(t: Test, accepted: readonly number[]) {
-  const coordinator = await startTunnelServer()
+async function startCoordinator(t: Test, acceptedVersions: readonly number[]) {
+  const coordinator = await startTunnelServer({ acceptedVersions })
   t.after(() => coordinator.close())
   const attempts: string[] = []
   const server = createServer().on('upgrade', (request, socket, head) => {
-    const version = String(request.headers[PROTOCOL_HEADER])
-    attempts.push(version)
-    if (accepted.map(String).includes(version)) coordinator.tunnels.handleUpgrade(request, socket, head)
-    else rejectUpgrade(socket, { status: 426, code: 'agent_protocol_unsupported', message: 'test' })
+    attempts.push(String(request.headers[PROTOCOL_HEADER]))
+    coordinator.tunnels.handleUpgrade(request, socket, head)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
+import { callByRequest } from '../../../coordinator/agents/tunnel/calls.ts'
 import type { Tunnel, TunnelEvents, TunnelRequest } from '../../../coordinator/agents/tunnel/types.ts'
 import { createEnvironmentSender } from '../../../coordinator/boxes/environment-sender.ts'
 import { ApiError } from '../../../shared/errors.ts'
@@ -45,6 +46,7 @@ async function setUp(t: Test, env: Record<string, string>) {
           failedBuild: null,
         },
         request,
+        call: (call) => callByRequest(request, call),
       }
       events.emit('connected', current)
     },

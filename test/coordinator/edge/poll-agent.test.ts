@@ -1,5 +1,4 @@
 // Long polls of a stream while the box is unreachable or suspended.
-import { Readable } from 'node:stream'
 import t from 'tap'
 import type { Tunnel } from '../../../coordinator/agents/tunnel/types.ts'
 import { createAgentPoller, type PollOptions } from '../../../coordinator/edge/poll-agent.ts'
@@ -11,9 +10,9 @@ type Context = Parameters<typeof createAgentPoller>[0]
 function setUp(respond: () => Promise<string>, options: PollOptions, state = { desired: 'running' }) {
   let requests = 0
   const tunnel = {
-    request: async () => {
+    call: async () => {
       requests += 1
-      return { status: 200, headers: {}, body: Readable.from([Buffer.from(await respond())]) }
+      return { status: 200, body: Buffer.from(await respond()) }
     },
   } as unknown as Tunnel
   const box = { id: 'b', hostname: 'plum', desired_state: 'running' }

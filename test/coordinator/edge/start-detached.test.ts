@@ -1,6 +1,7 @@
 // Starting a detached command whose response is lost: the start is repeated with the same id, within a time limit.
 import { Readable } from 'node:stream'
 import t from 'tap'
+import { callByRequest } from '../../../coordinator/agents/tunnel/calls.ts'
 import type {
   Tunnel,
   TunnelRequest,
@@ -52,9 +53,9 @@ function start(
   const requests: object[] = []
   const accepted: unknown[] = []
   const tunnel = {
-    request(request: TunnelRequest) {
-      requests.push(JSON.parse(String(request.body)))
-      return (handlers[requests.length - 1] ?? disconnect)(request)
+    call(call) {
+      requests.push(JSON.parse(String(call.body)))
+      return callByRequest(handlers[requests.length - 1] ?? disconnect, call)
     },
   } as Tunnel
   const rejectAfter = (ms: number, signal?: AbortSignal) =>

@@ -1,11 +1,11 @@
 // A prompt whose response is lost is repeated with the same ids, and never reported as refused when it may run.
 import t, { type Test } from 'tap'
-import type { Tunnel, TunnelRequest } from '../../../coordinator/agents/tunnel/types.ts'
+import type { Tunnel, TunnelCall } from '../../../coordinator/agents/tunnel/types.ts'
 import type { AcquiredBox } from '../../../coordinator/edge/acquire-box.ts'
 import { createResponseParser } from '../../../coordinator/edge/response-parser.ts'
 import { startPrompt } from '../../../coordinator/edge/start-prompt.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import { createRun, respondJson } from '../../support/fake-prompt-agent.ts'
+import { createRun } from '../../support/fake-prompt-agent.ts'
 
 /** Each request gets the next result. `wait` returns the same tunnel, or rejects when `isGone`. */
 function setUp(t: Test, results: ((body: { runId: string; newConversationId: string }) => object | Error)[]) {
@@ -15,12 +15,12 @@ function setUp(t: Test, results: ((body: { runId: string; newConversationId: str
   const waits: number[] = []
   const state = { isGone: false }
   const tunnel = {
-    async request({ body }: TunnelRequest) {
+    async call({ body }: TunnelCall) {
       const parsed = JSON.parse(String(body))
       bodies.push(parsed)
       const result = results.shift()?.(parsed) ?? new ApiError('box_unreachable')
       if (result instanceof Error) throw result
-      return respondJson(200, result)
+      return { status: 200, body: Buffer.from(JSON.stringify(result)) }
     },
   } as Partial<Tunnel> as Tunnel
   const tunnels = {

@@ -13,6 +13,7 @@ import {
   readProcess,
 } from '../../../../agent/exec/process-table.ts'
 import { type ExecDeps, execRoutes } from '../../../../agent/exec/routes.ts'
+import { createJsonRouter } from '../../../../agent/json-routes.ts'
 import { createActivityTracker } from '../../../../agent/vitals/activity-tracker.ts'
 import {
   type ExecKilled,
@@ -43,7 +44,7 @@ type Options = Partial<DetachedOptions & Pick<ExecDeps, 'streamDialer'>>
 /** Opens the state directory in `home`. To restart the agent, close it and open another one with the same `home`. */
 export async function openAgent(t: Test, home: string, options: Options = {}) {
   const activity = createActivityTracker(systemClock)
-  const app = fastify({ bodyLimit: 16 * 1024 * 1024 })
+  const app = fastify({ bodyLimit: 16 * 1024 * 1024 }).decorate('jsonRouter', createJsonRouter())
   const dir = join(home, '.state/exec')
   const deps = {
     dir,

@@ -39,7 +39,7 @@ async function setUp(t: Parameters<typeof createAgent>[0]) {
     async readFrames(processId: string, query?: string, headers?: Record<string, string>) {
       const response = await request(processId, query, headers)
       t.match(response, { statusCode: 200, body: '' })
-      return (await connections.get(String(response.headers[DIAL_BACK_HEADER]))) ?? []
+      return (await connections.get(`connection-${count - 1}`)) ?? []
     },
   }
 }

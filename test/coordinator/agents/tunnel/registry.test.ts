@@ -1,6 +1,5 @@
 // The registry of sessions, and how a new connection replaces an old one.
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
 import { WebSocket } from 'ws'
@@ -104,9 +103,8 @@ t.test('rejects a token that is replaced while the current connection is probed'
     }).on('error', () => undefined)
   const unresponsive = open('first')
   t.after(() => unresponsive.terminate())
-  await once(unresponsive, 'open')
-  const emptySettingsFrame = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])
-  unresponsive.send(emptySettingsFrame)
+  // The coordinator accepts an agent that responds to its first ping.
+  unresponsive.once('ping', () => unresponsive.pong())
   await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   unresponsive.once('ping', () => coordinator.tokens.set(box.boxId, 'replaced'))
   const second = open('second')
