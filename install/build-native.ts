@@ -31,7 +31,8 @@ const PARTS: NativePart[] = [
     getFileName: getSpawnAddonFileName,
     optionSets: [['-shared', '-fPIC', '-pthread', '-I', headersDir]],
     purpose: 'starts commands twice as fast',
-    fallback: 'Starting a command takes about twice as long.',
+    fallback:
+      'Starting a command takes about twice as long, and synchronous commands cannot open /dev/stdout and /dev/stderr.',
   },
   {
     name: 'the native runner',

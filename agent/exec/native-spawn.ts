@@ -14,18 +14,18 @@ export type Exit = {
 
 type Addon = {
   /**
-   * Returns the pid, or the negated errno. `onExit(exitCode, signal, error)`: exitCode is -1 when a signal terminated the
-   * process; error is the errno of a failed wait, else 0.
+   * Returns the pid, or the negated errno, and the non-blocking read ends of the pipes of stdout and stderr. Without
+   * output, or when the start failed, these are -1. `onExit(exitCode, signal, error)`: exitCode is -1 when a signal
+   * terminated the process; error is the errno of a failed wait, else 0.
    */
   spawn(
     file: string,
     argv: string[],
     envp: string[],
     cwd: string,
-    stdout: number,
-    stderr: number,
+    hasOutput: boolean,
     onExit: (exitCode: number, signal: number, error: number) => void,
-  ): number
+  ): [pid: number, stdout: number, stderr: number]
   /** Removes the zombie. The kernel does not reuse the pid before. */
   reap(pid: number): void
   /** Keeps descriptors that an addon opened out of the processes that the agent starts. */
@@ -42,8 +42,9 @@ export type SpawnedProcess = {
 export type NativeSpawn = (
   file: string,
   argv: string[],
-  options: { cwd: string; env: Record<string, string>; stdout: number; stderr: number },
-) => SpawnedProcess
+  /** output: pipe, where the caller closes both descriptors, or ignore, for /dev/null. */
+  options: { cwd: string; env: Record<string, string>; output: 'pipe' | 'ignore' },
+) => SpawnedProcess & { stdout: number; stderr: number }
 
 const resolvePath = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
@@ -77,20 +78,21 @@ function addonPath(): string {
 
 const nativeSpawn =
   ({ spawn, reap }: Addon): NativeSpawn =>
-  (file, argv, { cwd, env, stdout, stderr }) => {
+  (file, argv, { cwd, env, output }) => {
     let running = true
     const exit = Promise.withResolvers<Exit>()
     const envp = Object.entries(env).map(([name, value]) => `${name}=${value}`)
-    const result = spawn(file, argv, envp, cwd, stdout, stderr, (exitCode, signal, error) => {
+    const hasOutput = output === 'pipe'
+    const [pid, stdout, stderr] = spawn(file, argv, envp, cwd, hasOutput, (exitCode, signal, error) => {
       running = false
       if (error !== 0) return exit.reject(systemError(error, 'waitid'))
-      reap(result)
+      reap(pid)
       exit.resolve(
         exitCode >= 0 ? { exitCode, signal: null } : { exitCode: null, signal: signalName(signal) },
       )
     })
-    if (result < 0) throw systemError(-result, `spawn ${file}`)
-    return { pid: result, isRunning: () => running, exit: exit.promise }
+    if (pid < 0) throw systemError(-pid, `spawn ${file}`)
+    return { pid, isRunning: () => running, exit: exit.promise, stdout, stderr }
   }
 
 /** Has the properties of child_process errors. */

@@ -1,10 +1,10 @@
 // Starts commands and reads their output. The only module that knows how processes are created.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { type Exit, loadNativeSpawn, type NativeSpawn, type SpawnedProcess } from './native-spawn.ts'
-import { type OutputReader, readOutput } from './output-reader.ts'
-import { createPipePool, discardPipe, type Pipe } from './pipes.ts'
+import { type OutputReader, readPipe, readStream } from './output-reader.ts'
 import { SHELL, shellArguments } from './shell.ts'
 
 export type StartOptions = {
@@ -32,12 +32,14 @@ export type Spawner = {
    * @throws the system error (ENOENT, EACCES, EMFILE, E2BIG, …)
    */
   start(command: string, options: StartOptions): Promise<RunningCommand>
-  close(): Promise<void>
+  /** Closes the outputs of running commands. */
+  close(): void
 }
 
 /**
- * Both kinds behave alike, except that Node reports death by a real-time signal as exit code 0 and passes on descriptors
- * that the agent inherited.
+ * Both kinds behave alike, with three exceptions: Node reports death by a real-time signal as exit code 0, passes on
+ * descriptors that the agent inherited, and connects the outputs by sockets. Opening a socket through /dev/stderr fails
+ * with ENXIO, so that `echo oops >/dev/stderr` needs the native kind.
  * @param kind null: native where available. @throws Error when native is required and not available
  */
 export function createSpawner(kind: SpawnerKind | null = null): Spawner {
@@ -47,14 +49,12 @@ export function createSpawner(kind: SpawnerKind | null = null): Spawner {
       'The native spawner was not compiled, or does not run on this system. Unset BOXWOOD_SPAWNER to use child_process.',
     )
   const startShell = native === null ? startWithNode : startNatively(native)
-  const pool = createPipePool()
   const readers = new Set<OutputReader>()
 
-  const read = (pipe: Pipe, onChunk: (chunk: Buffer) => void) => {
-    const reader = readOutput(pipe.readFd, onChunk, () => {
-      readers.delete(reader)
-      pipe.release()
-    })
+  const read = (output: number | Readable, onChunk: (chunk: Buffer) => void) => {
+    const onClosed = () => readers.delete(reader)
+    const reader =
+      typeof output === 'number' ? readPipe(output, onChunk, onClosed) : readStream(output, onChunk, onClosed)
     readers.add(reader)
     return reader
   }
@@ -62,47 +62,42 @@ export function createSpawner(kind: SpawnerKind | null = null): Spawner {
   return {
     kind: native === null ? 'node' : 'native',
     async start(command, { cwd, env, onStdout, onStderr }) {
-      const [out, err] = await pool.acquirePair()
-      const shell = await startShell(command, cwd, env, out.writeFd, err.writeFd).catch((error) => {
-        discardPipe(out)
-        discardPipe(err)
-        throw error
-      })
-      // The child process has its own copies of the write ends.
-      closeSync(out.writeFd)
-      closeSync(err.writeFd)
-      const stdout = read(out, onStdout)
-      const stderr = read(err, onStderr)
+      const { pid, isRunning, ...shell } = await startShell(command, cwd, env)
+      const stdout = read(shell.stdout, onStdout)
+      const stderr = read(shell.stderr, onStderr)
       const exit = shell.exit.finally(() => {
         stdout.finish()
         stderr.finish()
       })
-      return { ...shell, exit }
+      return { pid, isRunning, exit }
     },
-    async close() {
+    close() {
       for (const reader of readers) reader.close()
-      await pool.close()
     },
   }
 }
 
+/** The outputs are descriptors of pipes, or streams. */
 type StartShell = (
   command: string,
   cwd: string,
   env: Record<string, string>,
-  stdout: number,
-  stderr: number,
-) => Promise<SpawnedProcess>
+) => Promise<SpawnedProcess & { stdout: number | Readable; stderr: number | Readable }>
 
 const startNatively =
   (native: NativeSpawn): StartShell =>
-  async (command, cwd, env, stdout, stderr) =>
-    native(SHELL, ['sh', ...shellArguments(command)], { cwd, env, stdout, stderr })
+  async (command, cwd, env) =>
+    native(SHELL, ['sh', ...shellArguments(command)], { cwd, env, output: 'pipe' })
 
-const startWithNode: StartShell = async (command, cwd, env, stdout, stderr) => {
-  const stdio = ['ignore' as const, stdout, stderr]
-  const child = spawn(SHELL, shellArguments(command), { argv0: 'sh', cwd, env, detached: true, stdio })
-  const { pid } = child
+const startWithNode: StartShell = async (command, cwd, env) => {
+  const child = spawn(SHELL, shellArguments(command), {
+    argv0: 'sh',
+    cwd,
+    env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const { pid, stdout, stderr } = child
   if (pid === undefined) {
     const [error] = await once(child, 'error')
     throw error
@@ -111,9 +106,14 @@ const startWithNode: StartShell = async (command, cwd, env, stdout, stderr) => {
     pid,
     isRunning: () => child.exitCode === null && child.signalCode === null,
     exit: new Promise<Exit>((resolve) => {
-      child.once('exit', (exitCode, signal) =>
-        resolve({ exitCode, signal: signal === null ? null : signal.slice('SIG'.length) }),
-      )
+      child.once('exit', async (exitCode, signal) => {
+        // The first setImmediate() is in this turn of the event loop. The next turn reads all output written until now.
+        await setImmediate()
+        await setImmediate()
+        resolve({ exitCode, signal: signal === null ? null : signal.slice('SIG'.length) })
+      })
     }),
+    stdout,
+    stderr,
   }
 }

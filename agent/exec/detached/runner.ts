@@ -94,13 +94,8 @@ function createRunToExit(kind: SpawnerKind | null): RunToExit {
   const nativeSpawn = kind === 'node' ? null : loadNativeSpawn()
   if (nativeSpawn !== null) {
     return async (file, args, env) => {
-      const devNull = openSync('/dev/null', 'w')
-      try {
-        const child = nativeSpawn(file, [file, ...args], { cwd: '/', env, stdout: devNull, stderr: devNull })
-        return (await child.exit).exitCode
-      } finally {
-        closeSync(devNull)
-      }
+      const child = nativeSpawn(file, [file, ...args], { cwd: '/', env, output: 'ignore' })
+      return (await child.exit).exitCode
     }
   }
   return async (file, args, env) => {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define MAX_STRINGS 65536
 #define WAITER_STACK_BYTES (64 * 1024)
@@ -132,17 +133,38 @@ static napi_value js_reap(napi_env env, napi_callback_info info) {
 
 // ---- start -----------------------------------------------------------------------------------------------------
 
-// Returns 0 or an errno.
-static int spawn_process(pid_t *pid, const char *file, char **argv, char **envp, const char *cwd, int stdout_fd,
-                         int stderr_fd) {
+// Opens the pipes of standard output and standard error. Only the read ends are non-blocking: programs expect blocking
+// output. Returns 0 or an errno; the pipes that are open then are in the arrays.
+static int open_pipes(int read_ends[2], int write_ends[2]) {
+  for (int i = 0; i < 2; i++) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) == -1) return errno;
+    read_ends[i] = ends[0];
+    write_ends[i] = ends[1];
+    if (fcntl(ends[0], F_SETFL, O_NONBLOCK) == -1) return errno;
+  }
+  return 0;
+}
+
+static void close_ends(int ends[2]) {
+  for (int i = 0; i < 2; i++) {
+    if (ends[i] != -1) close(ends[i]);
+    ends[i] = -1;
+  }
+}
+
+// A write end of -1 stands for /dev/null. Returns 0 or an errno.
+static int spawn_process(pid_t *pid, const char *file, char **argv, char **envp, const char *cwd,
+                         const int write_ends[2]) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
   int error = posix_spawn_file_actions_addchdir_np(&actions, cwd);
   if (error == 0) error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, stdout_fd, 1);
-  if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, stderr_fd, 2);
+  for (int i = 0; error == 0 && i < 2; i++)
+    error = write_ends[i] == -1 ? posix_spawn_file_actions_addopen(&actions, i + 1, "/dev/null", O_WRONLY, 0)
+                                : posix_spawn_file_actions_adddup2(&actions, write_ends[i], i + 1);
   // New session, no blocked signals, default disposition for every signal.
   sigset_t no_signals, all_signals;
   sigemptyset(&no_signals);
@@ -159,38 +181,52 @@ static int spawn_process(pid_t *pid, const char *file, char **argv, char **envp,
   return error;
 }
 
-// JavaScript: spawn(file, argv, envp, cwd, stdout, stderr, onExit) returns the pid, or the negated errno.
+static napi_value to_js_array(napi_env env, const int *numbers, uint32_t count) {
+  napi_value array, number;
+  napi_create_array_with_length(env, count, &array);
+  for (uint32_t i = 0; i < count; i++) {
+    napi_create_int32(env, numbers[i], &number);
+    napi_set_element(env, array, i, number);
+  }
+  return array;
+}
+
+// JavaScript: spawn(file, argv, envp, cwd, hasOutput, onExit) returns [pid or negated errno, stdout, stderr]. stdout and
+// stderr are the read ends of pipes, which the caller closes; -1 without output, and when the start failed.
 // onExit(exitCode, signal, error): exitCode is -1 when a signal terminated the process; error is the errno of a failed
 // wait, else 0. The caller then calls reap(pid).
 static napi_value js_spawn(napi_env env, napi_callback_info info) {
-  size_t count = 7;
-  napi_value arguments[7], result, name;
-  int32_t stdout_fd, stderr_fd;
+  size_t count = 6;
+  napi_value arguments[6], name;
+  bool has_output = false;
   napi_get_cb_info(env, info, &count, arguments, NULL, NULL);
-  char *file = count == 7 ? to_c_string(env, arguments[0]) : NULL;
+  char *file = count == 6 ? to_c_string(env, arguments[0]) : NULL;
   char **argv = file ? to_c_strings(env, arguments[1]) : NULL;
   char **envp = argv ? to_c_strings(env, arguments[2]) : NULL;
   char *cwd = envp ? to_c_string(env, arguments[3]) : NULL;
   Waiter *waiter = cwd ? calloc(1, sizeof *waiter) : NULL;
   int error = waiter ? 0 : EINVAL;
   if (waiter != NULL) sem_init(&waiter->started, 0, 0);
-  if (error == 0 && (napi_get_value_int32(env, arguments[4], &stdout_fd) != napi_ok ||
-                     napi_get_value_int32(env, arguments[5], &stderr_fd) != napi_ok))
-    error = EINVAL;
+  if (error == 0 && napi_get_value_bool(env, arguments[4], &has_output) != napi_ok) error = EINVAL;
   napi_create_string_utf8(env, "onExit", NAPI_AUTO_LENGTH, &name);
-  if (error == 0 && napi_create_threadsafe_function(env, arguments[6], NULL, name, 0, 1, NULL, NULL, NULL,
+  if (error == 0 && napi_create_threadsafe_function(env, arguments[5], NULL, name, 0, 1, NULL, NULL, NULL,
                                                     call_on_exit, &waiter->on_exit) != napi_ok)
     error = ENOMEM;
   // Start the thread before the command. At the process limit no thread can be created, and the exit of the
   // command would never be reported.
   if (error == 0 && (error = start_waiter(waiter)) != 0)
     napi_release_threadsafe_function(waiter->on_exit, napi_tsfn_release);
+  int read_ends[2] = {-1, -1}, write_ends[2] = {-1, -1};
   pid_t pid = 0;
   if (error == 0) {
-    error = spawn_process(&pid, file, argv, envp, cwd, stdout_fd, stderr_fd);
+    if (has_output) error = open_pipes(read_ends, write_ends);
+    if (error == 0) error = spawn_process(&pid, file, argv, envp, cwd, write_ends);
     waiter->pid = error == 0 ? pid : 0;
     // The thread owns the waiter from here on.
     sem_post(&waiter->started);
+    // The command has its own copies of the write ends.
+    close_ends(write_ends);
+    if (error != 0) close_ends(read_ends);
   } else if (waiter != NULL) {
     free_waiter(waiter);
   }
@@ -198,8 +234,7 @@ static napi_value js_spawn(napi_env env, napi_callback_info info) {
   free_c_strings(envp);
   free_c_strings(argv);
   free(file);
-  napi_create_int32(env, error == 0 ? pid : -error, &result);
-  return result;
+  return to_js_array(env, (int[]){error == 0 ? pid : -error, read_ends[0], read_ends[1]}, 3);
 }
 
 // Sets close-on-exec on all descriptors. Node sets the flag only on descriptors that Node opens: not on those that this

@@ -91,7 +91,7 @@ export function createProber(spawner: Spawner): Prober {
     async close() {
       closing.abort()
       await Promise.all(running)
-      await spawner.close()
+      spawner.close()
     },
   }
 }

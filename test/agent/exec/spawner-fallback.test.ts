@@ -13,7 +13,7 @@ const PROGRAM = `
   const ignore = () => {}
   const command = await spawner.start('exit 7', { cwd: '/', env: {}, onStdout: ignore, onStderr: ignore })
   const { exitCode } = await command.exit
-  await spawner.close()
+  spawner.close()
   let error
   try { createSpawner('native') } catch ({ message }) { error = message }
   console.log(JSON.stringify({ kind: spawner.kind, exitCode, error }))

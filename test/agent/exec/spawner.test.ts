@@ -59,7 +59,7 @@ async function testBehaviour(t: Test, spawner: Spawner) {
   }
   t.match(await run(spawner, 'echo "$0 $VARIABLE $(pwd)"', '/tmp'), { text: 'sh a b /tmp\n' })
   t.match(await run(spawner, '-no-such-option'), { exitCode: 127 })
-  t.match(await run(spawner, 'cat; echo oops >/dev/stderr'), { exitCode: 0, text: 'oops\n' })
+  t.match(await run(spawner, 'cat; echo oops >&2'), { exitCode: 0, text: 'oops\n' })
   const fd = openSync(import.meta.filename, 'r')
   t.notMatch(
     (await run(spawner, 'ls -l /proc/self/fd')).text,
@@ -87,15 +87,37 @@ async function testLeaks(t: Test, kind: SpawnerKind) {
   // Node opens descriptors at its first spawn and keeps them.
   const first = createSpawner(kind)
   await run(first, 'true')
-  await first.close()
+  first.close()
   const before = countDescriptors()
   const spawner = createSpawner(kind)
+  t.teardown(() => spawner.close())
   for (let round = 0; round < 125; round++)
     await Promise.all(Array.from({ length: 8 }, () => run(spawner, 'echo x')))
   t.equal(countZombies(), 0)
-  // Closes the idle pipes too.
-  await spawner.close()
-  await waitUntil('every descriptor is closed', () => countDescriptors() <= before)
+  for (let round = 0; round < 20; round++) {
+    await t.rejects(run(spawner, 'true', '/no/such/directory'))
+    await t.rejects(run(spawner, `: ${'x'.repeat(200_000)}`))
+  }
+  await waitUntil('every descriptor is closed', () => countDescriptors() === before)
+}
+
+/** The agent stops: its other descriptors may get the numbers of the closed pipes before the commands exit. */
+async function testClose(t: Test, spawner: Spawner) {
+  const onChunk = () => t.fail('output after close()')
+  const options = { cwd: '/', env: ENV, onStdout: onChunk, onStderr: onChunk }
+  const commands = await Promise.all(
+    Array.from({ length: 3 }, () => spawner.start('exec sleep 600', options)),
+  )
+  const exited = await spawner.start('sleep 600 &', options)
+  await exited.exit
+  spawner.close()
+  spawner.close()
+  const files = Array.from({ length: 10 }, () => openSync(import.meta.filename, 'r'))
+  for (const { pid } of commands) process.kill(-pid, 'SIGKILL')
+  for (const { exit } of commands) t.match(await exit, { signal: 'KILL' })
+  process.kill(-exited.pid, 'SIGKILL')
+  // closeSync() throws for a descriptor that the spawner has closed.
+  for (const fd of files) closeSync(fd)
 }
 
 const countDescriptors = (): number => readdirSync('/proc/self/fd').length
@@ -108,10 +130,40 @@ t.test('runs commands with posix_spawn', { skip: SKIP }, (t) => testBehaviour(t,
 t.test('child_process leaks neither zombies nor descriptors', (t) => testLeaks(t, 'node'))
 t.test('posix_spawn leaks neither zombies nor descriptors', { skip: SKIP }, (t) => testLeaks(t, 'native'))
 
+t.test('child_process closes the outputs once', (t) => testClose(t, createSpawner('node')))
+t.test('posix_spawn closes the outputs once', { skip: SKIP }, (t) => testClose(t, createSpawner('native')))
+
+t.test('reads a command with a Socket only when it runs longer', { skip: SKIP }, async (t) => {
+  const spawner = createSpawner('native')
+  t.teardown(() => spawner.close())
+  const countSockets = () => process.getActiveResourcesInfo().filter((type) => type === 'PipeWrap').length
+  const before = countSockets()
+  let stderr = ''
+  // The first program waits for a reader, because a pipe holds less.
+  const { pid, exit } = await spawner.start(
+    'head -c 100000 /dev/zero; echo end >/dev/stderr; exec sleep 600',
+    {
+      cwd: '/',
+      env: ENV,
+      onStdout: () => undefined,
+      onStderr: (chunk) => {
+        stderr += chunk
+      },
+    },
+  )
+  t.equal(countSockets(), before, 'at the start')
+  await waitUntil('the output is read', () => stderr === 'end\n')
+  t.equal(countSockets(), before + 2, 'while the command runs')
+  process.kill(pid, 'SIGKILL')
+  t.match(await exit, { signal: 'KILL' })
+  await waitUntil('the Sockets are closed', () => countSockets() === before)
+})
+
 t.test('two kinds of spawners get the exit codes of their own processes', { skip: SKIP }, async (t) => {
   const native = createSpawner('native')
   const node = createSpawner('node')
-  t.teardown(() => Promise.all([native.close(), node.close()]))
+  t.teardown(() => native.close())
+  t.teardown(() => node.close())
   const codes = Array.from({ length: 60 }, (_, index) => index)
   const runs = codes.map((code) => run(code % 2 === 0 ? native : node, `exit ${code}`))
   t.same(
@@ -136,7 +188,7 @@ t.test(
     const onStdout = (chunk) => void process.stdout.write(chunk.toString())
     const options = { cwd: '/', env: { PATH: '/usr/bin:/bin' }, onStdout, onStderr: onStdout }
     await (await spawner.start('[ -e /proc/$$/fd/40 ] && echo open || echo closed', options)).exit
-    await spawner.close()
+    spawner.close()
   `
     // A high number: Node itself makes the first few descriptors close-on-exec.
     const fd = openSync('/dev/null', 'r')
