@@ -1,5 +1,5 @@
 // Measures queries and transactions of any dialect, for metrics.
-import type { DatabaseConnection, Driver, LogEvent, TransactionSettings } from 'kysely'
+import type { CompiledQuery, DatabaseConnection, Driver, LogEvent, TransactionSettings } from 'kysely'
 
 export const QUERY_OPERATIONS = ['select', 'insert', 'update', 'delete', 'other'] as const
 export type QueryOperation = (typeof QUERY_OPERATIONS)[number]
@@ -31,6 +31,20 @@ export const logQueries =
     if (operation === 'other' && TRANSACTION_CONTROL.test(query.sql)) return
     onQuery(operation, queryDurationMillis, level === 'error')
   }
+
+/** Measures a query that Kysely does not log. */
+export function observeQuery<T>(observer: StoreObserver, query: CompiledQuery, execute: () => T): T {
+  const operation = OPERATIONS[query.query.kind] ?? 'other'
+  const startedAt = performance.now()
+  let failed = true
+  try {
+    const result = execute()
+    failed = false
+    return result
+  } finally {
+    observer.onQuery(operation, performance.now() - startedAt, failed)
+  }
+}
 
 /** Does not support savepoints. */
 export function observeDriver(driver: Driver, observer: StoreObserver): Driver {

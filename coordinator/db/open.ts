@@ -3,10 +3,12 @@ import { type Dialect, Kysely } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { sqliteDialect } from './dialects.ts'
 import type { DiskReserve } from './disk-reserve.ts'
+import { enableImmediateQueries } from './immediate-queries.ts'
 import { migrations } from './migrations/list.ts'
 import { logQueries, observeDriver, type StoreObserver } from './observed-driver.ts'
 import { openPostgres, type PostgresConfig } from './postgres/open.ts'
 import type { Tables } from './schema.ts'
+import { NodeSqliteDriver } from './sqlite-driver.ts'
 import { openSqliteFile } from './sqlite-file.ts'
 
 export type Db = Kysely<Tables>
@@ -67,15 +69,19 @@ async function openPostgresDatabase(config: DatabaseConfig & { kind: 'postgres' 
   return db
 }
 
-const createDb = (dialect: Dialect, observer?: StoreObserver): Db =>
-  new Kysely<Tables>(
+function createDb(dialect: Dialect, observer?: StoreObserver): Db {
+  const driver = dialect.createDriver()
+  const db = new Kysely<Tables>(
     observer === undefined
-      ? { dialect }
+      ? { dialect: { ...dialect, createDriver: () => driver } }
       : {
-          dialect: { ...dialect, createDriver: () => observeDriver(dialect.createDriver(), observer) },
+          dialect: { ...dialect, createDriver: () => observeDriver(driver, observer) },
           log: logQueries(observer),
         },
   )
+  if (driver instanceof NodeSqliteDriver) enableImmediateQueries(db, driver, observer)
+  return db
+}
 
 /** @param target the last migration to run; null: none. Default: the newest one. */
 export async function migrate(db: Db, target?: string | null): Promise<void> {

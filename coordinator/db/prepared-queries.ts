@@ -1,5 +1,7 @@
-// Prepares frequent queries: the SQL is compiled once and executed with new parameters each time.
-import type { CompiledQuery } from 'kysely'
+// Prepares frequent queries: the SQL is compiled once and executed with new parameters each time. SQLite executes them
+// immediately, unless they have to wait for the connection.
+import type { CompiledQuery, QueryResult } from 'kysely'
+import { executeImmediately } from './immediate-queries.ts'
 import type { Db } from './open.ts'
 import type { Trx } from './transaction.ts'
 
@@ -12,12 +14,21 @@ export function prepareQuery<Row, Params extends readonly string[]>(
   buildQuery: (db: Db) => { compile(): CompiledQuery<Row> },
 ): (...parameters: Params) => Promise<Row[]> {
   const compiled = buildQuery(db).compile()
-  return async (...parameters) => (await db.executeQuery<Row>({ ...compiled, parameters })).rows
+  return async (...parameters) => (await execute(db, compiled, parameters)).rows
+}
+
+function execute<Row>(
+  db: Db | Trx,
+  compiled: CompiledQuery<Row>,
+  parameters: readonly unknown[],
+): QueryResult<Row> | Promise<QueryResult<Row>> {
+  const query = { ...compiled, parameters }
+  return executeImmediately(db, query) ?? db.executeQuery(query)
 }
 
 /** Compiles the query on its first use, once per database. */
 function compileOnce<Row>(
-  buildQuery: (db: Db | Trx) => { compile(): CompiledQuery<Row> },
+  buildQuery: (trx: Trx) => { compile(): CompiledQuery<Row> },
 ): (trx: Trx) => CompiledQuery<Row> {
   const compiledByAdapter = new WeakMap<object, CompiledQuery<Row>>()
   return (trx) => {
@@ -33,10 +44,10 @@ function compileOnce<Row>(
 
 /** Prepares a query like prepareQuery(), for use inside transactions. */
 export function prepareTrxQuery<Row>(
-  buildQuery: (db: Db | Trx) => { compile(): CompiledQuery<Row> },
+  buildQuery: (trx: Trx) => { compile(): CompiledQuery<Row> },
 ): (trx: Trx, parameters: readonly unknown[]) => Promise<Row[]> {
   const getQuery = compileOnce(buildQuery)
-  return async (trx, parameters) => (await trx.executeQuery<Row>({ ...getQuery(trx), parameters })).rows
+  return async (trx, parameters) => (await execute(trx, getQuery(trx), parameters)).rows
 }
 
 /**
@@ -45,11 +56,11 @@ export function prepareTrxQuery<Row>(
  * function executes the query with the actual parameters and resolves with the number of affected rows.
  */
 export function prepareWrite(
-  buildQuery: (db: Db | Trx) => { compile(): CompiledQuery<unknown> },
+  buildQuery: (trx: Trx) => { compile(): CompiledQuery<unknown> },
 ): (trx: Trx, parameters: readonly unknown[]) => Promise<number> {
   const getQuery = compileOnce(buildQuery)
   return async (trx, parameters) => {
-    const { numAffectedRows } = await trx.executeQuery({ ...getQuery(trx), parameters })
+    const { numAffectedRows } = await execute(trx, getQuery(trx), parameters)
     return Number(numAffectedRows ?? 0n)
   }
 }

@@ -43,6 +43,10 @@ class Connection implements DatabaseConnection {
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return this.execute(query)
+  }
+
+  execute<R>(query: CompiledQuery): QueryResult<R> {
     const wasInTransaction = this.#database.isTransaction
     try {
       return this.#execute(query)
@@ -110,6 +114,16 @@ export class NodeSqliteDriver implements Driver {
     if (this.#acquired) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     this.#acquired = true
     return this.#connection
+  }
+
+  /** Whether neither a query nor a transaction uses the connection. */
+  get isFree(): boolean {
+    return !this.#acquired
+  }
+
+  /** Executes a query immediately: of the open transaction, or of none while the connection is free. */
+  execute<R>(query: CompiledQuery<R>): QueryResult<R> {
+    return this.#connection.execute(query)
   }
 
   async releaseConnection(): Promise<void> {

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import type { StoreObserver } from '../../../coordinator/db/observed-driver.ts'
 import { type DatabaseConfig, openDatabase } from '../../../coordinator/db/open.ts'
+import { prepareQuery } from '../../../coordinator/db/prepared-queries.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { createPostgresConfig, databaseFile } from '../../support/db.ts'
 import { startPostgres } from '../../support/postgres.ts'
@@ -45,6 +46,18 @@ async function testObserver(t: Test, config: DatabaseConfig): Promise<void> {
   t.same(events.splice(0), ['failed insert', 'rollback'])
   await db.deleteFrom('workspaces').execute()
   t.same(events.splice(0), ['delete'])
+  const find = prepareQuery<{ id: string }, [id: string]>(db, (database) =>
+    database.selectFrom('workspaces').select('id').where('id', '=', ''),
+  )
+  const count = durations.length
+  await find('a')
+  t.same(events.splice(0), ['select'])
+  t.equal(durations.length - count, 2, 'its wait for a connection and its duration are measured')
+  const invalid = prepareQuery(db, () => ({
+    compile: () => ({ ...db.selectFrom('workspaces').selectAll().compile(), sql: 'select from from' }),
+  }))
+  await t.rejects(invalid())
+  t.same(events.splice(0), ['failed select'])
   t.ok(durations.length > 0 && durations.every((ms) => ms >= 0), 'no duration is negative')
 }
 
