@@ -1,4 +1,6 @@
-// Group commit: applies the reports of many boxes in one transaction, to limit the number of disk syncs.
+// Group commit: applies the reports of many boxes in one transaction, to limit the number of disk syncs. A transaction is
+// small, because SQLite blocks the event loop until its end.
+import { setImmediate } from 'node:timers/promises'
 import type { DurableReport } from '../../../shared/api/reports.ts'
 import type { Db } from '../../db/open.ts'
 import { applyReports, type BoxReports, type ReportHandlers } from './apply-reports.ts'
@@ -18,12 +20,10 @@ const MAX_DELAY_MS = {
   /** Samples are by far the most reports of a large fleet. Few of them are read within seconds. */
   sample: 100,
 } as const
-/**
- * Limits the size and the duration of a transaction. The reports of one entry are at most 256 KiB, so output has a larger
- * weight.
- */
+/** Limits the size and the duration of a transaction. The reports of one entry are at most 256 KiB. */
 const MAX_BATCH_WEIGHT = 128
-const OUTPUT_WEIGHT = 4
+const MAX_COMMANDS = 16
+const COMMAND_WEIGHT = MAX_BATCH_WEIGHT / MAX_COMMANDS
 
 type Urgency = keyof typeof MAX_DELAY_MS
 
@@ -32,6 +32,28 @@ const SAMPLE_TYPES: readonly DurableReport['type'][] = ['metrics.sample', 'proce
 function getUrgency({ reports }: BoxReports): Urgency {
   if (reports.some(({ report }) => report.type === 'command.output')) return 'output'
   return reports.every(({ report }) => SAMPLE_TYPES.includes(report.type)) ? 'sample' : 'command'
+}
+
+type Slice = { reports: BoxReports['reports'][number][]; commandIds: Set<string> }
+
+const newSlice = (): Slice => ({ reports: [], commandIds: new Set() })
+
+/** Splits reports, in their order. Each slice has reports of at most MAX_COMMANDS commands. */
+function sliceByCommands(reports: BoxReports['reports']): Slice[] {
+  let slice = newSlice()
+  const slices = [slice]
+  for (const sequenced of reports) {
+    const { report } = sequenced
+    if ('commandId' in report) {
+      if (slice.commandIds.size === MAX_COMMANDS && !slice.commandIds.has(report.commandId)) {
+        slice = newSlice()
+        slices.push(slice)
+      }
+      slice.commandIds.add(report.commandId)
+    }
+    slice.reports.push(sequenced)
+  }
+  return slices
 }
 
 const compareIds = (a: string, b: string): number => (a < b ? -1 : Number(a > b))
@@ -66,10 +88,13 @@ export function createReportQueue(db: Db, handlers: ReportHandlers): ReportQueue
   function startCommit(): void {
     clearTimeout(timer?.handle)
     timer = undefined
-    committing = commitBatch().finally(() => {
-      committing = undefined
-      scheduleCommit()
-    })
+    committing = commitBatch()
+      // Requests come first: a transaction on SQLite does not return to the event loop.
+      .then(() => setImmediate())
+      .finally(() => {
+        committing = undefined
+        scheduleCommit()
+      })
   }
 
   /** Removes the entries that are due first. */
@@ -105,17 +130,21 @@ export function createReportQueue(db: Db, handlers: ReportHandlers): ReportQueue
     }
   }
 
+  function enqueue(reports: BoxReports, weight: number, dueAt: number): Promise<void> {
+    if (closed) return Promise.reject(new Error('the coordinator is stopping'))
+    return new Promise<void>((resolve, reject) => {
+      nextDueAt = Math.min(nextDueAt, dueAt)
+      queue.push({ reports, weight, dueAt, resolve, reject })
+      scheduleCommit()
+    })
+  }
+
   return {
-    apply(reports) {
-      if (closed) return Promise.reject(new Error('the coordinator is stopping'))
-      return new Promise<void>((resolve, reject) => {
-        const urgency = getUrgency(reports)
-        const weight = urgency === 'output' ? OUTPUT_WEIGHT : 1
-        const dueAt = performance.now() + MAX_DELAY_MS[urgency]
-        nextDueAt = Math.min(nextDueAt, dueAt)
-        queue.push({ reports, weight, dueAt, resolve, reject })
-        scheduleCommit()
-      })
+    async apply(reports) {
+      const dueAt = performance.now() + MAX_DELAY_MS[getUrgency(reports)]
+      // In turn: when a slice fails, the sequence number of a later one would skip it.
+      for (const { reports: slice, commandIds } of sliceByCommands(reports.reports))
+        await enqueue({ ...reports, reports: slice }, Math.max(1, commandIds.size * COMMAND_WEIGHT), dueAt)
     },
     async close() {
       closed = true
