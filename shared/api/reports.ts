@@ -117,8 +117,8 @@ export type CommandReport = Extract<DurableReport, { commandId: string }>
 
 /**
  * One line of the stream. `epoch` identifies the spool: an agent that lost reports starts a new epoch. Sequence numbers
- * increase, with gaps. The coordinator applies each (box, epoch, seq) once. `report` is parsed separately with
- * `durableReportSchema`: a newer agent may send types that the coordinator does not know, and the coordinator skips those.
+ * increase, with gaps. The coordinator applies each (box, epoch, seq) once. `report` is parsed with `durableReportSchema`. A
+ * newer agent may send types that the coordinator does not know: the coordinator skips what has at least a type.
  */
 export const reportLineSchema = z.discriminatedUnion('type', [
   heartbeatSchema,
@@ -127,12 +127,12 @@ export const reportLineSchema = z.discriminatedUnion('type', [
     type: z.literal('report'),
     epoch: reportedTextSchema(64),
     seq: reportedIntegerSchema.min(1),
-    report: z.looseObject({ type: z.string() }),
+    report: z.unknown(),
   }),
 ])
+export const reportTypeSchema = z.object({ type: z.string() })
 export type Heartbeat = z.infer<typeof heartbeatSchema>
 export type ListenersLine = z.infer<typeof listenersLineSchema>
-export type ReportLine = z.infer<typeof reportLineSchema>
 
 /** POST /reports/ack: every report up to and including `seq` is committed. `now`: the time of the coordinator. */
 export const reportAckSchema = z.object({

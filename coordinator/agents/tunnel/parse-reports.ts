@@ -1,5 +1,6 @@
 // Parses the lines of a report stream. The agent is untrusted: the size and the schema of each line are checked.
 import type { Logger } from 'pino'
+import type { z } from 'zod'
 import {
   type ListeningPort,
   listeningTuplesSchema,
@@ -11,11 +12,20 @@ import {
   durableReportSchema,
   type Heartbeat,
   type ListenersLine,
-  type ReportLine,
   reportLineSchema,
+  reportTypeSchema,
 } from '../../../shared/api/reports.ts'
 import { BoundedJsonError, parseBoundedJson } from '../../../shared/bounded-json.ts'
 import { validationMessage } from '../../../shared/validation-message.ts'
+
+/** `report` is undefined for a report that is skipped: of an unknown type (a newer agent), or invalid. */
+export type ReportLine =
+  | Heartbeat
+  | ListenersLine
+  | { type: 'report'; epoch: string; seq: number; report: DurableReport | undefined }
+
+/** Throws InvalidReportError. */
+export type LineParser = (text: string) => ReportLine
 
 export type SequencedReport = { seq: number; report: DurableReport }
 
@@ -40,7 +50,7 @@ const MAX_PORTS_TOKENS = 5 * MAX_LISTENING_PORTS
 /** A protocol violation. */
 export class InvalidReportError extends Error {}
 
-export function groupLines(lines: readonly ReportLine[], parseReport: ReportParser): GroupedLines {
+export function groupLines(lines: readonly ReportLine[]): GroupedLines {
   const grouped: GroupedLines = { batches: [] }
   for (const line of lines) {
     if (line.type === 'heartbeat') {
@@ -56,25 +66,22 @@ export function groupLines(lines: readonly ReportLine[], parseReport: ReportPars
       batch = { epoch: line.epoch, seq: 0, reports: [] }
       grouped.batches.push(batch)
     }
-    batch.seq = line.seq
-    const report = parseReport(line.report)
-    if (report !== undefined) batch.reports.push({ seq: line.seq, report })
+    const { seq, report } = line
+    batch.seq = seq
+    if (report !== undefined) batch.reports.push({ seq, report })
   }
   return grouped
 }
 
 /** Throws InvalidReportError. */
-export function parseLine(text: string): ReportLine {
-  const parsed = reportLineSchema.safeParse(parseJson(text), { reportInput: true })
-  if (!parsed.success) throw new InvalidReportError(validationMessage(parsed.error.issues, 'report'))
-  return parsed.data
-}
+export const parsePorts = ({ ports }: ListenersLine): ListeningPort[] =>
+  parse(listeningTuplesSchema, parseJson(ports, MAX_PORTS_TOKENS), 'listeners').map(toListeningPort)
 
 /** Throws InvalidReportError. */
-export function parsePorts({ ports }: ListenersLine): ListeningPort[] {
-  const parsed = listeningTuplesSchema.safeParse(parseJson(ports, MAX_PORTS_TOKENS), { reportInput: true })
-  if (!parsed.success) throw new InvalidReportError(validationMessage(parsed.error.issues, 'listeners'))
-  return parsed.data.map(toListeningPort)
+function parse<T>(schema: z.ZodType<T>, value: unknown, name = 'report'): T {
+  const parsed = schema.safeParse(value, { reportInput: true })
+  if (!parsed.success) throw new InvalidReportError(validationMessage(parsed.error.issues, name))
+  return parsed.data
 }
 
 function parseJson(text: string, maxTokens = MAX_LINE_TOKENS): unknown {
@@ -86,19 +93,17 @@ function parseJson(text: string, maxTokens = MAX_LINE_TOKENS): unknown {
   }
 }
 
-export type ReportParser = (report: ReportOf<ReportLine>) => DurableReport | undefined
-type ReportOf<L> = L extends { report: infer R } ? R : never
-
 /**
- * Parses a report; undefined for an unknown type (a newer agent) or an invalid one. Such a report is skipped and
- * acknowledged, because the agent would resend it indefinitely. Each type is logged once per parser.
+ * A skipped report is acknowledged, because the agent would resend it indefinitely. Each type of skipped reports is logged
+ * once per parser.
  */
-export function createReportParser(boxId: string, log: Pick<Logger, 'warn'>): ReportParser {
+export function createLineParser(boxId: string, log: Pick<Logger, 'warn'>): LineParser {
   const logged = new Set<string>()
-  return (report) => {
+
+  function parseReport(report: unknown): DurableReport | undefined {
     const parsed = durableReportSchema.safeParse(report, { reportInput: true })
     if (parsed.success) return parsed.data
-    const type = report.type.slice(0, 64)
+    const type = parse(reportTypeSchema, report).type.slice(0, 64)
     if (!logged.has(type) && logged.size < MAX_LOGGED_TYPES) {
       logged.add(type)
       log.warn(
@@ -107,5 +112,10 @@ export function createReportParser(boxId: string, log: Pick<Logger, 'warn'>): Re
       )
     }
     return undefined
+  }
+
+  return (text) => {
+    const line = parse(reportLineSchema, parseJson(text))
+    return line.type === 'report' ? { ...line, report: parseReport(line.report) } : line
   }
 }

@@ -10,13 +10,12 @@ import { TUNNEL_LIMITS } from '../../../shared/limits.ts'
 import type { BoxLimits } from './box-limits.ts'
 import { createLineSplitter } from './line-splitter.ts'
 import {
-  createReportParser,
+  createLineParser,
   groupLines,
   InvalidReportError,
+  type LineParser,
   MAX_BATCH_LINES,
-  parseLine,
   parsePorts,
-  type ReportParser,
   type SequencedReport,
 } from './parse-reports.ts'
 import type { Session } from './session.ts'
@@ -171,14 +170,14 @@ async function readStream(
 function createChunkReader(session: Session, options: ReportStreamOptions) {
   const { log, limits } = options
   const splitter = createLineSplitter(TUNNEL_LIMITS.reportBytes)
-  const parseReport = createReportParser(session.boxId, log)
+  const parseLine = createLineParser(session.boxId, log)
   return async function* (chunk: Buffer): AsyncGenerator<ReportAck> {
     const lines = splitter.push(chunk)
     if (lines === null)
       throw new InvalidReportError(`a report is longer than ${TUNNEL_LIMITS.reportBytes} bytes`)
     const delayMs = limits.countLines(session.boxId, lines.length, chunk.length)
     for (let i = 0; i < lines.length; i += MAX_BATCH_LINES) {
-      yield* handleLines(session, options, lines.slice(i, i + MAX_BATCH_LINES), parseReport)
+      yield* handleLines(session, options, lines.slice(i, i + MAX_BATCH_LINES), parseLine)
       // Other boxes come first: without a report to commit, the loop would not wait for anything.
       await setImmediate()
     }
@@ -190,9 +189,9 @@ async function* handleLines(
   session: Session,
   { ingest, clock }: ReportStreamOptions,
   lines: string[],
-  parseReport: ReportParser,
+  parseLine: LineParser,
 ): AsyncGenerator<ReportAck> {
-  const { heartbeat, listeners, batches } = groupLines(lines.map(parseLine), parseReport)
+  const { heartbeat, listeners, batches } = groupLines(lines.map(parseLine))
   if (heartbeat !== undefined) ingest.heartbeat(session.boxId, heartbeat.vitals, heartbeat.at)
   if (listeners !== undefined) ingest.listeners(session.boxId, parsePorts(listeners))
   for (const { epoch, seq, reports } of batches) {

@@ -3,14 +3,14 @@
 import { setImmediate } from 'node:timers/promises'
 import type { LimitFunction } from 'p-limit'
 import type { Logger } from 'pino'
-import type { ReportLine } from '../../../shared/api/reports.ts'
 import { TUNNEL_LIMITS } from '../../../shared/limits.ts'
 import {
-  createReportParser,
+  createLineParser,
   groupLines,
   InvalidReportError,
+  type LineParser,
   MAX_BATCH_LINES,
-  parseLine,
+  type ReportLine,
 } from '../../agents/tunnel/parse-reports.ts'
 import type { Ingest } from '../../agents/tunnel/reports.ts'
 import type { BoxRow } from '../../db/schema.ts'
@@ -84,8 +84,8 @@ async function storeSpool(
   provider: SpoolProvider,
   { ingest, log, signal }: CollectSpoolOptions,
 ): Promise<void> {
-  const parseReport = createReportParser(id, log)
-  const first = await findFirstUnstored(provider.readSpool(id), storedEpoch)
+  const parseLine = createLineParser(id, log)
+  const first = await findFirstUnstored(provider.readSpool(id), storedEpoch, parseLine)
   let [index, count] = [0, 0]
   for await (const segment of provider.readSpool(id)) {
     if (index++ < first) continue
@@ -93,9 +93,9 @@ async function storeSpool(
     let segmentEpoch: string | null = null
     for (let from = 0; from < texts.length; from += MAX_BATCH_LINES) {
       signal.throwIfAborted()
-      const valid = parseValidLines(texts.slice(from, from + MAX_BATCH_LINES), segmentEpoch)
+      const valid = parseValidLines(texts.slice(from, from + MAX_BATCH_LINES), segmentEpoch, parseLine)
       segmentEpoch = valid.epoch
-      for (const { epoch, reports } of groupLines(valid.lines, parseReport).batches)
+      for (const { epoch, reports } of groupLines(valid.lines).batches)
         if (reports.length > 0) await ingest.apply(id, epoch, reports)
       if (valid.problem !== null) {
         // The rest of the segment does not count for the agent either.
@@ -117,11 +117,12 @@ async function storeSpool(
 async function findFirstUnstored(
   segments: AsyncIterable<Buffer>,
   storedEpoch: string | null,
+  parseLine: LineParser,
 ): Promise<number> {
   if (storedEpoch === null) return 0
   let index = 0
   for await (const segment of segments) {
-    const [line] = parseValidLines(splitLines(segment, 1), null).lines
+    const [line] = parseValidLines(splitLines(segment, 1), null, parseLine).lines
     if (line?.type === 'report' && line.epoch === storedEpoch) return index
     index += 1
   }
@@ -148,7 +149,11 @@ type ValidLines = { lines: ReportLine[]; epoch: string | null; problem: string |
  * invalid, because each change costs a commit.
  * @param segmentEpoch null: that of the first report
  */
-function parseValidLines(texts: readonly string[], segmentEpoch: string | null): ValidLines {
+function parseValidLines(
+  texts: readonly string[],
+  segmentEpoch: string | null,
+  parseLine: LineParser,
+): ValidLines {
   const lines: ReportLine[] = []
   let epoch = segmentEpoch
   for (const text of texts) {
