@@ -6,7 +6,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
 import { getGeneralCode, respondToClientError, sendError } from './errors.ts'
-import { isEarlyResponse } from './lingering-close.ts'
+import { isBodyPending } from './lingering-close.ts'
 import type { Listening } from './listen.ts'
 import { createRequestObservation, type RequestObserver, type Serve } from './observe-requests.ts'
 import { authenticateRequest, COMPRESSION, type HttpContext, UNKNOWN_ROUTE } from './register-routes.ts'
@@ -68,29 +68,37 @@ export async function createFastifyApp(options: FastifyAppOptions): Promise<Fast
   })
   addRequestChecks(app, isRejecting)
   // Runs after the authentication and before the body is read.
-  app.addHook('preParsing', async ({ actor, raw }) => {
+  app.addHook('preParsing', ({ actor, raw }, _reply, _payload, done) => {
     if (actor !== null) listening.connections.setAuthenticated(raw.socket)
+    done()
   })
-  app.addHook('onResponse', async ({ raw }, { statusCode }) => {
+  app.addHook('onResponse', ({ raw }, { statusCode }, done) => {
     if (statusCode === UNAUTHORIZED) listening.connections.setUnauthenticated(raw.socket)
+    done()
   })
-  app.addHook('onSend', async (request, reply) => {
-    if (await isEarlyResponse(request.raw)) reply.header('connection', 'close')
+  app.addHook('onSend', ({ raw }, reply, _payload, done) => {
+    if (!isBodyPending(raw)) return done()
+    // Gives the parser time to read bytes that have arrived.
+    setImmediate(() => {
+      if (isBodyPending(raw)) reply.header('connection', 'close')
+      done()
+    })
   })
   await app.register(compress, { ...COMPRESSION, globalDecompression: false })
   return { app, listener: (request, response) => listener(request, response), serve }
 }
 
 function addRequestChecks(app: FastifyInstance, isRejecting: () => boolean): void {
-  app.addHook('onRequest', async ({ raw, url }) => {
+  app.addHook('onRequest', ({ raw, url }, _reply, done) => {
     if (countHostHeaders(raw) > 1)
       throw new ApiError(
         getGeneralCode(getHost(url) ?? 'control'),
         'The request has several Host headers. Check the client and any proxy in front of the coordinator.',
       )
+    done()
   })
-  app.addHook('onRequest', async (request, reply) => {
-    if (!isRejecting() || request.routeOptions.config.health) return
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!isRejecting() || request.routeOptions.config.health) return done()
     reply.header('connection', 'close')
     sendError(
       new ApiError('control_plane_unavailable', 'The coordinator is stopping. Try again.', {
@@ -100,7 +108,6 @@ function addRequestChecks(app: FastifyInstance, isRejecting: () => boolean): voi
       reply,
       getHost(request.url) ?? 'control',
     )
-    return reply
   })
 }
 

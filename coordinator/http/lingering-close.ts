@@ -4,7 +4,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
 import { HTTP_LIMITS } from '../../shared/limits.ts'
 
 export type LingerLimits = {
@@ -19,13 +18,6 @@ export type LingerLimits = {
 export function isBodyPending({ complete, headers }: IncomingMessage): boolean {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
   return hasBody && !complete
-}
-
-/** Whether a response that is sent now is early. Gives the parser time to read bytes that have arrived. */
-export async function isEarlyResponse(request: IncomingMessage): Promise<boolean> {
-  if (!isBodyPending(request)) return false
-  await setImmediate()
-  return isBodyPending(request)
 }
 
 /** Call for every request before it is handled. */
