@@ -10,7 +10,7 @@ import type { BoxRow } from '../../db/schema.ts'
 import { type OnCommit, type Trx, transaction } from '../../db/transaction.ts'
 import type { CommandReportHandler } from '../../history/commands/commands.ts'
 import { markCommandsLost, markSyncCommandsLost } from '../../history/commands/mark-lost.ts'
-import { updateBox } from '../store/boxes.ts'
+import { updateBox, updateReportSeq } from '../store/boxes.ts'
 
 export type BoxReports = {
   boxId: string
@@ -80,12 +80,9 @@ async function applyBoxReports(
   await applyCommandReports()
   if (samples.length > 0) await metrics.apply(trx, boxId, samples)
   if (snapshots.length > 0) await processSnapshots.apply(trx, box, snapshots)
+  if (machine !== undefined) await updateBox(trx, boxId, { machine: JSON.stringify(machine) })
   // A report that was in transit while the machine stopped must not leave a command running indefinitely.
   if (!hasProcesses(box)) await markCommandsLost(trx, boxId)
   if (box.report_epoch === epoch && lastApplied === box.report_seq) return
-  await updateBox(trx, boxId, {
-    report_epoch: epoch,
-    report_seq: lastApplied,
-    ...(machine && { machine: JSON.stringify(machine) }),
-  })
+  await updateReportSeq(trx, boxId, epoch, lastApplied)
 }

@@ -1,7 +1,7 @@
 // Reads and writes rows of boxes. No other directory writes the table.
 import type { Updateable } from 'kysely'
 import type { Db } from '../../db/open.ts'
-import { prepareQuery } from '../../db/prepared-queries.ts'
+import { prepareQuery, prepareWrite } from '../../db/prepared-queries.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import { forUpdate, type Trx } from '../../db/transaction.ts'
 import type { Resource } from '../../http/visibility.ts'
@@ -42,6 +42,14 @@ export async function findBoxResource(
   const row = await db.selectFrom('boxes').select('owner_user_id').where('id', '=', boxId).executeTakeFirst()
   return { boxId, ownerUserId: row?.owner_user_id ?? null }
 }
+
+const executeReportUpdate = prepareWrite((trx) =>
+  trx.updateTable('boxes').set({ report_epoch: '', report_seq: 0 }).where('id', '=', ''),
+)
+
+/** Records that the reports of an epoch are stored up to `seq`. Runs for each group of reports. */
+export const updateReportSeq = (trx: Trx, boxId: string, epoch: string, seq: number): Promise<number> =>
+  executeReportUpdate(trx, [epoch, seq, boxId])
 
 /** Every edge request runs one of these. */
 export const prepareBoxQueries = (db: Db) => ({

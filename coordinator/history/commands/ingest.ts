@@ -9,7 +9,7 @@ import { hasZeroDataRetention } from '../../db/zero-data-retention.ts'
 import { type CommandClaims, type CommandClaimsSigner, hashStoredCommand } from './command-claims.ts'
 import { writeOutput } from './output-chunk-store.ts'
 import { newCommandRow, type RecordUpdate, reduceReports } from './reduce-reports.ts'
-import { type CommandRow, findCommandById, insertCommand, updateReportedColumns } from './store.ts'
+import { type CommandRow, findReportedCommand, insertCommand, updateReportedColumns } from './store.ts'
 
 type StartedReport = Extract<CommandReport, { type: 'command.started' }>
 
@@ -104,7 +104,7 @@ export function createCommandIngest(claims: CommandClaimsSigner, log: Pick<Logge
         else reduced = null
       }
       if (reduced === null) {
-        const row = await findCommandById(trx, commandId)
+        const row = await findReportedCommand(trx, commandId)
         if (row?.box_id !== boxId || row.deleted_at !== null) continue
         reduced = reduceReports(row, group.reports, keepContent)
         await updateReportedColumns(trx, reduced.row)

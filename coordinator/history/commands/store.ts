@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Command } from '../../../shared/api/commands.ts'
 import type { Db } from '../../db/open.ts'
-import { prepareWrite } from '../../db/prepared-queries.ts'
+import { prepareTrxQuery, prepareWrite } from '../../db/prepared-queries.ts'
 import type { CommandRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 import { whereBefore } from '../../db/where-before.ts'
@@ -29,6 +29,14 @@ export async function getOrCreateSigningKey(db: Db, name: string, key: string, n
 /** Includes deleted records. */
 export const findCommandById = (db: Db | Trx, id: string): Promise<CommandRow | undefined> =>
   db.selectFrom('commands').selectAll().where('id', '=', id).executeTakeFirst()
+
+const selectForReports = prepareTrxQuery<CommandRow>((trx) =>
+  trx.selectFrom('commands').selectAll().where('id', '=', ''),
+)
+
+/** Like findCommandById(). Runs for each reported command. */
+export const findReportedCommand = async (trx: Trx, id: string): Promise<CommandRow | undefined> =>
+  (await selectForReports(trx, [id]))[0]
 
 /** All columns, in the order of the insert's parameters. */
 const COLUMNS = [
