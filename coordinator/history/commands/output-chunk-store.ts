@@ -1,9 +1,10 @@
 // Stores the output of a command: the last 1 MiB of each stream, as contiguous chunks up to the stream's end.
+import { sql } from 'kysely'
 import type { CommandStream } from '../../../shared/api/commands.ts'
 import { OUTPUT_CHUNK_BYTES } from '../../../shared/api/reports.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import type { Db } from '../../db/open.ts'
-import { prepareWrite } from '../../db/prepared-queries.ts'
+import { prepareTrxQuery, prepareWrite } from '../../db/prepared-queries.ts'
 import type { CommandRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 
@@ -99,6 +100,24 @@ const executeChunkInsert = prepareWrite((db) =>
 const insertChunk = (trx: Trx, commandId: string, stream: CommandStream, offset: number, data: Buffer) =>
   executeChunkInsert(trx, [commandId, stream, offset, data.length, data])
 
+const selectLastChunk = prepareTrxQuery<{ start_offset: number; size: number }>((trx) =>
+  trx
+    .selectFrom('command_output')
+    .select(['start_offset', 'size'])
+    .where('command_id', '=', '')
+    .where('stream', '=', 'stdout')
+    .orderBy('start_offset', 'desc')
+    .limit(sql.lit(1)),
+)
+const deleteAndReturnChunk = prepareTrxQuery<{ data: Buffer }>((trx) =>
+  trx
+    .deleteFrom('command_output')
+    .where('command_id', '=', '')
+    .where('stream', '=', 'stdout')
+    .where('start_offset', '=', 0)
+    .returning('data'),
+)
+
 /** If the last chunk is small, deletes it and returns its bytes together with the new ones. */
 async function mergeWithLastChunk(
   trx: Trx,
@@ -106,23 +125,13 @@ async function mergeWithLastChunk(
   stream: CommandStream,
   added: OutputSegment,
 ): Promise<OutputSegment> {
-  const last = await trx
-    .selectFrom('command_output')
-    .select(['start_offset', 'size'])
-    .where('command_id', '=', commandId)
-    .where('stream', '=', stream)
-    .orderBy('start_offset', 'desc')
-    .limit(1)
-    .executeTakeFirst()
+  const [last] = await selectLastChunk(trx, [commandId, stream])
   if (last === undefined || last.size >= SMALL_CHUNK_BYTES) return added
-  const { data } = await trx
-    .deleteFrom('command_output')
-    .where('command_id', '=', commandId)
-    .where('stream', '=', stream)
-    .where('start_offset', '=', last.start_offset)
-    .returning('data')
-    .executeTakeFirstOrThrow()
-  return { offset: last.start_offset, data: Buffer.concat([data, added.data]) }
+  const deleted = await deleteAndReturnChunk(trx, [commandId, stream, last.start_offset])
+  return {
+    offset: last.start_offset,
+    data: Buffer.concat([...deleted.map(({ data }) => data), added.data]),
+  }
 }
 
 async function deleteChunks(trx: Trx, commandId: string, stream: CommandStream): Promise<void> {
