@@ -21,6 +21,7 @@ import { formatMarkdown, type Table } from './support/table.ts'
 import { benchTelemetry } from './telemetry.ts'
 import { benchTerminal } from './terminal.ts'
 import { benchTransfer } from './transfer.ts'
+import { benchUpload } from './upload.ts'
 
 const README_URL = new URL('README.md', import.meta.url)
 const [START_MARKER, END_MARKER] = ['<!-- results -->', '<!-- /results -->']
@@ -38,6 +39,7 @@ async function runBenchmarks(): Promise<Table[]> {
         ...(await benchAttached(boxwood, ssh)),
         await benchTerminal(boxwood, ssh),
         ...(await benchTransfer(boxwood, ssh)),
+        await benchUpload(boxwood),
         ...(await benchStream(boxwood, ssh)),
         await benchPrompts(boxwood),
         await benchLifecycle(),

@@ -6,7 +6,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { checkReadable } from './state-access.ts'
 
 /**
- * Size of one read or write. Measured with 1 GiB over HTTP: 256 KiB reaches 700 to 1000 MiB/s and 1 MiB a third of that,
+ * Size of one read. Measured with 1 GiB over HTTP: 256 KiB reaches 700 to 1000 MiB/s and 1 MiB a third of that,
  * because the allocator returns blocks that large to the kernel and each new block causes page faults again.
  */
 export const CHUNK_BYTES = 256 * 1024

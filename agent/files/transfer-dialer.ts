@@ -9,8 +9,7 @@ export type TransferBody = {
 export interface TransferDialer {
   /**
    * Connects to the coordinator and receives the body of an upload. `length` is in bytes, or null when the sender did
-   * not declare it. Each chunk is valid only until the next one is requested. Iteration throws when the body ends early,
-   * if that can be detected.
+   * not declare it. The caller may free each chunk. Iteration throws when the body ends early, if that can be detected.
    */
   fetch(id: string, length: number | null): Promise<TransferBody>
   /**

@@ -5,11 +5,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { freeBuffer } from '../../shared/free-buffer.ts'
 import { BOX_HEADER, TRANSFER_PATH_PREFIX } from '../../shared/protocol.ts'
-import { CHUNK_BYTES } from '../files/read.ts'
 import type { TransferDialer } from '../files/transfer-dialer.ts'
 import { toRequestTarget } from './coordinator-url.ts'
 import { noProxy, type SelectProxy } from './proxy.ts'
-import { readBlocks } from './read-blocks.ts'
 
 export type TransferDialerOptions = {
   boxId: string
@@ -54,7 +52,7 @@ export function createTransferDialer(options: TransferDialerOptions): TransferDi
         response.destroy()
         throw new Error(`the response does not declare ${length} bytes`)
       }
-      return { chunks: readBlocks(response, CHUNK_BYTES), release: () => response.destroy() }
+      return { chunks: response, release: () => response.destroy() }
     },
     async send(id, headers, body) {
       // An error before pipeline() attaches its listener would be unhandled.

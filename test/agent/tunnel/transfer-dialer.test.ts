@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { CHUNK_BYTES } from '../../../agent/files/read.ts'
 import { createTransferDialer } from '../../../agent/tunnel/transfer-dialer.ts'
 
 /** Starts a TCP server that calls `respond` after the first bytes of a request. Returns its URL. */
@@ -48,7 +47,7 @@ const formatHead = (length: number) =>
   `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\nConnection: close\r\n\r\n`
 
 t.test('receives every byte, in packets of any size', async (t) => {
-  for (const size of [0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 1_000_003]) {
+  for (const size of [0, 1, 65_535, 65_536, 65_537, 1_000_003]) {
     const bytes = randomBytes(size)
     const url = await startServer(t, (socket) => {
       socket.write(formatHead(size))
@@ -100,7 +99,7 @@ t.test('applies back-pressure to the sender', async (t) => {
     sentBefore = sent
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
-  t.ok(sent < size / 4, `${sent} bytes were sent to a reader of one block`)
+  t.ok(sent < size / 4, `${sent} bytes were sent to a reader of one chunk`)
   release()
 })
 

@@ -34,6 +34,7 @@ const LONG: readonly Choice[] = [
   { glob: 'test/e2e/half-sent-requests.test.ts', reason: 'starts coordinators at each isolation level' },
   { glob: 'test/e2e/postgres*.test.ts', reason: 'repeats other files on Postgres' },
   { glob: 'test/e2e/metrics-load.test.ts', reason: 'measures minutes of load' },
+  { glob: 'test/e2e/edge-largest-file.test.ts', reason: 'transfers 1 GiB' },
   { glob: 'test/e2e/fuzz.test.ts', reason: 'sends 25 random requests to each route' },
   { glob: 'test/faults/random-faults.test.ts', reason: 'breaks connections for a minute' },
   { glob: 'test/faults/attach-cuts.test.ts', reason: 'transfers 256 MiB for each fault' },
@@ -59,7 +60,7 @@ const ALONE: readonly Choice[] = [
   { glob: 'test/e2e/machine-bad-build.test.ts', reason: 'agents that must connect within 4 s' },
   { glob: 'test/agent/exec/output.test.ts', reason: 'resident memory' },
   { glob: 'test/e2e/edge-stream-limits.test.ts', reason: 'resident memory' },
-  { glob: 'test/e2e/edge-large-file.test.ts', reason: 'resident memory' },
+  { glob: 'test/e2e/edge-large{,st}-file.test.ts', reason: 'resident memory' },
   { glob: 'test/e2e/edge-stream-churn.test.ts', reason: 'resident memory' },
   { glob: 'test/faults/client-misbehaves.test.ts', reason: 'resident memory' },
 ]
