@@ -1,4 +1,4 @@
-// Lists the processes of the box in one pass over /proc.
+// Lists the processes of the box in one pass over its cgroup, or over /proc.
 import { basename } from 'node:path'
 import {
   hasEnvironmentVariable,
@@ -8,6 +8,7 @@ import {
   readProcessArguments,
   readProcessStatus,
 } from '../exec/process-table.ts'
+import { listCgroupPids } from './cgroup-pids.ts'
 import { yieldEvery } from './yield-every.ts'
 
 export type BoxProcess = ProcessEntry & {
@@ -24,12 +25,15 @@ export type Membership = {
   boxId: string
   /** The uid that no other box and no user of the host has; null when the box has none. */
   ownUid: number | null
+  /** The directory of a cgroup that only the box has. */
+  cgroupDir?: string | undefined
 }
 
 export type BoxProcessesOptions = {
   procRoot?: string
   /** null: every process in the table belongs to the box. */
   membership: Membership | null
+  agentPid?: number
 }
 
 export type BoxProcesses = {
@@ -37,13 +41,23 @@ export type BoxProcesses = {
   list(): Promise<readonly BoxProcess[]>
 }
 
-export function createBoxProcesses({ procRoot = '/proc', membership }: BoxProcessesOptions): BoxProcesses {
-  const isMember = membership === null ? () => true : createMembershipTest(membership, procRoot)
+export function createBoxProcesses(options: BoxProcessesOptions): BoxProcesses {
+  const { procRoot = '/proc', membership, agentPid = process.pid } = options
+  const belongsToBox = membership === null ? () => true : createMembershipTest(membership, procRoot)
   let pass: Promise<readonly BoxProcess[]> | undefined
+
+  /** undefined: the box has no cgroup, or the agent is not in it. */
+  function readCgroup(): number[] | undefined {
+    const pids = membership?.cgroupDir ? listCgroupPids(membership.cgroupDir) : []
+    return pids.includes(agentPid) ? pids : undefined
+  }
 
   async function readAll(): Promise<readonly BoxProcess[]> {
     const table = new Map<number, ProcessEntry>()
-    for await (const pid of yieldEvery(32, listPids(procRoot))) {
+    // Reading the processes of all boxes in each box would make the cost of a machine grow with the square of its boxes.
+    const cgroupPids = readCgroup()
+    const isMember = cgroupPids === undefined ? belongsToBox : () => true
+    for await (const pid of yieldEvery(32, cgroupPids ?? listPids(procRoot))) {
       const entry = readProcess(pid, procRoot)
       if (entry !== undefined && !entry.isKernelThread) table.set(pid, entry)
     }

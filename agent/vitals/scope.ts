@@ -28,7 +28,8 @@ export type ScopeInput = {
   boxId: string
   /**
    * The local provider sets BOXWOOD_CPUS, BOXWOOD_MEMORY_BYTES, BOXWOOD_DISK_BYTES, BOXWOOD_NETWORK (own, host),
-   * BOXWOOD_PRIVATE_PIDS=1 where the box has its own PID namespace, and BOXWOOD_OWN_UID=1 where it has its own uid.
+   * BOXWOOD_PRIVATE_PIDS=1 where the box has its own PID namespace, BOXWOOD_OWN_UID=1 where it has its own uid, and
+   * BOXWOOD_CGROUP where it has its own cgroup and no PID namespace.
    */
   env: Record<string, string | undefined>
   procRoot?: string
@@ -46,7 +47,8 @@ export function readScope({
   const ownNetwork = env.BOXWOOD_NETWORK === 'own'
   if (cpus !== null) {
     const ownUid = env.BOXWOOD_OWN_UID === '1' ? (process.getuid?.() ?? null) : null
-    const membership = env.BOXWOOD_PRIVATE_PIDS === '1' ? null : { boxId, ownUid }
+    const membership =
+      env.BOXWOOD_PRIVATE_PIDS === '1' ? null : { boxId, ownUid, cgroupDir: env.BOXWOOD_CGROUP }
     const memoryBytes = parsePositive(env.BOXWOOD_MEMORY_BYTES)
     return { kind: 'shared-host', membership, cpus, memoryBytes, diskBytes, ownNetwork, cgroup: null }
   }

@@ -22,6 +22,8 @@ type EnvironmentInput = {
   /** The current runtime directory as the box sees it. */
   runtimeDir: string
   size: Capacity
+  /** The directories of the box's cgroups, which contain the same processes. */
+  cgroupDirs: readonly string[]
   /** The CPU limit is enforced. */
   isCpuLimited: boolean
   /** Environment variables that configure the agent. */
@@ -29,8 +31,8 @@ type EnvironmentInput = {
 }
 
 export function createBoxEnvironment(input: EnvironmentInput): Record<string, string> {
-  const { spec, paths, isNamespaced, hasOwnUid, network, runtimeDir, size, isCpuLimited, agentSettings } =
-    input
+  const { spec, paths, isNamespaced, hasOwnUid, network, runtimeDir, size } = input
+  const { cgroupDirs, isCpuLimited, agentSettings } = input
   const home = isNamespaced ? VIEW_PATHS.home : paths.home
   // Without them the box runs as the coordinator's user, who may be allowed to use sudo.
   const canBeRoot = !isNamespaced && !hasOwnUid
@@ -58,6 +60,8 @@ export function createBoxEnvironment(input: EnvironmentInput): Record<string, st
     ...(hasOwnUid ? { BOXWOOD_OWN_UID: '1' } : {}),
     ...packageManagerVariables(isNamespaced ? '/etc' : paths.etc),
     ...(isNamespaced ? { BOXWOOD_PRIVATE_PIDS: '1' } : { TMPDIR: paths.tmp }),
+    // Where the agent sees the processes of other boxes, it reads which ones are in its cgroup.
+    ...(isNamespaced || cgroupDirs[0] === undefined ? {} : { BOXWOOD_CGROUP: cgroupDirs[0] }),
   }
 }
 

@@ -82,6 +82,7 @@ async function launchMachine(region: RegionMachines, existing: Machine, spec: St
     network,
     runtimeDir: getRuntimeDirInBox(level, host.runtimePaths.current),
     size: boundTier(tier, region.capacity),
+    cgroupDirs,
     isCpuLimited: isolation.limits.includes('cpu'),
     agentSettings: host.options.agentSettings ?? {},
   })

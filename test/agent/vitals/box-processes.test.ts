@@ -1,8 +1,9 @@
 // Which processes belong to the box, and what is known about each.
-import { rmSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { type BoxProcesses, createBoxProcesses } from '../../../agent/vitals/box-processes.ts'
+import { createTempDir } from '../../support/temp-dir.ts'
 import { createFakeProc } from './fake-proc.ts'
 
 const BOX = 'a1b2'
@@ -100,6 +101,66 @@ t.test('checks a process again after it has started another program', async (t) 
   t.strictSame(await listPids(processes), [])
   proc.addProcess({ pid: 10, name: 'bwrap', env: MARKER })
   t.strictSame(await listPids(processes), [10])
+})
+
+/** A directory with the files of a cgroup. `set` changes its pids, or those of a nested one. */
+function createFakeCgroup(t: Test) {
+  const dir = createTempDir(t, 'cgroup')
+  const set = (pids: number[], nested = '') => {
+    mkdirSync(join(dir, nested), { recursive: true })
+    writeFileSync(join(dir, nested, 'cgroup.procs'), pids.map((pid) => `${pid}\n`).join(''))
+  }
+  return { dir, set }
+}
+
+t.test('in a shared table, selects by the cgroup where the box has one', async (t) => {
+  const proc = createFakeProc(t)
+  const cgroup = createFakeCgroup(t)
+  const membership = { boxId: BOX, ownUid: 1000, cgroupDir: cgroup.dir }
+  const processes = createBoxProcesses({ procRoot: proc.root, membership, agentPid: 10 })
+  proc.addProcess({ pid: 10, env: MARKER })
+  proc.addProcess({ pid: 9, ppid: 10 })
+  proc.addProcess({ pid: 11, uid: 1001 })
+  proc.addProcess({ pid: 12, uid: 1001, name: 'container' })
+  // Has left the cgroup.
+  proc.addProcess({ pid: 13, ppid: 10, env: MARKER })
+  proc.addProcess({ pid: 14, env: ['BOXWOOD_BOX=other'] })
+  cgroup.set([10, 9, 11])
+  // An exited process, and one of a PID namespace that the agent does not see.
+  cgroup.set([12, 99, 0, 10], 'payload/nested')
+  cgroup.set([], 'payload')
+  t.strictSame(await listPids(processes), [9, 10, 11, 12])
+  proc.removeProcess(11)
+  proc.addProcess({ pid: 15, ppid: 10 })
+  cgroup.set([10, 9, 15])
+  t.strictSame(await listPids(processes), [9, 10, 12, 15])
+})
+
+t.test('does not read the processes of other boxes where the box has a cgroup', async (t) => {
+  const proc = createFakeProc(t)
+  const cgroup = createFakeCgroup(t)
+  const membership = { boxId: BOX, ownUid: null, cgroupDir: cgroup.dir }
+  const processes = createBoxProcesses({ procRoot: proc.root, membership, agentPid: 10 })
+  proc.addProcess({ pid: 10 })
+  proc.addProcess({ pid: 20 })
+  // A read of this entry fails.
+  rmSync(join(proc.root, '20/stat'))
+  mkdirSync(join(proc.root, '20/stat'))
+  cgroup.set([10])
+  t.strictSame(await listPids(processes), [10])
+})
+
+t.test('reads the whole table where the cgroup does not exist or does not contain the agent', async (t) => {
+  const proc = createFakeProc(t)
+  const cgroup = createFakeCgroup(t)
+  proc.addProcess({ pid: 10, env: MARKER })
+  proc.addProcess({ pid: 11, env: MARKER })
+  cgroup.set([11])
+  for (const cgroupDir of [cgroup.dir, join(cgroup.dir, 'missing')]) {
+    const membership = { boxId: BOX, ownUid: null, cgroupDir }
+    const processes = createBoxProcesses({ procRoot: proc.root, membership, agentPid: 10 })
+    t.strictSame(await listPids(processes), [10, 11])
+  }
 })
 
 t.test('processes that form a cycle, because a pid was reused during the pass', async (t) => {

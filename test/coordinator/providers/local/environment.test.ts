@@ -1,4 +1,6 @@
 // The environment variables of a local box: the agent's own, and none of the coordinator's.
+import { listCgroupPids } from '../../../../agent/vitals/cgroup-pids.ts'
+import { readMachine } from '../../../../coordinator/providers/local/machine-file.ts'
 import { startBox, testEachLevel, waitForFileText } from './support.ts'
 
 process.env.COORDINATOR_SECRET = 'secret'
@@ -29,6 +31,9 @@ testEachLevel("passes the agent's variables and none of the coordinator's", asyn
   })
   test.equal(env.BOXWOOD_PRIVATE_PIDS, level === 'process' ? undefined : '1')
   test.equal(env.BOXWOOD_OWN_UID, process.getuid?.() === 0 ? '1' : undefined)
+  const { cgroups = [], init } = (await readMachine(paths)) ?? {}
+  test.equal(env.BOXWOOD_CGROUP, level === 'process' ? cgroups[0] : undefined)
+  if (env.BOXWOOD_CGROUP !== undefined) test.ok(listCgroupPids(env.BOXWOOD_CGROUP).includes(init?.pid ?? 0))
   test.equal(env.OMP_NUM_THREADS, isolation?.limits.includes('cpu') ? '1' : undefined, 'for nproc')
   test.notOk('COORDINATOR_SECRET' in env)
   test.notOk('NODE_EXTRA_CA_CERTS' in env)
