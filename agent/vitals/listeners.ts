@@ -39,6 +39,8 @@ type Socket = { port: number; owner: Owner | null; searches: number }
 const REFRESH_MS = 30_000
 /** Reading the tables may use this share of a CPU: they are long on a box with many connections. */
 const MAX_CPU_FRACTION = 0.05
+/** On the network of the host, connections of other boxes change the counts too, and the box may be idle. */
+const MAX_CPU_FRACTION_SHARED = 0.002
 const MAX_PAUSE_MS = 10_000
 /** The first list of processes may be older than the socket. */
 const SEARCHES = 2
@@ -48,6 +50,7 @@ const NAME_CHARS = 16
 export function createListeners(options: ListenersOptions): Listeners {
   const { procRoot = '/proc', processes, ownNetwork } = options
   const { monotonicNow = () => performance.now(), cpuTimeMs = readCpuTimeMs } = options
+  const maxCpuFraction = ownNetwork ? MAX_CPU_FRACTION : MAX_CPU_FRACTION_SHARED
   const events = new EventEmitter<{ change: [] }>().setMaxListeners(0)
   /** The sockets by inode. */
   let sockets = new Map<string, Socket>()
@@ -103,7 +106,7 @@ export function createListeners(options: ListenersOptions): Listeners {
       if (latestCounts === counts && !isRefresh && ![...sockets.values()].some(isUnsearched)) return
       const cpuBefore = cpuTimeMs()
       await readSockets(isRefresh)
-      pausedUntil = startedAt + Math.min(MAX_PAUSE_MS, (cpuTimeMs() - cpuBefore) / MAX_CPU_FRACTION)
+      pausedUntil = startedAt + Math.min(MAX_PAUSE_MS, (cpuTimeMs() - cpuBefore) / maxCpuFraction)
       // The counts from before the tables were read: a later change causes the next poll to read the tables again.
       counts = latestCounts
       if (isRefresh) refreshAt = startedAt + REFRESH_MS

@@ -172,6 +172,17 @@ t.test('reads long tables less often', async (t) => {
   t.strictSame(await poll(10), [[82, 5, 'node']], 'pauses of at most 10 seconds')
 })
 
+t.test('reads the tables less often where other boxes change them', async (t) => {
+  const { proc, poll, setCpuMsOfRead } = setUp(t, { ownNetwork: false })
+  proc.addProcess({ pid: 5, name: 'node', sockets: [10, 11] })
+  proc.setSockets('tcp', [{ inode: 10, port: 80 }])
+  setCpuMsOfRead(8)
+  t.strictSame(await poll(), [[80, 5, 'node']])
+  proc.setSockets('tcp', [{ inode: 11, port: 81 }])
+  t.strictSame(await poll(3), [[80, 5, 'node']], 'after 8 ms of CPU time, a pause of 4 seconds')
+  t.strictSame(await poll(), [[81, 5, 'node']])
+})
+
 t.test('searches for the owner only of new sockets', async (t) => {
   const { proc, poll } = setUp(t)
   proc.setSockets('tcp', [{ inode: 10, port: 80 }])
