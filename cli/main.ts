@@ -58,7 +58,8 @@ const runLocalAction: RunLocalAction = async (action) => {
 }
 
 const { args, words } = parseCommandLine(process.argv.slice(2), isCommandName)
-const program = await createProgram({ runAction, runLocalAction }, listNeededCommands(words, isCommandName))
+const neededCommands = listNeededCommands(words.length > 0 ? words : args, isCommandName)
+const program = await createProgram({ runAction, runLocalAction }, neededCommands)
 selectErrorFormat(program, words)
 
 try {

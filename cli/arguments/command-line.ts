@@ -34,6 +34,8 @@ const VERBS = new Map<string, (noun: string) => string[]>([
   ['restore', () => ['restore']],
 ])
 
+const VERSION_OPTION = /^(-v|-V|--version)$/
+
 /** The command of the completion scripts. Its arguments are the words of a command line up to the cursor. */
 const COMPLETE = '__complete'
 
@@ -59,10 +61,11 @@ export function parseCommandLine(argv: readonly string[], isCommandName: IsComma
 
 /**
  * The names of the commands that this command line needs; null: all, to list them, or to suggest one for a wrong name.
- * @param words the arguments from the command on
+ * @param words the arguments from the command on; without a command, all arguments
  */
 export function listNeededCommands(words: readonly string[], isCommandName: IsCommandName): string[] | null {
   const [name = ''] = words
+  if (VERSION_OPTION.test(name)) return []
   if (!isCommandName(name)) return null
   if (name !== COMPLETE) return [name]
   const [typedName = ''] = parseCommandLine(words.slice(1, -1), isCommandName).words

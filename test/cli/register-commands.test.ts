@@ -33,4 +33,5 @@ t.test('the commands that a command line needs', async (t) => {
   t.same(list('help', 'exec'), null, 'all, for the list of the commands')
   t.same(list('nosuch'), null, 'all, to suggest a name')
   t.same(list(), null)
+  t.same(list('--version'), [], 'none, to print the version')
 })
