@@ -12,6 +12,7 @@ import { workspaceIndexes } from './0009-workspace-indexes.ts'
 import { machines } from './0010-machines.ts'
 import { agentRollouts } from './0011-agent-rollouts.ts'
 import { lastPrompts } from './0012-last-prompts.ts'
+import { commandModes } from './0013-command-modes.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -26,4 +27,5 @@ export const migrations: Record<string, Migration> = {
   '0010-machines': machines,
   '0011-agent-rollouts': agentRollouts,
   '0012-last-prompts': lastPrompts,
+  '0013-command-modes': commandModes,
 }

@@ -42,7 +42,7 @@ t.test('listing all boxes by page reads only the boxes of the page', async (t) =
   t.match(await readPlans(), [/^SEARCH boxes USING INDEX boxes_by_age \(workspace_id=\? AND created_at<\?\)/])
 })
 
-t.test('listing commands by status reads only commands with this status', async (t) => {
+t.test('listing commands reads only commands that match the filter', async (t) => {
   const { db, readPlans } = capturePlans(await sqliteForTest(t))
   const owner = await createOwner(db)
   const boxes = createTestBoxService(db)
@@ -55,14 +55,25 @@ t.test('listing commands by status reads only commands with this status', async 
       typeof createCommandHistory
     >[0]['pending'],
   })
-  await readPlans()
-  await history.list(owner, id, { status: 'failed' })
-  const plans = await readPlans()
-  t.match(
-    plans.filter((plan) => plan.includes('commands')),
-    [/^SEARCH commands USING INDEX commands_by_status \(box_id=\? AND status=\?\)/],
-  )
-  t.notOk(plans.some((plan) => plan.includes('TEMP B-TREE')))
+  const before = Buffer.from('1000.p_000000000000000000000000').toString('base64url')
+  for (const [filter, plan] of [
+    [{}, 'commands_by_box (box_id=?'],
+    [{ status: 'failed' }, 'commands_by_status (box_id=? AND status=?'],
+    [{ mode: 'detached' }, 'commands_by_mode (box_id=? AND mode=?'],
+    [{ mode: 'detached', status: 'exited' }, 'commands_by_mode_and_status (box_id=? AND mode=? AND status=?'],
+  ] as const)
+    for (const [page, position] of [
+      [{}, ''],
+      [{ before }, ' AND requested_at<?'],
+    ] as const) {
+      await readPlans()
+      await history.list(owner, id, { ...filter, ...page })
+      const plans = await readPlans()
+      t.same(
+        plans.filter((line) => line.includes('commands') || line.includes('TEMP B-TREE')),
+        [`SEARCH commands USING INDEX ${plan}${position})`],
+      )
+    }
 })
 
 t.test('counting the boxes of each state reads no terminated boxes', async (t) => {
