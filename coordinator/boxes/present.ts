@@ -1,18 +1,11 @@
 // Converts rows of boxes, events and jobs to API objects (spec §2.2).
 import type { Selectable } from 'kysely'
-import {
-  type Box,
-  type BoxDetail,
-  type BoxEvent,
-  isolationSchema,
-  type Job,
-  type Machine,
-  type Vitals,
-} from '../../shared/api/boxes.ts'
+import type { Box, BoxDetail, BoxEvent, Isolation, Job, Machine, Vitals } from '../../shared/api/boxes.ts'
 import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
 import { boundTier, type Capacity } from '../../shared/tiers.ts'
 import type { BoxEventRow, BoxRow, JobRow } from '../db/schema.ts'
 import { UNTIL_CONNECTED } from '../jobs/leases.ts'
+import type { ListedBoxRow } from './store/box-lists.ts'
 
 export type EnvVar = { name: string; value: string }
 
@@ -22,7 +15,13 @@ const fromJson = <T>(text: string | null): T | null => (text === null ? null : (
 export const parseEnvVars = (row: Pick<BoxRow, 'env_vars'>): EnvVar[] =>
   fromJson<EnvVar[]>(row.env_vars) ?? []
 
-export const presentBox = (row: BoxRow): Box => ({
+function presentIsolation({ isolation }: Pick<BoxRow, 'isolation'>): Isolation | null {
+  const stored = fromJson<Omit<Isolation, 'network'> & Partial<Isolation>>(isolation)
+  // Boxes that were started before this field existed share the network of the host.
+  return stored && { ...stored, network: stored.network ?? 'host' }
+}
+
+export const presentBox = (row: ListedBoxRow): Box => ({
   id: row.id,
   hostname: row.hostname,
   kind: row.kind,
@@ -42,7 +41,7 @@ export const presentBox = (row: BoxRow): Box => ({
   restricted: row.restricted === 1,
   ownerUserId: row.owner_user_id,
   quietHoursExempt: row.quiet_hours_exempt === 1,
-  isolation: isolationSchema.nullable().parse(fromJson(row.isolation)),
+  isolation: presentIsolation(row),
   createdAt: toTimestamp(row.created_at),
   updatedAt: toTimestamp(row.updated_at),
 })

@@ -5,6 +5,7 @@ import type { Capacity, Region } from '../../shared/tiers.ts'
 import type { Db } from '../db/open.ts'
 import type { Actor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'
+import { readPages } from '../http/json-pages.ts'
 import { encodeCursor, parseCursor } from '../http/page-cursor.ts'
 import { getVisibility } from '../http/visibility.ts'
 import { presentBox, presentDetail } from './present.ts'
@@ -30,8 +31,15 @@ export function createBoxReader({ db, finder, isConnected, latestHeartbeat, getC
     withoutDeleted: actor.credential.type === 'ticket',
   })
 
-  async function list(actor: Actor, { live = false } = {}): Promise<Box[]> {
-    return (await listBoxes(db, { ...visibleTo(actor), live })).map(presentBox)
+  async function* listPages(actor: Actor, { live = false } = {}): AsyncGenerator<Box[]> {
+    for await (const rows of readPages((page) => listBoxes(db, { ...visibleTo(actor), live, ...page })))
+      yield rows.map(presentBox)
+  }
+
+  async function list(actor: Actor, options?: { live?: boolean }): Promise<Box[]> {
+    const boxes: Box[] = []
+    for await (const page of listPages(actor, options)) boxes.push(...page)
+    return boxes
   }
 
   async function listPage(
@@ -55,5 +63,5 @@ export function createBoxReader({ db, finder, isConnected, latestHeartbeat, getC
     return presentDetail({ box, events, job, connected, heartbeat, capacity: getCapacity(box.region) })
   }
 
-  return { list, listPage, get }
+  return { list, listPages, listPage, get }
 }

@@ -21,6 +21,7 @@ import {
 import { LIMITS } from '../../shared/limits.ts'
 import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
 import { byKey } from '../http/access.ts'
+import { joinFields, sendJson, stringifyPages } from '../http/json-pages.ts'
 import { type Route, route } from '../http/route.ts'
 import { ADMISSION_ERRORS } from '../identity/admission/decide.ts'
 import type { MoveBox } from './move.ts'
@@ -39,14 +40,16 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
       access: byKey('boxes', 'read', { acceptsTickets: true }),
       summary: 'List boxes, newest first',
       description:
-        'Returns the boxes that the API key may access: all of them, or one page with limit. Terminated boxes are included for a time that the operator configures. For a ticket: its box, unless that is deleted or being deleted.',
+        'Returns the boxes that the API key may access: all of them, or one page with limit. A terminated box is included until its record is removed, after 30 days unless the operator configures another time (BOXWOOD_DELETED_BOX_DAYS). For a ticket: its box, unless that is deleted or being deleted.',
       request: { query: listBoxesQuerySchema },
       fieldErrorCodes: LIST_BOXES_ERROR_CODES,
       responses: { 200: boxListSchema },
-      handler: async ({ actor, query: { limit, ...query } }) =>
-        limit === undefined && query.before === undefined
-          ? { boxes: await boxes.list(actor, { live: query.live ?? false }) }
-          : boxes.listPage(actor, { ...query, limit: limit ?? LIMITS.boxPage.max }),
+      handler: async ({ actor, query: { limit, ...query }, reply }) => {
+        if (limit !== undefined || query.before !== undefined)
+          return boxes.listPage(actor, { ...query, limit: limit ?? LIMITS.boxPage.max })
+        const pages = boxes.listPages(actor, { live: query.live ?? false })
+        return sendJson(reply, joinFields({ boxes: await stringifyPages(pages) }))
+      },
     }),
     route({
       method: 'POST',

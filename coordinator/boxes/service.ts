@@ -65,6 +65,8 @@ export type BoxServiceOptions = {
 export type BoxService = BoxFinder & {
   /** Newest first. */
   list(actor: Actor, options?: { live?: boolean }): Promise<Box[]>
+  /** The boxes of list(), for a response (http/json-pages.ts). */
+  listPages(actor: Actor, options?: { live?: boolean }): AsyncIterable<Box[]>
   /** One page, newest first. Throws bad_request for an invalid `before`. */
   listPage(actor: Actor, query: ListBoxesQuery & { limit: number }): Promise<BoxList>
   create(actor: Actor, input: CreateBoxRequest, trx?: Trx): Promise<Box>

@@ -5,6 +5,7 @@ import {
   rolloutResponseSchema,
 } from '../../../shared/api/agents.ts'
 import { byKey } from '../../http/access.ts'
+import { sendJson } from '../../http/json-pages.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { AgentService } from './service.ts'
 
@@ -15,7 +16,7 @@ export const agentRoutes = ({ agents }: { agents: AgentService }): Route[] => [
     access: byKey('workspace', 'read', { roles: 'not_contractor' }),
     summary: 'List the agents of the boxes with their versions, and get the rollout of new builds',
     responses: { 200: agentListSchema },
-    handler: ({ actor }) => agents.list(actor),
+    handler: async ({ actor, reply }) => sendJson(reply, await agents.list(actor)),
   }),
   route({
     method: 'PATCH',

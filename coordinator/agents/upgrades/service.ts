@@ -1,5 +1,5 @@
 // Lists the agents of a workspace, and changes the rollout of new builds.
-import type { AgentList, PatchRolloutRequest, Rollout, RolloutResponse } from '../../../shared/api/agents.ts'
+import type { Agent, PatchRolloutRequest, Rollout, RolloutResponse } from '../../../shared/api/agents.ts'
 import { type Clock, toTimestampOrNull } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
@@ -8,6 +8,8 @@ import type { Db } from '../../db/open.ts'
 import type { AgentRolloutRow, BoxRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
+import { joinFields, readPages, stringifyPages } from '../../http/json-pages.ts'
+import type { PageCursor } from '../../http/page-cursor.ts'
 import { assertOpen } from '../../identity/workspaces/service.ts'
 import type { Tunnels } from '../tunnel/types.ts'
 import type { AgentUpgrades, AgentUpgradesOptions } from './agent-upgrades.ts'
@@ -15,7 +17,8 @@ import { DEFAULT_ROLLOUT, type RolloutRules } from './decide.ts'
 import { findRollout, upsertRollout } from './store.ts'
 
 export type AgentService = {
-  list(actor: Actor): Promise<AgentList>
+  /** Returns an AgentList as JSON text. */
+  list(actor: Actor): Promise<string>
   /** @throws ApiError bad_request for no field, workspace_closing */
   updateRollout(actor: Actor, changes: PatchRolloutRequest): Promise<RolloutResponse>
 }
@@ -30,8 +33,12 @@ export type UpgradedBoxes = {
   storeFailure(trx: Trx, boxId: string, failure: string | null): Promise<unknown>
   /** Failed builds are offered again to the boxes of the workspace. */
   dismissFailures(trx: Trx, workspaceId: string): Promise<unknown>
-  /** The boxes that are not deleted, newest first. */
-  list(db: Db, workspaceId: string): Promise<Pick<BoxRow, 'id' | 'hostname' | 'agent_version'>[]>
+  /** A page of the boxes that are not deleted, newest first. */
+  list(
+    db: Db,
+    workspaceId: string,
+    page: { before: PageCursor | undefined; limit: number },
+  ): Promise<Pick<BoxRow, 'id' | 'hostname' | 'agent_version' | 'created_at'>[]>
 }
 
 export type AgentServiceOptions = {
@@ -70,22 +77,26 @@ export const createAgentLoader =
 export function createAgentService(options: AgentServiceOptions): AgentService {
   const { db, clock, boxes, tunnels, upgrades } = options
 
+  async function presentAgent(row: Pick<BoxRow, 'id' | 'hostname' | 'agent_version'>): Promise<Agent> {
+    const { id: boxId, hostname, agent_version: lastVersion } = row
+    const tunnel = tunnels.current(boxId)
+    if (tunnel === undefined) {
+      const offline = { state: 'offline', detail: null, targetBuild: null } as const
+      return { boxId, hostname, version: lastVersion, ...offline }
+    }
+    const { state, detail, build: targetBuild } = await upgrades.getStatus(tunnel)
+    return { boxId, hostname, version: tunnel.agentVersion, targetBuild, state, detail }
+  }
+
+  async function* listPages(workspaceId: string): AsyncGenerator<Agent[]> {
+    for await (const rows of readPages((page) => boxes.list(db, workspaceId, page)))
+      yield Promise.all(rows.map(presentAgent))
+  }
+
   return {
     async list({ workspaceId }) {
-      const rows = await boxes.list(db, workspaceId)
-      const agents = rows.map(async ({ id: boxId, hostname, agent_version: lastVersion }) => {
-        const tunnel = tunnels.current(boxId)
-        if (tunnel === undefined) {
-          const offline = { state: 'offline', detail: null, targetBuild: null } as const
-          return { boxId, hostname, version: lastVersion, ...offline }
-        }
-        const { state, detail, build: targetBuild } = await upgrades.getStatus(tunnel)
-        return { boxId, hostname, version: tunnel.agentVersion, targetBuild, state, detail }
-      })
-      return {
-        rollout: presentRollout(await findRollout(db, workspaceId)),
-        agents: await Promise.all(agents),
-      }
+      const rollout = presentRollout(await findRollout(db, workspaceId))
+      return joinFields({ agents: await stringifyPages(listPages(workspaceId)) }, { rollout })
     },
 
     updateRollout: (actor, changes) =>

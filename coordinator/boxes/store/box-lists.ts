@@ -1,4 +1,5 @@
 // Lists boxes, their names and counts, and the boxes that wait for a snapshot.
+import { type SqlBool, sql } from 'kysely'
 import type { ObservedState } from '../../../shared/api/boxes.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
@@ -7,24 +8,57 @@ import { whereBefore } from '../../db/where-before.ts'
 import { type Visibility, whereVisible } from '../../db/where-visible.ts'
 import type { PageCursor } from '../../http/page-cursor.ts'
 
+type Page = { before?: PageCursor | undefined; limit: number }
+
 export type BoxFilter = {
   visibility: Visibility
   live: boolean
   /** true: the list also leaves out boxes that are being deleted. */
   withoutDeleted?: boolean | undefined
-  before?: PageCursor | undefined
-  limit?: number | undefined
-}
+} & Page
+
+const whereAfterPage = (before: PageCursor | undefined) =>
+  before === undefined ? sql<SqlBool>`1 = 1` : whereBefore('created_at', before)
+
+/** The columns of lists. Leaves out what the agent reports, which may be long. */
+const LISTED_COLUMNS = [
+  'id',
+  'hostname',
+  'kind',
+  'tier',
+  'region',
+  'desired_region',
+  'desired_state',
+  'observed_state',
+  'suspended_as',
+  'auto_pause_min',
+  'pause_at',
+  'auto_snapshot_hours',
+  'auto_snapshot_keep',
+  'environment_id',
+  'environment_version_no',
+  'env_vars',
+  'restricted',
+  'owner_user_id',
+  'quiet_hours_exempt',
+  'isolation',
+  'created_at',
+  'updated_at',
+] as const satisfies (keyof BoxRow)[]
+export type ListedBoxRow = Pick<BoxRow, (typeof LISTED_COLUMNS)[number]>
 
 /** Newest first. */
-export function listBoxes(db: Db | Trx, filter: BoxFilter): Promise<BoxRow[]> {
-  let query = db.selectFrom('boxes').selectAll().where(whereVisible(filter.visibility, 'id'))
+export function listBoxes(db: Db, filter: BoxFilter): Promise<ListedBoxRow[]> {
+  let query = db.selectFrom('boxes').select(LISTED_COLUMNS).where(whereVisible(filter.visibility, 'id'))
   if (filter.live) query = query.where('terminated_at', 'is', null)
   if (filter.withoutDeleted)
     query = query.where('terminated_at', 'is', null).where('desired_state', '!=', 'terminated')
-  if (filter.before) query = query.where(whereBefore('created_at', filter.before))
-  if (filter.limit !== undefined) query = query.limit(filter.limit)
-  return query.orderBy('created_at', 'desc').orderBy('id', 'desc').execute()
+  return query
+    .where(whereAfterPage(filter.before))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(filter.limit)
+    .execute()
 }
 
 export type TeamBoxRow = Pick<
@@ -37,18 +71,25 @@ export type TeamBoxRow = Pick<
   | 'owner_user_id'
   | 'vitals'
   | 'last_heartbeat_at'
+  | 'created_at'
 >
 
-/** The live boxes, newest first. Without the lists of variables and ports, which may be long. */
-export const listTeamBoxes = (db: Db, visibility: Visibility): Promise<TeamBoxRow[]> =>
+/** A page of the live boxes, newest first. Without the lists of variables and ports, which may be long. */
+export const listTeamBoxes = (
+  db: Db,
+  visibility: Visibility,
+  { before, limit }: Page,
+): Promise<TeamBoxRow[]> =>
   db
     .selectFrom('boxes')
     .select(['id', 'hostname', 'tier', 'desired_state', 'observed_state', 'owner_user_id', 'vitals'])
-    .select('last_heartbeat_at')
+    .select(['last_heartbeat_at', 'created_at'])
     .where(whereVisible(visibility, 'id'))
     .where('terminated_at', 'is', null)
+    .where(whereAfterPage(before))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
+    .limit(limit)
     .execute()
 
 export async function listLiveNames(db: Db | Trx, workspaceId: string): Promise<Set<string>> {
@@ -177,15 +218,18 @@ export async function countBoxesByObservedState(db: Db): Promise<Map<ObservedSta
   return new Map(rows.map(({ observed_state, count }) => [observed_state, Number(count)]))
 }
 
-/** The boxes that are not deleted, newest first. */
-export const listAgents = (db: Db, workspaceId: string) =>
+/** A page of the boxes that are not deleted, newest first. */
+export const listAgents = (db: Db, workspaceId: string, { before, limit }: Page) =>
   db
     .selectFrom('boxes')
-    .select(['id', 'hostname', 'agent_version'])
+    .select(['id', 'hostname', 'agent_version', 'created_at'])
     .where('workspace_id', '=', workspaceId)
+    .where('terminated_at', 'is', null)
     .where('desired_state', '!=', 'terminated')
+    .where(whereAfterPage(before))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
+    .limit(limit)
     .execute()
 
 /** Lists the boxes that may wait for the snapshot: its own and those created from it. Leaves out boxes whose step is running. */

@@ -1,6 +1,7 @@
 // The route GET /team/status (spec §4.13).
 import { teamStatusSchema } from '../../../shared/api/team.ts'
 import { byKey } from '../../http/access.ts'
+import { sendJson } from '../../http/json-pages.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { TeamService } from './service.ts'
 
@@ -13,6 +14,6 @@ export const teamRoutes = ({ team }: { team: TeamService }): Route[] => [
       'Returns the boxes that are not deleted, the members and the newest audit events. A contractor gets only their own boxes and the events of these, and no members.',
     access: byKey('workspace', 'read'),
     responses: { 200: teamStatusSchema },
-    handler: ({ actor }) => team.load(actor),
+    handler: async ({ actor, reply }) => sendJson(reply, await team.load(actor)),
   }),
 ]

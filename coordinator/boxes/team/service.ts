@@ -10,6 +10,7 @@ import type { Db } from '../../db/open.ts'
 import { transaction } from '../../db/transaction.ts'
 import { listNewestCommandTimes } from '../../history/commands/newest-times.ts'
 import type { Actor } from '../../http/actor.ts'
+import { joinFields, readPages, stringifyPages } from '../../http/json-pages.ts'
 import { getVisibility } from '../../http/visibility.ts'
 import { listUserNames } from '../../identity/lookups.ts'
 import { listTeamBoxes, type TeamBoxRow } from '../store/box-lists.ts'
@@ -28,7 +29,8 @@ export type TeamServiceOptions = {
 }
 
 export type TeamService = {
-  load(actor: Actor): Promise<TeamStatus>
+  /** Returns a TeamStatus as JSON text. */
+  load(actor: Actor): Promise<string>
   /** Records that the box has accepted a prompt. A failure is logged: the prompt is being run. */
   recordPrompt(box: { id: string; workspace_id: string }): Promise<void>
 }
@@ -36,54 +38,73 @@ export type TeamService = {
 /** There is no billing. */
 const NO_SPEND = 0
 
-type Context = {
-  latestHeartbeat: TeamServiceOptions['latestHeartbeat']
-  owners: ReadonlyMap<string, { name: string; email: string | null }>
-  prompts: ReadonlyMap<string, number>
-  commands: ReadonlyMap<string, number>
-  sessions: number
+/** The counts of the boxes that have been read. */
+type Counts = {
+  boxIds: string[]
+  running: number
+  /** By owner. */
+  boxes: Map<string, number>
+  /** The open connections by the user who opened them. */
+  sessions: Map<string | null, number>
 }
 
 export function createTeamService(options: TeamServiceOptions): TeamService {
   const { db, clock, log, members, latestHeartbeat, countAttachments } = options
 
-  async function load(actor: Actor): Promise<TeamStatus> {
-    const isOwn = actor.role === 'contractor'
-    const rows = await listTeamBoxes(db, getVisibility(actor))
+  async function presentPage(rows: readonly TeamBoxRow[], counts: Counts): Promise<TeamBox[]> {
     const ids = rows.map(({ id }) => id)
-    const ownerIds = [...new Set(rows.map((row) => row.owner_user_id))]
-    const [owners, prompts, commands, team, recent] = await Promise.all([
-      listUserNames(db, ownerIds),
+    const [owners, prompts, commands] = await Promise.all([
+      listUserNames(db, [...new Set(rows.map((row) => row.owner_user_id))]),
       listLastPrompts(db, ids),
       listNewestCommandTimes(db, ids),
-      isOwn ? [] : members.list(actor),
-      listNewestEvents(db, actor.workspaceId, { boxIds: isOwn ? ids : null, limit: LIMITS.teamEvents }),
     ])
-    const attachments = new Map(ids.map((id) => [id, countAttachments(id)]))
-    const boxes = rows.map((row) =>
-      presentBox(row, {
-        latestHeartbeat,
-        owners,
-        prompts,
-        commands,
-        sessions: sum(attachments.get(row.id)?.values() ?? []),
+    counts.boxIds.push(...ids)
+    return rows.map((row) => {
+      const sessions = countAttachments(row.id)
+      for (const [userId, count] of sessions) increase(counts.sessions, userId, count)
+      increase(counts.boxes, row.owner_user_id, 1)
+      if (row.observed_state === 'running') counts.running += 1
+      return presentBox(row, {
+        heartbeat: latestHeartbeat(row.id),
+        owner: owners.get(row.owner_user_id),
+        promptAt: prompts.get(row.id),
+        commandAt: commands.get(row.id),
+        sessions: sum(sessions.values()),
+      })
+    })
+  }
+
+  async function* listPages(actor: Actor, counts: Counts): AsyncGenerator<TeamBox[]> {
+    for await (const rows of readPages((page) => listTeamBoxes(db, getVisibility(actor), page)))
+      yield presentPage(rows, counts)
+  }
+
+  async function load(actor: Actor): Promise<string> {
+    const isOwn = actor.role === 'contractor'
+    const counts: Counts = { boxIds: [], running: 0, boxes: new Map(), sessions: new Map() }
+    const boxes = await stringifyPages(listPages(actor, counts))
+    const [team, recent] = await Promise.all([
+      isOwn ? [] : members.list(actor),
+      listNewestEvents(db, actor.workspaceId, {
+        boxIds: isOwn ? counts.boxIds : null,
+        limit: LIMITS.teamEvents,
       }),
-    )
+    ])
     const now = clock.now()
-    return {
+    const status: Omit<TeamStatus, 'boxes'> = {
       now: toTimestamp(now),
       cycle: findCycle(now),
       scope: isOwn ? 'own' : 'workspace',
-      boxes,
-      members: team.map((member) => presentMember(member, rows, [...attachments.values()])),
+      members: team.map((member) => presentMember(member, counts)),
       totals: {
         spendTodayMicros: NO_SPEND,
         spendCycleMicros: NO_SPEND,
-        running: boxes.filter(({ observedState }) => observedState === 'running').length,
-        sessions: sum(boxes.map(({ sessions }) => sessions)),
+        running: counts.running,
+        sessions: sum(counts.sessions.values()),
       },
       recent,
     }
+    return joinFields({ boxes }, status)
   }
 
   async function recordPrompt({ id, workspace_id }: { id: string; workspace_id: string }): Promise<void> {
@@ -98,11 +119,20 @@ export function createTeamService(options: TeamServiceOptions): TeamService {
 
 const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, number) => total + number, 0)
 
-function presentBox(row: TeamBoxRow, context: Context): TeamBox {
-  const heartbeat = context.latestHeartbeat(row.id)
+const increase = <K>(counts: Map<K, number>, key: K, by: number) =>
+  void counts.set(key, (counts.get(key) ?? 0) + by)
+
+type BoxContext = {
+  heartbeat: ReturnType<TeamServiceOptions['latestHeartbeat']>
+  owner: { name: string; email: string | null } | undefined
+  promptAt: number | undefined
+  commandAt: number | undefined
+  sessions: number
+}
+
+function presentBox(row: TeamBoxRow, { heartbeat, owner, ...context }: BoxContext): TeamBox {
   const stored = row.vitals === null ? null : (JSON.parse(row.vitals) as Vitals)
   const vitals = row.observed_state === 'running' ? (heartbeat?.vitals ?? stored) : null
-  const owner = context.owners.get(row.owner_user_id)
   return {
     id: row.id,
     hostname: row.hostname,
@@ -117,8 +147,8 @@ function presentBox(row: TeamBoxRow, context: Context): TeamBox {
     memPct: vitals?.mem_pct ?? null,
     lastHeartbeatAt: toTimestampOrNull(heartbeat?.at ?? row.last_heartbeat_at),
     sessions: context.sessions,
-    lastPromptAt: toTimestampOrNull(context.prompts.get(row.id) ?? null),
-    lastExecAt: toTimestampOrNull(context.commands.get(row.id) ?? null),
+    lastPromptAt: toTimestampOrNull(context.promptAt ?? null),
+    lastExecAt: toTimestampOrNull(context.commandAt ?? null),
     spendTodayMicros: NO_SPEND,
     spendCycleMicros: NO_SPEND,
   }
@@ -126,15 +156,14 @@ function presentBox(row: TeamBoxRow, context: Context): TeamBox {
 
 const presentMember = (
   { id, name, email, role, lastActiveAt }: Member,
-  boxes: readonly TeamBoxRow[],
-  attachments: readonly ReadonlyMap<string | null, number>[],
+  { boxes, sessions }: Counts,
 ): TeamMember => ({
   userId: id,
   name,
   email,
   role,
-  boxes: boxes.filter((box) => box.owner_user_id === id).length,
-  sessions: sum(attachments.map((byUser) => byUser.get(id) ?? 0)),
+  boxes: boxes.get(id) ?? 0,
+  sessions: sessions.get(id) ?? 0,
   spendCycleMicros: NO_SPEND,
   lastActiveAt,
 })

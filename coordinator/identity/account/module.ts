@@ -13,7 +13,10 @@ import { createAccountService } from './service.ts'
 
 export type AccountModuleContext = ModuleBase & {
   openRequests: Pick<OpenRequests, 'accessChanged'>
-  boxes: { list(actor: Actor, options?: { live: boolean }): Promise<Box[]> }
+  boxes: {
+    list(actor: Actor, options: { live: boolean }): Promise<Box[]>
+    listPages(actor: Actor): AsyncIterable<Box[]>
+  }
   /** `public`: the base URL of the edge, without `/v1/box`. */
   urls: { public: string }
 }

@@ -6,6 +6,7 @@ import type { Db } from '../../db/open.ts'
 import type { UserRow, WorkspaceRow } from '../../db/schema.ts'
 import { rankLevel } from '../../http/access.ts'
 import type { Actor } from '../../http/actor.ts'
+import { joinFields, stringifyPages } from '../../http/json-pages.ts'
 import { findUserById } from '../store/users.ts'
 import { findWorkspace } from '../store/workspaces.ts'
 
@@ -30,25 +31,34 @@ const canRead = (actor: Actor, area: 'boxes' | 'workspace'): boolean => {
   return rankLevel(actor.access, area) > rankLevel({}, area)
 }
 
-export type AccountService = { load(actor: Actor): Promise<Account> }
+/** Loads the account as JSON text. */
+export type AccountService = { load(actor: Actor): Promise<string> }
 
 /** @param options.edgeUrl the base URL of the edge, without `/v1/box`. */
 export function createAccountService(options: {
   db: Db
-  boxes: { list(actor: Actor): Promise<Box[]> }
+  boxes: { listPages(actor: Actor): AsyncIterable<Box[]> }
   edgeUrl: string
 }): AccountService {
   const { db, boxes, edgeUrl } = options
 
-  async function load(actor: Actor): Promise<Account> {
+  async function load(actor: Actor): Promise<string> {
     const workspace = await findWorkspace(db, actor.workspaceId)
     if (!workspace)
       throw new Error(`The workspace ${actor.workspaceId} of ${actor.credential.id} does not exist.`)
     const user = actor.userId === null ? undefined : await findUserById(db, actor.userId)
     const { credential } = actor
     const canReadWorkspace = canRead(actor, 'workspace')
-    const visibleBoxes = canRead(actor, 'boxes') ? await boxes.list(actor) : []
-    return {
+    let oldestLiveBox: Box | null = null
+    async function* listBoxes() {
+      if (!canRead(actor, 'boxes')) return
+      for await (const page of boxes.listPages(actor)) {
+        oldestLiveBox = page.findLast((box) => box.observedState !== 'terminated') ?? oldestLiveBox
+        yield page
+      }
+    }
+    const boxList = await stringifyPages(listBoxes())
+    const account: Omit<Account, 'boxes'> = {
       customer: presentCustomer(actor, workspace, canReadWorkspace ? user : undefined),
       user: user ? { id: user.id, email: user.email, name: user.name, role: user.role } : null,
       workspace: {
@@ -61,7 +71,6 @@ export function createAccountService(options: {
         }),
       },
       billing: canReadWorkspace ? NO_BILLING : null,
-      boxes: visibleBoxes,
       edge: { url: edgeUrl },
       ...(credential.type === 'key' && {
         key: {
@@ -72,8 +81,9 @@ export function createAccountService(options: {
         },
       }),
       ...(actor.access && { access: actor.access }),
-      box: findOldestLiveBox(visibleBoxes),
+      box: oldestLiveBox,
     }
+    return joinFields({ boxes: boxList }, account)
   }
 
   return { load }
@@ -98,7 +108,3 @@ const presentCustomer = (
   createdAt: toTimestamp(workspace.created_at),
   name: workspace.name,
 })
-
-/** @param boxes newest first */
-const findOldestLiveBox = (boxes: readonly Box[]): Box | null =>
-  boxes.findLast((box) => box.observedState !== 'terminated') ?? null

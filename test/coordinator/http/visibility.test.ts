@@ -62,7 +62,8 @@ onEachDatabase(t, async (t, newDb) => {
     await fc.assert(
       fc.asyncProperty(actors, async (actor) => {
         const visibility = getVisibility(actor)
-        const listedBoxes = new Set((await listBoxes(db, { visibility, live: false })).map(({ id }) => id))
+        const listed = await listBoxes(db, { visibility, live: false, limit: 1000 })
+        const listedBoxes = new Set(listed.map(({ id }) => id))
         for (const { id } of boxes)
           if ((await isFound(finder.find(actor, id))) !== listedBoxes.has(id)) throw new Error(`box ${id}`)
         const listedSnapshots = await listSnapshots(db, { visibility, includeTransient: true })

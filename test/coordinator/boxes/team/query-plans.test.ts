@@ -24,7 +24,7 @@ onEachDatabase(t, async (t, newDb) => {
     })
     for (const actor of [owner, contractor]) {
       await readPlans()
-      const { boxes: shown } = await team.load(actor)
+      const { boxes: shown } = JSON.parse(await team.load(actor))
       t.equal(shown.length, actor === owner ? 4 : 2)
       const plans = (await readPlans()).join('\n')
       t.match(plans, /boxes_live/)

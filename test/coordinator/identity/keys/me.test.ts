@@ -1,16 +1,23 @@
 // GET /me: the account fields that each kind of key can read.
 import t from 'tap'
+import type { BoxService } from '../../../../coordinator/boxes/service.ts'
+import type { Db } from '../../../../coordinator/db/open.ts'
 import type { Actor } from '../../../../coordinator/http/actor.ts'
 import { createAccountService } from '../../../../coordinator/identity/account/service.ts'
-import { accountSchema, CUSTOMER_STATUSES } from '../../../../shared/api/account.ts'
+import { type Account, accountSchema, CUSTOMER_STATUSES } from '../../../../shared/api/account.ts'
 import { sqliteForTest } from '../../../support/db.ts'
 import { addUser, createOwner, createTestBoxService } from '../../../support/workspace.ts'
+
+function createLoad(db: Db, boxes: BoxService) {
+  const account = createAccountService({ db, boxes, edgeUrl: 'http://127.0.0.1:7070' })
+  return async (actor: Actor): Promise<Account> => JSON.parse(await account.load(actor))
+}
 
 t.test('omits boxes and account fields that the key is not permitted to read', async (t) => {
   const db = await sqliteForTest(t)
   const owner = await createOwner(db)
   const boxes = createTestBoxService(db)
-  const { load } = createAccountService({ db, boxes, edgeUrl: 'http://127.0.0.1:7070' })
+  const load = createLoad(db, boxes)
   const first = await boxes.create(owner, { name: 'first' })
   await boxes.create(owner, { name: 'second' })
 
@@ -57,7 +64,7 @@ t.test('GET /me, sentence by sentence of its specification', async (t) => {
   const db = await sqliteForTest(t)
   const owner = await createOwner(db)
   const boxes = createTestBoxService(db)
-  const { load } = createAccountService({ db, boxes, edgeUrl: 'http://127.0.0.1:7070' })
+  const load = createLoad(db, boxes)
   const member = await addUser(db, owner, { role: 'member' })
   const limitKey = (actor: Actor, limits: Partial<Actor>): Actor => ({ ...actor, ...limits })
   const session: Actor = { ...member, credential: { type: 'session', id: 'ses_1', expiresAt: 1 } }
