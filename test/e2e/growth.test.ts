@@ -1,0 +1,132 @@
+// No GET route does more than ten times the work in a workspace with 2,000 boxes and 100,000 commands, compared with 20 boxes
+// and 100 commands. The work is the number of rows that the request reads, and the size of its response.
+import t, { type Test } from 'tap'
+import { newId } from '../../shared/ids.ts'
+import { startTestCoordinator } from '../support/coordinator.ts'
+import { createWorkCounter, type Work } from '../support/count-work.ts'
+import { fillBoxes } from '../support/fill-boxes.ts'
+import { createTestSession } from '../support/session.ts'
+import { createRequest, type Target, WEBSOCKETS } from './access/requests.ts'
+
+const SMALL = { boxes: 20, commands: 100 }
+const LARGE = { boxes: 2000, commands: 100_000 }
+const MAX_GROWTH = 10
+
+/** These responses have every box. Instead of their sum, the work between two turns of the event loop is compared. */
+const WITH_EVERY_BOX = {
+  'GET /me': 'spec §2.3: every box the caller may see',
+  'GET /boxes': 'spec §4.3: the list has no pages without `limit`',
+  'GET /team/status': 'spec §2.10',
+  'GET /agents': 'the agent of every box',
+}
+
+type Parameter = { in: string; name: string; schema?: { enum?: string[] } }
+type Operation = { parameters?: Parameter[]; security: Record<string, unknown>[] }
+type Document = { paths: Record<string, { get?: Operation }> }
+
+type GetRequest = { route: string; path: string; bySession: boolean }
+
+const getValues = (parameter: Parameter): string[] => {
+  if (parameter.in !== 'query') return []
+  return parameter.name === 'limit' ? ['10'] : (parameter.schema?.enum ?? [])
+}
+
+/** The queries with each combination of a limit and the parameters that have a list of values. */
+function combineFilters({ parameters = [] }: Operation): string[] {
+  const queries = ['']
+  for (const parameter of parameters)
+    queries.push(
+      ...getValues(parameter).flatMap((value) =>
+        queries.map((query) => `${query === '' ? '' : `${query}&`}${parameter.name}=${value}`),
+      ),
+    )
+  return queries
+}
+
+/** Requests to every GET route of the document. createRequest() throws for a route that has no request. */
+function listRequests({ paths }: Document, target: Target): GetRequest[] {
+  return Object.entries(paths).flatMap(([fullPath, { get }]) => {
+    if (get === undefined) return []
+    const host = fullPath.startsWith('/v1/box/') ? ('edge' as const) : ('control' as const)
+    const route = `GET ${fullPath.replace(/^(\/api\/v1|\/v1\/box\/\{box\})/, '')}`
+    if (host === 'edge' && WEBSOCKETS.includes(route)) return []
+    const { path } = createRequest({ route, host }, target)
+    const bySession = !get.security.some((scheme) => 'apiKey' in scheme)
+    // An agent evaluates the filters of the edge.
+    const filters = host === 'edge' ? [''] : combineFilters(get)
+    return filters.map((query) => ({
+      route,
+      path: query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`,
+      bySession,
+    }))
+  })
+}
+
+type Measured = Work & { bytes: number; route: string }
+
+/** @returns the work of each request by its path, with names in place of the ids of this coordinator */
+async function measure(t: Test, size: { boxes: number; commands: number }): Promise<Map<string, Measured>> {
+  const coordinator = await startTestCoordinator(t, { env: { BOXWOOD_DATABASE_URL: '' } })
+  const { api, send, instance, waitForState } = coordinator
+  const { db } = instance.context
+  const session = await createTestSession(coordinator)
+  const deleted = (await api('POST', '/boxes', {})).json.box.id
+  const { operation } = (await api('DELETE', `/boxes/${deleted}`)).json
+  const box = (await api('POST', '/boxes', {})).json.box.id
+  await waitForState(box, 'running')
+  await fillBoxes(db, { boxId: box, ...size })
+  const list = await api('GET', `/boxes/${box}/commands?limit=1`)
+  const target: Target = {
+    box,
+    snapshot: newId('snapshot'),
+    command: list.json.commands[0].id,
+    operation: operation.id,
+    enrollment: newId('enrollment'),
+    session: session.sessionId,
+    key: (await db.selectFrom('api_keys').select('id').executeTakeFirstOrThrow()).id,
+    member: session.userId,
+    workspaceName: '',
+    workspace: instance.owner?.workspaceId ?? '',
+  }
+  const countWork = createWorkCounter(t, db)
+  const measured = new Map<string, Measured>()
+  for (const request of listRequests((await send('GET', '/openapi.json')).json, target)) {
+    const { path, bySession } = request
+    let bytes = 0
+    const work = await countWork(async () => {
+      const response = await send('GET', path, undefined, bySession ? session : {})
+      // The agents of the fake machines reject requests, and there are no snapshots of processes.
+      const expected = path.startsWith('/v1') ? 502 : request.route.endsWith('/procs-at') ? 404 : 200
+      if (response.status !== expected)
+        throw new Error(`GET ${path} responded with ${response.status}: ${response.text}`)
+      bytes = Buffer.byteLength(response.text)
+    })
+    const names = Object.entries(target).filter(([, id]) => id !== '')
+    const name = names.reduce((text, [key, id]) => text.replaceAll(id, `{${key}}`), path)
+    measured.set(name.replace(/\?t=\d+/, '?t=now'), { ...work, bytes, route: request.route })
+  }
+  return measured
+}
+
+t.test('requests do not grow with the workspace', async (t) => {
+  const small = await measure(t, SMALL)
+  const large = await measure(t, LARGE)
+  t.same([...small.keys()], [...large.keys()])
+  t.ok(small.size > 40, `${small.size} requests`)
+  for (const [path, after] of large) {
+    const before = small.get(path)
+    if (before === undefined) continue
+    const compare = (unit: 'rows' | 'rowsPerTurn' | 'bytes', max: number) =>
+      t.ok(
+        after[unit] <= max * Math.max(1, before[unit]),
+        `GET ${path}: ${unit} ${before[unit]} with ${SMALL.boxes} boxes, ${after[unit]} with ${LARGE.boxes}`,
+      )
+    if (after.route in WITH_EVERY_BOX && !path.includes('limit=')) {
+      compare('rowsPerTurn', MAX_GROWTH)
+      // Not faster than the number of boxes.
+      for (const unit of ['rows', 'bytes'] as const) compare(unit, (2 * LARGE.boxes) / SMALL.boxes)
+      continue
+    }
+    for (const unit of ['rows', 'bytes'] as const) compare(unit, MAX_GROWTH)
+  }
+})
