@@ -4,6 +4,7 @@ import { cpus } from 'node:os'
 import { benchAttached } from './attached.ts'
 import { benchExec } from './exec.ts'
 import { benchFleet } from './fleet.ts'
+import { benchGrowth } from './growth.ts'
 import { benchHostile } from './hostile.ts'
 import { benchIdle } from './idle.ts'
 import { benchLifecycle } from './lifecycle.ts'
@@ -44,6 +45,7 @@ async function runBenchmarks(): Promise<Table[]> {
         await benchPrompts(boxwood),
         await benchLifecycle(),
         await benchFleet(),
+        await benchGrowth(),
         await benchHostile(),
         await benchTelemetry(),
         ...(await benchMetrics()),
