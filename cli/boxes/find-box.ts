@@ -1,12 +1,10 @@
 // Finds a box among the boxes of a response.
 import type { Box } from '../../shared/api/boxes.ts'
+import { MIN_ID_PREFIX_LENGTH } from '../../shared/ids.ts'
 import { suggestNames } from '../arguments/similar-names.ts'
 import { findByPrefix } from '../arguments/unique-prefix.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
-
-/** A mistyped name should not match the id of a box by chance. */
-const MIN_PREFIX_LENGTH = 8
 
 /**
  * Finds a live box by name, any box by id, or a live box by a unique prefix of its id of at least eight characters. A name
@@ -15,7 +13,7 @@ const MIN_PREFIX_LENGTH = 8
 export function findBox(boxes: readonly Box[], text: string): Box | undefined {
   const exact = boxes.filter((box) => box.id === text || box.hostname === text)
   const box = exact.find(isLive) ?? exact.find(({ id }) => id === text)
-  if (box !== undefined || text.length < MIN_PREFIX_LENGTH) return box
+  if (box !== undefined || text.length < MIN_ID_PREFIX_LENGTH) return box
   return findByPrefix(boxes.filter(isLive), text, {
     getId: ({ id }) => id,
     describe: ({ hostname }) => hostname,

@@ -73,18 +73,21 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
     withSignal: (otherSignal) => createClient(config, otherSignal),
     getBoxDetail: (id) => request('GET', `/boxes/${encodeURIComponent(id)}`),
     async findBox(nameOrId) {
-      const { boxes } = await request<{ boxes: Box[] }>('GET', '/boxes')
+      const { boxes } = await request<{ boxes: Box[] }>('GET', `/boxes?${toBoxQuery(nameOrId)}`)
       const box = findBox(boxes, nameOrId)
-      if (box === undefined) throw noSuchBoxError(nameOrId, boxes)
-      return box
+      if (box !== undefined) return box
+      const all = await request<{ boxes: Box[] }>('GET', '/boxes?live=1')
+      throw noSuchBoxError(nameOrId, all.boxes)
     },
     async createEdgeClient(nameOrId) {
-      const { boxes, edge } = await request<Account>('GET', '/me')
+      const { boxes, edge } = await request<Account>('GET', `/me?${toBoxQuery(nameOrId)}`)
       const box = findBox(boxes, nameOrId)
       // A prefix of the id is not valid in a URL.
       const boxName = box === undefined || box.id === nameOrId ? nameOrId : box.hostname
       const boxExists = box !== undefined && isLive(box)
-      const noSuchBox = boxExists ? null : noSuchBoxError(boxName, boxes)
+      const noSuchBox = boxExists
+        ? null
+        : noSuchBoxError(boxName, (await request<Account>('GET', '/me')).boxes)
       const boxUrl = `${edge.url.replace(/\/+$/, '')}/v1/box/${encodeURIComponent(boxName)}`
       const createWithSignal = (edgeSignal: AbortSignal): EdgeClient => {
         const requests = createApiRequests(config, edgeSignal)
@@ -129,6 +132,9 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
     },
   }
 }
+
+/** Coordinators of earlier versions ignore it, and return all boxes. */
+const toBoxQuery = (nameOrId: string) => new URLSearchParams({ box: nameOrId })
 
 /** @throws CliError */
 function assertHasSession({ keySource, profile, baseUrl }: CoordinatorConfig): void {

@@ -13,6 +13,8 @@ import { listBoxes } from './store/box-lists.ts'
 import { listBoxEvents } from './store/events.ts'
 import { findJob } from './store/jobs.ts'
 
+export type BoxListOptions = Pick<ListBoxesQuery, 'live' | 'box'>
+
 export type BoxReaderOptions = {
   db: Db
   finder: Pick<BoxFinder, 'find'>
@@ -31,12 +33,12 @@ export function createBoxReader({ db, finder, isConnected, latestHeartbeat, getC
     withoutDeleted: actor.credential.type === 'ticket',
   })
 
-  async function* listPages(actor: Actor, { live = false } = {}): AsyncGenerator<Box[]> {
-    for await (const rows of readPages((page) => listBoxes(db, { ...visibleTo(actor), live, ...page })))
+  async function* listPages(actor: Actor, { live = false, box }: BoxListOptions = {}): AsyncGenerator<Box[]> {
+    for await (const rows of readPages((page) => listBoxes(db, { ...visibleTo(actor), live, box, ...page })))
       yield rows.map(presentBox)
   }
 
-  async function list(actor: Actor, options?: { live?: boolean }): Promise<Box[]> {
+  async function list(actor: Actor, options?: BoxListOptions): Promise<Box[]> {
     const boxes: Box[] = []
     for await (const page of listPages(actor, options)) boxes.push(...page)
     return boxes
@@ -44,10 +46,10 @@ export function createBoxReader({ db, finder, isConnected, latestHeartbeat, getC
 
   async function listPage(
     actor: Actor,
-    { live = false, limit, before: cursor }: ListBoxesQuery & { limit: number },
+    { live = false, box, limit, before: cursor }: ListBoxesQuery & { limit: number },
   ): Promise<BoxList> {
     const before = cursor === undefined ? undefined : parseCursor(cursor, isUuid)
-    const rows = await listBoxes(db, { ...visibleTo(actor), live, before, limit: limit + 1 })
+    const rows = await listBoxes(db, { ...visibleTo(actor), live, box, before, limit: limit + 1 })
     const page = rows.slice(0, limit)
     const last = page.at(-1)
     return {

@@ -47,8 +47,7 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
       handler: async ({ actor, query: { limit, ...query }, reply }) => {
         if (limit !== undefined || query.before !== undefined)
           return boxes.listPage(actor, { ...query, limit: limit ?? LIMITS.boxPage.max })
-        const pages = boxes.listPages(actor, { live: query.live ?? false })
-        return sendJson(reply, joinFields({ boxes: await stringifyPages(pages) }))
+        return sendJson(reply, joinFields({ boxes: await stringifyPages(boxes.listPages(actor, query)) }))
       },
     }),
     route({

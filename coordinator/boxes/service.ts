@@ -27,7 +27,7 @@ import { type CreateEvent, createBoxInserter } from './insert-new-box.ts'
 import { updateSchedules } from './lifecycle/update-schedules.ts'
 import { listChangedSchedules, toRowChanges } from './patch.ts'
 import { presentBox } from './present.ts'
-import { createBoxReader } from './read-boxes.ts'
+import { type BoxListOptions, createBoxReader } from './read-boxes.ts'
 import { assertHasSchedules } from './refuse-machines.ts'
 import { renameBox } from './rename.ts'
 import { assertFits } from './sources/file-rules.ts'
@@ -64,9 +64,9 @@ export type BoxServiceOptions = {
  */
 export type BoxService = BoxFinder & {
   /** Newest first. */
-  list(actor: Actor, options?: { live?: boolean }): Promise<Box[]>
+  list(actor: Actor, options?: BoxListOptions): Promise<Box[]>
   /** The boxes of list(), for a response (http/json-pages.ts). */
-  listPages(actor: Actor, options?: { live?: boolean }): AsyncIterable<Box[]>
+  listPages(actor: Actor, options?: BoxListOptions): AsyncIterable<Box[]>
   /** One page, newest first. Throws bad_request for an invalid `before`. */
   listPage(actor: Actor, query: ListBoxesQuery & { limit: number }): Promise<BoxList>
   create(actor: Actor, input: CreateBoxRequest, trx?: Trx): Promise<Box>

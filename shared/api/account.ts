@@ -1,7 +1,7 @@
 // Schema of the response to GET /me (spec §2.3): the user, the API key and the workspace.
 import { z } from 'zod'
 import { ACCESS_LEVELS, ROLES } from '../field-values.ts'
-import { boxSchema } from './boxes.ts'
+import { boxFilterSchema, boxSchema } from './boxes.ts'
 import { microDollarsSchema, timestampSchema } from './common.ts'
 
 export type AccessArea = keyof typeof ACCESS_LEVELS
@@ -21,6 +21,9 @@ export const CUSTOMER_STATUSES = {
   unverified: "the emailed code of the caller's new agent account is not confirmed",
   closing: 'the closing of the workspace was requested; everything is removed after workspace.purgeAfter',
 } as const
+
+export const accountQuerySchema = z.object({ box: boxFilterSchema })
+export type AccountQuery = z.infer<typeof accountQuerySchema>
 
 export const accountSchema = z
   .object({
@@ -89,7 +92,7 @@ export const accountSchema = z
       .meta({ description: 'access level per area; present only for a limited key' }),
     box: boxSchema
       .nullable()
-      .meta({ description: 'the oldest live box; use `boxes` instead', deprecated: true }),
+      .meta({ description: 'the oldest live box of `boxes`; use these instead', deprecated: true }),
   })
   .meta({ id: 'Account' })
 export type Account = z.infer<typeof accountSchema>

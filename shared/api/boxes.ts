@@ -1,6 +1,7 @@
 // Schemas of boxes (spec §2.2, §4.3): fields, states, events, jobs, vitals, and the requests to create and list boxes.
 import { z } from 'zod'
 import { ENV_NAME_PATTERN, OBSERVED_STATES } from '../field-values.ts'
+import { MIN_ID_PREFIX_LENGTH } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
 import { REGIONS, TIER_NAMES } from '../tiers.ts'
 import {
@@ -338,8 +339,18 @@ export const PATCH_BOX_ERROR_CODES = {
   env: 'invalid_env',
 } as const
 
+/** Not in the spec. */
+export const boxFilterSchema = z
+  .string()
+  .refine(noNul, NO_NUL_RULE)
+  .optional()
+  .meta({
+    description: `only the live box with this name, and the boxes with this id or whose id starts with it. The start of an id has at least ${MIN_ID_PREFIX_LENGTH} characters`,
+  })
+
 export const listBoxesQuerySchema = z.object({
   live: queryFlag().optional().meta({ description: '1: omit terminated boxes' }),
+  box: boxFilterSchema,
   limit: queryIntegerBetween(LIMITS.boxPage.min, LIMITS.boxPage.max)
     .optional()
     .meta({ description: `default: all boxes; with before: ${LIMITS.boxPage.max}` }),

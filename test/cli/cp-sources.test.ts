@@ -25,7 +25,7 @@ t.test('uploads files and directories into a directory, over one connection', as
   t.equal(await readFile(join(homeDir, 'work', 'tree', 'inner'), 'utf8'), 'i')
   t.match(
     fake.requests.slice(first).map(({ line }) => line),
-    ['GET /api/v1/me', 'POST /v1/box/fig/exec', /^GET \/v1\/box\/fig\/exec\/.*\/attach/],
+    ['GET /api/v1/me?box=fig', 'POST /v1/box/fig/exec', /^GET \/v1\/box\/fig\/exec\/.*\/attach/],
   )
 })
 
@@ -34,7 +34,7 @@ t.test('downloads files and directories into a directory', async (t) => {
   const first = fake.requests.length
   t.same(await cp('fig:work/a.txt', 'fig:work/tree', 'inbox/'), SUCCESS)
   t.same((await readdir(join(localDir, 'inbox'))).sort(), ['a.txt', 'tree'])
-  t.equal(fake.requests.slice(first).filter(({ line }) => line === 'GET /api/v1/me').length, 1)
+  t.equal(fake.requests.slice(first).filter(({ line }) => line === 'GET /api/v1/me?box=fig').length, 1)
 })
 
 t.test('copies nothing when the destination is not a directory', async (t) => {

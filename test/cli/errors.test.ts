@@ -55,7 +55,7 @@ t.test('with --json, an error is one JSON object with a code and a message', asy
 })
 
 t.test('the URL of the boxes cannot be reached', async (t) => {
-  fake.handleNext('GET /api/v1/me', (response) => {
+  fake.handleNext('GET /api/v1/me?box=fig', (response) => {
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify({ boxes: fake.boxes, edge: { url: 'http://127.0.0.1:1' } }))
   })
@@ -241,7 +241,7 @@ t.test('--verbose prints each request, without the key', async (t) => {
     await runBox(fake.url, ['show', 'fig'], { env: { BOXWOOD_DEBUG: '1' } }),
   ]) {
     t.match(result, { code: 0, stdout: /^name +fig$/m })
-    t.match(result.stderr, trace('GET', '/api/v1/boxes', 200))
+    t.match(result.stderr, trace('GET', '/api/v1/boxes\\?box=fig', 200))
     t.notOk(result.stderr.includes(KEY))
   }
   const exec = await box('exec', '--verbose', 'fig', 'echo', '--verbose')

@@ -65,6 +65,12 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
     if (box === undefined) throw new ApiError('not_found')
     return box
   }
+  const filterBoxes = (query: string | undefined): Box[] => {
+    const { live, box: text } = Object.fromEntries(new URLSearchParams(query))
+    return boxes
+      .filter(({ observedState }) => live === undefined || observedState !== 'terminated')
+      .filter(({ id, hostname }) => text === undefined || hostname === text || id.startsWith(text))
+  }
   /** Simulates the reconciler: sets the observed state to the desired state. */
   const applyDesiredState = (box: Box) => {
     const { desiredState } = box
@@ -72,11 +78,14 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
   }
 
   const routes: [RegExp, Handler][] = [
-    [/^GET \/api\/v1\/me$/, async (_, response) => sendJson(response, { ...ACCOUNT, boxes, edge: { url } })],
     [
-      /^GET \/api\/v1\/boxes(\?live=1)?$/,
-      async (_, response, [, live]) =>
-        sendJson(response, { boxes: boxes.filter((box) => !live || box.observedState !== 'terminated') }),
+      /^GET \/api\/v1\/me(?:\?(.*))?$/,
+      async (_, response, [, query]) =>
+        sendJson(response, { ...ACCOUNT, boxes: filterBoxes(query), edge: { url } }),
+    ],
+    [
+      /^GET \/api\/v1\/boxes(?:\?(.*))?$/,
+      async (_, response, [, query]) => sendJson(response, { boxes: filterBoxes(query) }),
     ],
     [
       /^POST \/api\/v1\/boxes$/,

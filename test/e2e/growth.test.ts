@@ -26,17 +26,18 @@ type Document = { paths: Record<string, { get?: Operation }> }
 
 type GetRequest = { route: string; path: string; bySession: boolean }
 
-const getValues = (parameter: Parameter): string[] => {
+function getValues(parameter: Parameter, { box }: Target): string[] {
   if (parameter.in !== 'query') return []
-  return parameter.name === 'limit' ? ['10'] : (parameter.schema?.enum ?? [])
+  if (parameter.name === 'limit') return ['10']
+  return parameter.name === 'box' ? [box] : (parameter.schema?.enum ?? [])
 }
 
-/** The queries with each combination of a limit and the parameters that have a list of values. */
-function combineFilters({ parameters = [] }: Operation): string[] {
+/** The queries with each combination of a limit, a box and the parameters that have a list of values. */
+function combineFilters({ parameters = [] }: Operation, target: Target): string[] {
   const queries = ['']
   for (const parameter of parameters)
     queries.push(
-      ...getValues(parameter).flatMap((value) =>
+      ...getValues(parameter, target).flatMap((value) =>
         queries.map((query) => `${query === '' ? '' : `${query}&`}${parameter.name}=${value}`),
       ),
     )
@@ -53,7 +54,7 @@ function listRequests({ paths }: Document, target: Target): GetRequest[] {
     const { path } = createRequest({ route, host }, target)
     const bySession = !get.security.some((scheme) => 'apiKey' in scheme)
     // An agent evaluates the filters of the edge.
-    const filters = host === 'edge' ? [''] : combineFilters(get)
+    const filters = host === 'edge' ? [''] : combineFilters(get, target)
     return filters.map((query) => ({
       route,
       path: query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`,
@@ -121,7 +122,7 @@ t.test('requests do not grow with the workspace', async (t) => {
         after[unit] <= max * Math.max(1, before[unit]),
         `GET ${path}: ${unit} ${before[unit]} with ${SMALL.boxes} boxes, ${after[unit]} with ${LARGE.boxes}`,
       )
-    if (after.route in WITH_EVERY_BOX && !path.includes('limit=')) {
+    if (after.route in WITH_EVERY_BOX && !path.includes('limit=') && !path.includes('box=')) {
       compare('rowsPerTurn', MAX_GROWTH)
       // Not faster than the number of boxes.
       for (const unit of ['rows', 'bytes'] as const) compare(unit, (2 * LARGE.boxes) / SMALL.boxes)

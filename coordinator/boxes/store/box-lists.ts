@@ -1,6 +1,7 @@
 // Lists boxes, their names and counts, and the boxes that wait for a snapshot.
 import { type SqlBool, sql } from 'kysely'
 import type { ObservedState } from '../../../shared/api/boxes.ts'
+import { findUuidRange, isUuid } from '../../../shared/ids.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
@@ -15,7 +16,17 @@ export type BoxFilter = {
   live: boolean
   /** true: the list also leaves out boxes that are being deleted. */
   withoutDeleted?: boolean | undefined
+  /** Only the live box with this name, and the boxes with this id or whose id starts with it. */
+  box?: string | undefined
 } & Page
+
+/** Only the start of an id reads all boxes of the workspace. No name is a UUID. */
+function whereNamed(text: string) {
+  if (isUuid(text)) return sql<SqlBool>`id = ${text}`
+  const hasName = sql<SqlBool>`hostname = ${text} and terminated_at is null`
+  const range = findUuidRange(text)
+  return range === undefined ? hasName : sql<SqlBool>`(${hasName} or id between ${range[0]} and ${range[1]})`
+}
 
 const whereAfterPage = (before: PageCursor | undefined) =>
   before === undefined ? sql<SqlBool>`1 = 1` : whereBefore('created_at', before)
@@ -53,6 +64,7 @@ export function listBoxes(db: Db, filter: BoxFilter): Promise<ListedBoxRow[]> {
   if (filter.live) query = query.where('terminated_at', 'is', null)
   if (filter.withoutDeleted)
     query = query.where('terminated_at', 'is', null).where('desired_state', '!=', 'terminated')
+  if (filter.box !== undefined) query = query.where(whereNamed(filter.box))
   return query
     .where(whereAfterPage(filter.before))
     .orderBy('created_at', 'desc')

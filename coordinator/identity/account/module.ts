@@ -1,5 +1,6 @@
 // API keys, and the account of a key (spec §4.2, §5).
 
+import type { AccountQuery } from '../../../shared/api/account.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import { newApiKey } from '../../../shared/api-key.ts'
 import type { Actor } from '../../http/actor.ts'
@@ -15,7 +16,7 @@ export type AccountModuleContext = ModuleBase & {
   openRequests: Pick<OpenRequests, 'accessChanged'>
   boxes: {
     list(actor: Actor, options: { live: boolean }): Promise<Box[]>
-    listPages(actor: Actor): AsyncIterable<Box[]>
+    listPages(actor: Actor, query: AccountQuery): AsyncIterable<Box[]>
   }
   /** `public`: the base URL of the edge, without `/v1/box`. */
   urls: { public: string }

@@ -1,5 +1,5 @@
 // Loads the account object of GET /me (spec §2.3), without the fields that the caller's key may not read.
-import type { Account } from '../../../shared/api/account.ts'
+import type { Account, AccountQuery } from '../../../shared/api/account.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import { toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
 import type { Db } from '../../db/open.ts'
@@ -32,17 +32,17 @@ const canRead = (actor: Actor, area: 'boxes' | 'workspace'): boolean => {
 }
 
 /** Loads the account as JSON text. */
-export type AccountService = { load(actor: Actor): Promise<string> }
+export type AccountService = { load(actor: Actor, query?: AccountQuery): Promise<string> }
 
 /** @param options.edgeUrl the base URL of the edge, without `/v1/box`. */
 export function createAccountService(options: {
   db: Db
-  boxes: { listPages(actor: Actor): AsyncIterable<Box[]> }
+  boxes: { listPages(actor: Actor, query: AccountQuery): AsyncIterable<Box[]> }
   edgeUrl: string
 }): AccountService {
   const { db, boxes, edgeUrl } = options
 
-  async function load(actor: Actor): Promise<string> {
+  async function load(actor: Actor, query: AccountQuery = {}): Promise<string> {
     const workspace = await findWorkspace(db, actor.workspaceId)
     if (!workspace)
       throw new Error(`The workspace ${actor.workspaceId} of ${actor.credential.id} does not exist.`)
@@ -52,7 +52,7 @@ export function createAccountService(options: {
     let oldestLiveBox: Box | null = null
     async function* listBoxes() {
       if (!canRead(actor, 'boxes')) return
-      for await (const page of boxes.listPages(actor)) {
+      for await (const page of boxes.listPages(actor, query)) {
         oldestLiveBox = page.findLast((box) => box.observedState !== 'terminated') ?? oldestLiveBox
         yield page
       }

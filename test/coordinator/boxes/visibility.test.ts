@@ -1,6 +1,6 @@
 // Which boxes an actor can list, and find by id or name.
 import t from 'tap'
-import { newUuid } from '../../../shared/ids.ts'
+import { newId, newUuid } from '../../../shared/ids.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { addUser, createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
 
@@ -36,6 +36,33 @@ onEachDatabase(t, async (t, newDb) => {
       await t.resolves(boxes.create(owner, { name: 'kiwi' }))
     },
   )
+
+  t.test('lists the live box with a name, and boxes with an id or the start of an id', async (t) => {
+    const db = await newDb(t)
+    const owner = await createOwner(db)
+    const boxes = createTestBoxService(db)
+    const fig = await boxes.create(owner, { name: 'fig' })
+    await db.updateTable('boxes').set({ terminated_at: 1 }).where('hostname', '=', 'fig').execute()
+    const later = await boxes.create(owner, { name: 'fig' })
+    const foreign = { ...owner, workspaceId: newId('workspace') }
+    const list = async (box: string, actor = owner) =>
+      (await boxes.list(actor, { box })).map(({ id }) => id).sort()
+    for (const text of [
+      '',
+      'plum',
+      'FIG',
+      fig.id.slice(0, 7),
+      `${fig.id}0`,
+      'ffffffffffffffff',
+      "fig' or '1",
+    ])
+      t.same(await list(text), [], text)
+    t.same(await list('fig'), [later.id])
+    for (const { id } of [fig, later])
+      for (const length of [8, 9, 13, 36]) t.same(await list(id.slice(0, length)), [id])
+    t.same(await list(later.id, foreign), [])
+    t.same((await boxes.listPage(owner, { box: 'fig', live: true, limit: 1 })).boxes, [later])
+  })
 
   t.test('lists boxes by page', async (t) => {
     const db = await newDb(t)

@@ -42,6 +42,17 @@ t.test('listing all boxes by page reads only the boxes of the page', async (t) =
   t.match(await readPlans(), [/^SEARCH boxes USING INDEX boxes_by_age \(workspace_id=\? AND created_at<\?\)/])
 })
 
+t.test('listing the box with a name or an id reads only this box', async (t) => {
+  const { db, readPlans } = capturePlans(await sqliteForTest(t))
+  const owner = await createOwner(db)
+  const boxes = createTestBoxService(db)
+  await readPlans()
+  await boxes.list(owner, { box: 'fig' })
+  t.same(await readPlans(), ['SEARCH boxes USING INDEX boxes_live_hostname (workspace_id=? AND hostname=?)'])
+  await boxes.list(owner, { box: crypto.randomUUID() })
+  t.same(await readPlans(), ['SEARCH boxes USING INDEX sqlite_autoindex_boxes_1 (id=?)'])
+})
+
 t.test('listing commands reads only commands that match the filter', async (t) => {
   const { db, readPlans } = capturePlans(await sqliteForTest(t))
   const owner = await createOwner(db)
