@@ -93,7 +93,7 @@ t.test('the request of the coordinator starts one uninstallation', async (t) => 
   for (let requests = 0; requests < 2; requests++) {
     const { status, body } = await tunnel.request({ method: 'POST', path: '/uninstall' })
     body.resume()
-    t.equal(status, 202)
+    t.equal(status, 204)
   }
   await waitUntil('the uninstallation has started', async () => installation.readStarts().length > 0)
   t.same(installation.readStarts(), [`${join(installation.prefix, 'current/setup.mjs')} uninstall`])
