@@ -7,6 +7,7 @@ import { benchFleet } from './fleet.ts'
 import { benchGrowth } from './growth.ts'
 import { benchHostile } from './hostile.ts'
 import { benchIdle } from './idle.ts'
+import { benchIdleBoxes } from './idle-boxes.ts'
 import { benchLifecycle } from './lifecycle.ts'
 import { benchMetrics } from './metrics.ts'
 import { benchMetricsCodec } from './metrics-codec.ts'
@@ -34,6 +35,7 @@ async function runBenchmarks(): Promise<Table[]> {
     try {
       return [
         await benchIdle(boxwood),
+        await benchIdleBoxes(),
         await benchSample(),
         await benchExec(boxwood, ssh),
         await benchSpawner(),
