@@ -18,10 +18,18 @@ const WARM_UP_RUNS = 10
 const RUNS = 40
 
 const ROUTES = [
-  ...['/me', '/boxes', '/boxes?live=1', '/boxes?limit=20', '/team/status', '/agents', '/boxes/{id}'],
-  ...['', '?mode=detached', '?status=timed_out', '?mode=detached&status=exited'].map(
-    (query) => `/boxes/{id}/commands${query}`,
-  ),
+  '/me',
+  '/me?box={id}',
+  '/boxes',
+  '/boxes?live=1',
+  '/boxes?limit=20',
+  '/team/status',
+  '/agents',
+  '/boxes/{id}',
+  '/boxes/{id}/commands',
+  '/boxes/{id}/commands?mode=detached',
+  '/boxes/{id}/commands?status=timed_out',
+  '/boxes/{id}/commands?mode=detached&status=exited',
 ]
 
 /** All values are medians. */
