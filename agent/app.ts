@@ -10,9 +10,9 @@ import {
 import { type FastifyInstance, fastify } from 'fastify'
 import type { Logger } from 'pino'
 import { TUNNEL_LIMITS } from '../shared/limits.ts'
-import { toErrorResponse } from './error-response.ts'
-import { createJsonRouter, createNoRouteError, type JsonRouter } from './json-routes.ts'
-import { type StoredResponses, storedResponseRoutes } from './stored-responses.ts'
+import { toErrorResponse } from './requests/error-response.ts'
+import { createJsonRouter, createNoRouteError, type JsonRouter } from './requests/json-routes.ts'
+import { type StoredResponses, storedResponseRoutes } from './requests/stored-responses.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB

@@ -7,7 +7,7 @@ import {
   type ExecStarted,
 } from '../../shared/api/processes.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { addJsonRoute, type JsonRequest, RequestResetError } from '../json-routes.ts'
+import { addJsonRoute, type JsonRequest, RequestResetError } from '../requests/json-routes.ts'
 import type { StartTimer } from '../running-clock.ts'
 import type { StreamDialer } from '../tunnel/stream-dialer.ts'
 import { validateRequest } from '../validate-request.ts'

@@ -1,7 +1,7 @@
 // The agent's file routes (spec §4.15): small files as JSON, large files and directories as streams.
 import type { FastifyInstance } from 'fastify'
 import { systemClock } from '../../shared/clock.ts'
-import { addJsonRoute } from '../json-routes.ts'
+import { addJsonRoute } from '../requests/json-routes.ts'
 import type { FileDeps } from './deps.ts'
 import { download } from './download.ts'
 import { toFileError } from './errors.ts'

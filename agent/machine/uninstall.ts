@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
-import { addJsonRoute } from '../json-routes.ts'
+import { addJsonRoute } from '../requests/json-routes.ts'
 
 /** Starts the uninstallation, which stops this agent. No effect while one runs. */
 export type Uninstall = () => void

@@ -10,7 +10,7 @@ import {
 } from '../../shared/api/prompts.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { assertEnvironment } from '../exec/environment.ts'
-import { addJsonRoute, RequestResetError } from '../json-routes.ts'
+import { addJsonRoute, RequestResetError } from '../requests/json-routes.ts'
 import { validateRequest } from '../validate-request.ts'
 import type { ActivityTracker } from '../vitals/activity-tracker.ts'
 import type { Prompts, ProviderDetector } from './types.ts'

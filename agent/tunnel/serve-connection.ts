@@ -10,7 +10,7 @@ import {
 } from '../../shared/tunnel-messages.ts'
 import { WebSocketDuplex } from '../../shared/websocket-duplex.ts'
 import type { AgentApp } from '../app.ts'
-import { MessageServer } from './message-server.ts'
+import { MessageServer } from '../requests/message-server.ts'
 
 export type ServeOptions = {
   /** The app of app.ts. */

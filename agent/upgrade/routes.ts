@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { agentBuildSchema, restartRequestSchema } from '../../shared/agent-build.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { addJsonRoute } from '../json-routes.ts'
+import { addJsonRoute } from '../requests/json-routes.ts'
 import { validateRequest } from '../validate-request.ts'
 import type { BuildState } from './build-state.ts'
 import type { Builds } from './builds.ts'

@@ -1,7 +1,7 @@
 // GET /activity: how long the box has been idle, measured for the request.
 import type { FastifyInstance } from 'fastify'
 import type { Activity } from '../../shared/api/activity.ts'
-import { addJsonRoute } from '../json-routes.ts'
+import { addJsonRoute } from '../requests/json-routes.ts'
 
 export function activityRoutes(
   app: FastifyInstance,

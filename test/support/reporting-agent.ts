@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import type { Test } from 'tap'
-import { addJsonRoute } from '../../agent/json-routes.ts'
+import { addJsonRoute } from '../../agent/requests/json-routes.ts'
 import type { NextReports, ReportAck } from '../../shared/api/reports.ts'
 import { startTestAgent } from './tunnel.ts'
 

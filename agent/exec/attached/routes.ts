@@ -2,7 +2,7 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { attachQuerySchema } from '../../../shared/api/attach.ts'
 import type { AttachDialer } from '../../attach/attach-dialer.ts'
-import { addJsonRoute, EMPTY_RESPONSE } from '../../json-routes.ts'
+import { addJsonRoute, EMPTY_RESPONSE } from '../../requests/json-routes.ts'
 import { readDialBackId } from '../../tunnel/dial-back-id.ts'
 import { validateRequest } from '../../validate-request.ts'
 import type { Attachments } from './attachments.ts'

@@ -8,7 +8,7 @@ import {
 } from '../../../shared/api/processes.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { LIMITS } from '../../../shared/limits.ts'
-import { addJsonRoute } from '../../json-routes.ts'
+import { addJsonRoute } from '../../requests/json-routes.ts'
 import { validateRequest } from '../../validate-request.ts'
 import { listResponse, statusResponse } from './responses.ts'
 import type { DetachedProcess, DetachedProcesses } from './types.ts'

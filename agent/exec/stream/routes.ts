@@ -2,7 +2,7 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { streamQuerySchema } from '../../../shared/api/processes.ts'
 import { parseEventId } from '../../../shared/event-id.ts'
-import { addJsonRoute, EMPTY_RESPONSE } from '../../json-routes.ts'
+import { addJsonRoute, EMPTY_RESPONSE } from '../../requests/json-routes.ts'
 import { readDialBackId } from '../../tunnel/dial-back-id.ts'
 import type { StreamDialer } from '../../tunnel/stream-dialer.ts'
 import { validateRequest } from '../../validate-request.ts'

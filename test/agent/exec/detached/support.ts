@@ -13,7 +13,7 @@ import {
   readProcess,
 } from '../../../../agent/exec/process-table.ts'
 import { type ExecDeps, execRoutes } from '../../../../agent/exec/routes.ts'
-import { createJsonRouter } from '../../../../agent/json-routes.ts'
+import { createJsonRouter } from '../../../../agent/requests/json-routes.ts'
 import { createActivityTracker } from '../../../../agent/vitals/activity-tracker.ts'
 import {
   type ExecKilled,

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { addJsonRoute, EMPTY_RESPONSE, RequestResetError } from '../../../../agent/json-routes.ts'
+import { addJsonRoute, EMPTY_RESPONSE, RequestResetError } from '../../../../agent/requests/json-routes.ts'
 import type { TunnelCall } from '../../../../coordinator/agents/tunnel/types.ts'
 import { ApiError } from '../../../../shared/errors.ts'
 import { TUNNEL_LIMITS } from '../../../../shared/limits.ts'

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
-import { addJsonRoute } from '../../../../agent/json-routes.ts'
+import { addJsonRoute } from '../../../../agent/requests/json-routes.ts'
 import type { Session } from '../../../../coordinator/agents/tunnel/session.ts'
 import { openTunnelSocket } from '../../../support/hostile-agent.ts'
 import { readAll, startTestAgent, startTunnelServer } from '../../../support/tunnel.ts'

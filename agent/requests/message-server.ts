@@ -4,8 +4,8 @@ import { ApiError } from '../../shared/errors.ts'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { type AgentMessage, type CoordinatorMessage, formatMessage } from '../../shared/tunnel-messages.ts'
 import type { AgentApp } from '../app.ts'
-import { toErrorResponse } from '../error-response.ts'
-import { RequestResetError } from '../json-routes.ts'
+import { toErrorResponse } from './error-response.ts'
+import { RequestResetError } from './json-routes.ts'
 
 type RequestMessage = Extract<CoordinatorMessage, { type: 'request' }>
 type ResponseMessage = Extract<AgentMessage, { id: number }>

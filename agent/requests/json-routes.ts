@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { parse as parseQuery } from 'node:querystring'
 import type { FastifyInstance } from 'fastify'
 import FindMyWay from 'find-my-way'
-import { ApiError } from '../shared/errors.ts'
+import { ApiError } from '../../shared/errors.ts'
 
 export type JsonRequest<ParamName extends string = string> = {
   params: Readonly<Record<ParamName, string>>

@@ -1,6 +1,6 @@
 // Converts errors of request handlers to responses in the edge's envelope.
 import type { Logger } from 'pino'
-import { ApiError, type ErrorCode, edgeErrorBody } from '../shared/errors.ts'
+import { ApiError, type ErrorCode, edgeErrorBody } from '../../shared/errors.ts'
 
 /**
  * Logs errors of the agent itself.
