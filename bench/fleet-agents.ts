@@ -27,27 +27,35 @@ process.once('message', async ({ url, boxes }: Fleet) => {
     listeners_count: 5,
     agent_version: 'bench',
   })
-  const app = buildAgentApp({
-    log,
-    routes: [
-      (scope) =>
-        reportRoutes(scope, {
-          spool,
-          readVitals,
-          clock: systemClock,
-          listeners: { current: () => null, events: new EventEmitter() },
-          flushRecorders: async () => undefined,
-        }),
-    ],
-  })
-  await app.ready()
+  const listeners = new EventEmitter<{ change: [] }>().setMaxListeners(0)
+  /** Each agent has an app of its own, because an app has one stream of reports. */
+  async function createApp() {
+    const app = buildAgentApp({
+      log,
+      routes: [
+        (scope) =>
+          reportRoutes(scope, {
+            spool,
+            readVitals,
+            clock: systemClock,
+            listeners: { current: () => null, events: listeners },
+            flushRecorders: async () => undefined,
+          }),
+      ],
+    })
+    await app.ready()
+    return app
+  }
+  const apps = await Promise.all(boxes.map(createApp))
   const startedAt = performance.now()
   let connectedCount = 0
   const onConnected = () => {
     connectedCount += 1
     if (connectedCount === boxes.length) process.send?.(performance.now() - startedAt)
   }
-  for (const { boxId, token } of boxes)
+  for (const [index, { boxId, token }] of boxes.entries()) {
+    const app = apps[index]
+    if (app === undefined) throw new Error('a box has no app')
     startTunnel({
       readUrl: async () => url,
       boxId,
@@ -58,6 +66,7 @@ process.once('message', async ({ url, boxes }: Fleet) => {
       log,
       clock: systemClock,
     })
+  }
   process.on('SIGTERM', async () => {
     await rm(stateDir, { recursive: true, force: true })
     process.exit(0)

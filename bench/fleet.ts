@@ -2,10 +2,11 @@
 import { fork } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { PREVIOUS_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../shared/protocol.ts'
 import { receiveMessage, startFleet } from '../test/support/fleet.ts'
-import { readCpuSeconds, readResidentBytes, terminate } from './support/processes.ts'
+import { getPid, readCpuSeconds, readResidentBytes, terminate } from './support/processes.ts'
 import { formatNumber, toMiB } from './support/stats.ts'
-import type { Table } from './support/table.ts'
+import { formatMarkdown, type Table } from './support/table.ts'
 
 const AGENT_COUNT = 1000
 /** The time between the last connection and the measurement. */
@@ -13,22 +14,11 @@ const SETTLE_MS = 2000
 const MEASURED_SECONDS = 20
 
 export async function benchFleet(): Promise<Table> {
-  await using children = new AsyncDisposableStack()
-  const { fleet, coordinator, stop } = await startFleet(AGENT_COUNT)
-  children.defer(stop)
-  const coordinatorPid = coordinator.pid ?? 0
-  const bytesBefore = await readResidentBytes(coordinatorPid)
-  const agents = fork(fileURLToPath(new URL('fleet-agents.ts', import.meta.url)))
-  children.defer(() => terminate(agents))
-  agents.send(fleet)
-  const connectMs = await receiveMessage<number>(agents)
-  await sleep(SETTLE_MS)
-  const cpuBefore = await readCpuSeconds(coordinatorPid)
-  await sleep(MEASURED_SECONDS * 1000)
-  const bytesAfter = await readResidentBytes(coordinatorPid)
+  const title = `Coordinator with ${AGENT_COUNT} idle agents, each sending a heartbeat every 10 s`
   return {
-    title: `Coordinator with ${AGENT_COUNT} idle agents, each sending a heartbeat every 10 s`,
+    title,
     columns: [
+      '',
       'resident memory before (MiB)',
       'resident memory with agents (MiB)',
       'KiB per agent',
@@ -36,13 +26,40 @@ export async function benchFleet(): Promise<Table> {
       'time until all are connected (s)',
     ],
     rows: [
-      [
-        formatNumber(toMiB(bytesBefore)),
-        formatNumber(toMiB(bytesAfter)),
-        formatNumber((bytesAfter - bytesBefore) / 1024 / AGENT_COUNT),
-        formatNumber(((await readCpuSeconds(coordinatorPid)) - cpuBefore) * (100 / MEASURED_SECONDS)),
-        formatNumber(connectMs / 1000),
-      ],
+      ['messages, without an HTTP/2 session', ...(await measureFleet(PROTOCOL_VERSION))],
+      ['an HTTP/2 session (protocol version 4)', ...(await measureFleet(PREVIOUS_PROTOCOL_VERSION))],
     ],
   }
 }
+
+async function measureFleet(version: number): Promise<string[]> {
+  await using children = new AsyncDisposableStack()
+  const options = { execArgv: ['--expose-gc'], acceptedVersions: [version] }
+  const { fleet, coordinator, stop } = await startFleet(AGENT_COUNT, options)
+  children.defer(stop)
+  const readMemory = async () => {
+    coordinator.send('collect')
+    await receiveMessage(coordinator)
+    return readResidentBytes(coordinatorPid)
+  }
+  const coordinatorPid = getPid(coordinator)
+  const bytesBefore = await readMemory()
+  const agents = fork(fileURLToPath(new URL('fleet-agents.ts', import.meta.url)))
+  children.defer(() => terminate(agents))
+  agents.send(fleet)
+  const connectMs = await receiveMessage<number>(agents)
+  await sleep(SETTLE_MS)
+  const cpuBefore = await readCpuSeconds(coordinatorPid)
+  await sleep(MEASURED_SECONDS * 1000)
+  const cpuSeconds = (await readCpuSeconds(coordinatorPid)) - cpuBefore
+  const bytesAfter = await readMemory()
+  return [
+    toMiB(bytesBefore),
+    toMiB(bytesAfter),
+    (bytesAfter - bytesBefore) / 1024 / AGENT_COUNT,
+    cpuSeconds * (100 / MEASURED_SECONDS),
+    connectMs / 1000,
+  ].map(formatNumber)
+}
+
+if (import.meta.main) console.log(formatMarkdown(await benchFleet()))

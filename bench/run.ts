@@ -37,7 +37,7 @@ async function runBenchmarks(): Promise<Table[]> {
         await benchIdle(boxwood),
         await benchIdleBoxes(),
         await benchSample(),
-        await benchExec(boxwood, ssh),
+        ...(await benchExec(boxwood, ssh)),
         await benchSpawner(),
         ...(await benchAttached(boxwood, ssh)),
         await benchTerminal(boxwood, ssh),

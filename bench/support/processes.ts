@@ -30,9 +30,21 @@ export async function readResidentBytes(pid: number): Promise<number> {
 
 /** The CPU time that a process has used (utime + stime), in seconds. /proc/<pid>/stat counts 100 ticks per second. */
 export async function readCpuSeconds(pid: number): Promise<number> {
+  const [user = 0, system = 0] = await readCpuTicks(pid)
+  return (user + system) / 100
+}
+
+/** The CPU time of a process and of the children that it has waited for, in seconds. */
+export async function readCpuSecondsWithChildren(pid: number): Promise<number> {
+  const ticks = await readCpuTicks(pid)
+  return ticks.reduce((sum, each) => sum + each, 0) / 100
+}
+
+/** utime, stime, cutime and cstime. */
+async function readCpuTicks(pid: number): Promise<number[]> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / 100
+  return fields.slice(11, 15).map(Number)
 }
 
 /** The pid of a program that was started. @throws Error when the start failed */

@@ -1,16 +1,19 @@
 // Child process of fleet.ts: runs a coordinator whose provider starts no machines. Sends the parent a Fleet message.
-// Arguments: the number of boxes, and the settings of the coordinator as JSON.
+// Arguments: the number of boxes, and {settings, acceptedVersions} of FleetOptions as JSON. The message 'collect' makes it
+// collect garbage, with the option --expose-gc of Node; it responds with 'collected'.
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadConfig } from '../../coordinator/base/config.ts'
 import type { Provider } from '../../coordinator/providers/provider.ts'
 import { startCoordinator } from '../../coordinator/server/app.ts'
-import type { Fleet } from './fleet.ts'
+import type { Fleet, FleetOptions } from './fleet.ts'
 import { withoutArchives } from './without-archives.ts'
 
 const boxCount = Number(process.argv[2])
-const settings: Record<string, string> = JSON.parse(process.argv[3] ?? '{}')
+const { settings = {}, acceptedVersions }: Pick<FleetOptions, 'settings' | 'acceptedVersions'> = JSON.parse(
+  process.argv[3] ?? '{}',
+)
 const dataDir = await mkdtemp(join(tmpdir(), 'boxwood-fleet-'))
 const tokens = new Map<string, string>()
 
@@ -36,7 +39,10 @@ const config = loadConfig({
   BOXWOOD_LOG: 'fatal',
   ...settings,
 })
-const coordinator = await startCoordinator(config, { provider })
+const coordinator = await startCoordinator(config, {
+  provider,
+  ...(acceptedVersions && { agentConnections: { acceptedVersions } }),
+})
 const { owner, context } = coordinator
 if (!owner) throw new Error('the coordinator has no owner')
 // The start of the coordinator has created the first box.
@@ -49,6 +55,11 @@ async function stop(): Promise<void> {
   process.exit(0)
 }
 process.once('SIGTERM', stop)
+process.on('message', (message) => {
+  if (message !== 'collect') return
+  globalThis.gc?.()
+  process.send?.('collected')
+})
 // The parent process has exited.
 process.once('disconnect', stop)
 const fleet: Fleet = {

@@ -12,11 +12,17 @@ export type FleetOptions = {
   execArgv?: string[]
   /** The coordinator's settings, such as BOXWOOD_EDGE_RATE. */
   settings?: Record<string, string>
+  /** The versions of the protocol that the coordinator accepts. Default: its own and the previous one. */
+  acceptedVersions?: readonly number[]
 }
 
-export async function startFleet(boxCount: number, { execArgv = [], settings = {} }: FleetOptions = {}) {
+export async function startFleet(
+  boxCount: number,
+  { execArgv = [], settings = {}, acceptedVersions }: FleetOptions = {},
+) {
   const script = fileURLToPath(new URL('fleet-coordinator.ts', import.meta.url))
-  const coordinator = fork(script, [String(boxCount), JSON.stringify(settings)], { execArgv })
+  const options = JSON.stringify({ settings, acceptedVersions })
+  const coordinator = fork(script, [String(boxCount), options], { execArgv })
   /** Resolves when the coordinator has exited. */
   async function stop(): Promise<void> {
     if (coordinator.exitCode !== null || coordinator.signalCode !== null) return
