@@ -8,7 +8,7 @@ const UNLISTED = new Set(['ENOENT', 'ENODEV', 'EOPNOTSUPP', 'EACCES'])
 /** Includes the processes of nested cgroups, which a box may create where it may write to its cgroup. */
 export function listCgroupPids(dir: string): number[] {
   try {
-    const pids = readFileSync(join(dir, 'cgroup.procs'), 'latin1').split('\n').map(Number).filter(Boolean)
+    const pids = readFileSync(join(dir, 'cgroup.procs'), 'utf8').split('\n').map(Number).filter(Boolean)
     const nested = readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory())
     // A process that is moved meanwhile may be listed twice.
     return [...new Set([...pids, ...nested.flatMap(({ name }) => listCgroupPids(join(dir, name)))])]

@@ -24,7 +24,7 @@ export const readSocketCounts = (procRoot: string): string =>
 
 function readTcpLine(path: string): string {
   try {
-    return /^TCP6?: inuse \d+/m.exec(readFileSync(path, 'latin1'))?.[0] ?? ''
+    return /^TCP6?: inuse \d+/m.exec(readFileSync(path, 'utf8'))?.[0] ?? ''
   } catch (error) {
     return ignoreMissing(error)
   }
