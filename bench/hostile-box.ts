@@ -3,6 +3,7 @@
 import { once } from 'node:events'
 import type { ServerHttp2Stream } from 'node:http2'
 import { Readable } from 'node:stream'
+import { addJsonRoute } from '../agent/requests/json-routes.ts'
 import { encodeFrame } from '../shared/stream-frames.ts'
 import { connectHostileAgent, FLOODS, flood } from '../test/support/hostile-agent.ts'
 import { openStreamSocket } from '../test/support/hostile-responses.ts'
@@ -64,9 +65,9 @@ async function attackOnce(): Promise<void> {
 }
 
 if (attack === CORRECT) {
-  await startTestAgent(box, url, (app) => {
-    app.get('/exec', async () => ({ ok: true, type: 'exec.list', processes: [] }))
-  })
+  await startTestAgent(box, url, (app) =>
+    addJsonRoute(app, 'GET', '/exec', () => ({ ok: true, type: 'exec.list', processes: [] })),
+  )
   process.send?.('connected')
 } else {
   // The coordinator refuses an attempt: the attack continues with the next one.

@@ -15,24 +15,24 @@ export const coordinatorMessageSchema = z.discriminatedUnion('type', [
     path: z.string(),
     headers: z.record(z.string(), z.string()).optional(),
   }),
-  /** The response is not needed. The agent stops the work, and sends a response nevertheless. */
+  /**
+   * The response is not needed. The agent stops the work, and sends a response nevertheless. After the response, it
+   * discards the stored body.
+   */
   z.object({ type: z.literal('cancel'), id: idSchema }),
   /** The HTTP/2 session is closed. Later binary messages belong to the next one. */
   z.object({ type: z.literal('http2.close') }),
 ])
 export type CoordinatorMessage = z.infer<typeof coordinatorMessageSchema>
 
-/** What the agent sends. A response is followed by its body, unless that is stored under `storedId`. */
+/** What the agent sends. A response is followed by its body, unless that is stored. */
 export const agentMessageSchema = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('response'),
     id: idSchema,
     status: z.int().min(200).max(599),
-    /** The body is too large for a message: `GET /responses/<storedId>` returns it once. */
-    storedId: z
-      .string()
-      .regex(/^\d{1,16}$/)
-      .optional(),
+    /** The body is too large for a message. The agent keeps it for `GET /responses/<id>` until a cancel. */
+    isStored: z.literal(true).optional(),
   }),
   /** The agent is stopping and has not executed the request. */
   z.object({ type: z.literal('reset'), id: idSchema }),

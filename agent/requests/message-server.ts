@@ -20,6 +20,7 @@ export type MessageServerOptions = {
 export class MessageServer {
   readonly #options: MessageServerOptions
   readonly #running = new Map<number, AbortController>()
+  #isClosed = false
 
   constructor(options: MessageServerOptions) {
     this.#options = options
@@ -49,10 +50,12 @@ export class MessageServer {
 
   cancel(id: number): void {
     this.#running.get(id)?.abort()
+    this.#options.app.storedResponses.delete(id)
   }
 
   /** Cancels all requests. */
   close(): void {
+    this.#isClosed = true
     for (const controller of this.#running.values()) controller.abort()
     this.#options.app.storedResponses.clear()
   }
@@ -79,8 +82,9 @@ export class MessageServer {
     if (Buffer.byteLength(body) <= TUNNEL_LIMITS.messageBytes) {
       this.#send({ type: 'response', id, status }, body, onSent)
     } else {
-      const storedId = this.#options.app.storedResponses.add(body)
-      this.#send({ type: 'response', id, status, storedId }, '', onSent)
+      // Later ids belong to another connection.
+      if (!this.#isClosed) this.#options.app.storedResponses.set(id, body)
+      this.#send({ type: 'response', id, status, isStored: true }, '', onSent)
     }
   }
 

@@ -3,20 +3,20 @@ import type { FastifyInstance } from 'fastify'
 import { createNoRouteError } from './json-routes.ts'
 
 export type StoredResponses = {
-  /** Returns the id. */
-  add(body: string | Buffer): string
-  /** Discards all. Call it when the connection closes on which the ids were sent: an agent has one at a time. */
+  /** @param id of the request. An agent has one connection at a time, so ids are unique. */
+  set(id: number, body: string | Buffer): void
+  delete(id: number): void
+  /** Call it when the connection closes. */
   clear(): void
 }
 
 export function storedResponseRoutes(app: FastifyInstance): StoredResponses {
-  const bodies = new Map<string, string | Buffer>()
-  let lastId = 0
+  const bodies = new Map<number, string | Buffer>()
   app.get<{ Params: { id: string } }>(
     '/responses/:id',
     { exposeHeadRoute: false },
     async (request, reply) => {
-      const { id } = request.params
+      const id = Number(request.params.id)
       const body = bodies.get(id)
       if (body === undefined) throw createNoRouteError()
       bodies.delete(id)
@@ -24,11 +24,8 @@ export function storedResponseRoutes(app: FastifyInstance): StoredResponses {
     },
   )
   return {
-    add(body) {
-      const id = String(++lastId)
-      bodies.set(id, body)
-      return id
-    },
+    set: (id, body) => void bodies.set(id, body),
+    delete: (id) => void bodies.delete(id),
     clear: () => bodies.clear(),
   }
 }

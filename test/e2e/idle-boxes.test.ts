@@ -1,6 +1,5 @@
 // Idle times with a real box: what counts as activity, and that work is not cut. The idle times are at least 30 minutes, so
 // the test sets the coordinator's clock ahead, and reads the idle time of the agent.
-import { Readable } from 'node:stream'
 import t from 'tap'
 import type { Clock } from '../../shared/clock.ts'
 import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
@@ -105,13 +104,13 @@ t.test('a box with work is not suspended for idleness, and an idle one is', asyn
   await t.test('the idle box is suspended, and a command wakes it', async (t) => {
     // Half an hour passes only on the clock of the coordinator: the response of the agent is changed to match.
     const tunnel = await tunnels.wait(box.id, DEADLINE_MS)
-    const { request } = tunnel
-    tunnel.request = async (options) => {
-      const response = await request.call(tunnel, options)
+    const { call } = tunnel
+    tunnel.call = async (options) => {
+      const response = await call(options)
       if (options.path !== '/activity') return response
-      const { idleForSec } = JSON.parse(Buffer.concat(await response.body.toArray()).toString())
+      const { idleForSec } = JSON.parse(response.body.toString())
       const body = JSON.stringify({ idleForSec: idleForSec < 2 ? idleForSec : idleForSec + 1800 })
-      return { ...response, body: Readable.from([Buffer.from(body)]) }
+      return { ...response, body: Buffer.from(body) }
     }
     await waitUntil('the box is suspended', async () => {
       clock.advance(Math.max(0, (await findDueTime()) - clock.now()))

@@ -162,18 +162,18 @@ async function startPause(t: Test) {
   }
   const tunnel = infra.tunnels.current(id)
   if (tunnel === undefined) throw new Error('the agent is not connected')
-  const { request } = tunnel
+  const { call } = tunnel
   const asked = Promise.withResolvers<void>()
   const answered = Promise.withResolvers<void>()
   /** What had happened to the box when a command was sent. */
   const changesBefore: string[][] = []
-  tunnel.request = async (options) => {
+  tunnel.call = async (options) => {
     if (options.path === '/exec') changesBefore.push(await listChanges())
     if (options.path === '/activity') {
       asked.resolve()
       await answered.promise
     }
-    return request.call(tunnel, options)
+    return call(options)
   }
   advance(30 * MINUTE_MS)
   await asked.promise

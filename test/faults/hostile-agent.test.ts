@@ -3,6 +3,7 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { addJsonRoute } from '../../agent/requests/json-routes.ts'
 import { type FleetBox, startFleet } from '../support/fleet.ts'
 import {
   connectHostileAgent,
@@ -91,9 +92,9 @@ async function setUp(t: Test, hostileBoxes: number) {
   const { url, key } = fleet
   const [otherBox, ...boxes] = fleet.boxes
   if (otherBox === undefined) throw new Error('the coordinator has no box')
-  const agent = await startTestAgent(otherBox, url, (app) => {
-    app.get('/exec', async () => ({ ok: true, type: 'exec.list', processes: [] }))
-  })
+  const agent = await startTestAgent(otherBox, url, (app) =>
+    addJsonRoute(app, 'GET', '/exec', () => ({ ok: true, type: 'exec.list', processes: [] })),
+  )
   t.after(() => agent.close())
 
   const send = async ({ boxId }: FleetBox, [method, path, body]: RouteRequest, signal?: AbortSignal) => {

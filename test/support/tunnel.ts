@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { buildAgentApp } from '../../agent/app.ts'
+import { type AgentApp, buildAgentApp } from '../../agent/app.ts'
 import { type AgentTunnelOptions, startTunnel } from '../../agent/tunnel/tunnel.ts'
 import {
   type AgentConnections,
@@ -74,7 +74,7 @@ export async function startTunnelServer(
   }
 }
 
-export type TestAgent = { app: FastifyInstance; instanceId: string; close(): Promise<void> }
+export type TestAgent = { app: AgentApp; instanceId: string; close(): Promise<void> }
 
 /** Starts an agent with these routes, which reconnects within 50 ms. */
 export async function startTestAgent(

@@ -17,7 +17,8 @@ import type { Tunnel, TunnelCall, TunnelCallResponse } from './types.ts'
 const MAX_UNSENT_BYTES = 1024 * 1024
 const JSON_HEADERS = { 'content-type': 'application/json' }
 
-type MessageResponse = TunnelCallResponse & { storedId?: string | undefined }
+/** `storedId` is the id of the request whose response the agent has stored. */
+type MessageResponse = TunnelCallResponse & { storedId: number | undefined }
 type OpenCall = { resolve(response: MessageResponse): void; reject(error: unknown): void }
 
 export class Calls {
@@ -43,12 +44,12 @@ export class Calls {
     const { status, body, storedId } = await this.#callByMessage(call)
     if (body.length > maxBytes) throw createTooLargeError(maxBytes)
     if (storedId === undefined) return { status, body }
-    const stored = await callByRequest(this.#request, {
-      method: 'GET',
-      path: `/responses/${storedId}`,
-      signal,
-      timeoutMs: deadline - performance.now(),
-      maxBytes,
+    const path = `/responses/${storedId}`
+    const remainingMs = deadline - performance.now()
+    const fetchCall = { method: 'GET', path, signal, timeoutMs: remainingMs, maxBytes } as const
+    const stored = await callByRequest(this.#request, fetchCall).catch((error: unknown) => {
+      this.#send({ type: 'cancel', id: storedId })
+      throw error
     })
     if (stored.status !== 200) throw createAgentProtocolError('The agent has lost its response.')
     return { status, body: stored.body }
@@ -61,8 +62,10 @@ export class Calls {
     if (body.length > TUNNEL_LIMITS.messageBytes) throw new InvalidMessageError('a response is too large')
     const call = this.#open.get(id)
     this.#open.delete(id)
-    if (message.type === 'reset') call?.reject(new ApiError('box_unreachable'))
-    else call?.resolve({ status: message.status, body, storedId: message.storedId })
+    if (message.type === 'reset') return void call?.reject(new ApiError('box_unreachable'))
+    const storedId = message.isStored ? id : undefined
+    if (call !== undefined) call.resolve({ status: message.status, body, storedId })
+    else if (storedId !== undefined) this.#send({ type: 'cancel', id: storedId })
   }
 
   /** Rejects all calls. */

@@ -8,7 +8,7 @@ import { ApiError } from '../../../../shared/errors.ts'
 import { TUNNEL_LIMITS } from '../../../../shared/limits.ts'
 import { PREVIOUS_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../../../shared/protocol.ts'
 import { startTestAgent, startTunnelServer } from '../../../support/tunnel.ts'
-import { DEADLINE_MS } from '../../../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../../../support/wait-until.ts'
 
 const WAYS = [
   ['as messages', PROTOCOL_VERSION],
@@ -134,3 +134,39 @@ for (const [way, version] of WAYS) {
     t.match(aborted.slice(0, 2), ['cancelled', 'late'], 'the agent stopped the work')
   })
 }
+
+t.test('an agent discards a stored response that is not fetched', async (t) => {
+  const finish = Promise.withResolvers<void>()
+  const started = Promise.withResolvers<void>()
+  const { tunnel, agent, call } = await connect(t, PROTOCOL_VERSION, (app) => {
+    addJsonRoute(app, 'GET', '/large', async () => {
+      started.resolve()
+      await finish.promise
+      return { text: LARGE_TEXT }
+    })
+    addJsonRoute(app, 'GET', '/small', () => 1)
+  })
+  const { storedResponses } = agent.app
+  const kept = new Set<number>()
+  let storedCount = 0
+  const { set, delete: discard } = storedResponses
+  storedResponses.set = (id, body) => {
+    storedCount += 1
+    kept.add(id)
+    set(id, body)
+  }
+  storedResponses.delete = (id) => {
+    kept.delete(id)
+    discard(id)
+  }
+  const controller = new AbortController()
+  const cancelled = tunnel.call({ ...GET, path: '/large', signal: controller.signal })
+  await started.promise
+  controller.abort(new Error('the client disconnected'))
+  await t.rejects(cancelled, { message: 'the client disconnected' })
+  finish.resolve()
+  await waitUntil('the cancelled response is discarded', () => storedCount === 1 && kept.size === 0)
+  await t.rejects(call({ ...GET, path: '/large' }), { code: 'exec_failed' })
+  await waitUntil('the response above the limit is discarded', () => storedCount === 2 && kept.size === 0)
+  t.same(await call({ ...GET, path: '/small' }), { status: 200, body: '1' })
+})
