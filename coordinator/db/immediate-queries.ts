@@ -18,15 +18,16 @@ export function enableImmediateQueries(
   byAdapter.set(db.getExecutor().adapter, { driver, observer })
 }
 
-/** Executes a query before it returns. null: the query has to wait for the connection, or for Postgres. */
+/**
+ * Executes a query before it returns. null: the query has to wait for the connection, or for Postgres, or its transaction
+ * has ended, and Kysely rejects it.
+ */
 export function executeImmediately<Row>(db: Queryable, query: CompiledQuery<Row>): QueryResult<Row> | null {
   const immediate = byAdapter.get(db.getExecutor().adapter)
   if (immediate === undefined) return null
   const { driver, observer } = immediate
-  if (!db.isTransaction) {
-    if (!driver.isFree) return null
-    observer?.onAcquire(0)
-  }
+  if (!(db.isTransaction ? driver.isInsideTransaction : driver.isFree)) return null
+  if (!db.isTransaction) observer?.onAcquire(0)
   const execute = () => driver.execute<Row>(query)
   return observer === undefined ? execute() : observeQuery(observer, query, execute)
 }

@@ -121,6 +121,11 @@ export class NodeSqliteDriver implements Driver {
     return !this.#acquired
   }
 
+  /** Whether the caller runs inside a transaction that has not ended. */
+  get isInsideTransaction(): boolean {
+    return transactionScope.getStore()?.open ?? false
+  }
+
   /** Executes a query immediately: of the open transaction, or of none while the connection is free. */
   execute<R>(query: CompiledQuery<R>): QueryResult<R> {
     return this.#connection.execute(query)

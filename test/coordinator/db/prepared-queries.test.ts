@@ -93,6 +93,27 @@ onEachDatabase(t, async (t, newDb) => {
     )
     t.same(await find('a'), [{ name: 'B' }])
   })
+
+  for (const outcome of ['committed', 'rolled back'])
+    await t.test(`a prepared query of a transaction that was ${outcome} is rejected`, async (t) => {
+      const db = await newDb(t)
+      const ended = Promise.withResolvers<void>()
+      const queries: Promise<unknown>[] = []
+      const transacted = transaction(db, async (trx) => {
+        queries.push(
+          ended.promise.then(() => insertPrepared(trx, ['a', 'A', 0, 0])),
+          ended.promise.then(() => findPrepared(trx, ['a'])),
+        )
+        if (outcome === 'rolled back') throw new Error('simulated failure')
+      })
+      await transacted.catch(() => undefined)
+      // Another transaction must not get the query.
+      await transaction(db, async () => {
+        ended.resolve()
+        for (const query of queries) await t.rejects(query, { message: `Transaction is already ${outcome}` })
+      })
+      t.same(await prepareName(db)('a'), [])
+    })
 })
 
 const insertWorkspace = (db: Db) =>
