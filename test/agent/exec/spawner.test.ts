@@ -1,4 +1,4 @@
-// Both kinds of spawners behave identically: posix_spawn and Node's child_process.
+// Both kinds of spawners, posix_spawn and Node's child_process, behave alike, with the exceptions that createSpawner() names.
 import { spawnSync } from 'node:child_process'
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { constants } from 'node:os'

@@ -61,6 +61,9 @@ onEachDatabase(t, async (t, newDb) => {
     for (const { id } of [fig, later])
       for (const length of [8, 9, 13, 36]) t.same(await list(id.slice(0, length)), [id])
     t.same(await list(later.id, foreign), [])
+    const limited = { ...owner, boxIds: [fig.id] }
+    for (const text of ['fig', later.id, later.id.slice(0, 8)]) t.same(await list(text, limited), [], text)
+    t.same(await list(fig.id.slice(0, 8), limited), [fig.id])
     t.same((await boxes.listPage(owner, { box: 'fig', live: true, limit: 1 })).boxes, [later])
   })
 
