@@ -127,11 +127,10 @@ async function mergeWithLastChunk(
 ): Promise<OutputSegment> {
   const [last] = await selectLastChunk(trx, [commandId, stream])
   if (last === undefined || last.size >= SMALL_CHUNK_BYTES) return added
-  const deleted = await deleteAndReturnChunk(trx, [commandId, stream, last.start_offset])
-  return {
-    offset: last.start_offset,
-    data: Buffer.concat([...deleted.map(({ data }) => data), added.data]),
-  }
+  const [deleted] = await deleteAndReturnChunk(trx, [commandId, stream, last.start_offset])
+  // The new bytes alone would be stored at the offset of the last chunk.
+  if (deleted === undefined) throw new Error(`the last output of ${commandId} was deleted meanwhile`)
+  return { offset: last.start_offset, data: Buffer.concat([deleted.data, added.data]) }
 }
 
 async function deleteChunks(trx: Trx, commandId: string, stream: CommandStream): Promise<void> {

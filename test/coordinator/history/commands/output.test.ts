@@ -1,6 +1,7 @@
 // The stored output of a command: the last MiB without gaps, read in pages that do not split characters.
+import { sql } from 'kysely'
 import t from 'tap'
-import { onEachDatabase } from '../../../support/db.ts'
+import { onEachDatabase, sqliteForTest } from '../../../support/db.ts'
 import { finished, output, setUp } from './support.ts'
 
 const MiB = 1024 * 1024
@@ -128,4 +129,16 @@ onEachDatabase(t, async (t, newDb) => {
       })
     },
   )
+})
+
+t.test('output is not stored at a wrong offset when its last chunk cannot be taken', async (t) => {
+  const { db, commands, owner, boxId, report, run } = await setUp(await sqliteForTest(t))
+  const { id } = await run({ mode: 'detached' })
+  await report([output(id, 0, 'abc')])
+  // Stands for another transaction that has deleted the chunk after it was found.
+  await sql`create trigger no_delete before delete on command_output begin select raise(ignore); end`.execute(
+    db,
+  )
+  await t.rejects(report([output(id, 3, 'def')]), { message: /was deleted meanwhile/ })
+  t.match(await commands.history.getOutput(owner, boxId, id, {}), { data: 'abc', size: 3 })
 })
