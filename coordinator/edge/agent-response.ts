@@ -2,7 +2,7 @@
 // forwarded.
 import { edgeErrorSchema } from '../../shared/api/common.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
-import { createAgentProtocolError, createTooLargeError } from '../agents/tunnel/read-response.ts'
+import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
 import type { TunnelCallResponse } from '../agents/tunnel/types.ts'
 import { AGENT_RESPONSES, type AgentResponseType } from './agent-response-types.ts'
 import { InvalidResponseError, parseJson } from './parse-response.ts'
@@ -42,9 +42,11 @@ export function throwAgentError(response: TunnelCallResponse): never {
   throw new ApiError(isAgentErrorCode(code) ? code : 'exec_failed', message.slice(0, MAX_MESSAGE_CHARS))
 }
 
-/** The largest body that a call which expects a response of this type has to accept. */
-export const maxResponseBytes = (type: AgentResponseType): number =>
-  Math.max(AGENT_RESPONSES[type].maxBytes, MAX_ERROR_BYTES)
+const isSuccess = (status: number): boolean => status === 200 || status === 202
+
+/** The bounds of a response of this type, and of an error response. See TunnelCall. */
+export const maxResponseBytes = (type: AgentResponseType) => (status: number) =>
+  isSuccess(status) ? AGENT_RESPONSES[type].maxBytes : MAX_ERROR_BYTES
 
 /** Reads a response of this type. Throws an error response, and exec_failed for an invalid one. */
 export async function readAgentResponse(
@@ -52,9 +54,7 @@ export async function readAgentResponse(
   { status, body }: TunnelCallResponse,
   type: AgentResponseType,
 ): Promise<AgentResponse> {
-  if (status !== 200 && status !== 202) return throwAgentError({ status, body })
-  const { maxBytes } = AGENT_RESPONSES[type]
-  if (body.length > maxBytes) throw createTooLargeError(maxBytes)
+  if (!isSuccess(status)) return throwAgentError({ status, body })
   return parser.parse(type, body).catch(throwProtocolError)
 }
 

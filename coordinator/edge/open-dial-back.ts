@@ -33,7 +33,7 @@ export async function openDialBack<T>(
         headers: { ...headers, [DIAL_BACK_HEADER]: pending.id },
         signal,
         timeoutMs: OPEN_TIMEOUT_MS,
-        maxBytes: MAX_ERROR_BYTES,
+        maxBytes: () => MAX_ERROR_BYTES,
       })
       if (response.status !== 200) return throwAgentError(response)
       signal.addEventListener('abort', pending.discard, { once: true })

@@ -17,7 +17,7 @@ type UploadContext = Pick<EdgeContext, 'transfers' | 'responseParser'>
 
 async function readUploaded({ responseParser }: UploadContext, response: TunnelResponse): Promise<Buffer> {
   const { status, body } = response
-  const bytes = await readBody(body, maxResponseBytes('file.uploaded'))
+  const bytes = await readBody(body, maxResponseBytes('file.uploaded')(status))
   return (await readAgentResponse(responseParser, { status, body: bytes }, 'file.uploaded')).json
 }
 

@@ -15,6 +15,7 @@ import type { Tunnel, TunnelCall, TunnelCallResponse } from './types.ts'
 
 /** Above this, the agent does not read as fast as the coordinator sends. HTTP/2 has flow control. */
 const MAX_UNSENT_BYTES = 1024 * 1024
+const acceptMessage = () => TUNNEL_LIMITS.messageBytes
 const JSON_HEADERS = { 'content-type': 'application/json' }
 
 /** `storedId` is the id of the request whose response the agent has stored. */
@@ -39,14 +40,15 @@ export class Calls {
   /** See Tunnel. */
   async call(call: TunnelCall): Promise<TunnelCallResponse> {
     if (!this.#canSendMessage(call)) return callByRequest(this.#request, call)
-    const { signal, timeoutMs, maxBytes = TUNNEL_LIMITS.messageBytes } = call
+    const { signal, timeoutMs, maxBytes = acceptMessage } = call
     const deadline = performance.now() + timeoutMs
     const { status, body, storedId } = await this.#callByMessage(call)
-    if (body.length > maxBytes) throw createTooLargeError(maxBytes)
+    const limit = maxBytes(status)
+    if (body.length > limit) throw createTooLargeError(limit)
     if (storedId === undefined) return { status, body }
     const path = `/responses/${storedId}`
     const remainingMs = deadline - performance.now()
-    const fetchCall = { method: 'GET', path, signal, timeoutMs: remainingMs, maxBytes } as const
+    const fetchCall = { method: 'GET', path, signal, timeoutMs: remainingMs, maxBytes: () => limit } as const
     const stored = await callByRequest(this.#request, fetchCall).catch((error: unknown) => {
       this.#send({ type: 'cancel', id: storedId })
       throw error
@@ -123,7 +125,7 @@ export class Calls {
 /** Sends a call as a request with a stream of its own. See Tunnel. */
 export function callByRequest(
   request: Tunnel['request'],
-  { timeoutMs, maxBytes = TUNNEL_LIMITS.messageBytes, ...call }: TunnelCall,
+  { timeoutMs, maxBytes = acceptMessage, ...call }: TunnelCall,
 ): Promise<TunnelCallResponse> {
   return withDeadline(timeoutMs, call.signal, async (signal) => {
     const { method, path, body } = call
@@ -135,6 +137,7 @@ export function callByRequest(
       ...(headers && { headers }),
       ...(body !== undefined && { body: Buffer.from(body) }),
     })
-    return { status: response.status, body: await readBody(response.body, maxBytes) }
+    const { status } = response
+    return { status, body: await readBody(response.body, maxBytes(status)) }
   })
 }

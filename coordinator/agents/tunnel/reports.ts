@@ -130,7 +130,7 @@ async function pollReports(
       body: JSON.stringify(request),
       signal: session.retiring,
       timeoutMs: POLL_TIMEOUT_MS,
-      maxBytes: MAX_CHUNK_BYTES,
+      maxBytes: () => MAX_CHUNK_BYTES,
     })
     if (status !== 200) throw new Error(`POST /reports/next returned status ${status}`)
     request = { isFirst: false, acks: [] }

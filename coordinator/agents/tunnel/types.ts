@@ -34,8 +34,8 @@ export type TunnelCall = {
   signal?: AbortSignal | undefined
   /** Timeout for the complete response in milliseconds. */
   timeoutMs: number
-  /** The largest accepted response body. Default: 64 KiB. */
-  maxBytes?: number
+  /** Returns the size of the largest response body that is accepted with this status. Default: 64 KiB. */
+  maxBytes?: (status: number) => number
 }
 
 export type TunnelCallResponse = { status: number; body: Buffer<ArrayBuffer> }

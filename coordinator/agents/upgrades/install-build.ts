@@ -16,7 +16,7 @@ export async function installBuild(tunnel: Tunnel, build: AgentBuild): Promise<v
     path: '/upgrade',
     body: JSON.stringify({ platform, version, buildId, size, sha256, signature }),
     timeoutMs: INSTALL_TIMEOUT_MS,
-    maxBytes: MAX_RESPONSE_BYTES,
+    maxBytes: () => MAX_RESPONSE_BYTES,
   })
   if (status < 300) return
   throw new Error(readMessage(body.toString()) ?? `POST /upgrade returned status ${status}`)

@@ -14,7 +14,7 @@ export async function readIdleSeconds(
   const tunnel = tunnels.current(boxId)
   if (tunnel === undefined) throw new Error('the agent is not connected')
   const call = { method: 'GET', path: '/activity', signal: closing, timeoutMs: TIMEOUT_MS } as const
-  const { status, body } = await tunnel.call({ ...call, maxBytes: MAX_BYTES })
+  const { status, body } = await tunnel.call({ ...call, maxBytes: () => MAX_BYTES })
   if (status !== 200) throw new Error(`GET /activity returned status ${status}`)
   return activitySchema.parse(JSON.parse(body.toString())).idleForSec
 }
