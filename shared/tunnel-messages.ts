@@ -46,20 +46,25 @@ export class InvalidMessageError extends Error {}
 
 const NEWLINE = 10
 const MAX_HEAD_TOKENS = 64
+/** The largest head that an agent may send. It has some 60 bytes. */
+export const MAX_AGENT_HEAD_BYTES = 1024
 
 export const formatMessage = (head: CoordinatorMessage | AgentMessage, body = ''): string =>
   `${JSON.stringify(head)}\n${body}`
 
 /**
  * @param message the head as JSON, a newline and the body
+ * @param maxHeadBytes default: unlimited
  * @throws InvalidMessageError
  */
 export function parseMessage<T extends CoordinatorMessage | AgentMessage>(
   schema: z.ZodType<T>,
   message: Buffer<ArrayBuffer>,
+  maxHeadBytes = Number.POSITIVE_INFINITY,
 ): { head: T; body: Buffer<ArrayBuffer> } {
   const end = message.indexOf(NEWLINE)
   if (end === -1) throw new InvalidMessageError('a message has no head')
+  if (end > maxHeadBytes) throw new InvalidMessageError('the head of a message is too large')
   try {
     const head = schema.safeParse(parseBoundedJson(message.toString('utf8', 0, end), MAX_HEAD_TOKENS))
     if (head.success) return { head: head.data, body: message.subarray(end + 1) }

@@ -9,6 +9,7 @@ import {
   type CoordinatorMessage,
   coordinatorMessageSchema,
   formatMessage,
+  MAX_AGENT_HEAD_BYTES,
   parseMessage,
 } from '../../shared/tunnel-messages.ts'
 import { openTunnelSocket } from '../support/hostile-agent.ts'
@@ -71,9 +72,14 @@ t.test('an invalid message closes the connection', async (t) => {
     ['no status', respondTo((id) => text({ type: 'response', id })), /head of a message/],
     ['an id that is not a number', respondWith(text({ type: 'reset', id: '1' })), /head of a message/],
     [
-      'a head with thousands of values',
-      respondTo((id) => text({ type: 'response', id, status: 200, more: Array(10_000).fill(0) })),
-      /head of a message/,
+      'a head with many values',
+      respondTo((id) => text({ type: 'response', id, status: 200, more: Array(100).fill(0) })),
+      /head of a message is not valid/,
+    ],
+    [
+      'a head with a long text',
+      respondTo((id) => text({ type: 'response', id, status: 200, more: 'x'.repeat(MAX_AGENT_HEAD_BYTES) })),
+      /head of a message is too large/,
     ],
     [
       'a response above the bound',

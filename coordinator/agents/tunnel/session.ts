@@ -4,7 +4,12 @@ import type { WebSocket } from 'ws'
 import { ApiError } from '../../../shared/errors.ts'
 import { checkLiveness, type LivenessSettings, newLivenessState } from '../../../shared/liveness.ts'
 import { MESSAGES_PROTOCOL_VERSION } from '../../../shared/protocol.ts'
-import { agentMessageSchema, InvalidMessageError, parseMessage } from '../../../shared/tunnel-messages.ts'
+import {
+  agentMessageSchema,
+  InvalidMessageError,
+  MAX_AGENT_HEAD_BYTES,
+  parseMessage,
+} from '../../../shared/tunnel-messages.ts'
 import type { BoxLimits } from './box-limits.ts'
 import { Calls } from './calls.ts'
 import { Http2Client } from './http2-client.ts'
@@ -104,7 +109,7 @@ export function openSession(options: SessionOptions): Session {
   function receiveMessage(data: Buffer<ArrayBuffer>): void {
     try {
       if (!usesMessages) throw new InvalidMessageError('a text message, which its version does not have')
-      const { head, body } = parseMessage(agentMessageSchema, data)
+      const { head, body } = parseMessage(agentMessageSchema, data, MAX_AGENT_HEAD_BYTES)
       if (head.type === 'http2.closed') http2.onAgentClosed()
       else calls.receive(head, body)
     } catch (error) {
