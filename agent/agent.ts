@@ -109,11 +109,10 @@ export async function startAgent(
   const { startTimer } = runningClock
   const app = use(
     await openApp(config, log, {
-      activity,
       exec: { ...common, startTimer, processes, streamDialer, recorder, stopping },
       attached: { attachments, attachDialer, log },
       terminal: { attachDialer, log, sessions, stopping },
-      files: { home, stateDir: realDir, log, clock, transferDialer },
+      files: { home, stateDir: realDir, log, clock, transferDialer, activity },
       upgrade: { builds, buildState, requestRestart, isInUse },
       uninstall: machine?.uninstall ?? null,
       prompts: { prompts, detector, activity, stopping },

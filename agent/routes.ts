@@ -10,12 +10,10 @@ import { type ReportDeps, reportRoutes } from './reports/routes.ts'
 import { type TerminalDeps, terminalRoutes } from './terminal/routes.ts'
 import { type UpgradeDeps, upgradeRoutes } from './upgrade/routes.ts'
 import { activityRoutes } from './vitals/activity-routes.ts'
-import type { ActivityTracker } from './vitals/activity-tracker.ts'
 import { liveProcessRoutes } from './vitals/processes/routes.ts'
 import type { VitalsService } from './vitals/vitals.ts'
 
 export type AgentRoutesDeps = {
-  activity: Pick<ActivityTracker, 'touch'>
   exec: ExecDeps
   attached: AttachedRouteDeps
   terminal: TerminalDeps
@@ -32,10 +30,7 @@ export const agentRoutes = (deps: AgentRoutesDeps): AgentAppOptions['routes'] =>
   (scope) => execRoutes(scope, deps.exec),
   (scope) => attachedRoutes(scope, deps.attached),
   (scope) => terminalRoutes(scope, deps.terminal),
-  (scope) => {
-    scope.addHook('onRequest', async () => deps.activity.touch())
-    return fileRoutes(scope, deps.files)
-  },
+  (scope) => fileRoutes(scope, deps.files),
   (scope) => upgradeRoutes(scope, deps.upgrade),
   (scope) => uninstallRoutes(scope, deps.uninstall),
   (scope) => promptRoutes(scope, deps.prompts),

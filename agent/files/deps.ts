@@ -1,6 +1,7 @@
 // Dependencies of the file routes.
 import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../../shared/clock.ts'
+import type { ActivityTracker } from '../vitals/activity-tracker.ts'
 import type { TransferDialer } from './transfer-dialer.ts'
 
 export type FileDeps = {
@@ -10,5 +11,6 @@ export type FileDeps = {
   stateDir: string
   log: FastifyBaseLogger
   transferDialer: TransferDialer
+  activity: Pick<ActivityTracker, 'touch'>
   clock?: Clock
 }

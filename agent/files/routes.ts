@@ -15,24 +15,24 @@ const WRITE_BODY_BYTES = 8 * 1024 * 1024
 /** Registers the routes. Handlers throw ApiError; the app's error handler serialises it. */
 export async function fileRoutes(app: FastifyInstance, deps: FileDeps): Promise<void> {
   const writeDeps = { ...deps, sweepTempFiles: createTempFileSweeper(deps.clock ?? systemClock) }
-  addJsonRoute(app, 'GET', '/files', ({ query }) => withRequestPath(query, () => readInlineFile(query, deps)))
-  addJsonRoute(
-    app,
-    'PUT',
-    '/files',
-    ({ body }) => withRequestPath(body, () => writeInlineFile(body, writeDeps)),
-    { bodyLimit: WRITE_BODY_BYTES },
-  )
+  const serve = <T>(input: unknown, work: () => Promise<T>): Promise<T> => {
+    deps.activity.touch()
+    return withRequestPath(input, work)
+  }
+  addJsonRoute(app, 'GET', '/files', ({ query }) => serve(query, () => readInlineFile(query, deps)))
+  addJsonRoute(app, 'PUT', '/files', ({ body }) => serve(body, () => writeInlineFile(body, writeDeps)), {
+    bodyLimit: WRITE_BODY_BYTES,
+  })
   app.route({
     method: ['GET', 'HEAD'],
     url: '/download',
-    handler: (request, reply) => withRequestPath(request.query, () => download(request, reply, deps)),
+    handler: (request, reply) => serve(request.query, () => download(request, reply, deps)),
   })
   await app.register(async (scope) => {
     // Accept every content type unparsed: the handler reads the body from the raw request.
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
-    scope.put('/upload', (request) => withRequestPath(request.query, () => upload(request, writeDeps)))
+    scope.put('/upload', (request) => serve(request.query, () => upload(request, writeDeps)))
   })
 }
 

@@ -22,7 +22,12 @@ const noTransfers: TransferDialer = {
 }
 
 export type FileServer = { app: FastifyInstance; home: string; stateDir: string; url: string; port: number }
-type Options = { transferDialer?: TransferDialer; clock?: Clock; http2?: boolean }
+type Options = {
+  transferDialer?: TransferDialer
+  clock?: Clock
+  http2?: boolean
+  activity?: { touch(): void }
+}
 
 export async function serveFiles(t: Test, options: Options = {}): Promise<FileServer> {
   const home = createTempDir(t, 'files')
@@ -42,6 +47,7 @@ export async function serveFiles(t: Test, options: Options = {}): Promise<FileSe
     stateDir,
     log: app.log,
     transferDialer,
+    activity: options.activity ?? { touch: () => undefined },
     ...(options.clock && { clock: options.clock }),
   })
   await app.listen({ port: 0, host: '127.0.0.1' })
