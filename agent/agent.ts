@@ -105,7 +105,7 @@ export async function startAgent(
     openStreams,
     onOpen: upgrades.confirmBuild,
   }
-  const nextReports = new NextReports((signal) => streamReports(reports, signal), openStreams)
+  const nextReports = use(new NextReports((signal) => streamReports(reports, signal), openStreams))
   const { startTimer } = runningClock
   const app = use(
     await openApp(config, log, {

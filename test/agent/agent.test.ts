@@ -7,7 +7,7 @@ import { readConfig } from '../../agent/config.ts'
 import { lockDirectory } from '../../agent/lock.ts'
 import { newUuid } from '../../shared/ids.ts'
 import { createTempDir } from '../support/temp-dir.ts'
-import { silentLog } from '../support/tunnel.ts'
+import { silentLog, startTunnelServer } from '../support/tunnel.ts'
 
 async function createEnv(t: Test) {
   const dir = createTempDir(t, 'agent')
@@ -35,6 +35,27 @@ t.test('a start that fails closes the parts that have started', async (t) => {
   const config = readConfig({ ...env, BOXWOOD_SOCKET: join(dir, 'missing', 'socket') })
   await t.rejects(startAgent(config, silentLog, env))
   await assertUnused(dir)
+})
+
+t.test('close() ends the stream of reports while the coordinator stores a chunk', async (t) => {
+  const { promise: received, resolve } = Promise.withResolvers<void>()
+  const apply = async () => {
+    resolve()
+    await new Promise(() => undefined)
+  }
+  const ingest = { apply, heartbeat: () => undefined, listeners: () => undefined }
+  const countTimers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const timersBefore = countTimers()
+  const coordinator = await startTunnelServer({ ingest })
+  const { dir, env } = await createEnv(t)
+  const { boxId, token } = coordinator.addBox()
+  await writeFile(join(dir, 'token'), token)
+  const boxEnv = { ...env, BOXWOOD_URL: coordinator.url, BOXWOOD_BOX: boxId }
+  const agent = await startAgent(readConfig(boxEnv), silentLog, boxEnv)
+  await received
+  await agent.close({ isRestart: true })
+  await coordinator.close()
+  t.ok(countTimers() <= timersBefore, 'no timer delays the exit of the process')
 })
 
 t.test('close() stops the agent, which a second one may follow', async (t) => {
