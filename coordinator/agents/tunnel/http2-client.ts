@@ -63,10 +63,14 @@ export class Http2Client {
       this.#idleMs = 0
       onDone()
     }
-    await this.#closing?.promise
-    if (!this.#isDestroyed) return sendRequest(this.#openSession().h2, request, onClose)
-    onClose()
-    throw new ApiError('box_unreachable')
+    try {
+      if (this.#closing !== undefined) await resolveUnlessAborted(this.#closing.promise, request.signal)
+      if (this.#isDestroyed) throw new ApiError('box_unreachable')
+    } catch (error) {
+      onClose()
+      throw error
+    }
+    return sendRequest(this.#openSession().h2, request, onClose)
   }
 
   /** Returns the number of frames that begin in the data. */
@@ -131,6 +135,15 @@ export class Http2Client {
     session?.h2.destroy()
     session?.duplex.destroy()
   }
+}
+
+/** Rejects with the reason of the signal when it aborts first. */
+async function resolveUnlessAborted(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted()
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal?.reason)
+  signal?.addEventListener('abort', onAbort, { once: true })
+  await Promise.race([promise, aborted]).finally(() => signal?.removeEventListener('abort', onAbort))
 }
 
 function connectHttp2(createConnection: () => Duplex): ClientHttp2Session {

@@ -4,6 +4,7 @@ import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
 import { addJsonRoute } from '../../../../agent/requests/json-routes.ts'
 import type { Session } from '../../../../coordinator/agents/tunnel/session.ts'
+import { TUNNEL_LIMITS } from '../../../../shared/limits.ts'
 import { openTunnelSocket } from '../../../support/hostile-agent.ts'
 import { readAll, startTestAgent, startTunnelServer } from '../../../support/tunnel.ts'
 import { DEADLINE_MS, waitUntil } from '../../../support/wait-until.ts'
@@ -90,6 +91,8 @@ t.test('an agent that does not close its side is disconnected', async (t) => {
   controller.abort(new Error('aborted'))
   await t.rejects(first, { message: 'aborted' })
   session.runLivenessCheck(IDLE_MS)
+  const body = 'x'.repeat(TUNNEL_LIMITS.messageBytes + 1)
+  await t.rejects(session.call({ method: 'POST', path: '/', body, timeoutMs: 20 }), { message: /in time/ })
   const waiting = session.request({ method: 'GET', path: '/' })
   session.runLivenessCheck(31_000)
   await t.rejects(waiting, { code: 'box_unreachable' })
