@@ -56,13 +56,13 @@ export function createJsonRouter(): JsonRouter {
   return {
     add: (method, path, handler) => router.on(method, path, () => undefined, handler),
     find(method, path) {
-      const [, query = ''] = path.split('?', 2)
+      const queryStart = path.indexOf('?')
       const found = router.find(method, FindMyWay.sanitizeUrlPath(path))
       if (found === null) throw createNoRouteError()
       return {
         handler: found.store as JsonHandler,
         params: found.params as Record<string, string>,
-        query: parseQuery(query),
+        query: queryStart === -1 ? {} : parseQuery(path.slice(queryStart + 1)),
       }
     },
   }

@@ -56,14 +56,14 @@ for (const [way, version] of WAYS) {
     })
     const echoed = await call({
       ...{ method: 'POST', timeoutMs: DEADLINE_MS },
-      path: '/echo/a%20b?q=1&r=x%26y&q=2',
+      path: '/echo/a%20b?q=1&r=x%26y?z&q=2',
       headers: { 'x-kind': 'test' },
       body: '{"hello":"box"}',
     })
     t.equal(echoed.status, 200)
     t.same(JSON.parse(echoed.body), {
       params: { name: 'a b' },
-      query: { q: ['1', '2'], r: 'x&y' },
+      query: { q: ['1', '2'], r: 'x&y?z' },
       body: { hello: 'box' },
       kind: 'test',
     })
