@@ -4,7 +4,7 @@ import { ApiError, type ErrorCode, edgeErrorBody } from '../../shared/errors.ts'
 
 /**
  * Logs errors of the agent itself.
- * @param path of the request or its route, for the log
+ * @param path of the request without its query, or its route, for the log
  */
 export function toErrorResponse(error: unknown, path: string | undefined, log: Pick<Logger, 'error'>) {
   const apiError = toApiError(error)

@@ -28,7 +28,7 @@ export class MessageServer {
 
   /** Executes the request and sends its response, also after a cancellation. Never rejects. */
   async serve(message: RequestMessage, body: Buffer): Promise<void> {
-    const { id, path } = message
+    const { id } = message
     const controller = new AbortController()
     const afterwards: (() => void)[] = []
     const onSent = () => {
@@ -41,7 +41,8 @@ export class MessageServer {
       else this.#respond(id, 200, Buffer.isBuffer(result) ? result : JSON.stringify(result), onSent)
     } catch (error) {
       if (error instanceof RequestResetError) return this.#send({ type: 'reset', id }, '', onSent)
-      const response = toErrorResponse(error, path, this.#options.log)
+      const [route] = message.path.split('?')
+      const response = toErrorResponse(error, route, this.#options.log)
       this.#respond(id, response.status, JSON.stringify(response.body), onSent)
     } finally {
       this.#running.delete(id)

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import type { Vitals } from '../../shared/api/boxes.ts'
 import { RECONNECT_AFTER_HEADER } from '../../shared/protocol.ts'
+import { coordinatorMessageSchema, formatMessage, parseMessage } from '../../shared/tunnel-messages.ts'
 import {
   type BoxIdentity,
   connectHostileAgent,
@@ -108,4 +109,25 @@ t.test('tiny report lines are read in small batches, and each counts as 4 KiB', 
   const closed = once(ws, 'close')
   coordinator.tunnels.disconnect(box.boxId, 'the test is complete')
   await closed
+})
+
+t.test('an agent that responds to each request for reports at once is delayed', async (t) => {
+  const { coordinator, checkOtherBox } = await setUp(t)
+  for (const body of ['', `${JSON.stringify({ type: 'heartbeat', at: 1, vitals: VITALS })}\n`]) {
+    const box = coordinator.addBox()
+    const ws = openTunnelSocket(coordinator.url, box)
+    t.after(() => ws.terminate())
+    let requests = 0
+    ws.on('message', (data: Buffer<ArrayBuffer>) => {
+      const { head } = parseMessage(coordinatorMessageSchema, data)
+      if (head.type !== 'request') return
+      requests += 1
+      ws.send(formatMessage({ type: 'response', id: head.id, status: 200 }, body))
+    })
+    // 48 MiB of responses that count as 32 KiB each.
+    await waitUntil('the limit is reached', () => requests >= 1536)
+    for (let i = 0; i < 20; i++) await checkOtherBox()
+    t.ok(requests < 2000, `${requests} requests`)
+    ws.terminate()
+  }
 })

@@ -44,6 +44,8 @@ export type ReportStreamOptions = {
 const REQUEST_TIMEOUT_MS = 30_000
 /** The agent responds with a heartbeat after 10 s, if not with reports before. */
 const POLL_TIMEOUT_MS = 60_000
+/** A chunk of one short line counts as this many bytes, because it costs a request. */
+const MIN_CHUNK_BYTES = 32 * 1024
 /** Agents send chunks of 64 KiB, and one line of at most 256 KiB where that is longer. */
 const MAX_CHUNK_BYTES = 1024 * 1024
 /** One failure may be of a stream that was open before the flush. */
@@ -121,7 +123,7 @@ async function pollReports(
   options: ReportStreamOptions,
   onCommit: () => void,
 ): Promise<void> {
-  const readChunk = createChunkReader(session, options)
+  const readChunk = createChunkReader(session, options, MIN_CHUNK_BYTES)
   let request: NextReports = { isFirst: true, acks: [] }
   while (!session.retiring.aborted) {
     const { status, body } = await session.callForReports({
@@ -167,7 +169,7 @@ async function readStream(
 }
 
 /** Returns a function that commits the lines of consecutive chunks, and yields their acknowledgements. */
-function createChunkReader(session: Session, options: ReportStreamOptions) {
+function createChunkReader(session: Session, options: ReportStreamOptions, minChunkBytes = 0) {
   const { log, limits } = options
   const splitter = createLineSplitter(TUNNEL_LIMITS.reportBytes)
   const parseLine = createLineParser(session.boxId, log)
@@ -175,7 +177,7 @@ function createChunkReader(session: Session, options: ReportStreamOptions) {
     const lines = splitter.push(chunk)
     if (lines === null)
       throw new InvalidReportError(`a report is longer than ${TUNNEL_LIMITS.reportBytes} bytes`)
-    const delayMs = limits.countLines(session.boxId, lines.length, chunk.length)
+    const delayMs = limits.countLines(session.boxId, lines.length, Math.max(chunk.length, minChunkBytes))
     for (let i = 0; i < lines.length; i += MAX_BATCH_LINES) {
       yield* handleLines(session, options, lines.slice(i, i + MAX_BATCH_LINES), parseLine)
       // Other boxes come first: without a report to commit, the loop would not wait for anything.
