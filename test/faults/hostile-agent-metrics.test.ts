@@ -123,6 +123,7 @@ async function connectAgent(t: Test, { url }: Fleet, box: FleetBox) {
     else
       stream.on('data', (data) => {
         acknowledged = JSON.parse(String(data)).seq
+        stream.end()
       })
   })
   t.after(() => ws.terminate())

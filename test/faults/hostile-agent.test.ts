@@ -239,6 +239,7 @@ t.test('invalid reports of every type', { timeout: 120_000 }, async (t) => {
       else
         stream.on('data', (data) => {
           acknowledged = JSON.parse(String(data)).seq
+          stream.end()
         })
     })
   const ws = await connect(lines.join(''))

@@ -30,8 +30,8 @@ export type Changes = Record<string, [string, string][]>
 export const PREVIOUS_BUILD: Changes = {
   'shared/protocol.ts': [
     ["AGENT_VERSION = '0.1.0'", "AGENT_VERSION = '0.0.9'"],
-    ['PREVIOUS_PROTOCOL_VERSION = 3', 'PREVIOUS_PROTOCOL_VERSION = 2'],
-    ['PROTOCOL_VERSION = 4', 'PROTOCOL_VERSION = 3'],
+    ['PREVIOUS_PROTOCOL_VERSION = 4', 'PREVIOUS_PROTOCOL_VERSION = 3'],
+    ['PROTOCOL_VERSION = 5', 'PROTOCOL_VERSION = 4'],
   ],
 }
 
