@@ -134,6 +134,7 @@ export function callByRequest(
       method,
       path,
       signal,
+      headTimeoutMs: timeoutMs,
       ...(headers && { headers }),
       ...(body !== undefined && { body: Buffer.from(body) }),
     })

@@ -1,9 +1,11 @@
 // Calls through a tunnel give the same responses as messages and over HTTP/2.
 import { once } from 'node:events'
+import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { addJsonRoute, EMPTY_RESPONSE, RequestResetError } from '../../../../agent/requests/json-routes.ts'
-import type { TunnelCall } from '../../../../coordinator/agents/tunnel/types.ts'
+import { callByRequest } from '../../../../coordinator/agents/tunnel/calls.ts'
+import type { TunnelCall, TunnelRequest } from '../../../../coordinator/agents/tunnel/types.ts'
 import { ApiError } from '../../../../shared/errors.ts'
 import { TUNNEL_LIMITS } from '../../../../shared/limits.ts'
 import { PREVIOUS_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../../../shared/protocol.ts'
@@ -169,4 +171,15 @@ t.test('an agent discards a stored response that is not fetched', async (t) => {
   await t.rejects(call({ ...GET, path: '/large' }), { code: 'exec_failed' })
   await waitUntil('the response above the limit is discarded', () => storedCount === 2 && kept.size === 0)
   t.same(await call({ ...GET, path: '/small' }), { status: 200, body: '1' })
+})
+
+t.test('a call over HTTP/2 may take longer than a command', async (t) => {
+  const requests: TunnelRequest[] = []
+  const request = async (request: TunnelRequest) => {
+    requests.push(request)
+    return { status: 200, headers: {}, body: Readable.from([]) }
+  }
+  // The installation of a build.
+  await callByRequest(request, { method: 'POST', path: '/upgrade', timeoutMs: 30 * 60_000 })
+  t.match(requests, [{ path: '/upgrade', headTimeoutMs: 30 * 60_000 }])
 })
