@@ -67,7 +67,7 @@ export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<
   })
   app.addHook('onClose', async () => {
     await Promise.allSettled(running.values())
-    await spawner.close()
+    spawner.close()
   })
 
   const startDetached = async (request: AgentStartRequest): Promise<ExecStarted> => {

@@ -70,7 +70,7 @@ export function createAgentPoller(
         lastRequestAt = performance.now()
         try {
           const timeoutMs = MAX_POLL_MS + RESPONSE_GRACE_MS
-          return await requestAgent(context, { box, tunnel: current, signal }, { timeoutMs, ...request })
+          return await requestAgent(context, { tunnel: current, signal }, { timeoutMs, ...request })
         } catch (error) {
           signal.throwIfAborted()
           if (!isUnreachable(error)) throw error

@@ -21,7 +21,7 @@ export type AgentRequest = Pick<TunnelCall, 'method' | 'path' | 'headers' | 'bod
 /** @throws ApiError the agent's error response, box_unreachable, or exec_failed for an invalid response */
 export async function requestAgent(
   { responseParser }: Pick<EdgeContext, 'responseParser'>,
-  { tunnel, signal }: AcquiredBox,
+  { tunnel, signal }: Pick<AcquiredBox, 'tunnel' | 'signal'>,
   { type, timeoutMs = RESPONSE_TIMEOUT_MS, ...request }: AgentRequest,
 ): Promise<AgentResponse> {
   const maxBytes = maxResponseBytes(type)

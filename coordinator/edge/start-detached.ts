@@ -5,9 +5,9 @@ import { ApiError } from '../../shared/errors.ts'
 import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
 import type { TrackedCommand } from '../history/commands/command-tracker.ts'
 import type { AcquiredBox } from './acquire-box.ts'
-import { maxResponseBytes, readAgentResponse } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
 import { isUnreachable, repeatWhileUnreachable } from './repeat-request.ts'
+import { requestAgent } from './request-agent.ts'
 
 /** Limits all attempts together. */
 const START_TIMEOUT_MS = 30_000
@@ -28,12 +28,13 @@ export async function startDetached(
   const processId = record.commandId
   const start: AgentStartRequest = { ...request, detached: true, processId }
   const body = JSON.stringify(start)
-  const maxBytes = maxResponseBytes('exec.started')
 
-  async function attempt(current: AcquiredBox['tunnel'], signal: AbortSignal): Promise<Buffer> {
-    const call = { method: 'POST', path: '/exec', body, signal, timeoutMs, maxBytes } as const
-    const response = await current.call(call)
-    const started = await readAgentResponse(context.responseParser, response, 'exec.started')
+  async function attempt(tunnel: AcquiredBox['tunnel'], signal: AbortSignal): Promise<Buffer> {
+    const started = await requestAgent(
+      context,
+      { tunnel, signal },
+      { method: 'POST', path: '/exec', body, type: 'exec.started', timeoutMs },
+    )
     if (started.processId !== processId)
       throw createAgentProtocolError('The agent responded for a different process.')
     acceptResponse(started)

@@ -4,9 +4,9 @@ import { ApiError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
 import type { AcquiredBox } from './acquire-box.ts'
-import { maxResponseBytes, readAgentResponse } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
 import { isUnreachable, repeatWhileUnreachable } from './repeat-request.ts'
+import { requestAgent } from './request-agent.ts'
 
 /**
  * Limits all attempts together: the agent may install OpenCode or pi, which takes up to 265 s
@@ -30,13 +30,14 @@ export async function startPrompt(
   const newConversationId = newId('conversation')
   const request: AgentPromptRequest = { ...prompt, runId, newConversationId, boxEnv }
   const body = JSON.stringify(request)
-  const maxBytes = maxResponseBytes('prompt.submitted')
   const conversationId = prompt.new ? newConversationId : prompt.conversationId
 
   async function attempt(tunnel: AcquiredBox['tunnel'], signal: AbortSignal): Promise<Buffer> {
-    const call = { method: 'POST', path: '/prompts', body, signal, timeoutMs, maxBytes } as const
-    const response = await tunnel.call(call)
-    const submitted = await readAgentResponse(responseParser, response, 'prompt.submitted')
+    const submitted = await requestAgent(
+      { responseParser },
+      { tunnel, signal },
+      { method: 'POST', path: '/prompts', body, type: 'prompt.submitted', timeoutMs },
+    )
     if (submitted.runId !== runId) throw createAgentProtocolError('The agent responded for a different run.')
     if (conversationId !== undefined && submitted.conversationId !== conversationId)
       throw createAgentProtocolError('The agent responded for a different conversation.')

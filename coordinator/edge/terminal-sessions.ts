@@ -12,7 +12,6 @@ import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
 import { parseEnvVars } from '../boxes/present.ts'
 import type { RouteInput, RouteSchemas } from '../http/route.ts'
 import type { AcquiredBox } from './acquire-box.ts'
-import { maxResponseBytes, readAgentResponse } from './agent-response.ts'
 import type { EdgeContext } from './context.ts'
 import { openDialBack } from './open-dial-back.ts'
 import { repeatWhileUnreachable } from './repeat-request.ts'
@@ -47,17 +46,18 @@ export async function startSession(
   const boxEnv = Object.fromEntries(parseEnvVars(box).map(({ name, value }) => [name, value]))
   return context.commandTracker.track(command, async ({ record, acceptResponse }) => {
     const body = JSON.stringify({ ...fields, boxEnv, record })
-    const { tunnels, responseParser } = context
-    return repeatWhileUnreachable(tunnels, acquired, START_TIMEOUT_MS, async (tunnel, signal) => {
-      const response = await tunnel.call({
-        method: 'POST',
-        path: '/terminal/sessions',
-        body,
-        signal,
-        timeoutMs: START_TIMEOUT_MS,
-        maxBytes: maxResponseBytes('terminal.started'),
-      })
-      const started = await readAgentResponse(responseParser, response, 'terminal.started')
+    return repeatWhileUnreachable(context.tunnels, acquired, START_TIMEOUT_MS, async (tunnel, signal) => {
+      const started = await requestAgent(
+        context,
+        { tunnel, signal },
+        {
+          method: 'POST',
+          path: '/terminal/sessions',
+          body,
+          type: 'terminal.started',
+          timeoutMs: START_TIMEOUT_MS,
+        },
+      )
       const { session } = started
       if (session === undefined || (fields.session !== undefined && session !== fields.session))
         throw createAgentProtocolError('The agent responded for a different session.')

@@ -45,10 +45,6 @@ export class Http2Client {
     this.#onFailure = onFailure
   }
 
-  get isOpen(): boolean {
-    return this.#session !== undefined
-  }
-
   /** Resolves when the agent has sent its settings. */
   async open(): Promise<void> {
     const { h2 } = this.#openSession()
