@@ -1,7 +1,7 @@
 // The listening ports of a box: shown while the report is recent and the box runs.
 import t from 'tap'
 import { createHeartbeats, type Heartbeats } from '../../../../coordinator/boxes/lifecycle/heartbeats.ts'
-import { findListening } from '../../../../coordinator/boxes/ports/listening.ts'
+import { findListening } from '../../../../coordinator/boxes/port-shares/listening.ts'
 import type { Vitals } from '../../../../shared/api/boxes.ts'
 import { startTestCoordinator } from '../../../support/coordinator.ts'
 import { onEachDatabase } from '../../../support/db.ts'

@@ -1,0 +1,55 @@
+// What the server of shared ports needs of port shares and of their viewers.
+import type { EventEmitter } from 'node:events'
+import type { BoxRow } from '../../db/schema.ts'
+import type { Actor } from '../../http/actor.ts'
+
+export type PortAudience = 'members' | 'anyone' | 'public'
+
+/** A live share whose audience this deployment and the policies of the workspace allow. */
+export type ServedShare = {
+  id: string
+  workspaceId: string
+  boxId: string
+  port: number
+  /** The label before the share base in the host name of the link. */
+  slug: string
+  access: PortAudience
+  /** SHA-256 (hex) of the secret of an anyone link; null for other audiences. */
+  secretHash: string | null
+  /** Milliseconds since the epoch; null: the share does not expire. */
+  expiresAt: number | null
+  /** Whether the box gets `localhost:<port>` as Host and Origin instead of the host of the link. */
+  rewritesHost: boolean
+}
+
+/** The host names of links: `<slug>.<share base>`. */
+export type ShareBase = {
+  /** The origin of a link, such as `https://fig-3000-x7k2m9q4.boxes.example.com`. */
+  getOrigin(slug: string): string
+  /** Returns the slug of a Host header, with or without a port; undefined: the host is not one of a link. */
+  parseHost(host: string | undefined): string | undefined
+}
+
+export type PortShares = {
+  /** null: this deployment does not share ports. */
+  readonly base: ShareBase | null
+  /** Runs for every request. undefined: unknown, revoked, expired, or not allowed any more. */
+  find(slug: string): Promise<{ share: ServedShare; box: BoxRow } | undefined>
+  /** Counts an opening of the link. Counts are written in batches. */
+  recordOpening(shareId: string): void
+  /** 'ended': the share is not served any more. Its open requests and WebSockets must be closed. Expiry emits no event. */
+  readonly events: EventEmitter<{ ended: [shareId: string] }>
+}
+
+/** The sessions of people at a share for members. A token is valid for one share. */
+export type ShareViewers = {
+  /**
+   * Creates a code that exchange() accepts once, within some minutes.
+   * @param actor sees the box. The viewer session ends with the credential of the actor, and with the rights of its user
+   */
+  createCode(actor: Actor, share: ServedShare): Promise<{ code: string; expiresAt: number }>
+  /** undefined: the code is unknown, expired or already used, or belongs to another share. */
+  exchange(share: ServedShare, code: string): Promise<{ token: string; maxAgeSeconds: number } | undefined>
+  /** The actor of a viewer session. undefined: the session is unknown or has ended, or the actor does not see the box any more. */
+  find(share: ServedShare, token: string): Promise<Actor | undefined>
+}
