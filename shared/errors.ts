@@ -71,6 +71,10 @@ export const ERRORS = {
     'The disk of this tier is too small for the snapshot. Choose a larger tier.',
   ],
   policy_denied: [403, 'A policy of the workspace does not allow this request.'],
+  share_links_blocked: [
+    403,
+    'The policy shareLinks of the workspace does not allow links that need no membership.',
+  ],
   permission_denied: [403, 'The box user has no permission to read or write this path.'],
   not_found: [404, 'Not found. Check the id, and that this API key may access it.'],
   method_not_allowed: [405, 'This route does not support the method. See the Allow header.'],
@@ -93,6 +97,10 @@ export const ERRORS = {
   prompt_limit_reached: [409, 'The box has reached its limit of prompt runs. Wait for a run, or send queue.'],
   provider_mismatch: [409, 'The conversation belongs to another provider.'],
   workspace_closing: [409, 'The workspace is closing. An owner can reopen it.'],
+  share_link_limit: [
+    409,
+    'The workspace already has 10 links that need no membership. Revoke one, or wait until one expires.',
+  ],
   member_exists: [409, 'The workspace already has a member with this email address.'],
   last_owner: [409, 'The workspace needs an owner. Make another member an owner first.'],
   idempotency_in_progress: [

@@ -7,6 +7,7 @@ const PREFIXES = {
   conversation: 'cv',
   enrollment: 'enr',
   operation: 'dop',
+  portShare: 'shr',
   process: 'p',
   run: 'run',
   snapshot: 'snp',

@@ -68,6 +68,9 @@ export const LIMITS = {
   memberBoxLimit: { min: 1, max: 10_000 },
   /** Not in the spec. */
   memberSpendCapUsd: { max: 1_000_000 },
+  /** Live links of a workspace that need no membership. */
+  shareLinks: 10,
+  shareLinkSeconds: { min: 300, max: 2_592_000, default: 604_800 },
   commandPage: { min: 1, max: 200, default: 50 },
   commandChars: 8192,
   /** Retained bytes per stream in the command history, and the largest page of them. */

@@ -43,6 +43,11 @@ export type Config = {
   mailFrom: string | null
   /** Whether strangers may create workspaces. */
   signup: boolean
+  /** Whether ports of boxes can be shared, and whether with people who are not members. */
+  shares: boolean
+  shareLinks: boolean
+  /** The origin above the links of shared ports; null: localhost and the port at which the coordinator listens. */
+  shareBase: string | null
   /** Addresses and ranges of the reverse proxies whose X-Forwarded-For is used. */
   trustedProxies: readonly string[]
   /** The OTEL_* variables request traces. */
@@ -113,6 +118,20 @@ const origin = z.string().transform((text, context) => {
   const bare = url && `${url.protocol}//${url.host}`
   if (url && /^https?:$/.test(url.protocol) && (text === bare || text === `${bare}/`)) return bare
   context.addIssue('must be an http or https URL without a path, such as https://boxes.example.com')
+  return z.NEVER
+})
+
+const SHARE_BASE =
+  /^(?:(?<scheme>https?):\/\/)?(?<host>(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*)(?<port>:\d{1,5})?\/?$/i
+
+const shareBase = z.string().transform((text, context) => {
+  const { scheme, host = '', port = '' } = SHARE_BASE.exec(text)?.groups ?? {}
+  const isLocal = /(^|\.)localhost$/i.test(host)
+  const url = host === '' ? null : URL.parse(`${scheme ?? (isLocal ? 'http' : 'https')}://${host}${port}`)
+  if (url) return url.origin
+  context.addIssue(
+    'must be host, host:port or an http or https URL without a path, such as boxes.example.com',
+  )
   return z.NEVER
 })
 
@@ -257,6 +276,23 @@ export const VARIABLES = {
     default: 'closed',
     description: 'closed or open; open lets anyone with an email address create a workspace',
     schema: oneOf(SIGNUP_CHOICES).transform((value) => value === 'open'),
+  },
+  BOXWOOD_SHARES: {
+    default: 'on',
+    description: 'on or off; off shares no ports of boxes',
+    schema: onOff,
+  },
+  BOXWOOD_SHARE_LINKS: {
+    default: 'on',
+    description: 'on or off; off shares ports of boxes only with members of the workspace',
+    schema: onOff,
+  },
+  BOXWOOD_SHARE_BASE: {
+    default: null,
+    shownDefault: '`localhost` and the port where it listens',
+    description:
+      'the domain under which each shared port gets a host name, as `host`, `host:port` or an origin; `https` unless it is `localhost`',
+    schema: shareBase,
   },
   BOXWOOD_TRUSTED_PROXIES: {
     default: null,
@@ -468,6 +504,9 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     smtpUrl: read('BOXWOOD_SMTP_URL'),
     mailFrom: read('BOXWOOD_MAIL_FROM'),
     signup: read('BOXWOOD_SIGNUP'),
+    shares: read('BOXWOOD_SHARES'),
+    shareLinks: read('BOXWOOD_SHARE_LINKS'),
+    shareBase: read('BOXWOOD_SHARE_BASE'),
     trustedProxies: read('BOXWOOD_TRUSTED_PROXIES') ?? [],
     traces: isTracingRequested(env),
     logLevel: read('BOXWOOD_LOG'),

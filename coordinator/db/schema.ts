@@ -4,6 +4,7 @@ import type { Role } from '../../shared/api/account.ts'
 import type { AuditActorKind } from '../../shared/api/audit.ts'
 import type { BoxKind, DesiredState, JobOp, ObservedState, SuspendedAs } from '../../shared/api/boxes.ts'
 import type { Command, CommandActor, CommandStream } from '../../shared/api/commands.ts'
+import type { PortAudience } from '../../shared/api/port-shares.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import type { SealedAuditEvent } from '../../shared/audit-chain.ts'
 import type { Region, Tier } from '../../shared/tiers.ts'
@@ -439,6 +440,27 @@ export type AuditSinkRow = {
 /** When the box last accepted a prompt. */
 export type LastPromptRow = { box_id: string; workspace_id: string; at: number }
 
+export type PortShareRow = {
+  id: string
+  workspace_id: string
+  box_id: string
+  port: number
+  slug: string
+  access: PortAudience
+  /** SHA-256 (hex) of the secret of an anyone link; null for other audiences. */
+  secret_hash: string | null
+  rewrites_host: 0 | 1
+  /** user:<id> or key:<id>. */
+  created_by: string
+  created_at: number
+  /** null for members links. */
+  expires_at: number | null
+  /** When the share was revoked or replaced, or its box deleted. null: it is live, or has expired. */
+  ended_at: number | null
+  open_count: number
+  last_opened_at: number | null
+}
+
 export interface Tables {
   workspaces: WorkspaceRow
   users: UserRow
@@ -452,6 +474,7 @@ export interface Tables {
   schedules: ScheduleRow
   box_moves: BoxMoveRow
   last_prompts: LastPromptRow
+  port_shares: PortShareRow
   idempotency_keys: IdempotencyKeyRow
   commands: CommandRow
   command_output: CommandOutputRow

@@ -107,6 +107,7 @@ async function start(
   const urls = {
     agents: config.agentUrl ?? listening.url,
     public: config.publicUrl ?? listening.url,
+    listener: listening.url,
   }
   const providers = await chooseProviders()
   cleanup.add('close the providers', () => providers.close())

@@ -63,6 +63,8 @@ export type Urls = {
   agents: string
   /** The origin at which clients reach the coordinator. */
   public: string
+  /** The origin at which the coordinator listens. */
+  listener: string
 }
 
 export type Base = {
@@ -151,10 +153,10 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(tunnelModule)
     .add(lifecycleModule)
     .add(snapshotJobsModule)
+    .add(portsModule)
     .add(boxesModule)
     .add(snapshotsModule)
     .add(accountModule)
-    .add(portsModule)
     .add(machinesModule)
     .add(edgeLimitsModule)
     .add(teamModule)

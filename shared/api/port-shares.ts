@@ -1,15 +1,90 @@
-// Schemas of shared ports (spec §4.5): the listening ports of a box. Ports cannot be shared yet.
+// Schemas of shared ports (spec §2.7, §4.5), and of the listening ports of a box.
 import { z } from 'zod'
-import { timestampSchema } from './common.ts'
+import { LIMITS } from '../limits.ts'
+import { integerBetween, timestampSchema } from './common.ts'
 import { listeningPortSchema } from './process-snapshots.ts'
 
 /** Who may open a shared port. */
 export const PORT_AUDIENCES = ['members', 'anyone', 'public'] as const
+export type PortAudience = (typeof PORT_AUDIENCES)[number]
+
+const audienceSchema = z.enum(PORT_AUDIENCES).meta({
+  description:
+    'members: signed-in members of the workspace who see the box; anyone: clients with the link, which contains a secret; public: all clients',
+})
+
+const idSchema = z.string().meta({ description: 'starts with shr_' })
+
+export const portShareSchema = z
+  .object({
+    id: idSchema,
+    boxId: z.string(),
+    hostname: z.string().meta({ description: 'the name of the box' }),
+    port: z.int(),
+    slug: z.string().meta({ description: 'the first label of the host name; renaming the box keeps it' }),
+    access: audienceSchema,
+    url: z.string().nullable().meta({
+      description:
+        'the link. The link for anyone contains a secret, and only the response that created it has this link: it is null in all others',
+    }),
+    origin: z.string().meta({ description: 'the origin of the link, without its secret' }),
+    rewriteHost: z.boolean().meta({
+      description:
+        'true: the box gets requests with `Host: localhost:<port>`, for servers that refuse other names',
+    }),
+    expiresAt: timestampSchema.nullable().meta({ description: 'null: links for members do not expire' }),
+    createdBy: z.string().meta({ description: 'user:<id> or key:<id>' }),
+    createdAt: timestampSchema,
+    openCount: z.int().meta({ description: 'how often the link was opened; up to ten seconds late' }),
+    lastOpenedAt: timestampSchema.nullable(),
+  })
+  .meta({ id: 'PortShare' })
+export type PortShare = z.infer<typeof portShareSchema>
+
+const { min, max, default: defaultSeconds } = LIMITS.shareLinkSeconds
+
+/** POST /boxes/{id}/port-shares. */
+export const createPortShareRequestSchema = z
+  .strictObject({
+    port: integerBetween(1, 65_535),
+    access: audienceSchema.optional().meta({
+      description: 'default: members. Without it, a link that the port already has is returned',
+    }),
+    expiresIn: integerBetween(min, max)
+      .optional()
+      .meta({
+        description: `lifetime of a link for anyone or a public one, in seconds; default ${defaultSeconds}`,
+      }),
+    rewriteHost: z
+      .boolean()
+      .optional()
+      .meta({ description: 'default: false. Also changes the setting of a link that the port already has' }),
+  })
+  .refine(({ access, expiresIn }) => expiresIn === undefined || access === 'anyone' || access === 'public', {
+    path: ['expiresIn'],
+    error: 'must be given only with access anyone or public: links for members do not expire',
+  })
+  .meta({ id: 'CreatePortShare' })
+export type CreatePortShareRequest = z.infer<typeof createPortShareRequestSchema>
+
+export const createPortShareResponseSchema = z
+  .object({
+    share: portShareSchema,
+    replaced: z.object({ id: idSchema, access: audienceSchema }).optional().meta({
+      description: 'the link of another audience that the port had, which has been revoked',
+    }),
+  })
+  .meta({ id: 'CreatePortShareResponse' })
+export type CreatePortShareResponse = z.infer<typeof createPortShareResponseSchema>
+
+/** DELETE /port-shares/{id}. */
+export const revokePortShareResponseSchema = z.object({ revoked: z.literal(true) })
 
 const modeSchema = z.union([
   z.object({ allowed: z.literal(true) }),
   z.object({ allowed: z.literal(false), error: z.string(), message: z.string() }),
 ])
+export type PortShareMode = z.infer<typeof modeSchema>
 
 export const listeningSchema = z
   .object({
@@ -19,14 +94,28 @@ export const listeningSchema = z
   .meta({ id: 'Listening' })
 export type Listening = z.infer<typeof listeningSchema>
 
+const listFields = {
+  enabled: z.boolean().meta({ description: 'whether this deployment shares ports with members' }),
+  linksEnabled: z.boolean().meta({
+    description: 'whether this deployment shares ports by links that need no membership',
+  }),
+  modes: z
+    .record(z.enum(PORT_AUDIENCES), modeSchema)
+    .meta({ description: 'by audience: what sharing another port would respond' }),
+  shares: z.array(portShareSchema).meta({
+    description:
+      'the links that are neither revoked nor expired, oldest first. It includes links that the deployment or the policy shareLinks has turned off',
+  }),
+}
+
+/** GET /port-shares. */
+export const portShareListSchema = z.object(listFields).meta({ id: 'PortShareList' })
+export type PortShareList = z.infer<typeof portShareListSchema>
+
+/** GET /boxes/{id}/port-shares. */
 export const portSharesSchema = z
   .object({
-    enabled: z.boolean().meta({ description: 'whether ports can be shared with members' }),
-    linksEnabled: z.boolean().meta({ description: 'whether ports can be shared by link' }),
-    modes: z
-      .record(z.enum(PORT_AUDIENCES), modeSchema)
-      .meta({ description: 'by audience: what sharing a port would respond' }),
-    shares: z.array(z.never()).meta({ description: 'always empty' }),
+    ...listFields,
     listening: listeningSchema.nullable().meta({
       description: 'null when the box has not reported for three minutes, and while it is suspended',
     }),

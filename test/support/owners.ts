@@ -1,4 +1,5 @@
 // What the list of modules passes between the directories of the coordinator, for tests that create services by themselves.
+import { deleteSharesOfBox } from '../../coordinator/boxes/port-shares/store.ts'
 import { findBoxResource } from '../../coordinator/boxes/store/boxes.ts'
 import { findSnapshotResource } from '../../coordinator/boxes/store/snapshots.ts'
 import { deleteLastPrompt } from '../../coordinator/boxes/team/store.ts'
@@ -14,7 +15,10 @@ export const findTarget = { box_delete: findBoxResource, snapshot_delete: findSn
 
 /** See deleteBoxRows(). */
 export async function deleteOfBox(trx: Trx, boxId: string): Promise<void> {
-  for (const deleteRows of [deleteCommandsOfBox, deleteMetrics, deleteProcessSnapshots, deleteLastPrompt])
+  for (const deleteRows of [
+    ...[deleteCommandsOfBox, deleteMetrics, deleteProcessSnapshots],
+    ...[deleteLastPrompt, deleteSharesOfBox],
+  ])
     await deleteRows(trx, boxId)
 }
 

@@ -34,6 +34,7 @@ export const TABLE_OWNERS: Readonly<Partial<Record<keyof Tables, string>>> = {
   deleted_machines: 'boxes/store',
   enrollments: 'boxes/enrollment',
   last_prompts: 'boxes/team',
+  port_shares: 'boxes/port-shares',
 }
 
 export type TableAccess = {
@@ -59,6 +60,11 @@ export const READERS: readonly TableAccess[] = [
     dir: 'identity/tickets',
     tables: ['users', 'sessions'],
     reason: 'joins the user and the session to each request with a ticket',
+  },
+  {
+    dir: 'boxes/port-shares',
+    tables: ['boxes', 'policies'],
+    reason: 'joins the box and the policies to each request to a shared port',
   },
   {
     dir: 'server/backup',

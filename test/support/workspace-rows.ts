@@ -131,6 +131,13 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
         box_id: box.id,
       },
     ],
+    port_shares: [
+      {
+        ...{ id: id('shr'), ...ofWorkspace, box_id: box.id, port: 3000, slug: id('slug') },
+        ...{ access: 'anyone' as const, secret_hash: 'h', rewrites_host: 0 as const, created_by: userId },
+        ...{ ...created, ended_at: null, open_count: 1, last_opened_at: now },
+      },
+    ],
     agent_rollouts: [{ ...ofWorkspace, share: 20, paused: 0, updated_by: userId, updated_at: now }],
     policies: [{ ...ofWorkspace, policy: '{}', updated_by: userId, updated_at: now }],
     audit_log: [1, 2].map((no) => ({

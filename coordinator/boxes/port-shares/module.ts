@@ -1,12 +1,43 @@
-// The listening ports of boxes (spec §4.5).
+// Shared ports and the listening ports of boxes (spec §4.5).
+import type { Trx } from '../../db/transaction.ts'
 import type { BoxFinder } from '../../http/find-box.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
+import type { PolicyService } from '../../identity/policies/service.ts'
 import type { Heartbeats } from '../lifecycle/heartbeats.ts'
+import { createOpenings } from './openings.ts'
 import { portRoutes } from './routes.ts'
+import { createServedShares, type ServedShares } from './served-shares.ts'
+import { createShareBase, getDefaultOrigin } from './share-base.ts'
+import { deleteSharesOfBox } from './store.ts'
+import type { PortShares } from './types.ts'
 
-export type PortsModuleContext = ModuleBase & { boxFinder: BoxFinder; heartbeats: Heartbeats }
+export type PortsModuleContext = ModuleBase & {
+  boxFinder: BoxFinder
+  heartbeats: Heartbeats
+  policies: Pick<PolicyService, 'events'>
+  urls: { agents: string; public: string; listener: string }
+}
 
-export const portsModule = ({ clock, boxFinder, heartbeats }: PortsModuleContext): Module => ({
-  routes: withTag('Boxes', portRoutes({ boxes: boxFinder, heartbeats, clock })),
-})
+export function portsModule(context: PortsModuleContext) {
+  const { config, db, clock, log, boxFinder, heartbeats, policies, urls } = context
+  const switches = { shares: config.shares, shareLinks: config.shareLinks }
+  const base = createShareBase(config.shareBase ?? getDefaultOrigin(urls.listener), [
+    urls.public,
+    urls.agents,
+  ])
+  const served = createServedShares({ db, clock, log, switches, policies })
+  const openings = createOpenings({ db, clock, log })
+  const portShares: PortShares & Pick<ServedShares, 'onBoxDelete'> = {
+    ...served,
+    base: config.shares ? base : null,
+    recordOpening: openings.record,
+  }
+  return {
+    services: { portShares },
+    routes: withTag('Boxes', portRoutes({ boxes: boxFinder, heartbeats, clock })),
+    workspaceTables: [{ table: 'port_shares', key: 'id' }],
+    deleteOfBox: (trx: Trx, boxId: string) => deleteSharesOfBox(trx, boxId),
+    close: { name: 'write the openings of links', run: openings.close },
+  } satisfies Module
+}

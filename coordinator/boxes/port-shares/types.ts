@@ -1,9 +1,10 @@
 // What the server of shared ports needs of port shares and of their viewers.
 import type { EventEmitter } from 'node:events'
+import type { PortAudience } from '../../../shared/api/port-shares.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import type { Actor } from '../../http/actor.ts'
 
-export type PortAudience = 'members' | 'anyone' | 'public'
+export type { PortAudience } from '../../../shared/api/port-shares.ts'
 
 /** A live share whose audience this deployment and the policies of the workspace allow. */
 export type ServedShare = {
@@ -35,6 +36,12 @@ export type PortShares = {
   readonly base: ShareBase | null
   /** Runs for every request. undefined: unknown, revoked, expired, or not allowed any more. */
   find(slug: string): Promise<{ share: ServedShare; box: BoxRow } | undefined>
+  /**
+   * Finds a share that find() would find by its slug.
+   * @throws ApiError not_found when the share is unknown, has ended, or belongs to a box that the actor does not see;
+   *   port_share_disabled, share_links_disabled or share_links_blocked when it is not allowed any more
+   */
+  get(actor: Actor, shareId: string): Promise<{ share: ServedShare; box: BoxRow }>
   /** Counts an opening of the link. Counts are written in batches. */
   recordOpening(shareId: string): void
   /** 'ended': the share is not served any more. Its open requests and WebSockets must be closed. Expiry emits no event. */

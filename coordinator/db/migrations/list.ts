@@ -13,6 +13,7 @@ import { machines } from './0010-machines.ts'
 import { agentRollouts } from './0011-agent-rollouts.ts'
 import { lastPrompts } from './0012-last-prompts.ts'
 import { commandModes } from './0013-command-modes.ts'
+import { portShares } from './0014-port-shares.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -28,4 +29,5 @@ export const migrations: Record<string, Migration> = {
   '0011-agent-rollouts': agentRollouts,
   '0012-last-prompts': lastPrompts,
   '0013-command-modes': commandModes,
+  '0014-port-shares': portShares,
 }

@@ -1,4 +1,5 @@
 // Decides whether billing and the policies of the workspace admit a request. A pure function of the request and its facts.
+import type { PortAudience } from '../../../shared/api/port-shares.ts'
 import type { ErrorCode } from '../../../shared/errors.ts'
 import type { Region, Tier } from '../../../shared/tiers.ts'
 import type { BoxRow, WorkspaceRow } from '../../db/schema.ts'
@@ -18,6 +19,7 @@ export type AdmissionRequest =
   | { action: 'patch'; box: BoxRow; autoPauseMin: number | null | undefined }
   | { action: 'snapshot'; box: BoxRow }
   | { action: 'template'; box: BoxRow }
+  | { action: 'share'; access: PortAudience }
 
 export type AdmissionAction = AdmissionRequest['action']
 
@@ -78,6 +80,7 @@ export const ADMISSION_ERRORS = {
   patch: ['policy_denied', 'workspace_closing'],
   snapshot: ['workspace_held', 'workspace_closing'],
   template: ['workspace_held', 'workspace_closing'],
+  share: ['workspace_held', 'workspace_closing'],
 } as const satisfies Record<AdmissionAction, readonly (Refusal['code'] & ErrorCode)[]>
 
 /** There are no balances, and no policy is enforced yet: only a closing workspace refuses requests. */

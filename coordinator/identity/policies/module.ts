@@ -2,9 +2,13 @@
 import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
 import { policyRoutes } from './routes.ts'
-import { createPolicyService } from './service.ts'
+import { createPolicyService, type PolicyService } from './service.ts'
 
-export const policiesModule = ({ db, clock }: ModuleBase): Module => ({
-  routes: withTag('Workspace', policyRoutes({ policies: createPolicyService({ db, clock }) })),
-  workspaceTables: [{ table: 'policies', key: null }],
-})
+export function policiesModule({ db, clock }: ModuleBase) {
+  const policies: PolicyService = createPolicyService({ db, clock })
+  return {
+    services: { policies },
+    routes: withTag('Workspace', policyRoutes({ policies })),
+    workspaceTables: [{ table: 'policies', key: null }],
+  } satisfies Module
+}

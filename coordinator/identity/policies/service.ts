@@ -1,4 +1,5 @@
 // Reads and changes the policies of a workspace (spec §2.9, §4.11).
+import { EventEmitter } from 'node:events'
 import { isDeepStrictEqual } from 'node:util'
 import {
   DEFAULT_POLICY,
@@ -23,6 +24,8 @@ export type PolicyService = {
   get(actor: Actor): Promise<PolicyResponse>
   /** @throws ApiError bad_request for no field, workspace_closing */
   update(actor: Actor, changes: PatchPolicyRequest): Promise<PolicyResponse>
+  /** 'changed': emitted after the commit of a change of policies. */
+  readonly events: EventEmitter<{ changed: [workspaceId: string, policy: Policy, before: Policy] }>
 }
 
 /** The policies of the workspace, with the default of each policy that is not set. */
@@ -32,8 +35,8 @@ export const loadPolicy = async (db: Db | Trx, workspaceId: string): Promise<Pol
 export const loadAuditRetentionDays = async (db: Db, workspaceId: string): Promise<number> =>
   (await loadPolicy(db, workspaceId)).auditRetentionDays
 
-/** The row has only the policies that are set. */
-const parsePolicy = (row: PolicyRow | undefined): Policy => ({
+/** @param row undefined: the workspace has changed no policy. A row has only the policies that are set */
+export const parsePolicy = (row: Pick<PolicyRow, 'policy'> | undefined): Policy => ({
   ...DEFAULT_POLICY,
   ...(row && (JSON.parse(row.policy) as Partial<Policy>)),
 })
@@ -45,8 +48,9 @@ const present = (row: PolicyRow | undefined): PolicyResponse => ({
 })
 
 export function createPolicyService({ db, clock }: { db: Db; clock: Clock }): PolicyService {
+  const events: PolicyService['events'] = new EventEmitter()
   const update = (actor: Actor, changes: PatchPolicyRequest) =>
-    transaction(db, async (trx) => {
+    transaction(db, async (trx, onCommit) => {
       if (Object.keys(changes).length === 0)
         throw new ApiError('bad_request', 'body must have at least one policy to change')
       const { workspaceId } = actor
@@ -67,12 +71,14 @@ export function createPolicyService({ db, clock }: { db: Db; clock: Clock }): Po
       await upsertPolicy(trx, written)
       const detail = describeChange(after, changed)
       recordAuditEvent(trx, { kind: 'policy.update', actor, boxId: null, detail, at: now })
+      onCommit(() => events.emit('changed', workspaceId, after, before))
       return present(written)
     })
 
   return {
     get: async ({ workspaceId }) => present(await findPolicy(db, workspaceId)),
     update,
+    events,
   }
 }
 

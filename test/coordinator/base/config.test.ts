@@ -17,6 +17,9 @@ t.test('uses defaults for unset variables', async (t) => {
     smtpUrl: null,
     mailFrom: null,
     signup: false,
+    shares: true,
+    shareLinks: true,
+    shareBase: null,
     trustedProxies: [],
     traces: false,
     logLevel: 'info',
@@ -109,6 +112,18 @@ t.test('reads every variable', async (t) => {
   t.same(loadConfig({ BOXWOOD_LISTEN: 'localhost:65535' }).listen, { host: 'localhost', port: 65535 })
 })
 
+t.test('the share base is an origin, https unless it is localhost', async (t) => {
+  for (const [text, origin] of Object.entries({
+    'Boxes.example.com': 'https://boxes.example.com',
+    'boxes.example.com:8443': 'https://boxes.example.com:8443',
+    'localhost:7070': 'http://localhost:7070',
+    'b.localhost': 'http://b.localhost',
+    'https://localhost': 'https://localhost',
+    'http://boxes.internal/': 'http://boxes.internal',
+  }))
+    t.equal(loadConfig({ BOXWOOD_SHARE_BASE: text }).shareBase, origin)
+})
+
 t.test('rejects invalid values', async (t) => {
   for (const [name, values] of Object.entries({
     BOXWOOD_LISTEN: ['7070', 'localhost', '127.0.0.1:65536', '::1:7070', 'http://a:1', ':7070', 'a b:1'],
@@ -137,6 +152,17 @@ t.test('rejects invalid values', async (t) => {
     BOXWOOD_PROMPT_MINUTES: ['0', '10081', '1h'],
     BOXWOOD_MAIL_FROM: ['boxwood', 'a@b, c@d', 'Boxwood <boxwood>', 'Box\nwood <a@b>'],
     BOXWOOD_SIGNUP: ['yes'],
+    BOXWOOD_SHARES: ['yes'],
+    BOXWOOD_SHARE_LINKS: ['members'],
+    BOXWOOD_SHARE_BASE: [
+      '127.0.0.1',
+      '[::1]:7070',
+      'https://a/path',
+      'ftp://a',
+      '*.boxes.example.com',
+      'u@a',
+      'a:70000',
+    ],
     BOXWOOD_TRUSTED_PROXIES: ['all', '10.0.0.0/33', '10.0.0.1,'],
   }))
     for (const value of values)

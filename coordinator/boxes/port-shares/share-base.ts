@@ -1,0 +1,24 @@
+// The host names of links.
+import type { ShareBase } from './types.ts'
+
+/**
+ * @param origin the share base, such as `https://boxes.example.com`
+ * @param otherOrigins origins of the coordinator, which may be under the share base and are not those of links
+ */
+export function createShareBase(origin: string, otherOrigins: readonly string[]): ShareBase {
+  const { protocol, host, hostname } = new URL(origin)
+  const otherNames = new Set(otherOrigins.map((other) => new URL(other).hostname))
+  return {
+    getOrigin: (slug) => `${protocol}//${slug}.${host}`,
+    parseHost(text) {
+      const name = text?.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '') ?? ''
+      if (!name.endsWith(`.${hostname}`) || otherNames.has(name)) return undefined
+      const slug = name.slice(0, -hostname.length - 1)
+      return /^[^.]+$/.test(slug) ? slug : undefined
+    },
+  }
+}
+
+/** @param listener the origin at which the coordinator listens */
+export const getDefaultOrigin = (listener: string): string =>
+  new URL(`http://localhost:${new URL(listener).port || 80}`).origin
