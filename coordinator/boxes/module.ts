@@ -27,11 +27,12 @@ export type BoxesModuleContext = ModuleBase & {
   lifecycle: Pick<Lifecycle, 'schedule'>
   scheduler: Pick<Scheduler, 'scheduleAt'>
   snapshots: { onBoxDelete: DeletionHook }
+  portShares: { onBoxDelete: DeletionHook }
 }
 
 export function boxesModule(context: BoxesModuleContext) {
   const { config, db, clock, log, modules, boxFinder, admit, providers, tunnels } = context
-  const { heartbeats, lifecycle, scheduler, snapshots } = context
+  const { heartbeats, lifecycle, scheduler, snapshots, portShares } = context
   const { schedule } = lifecycle
   const { deleteOfBox } = modules
   const environmentSender = createEnvironmentSender({ db, tunnels, log })
@@ -47,7 +48,10 @@ export function boxesModule(context: BoxesModuleContext) {
     onEnvironmentChange: environmentSender.onChange,
     isConnected: (boxId) => tunnels.current(boxId) !== undefined,
     latestHeartbeat: heartbeats.latest,
-    beforeDelete: snapshots.onBoxDelete,
+    async beforeDelete(...deletion) {
+      await portShares.onBoxDelete(...deletion)
+      await snapshots.onBoxDelete(...deletion)
+    },
   })
   const changes = { db, clock, boxes, admit, schedule }
   const retentionDays = config.deletedBoxDays

@@ -7,6 +7,7 @@ import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import { deleteSomeCommandsOfBox } from '../history/commands/delete-of-box.ts'
+import type { DeletionHook } from './change-state.ts'
 import { type DeleteOfBox, deleteBoxRows } from './delete-rows.ts'
 import { setDesiredState } from './lifecycle/set-desired-state.ts'
 import { hasLiveBox, listBoxIdsToRemove, listTerminatedBoxIds } from './store/box-lists.ts'
@@ -17,6 +18,7 @@ export type RemoveAllOptions = {
   clock: Clock
   /** Schedules the box for the reconciler. */
   schedule(boxId: string): void
+  beforeDelete: DeletionHook
 }
 
 /** The numbers of rows per query and transaction. The output of a command can have 2 MiB. */
@@ -27,7 +29,7 @@ const BATCH = { boxes: 100, commands: 50, events: 1000 } as const
  * @param signal aborts between two transactions
  */
 export async function removeAllBoxes(
-  { db, clock, schedule }: RemoveAllOptions,
+  { db, clock, schedule, beforeDelete }: RemoveAllOptions,
   workspaceId: string,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -43,6 +45,7 @@ export async function removeAllBoxes(
       const row = await lockBox(trx, id)
       if (!row || row.desired_state === 'terminated') return
       const now = clock.now()
+      await beforeDelete(trx, row, 'system', now)
       await setDesiredState(trx, row, {
         state: 'terminated',
         actor: 'system',

@@ -59,7 +59,10 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
   isEventStream?: boolean
   /** The success status → schema of the response body; null: bytes, events or no body. Exactly one entry. */
   responses: Record<number, z.ZodType | null>
-  /** Status → description of the other responses that are not errors, for the OpenAPI document. The handler sets them. */
+  /**
+   * Status → description of the other responses that are not errors, for the OpenAPI document. The handler sends them, with a
+   * body of the same schema.
+   */
   otherStatuses?: Readonly<Record<number, string>>
   /** Request headers that the handler reads, for the OpenAPI document. */
   requestHeaders?: z.ZodObject

@@ -1,5 +1,6 @@
 // Deletes what is not kept: closed workspaces, and the stored content of workspaces with zero data retention.
 
+import type { DeletionHook } from '../boxes/change-state.ts'
 import type { Lifecycle } from '../boxes/lifecycle/lifecycle.ts'
 import { listBoxPositions } from '../boxes/list-positions.ts'
 import { deleteAllBoxes, removeAllBoxes } from '../boxes/remove-all.ts'
@@ -16,10 +17,11 @@ export type RetentionModuleContext = ModuleBase & {
   providers: Pick<Providers, 'all'>
   snapshots: Pick<Snapshots, 'removeAll'>
   lifecycle: Pick<Lifecycle, 'schedule'>
+  portShares: { onBoxDelete: DeletionHook }
 }
 
 export function retentionModule(context: RetentionModuleContext): Module {
-  const { db, clock, log, modules, openRequests, providers, snapshots, lifecycle } = context
+  const { db, clock, log, modules, openRequests, providers, snapshots, lifecycle, portShares } = context
   const { listWorkspaceTables, deleteOfBox } = modules
   const purge = createPurge({
     db,
@@ -27,7 +29,11 @@ export function retentionModule(context: RetentionModuleContext): Module {
     log,
     openRequests,
     listWorkspaceTables,
-    removeBoxes: (...args) => removeAllBoxes({ db, clock, schedule: lifecycle.schedule }, ...args),
+    removeBoxes: (...args) =>
+      removeAllBoxes(
+        { db, clock, schedule: lifecycle.schedule, beforeDelete: portShares.onBoxDelete },
+        ...args,
+      ),
     removeSnapshots: snapshots.removeAll,
     async removeArchives(workspaceId) {
       for (const provider of providers.all) await provider.removeArchives(workspaceId)

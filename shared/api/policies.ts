@@ -82,10 +82,12 @@ const POLICY_VALUES = {
     description: 'who may enroll machines as boxes: owners, or members too; default member',
   }),
   anyoneLinksOwnerOnly: z.boolean().meta({
-    description: `whether only owners may share a port by an anyone link; default false; ${NOT_ENFORCED}`,
+    description:
+      'whether only owners may create links to shared ports for anyone; default false. Existing links stay',
   }),
   shareLinks: z.boolean().meta({
-    description: `whether ports may be shared by links that need no membership; default true; ${NOT_ENFORCED}`,
+    description:
+      'whether ports may be shared by links that need no membership; default true. false also turns off existing links',
   }),
 } as const
 
@@ -104,7 +106,7 @@ export const policySchema = z
   .meta({
     id: 'Policy',
     description:
-      'null: the policy is off. auditRetentionDays and machineEnrollment have an effect. The others are stored and not enforced yet.',
+      'null: the policy is off. auditRetentionDays, machineEnrollment, anyoneLinksOwnerOnly and shareLinks have an effect. The others are stored and not enforced yet.',
   })
 export type Policy = z.infer<typeof policySchema>
 

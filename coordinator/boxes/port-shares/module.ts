@@ -3,11 +3,14 @@ import type { Trx } from '../../db/transaction.ts'
 import type { BoxFinder } from '../../http/find-box.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
+import type { Admit } from '../../identity/admission/admit.ts'
+import type { ConfirmActor } from '../../identity/confirm-actor.ts'
 import type { PolicyService } from '../../identity/policies/service.ts'
 import type { Heartbeats } from '../lifecycle/heartbeats.ts'
 import { createOpenings } from './openings.ts'
 import { portRoutes } from './routes.ts'
 import { createServedShares, type ServedShares } from './served-shares.ts'
+import { createPortShareService } from './service.ts'
 import { createShareBase, getDefaultOrigin } from './share-base.ts'
 import { deleteSharesOfBox } from './store.ts'
 import type { PortShares } from './types.ts'
@@ -16,17 +19,29 @@ export type PortsModuleContext = ModuleBase & {
   boxFinder: BoxFinder
   heartbeats: Heartbeats
   policies: Pick<PolicyService, 'events'>
+  admit: Admit
+  confirmActor: ConfirmActor
   urls: { agents: string; public: string; listener: string }
 }
 
 export function portsModule(context: PortsModuleContext) {
-  const { config, db, clock, log, boxFinder, heartbeats, policies, urls } = context
+  const { config, db, clock, log, boxFinder, heartbeats, policies, admit, confirmActor, urls } = context
   const switches = { shares: config.shares, shareLinks: config.shareLinks }
   const base = createShareBase(config.shareBase ?? getDefaultOrigin(urls.listener), [
     urls.public,
     urls.agents,
   ])
   const served = createServedShares({ db, clock, log, switches, policies })
+  const shares = createPortShareService({
+    db,
+    clock,
+    boxes: boxFinder,
+    base,
+    switches,
+    events: served.events,
+    admit,
+    confirmActor,
+  })
   const openings = createOpenings({ db, clock, log })
   const portShares: PortShares & Pick<ServedShares, 'onBoxDelete'> = {
     ...served,
@@ -35,7 +50,8 @@ export function portsModule(context: PortsModuleContext) {
   }
   return {
     services: { portShares },
-    routes: withTag('Boxes', portRoutes({ boxes: boxFinder, heartbeats, clock })),
+    routes: withTag('Boxes', portRoutes({ boxes: boxFinder, shares, heartbeats, clock })),
+    schedules: { pruners: { port_shares: shares.prune } },
     workspaceTables: [{ table: 'port_shares', key: 'id' }],
     deleteOfBox: (trx: Trx, boxId: string) => deleteSharesOfBox(trx, boxId),
     close: { name: 'write the openings of links', run: openings.close },

@@ -31,7 +31,12 @@ function start(db: Db, listWorkspaceTables: ModuleRegistry['listWorkspaceTables'
     listWorkspaceTables,
     openRequests: { accessChanged: ({ workspaceId }) => void calls.push(`access of ${workspaceId}`) },
     async removeBoxes(workspaceId, signal) {
-      const options = { db: purged, clock, schedule: (id: string) => void calls.push(`box ${id}`) }
+      const options = {
+        db: purged,
+        clock,
+        schedule: (id: string) => void calls.push(`box ${id}`),
+        beforeDelete: async () => undefined,
+      }
       return removeAllBoxes(options, workspaceId, signal)
     },
     async removeSnapshots(workspaceId) {
