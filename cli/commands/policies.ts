@@ -24,8 +24,9 @@ export function addPoliciesCommand(program: Command, runAction: RunAction): void
     .command('policies')
     .summary('show or change the policies of the workspace')
     .description(
-      'Shows the policies of the workspace. Owners change them, with a sign-in with `box login`. Only auditRetentionDays ' +
-        'and machineEnrollment have an effect; the other policies are stored and not enforced yet.',
+      'Shows the policies of the workspace. Owners change them, with a sign-in with `box login`. Only auditRetentionDays, ' +
+        'machineEnrollment, anyoneLinksOwnerOnly and shareLinks have an effect; the other policies are stored and not ' +
+        'enforced yet.',
     )
     .addOption(createJsonOption())
     // An option after `set` belongs to `set`.

@@ -455,7 +455,7 @@ export type PortShareRow = {
   created_at: number
   /** null for members links. */
   expires_at: number | null
-  /** When the share was revoked or replaced, or its box deleted. null: it is live, or has expired. */
+  /** When the share was revoked, replaced or had expired, or its box was deleted. An expired link may not have it yet. */
   ended_at: number | null
   open_count: number
   last_opened_at: number | null

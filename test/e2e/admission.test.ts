@@ -124,6 +124,12 @@ const CASES: Case[] = [
     request: ({ running }) => ['POST', `/boxes/${running}/region`, { region: 'eu-central-1' }],
     refusals: HELD_REFUSALS,
   },
+  {
+    name: 'share',
+    action: 'share',
+    request: ({ running }) => ['POST', `/boxes/${running}/port-shares`, { port: 3000 }],
+    refusals: HELD_REFUSALS,
+  },
 ]
 
 t.test('every action has a route in this test', async (t) => {
@@ -148,6 +154,7 @@ async function readState({ instance }: TestCoordinator) {
     db.selectFrom('snapshot_jobs').selectAll().execute(),
     db.selectFrom('schedules').selectAll().execute(),
     db.selectFrom('idempotency_keys').selectAll().execute(),
+    db.selectFrom('port_shares').selectAll().execute(),
   ])
 }
 

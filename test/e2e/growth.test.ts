@@ -18,6 +18,7 @@ const WITH_EVERY_BOX = {
   'GET /boxes': 'spec §4.3: the list has no pages without `limit`',
   'GET /team/status': 'spec §2.10',
   'GET /agents': 'the agent of every box',
+  'GET /port-shares': 'spec §4.5: every live link',
 }
 
 type Parameter = { in: string; name: string; schema?: { enum?: string[] } }
@@ -83,6 +84,7 @@ async function measure(t: Test, size: { boxes: number; commands: number }): Prom
     command: list.json.commands[0].id,
     operation: operation.id,
     enrollment: newId('enrollment'),
+    share: newId('portShare'),
     session: session.sessionId,
     key: (await db.selectFrom('api_keys').select('id').executeTakeFirstOrThrow()).id,
     member: session.userId,

@@ -1,4 +1,4 @@
-// Inserts many boxes and commands directly into the database.
+// Inserts many boxes, commands and shared ports directly into the database.
 import { sql } from 'kysely'
 import type { Db } from '../../coordinator/db/open.ts'
 
@@ -10,7 +10,7 @@ type Options = {
   commands: number
 }
 
-/** Every fifth box is deleted. Every fifth command has another status; none is detached. */
+/** Every fifth box is deleted. Each box has a shared port. Every fifth command has another status; none is detached. */
 export async function fillBoxes(db: Db, { boxId, boxes, commands }: Options): Promise<void> {
   const numbers = (count: number) =>
     sql`with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${sql.lit(count)})`
@@ -39,4 +39,8 @@ export async function fillBoxes(db: Db, { boxId, boxes, commands }: Options): Pr
       started_at, finished_at, actor_kind, output_kept, stdout_bytes, stdout_start, stderr_bytes, stderr_start)
     select 'p_' || substr(replace(id, '-', ''), -24), id, 'sync', 'api', 'true', 0, 'exited', 0, 1, 1, 1, 'user', 1, 0,
       0, 0, 0 from boxes where id <> ${boxId}`.execute(db)
+  await sql`insert into port_shares (id, workspace_id, box_id, port, slug, access, rewrites_host, created_by, created_at,
+      ended_at)
+    select 'shr_' || substr(replace(id, '-', ''), -24), workspace_id, id, 3000, 'slug-' || id, 'members', 0, 'user:usr_0',
+      created_at, terminated_at from boxes where id <> ${boxId}`.execute(db)
 }

@@ -1,5 +1,4 @@
 // Creates, lists and revokes the shares of ports (spec §4.5), and deletes those that have ended.
-import { setImmediate } from 'node:timers/promises'
 import {
   type CreatePortShareRequest,
   type CreatePortShareResponse,
@@ -40,6 +39,7 @@ import { newLinkSecret, newSlug } from './secrets.ts'
 import { createNoSuchShareError } from './served-shares.ts'
 import {
   deleteSharesEndedBefore,
+  endExpiredShares,
   endShare,
   findShare,
   insertShare,
@@ -68,7 +68,7 @@ export type PortShareService = {
   listAll(actor: Actor): AsyncIterable<PortShare[]>
   /** Idempotent. Throws not_found for an unknown share, and for one of a box that the actor does not see. */
   revoke(actor: Actor, id: string): Promise<void>
-  /** Deletes the shares that ended or expired 30 days ago. Until then, their host names are not used again. */
+  /** Ends the links that have expired, and deletes the shares that ended 30 days ago. Returns the number of deleted shares. */
   prune(signal: AbortSignal): Promise<number>
 }
 
@@ -194,14 +194,10 @@ export function createPortShareService(options: PortShareServiceOptions): PortSh
     listAll: (actor) => listPages({ visibility: getVisibility(actor) }),
     revoke,
     async prune(signal) {
-      const before = clock.now() - RETENTION_MS
-      let deleted = 0
-      for (const column of ['ended_at', 'expires_at'] as const) {
-        const deleteSome = (trx: Trx) => deleteSharesEndedBefore(trx, column, before, PRUNE_BATCH_SIZE)
-        deleted += await deleteInBatches(db, deleteSome, signal)
-        await setImmediate()
-      }
-      return deleted
+      const now = clock.now()
+      await deleteInBatches(db, (trx) => endExpiredShares(trx, now, PRUNE_BATCH_SIZE), signal)
+      const before = now - RETENTION_MS
+      return deleteInBatches(db, (trx) => deleteSharesEndedBefore(trx, before, PRUNE_BATCH_SIZE), signal)
     },
   }
 }

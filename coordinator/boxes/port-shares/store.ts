@@ -142,18 +142,36 @@ export const addOpenings = (trx: Trx, id: string, { count, lastAt }: ShareOpenin
     .where('id', '=', id)
     .execute()
 
-/** Deletes shares that ended or expired before the instant. Returns their number, at most `limit`. */
-export async function deleteSharesEndedBefore(
-  trx: Trx,
-  column: 'ended_at' | 'expires_at',
-  before: number,
-  limit: number,
-): Promise<number> {
+/** Ends links that have expired. Returns their number, at most `limit`. */
+export async function endExpiredShares(trx: Trx, now: number, limit: number): Promise<number> {
   const rows = await trx
     .selectFrom('port_shares')
     .select('id')
-    .where(column, '<', before)
-    .orderBy(column)
+    .where('ended_at', 'is', null)
+    .where('expires_at', '<=', now)
+    .limit(limit)
+    .execute()
+  if (rows.length === 0) return 0
+  await trx
+    .updateTable('port_shares')
+    .set((eb) => ({ ended_at: eb.ref('expires_at') }))
+    .where(
+      'id',
+      'in',
+      rows.map(({ id }) => id),
+    )
+    .where('ended_at', 'is', null)
+    .execute()
+  return rows.length
+}
+
+/** Returns the number of deleted shares, at most `limit`. */
+export async function deleteSharesEndedBefore(trx: Trx, before: number, limit: number): Promise<number> {
+  const rows = await trx
+    .selectFrom('port_shares')
+    .select('id')
+    .where('ended_at', '<', before)
+    .orderBy('ended_at')
     .limit(limit)
     .execute()
   if (rows.length === 0) return 0

@@ -24,19 +24,18 @@ export const portShares: Migration = {
     await sql`create unique index port_shares_by_port on port_shares (box_id, port) where ended_at is null`.execute(
       db,
     )
-    const indexes = [
-      ['port_shares_by_workspace', ['workspace_id', 'created_at']],
-      ['port_shares_by_box', ['box_id', 'created_at']],
-      // Only links that need no membership expire: the index also finds those of a workspace.
-      ['port_shares_by_expiry', ['workspace_id', 'expires_at']],
-      ['port_shares_expired', ['expires_at']],
-      ['port_shares_ended', ['ended_at']],
-    ] as const
-    for (const [name, columns] of indexes)
-      await db.schema
-        .createIndex(name)
-        .on('port_shares')
-        .columns([...columns])
-        .execute()
+    for (const [name, columns] of [
+      ['port_shares_of_workspace', 'workspace_id, created_at, id'],
+      ['port_shares_of_box', 'box_id, created_at, id'],
+      // Only links that need no membership expire: this index has no others with a time.
+      ['port_shares_by_expiry', 'workspace_id, expires_at'],
+      ['port_shares_expiring', 'expires_at'],
+    ] as const)
+      await sql`create index ${sql.ref(name)} on port_shares (${sql.raw(columns)}) where ended_at is null`.execute(
+        db,
+      )
+    // Also for the deletion of a workspace or a box.
+    for (const column of ['ended_at', 'workspace_id', 'box_id'])
+      await db.schema.createIndex(`port_shares_by_${column}`).on('port_shares').column(column).execute()
   },
 }

@@ -221,7 +221,7 @@ t.test('the answers are those of the tables', async (t) => {
         const answer = await request(renewed)
         await expect(answer, '✓')
         // A list has nothing of the owner.
-        for (const id of [target.box, target.snapshot, target.key, target.session])
+        for (const id of [target.box, target.snapshot, target.share, target.key, target.session])
           if (answer.text.includes(id)) problems.push(`${column}: the answer contains ${id} of the owner`)
       }
       if (row.path.startsWith('/workspace/'))

@@ -9,6 +9,8 @@ export type Target = {
   operation: string
   /** A token that enrolls a machine. */
   enrollment: string
+  /** A link to a port of the box. */
+  share: string
   session: string
   key: string
   member: string
@@ -39,6 +41,9 @@ const controlRequests: Record<string, Request> = {
   'GET /boxes/{id}/metrics': ({ box }) => [`/boxes/${box}/metrics`],
   'GET /boxes/{id}/procs-at': ({ box }) => [`/boxes/${box}/procs-at?t=${Math.floor(Date.now() / 1000)}`],
   'GET /boxes/{id}/port-shares': ({ box }) => [`/boxes/${box}/port-shares`],
+  'POST /boxes/{id}/port-shares': ({ box }) => [`/boxes/${box}/port-shares`, { port: 3000 }],
+  'GET /port-shares': () => ['/port-shares'],
+  'DELETE /port-shares/{id}': ({ share }) => [`/port-shares/${share}`],
   'POST /boxes/{id}/tickets': ({ box }) => [`/boxes/${box}/tickets`, {}],
   'GET /machines': () => ['/machines'],
   'POST /machines': () => ['/machines', {}],

@@ -13,6 +13,7 @@ const DESTRUCTIVE = [
   ...['DELETE /snapshots/{id}', 'POST /snapshots/{id}/template', 'DELETE /snapshots/{id}/template'],
   ...['DELETE /boxes/{id}/commands', 'DELETE /boxes/{id}/commands/{commandId}'],
   ...['DELETE /sessions/{id}', 'DELETE /keys/{id}', 'DELETE /members/{id}', 'PATCH /members/{id}'],
+  'DELETE /port-shares/{id}',
 ]
 
 export function createTargets(
@@ -85,6 +86,11 @@ export function createTargets(
     return json.enrollment?.id ?? newId('enrollment')
   }
 
+  async function addShare(key: string, boxId: string): Promise<string> {
+    const { json } = await api('POST', `/boxes/${boxId}/port-shares`, { port: 8000 }, { key })
+    return json.share.id
+  }
+
   async function add({ user, key, workspaceName }: Owner): Promise<Target & { deletedBox: string }> {
     const box = await addBox(key)
     const [snapshot, command, operation] = [
@@ -96,6 +102,7 @@ export function createTargets(
       ...{ box, snapshot, command, workspaceName, workspace: user.workspaceId },
       ...operation,
       enrollment: await addEnrollment(user),
+      share: await addShare(key, box),
       session: (await credentials.addSession(user)).id,
       key: (await credentials.addKey(user)).id,
       member: (await credentials.addUser(user.workspaceId, 'member')).id,
@@ -110,6 +117,7 @@ export function createTargets(
       return { ...target, snapshot: await addSnapshot(key, target.box, route.startsWith('DELETE')) }
     if (route.includes('/commands')) return { ...target, command: await addCommand(target.box) }
     if (route.includes('/sessions/')) return { ...target, session: (await credentials.addSession(user)).id }
+    if (route.includes('/port-shares/')) return { ...target, share: await addShare(key, target.box) }
     if (route.includes('/keys/')) return { ...target, key: (await credentials.addKey(user)).id }
     if (route.includes('/members/'))
       return { ...target, member: (await credentials.addUser(user.workspaceId, 'member')).id }

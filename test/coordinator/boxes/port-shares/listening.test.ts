@@ -86,17 +86,7 @@ t.test('GET port-shares describes the ports of a box that the key may access', a
   instance.context.heartbeats.recordPorts(id, [web])
   const { status, json } = await api('GET', `/boxes/${id}/port-shares`)
   t.equal(status, 200)
-  t.match(json, {
-    enabled: false,
-    linksEnabled: false,
-    modes: {
-      members: { allowed: false, error: 'port_share_disabled', message: String },
-      anyone: { allowed: false, error: 'share_links_disabled', message: String },
-      public: { allowed: false, error: 'share_links_disabled', message: String },
-    },
-    shares: [],
-    listening: { at: String, ports: [web] },
-  })
+  t.match(json, { shares: [], listening: { at: String, ports: [web] } })
   const other = (await api('POST', '/boxes', { name: 'plum' })).json.box
   for (const [limits, expected] of [
     [{ boxIds: [other.id] }, 404],
