@@ -79,6 +79,7 @@ t.test('the life of a workspace', async (t) => {
       'POST /boxes/{id}/fork': [`/boxes/${fig}/fork`, {}],
       'POST /boxes/{id}/template': [`/boxes/${fig}/template`, { name: 'b' }],
       'POST /boxes/{id}/tickets': [`/boxes/${fig}/tickets`, {}],
+      'POST /boxes/{id}/port-shares': [`/boxes/${fig}/port-shares`, { port: 3000 }],
       'POST /machines': ['/machines', {}],
       'PATCH /agents/rollout': ['/agents/rollout', { share: 50 }],
       'POST /snapshots': ['/snapshots', { boxId: fig, name: 'b' }],

@@ -2,10 +2,7 @@
 import type { PortShare } from '../../../shared/api/port-shares.ts'
 import { toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
 import type { BoxRow, PortShareRow } from '../../db/schema.ts'
-import type { ShareBase } from './types.ts'
-
-/** The parameter of a link for anyone. */
-export const SECRET_PARAMETER = 'boxwood_secret'
+import { SECRET_PARAMETER, type ShareBase } from './types.ts'
 
 export type SharePresentation = {
   base: Pick<ShareBase, 'getOrigin'>

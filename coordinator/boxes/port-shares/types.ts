@@ -23,6 +23,9 @@ export type ServedShare = {
   rewritesHost: boolean
 }
 
+/** The query parameter with the secret, in a link for anyone. */
+export const SECRET_PARAMETER = 'boxwood_secret'
+
 /** The host names of links: `<slug>.<share base>`. */
 export type ShareBase = {
   /** The origin of a link, such as `https://fig-3000-x7k2m9q4.boxes.example.com`. */

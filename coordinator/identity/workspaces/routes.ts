@@ -20,6 +20,7 @@ export const REFUSED_WHILE_CLOSING = [
   'POST /boxes/{id}/fork',
   'POST /boxes/{id}/template',
   'POST /boxes/{id}/tickets',
+  'POST /boxes/{id}/port-shares',
   'POST /machines',
   'PATCH /agents/rollout',
   'POST /snapshots',

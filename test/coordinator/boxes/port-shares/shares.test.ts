@@ -5,6 +5,7 @@ import { createOpenings } from '../../../../coordinator/boxes/port-shares/openin
 import { createServedShares } from '../../../../coordinator/boxes/port-shares/served-shares.ts'
 import { createPortShareService } from '../../../../coordinator/boxes/port-shares/service.ts'
 import { createShareBase } from '../../../../coordinator/boxes/port-shares/share-base.ts'
+import { removeAllBoxes } from '../../../../coordinator/boxes/remove-all.ts'
 import type { Db } from '../../../../coordinator/db/open.ts'
 import { createAdmit } from '../../../../coordinator/identity/admission/admit.ts'
 import { confirmActor } from '../../../../coordinator/identity/confirm-actor.ts'
@@ -97,6 +98,19 @@ onEachDatabase(t, async (t, newDb) => {
     t.equal(await served.find(slug), undefined)
     await t.rejects(served.get(owner, id), notFound)
     t.same(ended, [id])
+  })
+
+  t.test('the purge of a workspace ends its shares, and no share of a deleted box is found', async (t) => {
+    const { db, clock, boxes, owner, create, served, ended } = await start(t, await newDb(t))
+    const { id: boxId } = await boxes.create(owner, {})
+    const { id, slug } = await create(boxId, 3000)
+    const options = { db, clock, schedule: () => undefined, beforeDelete: served.onBoxDelete }
+    await removeAllBoxes(options, owner.workspaceId, signal)
+    t.equal(await served.find(slug), undefined)
+    t.same(ended, [id])
+    await db.updateTable('port_shares').set({ ended_at: null }).execute()
+    t.equal(await served.find(slug), undefined)
+    await t.rejects(served.get(owner, id), { code: 'not_found' })
   })
 
   t.test('a change that is rolled back ends no link', async (t) => {
