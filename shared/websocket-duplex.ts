@@ -1,4 +1,4 @@
-// A Duplex byte stream over the binary messages of a WebSocket: the transport of the tunnel's HTTP/2, used by both ends.
+// A Duplex byte stream over the binary messages of a WebSocket: the transport of the tunnel's HTTP/2 and of TCP connections.
 import { Duplex } from 'node:stream'
 
 /** The members of ws's WebSocket that this module uses. Declared here, so that shared/ does not depend on ws. */
@@ -7,6 +7,13 @@ export type BinaryWebSocket = {
   send(data: Uint8Array, done: (error?: Error | null) => void): void
   pause(): void
   resume(): void
+}
+
+export type WebSocketDuplexOptions = {
+  /** See Duplex. Default: false. */
+  allowHalfOpen?: boolean
+  /** Larger writes are sent as several messages. Default: no limit. */
+  maxMessageBytes?: number
 }
 
 const HIGH_WATER_MARK = 256 * 1024
@@ -21,14 +28,17 @@ const COALESCE_BYTES = 64 * 1024
  */
 export class WebSocketDuplex extends Duplex {
   readonly #ws: BinaryWebSocket
+  readonly #maxMessageBytes: number
 
-  constructor(ws: BinaryWebSocket) {
+  constructor(ws: BinaryWebSocket, options: WebSocketDuplexOptions = {}) {
+    const { allowHalfOpen = false, maxMessageBytes = Number.POSITIVE_INFINITY } = options
     super({
-      allowHalfOpen: false,
+      allowHalfOpen,
       readableHighWaterMark: HIGH_WATER_MARK,
       writableHighWaterMark: HIGH_WATER_MARK,
     })
     this.#ws = ws
+    this.#maxMessageBytes = maxMessageBytes
   }
 
   receive(data: Buffer): void {
@@ -40,14 +50,22 @@ export class WebSocketDuplex extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#ws.send(chunk, done)
+    this.#send([chunk], done)
   }
 
   override _writev(entries: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
     const chunks = entries.map((entry) => entry.chunk)
     const total = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
-    const messages = total <= COALESCE_BYTES ? [Buffer.concat(chunks, total)] : chunks
-    const last = messages.pop() ?? Buffer.alloc(0)
+    this.#send(total <= COALESCE_BYTES ? [Buffer.concat(chunks, total)] : chunks, done)
+  }
+
+  #send(chunks: readonly Buffer[], done: (error?: Error | null) => void): void {
+    const messages = chunks.flatMap((chunk) => splitChunk(chunk, this.#maxMessageBytes))
+    const last = messages.pop()
+    if (last === undefined) {
+      done()
+      return
+    }
     // When one send fails, ws fails all later ones: the callback of the last is enough.
     for (const message of messages) this.#ws.send(message, () => undefined)
     this.#ws.send(last, done)
@@ -59,4 +77,11 @@ export class WebSocketDuplex extends Duplex {
     if (this.#ws.isPaused) this.#ws.resume()
     done(error)
   }
+}
+
+/** Returns no message for an empty chunk. */
+function splitChunk(chunk: Buffer, maxBytes: number): Buffer[] {
+  if (chunk.length <= maxBytes) return chunk.length === 0 ? [] : [chunk]
+  const count = Math.ceil(chunk.length / maxBytes)
+  return Array.from({ length: count }, (_, index) => chunk.subarray(index * maxBytes, (index + 1) * maxBytes))
 }

@@ -28,6 +28,8 @@ const RULES: Rule[] = [
     reason: 'shared is the contract between the components: it may use zod and random ids, and does no I/O',
     except: [
       'shared/websocket-duplex.ts',
+      'shared/tcp-over-websocket.ts',
+      'shared/join-connections.ts',
       'shared/command-name.ts',
       'shared/api-key-checksum.ts',
       'shared/foreign-directory.ts',
@@ -36,8 +38,8 @@ const RULES: Rule[] = [
       isPackage(target) ? ['zod', 'node:crypto'].includes(target) : isInside(target, 'shared'),
   },
   {
-    files: ['shared/websocket-duplex.ts'],
-    reason: 'agent and coordinator share this stream: it may use node:stream and no other package',
+    files: ['shared/websocket-duplex.ts', 'shared/tcp-over-websocket.ts', 'shared/join-connections.ts'],
+    reason: 'all programs share these streams: they may use node:stream and no other package',
     allows: (target) => (isPackage(target) ? target === 'node:stream' : isInside(target, 'shared')),
   },
   {

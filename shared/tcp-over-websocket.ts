@@ -1,0 +1,181 @@
+// One TCP connection over a WebSocket: the agent, the coordinator and the `box` command each have an end. A binary message has
+// bytes of the connection, and an empty one is the FIN of its direction. A WebSocket that closes earlier is a reset.
+import { ATTACH_LIMITS } from './attach-format.ts'
+import { type BinaryWebSocket, WebSocketDuplex } from './websocket-duplex.ts'
+
+/** The members of ws's WebSocket that this module uses. */
+export type ConnectionWebSocket = BinaryWebSocket & {
+  readonly readyState: number
+  readonly bufferedAmount: number
+  ping(): void
+  close(code: number): void
+  terminate(): void
+  on(event: 'message', listener: (data: unknown, isBinary: boolean) => void): unknown
+  on(event: 'ping' | 'pong', listener: () => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  once(event: 'close', listener: () => void): unknown
+}
+
+export type TcpOverWebSocketOptions = {
+  /** Counts a received message. Returns the milliseconds until the next one may be read. Default: no limit. */
+  countMessage?: () => number
+  /** The interval of the pings. Default: 15 s. */
+  pingMs?: number
+}
+
+const PING_MS = 15_000
+/** A peer that sends nothing for this many intervals is dead. */
+const SILENT_INTERVALS = 4
+/** Control frames that a peer may send per interval. */
+const MAX_CONTROL_FRAMES = 100
+/** How long the peer may take to complete the closing handshake. */
+const CLOSE_TIMEOUT_MS = 5_000
+
+/** The states of a WebSocket from closing on. */
+const CLOSING = 2
+const CLOSE_NORMAL = 1000
+
+const FIN = Buffer.alloc(0)
+
+/**
+ * Closes the WebSocket when both directions have ended, and terminates it when the stream is destroyed earlier. Both ends
+ * send pings. Has the methods that Node's HTTP client calls on a socket.
+ */
+export class TcpOverWebSocket extends WebSocketDuplex {
+  readonly #ws: ConnectionWebSocket
+  readonly #countMessage: () => number
+  readonly #pingTimer: NodeJS.Timeout
+  #isFinSent = false
+  #isFinReceived = false
+  #isThrottled = false
+  #silentIntervals = 0
+  #controlFrames = 0
+  #idleMs = 0
+  #idleTimer: NodeJS.Timeout | undefined
+
+  /** @param ws open and paused, or it has not received messages yet */
+  constructor(ws: ConnectionWebSocket, options: TcpOverWebSocketOptions = {}) {
+    super(ws, { allowHalfOpen: true, maxMessageBytes: ATTACH_LIMITS.chunkBytes })
+    this.#ws = ws
+    this.#countMessage = options.countMessage ?? (() => 0)
+    // Without this listener, an error of the WebSocket would be an uncaught exception. 'close' follows.
+    ws.on('error', () => undefined)
+    ws.on('message', (data, isBinary) => this.#receiveMessage(data, isBinary))
+    ws.on('ping', () => this.#countControlFrame())
+    ws.on('pong', () => this.#countControlFrame())
+    ws.once('close', () => this.#onClose())
+    this.#pingTimer = setInterval(() => this.#ping(), options.pingMs ?? PING_MS).unref()
+    if (ws.readyState >= CLOSING) this.#onClose()
+  }
+
+  #receiveMessage(data: unknown, isBinary: boolean): void {
+    if (this.destroyed) return
+    this.#recordActivity()
+    if (!isBinary || !Buffer.isBuffer(data) || this.#isFinReceived) {
+      this.destroy(new Error('The peer sent a message that is not valid.'))
+      return
+    }
+    if (data.length > 0) this.receive(data)
+    else {
+      this.#isFinReceived = true
+      this.push(null)
+    }
+    const delayMs = this.#countMessage()
+    if (delayMs > 0 && !this.#isThrottled) this.#throttle(delayMs)
+  }
+
+  #throttle(delayMs: number): void {
+    this.#isThrottled = true
+    this.#ws.pause()
+    setTimeout(() => {
+      this.#isThrottled = false
+      if (this.readableLength < this.readableHighWaterMark) this._read()
+    }, delayMs).unref()
+  }
+
+  #onClose(): void {
+    if (this.#isFinSent && this.#isFinReceived) return
+    this.destroy(createResetError())
+  }
+
+  #countControlFrame(): void {
+    this.#silentIntervals = 0
+    this.#controlFrames += 1
+    if (this.#controlFrames > MAX_CONTROL_FRAMES) this.destroy(new Error('The peer sent too many pings.'))
+  }
+
+  #ping(): void {
+    this.#controlFrames = 0
+    // This side does not read from a paused WebSocket.
+    this.#silentIntervals = this.#ws.isPaused ? 0 : this.#silentIntervals + 1
+    if (this.#silentIntervals >= SILENT_INTERVALS) this.destroy(createResetError())
+    // A peer that does not read would let the pings accumulate.
+    else if (this.#ws.bufferedAmount === 0) this.#ws.ping()
+  }
+
+  #recordActivity(): void {
+    this.#silentIntervals = 0
+    this.#idleTimer?.refresh()
+  }
+
+  override _read(): void {
+    if (!this.#isThrottled) super._read()
+  }
+
+  override _write(chunk: Buffer, encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#idleTimer?.refresh()
+    super._write(chunk, encoding, done)
+  }
+
+  override _writev(entries: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
+    this.#idleTimer?.refresh()
+    super._writev(entries, done)
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#isFinSent = true
+    this.#ws.send(FIN, done)
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    clearInterval(this.#pingTimer)
+    clearTimeout(this.#idleTimer)
+    if (error === null && this.writableFinished && this.#isFinReceived) {
+      this.#ws.close(CLOSE_NORMAL)
+      setTimeout(() => this.#ws.terminate(), CLOSE_TIMEOUT_MS).unref()
+    } else this.#ws.terminate()
+    super._destroy(error, done)
+  }
+
+  /** As net.Socket: emits 'timeout' when no bytes are sent or received for this long; 0 disables it. */
+  setTimeout(ms: number, listener?: () => void): this {
+    clearTimeout(this.#idleTimer)
+    this.#idleMs = ms
+    this.#idleTimer = ms > 0 ? setTimeout(() => this.emit('timeout'), ms).unref() : undefined
+    if (listener !== undefined) {
+      if (ms > 0) this.once('timeout', listener)
+      else this.off('timeout', listener)
+    }
+    return this
+  }
+
+  get timeout(): number {
+    return this.#idleMs
+  }
+
+  /** As net.Socket: destroys the stream when the written bytes are sent. */
+  destroySoon(): void {
+    if (this.writable) this.end()
+    if (this.writableFinished) this.destroy()
+    else this.once('finish', () => this.destroy())
+  }
+
+  // The agent sets this option of the TCP connection, and the other options do not apply to a WebSocket.
+  setNoDelay = (): this => this
+  setKeepAlive = (): this => this
+  ref = (): this => this
+  unref = (): this => this
+}
+
+const createResetError = (): Error =>
+  Object.assign(new Error('The connection was reset.'), { code: 'ECONNRESET' })
