@@ -13,6 +13,7 @@ import { createCoordinatorConnections } from './coordinator-connections.ts'
 import { openCommands } from './exec/commands.ts'
 import { baseEnvironment } from './exec/environment.ts'
 import { openMachine } from './machine/machine.ts'
+import { createPortConnector } from './ports/connect.ts'
 import { createCoordinatorClock } from './reports/coordinator-clock.ts'
 import { deliverFinalReports, EXITS_TIMEOUT_MS } from './reports/final-reports.ts'
 import { NextReports } from './reports/next-reports.ts'
@@ -86,7 +87,7 @@ export async function startAgent(
     }),
   )
   const connections = use(await createCoordinatorConnections(config))
-  const { access, attachDialer, streamDialer, transferDialer } = connections
+  const { access, attachDialer, portDialer, streamDialer, transferDialer } = connections
   const upgrades = use(createUpgrades({ ...access, stateDir, prefix, log }))
   const { builds, buildState } = upgrades
   const machine = prefix === null ? null : use(await openMachine(prefix, { stateDir, clock, log }))
@@ -113,6 +114,7 @@ export async function startAgent(
       attached: { attachments, attachDialer, log },
       terminal: { attachDialer, log, sessions, stopping },
       files: { home, stateDir: realDir, log, clock, transferDialer, activity },
+      ports: { connector: createPortConnector(vitals), portDialer, activity, log },
       upgrade: { builds, buildState, requestRestart, isInUse },
       uninstall: machine?.uninstall ?? null,
       prompts: { prompts, detector, activity, stopping },

@@ -2,9 +2,11 @@
 import { type AttachDialer, createAttachDialer } from './attach/attach-dialer.ts'
 import { type AgentConfig, readCoordinatorUrl, readToken } from './config.ts'
 import type { TransferDialer } from './files/transfer-dialer.ts'
+import { createPortDialer } from './ports/port-dialer.ts'
 import { createProxySelector, type SelectProxy } from './tunnel/proxy.ts'
 import { createStreamDialer, type StreamDialer } from './tunnel/stream-dialer.ts'
 import { createTransferDialer } from './tunnel/transfer-dialer.ts'
+import type { WebSocketDialer } from './tunnel/websocket-dialer.ts'
 
 /** The address and the credential are read for each attempt: changing them needs no restart. */
 export type CoordinatorAccess = {
@@ -18,6 +20,7 @@ export type CoordinatorConnections = {
   access: CoordinatorAccess
   transferDialer: TransferDialer
   attachDialer: AttachDialer
+  portDialer: WebSocketDialer
   streamDialer: StreamDialer
   /** Closes the dial-back connections, except those of transfers. */
   close(): void
@@ -32,15 +35,18 @@ export async function createCoordinatorConnections(config: AgentConfig): Promise
     selectProxy: await createProxySelector(),
   }
   const attachDialer = createAttachDialer(access)
+  const portDialer = createPortDialer(access)
   const streamDialer = createStreamDialer(access)
   return {
     access,
     transferDialer: createTransferDialer(access),
     attachDialer,
+    portDialer,
     streamDialer,
     close() {
       streamDialer.close()
       attachDialer.close()
+      portDialer.close()
     },
   }
 }

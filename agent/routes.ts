@@ -5,6 +5,7 @@ import { type ExecDeps, execRoutes } from './exec/routes.ts'
 import type { FileDeps } from './files/deps.ts'
 import { fileRoutes } from './files/routes.ts'
 import { type Uninstall, uninstallRoutes } from './machine/uninstall.ts'
+import { type PortDeps, portRoutes } from './ports/routes.ts'
 import { type PromptRoutesDeps, promptRoutes } from './prompts/routes.ts'
 import { type ReportDeps, reportRoutes } from './reports/routes.ts'
 import { type TerminalDeps, terminalRoutes } from './terminal/routes.ts'
@@ -18,6 +19,7 @@ export type AgentRoutesDeps = {
   attached: AttachedRouteDeps
   terminal: TerminalDeps
   files: FileDeps
+  ports: PortDeps
   upgrade: UpgradeDeps
   /** null: this agent does not belong to an enrolled machine. */
   uninstall: Uninstall | null
@@ -31,6 +33,7 @@ export const agentRoutes = (deps: AgentRoutesDeps): AgentAppOptions['routes'] =>
   (scope) => attachedRoutes(scope, deps.attached),
   (scope) => terminalRoutes(scope, deps.terminal),
   (scope) => fileRoutes(scope, deps.files),
+  (scope) => portRoutes(scope, deps.ports),
   (scope) => upgradeRoutes(scope, deps.upgrade),
   (scope) => uninstallRoutes(scope, deps.uninstall),
   (scope) => promptRoutes(scope, deps.prompts),

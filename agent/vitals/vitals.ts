@@ -5,7 +5,7 @@ import type { Clock } from '../../shared/clock.ts'
 import type { Spool } from '../reports/spool.ts'
 import type { ActivityTracker } from './activity-tracker.ts'
 import { type BoxMetrics, createBoxMetrics } from './box-metrics.ts'
-import { createBoxProcesses } from './box-processes.ts'
+import { type BoxProcesses, createBoxProcesses } from './box-processes.ts'
 import { createListeners, type Listeners } from './listeners.ts'
 import { startMachineReport } from './machine-report.ts'
 import { createLiveProcesses, type LiveProcessReader } from './processes/live-processes.ts'
@@ -38,6 +38,9 @@ export type VitalsService = {
   readActivity: BoxMetrics['readActivity']
   listeners: Listeners
   liveProcesses: LiveProcessReader
+  boxProcesses: BoxProcesses
+  /** Whether the box has its own network: all sockets belong to it. */
+  ownNetwork: boolean
   close(): Promise<void>
 }
 
@@ -79,6 +82,8 @@ export async function startVitals(deps: VitalsDeps): Promise<VitalsService> {
     }),
     readActivity: metrics.readActivity,
     listeners,
+    boxProcesses,
+    ownNetwork: scope.ownNetwork,
     liveProcesses: createLiveProcesses({
       processes: boxProcesses,
       clock,

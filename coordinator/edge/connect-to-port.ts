@@ -1,9 +1,26 @@
 // Opens TCP connections to listening ports of boxes.
 import type { Duplex } from 'node:stream'
+import { systemClock } from '../../shared/clock.ts'
+import { TcpOverWebSocket } from '../../shared/tcp-over-websocket.ts'
+import type { Sockets } from '../agents/tunnel/types.ts'
+import { createTokenBuckets } from '../base/token-buckets.ts'
 import type { AcquiredBox } from './acquire-box.ts'
+import { openDialBack } from './open-dial-back.ts'
 
 /**
- * Connects to a listening TCP socket of a process of the box. A FIN of one side ends that direction only.
- * @throws ApiError not_found when nothing listens on the port; box_unreachable
+ * Connects to a listening TCP socket of a process of the box. A FIN of one side ends that direction only, also when the stream
+ * is the socket of an HTTP client: set `allowHalfOpen` to false there. The signal of the acquired box ends only the attempt.
+ * @throws ApiError not_found when nothing listens on the port; box_unreachable; exec_failed
  */
 export type ConnectToPort = (acquired: AcquiredBox, port: number) => Promise<Duplex>
+
+/** Messages that a box may send on all its connections. An agent sends what it reads at once, up to 64 KiB. */
+const MESSAGES = { capacity: 100_000, perSecond: 50_000 }
+
+export function createConnectToPort({ sockets }: { sockets: Sockets }): ConnectToPort {
+  const messages = createTokenBuckets(systemClock, MESSAGES)
+  return async (acquired, port) => {
+    const ws = await openDialBack(sockets, acquired, { path: `/ports/${port}/connect` })
+    return new TcpOverWebSocket(ws, { countMessage: () => messages.spend(acquired.box.id, 1) })
+  }
+}

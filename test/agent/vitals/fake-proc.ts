@@ -119,8 +119,8 @@ export function createFakeProc(t: Test) {
   }
 }
 
-/** `state` is the hexadecimal TCP state. Default: LISTEN. */
-export type FakeSocket = { inode: number; port: number; state?: string }
+/** `state` is the hexadecimal TCP state. Default: LISTEN. `address` is in the notation of the table. Default: 127.0.0.1. */
+export type FakeSocket = { inode: number; port: number; state?: string; address?: string; uid?: number }
 
-const socketRow = ({ inode, port, state = '0A' }: FakeSocket) =>
-  `   0: 0100007F:${port.toString(16).toUpperCase().padStart(4, '0')} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000  1000        0 ${inode} 1 0 100 0`
+const socketRow = ({ inode, port, state = '0A', address = '0100007F', uid = 1000 }: FakeSocket) =>
+  `   0: ${address}:${port.toString(16).toUpperCase().padStart(4, '0')} ${'0'.repeat(address.length)}:0000 ${state} 00000000:00000000 00:00000000 00000000  ${uid}        0 ${inode} 1 0 100 0`
