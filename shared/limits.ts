@@ -17,6 +17,8 @@ export const LIMITS = {
   disconnectTimeoutSeconds: { min: 1, max: 3600, default: 60 },
   /** Not in the spec: attached connections (commands and terminals) per API key and per box. */
   edgeAttachments: 64,
+  /** Not in the spec: forwarded TCP connections per API key and per box. Browsers and connection pools open dozens. */
+  edgeForwards: 256,
   /** Not in the spec: terminal sessions per box. */
   terminalSessions: 64,
   syncOutputBytes: MiB,

@@ -8,7 +8,7 @@ export type ConnectionWebSocket = BinaryWebSocket & {
   readonly readyState: number
   readonly bufferedAmount: number
   ping(): void
-  close(code: number): void
+  close(code: number, reason?: string): void
   terminate(): void
   on(event: 'message', listener: (data: unknown, isBinary: boolean) => void): unknown
   on(event: 'ping' | 'pong', listener: () => void): unknown
@@ -50,6 +50,8 @@ export class TcpOverWebSocket extends WebSocketDuplex {
   #isThrottled = false
   #silentIntervals = 0
   #controlFrames = 0
+  /** The code with which the WebSocket is closed; null: it is terminated. */
+  #closing: { code: number; reason: string } | null = null
   #idleMs = 0
   #idleTimer: NodeJS.Timeout | undefined
 
@@ -140,11 +142,20 @@ export class TcpOverWebSocket extends WebSocketDuplex {
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     clearInterval(this.#pingTimer)
     clearTimeout(this.#idleTimer)
-    if (error === null && this.writableFinished && this.#isFinReceived) {
-      this.#ws.close(CLOSE_NORMAL)
+    if (error === null && this.writableFinished && this.#isFinReceived)
+      this.#closing = { code: CLOSE_NORMAL, reason: '' }
+    if (this.#closing !== null) {
+      this.#ws.close(this.#closing.code, this.#closing.reason)
       setTimeout(() => this.#ws.terminate(), CLOSE_TIMEOUT_MS).unref()
     } else this.#ws.terminate()
     super._destroy(error, done)
+  }
+
+  /** Resets the connection, and closes the WebSocket with this code. */
+  abort(code: number, reason: string): void {
+    if (this.destroyed) return
+    this.#closing = { code, reason }
+    this.destroy()
   }
 
   /** As net.Socket: emits 'timeout' when no bytes are sent or received for this long; 0 disables it. */

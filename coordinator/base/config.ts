@@ -71,6 +71,8 @@ export type Config = {
   edgeStreams: number
   /** Concurrent attached connections, per key and per box. */
   edgeAttachments: number
+  /** Concurrent forwarded TCP connections, per key and per box. */
+  edgeForwards: number
   /** Open terminals per workspace. */
   terminalLimit: number
   /** The retention of the command history in days, and its limits per box: records and MiB of output. */
@@ -369,6 +371,11 @@ export const VARIABLES = {
     description: 'concurrent attached commands and terminals, per key and per box',
     schema: positiveInteger,
   },
+  BOXWOOD_EDGE_FORWARDS: {
+    default: String(LIMITS.edgeForwards),
+    description: 'concurrent TCP connections of `box forward`, per key and per box',
+    schema: positiveInteger,
+  },
   BOXWOOD_TERMINAL_LIMIT: {
     default: String(LIMITS.openTerminals),
     description: 'open terminals, per workspace',
@@ -522,6 +529,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     edgeConcurrency: read('BOXWOOD_EDGE_CONCURRENCY'),
     edgeStreams: read('BOXWOOD_EDGE_STREAMS'),
     edgeAttachments: read('BOXWOOD_EDGE_ATTACHMENTS'),
+    edgeForwards: read('BOXWOOD_EDGE_FORWARDS'),
     terminalLimit: read('BOXWOOD_TERMINAL_LIMIT'),
     freezeMinutes: read('BOXWOOD_FREEZE_MINUTES'),
     deepSleepDays: read('BOXWOOD_DEEP_SLEEP_DAYS'),

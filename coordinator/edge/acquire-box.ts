@@ -49,6 +49,8 @@ export type AcquireOptions = {
   isStream?: boolean
   /** Counts against the limits of attachments instead of those of requests. Default: false. */
   isAttachment?: boolean
+  /** Counts against the limits of forwarded connections instead of those of requests. Default: false. */
+  isForward?: boolean
   /** Counts against the terminals of the workspace too. Default: false. */
   isTerminal?: boolean
 }
@@ -63,13 +65,20 @@ type AcquireInput = Omit<RouteInput<RouteSchemas>, 'params'> & { params: { box: 
 export async function acquireBox(
   context: EdgeContext,
   { actor, params, request, reply }: AcquireInput,
-  { wakesBox = false, isStream = false, isAttachment = false, isTerminal = false }: AcquireOptions = {},
+  options: AcquireOptions = {},
 ): Promise<AcquiredBox> {
+  const {
+    wakesBox = false,
+    isStream = false,
+    isAttachment = false,
+    isForward = false,
+    isTerminal = false,
+  } = options
   const { boxes, pauseGate } = context
   const versionBefore = pauseGate.version
   let box = await boxes.resolve(actor, params.box)
   const terminalOf = isTerminal ? actor.workspaceId : undefined
-  const slots = { isStream, isAttachment, terminalOf }
+  const slots = { isStream, isAttachment, isForward, terminalOf }
   const releaseSlots = await context.limiter.acquire(actor.credential.id, box.id, slots)
   const detach = isAttachment ? context.attachments.add(box.id, actor.userId) : undefined
   let isReleased = false

@@ -14,11 +14,11 @@ import { openDialBack } from './open-dial-back.ts'
  */
 export type ConnectToPort = (acquired: AcquiredBox, port: number) => Promise<Duplex>
 
-/** Messages that a box may send on all its connections. An agent sends what it reads at once, up to 64 KiB. */
-const MESSAGES = { capacity: 100_000, perSecond: 50_000 }
+/** Messages on all connections of a box, and of the clients of a key. A peer sends what it reads at once, up to 64 KiB. */
+export const CONNECTION_MESSAGES = { capacity: 100_000, perSecond: 50_000 }
 
 export function createConnectToPort({ sockets }: { sockets: Sockets }): ConnectToPort {
-  const messages = createTokenBuckets(systemClock, MESSAGES)
+  const messages = createTokenBuckets(systemClock, CONNECTION_MESSAGES)
   return async (acquired, port) => {
     const ws = await openDialBack(sockets, acquired, { path: `/ports/${port}/connect` })
     return new TcpOverWebSocket(ws, { countMessage: () => messages.spend(acquired.box.id, 1) })

@@ -12,16 +12,19 @@ export type EdgeLimits = {
   streams: number
   /** Concurrent attached connections per API key and per box. They do not count as requests. */
   attachments: number
+  /** Concurrent forwarded TCP connections per API key and per box. They do not count as requests. */
+  forwards: number
   /** Open terminals per workspace. Each also counts as an attachment. */
   terminals: number
 }
 
 /** The limit that a rejected request has reached. */
-export type EdgeLimit = 'rate' | 'requests' | 'streams' | 'attachments' | 'terminals'
+export type EdgeLimit = 'rate' | 'requests' | 'streams' | 'attachments' | 'forwards' | 'terminals'
 
 export type AcquireSlotOptions = {
   isStream?: boolean
   isAttachment?: boolean
+  isForward?: boolean
   /** Set for a terminal: the workspace of the box. */
   terminalOf?: string | undefined
 }
@@ -35,7 +38,10 @@ export type EdgeLimiter = {
    * called when the response is closed. When it rejects, nothing is acquired.
    */
   acquire(keyId: string, boxId: string, options?: AcquireSlotOptions): Promise<() => void>
-  /** Whether a request to the box, other than a stream, holds a slot. An attached connection counts as a request. */
+  /**
+   * Whether a request to the box, other than a stream or a forwarded connection, holds a slot. An attached connection counts
+   * as a request.
+   */
   hasRequests(boxId: string): boolean
   /** Acquired slots, for tests and metrics. */
   acquiredCount(): number
@@ -51,10 +57,29 @@ export function createEdgeLimiter(
     onReject = () => undefined,
   }: { store?: LimitStore; onReject?: ((limit: EdgeLimit) => void) | undefined } = {},
 ): EdgeLimiter {
-  const { requestsPerSecond, concurrency, streams, attachments, terminals } = limits
+  const { requestsPerSecond, concurrency, streams, attachments, forwards, terminals } = limits
   const keyOf = (keyId: string) => `key:${keyId}`
   /** Requests that hold a slot, without streams. */
   const requestsByBox = new Map<string, number>()
+
+  /** What the slots of a key and of a box are for. */
+  function kindOf({ isAttachment = false, isForward = false }: AcquireSlotOptions) {
+    if (isForward)
+      return {
+        name: 'forwards',
+        prefix: 'forwards:',
+        limit: forwards,
+        noun: 'forwarded connections',
+      } as const
+    if (isAttachment)
+      return {
+        name: 'attachments',
+        prefix: 'attachments:',
+        limit: attachments,
+        noun: 'attached connections',
+      } as const
+    return { name: 'requests', prefix: '', limit: concurrency, noun: 'concurrent requests' } as const
+  }
 
   async function count(key: string, subject: string): Promise<void> {
     const waitMs = await store.countRequest(key)
@@ -77,9 +102,9 @@ export function createEdgeLimiter(
 
   return {
     countRequest: (keyId) => count(keyOf(keyId), 'This API key'),
-    async acquire(keyId, boxId, { isStream = false, isAttachment = false, terminalOf } = {}) {
-      const prefix = isAttachment ? 'attachments:' : ''
-      const limit = isAttachment ? attachments : concurrency
+    async acquire(keyId, boxId, options = {}) {
+      const { isStream = false, isForward = false, terminalOf } = options
+      const { name, prefix, limit, noun } = kindOf(options)
       const key: Slot = { key: prefix + keyOf(keyId), limit }
       const box: Slot = { key: `${prefix}box:${boxId}`, limit }
       const stream: Slot = { key: `streams:${keyId}`, limit: streams }
@@ -91,7 +116,7 @@ export function createEdgeLimiter(
         ...[key, box],
       ])
       if ('release' in acquisition) {
-        if (isStream) return acquisition.release
+        if (isStream || isForward) return acquisition.release
         requestsByBox.set(boxId, (requestsByBox.get(boxId) ?? 0) + 1)
         return releaseOnce(boxId, acquisition.release)
       }
@@ -103,7 +128,7 @@ export function createEdgeLimiter(
           `The workspace has reached its limit of ${terminals} open terminals. Close one first.`,
         )
       }
-      onReject(full === stream ? 'streams' : isAttachment ? 'attachments' : 'requests')
+      onReject(full === stream ? 'streams' : name)
       if (full === stream)
         rejectLimited(
           SLOT_RETRY_MS,
@@ -112,7 +137,7 @@ export function createEdgeLimiter(
         )
       return rejectLimited(
         SLOT_RETRY_MS,
-        `${full === box ? 'This box' : 'This API key'} has reached the limit of ${limit} ${isAttachment ? 'attached connections' : 'concurrent requests'}.`,
+        `${full === box ? 'This box' : 'This API key'} has reached the limit of ${limit} ${noun}.`,
       )
     },
     hasRequests: (boxId) => requestsByBox.has(boxId),

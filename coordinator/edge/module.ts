@@ -9,6 +9,7 @@ import type { BoxService } from '../boxes/service.ts'
 import type { CommandTracker } from '../history/commands/command-tracker.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { createAttachmentCounts } from './attachment-counts.ts'
+import { createConnectToPort } from './connect-to-port.ts'
 import type { EdgeContext } from './context.ts'
 import { createEdgeLimiter, type EdgeLimit, type EdgeLimiter } from './limits.ts'
 import { createResponseParser } from './response-parser.ts'
@@ -26,6 +27,7 @@ export function edgeLimitsModule({
       concurrency: config.edgeConcurrency,
       streams: config.edgeStreams,
       attachments: config.edgeAttachments,
+      forwards: config.edgeForwards,
       terminals: config.terminalLimit,
     },
     { onReject: observers.onEdgeReject },
@@ -75,9 +77,10 @@ export function edgeModule(context: EdgeModuleContext) {
     },
     closing: closing.signal,
   }
+  const connectToPort = createConnectToPort(edge)
   return {
-    services: { edge },
-    edgeRoutes: edgeRoutes(edge),
+    services: { edge, connectToPort },
+    edgeRoutes: edgeRoutes(edge, connectToPort),
     beginStop: () => closing.abort(),
     close: { name: 'close the response parser', run: responseParser.close },
   } satisfies Module

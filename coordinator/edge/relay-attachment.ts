@@ -11,6 +11,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { freeBuffer } from '../../shared/free-buffer.ts'
 import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
 import { isAgentErrorCode } from './agent-response.ts'
+import { CLOSE_CODES, getCloseCode } from './close-codes.ts'
 
 export type RelayOptions = {
   log: Pick<Logger, 'debug'>
@@ -33,16 +34,6 @@ const MISSED_PINGS = 3
 const MAX_PEER_PINGS = 100
 /** How long a peer may take to complete the closing handshake. */
 const CLOSE_TIMEOUT_MS = 2_000
-
-/** The last two are registered with IANA. The OpenAPI document describes all. */
-const CLOSE_CODES = {
-  complete: 1000,
-  invalid: 1008,
-  failed: 1011,
-  stopping: 1012,
-  unauthorized: 3000,
-  forbidden: 3003,
-} as const
 
 /**
  * Returns when both connections are closing. When the agent disconnects before it has completed the exchange, or violates
@@ -121,11 +112,6 @@ const toErrorMessage = ({ code, message }: ApiError): ServerMessage => ({
   code,
   message: message.slice(0, 4096),
 })
-
-function getCloseCode({ status }: ApiError): number {
-  if (status >= 500) return CLOSE_CODES.failed
-  return status === 401 ? CLOSE_CODES.unauthorized : CLOSE_CODES.forbidden
-}
 
 function closeWebSocket(ws: WebSocket, code: number, reason: string): void {
   // Reads the close frame of the peer.

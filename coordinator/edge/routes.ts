@@ -1,17 +1,19 @@
 // All edge routes.
 import { type Route, withTag } from '../http/route.ts'
 import { attachRoutes, createAttachmentRelay } from './attach.ts'
+import type { ConnectToPort } from './connect-to-port.ts'
 import type { EdgeContext } from './context.ts'
 import { execRoutes } from './exec.ts'
 import { fileRoutes } from './files.ts'
 import { liveProcessRoutes } from './live-processes.ts'
+import { portRoutes } from './ports.ts'
 import { processRoutes } from './processes.ts'
 import { promptStreamRoutes } from './prompt-streams.ts'
 import { promptRoutes } from './prompts.ts'
 import { streamRoutes } from './stream.ts'
 import { terminalRoutes } from './terminal.ts'
 
-export function edgeRoutes(context: EdgeContext): Route[] {
+export function edgeRoutes(context: EdgeContext, connectToPort: ConnectToPort): Route[] {
   const relay = createAttachmentRelay(context)
   return [
     ...withTag('Commands', [
@@ -22,6 +24,7 @@ export function edgeRoutes(context: EdgeContext): Route[] {
     ]),
     ...withTag('Processes', liveProcessRoutes(context)),
     ...withTag('Terminals', terminalRoutes(context, relay)),
+    ...withTag('Ports', portRoutes(context, connectToPort)),
     ...withTag('Files', fileRoutes(context)),
     ...withTag('Prompts', [...promptRoutes(context), ...promptStreamRoutes(context)]),
   ]

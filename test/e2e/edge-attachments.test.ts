@@ -1,8 +1,9 @@
-// Attached commands and terminals of one real box over HTTP and WebSocket.
+// Attached commands, connections to ports, and terminals of one real box over HTTP and WebSocket.
 import t from 'tap'
 
 t.setTimeout(480_000)
 
 await import('./edge-attach.ts')
+await import('./edge-ports.ts')
 // At the end, it suspends the box.
 await import('./edge-terminal.ts')

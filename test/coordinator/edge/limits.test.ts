@@ -19,6 +19,7 @@ t.test('rejects the ninth concurrent request of a token, and of a box, until ano
     concurrency: 8,
     streams: 4,
     attachments: 2,
+    forwards: 3,
     terminals: 3,
   })
   const releases = await Promise.all(Array.from({ length: 8 }, (_, i) => limiter.acquire('token', `box${i}`)))
@@ -41,6 +42,7 @@ t.test('a slot that is released twice counts once', async (t) => {
     concurrency: 1,
     streams: 4,
     attachments: 2,
+    forwards: 3,
     terminals: 3,
   })
   const releaseFirst = await limiter.acquire('token', 'box')
@@ -62,6 +64,7 @@ t.test('rejects the twenty-first request per second of a token, and of a box', a
     concurrency: 8,
     streams: 4,
     attachments: 2,
+    forwards: 3,
     terminals: 3,
   })
   for (let i = 0; i < 20; i++) await request(byToken, 'token', `box${i}`)
@@ -73,6 +76,7 @@ t.test('rejects the twenty-first request per second of a token, and of a box', a
     concurrency: 8,
     streams: 4,
     attachments: 2,
+    forwards: 3,
     terminals: 3,
   })
   for (let i = 0; i < 20; i++) await request(byBox, `token${i}`, 'box')
@@ -85,6 +89,7 @@ t.test('rejects the fifth stream of a token, but not its other requests or other
     concurrency: 8,
     streams: 4,
     attachments: 2,
+    forwards: 3,
     terminals: 3,
   })
   const stream = { isStream: true }
@@ -115,6 +120,7 @@ t.test('allows another request after Retry-After seconds', async (t) => {
     concurrency: 8,
     streams: 4,
     attachments: 2,
+    forwards: 3,
     terminals: 3,
   })
   const request = async () => (await limiter.acquire('token', 'box'))()
@@ -136,6 +142,7 @@ t.test('knows whether a request to a box, other than a stream, is in flight', as
     concurrency: 8,
     streams: 4,
     attachments: 2,
+    forwards: 3,
     terminals: 3,
   })
   const stream = await limiter.acquire('key', 'box', { isStream: true })
@@ -152,8 +159,36 @@ t.test('knows whether a request to a box, other than a stream, is in flight', as
   t.equal(limiter.acquiredCount(), 0)
 })
 
+t.test('forwarded connections have a limit of their own, and are no requests in flight', async (t) => {
+  const limiter = createEdgeLimiter({
+    requestsPerSecond: 1000,
+    concurrency: 1,
+    streams: 1,
+    attachments: 1,
+    forwards: 3,
+    terminals: 3,
+  })
+  const acquire = () => limiter.acquire('key', 'box', { isForward: true })
+  const releases = [await acquire(), await acquire(), await acquire()]
+  t.equal(limiter.hasRequests('box'), false)
+  t.match(await rejectionOf(acquire()), rateLimited)
+  t.match(await rejectionOf(limiter.acquire('another key', 'box', { isForward: true })), rateLimited)
+  releases.push(await limiter.acquire('key', 'box'))
+  releases[0]?.()
+  releases.push(await acquire())
+  for (const release of releases) release()
+  t.equal(limiter.acquiredCount(), 0)
+})
+
 t.test('limits the open terminals of a workspace, over all keys and boxes', async (t) => {
-  const limits = { requestsPerSecond: 1000, concurrency: 1, streams: 1, attachments: 2, terminals: 3 }
+  const limits = {
+    requestsPerSecond: 1000,
+    concurrency: 1,
+    streams: 1,
+    attachments: 2,
+    forwards: 3,
+    terminals: 3,
+  }
   const limiter = createEdgeLimiter(limits)
   const terminal = { isAttachment: true, terminalOf: 'workspace' }
   const terminals = []

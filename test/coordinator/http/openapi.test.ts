@@ -41,6 +41,7 @@ t.test('describes the routes of both hosts, their parameters and error codes', a
     'get /v1/box/{box}/download',
     'put /v1/box/{box}/upload',
     'get /v1/box/{box}/exec/{processId}/attach',
+    'get /v1/box/{box}/ports/{port}',
   ])
     t.ok(documentedRoutes.includes(expected), expected)
 

@@ -117,6 +117,7 @@ const edgeRequests: Record<string, Request> = {
   'GET /terminal/sessions': () => ['/terminal/sessions'],
   'DELETE /terminal/sessions/{session}': () => ['/terminal/sessions/main'],
   'GET /terminal': () => ['/terminal'],
+  'GET /ports/{port}': () => ['/ports/5432'],
   'POST /prompts': () => ['/prompts', { provider: 'claude', prompt: 'hello' }],
   'GET /prompts': () => ['/prompts'],
   'GET /prompts/conversations': () => ['/prompts/conversations'],
@@ -128,7 +129,7 @@ const edgeRequests: Record<string, Request> = {
 }
 
 /** The routes that are WebSockets. */
-export const WEBSOCKETS = ['GET /terminal', 'GET /exec/{processId}/attach']
+export const WEBSOCKETS = ['GET /terminal', 'GET /exec/{processId}/attach', 'GET /ports/{port}']
 
 /** The path with its prefix, and the body. Throws for a route without a request. */
 export function createRequest(
