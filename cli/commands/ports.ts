@@ -58,11 +58,7 @@ Examples:
   box ports fig --filter process=node
   box ports fig --json | jq '.listening.ports[].port'
 
-To open a port in a browser, with an OpenSSH server on the machine of the
-box:
-  box ssh-config >~/.ssh/boxwood.config
-  ssh -F ~/.ssh/boxwood.config -N -L 8080:localhost:3000 box-fig
-A box with the network of its host (NETWORK in \`box ls -o wide\`) has its ports on the host.
+\`box forward fig 3000\` makes port 3000 available at http://localhost:3000.
 
 --filter port=TEXT and process=TEXT match a part of the text; with * or ? they match the whole text.`,
     )

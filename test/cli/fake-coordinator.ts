@@ -17,6 +17,7 @@ import { ApiError, controlErrorBody, edgeErrorBody } from '../../shared/errors.t
 import { createTempDir } from '../support/temp-dir.ts'
 import { type AttachedCommands, createAttachedCommands } from './fake-attach.ts'
 import { runLocally } from './fake-exec.ts'
+import { createFakePorts, type FakePorts } from './fake-ports.ts'
 import { createFakeTerminals, type FakeTerminals } from './fake-terminal.ts'
 
 export const KEY = 'dcp_0123456789abcdef0123456789abcdef0123456789abcdef'
@@ -28,6 +29,7 @@ export type FakeCoordinator = {
   boxes: Box[]
   attached: AttachedCommands
   terminals: FakeTerminals
+  ports: FakePorts
   /** All requests received: `METHOD /path` and the headers. */
   requests: { line: string; headers: IncomingMessage['headers'] }[]
   /**
@@ -50,6 +52,7 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
   const boxes: Box[] = []
   const terminals = createFakeTerminals()
   const attached = createAttachedCommands(terminals)
+  const ports = createFakePorts()
   const requests: FakeCoordinator['requests'] = []
   const oneTimeHandlers: { linePrefix: string; handler: OneTimeHandler }[] = []
   const getHome = (boxName: string) => join(homesDir, boxName)
@@ -231,12 +234,16 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
   })
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     requests.push({ line: `${request.method} ${request.url}`, headers: request.headers })
-    attached.handleUpgrade(request, socket, head, request.url?.replace(/^\/v1\/box\/[^/]+/, '') ?? '')
+    const path = request.url?.replace(/^\/v1\/box\/[^/]+/, '') ?? ''
+    const port = /^\/ports\/(\d+)/.exec(path)?.[1]
+    if (port === undefined) attached.handleUpgrade(request, socket, head, path)
+    else ports.handleUpgrade(request, socket, head, Number(port))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
     attached.close()
+    ports.closeConnections()
     terminals.close()
     server.closeAllConnections()
     server.close()
@@ -249,6 +256,7 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
     boxes,
     attached,
     terminals,
+    ports,
     requests,
     addBox,
     handleNext: (linePrefix, handler) => void oneTimeHandlers.push({ linePrefix, handler }),
@@ -258,6 +266,7 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
       server.close()
       server.closeAllConnections()
       attached.closeConnections()
+      ports.closeConnections()
       await closed
       await action()
       server.listen(port, '127.0.0.1')
