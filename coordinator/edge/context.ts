@@ -28,6 +28,8 @@ export type EdgeContext = {
   commandTracker: CommandTracker
   /** Records in the audit log that the actor opened a terminal. */
   recordConnect(actor: Actor, boxId: string, session: string): Promise<void>
+  /** Records in the audit log that the actor has connected to a port. */
+  recordForward(actor: Actor, boxId: string, port: number): Promise<void>
   /** Records that the box has accepted a prompt. */
   recordPrompt(box: BoxRow): Promise<void>
   /** Resolves when the box is running and connected. Rejects with box_unreachable after `ms`. */

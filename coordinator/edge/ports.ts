@@ -44,7 +44,11 @@ export function portRoutes(context: EdgeContext, connectToPort: ConnectToPort): 
         if (closing.aborted) throw new ApiError('control_plane_unavailable')
         const acquired = await acquireBox(context, input, { isForward: true })
         const agent = await connectToPort(acquired, params.port)
-        const ws = await acceptWebSocket(request, reply).catch((error: unknown) => {
+        const accept = async () => {
+          await context.recordForward(actor, acquired.box.id, params.port)
+          return acceptWebSocket(request, reply)
+        }
+        const ws = await accept().catch((error: unknown) => {
           agent.destroy()
           throw error
         })

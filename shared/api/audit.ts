@@ -51,6 +51,8 @@ export const SERVER_AUDIT_KINDS = {
   'box.fork': 'a box was forked',
   'box.delete': 'a box was deleted',
   'box.connect': 'a terminal was opened; the event does not prove that a client used it',
+  'box.forward':
+    'a TCP connection to a port of a box was opened; at most one event an hour for each credential, box and port',
   'port_share.create': 'a link to a port of a box was created',
   'port_share.update': 'the setting rewriteHost of a link was changed',
   'port_share.revoke': 'a link was revoked, or replaced by one of another audience',

@@ -1,12 +1,10 @@
 // Connections to TCP ports of a box over HTTP and WebSocket.
 import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { WebSocket } from 'ws'
 import { TcpOverWebSocket } from '../../shared/tcp-over-websocket.ts'
-import { boxNode } from '../support/box-node.ts'
 import { createLimitedKey } from '../support/limited-key.ts'
+import { connectToPort, startPortServer } from '../support/port-client.ts'
 import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { sharedCoordinator } from './shared-coordinator.ts'
@@ -14,49 +12,9 @@ import { sharedCoordinator } from './shared-coordinator.ts'
 const coordinator = sharedCoordinator
 const { url, key, box, boxRequest } = coordinator
 
-/** Responds with what it has received, in upper case, when the client has sent everything. Prints its port. */
-const SERVER = `
-  const { createServer } = require("node:net")
-  createServer({ allowHalfOpen: true }, (socket) => {
-    let text = ""
-    socket.on("error", () => undefined)
-    socket.write("hello ")
-    socket.on("data", (data) => {
-      text += data
-      if (text === "echo") socket.write("now ")
-    })
-    socket.on("end", () => socket.end(text.toUpperCase()))
-  }).listen(0, "127.0.0.1", function () { console.log(this.address().port) })`
-
-async function startServer(t: Test): Promise<number> {
-  const { json } = await boxRequest('POST', '/exec', { command: boxNode(SERVER), detached: true })
-  t.teardown(() => boxRequest('DELETE', `/exec/${json.processId}`))
-  const port = await waitUntil('the server listens', async () => {
-    const status = await boxRequest('GET', `/exec/${json.processId}`)
-    return Number(status.json.stdout)
-  })
-  return port
-}
-
-type Refusal = { status: number; code: string; message: string }
-
-async function connect(t: Test, port: number | string, bearer = key, name = box.hostname) {
-  const ws = new WebSocket(`${url.replace('http', 'ws')}/v1/box/${name}/ports/${port}`, {
-    headers: { authorization: `Bearer ${bearer}` },
-    perMessageDeflate: false,
-  })
-  t.teardown(() => ws.terminate())
-  ws.on('error', () => undefined)
-  const refused = once(ws, 'unexpected-response').then(async ([, response]): Promise<Refusal> => {
-    const { error } = JSON.parse(await text(response as IncomingMessage))
-    return { status: (response as IncomingMessage).statusCode ?? 0, ...error }
-  })
-  refused.catch(() => undefined)
-  // A message may arrive together with the handshake.
-  ws.once('open', () => ws.pause())
-  const refusal = await Promise.race([once(ws, 'open').then(() => null), refused])
-  return { ws, refusal }
-}
+const startServer = (t: Test) => startPortServer(t, sharedCoordinator)
+const connect = (t: Test, port: number | string, bearer = key, name = box.hostname) =>
+  connectToPort(t, { url, key: bearer, name, port })
 
 async function open(t: Test, port: number, bearer = key) {
   const { ws, refusal } = await connect(t, port, bearer)
@@ -103,11 +61,6 @@ t.test('refusals', async (t) => {
   t.match([plain.status, plain.json.error.code], [400, 'invalid_request'])
 })
 
-t.test('a server of the host is not a server of the box', async (t) => {
-  const { refusal } = await connect(t, new URL(url).port)
-  t.match(refusal, { status: 404, code: 'not_found' })
-})
-
 t.test('a revoked key: open connections are closed with code 3000', async (t) => {
   const port = await startServer(t)
   const owner = await createTestSession(coordinator)
@@ -130,6 +83,16 @@ t.test('clients that violate the protocol are disconnected', async (t) => {
     ws.send(message)
     await closed
   }
+})
+
+t.test('the audit log has one event for all connections to a port', async (t) => {
+  const port = await startServer(t)
+  const [first, second] = [await open(t, port), await open(t, port)]
+  for (const { ws } of [first, second]) ws.terminate()
+  const { json } = await coordinator.api('GET', `/audit?kind=box.forward&box=${box.id}&limit=100`)
+  const events = json.events.filter(({ detail }: { detail: { port: number } }) => detail.port === port)
+  t.match(events, [{ kind: 'box.forward', boxId: box.id }])
+  t.equal(events.length, 1)
 })
 
 t.test('a ping of the client gets a pong', async (t) => {

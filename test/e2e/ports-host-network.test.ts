@@ -1,0 +1,33 @@
+// A box that shares the network of its host: only the ports of its processes can be reached, at every isolation level.
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { ISOLATION_LEVELS } from '../../shared/api/boxes.ts'
+import { TcpOverWebSocket } from '../../shared/tcp-over-websocket.ts'
+import { connectToPort, startPortServer } from '../support/port-client.ts'
+import { type CoordinatorWithBox, HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
+
+for (const level of ISOLATION_LEVELS)
+  t.test(`at level ${level}`, async (t) => {
+    const started = await startCoordinatorWithBox(t, {
+      env: { ...HIGH_EDGE_LIMITS, BOXWOOD_LOCAL_ISOLATION: level, BOXWOOD_LOCAL_NETWORK: 'host' },
+    }).catch((error: unknown) => error)
+    if (started instanceof Error)
+      return void t.pass('', { skip: `the level is not available: ${started.message}` })
+    const coordinator = started as CoordinatorWithBox
+    const { url, key, box } = coordinator
+    const connect = (port: number) => connectToPort(t, { url, key, name: box.hostname, port })
+
+    const foreign = createServer(() => t.fail('a server of the host got a connection')).listen(0, '127.0.0.1')
+    t.teardown(() => foreign.close())
+    await once(foreign, 'listening')
+    const { port } = foreign.address() as AddressInfo
+    t.match((await connect(port)).refusal, { status: 404, code: 'not_found' })
+
+    const { ws, refusal } = await connect(await startPortServer(t, coordinator))
+    t.equal(refusal, null)
+    const connection = new TcpOverWebSocket(ws)
+    connection.end('request')
+    t.equal(await text(connection), 'hello REQUEST')
+  })
