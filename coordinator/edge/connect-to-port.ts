@@ -21,6 +21,10 @@ export function createConnectToPort({ sockets }: { sockets: Sockets }): ConnectT
   const messages = createTokenBuckets(systemClock, CONNECTION_MESSAGES)
   return async (acquired, port) => {
     const ws = await openDialBack(sockets, acquired, { path: `/ports/${port}/connect` })
-    return new TcpOverWebSocket(ws, { countMessage: () => messages.spend(acquired.box.id, 1) })
+    const connection = new TcpOverWebSocket(ws, {
+      countMessage: () => messages.spend(acquired.box.id, 1),
+    })
+    // The box may reset the connection before the caller has added listeners: without this one, the coordinator would crash.
+    return connection.on('error', () => undefined)
   }
 }

@@ -70,6 +70,19 @@ t.test('a reset after the FIN of one direction is an error of the other', async 
   t.equal((await error).code, 'ECONNRESET')
 })
 
+t.test('abort() closes the WebSocket with a code, which resets the other end', async (t) => {
+  const [wsA, wsB] = await openWebSocketPair(t)
+  const [a, b] = [wrap(wsA), wrap(wsB)]
+  b.resume()
+  const closedB = once(wsB, 'close')
+  const error = errorOf(b)
+  a.abort(3000, 'unauthorized')
+  a.abort(1012, '')
+  const [code, reason] = await closedB
+  t.same([code, String(reason)], [3000, 'unauthorized'])
+  t.equal((await error).code, 'ECONNRESET')
+})
+
 t.test('a WebSocket that is already closed is a reset connection', async (t) => {
   const [wsA, wsB] = await openWebSocketPair(t)
   const isClosed = closed(wsA)

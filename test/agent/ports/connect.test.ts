@@ -47,6 +47,7 @@ async function setUp(
     advance: (ms: number) => {
       now += ms
     },
+    connectToPort: (port: number) => connectToPort(acquired, port),
     async connect(port: number): Promise<Duplex> {
       const connection = await connectToPort(acquired, port)
       return connection.on('error', () => undefined)
@@ -113,6 +114,18 @@ t.test('a reset of the server, and the end of the agent, reset the connection', 
     for (const socket of sockets) socket.resetAndDestroy()
   })
   await reset(closeAgentConnections)
+})
+
+t.test('a connection that is lost before its user has added listeners', async (t) => {
+  const { connectToPort, closeAgentConnections } = await setUp(t)
+  const { port } = await listen(t, (socket) => void socket.resume())
+  const connection = await connectToPort(port)
+  const closed = new Promise((resolve) => connection.once('close', resolve))
+  // The coordinator notices a closed connection while it reads.
+  connection.read()
+  closeAgentConnections()
+  await closed
+  t.equal(connection.destroyed, true)
 })
 
 t.test('bytes are activity, and an open connection is not', async (t) => {
