@@ -7,11 +7,12 @@ import { type BinaryWebSocket, WebSocketDuplex } from './websocket-duplex.ts'
 export type ConnectionWebSocket = BinaryWebSocket & {
   readonly readyState: number
   readonly bufferedAmount: number
-  ping(): void
+  ping(data?: Uint8Array): void
+  pong(data: Uint8Array): void
   close(code: number, reason?: string): void
   terminate(): void
   on(event: 'message', listener: (data: unknown, isBinary: boolean) => void): unknown
-  on(event: 'ping' | 'pong', listener: () => void): unknown
+  on(event: 'ping' | 'pong', listener: (data: Buffer) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
   once(event: 'close', listener: () => void): unknown
 }
@@ -19,6 +20,8 @@ export type ConnectionWebSocket = BinaryWebSocket & {
 export type TcpOverWebSocketOptions = {
   /** Counts a received message. Returns the milliseconds until the next one may be read. Default: no limit. */
   countMessage?: () => number
+  /** Whether the WebSocket does not respond to pings by itself, as those of the coordinator. Default: false. */
+  respondsToPings?: boolean
   /** The interval of the pings. Default: 15 s. */
   pingMs?: number
 }
@@ -36,10 +39,12 @@ const CLOSING = 2
 const CLOSE_NORMAL = 1000
 
 const FIN = Buffer.alloc(0)
+/** The content of the last ping. The peer responds when it has read all bytes before it. */
+const LAST_PING = Buffer.from('end')
 
 /**
- * Closes the WebSocket when both directions have ended, and terminates it when the stream is destroyed earlier. Both ends
- * send pings. Has the methods that Node's HTTP client calls on a socket.
+ * Closes the WebSocket when both directions have ended and the peer has read everything, and terminates it when the stream is
+ * destroyed earlier. Both ends send pings. Has the methods that Node's HTTP client calls on a socket.
  */
 export class TcpOverWebSocket extends WebSocketDuplex {
   readonly #ws: ConnectionWebSocket
@@ -47,10 +52,12 @@ export class TcpOverWebSocket extends WebSocketDuplex {
   readonly #pingTimer: NodeJS.Timeout
   #isFinSent = false
   #isFinReceived = false
+  /** Both directions have ended, and the stream is closed. The peer may still read. */
+  #isComplete = false
   #isThrottled = false
   #silentIntervals = 0
   #controlFrames = 0
-  /** The code with which the WebSocket is closed; null: it is terminated. */
+  /** The code with which the WebSocket of a reset connection is closed; null: it is terminated. */
   #closing: { code: number; reason: string } | null = null
   #idleMs = 0
   #idleTimer: NodeJS.Timeout | undefined
@@ -63,8 +70,14 @@ export class TcpOverWebSocket extends WebSocketDuplex {
     // Without this listener, an error of the WebSocket would be an uncaught exception. 'close' follows.
     ws.on('error', () => undefined)
     ws.on('message', (data, isBinary) => this.#receiveMessage(data, isBinary))
-    ws.on('ping', () => this.#countControlFrame())
-    ws.on('pong', () => this.#countControlFrame())
+    ws.on('ping', (data) => {
+      this.#countControlFrame()
+      if (options.respondsToPings) ws.pong(data)
+    })
+    ws.on('pong', (data) => {
+      this.#countControlFrame()
+      if (this.#isComplete && data.equals(LAST_PING)) this.#closeWebSocket(CLOSE_NORMAL, '')
+    })
     ws.once('close', () => this.#onClose())
     this.#pingTimer = setInterval(() => this.#ping(), options.pingMs ?? PING_MS).unref()
     if (ws.readyState >= CLOSING) this.#onClose()
@@ -96,6 +109,7 @@ export class TcpOverWebSocket extends WebSocketDuplex {
   }
 
   #onClose(): void {
+    clearInterval(this.#pingTimer)
     if (this.#isFinSent && this.#isFinReceived) return
     this.destroy(createResetError())
   }
@@ -103,16 +117,26 @@ export class TcpOverWebSocket extends WebSocketDuplex {
   #countControlFrame(): void {
     this.#silentIntervals = 0
     this.#controlFrames += 1
-    if (this.#controlFrames > MAX_CONTROL_FRAMES) this.destroy(new Error('The peer sent too many pings.'))
+    if (this.#controlFrames > MAX_CONTROL_FRAMES) this.#reset(new Error('The peer sent too many pings.'))
   }
 
   #ping(): void {
     this.#controlFrames = 0
     // This side does not read from a paused WebSocket.
     this.#silentIntervals = this.#ws.isPaused ? 0 : this.#silentIntervals + 1
-    if (this.#silentIntervals >= SILENT_INTERVALS) this.destroy(createResetError())
+    if (this.#silentIntervals >= SILENT_INTERVALS) this.#reset(createResetError())
     // A peer that does not read would let the pings accumulate.
     else if (this.#ws.bufferedAmount === 0) this.#ws.ping()
+  }
+
+  #reset(error: Error): void {
+    this.destroy(error)
+    if (this.#isComplete) this.#ws.terminate()
+  }
+
+  #closeWebSocket(code: number, reason: string): void {
+    this.#ws.close(code, reason)
+    setTimeout(() => this.#ws.terminate(), CLOSE_TIMEOUT_MS).unref()
   }
 
   #recordActivity(): void {
@@ -140,14 +164,15 @@ export class TcpOverWebSocket extends WebSocketDuplex {
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    clearInterval(this.#pingTimer)
     clearTimeout(this.#idleTimer)
-    if (error === null && this.writableFinished && this.#isFinReceived)
-      this.#closing = { code: CLOSE_NORMAL, reason: '' }
-    if (this.#closing !== null) {
-      this.#ws.close(this.#closing.code, this.#closing.reason)
-      setTimeout(() => this.#ws.terminate(), CLOSE_TIMEOUT_MS).unref()
-    } else this.#ws.terminate()
+    this.#isComplete = error === null && this.writableFinished && this.#isFinReceived
+    // A closing WebSocket is terminated after some seconds, and a slow peer would lose the last bytes.
+    if (this.#isComplete) this.#ws.ping(LAST_PING)
+    else {
+      clearInterval(this.#pingTimer)
+      if (this.#closing === null) this.#ws.terminate()
+      else this.#closeWebSocket(this.#closing.code, this.#closing.reason)
+    }
     super._destroy(error, done)
   }
 

@@ -22,6 +22,7 @@ export function createConnectToPort({ sockets }: { sockets: Sockets }): ConnectT
   return async (acquired, port) => {
     const ws = await openDialBack(sockets, acquired, { path: `/ports/${port}/connect` })
     const connection = new TcpOverWebSocket(ws, {
+      respondsToPings: true,
       countMessage: () => messages.spend(acquired.box.id, 1),
     })
     // The box may reset the connection before the caller has added listeners: without this one, the coordinator would crash.

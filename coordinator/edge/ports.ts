@@ -53,9 +53,9 @@ export function portRoutes(context: EdgeContext, connectToPort: ConnectToPort): 
           throw error
         })
         const client = new TcpOverWebSocket(ws, {
+          respondsToPings: true,
           countMessage: () => messages.spend(actor.credential.id, 1),
         })
-        ws.on('ping', (data) => ws.pong(data))
         abortWith(client, closing, () => [CLOSE_CODES.stopping, ''])
         abortWith(client, acquired.signal, (reason) =>
           reason instanceof ApiError ? [getCloseCode(reason), reason.code] : [CLOSE_CODES.failed, ''],

@@ -19,7 +19,7 @@ const wrap = (...args: ConstructorParameters<typeof TcpOverWebSocket>): TcpOverW
 
 async function openPair(t: Test): Promise<[TcpOverWebSocket, TcpOverWebSocket]> {
   const [a, b] = await openWebSocketPair(t)
-  return [wrap(a), wrap(b)]
+  return [wrap(a), wrap(b, { respondsToPings: true })]
 }
 
 const errorOf = (stream: Duplex): Promise<Error & { code?: string }> =>
@@ -28,7 +28,7 @@ const closed = (stream: Duplex | WebSocket) => new Promise((resolve) => stream.o
 
 t.test('each direction ends by itself, and both WebSockets close with code 1000', async (t) => {
   const [wsA, wsB] = await openWebSocketPair(t)
-  const [a, b] = [wrap(wsA), wrap(wsB)]
+  const [a, b] = [wrap(wsA), wrap(wsB, { respondsToPings: true })]
   const codes = Promise.all([wsA, wsB].map(async (ws) => (await once(ws, 'close'))[0]))
   a.end('request')
   t.equal(await text(b), 'request')
@@ -38,6 +38,26 @@ t.test('each direction ends by itself, and both WebSockets close with code 1000'
   b.end('ponse')
   t.equal(await text(a), 'response')
   t.same(await codes, [1000, 1000])
+})
+
+t.test('a peer that reads slowly gets all bytes before the WebSocket is closed', async (t) => {
+  const [wsA, wsB] = await openWebSocketPair(t)
+  const a = wrap(wsA)
+  wsB.send(Buffer.alloc(0))
+  a.end(Buffer.alloc(MiB / 8, 'x'))
+  const isClosed = closed(a)
+  a.resume()
+  await isClosed
+  t.equal(wsA.readyState, wsA.OPEN, 'the peer has not read anything')
+  let received = 0
+  wsB.on('message', (data: Buffer) => {
+    received += data.length
+  })
+  wsB.on('ping', (data) => wsB.pong(data))
+  wsB.resume()
+  const [code] = await once(wsB, 'close')
+  t.equal(code, 1000)
+  t.equal(received, MiB / 8)
 })
 
 t.test('carries many bytes in both directions at once', async (t) => {
