@@ -1,0 +1,95 @@
+// A hostile agent responds to connections to ports: every response is bounded, and the coordinator survives.
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
+import { BOX_HEADER, DIAL_BACK_HEADER, SOCKET_PATH_PREFIX } from '../../shared/protocol.ts'
+import { type FleetBox, startFleet } from '../support/fleet.ts'
+import { connectHostileAgent } from '../support/hostile-agent.ts'
+import type { HostileResponse } from '../support/hostile-responses.ts'
+import { connectToPort } from '../support/port-client.ts'
+import { waitUntil } from '../support/wait-until.ts'
+
+/** The coordinator exits when its heap exceeds this. */
+const HEAP_MIB = 96
+
+const { fleet, coordinator, stop } = await startFleet(1, {
+  execArgv: [`--max-old-space-size=${HEAP_MIB}`, '--max-semi-space-size=1'],
+  settings: { BOXWOOD_EDGE_RATE: '100000' },
+})
+t.after(stop)
+const [box] = fleet.boxes as [FleetBox]
+const { url, key } = fleet
+let respond: HostileResponse = () => undefined
+let tunnel: WebSocket | undefined
+t.after(() => tunnel?.terminate())
+
+/** Connects a client, after the agent has reconnected if its last response has closed the tunnel. */
+async function connect(t: Test) {
+  if (tunnel?.readyState !== WebSocket.OPEN)
+    tunnel = await connectHostileAgent(url, box, (stream, headers) => {
+      if (headers[':path'] === '/reports') stream.respond({ ':status': 200 })
+      else respond(stream, { url, box, headers })
+    })
+  return connectToPort(t, { url, key, name: box.boxId, port: 3000 })
+}
+
+/** Accepts the request, opens the dial-back connection and sends messages on it. */
+const socketOf =
+  (send: (socket: WebSocket) => void): HostileResponse =>
+  (stream, { headers }) => {
+    const id = String(headers[DIAL_BACK_HEADER])
+    stream.respond({ ':status': 200, [DIAL_BACK_HEADER]: id })
+    stream.end()
+    const socket = new WebSocket(url.replace('http', 'ws') + SOCKET_PATH_PREFIX + id, {
+      headers: { authorization: `Bearer ${box.token}`, [BOX_HEADER]: box.boxId },
+    })
+    socket.on('error', () => undefined)
+    t.after(() => socket.terminate())
+    socket.once('open', () => send(socket))
+  }
+
+const ATTACKS: Record<string, (socket: WebSocket) => void> = {
+  'a text message': (socket) => socket.send('text'),
+  'a message that is too large': (socket) => socket.send(Buffer.alloc(1024 * 1024, 1)),
+  'bytes after the FIN': (socket) => {
+    socket.send(Buffer.alloc(0))
+    socket.send(Buffer.from('x'))
+  },
+  'many pings': (socket) => {
+    for (let count = 0; count < 1000; count++) socket.ping()
+  },
+  'a disconnect': (socket) => socket.terminate(),
+}
+
+for (const [name, attack] of Object.entries(ATTACKS))
+  t.test(`${name} resets the connection of the client`, async (t) => {
+    respond = socketOf(attack)
+    const { ws, refusal } = await connect(t)
+    t.equal(refusal, null)
+    ws.resume()
+    if (ws.readyState !== ws.CLOSED) await once(ws, 'close')
+    t.equal((await fetch(`${url}/healthz`)).status, 200)
+  })
+
+t.test('a flood that the client does not read waits at the agent', async (t) => {
+  let buffered = () => 0
+  respond = socketOf((socket) => {
+    buffered = () => socket.bufferedAmount
+    for (let count = 0; count < 3000; count++) socket.send(Buffer.alloc(64 * 1024))
+  })
+  const { refusal } = await connect(t)
+  t.equal(refusal, null)
+  // The client is paused. A coordinator that read everything would exceed the limit of its heap, and exit.
+  let last = -1
+  await waitUntil('the agent has to wait, or has sent everything', () => {
+    const isSame = buffered() === last
+    last = buffered()
+    return isSame
+  })
+  t.ok(last > 50 * 1024 * 1024, `${last} bytes wait`)
+  t.equal((await fetch(`${url}/healthz`)).status, 200)
+  t.equal(coordinator.exitCode, null)
+})
+
+// The child process keeps the event loop alive.
+t.end()
