@@ -5,6 +5,6 @@ import type { EdgeLimiter } from './limits.ts'
 export const createSlotMetric = (limiter: Pick<EdgeLimiter, 'acquiredCount'>): Metric => ({
   type: 'gauge',
   name: 'boxwood_edge_slots_acquired',
-  help: 'Edge requests, streams and attached connections that hold a slot.',
+  help: 'Edge requests, streams, attached and forwarded connections that hold a slot.',
   collect: () => new Map([['', limiter.acquiredCount()]]),
 })

@@ -128,6 +128,40 @@ t.test('a connection that is lost before its user has added listeners', async (t
   t.equal(connection.destroyed, true)
 })
 
+t.test('a server that does not read makes the client wait, and gets every byte later', async (t) => {
+  const { connect } = await setUp(t)
+  let served: Socket | undefined
+  const { port } = await listen(t, (socket) => {
+    served = socket
+  })
+  const total = 100 * 1024 * 1024
+  const connection = await connect(port)
+  connection.resume()
+  let written = 0
+  const write = () => {
+    while (written < total) {
+      written += 64 * 1024
+      if (!connection.write(Buffer.alloc(64 * 1024))) return void connection.once('drain', write)
+    }
+    connection.end()
+  }
+  write()
+  let last = -1
+  let samePolls = 0
+  await waitUntil('the client has to wait, or has sent everything', () => {
+    samePolls = written === last ? samePolls + 1 : 0
+    last = written
+    return served !== undefined && (samePolls > 20 || written >= total)
+  })
+  t.ok(written < total / 2, `${written} bytes are buffered`)
+  let received = 0
+  served?.on('data', (data) => {
+    received += data.length
+  })
+  await once(served as Socket, 'end')
+  t.equal(received, total)
+})
+
 t.test('bytes are activity, and an open connection is not', async (t) => {
   const { connect, activity, advance } = await setUp(t)
   let served: Socket | undefined
