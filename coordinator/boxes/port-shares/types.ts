@@ -56,10 +56,19 @@ export type ShareViewers = {
   /**
    * Creates a code that exchange() accepts once, within some minutes.
    * @param actor sees the box. The viewer session ends with the credential of the actor, and with the rights of its user
+   * @param state of the sign-in that the code ends; null: the code needs no sign-in
    */
-  createCode(actor: Actor, share: ServedShare): Promise<{ code: string; expiresAt: number }>
-  /** undefined: the code is unknown, expired or already used, or belongs to another share. */
-  exchange(share: ServedShare, code: string): Promise<{ token: string; maxAgeSeconds: number } | undefined>
+  createCode(
+    actor: Actor,
+    share: Pick<ServedShare, 'id' | 'boxId'>,
+    state: string | null,
+  ): Promise<{ code: string; expiresAt: number }>
+  /** undefined: the code is unknown, expired or already used, or belongs to another share or another state. */
+  exchange(
+    share: ServedShare,
+    code: string,
+    state: string | null,
+  ): Promise<{ token: string; maxAgeSeconds: number } | undefined>
   /** The actor of a viewer session. undefined: the session is unknown or has ended, or the actor does not see the box any more. */
   find(share: ServedShare, token: string): Promise<Actor | undefined>
 }

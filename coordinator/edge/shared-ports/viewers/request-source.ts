@@ -1,0 +1,40 @@
+// Which page has sent a request to a share. Browsers set the headers, and pages cannot change them. SameSite alone is not
+// sufficient: all shares are on one site.
+import type { ViewerRequest } from '../types.ts'
+
+type Source = Pick<ViewerRequest, 'method' | 'headers' | 'isUpgrade'>
+
+const hasFetchMetadata = ({ headers }: Source): boolean =>
+  headers['sec-fetch-site'] !== undefined ||
+  headers['sec-fetch-mode'] !== undefined ||
+  headers['sec-fetch-dest'] !== undefined
+
+/** Whether a browser opens the URL as a page of its own: not in a frame, and not by a script. */
+export function isNavigation(request: Source): boolean {
+  const { method, headers, isUpgrade } = request
+  if (method !== 'GET' || isUpgrade) return false
+  if (hasFetchMetadata(request))
+    return headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
+  // Browsers send the headers of fetch metadata only to https and to localhost.
+  return /\btext\/html\b/i.test(headers.accept ?? '')
+}
+
+/**
+ * Whether the cookies of Boxwood count for the request: a page of this share or the user has sent it, or another page opens
+ * the share without a body. So a page of another share cannot use the access of the viewer.
+ * @param origin the origin of the share
+ */
+export function isFromShare(request: Source, origin: string): boolean {
+  const { headers, isUpgrade } = request
+  const site = headers['sec-fetch-site']
+  if (isUpgrade && !isOwnOrigin(headers, origin)) return false
+  if (site === 'same-origin' || site === 'none') return true
+  if (hasFetchMetadata(request)) return isNavigation(request)
+  return isOwnOrigin(headers, origin)
+}
+
+/** The host of the request is one of the share. It has another port than the origin when a client forwards a port. */
+function isOwnOrigin({ origin: sender, host }: Source['headers'], origin: string): boolean {
+  if (sender === undefined || sender === origin) return true
+  return host !== undefined && URL.parse(sender)?.host === host.toLowerCase()
+}
