@@ -13,6 +13,7 @@ const PREFIXES = {
   snapshot: 'snp',
   event: 'evt',
   session: 'ses',
+  shareViewer: 'shv',
   signInCode: 'sic',
   ticket: 'tkt',
   user: 'usr',

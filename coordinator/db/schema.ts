@@ -461,6 +461,26 @@ export type PortShareRow = {
   last_opened_at: number | null
 }
 
+/** A person, or a program with a browser, at a share for members: a code, then a session. */
+export type ShareViewerRow = {
+  id: string
+  workspace_id: string
+  box_id: string
+  share_id: string
+  /** The credential that has created the code. */
+  credential_type: 'key' | 'session'
+  credential_id: string
+  /** null: the credential is a key without a user. */
+  user_id: string | null
+  /** SHA-256 (hex). null: the code was used. */
+  code_hash: string | null
+  /** SHA-256 (hex) of the value of the cookie. null: the code was not used. */
+  token_hash: string | null
+  created_at: number
+  /** Of the code, until it is used. */
+  expires_at: number
+}
+
 export interface Tables {
   workspaces: WorkspaceRow
   users: UserRow
@@ -475,6 +495,7 @@ export interface Tables {
   box_moves: BoxMoveRow
   last_prompts: LastPromptRow
   port_shares: PortShareRow
+  share_viewers: ShareViewerRow
   idempotency_keys: IdempotencyKeyRow
   commands: CommandRow
   command_output: CommandOutputRow

@@ -1,12 +1,12 @@
 // The credentials that requests are authenticated with: API keys, dashboard sessions and tickets. Ends open requests whose
 // credential is revoked.
 import type { BackgroundTasks } from '../base/background-tasks.ts'
-import type { CredentialFinders } from '../http/auth.ts'
+import type { CredentialFinders, CredentialLookup } from '../http/auth.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { createOpenRequests } from '../http/open-requests.ts'
 import { createKeyUses } from './keys/key-uses.ts'
-import { createKeyFinder } from './keys/keys.ts'
-import { createSessionFinder } from './sessions/find-session.ts'
+import { createKeyActorFinder, createKeyFinder } from './keys/keys.ts'
+import { createSessionActorFinder, createSessionFinder } from './sessions/find-session.ts'
 import { createTicketFinder } from './tickets/find-ticket.ts'
 
 export type CredentialsModuleContext = ModuleBase & { background: BackgroundTasks }
@@ -18,8 +18,13 @@ export function credentialsModule({ db, clock, log, background }: CredentialsMod
     findSession: createSessionFinder({ db, clock, background }),
     findTicket: createTicketFinder({ db, clock }),
   }
+  const findKeyActor = createKeyActorFinder({ db, clock })
+  const findSessionActor = createSessionActorFinder({ db, clock })
+  /** Finds the actor of a credential by its id, without recording a use. */
+  const findActor = ({ type, id }: { type: 'key' | 'session'; id: string }): Promise<CredentialLookup> =>
+    type === 'key' ? findKeyActor(id) : findSessionActor(id)
   return {
-    services: { keyUses, finders, openRequests: createOpenRequests({ clock, finders }) },
+    services: { keyUses, finders, findActor, openRequests: createOpenRequests({ clock, finders }) },
     close: { name: 'write the last use of API keys', run: keyUses.close },
   } satisfies Module
 }

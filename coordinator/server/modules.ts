@@ -24,6 +24,7 @@ import { reportsModule } from '../boxes/lifecycle/reports-module.ts'
 import { upgradedBoxes } from '../boxes/lifecycle/upgraded-boxes.ts'
 import { boxesModule } from '../boxes/module.ts'
 import { portsModule } from '../boxes/port-shares/module.ts'
+import { shareViewersModule } from '../boxes/port-shares/viewers/module.ts'
 import { restrictBoxesOf } from '../boxes/restrict-boxes.ts'
 import { boxSchedulesModule } from '../boxes/schedules/module.ts'
 import { snapshotJobsModule, snapshotsModule } from '../boxes/snapshots/module.ts'
@@ -154,6 +155,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(lifecycleModule)
     .add(snapshotJobsModule)
     .add(portsModule)
+    .add(shareViewersModule)
     .add(boxesModule)
     .add(snapshotsModule)
     .add(accountModule)

@@ -56,6 +56,7 @@ export const SERVER_AUDIT_KINDS = {
   'port_share.create': 'a link to a port of a box was created',
   'port_share.update': 'the setting rewriteHost of a link was changed',
   'port_share.revoke': 'a link was revoked, or replaced by one of another audience',
+  'port_share.open': 'the actor started to view a link for members in a browser',
   'snapshot.create': 'a snapshot was taken',
   'snapshot.restore': 'a box was created from a snapshot',
   'snapshot.delete': 'a snapshot was deleted',

@@ -1,5 +1,6 @@
 // What the list of modules passes between the directories of the coordinator, for tests that create services by themselves.
 import { deleteSharesOfBox } from '../../coordinator/boxes/port-shares/store.ts'
+import { deleteViewersOfBox } from '../../coordinator/boxes/port-shares/viewers/store.ts'
 import { findBoxResource } from '../../coordinator/boxes/store/boxes.ts'
 import { findSnapshotResource } from '../../coordinator/boxes/store/snapshots.ts'
 import { deleteLastPrompt } from '../../coordinator/boxes/team/store.ts'
@@ -17,7 +18,7 @@ export const findTarget = { box_delete: findBoxResource, snapshot_delete: findSn
 export async function deleteOfBox(trx: Trx, boxId: string): Promise<void> {
   for (const deleteRows of [
     ...[deleteCommandsOfBox, deleteMetrics, deleteProcessSnapshots],
-    ...[deleteLastPrompt, deleteSharesOfBox],
+    ...[deleteLastPrompt, deleteSharesOfBox, deleteViewersOfBox],
   ])
     await deleteRows(trx, boxId)
 }

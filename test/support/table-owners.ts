@@ -35,6 +35,7 @@ export const TABLE_OWNERS: Readonly<Partial<Record<keyof Tables, string>>> = {
   enrollments: 'boxes/enrollment',
   last_prompts: 'boxes/team',
   port_shares: 'boxes/port-shares',
+  share_viewers: 'boxes/port-shares/viewers',
 }
 
 export type TableAccess = {
@@ -65,6 +66,11 @@ export const READERS: readonly TableAccess[] = [
     dir: 'boxes/port-shares',
     tables: ['boxes', 'policies'],
     reason: 'joins the box and the policies to each request to a shared port',
+  },
+  {
+    dir: 'boxes/port-shares/viewers',
+    tables: ['boxes'],
+    reason: 'joins the owner of the box to each request of a viewer',
   },
   {
     dir: 'server/backup',

@@ -123,6 +123,13 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
         ...{ box_id: box.id, ...created },
       },
     ],
+    share_viewers: [
+      {
+        ...{ id: id('shv'), ...ofWorkspace, box_id: box.id, share_id: id('share'), user_id: userId },
+        ...{ credential_type: 'session' as const, credential_id: id('ses'), ...created },
+        ...{ code_hash: id('code'), token_hash: id('token') },
+      },
+    ],
     enrollments: [
       {
         ...{ id: id('enr'), hash: id('enr'), ...ofWorkspace, user_id: userId, credential_id: id('key0') },

@@ -14,6 +14,7 @@ import { agentRollouts } from './0011-agent-rollouts.ts'
 import { lastPrompts } from './0012-last-prompts.ts'
 import { commandModes } from './0013-command-modes.ts'
 import { portShares } from './0014-port-shares.ts'
+import { shareViewers } from './0015-share-viewers.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -30,4 +31,5 @@ export const migrations: Record<string, Migration> = {
   '0012-last-prompts': lastPrompts,
   '0013-command-modes': commandModes,
   '0014-port-shares': portShares,
+  '0015-share-viewers': shareViewers,
 }

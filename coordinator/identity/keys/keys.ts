@@ -10,7 +10,13 @@ import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor, ActorIdentity } from '../../http/actor.ts'
 import type { CredentialLookup, FindCredential } from '../../http/auth.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
-import { findKeyWithUser, insertKey, type KeyWithUser, prepareKeyQuery } from '../store/keys.ts'
+import {
+  findKeyWithUser,
+  insertKey,
+  type KeyWithUser,
+  prepareKeyByIdQuery,
+  prepareKeyQuery,
+} from '../store/keys.ts'
 import { findOwner, insertUser } from '../store/users.ts'
 import { findFirstWorkspace, insertWorkspace } from '../store/workspaces.ts'
 import { computeMachineExpiry, createKeyAuditDetail, readAccess, readBoxIds } from './key-rules.ts'
@@ -31,6 +37,18 @@ export function createKeyFinder({ db, clock, onUse }: KeyFinderOptions): FindCre
     const found = toLookup(row, clock.now())
     if ('actor' in found) onUse?.(row)
     return found
+  }
+}
+
+/** Finds the actor of a key by the id of the key, and does not record a use. */
+export function createKeyActorFinder({
+  db,
+  clock,
+}: Pick<KeyFinderOptions, 'db' | 'clock'>): (id: string) => Promise<CredentialLookup> {
+  const queryKey = prepareKeyByIdQuery(db)
+  return async (id) => {
+    const [row] = await queryKey(id)
+    return row ? toLookup(row, clock.now()) : { rejected: 'unknown' }
   }
 }
 

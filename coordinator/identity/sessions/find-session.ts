@@ -8,7 +8,13 @@ import type { Actor } from '../../http/actor.ts'
 import type { CredentialLookup, FindCredential } from '../../http/auth.ts'
 import { updateUser } from '../store/users.ts'
 import { getSessionExpiry, SESSION } from './lifetime.ts'
-import { findSessionWithUser, prepareSessionQuery, type SessionWithUser, storeUse } from './store.ts'
+import {
+  findSessionWithUser,
+  prepareSessionByIdQuery,
+  prepareSessionQuery,
+  type SessionWithUser,
+  storeUse,
+} from './store.ts'
 
 export type SessionFinderOptions = { db: Db; clock: Clock; background: BackgroundTasks }
 
@@ -37,6 +43,18 @@ export function createSessionFinder({ db, clock, background }: SessionFinderOpti
     const found = toLookup(row, clock.now())
     if ('actor' in found) touch(row)
     return found
+  }
+}
+
+/** Finds the actor of a session by the id of the session, and does not store that the session is used. */
+export function createSessionActorFinder({
+  db,
+  clock,
+}: Pick<SessionFinderOptions, 'db' | 'clock'>): (id: string) => Promise<CredentialLookup> {
+  const querySession = prepareSessionByIdQuery(db)
+  return async (id) => {
+    const [row] = await querySession(id)
+    return row ? toLookup(row, clock.now()) : { rejected: 'unknown' }
   }
 }
 

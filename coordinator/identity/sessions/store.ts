@@ -19,6 +19,12 @@ export const prepareSessionQuery = (db: Db) =>
     selectSessionWithUser(database).where('sessions.hash', '=', ''),
   )
 
+/** Finds a session by its id. Runs for every request of a viewer of a share. */
+export const prepareSessionByIdQuery = (db: Db) =>
+  prepareQuery<SessionWithUser, [id: string]>(db, (database) =>
+    selectSessionWithUser(database).where('sessions.id', '=', ''),
+  )
+
 export const findSessionWithUser = (trx: Trx, id: string): Promise<SessionWithUser | undefined> =>
   selectSessionWithUser(trx).where('sessions.id', '=', id).executeTakeFirst()
 

@@ -24,6 +24,12 @@ export const prepareKeyQuery = (db: Db) =>
     selectKeyWithUser(database).where('api_keys.hash', '=', ''),
   )
 
+/** Finds a key by its id. Runs for every request of a viewer of a share. */
+export const prepareKeyByIdQuery = (db: Db) =>
+  prepareQuery<KeyWithUser, [id: string]>(db, (database) =>
+    selectKeyWithUser(database).where('api_keys.id', '=', ''),
+  )
+
 export const findKeyWithUser = (trx: Trx, id: string): Promise<KeyWithUser | undefined> =>
   selectKeyWithUser(trx).where('api_keys.id', '=', id).executeTakeFirst()
 
