@@ -80,6 +80,14 @@ export type CreatePortShareResponse = z.infer<typeof createPortShareResponseSche
 /** DELETE /port-shares/{id}. */
 export const revokePortShareResponseSchema = z.object({ revoked: z.literal(true) })
 
+/** POST /port-shares/{id}/open. */
+export const openPortShareResponseSchema = z
+  .object({
+    url: z.string().meta({ description: 'can be opened once' }),
+    expiresAt: timestampSchema.meta({ description: 'when the URL expires, ten minutes after the request' }),
+  })
+  .meta({ id: 'OpenPortShareResponse' })
+
 const modeSchema = z.union([
   z.object({ allowed: z.literal(true) }),
   z.object({ allowed: z.literal(false), error: z.string(), message: z.string() }),

@@ -1,14 +1,16 @@
 // The people who view shares for members: their sessions, and the links that open a share without a sign-in.
 import type { BackgroundTasks } from '../../../base/background-tasks.ts'
 import type { Module, ModuleBase } from '../../../http/module.ts'
+import { withTag } from '../../../http/route.ts'
 import type { PortShares } from '../types.ts'
+import { shareViewerRoutes } from './routes.ts'
 import { createShareViewers, type ShareViewerService, type ShareViewersOptions } from './service.ts'
 import { deleteViewersOfBox } from './store.ts'
 
 export type ShareViewersModuleContext = Pick<ModuleBase, 'db' | 'clock'> &
   Pick<ShareViewersOptions, 'findActor'> & {
     background: BackgroundTasks
-    portShares: Pick<PortShares, 'events'>
+    portShares: PortShares
   }
 
 export function shareViewersModule(context: ShareViewersModuleContext) {
@@ -19,6 +21,7 @@ export function shareViewersModule(context: ShareViewersModuleContext) {
   )
   return {
     services: { shareViewers },
+    routes: withTag('Boxes', shareViewerRoutes({ portShares, shareViewers })),
     schedules: { pruners: { share_viewers: shareViewers.prune } },
     workspaceTables: [{ table: 'share_viewers', key: 'id', isCredential: true }],
     deleteOfBox: deleteViewersOfBox,

@@ -97,7 +97,7 @@ export function createShareViewers({ db, clock, findActor }: ShareViewersOptions
     const { actor } = found
     const mayRead = rankLevel(actor.access, 'boxes') >= rankLevel({ boxes: 'read' }, 'boxes')
     const box = { workspaceId: row.workspace_id, boxId: row.box_id, ownerUserId: row.owner_user_id }
-    return mayRead && canSee(actor, box) ? actor : undefined
+    return mayRead && canSee(actor, box) ? limitActor(actor, row.expires_at) : undefined
   }
 
   async function exchange(share: ServedShare, code: string, state: string | null) {
@@ -138,3 +138,12 @@ export function createShareViewers({ db, clock, findActor }: ShareViewersOptions
     },
   }
 }
+
+/** The access of a viewer ends at the latest with the viewer session. */
+const limitActor = (actor: Actor, expiresAt: number): Actor => ({
+  ...actor,
+  credential: {
+    ...actor.credential,
+    expiresAt: Math.min(actor.credential.expiresAt ?? expiresAt, expiresAt),
+  },
+})

@@ -2,6 +2,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../../../shared/clock.ts'
 import type { ServedShare, ShareBase, ShareViewers } from '../../../boxes/port-shares/types.ts'
+import { CALLBACK_PATH } from '../../../boxes/port-shares/viewers/callback-url.ts'
 import type { Actor } from '../../../http/actor.ts'
 import { hashSecret } from '../../../http/hash-secret.ts'
 import type { AuthorizeViewer, ViewerDecision, ViewerRequest } from '../types.ts'
@@ -9,7 +10,7 @@ import { formatExpiredCookie, formatShareCookie, readShareCookie, removeOwnCooki
 import { isLocalPath, toLocalPath } from './local-path.ts'
 import { isFromShare, isNavigation } from './request-source.ts'
 import { takeSecret } from './secret-parameter.ts'
-import { CALLBACK_PATH, createSignInUrl, toState } from './sign-in-paths.ts'
+import { createSignInPath, toState } from './sign-in-url.ts'
 
 export type ViewerAuthorizerOptions = {
   base: Pick<ShareBase, 'getOrigin'>
@@ -63,14 +64,11 @@ export function createViewerAuthorizer({
     // The tabs of a browser can sign in at the same time.
     const cookies = readShareCookie(request.headers.cookie, 'state', isSecure)
     const cookie = cookies.find((value) => STATE_COOKIE.test(value)) ?? randomBytes(24).toString('hex')
+    const signIn = { slug: share.slug, path: toLocalPath(url), state: toState(cookie) }
     return {
       type: 'redirect',
       status: 302,
-      location: createSignInUrl(publicUrl, {
-        slug: share.slug,
-        path: toLocalPath(url),
-        state: toState(cookie),
-      }),
+      location: publicUrl + createSignInPath(signIn),
       setCookies: [formatShareCookie('state', cookie, { isSecure, maxAgeSeconds: STATE_SECONDS })],
     }
   }

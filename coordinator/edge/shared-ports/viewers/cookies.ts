@@ -51,14 +51,11 @@ export function readShareCookie(
 /** The names of all cookies of Boxwood, in any case: some servers compare names of cookies without it. */
 const OWN_COOKIE = /^\s*(?:__Host-)?boxwood_/i
 
-/** Whether the name of a cookie is one of Boxwood. A Set-Cookie header starts with the name. */
-export const isOwnCookie = (pair: string): boolean => OWN_COOKIE.test(pair)
-
 /** Removes the cookies of Boxwood from a Cookie header. Returns undefined when no cookie is left. */
 export function removeOwnCookies(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   const pairs = header.split(';')
-  const kept = pairs.filter((pair) => !isOwnCookie(pair))
+  const kept = pairs.filter((pair) => !OWN_COOKIE.test(pair))
   if (kept.length === pairs.length) return header
   const text = kept.join(';').trimStart()
   return text === '' ? undefined : text

@@ -4,17 +4,11 @@ import type { ViewerRequest } from '../types.ts'
 
 type Source = Pick<ViewerRequest, 'method' | 'headers' | 'isUpgrade'>
 
-const hasFetchMetadata = ({ headers }: Source): boolean =>
-  headers['sec-fetch-site'] !== undefined ||
-  headers['sec-fetch-mode'] !== undefined ||
-  headers['sec-fetch-dest'] !== undefined
-
 /** Whether a browser opens the URL as a page of its own: not in a frame, and not by a script. */
-export function isNavigation(request: Source): boolean {
-  const { method, headers, isUpgrade } = request
+export function isNavigation({ method, headers, isUpgrade }: Source): boolean {
   if (method !== 'GET' || isUpgrade) return false
-  if (hasFetchMetadata(request))
-    return headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
+  const mode = headers['sec-fetch-mode']
+  if (mode !== undefined) return mode === 'navigate' && headers['sec-fetch-dest'] === 'document'
   // Browsers send the headers of fetch metadata only to https and to localhost.
   return /\btext\/html\b/i.test(headers.accept ?? '')
 }
@@ -25,12 +19,10 @@ export function isNavigation(request: Source): boolean {
  * @param origin the origin of the share
  */
 export function isFromShare(request: Source, origin: string): boolean {
-  const { headers, isUpgrade } = request
+  const { headers } = request
   const site = headers['sec-fetch-site']
-  if (isUpgrade && !isOwnOrigin(headers, origin)) return false
   if (site === 'same-origin' || site === 'none') return true
-  if (hasFetchMetadata(request)) return isNavigation(request)
-  return isOwnOrigin(headers, origin)
+  return site === undefined ? isOwnOrigin(headers, origin) : isNavigation(request)
 }
 
 /** The host of the request is one of the share. It has another port than the origin when a client forwards a port. */

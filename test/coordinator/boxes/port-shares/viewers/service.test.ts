@@ -76,7 +76,7 @@ onEachDatabase(t, async (t, newDb) => {
     t.equal(others.length, 0)
     t.equal(session?.maxAgeSeconds, (7 * DAY_MS) / 1000)
     t.match(await viewers.find(share, session?.token ?? ''), {
-      credential: owner.credential,
+      credential: { ...owner.credential, expiresAt: clock.now() + 7 * DAY_MS },
       ...{ userId: owner.userId, workspaceId: owner.workspaceId },
     })
     t.equal(await viewers.exchange(share, code, STATE), undefined)

@@ -122,6 +122,8 @@ const SOURCES: Record<
     headers: { origin: 'null' },
     ...{ isUpgrade: true, counts: false, opens: false },
   },
+  // fetch() of Node sends only this header.
+  'a program': { headers: { accept: '*/*', 'sec-fetch-mode': 'cors' }, counts: true, opens: false },
   'a WebSocket of a program': { headers: {}, isUpgrade: true, counts: true, opens: false },
   curl: { headers: { accept: '*/*' }, counts: true, opens: false },
   'curl with HEAD': { headers: { accept: '*/*' }, method: 'HEAD', counts: true, opens: false },

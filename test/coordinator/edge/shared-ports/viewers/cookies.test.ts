@@ -4,7 +4,6 @@ import t from 'tap'
 import {
   formatExpiredCookie,
   formatShareCookie,
-  isOwnCookie,
   readShareCookie,
   removeOwnCookies,
 } from '../../../../../coordinator/edge/shared-ports/viewers/cookies.ts'
@@ -35,12 +34,6 @@ t.test('every cookie of Boxwood is removed', async (t) => {
     ['boxwood_any=1; a', 'a'],
   ] as const)
     t.equal(removeOwnCookies(header), expected, header)
-})
-
-t.test('the names of Boxwood are recognised in a Set-Cookie header', async (t) => {
-  t.equal(isOwnCookie('boxwood_viewer=1; Path=/'), true)
-  t.equal(isOwnCookie('__Host-boxwood_session=1; Secure; Path=/'), true)
-  t.equal(isOwnCookie('a=boxwood_viewer=1'), false)
 })
 
 t.test('a cookie is for the origin of the share only', async (t) => {

@@ -1,0 +1,26 @@
+// Who may view shared ports: the check of each request to a link, and the sign-in of members at the main origin.
+import type { PortShares, ShareViewers } from '../../../boxes/port-shares/types.ts'
+import type { CredentialFinders } from '../../../http/auth.ts'
+import type { Module, ModuleBase } from '../../../http/module.ts'
+import type { AuthorizeViewer } from '../types.ts'
+import { createViewerAuthorizer } from './authorize.ts'
+import { createShareSignInRoute } from './sign-in-route.ts'
+
+export type ViewersModuleContext = Pick<ModuleBase, 'clock'> & {
+  finders: CredentialFinders
+  portShares: PortShares
+  shareViewers: ShareViewers
+  urls: { public: string }
+}
+
+export function viewersModule({ clock, finders, portShares, shareViewers, urls }: ViewersModuleContext) {
+  const { base } = portShares
+  const authorizeViewer: AuthorizeViewer | null =
+    base === null
+      ? null
+      : createViewerAuthorizer({ base, viewers: shareViewers, clock, publicUrl: urls.public })
+  return {
+    services: { authorizeViewer },
+    publicRoutes: [createShareSignInRoute({ finders, portShares, shareViewers, clock })],
+  } satisfies Module
+}
