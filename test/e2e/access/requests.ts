@@ -44,6 +44,7 @@ const controlRequests: Record<string, Request> = {
   'POST /boxes/{id}/port-shares': ({ box }) => [`/boxes/${box}/port-shares`, { port: 3000 }],
   'GET /port-shares': () => ['/port-shares'],
   'DELETE /port-shares/{id}': ({ share }) => [`/port-shares/${share}`],
+  'POST /port-shares/{id}/open': ({ share }) => [`/port-shares/${share}/open`],
   'POST /boxes/{id}/tickets': ({ box }) => [`/boxes/${box}/tickets`, {}],
   'GET /machines': () => ['/machines'],
   'POST /machines': () => ['/machines', {}],

@@ -86,8 +86,12 @@ export function createTargets(
     return json.enrollment?.id ?? newId('enrollment')
   }
 
+  let port = 8000
+
+  /** A port has one link. */
   async function addShare(key: string, boxId: string): Promise<string> {
-    const { json } = await api('POST', `/boxes/${boxId}/port-shares`, { port: 8000 }, { key })
+    port += 1
+    const { json } = await api('POST', `/boxes/${boxId}/port-shares`, { port }, { key })
     return json.share.id
   }
 
