@@ -1,12 +1,9 @@
 // Ends open requests whose credential may no longer send them: streams, transfers and slow bodies outlive the check at their
 // start (spec §5.4).
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { type Access, assertAccess } from './access.ts'
 import type { Actor } from './actor.ts'
-import { authenticate, type CredentialFinders } from './auth.ts'
-import type { Host } from './errors.ts'
 
 /** A change of what credentials may do. Without `userId` and `credentialId`, it affects all credentials of the workspace. */
 export type AccessChange = {
@@ -36,9 +33,8 @@ export type NewOpenRequest = {
   /** Authenticated when `changeCount` was `changesBefore`. */
   actor: Actor
   changesBefore: number
-  headers: IncomingHttpHeaders
-  access: Access
-  host: Host
+  /** Authenticates the request again. Rejects with an ApiError when the credential may not send it any more. */
+  authenticate(): Promise<Actor>
   response: ServerResponse
 }
 
@@ -74,13 +70,9 @@ const END_GRACE_MS = 2_000
 /** The longest delay of setTimeout(), about 24 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-export type OpenRequestsOptions = { clock: Clock; finders: CredentialFinders; graceMs?: number }
+export type OpenRequestsOptions = { clock: Clock; graceMs?: number }
 
-export function createOpenRequests({
-  clock,
-  finders,
-  graceMs = END_GRACE_MS,
-}: OpenRequestsOptions): OpenRequests {
+export function createOpenRequests({ clock, graceMs = END_GRACE_MS }: OpenRequestsOptions): OpenRequests {
   const byWorkspace = new Map<string, Set<Entry>>()
   let changeCount = 0
 
@@ -88,8 +80,7 @@ export function createOpenRequests({
     entry.checks += 1
     const number = entry.checks
     try {
-      const actor = await authenticate(entry.headers, finders)
-      assertAccess(actor, entry.access, entry.host)
+      const actor = await entry.authenticate()
       await entry.check(actor)
       // A check that started later has read newer rows.
       if (number < entry.appliedCheck) return

@@ -111,6 +111,17 @@ export async function authenticateRequest(
   if (host === 'control') assertCliVersion(headers[CLI_VERSION_HEADER])
 }
 
+async function authenticateAgain(
+  { headers }: FastifyRequest,
+  { access }: Route,
+  host: Host,
+  { finders }: HttpContext,
+): Promise<Actor> {
+  const actor = await authenticate(headers, finders)
+  assertAccess(actor, access, host)
+  return actor
+}
+
 /** Registers the routes, and the host's 401, 404 and 405 responses under the prefix. */
 export function registerRoutes(app: FastifyInstance, registration: RouteRegistration): void {
   const { prefix, base = '', host, routes, context } = registration
@@ -139,16 +150,14 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
         if (request.actor?.credential.type === 'session') reply.header('cache-control', 'no-store')
         if (request.is404) throw createUnknownRouteError(request, getMethods)
         assertQueryIsUtf8(request.url, host)
-        const { actor, headers } = request
+        const { actor } = request
         if (route && actor) assertAccess(actor, route.access, host)
         if (route?.isWebSocket) assertWebSocketHandshake(request)
         if (route && actor)
           request.openRequest = context.openRequests.add({
             actor,
             changesBefore,
-            headers,
-            access: route.access,
-            host,
+            authenticate: () => authenticateAgain(request, route, host, context),
             response: reply.raw,
           })
       })

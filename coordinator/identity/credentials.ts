@@ -24,7 +24,7 @@ export function credentialsModule({ db, clock, log, background }: CredentialsMod
   const findActor = ({ type, id }: { type: 'key' | 'session'; id: string }): Promise<CredentialLookup> =>
     type === 'key' ? findKeyActor(id) : findSessionActor(id)
   return {
-    services: { keyUses, finders, findActor, openRequests: createOpenRequests({ clock, finders }) },
+    services: { keyUses, finders, findActor, openRequests: createOpenRequests({ clock }) },
     close: { name: 'write the last use of API keys', run: keyUses.close },
   } satisfies Module
 }

@@ -2,9 +2,9 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
-import { byKey } from '../../../coordinator/http/access.ts'
+import { assertAccess, byKey } from '../../../coordinator/http/access.ts'
 import type { Actor, Credential } from '../../../coordinator/http/actor.ts'
-import type { CredentialLookup } from '../../../coordinator/http/auth.ts'
+import { authenticate, type CredentialLookup } from '../../../coordinator/http/auth.ts'
 import { createOpenRequests } from '../../../coordinator/http/open-requests.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
@@ -40,18 +40,18 @@ function createRegistry(...lookups: (CredentialLookup | Error | Promise<Credenti
     if (result === undefined || result instanceof Error) throw result ?? new Error('unexpected lookup')
     return result
   }
-  const registry = createOpenRequests({
-    clock: systemClock,
-    finders: { findKey: find, findSession: find, findTicket: find },
-    graceMs: 10,
-  })
+  const finders = { findKey: find, findSession: find, findTicket: find }
+  const registry = createOpenRequests({ clock: systemClock, graceMs: 10 })
   function add(credential: Credential, changesBefore = registry.changeCount) {
     const response = new FakeResponse()
     const open = registry.add({
       ...{ actor: actorOf(credential), changesBefore },
-      headers: { authorization: credential.type === 'ticket' ? 'Bearer dct_0' : 'Bearer dcp_test' },
-      access: byKey('boxes', 'read', { acceptsTickets: true }),
-      host: 'edge',
+      async authenticate() {
+        const authorization = credential.type === 'ticket' ? 'Bearer dct_0' : 'Bearer dcp_test'
+        const actor = await authenticate({ authorization }, finders)
+        assertAccess(actor, byKey('boxes', 'read', { acceptsTickets: true }), 'edge')
+        return actor
+      },
       response: response as unknown as ServerResponse,
     })
     return { ...open, response }

@@ -72,7 +72,7 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
       denials: { record: () => undefined },
       limiter: { countRequest },
       finders,
-      openRequests: createOpenRequests({ clock, finders }),
+      openRequests: createOpenRequests({ clock }),
     },
     control,
     edge,

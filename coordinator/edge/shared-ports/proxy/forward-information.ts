@@ -1,0 +1,25 @@
+// Forwards responses with a status of 1xx, which precede the response.
+import type { InformationEvent, ServerResponse } from 'node:http'
+import { toPairs } from '../headers/raw-headers.ts'
+
+const CONTINUE = 100
+
+export function forwardInformation(
+  { statusCode, rawHeaders }: InformationEvent,
+  response: ServerResponse,
+): void {
+  // HTTP/1.0 has no such responses.
+  if (response.headersSent || response.destroyed || response.req.httpVersionMinor === 0) return
+  // Node keeps the connection only when it knows that the client sends the body.
+  if (statusCode === CONTINUE) {
+    response.writeContinue()
+    return
+  }
+  // Other headers have no meaning here, except in the final response, where they are filtered.
+  const links = toPairs(rawHeaders).filter(([name]) => /^link$/i.test(name))
+  try {
+    response.writeInformation(statusCode, links.flat())
+  } catch {
+    // The box has sent a header that Node does not send. These responses are optional.
+  }
+}

@@ -1,0 +1,164 @@
+// Forwards a request to an HTTP server on a port of a box, and its response to the viewer. Bytes are not buffered and not
+// changed. Node parses the message of both sides, so that both have the same end of every message.
+import {
+  type Agent,
+  type ClientRequest,
+  request as createRequest,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http'
+import type { Duplex } from 'node:stream'
+import { isBodyPending } from '../../../http/lingering-close.ts'
+import { filterTrailers } from '../headers/hop-by-hop.ts'
+import { type HeaderPair, toPairs } from '../headers/raw-headers.ts'
+import { connectUpgraded } from './connect-upgraded.ts'
+import { forwardInformation } from './forward-information.ts'
+
+export type Forwarding = {
+  request: IncomingMessage
+  response: ServerResponse
+  /** The connection of an upgrade request. */
+  upgrade: { socket: Duplex; head: Buffer } | undefined
+  agent: Agent
+  /** Path and query for the box. */
+  url: string
+  /** The headers for the box. */
+  headers: readonly HeaderPair[]
+  /** @param isChunked whether the response to the viewer has the chunked encoding */
+  createResponseHeaders(incoming: IncomingMessage, isChunked: boolean): HeaderPair[]
+}
+
+/** The largest headers of a response. */
+const MAX_HEADER_BYTES = 64 * 1024
+const REPEATABLE = /^(?:GET|HEAD|OPTIONS)$/
+
+/**
+ * Resolves when the headers of the response have been sent. Rejects when there is no response, with the error of the
+ * connection: nothing has been sent then. An error after the headers closes the connection of the viewer.
+ */
+export async function forward(forwarding: Forwarding): Promise<void> {
+  try {
+    await send(forwarding)
+  } catch (error) {
+    if (!(error instanceof StaleConnectionError) || forwarding.response.destroyed) throw error
+    await send(forwarding)
+  }
+}
+
+/** The server has closed a reused connection, possibly before it received the request. */
+class StaleConnectionError extends Error {}
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+
+function send(forwarding: Forwarding): Promise<void> {
+  const { request, response, agent, url, headers } = forwarding
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  let hasResponse = false
+  const fail = (error: Error) => {
+    if (hasResponse) response.destroy()
+    else if (outgoing.reusedSocket && !hasBody(request) && REPEATABLE.test(request.method ?? ''))
+      reject(new StaleConnectionError(error.message, { cause: error }))
+    else reject(error)
+  }
+  const outgoing = createRequest({
+    agent,
+    method: request.method,
+    path: url,
+    headers: headers.flat(),
+    setHost: false,
+    maxHeaderSize: MAX_HEADER_BYTES,
+  })
+  const destroy = () => {
+    // The response may have been sent before the end of the request body.
+    if (!outgoing.writableFinished || !response.writableFinished) outgoing.destroy()
+  }
+  response.once('close', destroy)
+  outgoing.on('error', fail)
+  outgoing.once('close', () => {
+    response.off('close', destroy)
+    if (!hasResponse) fail(new Error('the server closed the connection without a response'))
+  })
+  outgoing.on('information', (information) => forwardInformation(information, response))
+  outgoing.once('response', (incoming) => {
+    hasResponse = true
+    startResponse(incoming, forwarding).then(resolve, (error: unknown) => {
+      outgoing.destroy()
+      reject(error)
+    })
+  })
+  outgoing.once('upgrade', (incoming, stream, head) => {
+    hasResponse = true
+    const { upgrade } = forwarding
+    if (upgrade === undefined) {
+      stream.destroy()
+      return reject(new Error('the server upgraded a request that is not an upgrade'))
+    }
+    response.off('close', destroy)
+    response.statusCode = 101
+    connectUpgraded({
+      viewer: { stream: upgrade.socket, head: upgrade.head },
+      box: { stream, head },
+      statusMessage: incoming.statusMessage ?? '',
+      headers: [
+        ...forwarding.createResponseHeaders(incoming, false),
+        ['Connection', 'Upgrade'],
+        ['Upgrade', incoming.headers.upgrade ?? ''],
+      ],
+    })
+    resolve()
+  })
+  if (response.destroyed) destroy()
+  sendBody(request, outgoing)
+  return promise
+}
+
+function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
+  if (!hasBody(request)) return void outgoing.end()
+  request.pipe(outgoing, { end: false })
+  request.once('end', () => {
+    if (request.headers['transfer-encoding'] !== undefined) addTrailers(outgoing, request)
+    outgoing.end()
+  })
+}
+
+async function startResponse(incoming: IncomingMessage, forwarding: Forwarding): Promise<void> {
+  const { request, response } = forwarding
+  const status = incoming.statusCode ?? 502
+  const isWithoutBody = request.method === 'HEAD' || status === 204 || status === 304
+  const isChunked =
+    !isWithoutBody && incoming.headers['content-length'] === undefined && request.httpVersionMinor > 0
+  const headers = forwarding.createResponseHeaders(incoming, isChunked)
+  // The connection cannot be reused when the rest of the body is discarded.
+  const isEarly = isBodyPending(request)
+  response.sendDate = false
+  response.writeHead(status, incoming.statusMessage, [
+    ...headers.flat(),
+    ...(isEarly ? ['Connection', 'close'] : []),
+  ])
+  incoming.on('error', () => response.destroy())
+  incoming.once('end', () => {
+    if (isChunked) addTrailers(response, incoming)
+    response.end()
+  })
+  let hasData = false
+  incoming.once('data', () => {
+    hasData = true
+  })
+  incoming.pipe(response, { end: false })
+  // The first part of the body often arrives with the headers, and is then sent with them.
+  setImmediate(() => {
+    if (!hasData && !response.writableEnded && !response.destroyed) response.flushHeaders()
+  })
+}
+
+function addTrailers(target: ClientRequest | ServerResponse, { rawTrailers }: IncomingMessage): void {
+  const trailers = filterTrailers(toPairs(rawTrailers))
+  if (trailers.length === 0) return
+  try {
+    // Node's type has no read-only tuples.
+    target.addTrailers(trailers.map(([name, value]): [string, string] => [name, value]))
+  } catch {
+    // The sender has sent a trailer that Node does not send. Trailers are optional.
+  }
+}
