@@ -29,7 +29,7 @@ export type AcquireSlotOptions = {
   terminalOf?: string | undefined
 }
 
-/** Both functions reject with rate_limited and Retry-After in seconds, or with customer_session_limit. */
+/** countRequest() and acquire() reject with rate_limited and Retry-After in seconds, or with customer_session_limit. */
 export type EdgeLimiter = {
   /** Counts a request of the API key, before anything else is checked. */
   countRequest(keyId: string): Promise<void>
@@ -38,9 +38,11 @@ export type EdgeLimiter = {
    * called when the response is closed. When it rejects, nothing is acquired.
    */
   acquire(keyId: string, boxId: string, options?: AcquireSlotOptions): Promise<() => void>
+  /** Makes hasRequests() return true until the returned function is called. Holds no slot. */
+  hold(boxId: string): () => void
   /**
-   * Whether a request to the box, other than a stream or a forwarded connection, holds a slot. An attached connection counts
-   * as a request.
+   * Whether a request to the box, other than a stream or a forwarded connection, holds a slot, or hold() was called. An attached
+   * connection counts as a request.
    */
   hasRequests(boxId: string): boolean
   /** Acquired slots, for tests and metrics. */
@@ -100,7 +102,13 @@ export function createEdgeLimiter(
     }
   }
 
+  function hold(boxId: string, release: () => void = () => undefined): () => void {
+    requestsByBox.set(boxId, (requestsByBox.get(boxId) ?? 0) + 1)
+    return releaseOnce(boxId, release)
+  }
+
   return {
+    hold: (boxId) => hold(boxId),
     countRequest: (keyId) => count(keyOf(keyId), 'This API key'),
     async acquire(keyId, boxId, options = {}) {
       const { isStream = false, isForward = false, terminalOf } = options
@@ -117,8 +125,7 @@ export function createEdgeLimiter(
       ])
       if ('release' in acquisition) {
         if (isStream || isForward) return acquisition.release
-        requestsByBox.set(boxId, (requestsByBox.get(boxId) ?? 0) + 1)
-        return releaseOnce(boxId, acquisition.release)
+        return hold(boxId, acquisition.release)
       }
       const { full } = acquisition
       if (full === terminal) {

@@ -112,5 +112,5 @@ function addRequestChecks(app: FastifyInstance, isRejecting: () => boolean): voi
 }
 
 /** Node's `headers` has only the first one. */
-const countHostHeaders = ({ rawHeaders }: IncomingMessage): number =>
+export const countHostHeaders = ({ rawHeaders }: IncomingMessage): number =>
   rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length

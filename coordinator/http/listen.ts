@@ -42,6 +42,8 @@ export type Listening = {
   setRequestListener(listener: (request: IncomingMessage, response: ServerResponse) => void): void
   /** Upgrade requests that `accepts` returns true for go to `listener`. */
   setUpgradeListener(accepts: (request: IncomingMessage) => boolean, listener: UpgradeListener): void
+  /** Requests with `Expect: 100-continue` that `accepts` returns true for get this response at once. Default: all. */
+  setContinueFilter(accepts: (request: IncomingMessage) => boolean): void
 }
 
 /**
@@ -55,6 +57,7 @@ export async function listen(
 ): Promise<Listening> {
   const headersTimeoutMs = limits.headersTimeoutSeconds * 1000
   let acceptsUpgrade: (request: IncomingMessage) => boolean = () => false
+  let acceptsContinue: (request: IncomingMessage) => boolean = () => true
   const server: Server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: headersTimeoutMs,
@@ -69,6 +72,10 @@ export async function listen(
   server.on('connection', (socket) => connections.add(socket))
   server.on('request', (request, response) => connections.observe(request, response))
   server.on('upgrade', (request) => connections.observe(request))
+  server.on('checkContinue', (request, response) => {
+    if (acceptsContinue(request)) response.writeContinue()
+    server.emit('request', request, response)
+  })
   server.on('request', respondStarting)
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
@@ -88,6 +95,9 @@ export async function listen(
     setUpgradeListener(accepts, listener) {
       acceptsUpgrade = accepts
       server.on('upgrade', listener)
+    },
+    setContinueFilter(accepts) {
+      acceptsContinue = accepts
     },
   }
 }

@@ -5,6 +5,7 @@ import type { Config } from '../base/config.ts'
 import type { Db } from '../db/open.ts'
 import type { Tables } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
+import type { HostHandler } from './host-handler.ts'
 import type { PublicRoute } from './public-routes.ts'
 import type { Route } from './route.ts'
 
@@ -81,6 +82,8 @@ export type Module = {
   readonly agentRoutes?: readonly Route[]
   /** Routes outside the API that need no credential. */
   readonly publicRoutes?: readonly PublicRoute[]
+  /** Serves the requests with other host names than that of the API. */
+  readonly hostHandler?: HostHandler
   readonly schedules?: Schedules
   /** A row of these tables refers to rows of the same or earlier modules only. */
   readonly workspaceTables?: readonly WorkspaceTable[]

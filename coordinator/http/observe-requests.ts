@@ -6,8 +6,8 @@ import type { Host } from './errors.ts'
 export type ObservedRequest = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** agents: the transfers of agents; public: health checks and pages. */
-  readonly host: Host | 'agents' | 'public'
+  /** agents: the transfers of agents; public: health checks and pages; shares: shared ports of boxes. */
+  readonly host: Host | 'agents' | 'public' | 'shares'
   /** The pattern of the route, such as `/api/v1/boxes/:id`. undefined before the request is routed, and for an unknown path. */
   route: string | undefined
 }

@@ -1,5 +1,5 @@
 // The HTTP server of the coordinator's only port. Fastify serves the control plane, the edge, health checks, the OpenAPI
-// document and the pages; the agents' connections bypass it.
+// document and the pages; the agents' connections and the requests to other host names bypass it.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
@@ -17,6 +17,7 @@ import type { Connections } from './connections.ts'
 import { createFastifyApp } from './fastify-app.ts'
 import { createContentHandler } from './fixed-content.ts'
 import { type Health, healthRoutes } from './health.ts'
+import type { HostHandler } from './host-handler.ts'
 import { closeAfterEarlyResponse, type LingerLimits } from './lingering-close.ts'
 import { getRequestPath, type Listening } from './listen.ts'
 import { createMethodLookup } from './method-lookup.ts'
@@ -47,6 +48,8 @@ export type HttpServerOptions = {
   health: Health
   /** Further routes without an API key, such as the metrics. */
   publicRoutes?: readonly PublicRoute[]
+  /** Serve the requests with other host names. Default: none. */
+  hostHandlers?: readonly HostHandler[]
   /** Observes all requests. Default: none. */
   observer?: RequestObserver | undefined
   /** The origin at which clients reach this server. */
@@ -69,11 +72,13 @@ export type HttpServer = {
 export const isAgentWebSocketPath = (path: string) =>
   path === TUNNEL_PATH || path.startsWith(STREAM_PATH_PREFIX) || path.startsWith(SOCKET_PATH_PREFIX)
 
+/** The paths of shared ports are those of the apps on the boxes. */
+const SHARE_ROUTE = '/*'
 const TRANSFER_ROUTE = `${TRANSFER_PATH_PREFIX}:id`
 
 /** Serves requests on a socket that is already listening. */
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { listening, log, context, edge, agents, linger } = options
+  const { listening, log, context, edge, agents, linger, hostHandlers = [] } = options
   let inFlight = 0
   let isRejecting = false
   const { app, listener, serve } = await createFastifyApp({
@@ -102,15 +107,31 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     countInFlight(response)
     serve({ request, response, host: 'agents', route: TRANSFER_ROUTE }, agents.handleTransfer)
   }
+  const findHostHandler = ({ headers }: IncomingMessage) =>
+    hostHandlers.find((handler) => handler.accepts(headers.host))
+  const serveHost = ({ listener }: HostHandler): RequestListener => {
+    return (request, response) => {
+      countInFlight(response)
+      serve({ request, response, host: 'shares', route: SHARE_ROUTE }, listener)
+    }
+  }
   listening.setRequestListener((request, response) => {
     // A request that the client sent after the body of a request with an early response.
     if (request.socket.writableEnded) return
     closeAfterEarlyResponse(request, response, linger)
-    if (request.url?.startsWith(TRANSFER_PATH_PREFIX)) serveTransfer(request, response)
+    const hostHandler = findHostHandler(request)
+    if (hostHandler) serveHost(hostHandler)(request, response)
+    else if (request.url?.startsWith(TRANSFER_PATH_PREFIX)) serveTransfer(request, response)
     else serveWithApp(request, response)
   })
-  listening.setUpgradeListener(createUpgradeFilter(edge), (request, socket, head) => {
-    if (isAgentWebSocketPath(getRequestPath(request))) agents.handleUpgrade(request, socket, head)
+  const acceptsUpgrade = createUpgradeFilter(edge)
+  const filterUpgrade = (request: IncomingMessage) =>
+    findHostHandler(request)?.acceptsUpgrade(request) ?? acceptsUpgrade(request)
+  listening.setContinueFilter((request) => findHostHandler(request) === undefined)
+  listening.setUpgradeListener(filterUpgrade, (request, socket, head) => {
+    const hostHandler = findHostHandler(request)
+    if (hostHandler) serveUpgrade(request, socket, head, serveHost(hostHandler))
+    else if (isAgentWebSocketPath(getRequestPath(request))) agents.handleUpgrade(request, socket, head)
     else serveUpgrade(request, socket, head, serveWithApp)
   })
 

@@ -25,6 +25,10 @@ const server = new WebSocketServer({
 export const isWebSocketUpgrade = ({ headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === 'websocket'
 
+/** The connection of an upgrade request that serveUpgrade() has passed on; undefined: another request. */
+export const getUpgrade = (request: IncomingMessage): { socket: Duplex; head: Buffer } | undefined =>
+  upgrades.get(request)
+
 /** Passes an upgrade request to the request listener. The connection is closed after an HTTP response. */
 export function serveUpgrade(
   request: IncomingMessage,
@@ -37,6 +41,8 @@ export function serveUpgrade(
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
   response.assignSocket(socket as Socket)
+  // Node does this only for connections that are not upgraded. A large response would never continue.
+  socket.on('drain', () => response.emit('drain'))
   response.once('finish', () => socket.end(() => socket.destroy()))
   listener(request, response)
 }

@@ -246,6 +246,7 @@ async function startHttpServer(
     health: { getUnreadyReason: async () => (health.phase === 'ready' ? checkDatabase(db) : health.phase) },
     publicUrl: urls.public,
     trustedProxies: context.config.trustedProxies,
+    hostHandlers: modules.collect(({ hostHandler }) => (hostHandler ? [hostHandler] : [])),
     publicRoutes: [...telemetry.publicRoutes, ...modules.collect(({ publicRoutes }) => publicRoutes)],
     observer: telemetry.observers.requests,
   })

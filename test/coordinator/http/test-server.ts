@@ -5,10 +5,12 @@ import type { Test } from 'tap'
 import { openDatabase } from '../../../coordinator/db/open.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
 import type { CredentialFinders, CredentialLookup } from '../../../coordinator/http/auth.ts'
+import type { Connections } from '../../../coordinator/http/connections.ts'
 import { hashSecret } from '../../../coordinator/http/hash-secret.ts'
+import type { HostHandler } from '../../../coordinator/http/host-handler.ts'
 import type { LingerLimits } from '../../../coordinator/http/lingering-close.ts'
 import { type ConnectionLimits, listen } from '../../../coordinator/http/listen.ts'
-import { createOpenRequests } from '../../../coordinator/http/open-requests.ts'
+import { createOpenRequests, type OpenRequests } from '../../../coordinator/http/open-requests.ts'
 import type { Route } from '../../../coordinator/http/route.ts'
 import { type AgentConnectionHandlers, createHttpServer } from '../../../coordinator/http/server.ts'
 import type { Clock } from '../../../shared/clock.ts'
@@ -33,6 +35,7 @@ export type TestServerOptions = {
   linger?: LingerLimits
   /** Default: responds with status 418. */
   handleUpgrade?: AgentConnectionHandlers['handleUpgrade']
+  createHostHandlers?: (parts: { connections: Connections; openRequests: OpenRequests }) => HostHandler[]
   /** Default: no limit. */
   countRequest?: (keyId: string) => Promise<void>
 }
@@ -63,6 +66,8 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
   }
   const logLines: string[] = []
   const listening = await listen({ host: '127.0.0.1', port: 0 }, limits)
+  const openRequests = createOpenRequests({ clock })
+  const { connections } = listening
   const http = await createHttpServer({
     listening,
     log: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
@@ -72,7 +77,7 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
       denials: { record: () => undefined },
       limiter: { countRequest },
       finders,
-      openRequests: createOpenRequests({ clock }),
+      openRequests,
     },
     control,
     edge,
@@ -82,6 +87,7 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
     },
     health: { getUnreadyReason: async () => null },
     publicUrl: 'http://boxes.test',
+    hostHandlers: options.createHostHandlers?.({ connections, openRequests }) ?? [],
     ...(linger && { linger }),
   })
   t.teardown(async () => {
@@ -109,7 +115,7 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
       listening.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
     )
   const revoke = (key: string) => void keyLookup.set(hashSecret(key), { rejected: 'revoked' })
-  return { url: listening.url, countConnections, http, db, logLines, revoke, send }
+  return { url: listening.url, connections, openRequests, countConnections, http, db, logLines, revoke, send }
 }
 
 type SendOptions = { body?: unknown; headers?: Record<string, string>; key?: string | null }

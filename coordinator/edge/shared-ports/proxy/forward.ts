@@ -32,16 +32,19 @@ export type Forwarding = {
 const MAX_HEADER_BYTES = 64 * 1024
 const REPEATABLE = /^(?:GET|HEAD|OPTIONS)$/
 
+/** isStream: the response ends only when one of the sides ends it: an event stream or an upgraded connection. */
+export type Forwarded = { isStream: boolean }
+
 /**
  * Resolves when the headers of the response have been sent. Rejects when there is no response, with the error of the
  * connection: nothing has been sent then. An error after the headers closes the connection of the viewer.
  */
-export async function forward(forwarding: Forwarding): Promise<void> {
+export async function forward(forwarding: Forwarding): Promise<Forwarded> {
   try {
-    await send(forwarding)
+    return await send(forwarding)
   } catch (error) {
     if (!(error instanceof StaleConnectionError) || forwarding.response.destroyed) throw error
-    await send(forwarding)
+    return send(forwarding)
   }
 }
 
@@ -51,9 +54,9 @@ class StaleConnectionError extends Error {}
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
-function send(forwarding: Forwarding): Promise<void> {
+function send(forwarding: Forwarding): Promise<Forwarded> {
   const { request, response, agent, url, headers } = forwarding
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const { promise, resolve, reject } = Promise.withResolvers<Forwarded>()
   let hasResponse = false
   const fail = (error: Error) => {
     if (hasResponse) response.destroy()
@@ -96,6 +99,7 @@ function send(forwarding: Forwarding): Promise<void> {
     }
     response.off('close', destroy)
     response.statusCode = 101
+    stream.allowHalfOpen = true
     connectUpgraded({
       viewer: { stream: upgrade.socket, head: upgrade.head },
       box: { stream, head },
@@ -106,7 +110,7 @@ function send(forwarding: Forwarding): Promise<void> {
         ['Upgrade', incoming.headers.upgrade ?? ''],
       ],
     })
-    resolve()
+    resolve({ isStream: true })
   })
   if (response.destroyed) destroy()
   sendBody(request, outgoing)
@@ -122,7 +126,7 @@ function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
   })
 }
 
-async function startResponse(incoming: IncomingMessage, forwarding: Forwarding): Promise<void> {
+async function startResponse(incoming: IncomingMessage, forwarding: Forwarding): Promise<Forwarded> {
   const { request, response } = forwarding
   const status = incoming.statusCode ?? 502
   const isWithoutBody = request.method === 'HEAD' || status === 204 || status === 304
@@ -150,6 +154,7 @@ async function startResponse(incoming: IncomingMessage, forwarding: Forwarding):
   setImmediate(() => {
     if (!hasData && !response.writableEnded && !response.destroyed) response.flushHeaders()
   })
+  return { isStream: /^\s*text\/event-stream\b/i.test(incoming.headers['content-type'] ?? '') }
 }
 
 function addTrailers(target: ClientRequest | ServerResponse, { rawTrailers }: IncomingMessage): void {

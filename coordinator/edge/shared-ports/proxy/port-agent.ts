@@ -50,8 +50,10 @@ export class PortAgent extends Agent {
 const noop = () => undefined
 
 /** Agent calls these methods of net.Socket, which other streams do not have. */
-const addSocketMethods = (stream: Duplex): Duplex =>
-  'setKeepAlive' in stream
+function addSocketMethods(stream: Duplex): Duplex {
+  // The HTTP client must not send a request after the FIN of the server.
+  stream.allowHalfOpen = false
+  return 'setKeepAlive' in stream
     ? stream
     : Object.assign(stream, {
         setKeepAlive: noop,
@@ -60,3 +62,4 @@ const addSocketMethods = (stream: Duplex): Duplex =>
         ref: noop,
         unref: noop,
       })
+}

@@ -1,0 +1,103 @@
+// The pages of Boxwood on the origins of links. Clients that do not accept HTML get JSON.
+import { createHash } from 'node:crypto'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { isBodyPending } from '../../../http/lingering-close.ts'
+
+export type Page = {
+  status: number
+  /** The field `error` of the JSON. */
+  code: string
+  title: string
+  message: string
+  /** The page loads itself again until it is not shown any more. Default: false. */
+  reloads?: boolean
+  /** A button that sends a POST request to this path. */
+  button?: { label: string; action: string }
+  /** Clears what an earlier app of the origin has stored in the browser. Default: false. */
+  clearsSite?: boolean
+  setCookies?: readonly string[]
+}
+
+const RELOAD_SECONDS = 2
+
+const STYLE = `:root { color-scheme: light dark }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 15vh auto; max-width: 36rem; padding: 0 1.5rem }
+h1 { font-size: 1.4rem }
+button { font: inherit; padding: .4rem 1.2rem }
+footer { margin-top: 3rem; opacity: .6; font-size: .85rem }`
+
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+
+const formatButton = ({ label, action }: NonNullable<Page['button']>): string =>
+  `<form method="post" action="${escapeHtml(action)}"><button>${escapeHtml(label)}</button></form>\n`
+
+const formatPage = ({ title, message, reloads, button }: Page): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+${reloads ? `<meta http-equiv="refresh" content="${RELOAD_SECONDS}">\n` : ''}<title>${escapeHtml(title)}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<h1>${escapeHtml(title)}</h1>
+<p>${escapeHtml(message)}</p>
+${button ? formatButton(button) : ''}<footer>Boxwood</footer>
+</body>
+</html>
+`
+
+const acceptsHtml = ({ headers }: IncomingMessage): boolean => /\btext\/html\b/i.test(headers.accept ?? '')
+
+/** Sends the page, or closes the connection when a response has already started. */
+export function sendPage(request: IncomingMessage, response: ServerResponse, page: Page): void {
+  if (response.destroyed) return
+  if (response.headersSent) return void response.destroy()
+  const isHtml = acceptsHtml(request)
+  const body = isHtml ? formatPage(page) : `${JSON.stringify({ error: page.code, message: page.message })}\n`
+  const headers: OutgoingHttpHeaders = {
+    'content-type': `${isHtml ? 'text/html' : 'application/json'}; charset=utf-8`,
+    'content-length': Buffer.byteLength(body),
+    ...createPageHeaders(request, page.setCookies),
+    ...(isHtml && { 'content-security-policy': CONTENT_SECURITY_POLICY }),
+    ...(page.reloads && { 'retry-after': String(RELOAD_SECONDS) }),
+    ...(page.clearsSite && { 'clear-site-data': '"cache", "storage"' }),
+  }
+  response.writeHead(page.status, headers).end(body)
+}
+
+export function sendRedirect(
+  request: IncomingMessage,
+  response: ServerResponse,
+  redirect: { status: 302 | 303; location: string; setCookies?: readonly string[] },
+): void {
+  if (response.destroyed) return
+  response.writeHead(redirect.status, {
+    location: redirect.location,
+    'content-length': 0,
+    ...createPageHeaders(request, redirect.setCookies),
+  })
+  response.end()
+}
+
+const createPageHeaders = (
+  request: IncomingMessage,
+  setCookies: readonly string[] = [],
+): OutgoingHttpHeaders => ({
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  ...(setCookies.length > 0 && { 'set-cookie': [...setCookies] }),
+  // The rest of the body is discarded, and the connection is closed.
+  ...(isBodyPending(request) && { connection: 'close' }),
+})
