@@ -15,6 +15,7 @@ import { createShareServer } from '../../../../coordinator/edge/shared-ports/sha
 import type { AuthorizeViewer } from '../../../../coordinator/edge/shared-ports/types.ts'
 import type { Actor } from '../../../../coordinator/http/actor.ts'
 import { createProxyCheck } from '../../../../coordinator/http/client-address.ts'
+import type { Route } from '../../../../coordinator/http/route.ts'
 import type { Clock } from '../../../../shared/clock.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { startTestServer } from '../../http/test-server.ts'
@@ -45,6 +46,8 @@ export type ShareOptions = {
   /** Default: connects to the app. */
   connect?: BoxConnectionsOptions['connect']
   clock?: Clock
+  /** Routes of the API. */
+  control?: Route[]
 }
 
 const LIMITS = { portConnections: 50, boxConnections: 100, portRequests: 100, idleMs: 1_000 }
@@ -90,13 +93,17 @@ export async function startShare(t: Test, options: ShareOptions = {}) {
   const woken: [Actor, string][] = []
   const shares = new Map([[share.slug, share]])
   const held = { count: 0 }
+  /** beforeFind: delays the result of find(). */
+  const hooks: { beforeFind?: (() => Promise<void>) | undefined } = {}
   const server = await startTestServer(t, {
     clock,
+    control: options.control ?? [],
     createHostHandlers: ({ connections, openRequests }) => [
       createShareServer({
         shares: {
           find: async (slug) => {
             const found = shares.get(slug)
+            await hooks.beforeFind?.()
             return found && { share: found, box }
           },
           recordOpening: (id) => void opened.push(id),
@@ -129,7 +136,7 @@ export async function startShare(t: Test, options: ShareOptions = {}) {
     app.close()
   })
   const { port: proxyPort } = new URL(server.url)
-  return {
+  return Object.assign(hooks, {
     ...{ server, share, box, boxConnections, open, opened, woken, held, appSockets: sockets },
     ...{ host: '127.0.0.1', port: Number(proxyPort) },
     /** Ends the share, as its revocation does. */
@@ -142,14 +149,19 @@ export async function startShare(t: Test, options: ShareOptions = {}) {
       closing.abort()
       open.endStreams()
     },
-  }
+  })
 }
 
 export type Share = Awaited<ReturnType<typeof startShare>>
 
 /** Sends bytes on a new connection. `received` grows until the connection is closed. */
-export async function openRaw(t: Test, { host, port }: Pick<Share, 'host' | 'port'>, bytes = '') {
-  const socket = connect({ host, port, noDelay: true })
+export async function openRaw(
+  t: Test,
+  { host, port }: Pick<Share, 'host' | 'port'>,
+  bytes: string,
+  { allowHalfOpen = false } = {},
+) {
+  const socket = connect({ host, port, noDelay: true, allowHalfOpen })
   t.teardown(() => socket.destroy())
   await once(socket, 'connect')
   const state = { received: '', isClosed: false, isEnded: false, socket }
