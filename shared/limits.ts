@@ -139,6 +139,18 @@ export const HTTP_LIMITS = {
   linger: { bytes: GiB, idleMs: 5_000, totalMs: 30_000 },
 } as const
 
+/** Not in the spec: limits of the server of shared ports. Requests above them get 503. */
+export const SHARE_LIMITS = {
+  /** Connections to a port that are used for HTTP at the same time. Further requests wait. */
+  portConnections: 128,
+  /** Connections to all ports of a box, including WebSockets. */
+  boxConnections: 512,
+  /** Requests to a port at the same time, including those that wait for a connection. */
+  portRequests: 512,
+  /** Shorter than the time after which common servers close unused connections, such as 2 s (gunicorn) and 5 s (Node). */
+  idleMs: 1_500,
+} as const
+
 /** Not in the spec: limits of the tunnel, and of the memory that one box can occupy in the coordinator. */
 export const TUNNEL_LIMITS = {
   /** The largest JSON body of a request to an agent: a file of 1 MiB, every byte a six-byte escape, plus other fields. */

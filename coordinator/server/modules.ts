@@ -32,6 +32,7 @@ import { teamModule } from '../boxes/team/module.ts'
 import type { DiskReserve } from '../db/disk-reserve.ts'
 import type { Db } from '../db/open.ts'
 import { edgeLimitsModule, edgeModule } from '../edge/module.ts'
+import { sharedPortsModule } from '../edge/shared-ports/module.ts'
 import { viewersModule } from '../edge/shared-ports/viewers/module.ts'
 import { commandsModule } from '../history/commands/module.ts'
 import { metricsModule } from '../history/metrics/module.ts'
@@ -167,6 +168,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(upgradesModule)
     .add(edgeModule)
     .add(viewersModule)
+    .add(sharedPortsModule)
     .add(retentionModule)
     .add(scheduleRunnerModule).context
 }

@@ -1,0 +1,91 @@
+// The server of shared ports: serves the origins of links from the programs that listen on ports of boxes (spec §4.5).
+import { SHARE_LIMITS } from '../../../shared/limits.ts'
+import type { Tunnels } from '../../agents/tunnel/types.ts'
+import type { PortShares } from '../../boxes/port-shares/types.ts'
+import type { PauseGate } from '../../boxes/schedules/pause-gate.ts'
+import type { BoxService } from '../../boxes/service.ts'
+import { createProxyCheck } from '../../http/client-address.ts'
+import type { Connections } from '../../http/connections.ts'
+import type { Module, ModuleBase } from '../../http/module.ts'
+import type { OpenRequests } from '../../http/open-requests.ts'
+import type { ConnectToPort } from '../connect-to-port.ts'
+import type { EdgeLimiter } from '../limits.ts'
+import { OpenShares } from './open-shares.ts'
+import { BoxConnections } from './proxy/box-connections.ts'
+import { createShareServer } from './share-server.ts'
+import type { AuthorizeViewer } from './types.ts'
+
+export type SharedPortsModuleContext = ModuleBase & {
+  portShares: PortShares
+  /** null: this deployment does not share ports. */
+  authorizeViewer: AuthorizeViewer | null
+  connectToPort: ConnectToPort
+  tunnels: Tunnels
+  boxes: BoxService
+  limiter: EdgeLimiter
+  pauseGate: PauseGate
+  openRequests: OpenRequests
+  connections: Connections
+}
+
+/** How long a request waits for a box whose agent reconnects. After that the viewer gets a page that reloads itself. */
+const RECONNECT_WAIT_MS = 5_000
+
+export function sharedPortsModule(context: SharedPortsModuleContext): Module {
+  const { portShares, authorizeViewer, connectToPort, tunnels, clock } = context
+  const { base } = portShares
+  if (base === null || authorizeViewer === null) return {}
+  const closing = new AbortController()
+  const closed = new AbortController()
+  const open = new OpenShares({ clock, events: portShares.events })
+  const boxConnections = new BoxConnections({
+    limits: SHARE_LIMITS,
+    async connect(box, port) {
+      const { signal } = closed
+      const tunnel = tunnels.current(box.id) ?? (await tunnels.wait(box.id, RECONNECT_WAIT_MS, signal))
+      return connectToPort({ box, tunnel, signal }, port)
+    },
+  })
+  return {
+    hostHandler: createShareServer({
+      shares: portShares,
+      base,
+      authorize: authorizeViewer,
+      open,
+      openRequests: context.openRequests,
+      boxConnections,
+      connections: context.connections,
+      limiter: context.limiter,
+      pauseGate: context.pauseGate,
+      boxes: context.boxes,
+      isProxy: createProxyCheck(context.config.trustedProxies),
+      log: context.log,
+      closing: closing.signal,
+    }),
+    metrics: [
+      {
+        type: 'gauge',
+        name: 'boxwood_share_requests_open',
+        help: 'Open requests and WebSockets of viewers of shared ports.',
+        collect: () => new Map([['', open.size]]),
+      },
+      {
+        type: 'gauge',
+        name: 'boxwood_share_connections',
+        help: 'Connections to shared ports of boxes.',
+        collect: () => new Map([['', boxConnections.size.connections]]),
+      },
+    ],
+    beginStop() {
+      closing.abort()
+      open.endStreams()
+    },
+    close: {
+      name: 'close the connections to shared ports',
+      run() {
+        closed.abort()
+        boxConnections.close()
+      },
+    },
+  }
+}
