@@ -56,6 +56,7 @@ export type ShareViewers = {
   /**
    * Creates a code that exchange() accepts once, within some minutes.
    * @param actor sees the box. The viewer session ends with the credential of the actor, and with the rights of its user
+   * @throws ApiError rate_limited
    * @param state of the sign-in that the code ends; null: the code needs no sign-in
    */
   createCode(

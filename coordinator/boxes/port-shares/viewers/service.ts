@@ -4,6 +4,8 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../../../shared/clock.ts'
 import { newId } from '../../../../shared/ids.ts'
 import { recordAuditEvent } from '../../../audit/service.ts'
+import { rejectLimited } from '../../../base/rate-limiter.ts'
+import { createTokenBuckets } from '../../../base/token-buckets.ts'
 import { deleteInBatches } from '../../../db/delete-in-batches.ts'
 import type { Db } from '../../../db/open.ts'
 import type { ShareViewerRow } from '../../../db/schema.ts'
@@ -33,6 +35,8 @@ export const VIEWERS = {
   sessionMs: 7 * 24 * 60 * MINUTE_MS,
   /** Codes, and sessions, of a user at a share. Above it, the oldest ones are deleted. */
   perUser: 20,
+  /** New codes of a user at once, and per second. Each code is a write. */
+  codes: { capacity: 30, perSecond: 0.5 },
 } as const
 
 const PRUNE_BATCH_SIZE = 500
@@ -60,10 +64,13 @@ const hashCode = (code: string, state: string | null): string => hashSecret(`${s
 
 export function createShareViewers({ db, clock, findActor }: ShareViewersOptions): ShareViewerService {
   const queryViewer = prepareViewerQuery(db)
+  const newCodes = createTokenBuckets(clock, VIEWERS.codes)
 
   async function createCode(actor: Actor, share: Pick<ServedShare, 'id' | 'boxId'>, state: string | null) {
     const { credential, workspaceId, userId } = actor
     if (credential.type === 'ticket') throw new Error('tickets do not view shares')
+    const waitMs = newCodes.take(userId ?? credential.id)
+    if (waitMs > 0) rejectLimited(waitMs, 'Too many links were opened.')
     const code = newToken()
     const now = clock.now()
     const row: ShareViewerRow = {

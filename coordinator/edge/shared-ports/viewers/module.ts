@@ -21,6 +21,6 @@ export function viewersModule({ clock, finders, portShares, shareViewers, urls }
       : createViewerAuthorizer({ base, viewers: shareViewers, clock, publicUrl: urls.public })
   return {
     services: { authorizeViewer },
-    publicRoutes: [createShareSignInRoute({ finders, portShares, shareViewers, clock })],
+    publicRoutes: [createShareSignInRoute({ finders, portShares, shareViewers })],
   } satisfies Module
 }

@@ -1,9 +1,6 @@
 // GET /share/sign-in on the main origin: gives the user of the dashboard session a code for a share for members.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Clock } from '../../../../shared/clock.ts'
 import { ApiError } from '../../../../shared/errors.ts'
-import { rejectLimited } from '../../../base/rate-limiter.ts'
-import { createTokenBuckets } from '../../../base/token-buckets.ts'
 import type { PortShares, ShareViewers } from '../../../boxes/port-shares/types.ts'
 import { createCallbackUrl } from '../../../boxes/port-shares/viewers/callback-url.ts'
 import type { Actor } from '../../../http/actor.ts'
@@ -18,11 +15,7 @@ export type ShareSignInOptions = {
   finders: Pick<CredentialFinders, 'findSession'>
   portShares: Pick<PortShares, 'base' | 'find'>
   shareViewers: Pick<ShareViewers, 'createCode'>
-  clock: Clock
 }
-
-/** Sign-ins of a user at once, and per second. A code is a write. */
-const SIGN_INS = { capacity: 30, perSecond: 0.5 }
 
 /** Each response depends on the session. The page is never in a frame: another page could not see which links exist. */
 const HEADERS = {
@@ -33,8 +26,7 @@ const HEADERS = {
 }
 
 export function createShareSignInRoute(options: ShareSignInOptions): PublicRoute {
-  const { finders, portShares, shareViewers, clock } = options
-  const signIns = createTokenBuckets(clock, SIGN_INS)
+  const { finders, portShares, shareViewers } = options
 
   async function findUser({ headers }: FastifyRequest): Promise<Actor | undefined> {
     const token = readSessionCookie(headers)
@@ -68,8 +60,6 @@ export function createShareSignInRoute(options: ShareSignInOptions): PublicRoute
       const actor = await findUser(request)
       if (actor === undefined)
         return reply.redirect(`/sign-in?${new URLSearchParams({ next: createSignInPath(signIn) })}`, 302)
-      const waitMs = signIns.take(actor.userId ?? actor.credential.id)
-      if (waitMs > 0) rejectLimited(waitMs, 'Too many sign-ins to links.')
       const location = await createUrl(actor, signIn)
       return location === undefined ? sendNoSuchLink(reply) : reply.redirect(location, 303)
     },

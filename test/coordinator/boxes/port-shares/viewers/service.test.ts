@@ -206,12 +206,12 @@ onEachDatabase(t, async (t, newDb) => {
     const [ofOther, ofMember] = [await start(owner, other), await start(member, at)]
     const tokens: string[] = []
     for (let n = 0; n <= VIEWERS.perUser; n += 1) {
-      clock.advance(1)
+      clock.advance(2000)
       tokens.push(await start(owner, at))
     }
     const codes: string[] = []
     for (let n = 0; n <= VIEWERS.perUser; n += 1) {
-      clock.advance(1)
+      clock.advance(2000)
       codes.push((await viewers.createCode(owner, at, STATE)).code)
     }
     const isValid = await Promise.all(tokens.map(async (token) => !!(await viewers.find(at, token))))
@@ -220,6 +220,17 @@ onEachDatabase(t, async (t, newDb) => {
     t.ok(await viewers.exchange(at, codes[1] ?? '', STATE))
     t.ok(await viewers.find(other, ofOther))
     t.ok(await viewers.find(at, ofMember))
+  })
+
+  await t.test('a user gets a limited number of codes in a time', async (t) => {
+    const member = await addUser(db, owner, { role: 'member' })
+    const attempts = Array.from({ length: 40 }, () => viewers.createCode(member, createShare(), null))
+    const results = await Promise.allSettled(attempts)
+    t.equal(results.filter(({ status }) => status === 'fulfilled').length, VIEWERS.codes.capacity)
+    t.match(results.at(-1), { reason: { code: 'rate_limited', headers: { 'retry-after': '2' } } })
+    t.ok(await viewers.createCode(owner, share, null), 'another user is not limited')
+    clock.advance(2000)
+    t.ok(await viewers.createCode(member, share, null))
   })
 
   await t.test('a request of a viewer reads by indexes, and writes nothing', async (t) => {
