@@ -8,6 +8,8 @@ import { type CredentialFinders, readSessionCookie } from '../../../http/auth.ts
 import { hashSecret } from '../../../http/hash-secret.ts'
 import type { PublicRoute } from '../../../http/public-routes.ts'
 import { canSee } from '../../../http/visibility.ts'
+import { sendPage } from '../pages/page.ts'
+import { NO_SUCH_LINK } from '../pages/pages.ts'
 import { isNavigation } from './request-source.ts'
 import { createSignInPath, parseSignInUrl, type ShareSignIn, SIGN_IN_PATH } from './sign-in-url.ts'
 
@@ -56,19 +58,20 @@ export function createShareSignInRoute(options: ShareSignInOptions): PublicRoute
           'Only a browser can open this page. Open the link of the port in one.',
         )
       const signIn = parseSignInUrl(url)
-      if (signIn === undefined) return sendNoSuchLink(reply)
+      if (signIn === undefined) return sendNoSuchLink(request, reply)
       const actor = await findUser(request)
       if (actor === undefined)
         return reply.redirect(`/sign-in?${new URLSearchParams({ next: createSignInPath(signIn) })}`, 302)
       const location = await createUrl(actor, signIn)
-      return location === undefined ? sendNoSuchLink(reply) : reply.redirect(location, 303)
+      return location === undefined ? sendNoSuchLink(request, reply) : reply.redirect(location, 303)
     },
   }
 }
 
 /** The same for a link that does not exist and one that the user does not see. */
-const sendNoSuchLink = (reply: FastifyReply): FastifyReply =>
-  reply
-    .code(404)
-    .type('text/plain; charset=utf-8')
-    .send('This link does not exist. It was never created, or it has been removed. Ask for a new one.\n')
+function sendNoSuchLink({ raw }: FastifyRequest, reply: FastifyReply): FastifyReply {
+  reply.hijack()
+  // What the pages of the main origin have stored stays.
+  sendPage(raw, reply.raw, { ...NO_SUCH_LINK, clearsSite: false })
+  return reply
+}
