@@ -144,6 +144,13 @@ t.test('viewers of shared ports', async (t) => {
     const session = await createTestSession(coordinator)
     const unknown = await get(toPath({ slug: 'fig-3000-2222222222' }), session.headers)
     t.equal(unknown.status, 404)
+    t.match(unknown.text, 'This link does not exist')
+    t.equal(unknown.headers['clear-site-data'], undefined, 'the main origin keeps what it has stored')
+    t.match(unknown.headers, {
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+      'content-security-policy': /frame-ancestors 'none'/,
+    })
     const contractor = await createTestSession(coordinator, 'contractor')
     for (const [name, path, { headers }] of [
       ['a contractor', toPath(), contractor],
@@ -231,6 +238,18 @@ t.test('viewers of shared ports', async (t) => {
       t.ok(await shareViewers.exchange(served, code, null), 'the attempts did not use the code up')
     },
   )
+
+  await t.test('revoking a link deletes its codes and viewer sessions', async (t) => {
+    const { db, background } = coordinator.instance.context
+    const countViewers = async () => (await db.selectFrom('share_viewers').select('id').execute()).length
+    t.ok((await countViewers()) > 0)
+    t.equal((await api('DELETE', `/port-shares/${members.id}`)).status, 200)
+    await background.close()
+    t.equal(await countViewers(), 0)
+    t.equal((await api('POST', `/port-shares/${members.id}/open`)).status, 404)
+    const session = await createTestSession(coordinator)
+    t.equal((await get(toPath(), session.headers)).status, 404)
+  })
 
   await t.test('no code, token or secret is in the log', async (t) => {
     const text = lines.join('')
