@@ -7,6 +7,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { type RequestOptions, request } from 'node:https'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -15,6 +17,7 @@ import {
   HIGH_EDGE_LIMITS,
   startCoordinatorWithBox,
 } from '../e2e/coordinator-with-box.ts'
+import { boxNode } from '../support/box-node.ts'
 import { isInstalled } from '../support/is-installed.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { transferBothWays } from '../support/transfer-files.ts'
@@ -25,6 +28,20 @@ import { CERTIFICATE, PROXIES, startProxy } from './start-proxy.ts'
 t.setTimeout(200_000)
 
 setDefaultCACertificates([...getCACertificates('default'), readFileSync(CERTIFICATE, 'utf8')])
+
+/** Responds with the headers, and after an upgrade with what it received in upper case. Prints its port. */
+const APP = `
+  const app = require("node:http").createServer(({ headers }, response) => response.end(JSON.stringify(headers)))
+  app.on("upgrade", (request, socket, head) => {
+    let text = head.toString()
+    socket.write(["HTTP/1.1 101 Switching Protocols", "Upgrade: raw", "Connection: Upgrade", "", ""].join("\\r\\n"))
+    socket.on("error", () => undefined)
+    socket.on("data", (data) => {
+      text += data
+      if (text === "hello") socket.end(text.toUpperCase())
+    })
+  })
+  app.listen(0, "127.0.0.1", function () { console.log(this.address().port) })`
 
 const MIB = 1024 * 1024
 /** More than the buffers of the sockets and of a proxy between the sender and the receiver. */
@@ -49,7 +66,11 @@ const homeOf = ({ dataDir, box }: CoordinatorWithBox): string => join(dataDir, '
 for (const name of PROXIES) {
   const options = isInstalled(name) ? {} : { skip: `${name} is not installed` }
   t.test(`clients through ${name}`, options, async (t) => {
-    const env = { ...HIGH_EDGE_LIMITS, BOXWOOD_TRUSTED_PROXIES: '127.0.0.1' }
+    const env = {
+      ...HIGH_EDGE_LIMITS,
+      BOXWOOD_TRUSTED_PROXIES: '127.0.0.1',
+      BOXWOOD_SHARE_BASE: 'https://ports.localhost',
+    }
     const coordinator = await startCoordinatorWithBox(t, { env })
     const { key, box, instance } = coordinator
     const { url, httpPort, readLog } = await startProxy(t, name, new URL(coordinator.url).host)
@@ -69,6 +90,44 @@ for (const name of PROXIES) {
       t.equal(signIn.statusCode, 200, await readText(signIn))
       const sessions = await instance.context.db.selectFrom('sessions').select('address').execute()
       t.same(sessions, [{ address: CLIENT_ADDRESS }], 'not the address that the client has sent')
+    })
+
+    await t.test('a shared port, with the address of the client', async (t) => {
+      const { json } = await coordinator.boxRequest('POST', '/exec', {
+        command: boxNode(APP),
+        detached: true,
+      })
+      const port = await waitUntil('the app listens', async () => {
+        const status = await coordinator.boxRequest('GET', `/exec/${json.processId}`)
+        return Number(status.json.stdout)
+      })
+      const created = await coordinator.api('POST', `/boxes/${box.id}/port-shares`, {
+        port,
+        access: 'public',
+      })
+      const { host } = new URL(created.json.share.origin)
+      // The certificate of the test has no names of links.
+      const target = { servername: host, rejectUnauthorized: false }
+      const response = await send(`${url}/a`, {
+        ...target,
+        headers: { host, 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'http' },
+      })
+      t.equal(response.statusCode, 200)
+      t.match(JSON.parse(await readText(response)), {
+        host,
+        'x-forwarded-for': CLIENT_ADDRESS,
+        'x-forwarded-proto': 'https',
+        'x-forwarded-host': host,
+      })
+      const upgrade = request(`${url}/`, {
+        ...target,
+        agent: false,
+        headers: { host, connection: 'Upgrade', upgrade: 'raw' },
+      })
+      upgrade.end()
+      const [, socket] = (await once(upgrade, 'upgrade')) as [IncomingMessage, Duplex, Buffer]
+      socket.write('hello')
+      t.equal(await text(socket), 'HELLO')
     })
 
     await t.test('events arrive while the stream is open', async (t) => {

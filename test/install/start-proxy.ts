@@ -24,7 +24,7 @@ function replace(text: string, from: string, to: string): string {
 
 function createNginxCommand(dir: string, port: number, httpPort: number, target: string): string[] {
   let text = readFileSync(join(PROJECT_DIR, 'install/proxies/nginx.conf'), 'utf8')
-  text = replace(text, 'boxes.example.com;', 'localhost;')
+  text = replace(text, 'boxes.example.com *.ports.example.com;', 'localhost *.ports.localhost;')
   text = replace(text, '/etc/ssl/boxes.example.com/fullchain.pem', join(dir, 'cert.pem'))
   text = replace(text, '/etc/ssl/boxes.example.com/privkey.pem', join(dir, 'key.pem'))
   text = replace(text, 'listen 443 ', `listen 127.0.0.1:${port} `)
@@ -47,9 +47,16 @@ function createCaddyCommand(dir: string, port: number, httpPort: number, target:
   const certificate = `tls ${join(dir, 'cert.pem')} ${join(dir, 'key.pem')}`
   text = replace(
     text,
-    'boxes.example.com {',
-    `localhost:${port}, 127.0.0.1:${port} {\n\tbind 127.0.0.1\n\t${certificate}`,
+    '\nboxes.example.com {',
+    `\nlocalhost:${port}, 127.0.0.1:${port} {\n\tbind 127.0.0.1\n\t${certificate}`,
   )
+  text = replace(
+    text,
+    '*.ports.example.com {\n\ttls ',
+    `*.ports.localhost:${port} {\n\tbind 127.0.0.1\n\ttls `,
+  )
+  text = replace(text, '/etc/ssl/ports.example.com/fullchain.pem', join(dir, 'cert.pem'))
+  text = replace(text, '/etc/ssl/ports.example.com/privkey.pem', join(dir, 'key.pem'))
   text = `{\n\tadmin off\n\thttp_port ${httpPort}\n\tauto_https disable_redirects\n}\n${replace(text, '127.0.0.1:7070', target)}`
   writeFileSync(join(dir, 'Caddyfile'), text)
   return ['caddy', 'run', '--adapter', 'caddyfile', '--config', join(dir, 'Caddyfile')]

@@ -10,6 +10,7 @@ import type { Module, ModuleBase } from '../../http/module.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
 import type { ConnectToPort } from '../connect-to-port.ts'
 import type { EdgeLimiter } from '../limits.ts'
+import { createShareMetrics } from './metrics.ts'
 import { OpenShares } from './open-shares.ts'
 import { BoxConnections } from './proxy/box-connections.ts'
 import { createShareServer } from './share-server.ts'
@@ -62,20 +63,7 @@ export function sharedPortsModule(context: SharedPortsModuleContext): Module {
       log: context.log,
       closing: closing.signal,
     }),
-    metrics: [
-      {
-        type: 'gauge',
-        name: 'boxwood_share_requests_open',
-        help: 'Open requests and WebSockets of viewers of shared ports.',
-        collect: () => new Map([['', open.size]]),
-      },
-      {
-        type: 'gauge',
-        name: 'boxwood_share_connections',
-        help: 'Connections to shared ports of boxes.',
-        collect: () => new Map([['', boxConnections.size.connections]]),
-      },
-    ],
+    metrics: createShareMetrics(open, boxConnections),
     beginStop() {
       closing.abort()
       open.endStreams()

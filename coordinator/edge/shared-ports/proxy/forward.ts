@@ -59,8 +59,9 @@ function send(forwarding: Forwarding): Promise<Forwarded> {
   const { promise, resolve, reject } = Promise.withResolvers<Forwarded>()
   let hasResponse = false
   const fail = (error: Error) => {
-    if (hasResponse) response.destroy()
-    else if (outgoing.reusedSocket && !hasBody(request) && REPEATABLE.test(request.method ?? ''))
+    // An incomplete response has an error of its own. A complete one may precede the reset of a server that reads no more.
+    if (hasResponse) return
+    if (outgoing.reusedSocket && !hasBody(request) && REPEATABLE.test(request.method ?? ''))
       reject(new StaleConnectionError(error.message, { cause: error }))
     else reject(error)
   }
