@@ -1,5 +1,6 @@
 // All routes of the agent.
 import type { AgentAppOptions } from './app.ts'
+import { type DesktopDeps, desktopRoutes } from './desktop/routes.ts'
 import { type AttachedRouteDeps, attachedRoutes } from './exec/attached/routes.ts'
 import { type ExecDeps, execRoutes } from './exec/routes.ts'
 import type { FileDeps } from './files/deps.ts'
@@ -18,6 +19,7 @@ export type AgentRoutesDeps = {
   exec: ExecDeps
   attached: AttachedRouteDeps
   terminal: TerminalDeps
+  desktop: DesktopDeps
   files: FileDeps
   ports: PortDeps
   upgrade: UpgradeDeps
@@ -32,6 +34,7 @@ export const agentRoutes = (deps: AgentRoutesDeps): AgentAppOptions['routes'] =>
   (scope) => execRoutes(scope, deps.exec),
   (scope) => attachedRoutes(scope, deps.attached),
   (scope) => terminalRoutes(scope, deps.terminal),
+  (scope) => desktopRoutes(scope, deps.desktop),
   (scope) => fileRoutes(scope, deps.files),
   (scope) => portRoutes(scope, deps.ports),
   (scope) => upgradeRoutes(scope, deps.upgrade),

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that some tests and the benchmarks need: bubblewrap, slirp4netns, mmdebstrap, OpenSSH,
 # PostgreSQL, tmux, vim, rsync, curl, busybox, shellcheck, attr, acl, zsh, fish, bash-completion, Python with pip and pipx, cargo, Chromium,
-# nginx, Caddy, OpenSSL. Requires root.
+# nginx, Caddy, OpenSSL, and a desktop (Xvfb, openbox, x11vnc, xterm). Requires root.
 # Tests whose packages are missing are skipped with a reason. Idempotent, and fast when everything is installed.
 set -eu
 
@@ -32,6 +32,11 @@ require caddy caddy
 require openssl openssl
 require zsh zsh
 require fish fish
+require Xvfb xvfb
+require xauth xauth
+require openbox openbox
+require x11vnc x11vnc
+require xterm xterm
 [ -e /usr/share/bash-completion/bash_completion ] || missing="$missing bash-completion"
 # Boxes see only the programs in /usr.
 [ -x /usr/bin/pip3 ] || missing="$missing python3-pip"

@@ -107,6 +107,10 @@ export const ERRORS = {
     409,
     'The first request with this Idempotency-Key is still running. Try again after Retry-After seconds.',
   ],
+  desktop_not_installed: [
+    409,
+    'The box lacks programs of the desktop. The message names them, and the packages that have them.',
+  ],
   payload_too_large: [413, 'The body is too large.'],
   range_not_satisfiable: [416, 'The range is outside the file. Content-Range has the size of the file.'],
   idempotency_key_reused: [422, 'This Idempotency-Key was used for a different request. Use a new key.'],
@@ -117,6 +121,11 @@ export const ERRORS = {
   internal_error: [500, "Internal error. See the coordinator's log."],
   box_unreachable: [502, 'The box cannot be reached. Try again.'],
   exec_failed: [502, 'The operation failed on the box.'],
+  desktop_stop_failed: [502, 'The desktop could not be stopped. Some of its processes may still run.'],
+  resolve_failed: [
+    503,
+    'The box could not be looked up, because the database of the coordinator failed. Try again.',
+  ],
   port_share_disabled: [503, 'This deployment does not share ports.'],
   share_links_disabled: [503, 'This deployment does not share ports by link.'],
   control_plane_unavailable: [503, 'The coordinator is not available. Try again.'],

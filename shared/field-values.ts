@@ -52,6 +52,11 @@ export const AUDIT_ACTOR_KINDS = ['user', 'cli', 'ticket', 'mobile', 'system'] a
 /** The first event that is delivered to an endpoint: the request that sets it, or the oldest stored event. */
 export const AUDIT_SINK_STARTS = ['now', 'start'] as const
 
+/** What POST /desktop/start starts, and POST /desktop/stop stops (spec §4.17). */
+export const DESKTOP_MODES = ['desktop', 'browser'] as const
+/** The programs that a desktop consists of, by what they do. */
+export const DESKTOP_PROGRAMS = ['display', 'viewer', 'windowManager', 'terminal', 'browser'] as const
+
 /** Names of environment variables. */
 export const ENV_NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/
 

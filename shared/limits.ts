@@ -21,6 +21,13 @@ export const LIMITS = {
   edgeForwards: 256,
   /** Not in the spec: terminal sessions per box. */
   terminalSessions: 64,
+  /** Not in the spec: the size of a desktop in pixels, its resolution in dots per inch, and its connected viewers. */
+  desktop: {
+    width: { min: 320, max: 3840, default: 1280 },
+    height: { min: 200, max: 2160, default: 800 },
+    dpi: { min: 48, max: 384, default: 96 },
+    viewers: 8,
+  },
   syncOutputBytes: MiB,
   /** Not in the spec: the processes of GET /exec. */
   listedProcesses: 1000,
