@@ -167,6 +167,16 @@ export function edgeErrorBody(error: ApiError) {
   return { ok: false as const, error: { code: error.code, message: error.message, ...error.fields } }
 }
 
+/**
+ * The error form of POST /desktop/stop (spec §7.2): only the code, and the fields that two codes have on every route (§5.5,
+ * §5.8).
+ */
+export function bareErrorBody(error: ApiError): { error: ErrorCode } {
+  const { code, fields } = error
+  if (code === 'key_access_denied') return controlErrorBody(error)
+  return { error: code, ...(code === 'token_expired' && { expiresAt: fields.expiresAt }) }
+}
+
 /** The error envelope of the control plane (spec §1). */
 export function controlErrorBody(error: ApiError) {
   return { error: error.code, message: error.message, ...error.fields }

@@ -98,13 +98,16 @@ export class Desktop {
 
   /**
    * Terminates the processes of the mode. The mode desktop includes the mode browser. The X server ends with the last mode.
+   * @returns whether the mode was running
    * @throws ApiError exec_failed when processes survive
    */
-  stop(mode: DesktopMode): Promise<void> {
+  stop(mode: DesktopMode): Promise<boolean> {
     return this.#exclusive(async () => {
-      if (this.#record === null) return
+      if (this.#record === null) return false
+      const wasRunning = mode === 'desktop' || listModes(this.#record).includes('browser')
       if (mode === 'browser') await this.#endBrowser(this.#record)
       else await this.#endSession(this.#record)
+      return wasRunning
     })
   }
 

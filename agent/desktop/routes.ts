@@ -28,7 +28,7 @@ export function desktopRoutes(app: FastifyInstance, { desktop, stopping }: Deskt
 
   addJsonRoute(app, 'POST', '/desktop/stop', async (request): Promise<DesktopStopped> => {
     const { mode } = validateRequest(agentDesktopStopSchema, request.body)
-    await desktop.stop(mode)
-    return { ok: true, type: 'desktop.stopped', mode }
+    const wasRunning = await desktop.stop(mode)
+    return { ok: true, type: 'desktop.stopped', mode, wasRunning }
   })
 }

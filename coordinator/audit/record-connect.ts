@@ -1,4 +1,6 @@
-// Records that a terminal (spec §2.7b) or a port was opened, for the edge, which does not use the database.
+// Records that a terminal or the desktop (spec §2.7b) or a port of a box was opened, and that a desktop was started or stopped,
+// for the edge, which does not use the database.
+import type { DesktopMode } from '../../shared/api/desktop.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { createTokenBuckets } from '../base/token-buckets.ts'
 import type { Db } from '../db/open.ts'
@@ -8,6 +10,12 @@ import { recordAuditEvent } from './service.ts'
 
 export type RecordConnect = (actor: Actor, boxId: string, session: string) => Promise<void>
 export type RecordForward = (actor: Actor, boxId: string, port: number) => Promise<void>
+export type RecordDesktop = (
+  kind: 'box.desktop_start' | 'box.desktop_stop',
+  actor: Actor,
+  boxId: string,
+  mode: DesktopMode,
+) => Promise<void>
 
 type Options = { db: Db; clock: Clock }
 
@@ -28,3 +36,10 @@ export function createForwardRecorder({ db, clock }: Options): RecordForward {
     )
   }
 }
+
+export const createDesktopRecorder =
+  ({ db, clock }: Options): RecordDesktop =>
+  (kind, actor, boxId, mode) =>
+    transaction(db, async (trx) =>
+      recordAuditEvent(trx, { kind, actor, boxId, detail: { mode }, at: clock.now() }),
+    )

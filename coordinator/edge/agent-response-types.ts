@@ -1,4 +1,5 @@
 // The responses of agents by their `type`: the schema, and bounds that no response of a correct agent exceeds.
+import { desktopStartedSchema, desktopStatusSchema, desktopStoppedSchema } from '../../shared/api/desktop.ts'
 import { execResultSchema } from '../../shared/api/exec.ts'
 import { fileReadSchema, fileUploadedSchema, fileWrittenSchema } from '../../shared/api/files.ts'
 import {
@@ -59,6 +60,9 @@ export const AGENT_RESPONSES = {
     maxTokens: LIMITS.terminalSessions * 32,
   },
   'terminal.killed': { schema: terminalKilledSchema, maxBytes: 4 * KiB, maxTokens: FIELDS_TOKENS },
+  'desktop.status': { schema: desktopStatusSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
+  'desktop.started': { schema: desktopStartedSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
+  'desktop.stopped': { schema: desktopStoppedSchema, maxBytes: 4 * KiB, maxTokens: FIELDS_TOKENS },
   'file.read': {
     schema: fileReadSchema,
     maxBytes: ESCAPED * LIMITS.inlineFileBytes + FIELDS_BYTES,

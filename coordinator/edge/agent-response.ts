@@ -18,6 +18,7 @@ const AGENT_ERROR_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'payload_too_large',
   'range_not_satisfiable',
   'exec_failed',
+  'desktop_not_installed',
   'invalid_provider',
   'prompt_required',
   'prompt_in_progress',

@@ -1,6 +1,7 @@
 // The dependencies of the edge routes.
 
 import type { Sockets, Streams, Transfers, Tunnels } from '../agents/tunnel/types.ts'
+import type { RecordDesktop } from '../audit/record-connect.ts'
 import type { PauseGate } from '../boxes/schedules/pause-gate.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { CommandTracker } from '../history/commands/command-tracker.ts'
@@ -26,10 +27,12 @@ export type EdgeContext = {
   }
   /** Records commands in the history. */
   commandTracker: CommandTracker
-  /** Records in the audit log that the actor opened a terminal. */
+  /** Records in the audit log that the actor opened a terminal or the desktop. */
   recordConnect(actor: Actor, boxId: string, session: string): Promise<void>
   /** Records in the audit log that the actor has connected to a port. */
   recordForward(actor: Actor, boxId: string, port: number): Promise<void>
+  /** Records in the audit log that the actor has started or stopped a desktop. */
+  recordDesktop: RecordDesktop
   /** Records that the box has accepted a prompt. */
   recordPrompt(box: BoxRow): Promise<void>
   /** Resolves when the box is running and connected. Rejects with box_unreachable after `ms`. */

@@ -2,7 +2,7 @@
 
 import type { AgentConnections } from '../agents/tunnel/agent-connections.ts'
 import type { Streams, Tunnels } from '../agents/tunnel/types.ts'
-import { createConnectRecorder, createForwardRecorder } from '../audit/record-connect.ts'
+import { createConnectRecorder, createDesktopRecorder, createForwardRecorder } from '../audit/record-connect.ts'
 import type { Lifecycle } from '../boxes/lifecycle/lifecycle.ts'
 import { createPauseGate } from '../boxes/schedules/pause-gate.ts'
 import type { BoxService } from '../boxes/service.ts'
@@ -72,6 +72,7 @@ export function edgeModule(context: EdgeModuleContext) {
     responseParser,
     recordConnect: createConnectRecorder({ db, clock }),
     recordForward: createForwardRecorder({ db, clock }),
+    recordDesktop: createDesktopRecorder({ db, clock }),
     recordPrompt: team.recordPrompt,
     async waitUntilRunning(boxId, ms, signal) {
       await lifecycle.waitUntilRunning(boxId, ms, signal)

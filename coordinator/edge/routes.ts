@@ -3,6 +3,7 @@ import { type Route, withTag } from '../http/route.ts'
 import { attachRoutes, createAttachmentRelay } from './attach.ts'
 import type { ConnectToPort } from './connect-to-port.ts'
 import type { EdgeContext } from './context.ts'
+import { desktopRoutes } from './desktop.ts'
 import { execRoutes } from './exec.ts'
 import { fileRoutes } from './files.ts'
 import { liveProcessRoutes } from './live-processes.ts'
@@ -25,6 +26,7 @@ export function edgeRoutes(context: EdgeContext, connectToPort: ConnectToPort): 
     ...withTag('Processes', liveProcessRoutes(context)),
     ...withTag('Terminals', terminalRoutes(context, relay)),
     ...withTag('Ports', portRoutes(context, connectToPort)),
+    ...withTag('Desktop', desktopRoutes(context)),
     ...withTag('Files', fileRoutes(context)),
     ...withTag('Prompts', [...promptRoutes(context), ...promptStreamRoutes(context)]),
   ]

@@ -57,7 +57,11 @@ function limitRawBodyIdleTime({ raw }: FastifyRequest): void {
 }
 
 /** Replaces Fastify's body parsers in `scope`. The route's config says how its body is read. */
-export function registerBodyParsers(scope: FastifyInstance, host: Host): void {
+export function registerBodyParsers(
+  scope: FastifyInstance,
+  host: Host,
+  timeoutMs = JSON_BODY_TIMEOUT_MS,
+): void {
   const invalidBody = (message: string) => new ApiError(getGeneralCode(host), message)
 
   function parseText(body: Buffer): unknown {
@@ -94,7 +98,7 @@ export function registerBodyParsers(scope: FastifyInstance, host: Host): void {
     const code = host === 'edge' && bodyLimit !== undefined ? 'payload_too_large' : getGeneralCode(host)
     const tooLarge = () => new ApiError(code, `body must be at most ${limit} bytes`)
     const signal = request.openRequest?.signal
-    const body = await readBody(payload, { bytes: limit, ms: JSON_BODY_TIMEOUT_MS, tooLarge, signal })
+    const body = await readBody(payload, { bytes: limit, ms: timeoutMs, tooLarge, signal })
     if (body.length === 0 && !hasBody) return undefined
     if (!isJson(request)) throw invalidBody('body must be JSON, sent with Content-Type: application/json')
     return parseText(body)

@@ -3,8 +3,15 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError, controlErrorBody, type ErrorCode, edgeErrorBody } from '../../shared/errors.ts'
+import {
+  ApiError,
+  bareErrorBody,
+  controlErrorBody,
+  type ErrorCode,
+  edgeErrorBody,
+} from '../../shared/errors.ts'
 import { closeLingering } from './lingering-close.ts'
+import type { Route } from './route.ts'
 
 /** The two hosts of the spec (§1). They differ in their error envelope and their general error code. */
 export type Host = 'control' | 'edge'
@@ -22,11 +29,13 @@ function toApiError(error: unknown, host: Host): ApiError | null {
   return null
 }
 
+/** @param bareErrors of the route. Default: that of the request, which a request with another method does not have */
 export function sendError(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
   host: Host,
+  bareErrors: Route['bareErrors'] = request.routeOptions.config.route?.bareErrors,
 ): FastifyReply {
   let apiError = toApiError(error, host)
   if (apiError === null) {
@@ -46,11 +55,18 @@ export function sendError(
       'request rejected',
     )
   }
+  const sent = bareErrors === undefined ? apiError : renameCode(apiError, bareErrors)
   return reply
-    .code(apiError.status)
-    .headers(apiError.headers)
+    .code(sent.status)
+    .headers(sent.headers)
     .type('application/json; charset=utf-8')
-    .send(ENVELOPES[host](apiError))
+    .send(bareErrors === undefined ? ENVELOPES[host](sent) : bareErrorBody(sent))
+}
+
+function renameCode(error: ApiError, codes: NonNullable<Route['bareErrors']>): ApiError {
+  const code = codes[error.code]
+  const { fields, headers } = error
+  return code === undefined ? error : new ApiError(code, undefined, { fields, headers })
 }
 
 const PARSE_FAILURES: Record<string, [status: number, message: string]> = {

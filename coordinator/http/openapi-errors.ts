@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import type { ZodOpenApiResponsesObject } from 'zod-openapi'
-import { controlErrorSchema, edgeErrorSchema } from '../../shared/api/common.ts'
+import { bareErrorSchema, controlErrorSchema, edgeErrorSchema } from '../../shared/api/common.ts'
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts'
 import { NEEDS_SESSION, NO_MONITOR_TICKETS } from './access.ts'
 import { CROSS_ORIGIN } from './cross-origin.ts'
@@ -65,14 +65,13 @@ function listErrorCodes(route: Route, host: Host): ErrorCode[] {
       ? (['invalid_idempotency_key', 'idempotency_in_progress', 'idempotency_key_reused'] as const)
       : []),
   ]
-  return [
-    ...new Set([
-      ...implied,
-      ...Object.values(fieldErrorCodes),
-      ...(bodyErrorCode ? [bodyErrorCode] : []),
-      ...(errors ?? []),
-    ]),
+  const codes = [
+    ...implied,
+    ...Object.values(fieldErrorCodes),
+    ...(bodyErrorCode ? [bodyErrorCode] : []),
+    ...(errors ?? []),
   ]
+  return [...new Set(codes.map((code) => route.bareErrors?.[code] ?? code))]
 }
 
 /** The codes that a deployment with billing sends. They are documented because clients must handle them. */
@@ -119,7 +118,9 @@ export function createErrorResponses(route: Route, host: Host): ZodOpenApiRespon
         String(status),
         {
           description: codes.map((code) => `\`${code}\`: ${describeError(route, host, code)}`).join('\n\n'),
-          content: { 'application/json': { schema: ERROR_SHAPES[host] } },
+          content: {
+            'application/json': { schema: route.bareErrors ? bareErrorSchema : ERROR_SHAPES[host] },
+          },
           'x-error-codes': codes,
           ...(codes.some((code) => RETRY_CODES.includes(code)) && { headers: retryHeader }),
         },

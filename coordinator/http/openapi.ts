@@ -33,7 +33,6 @@ A revocation applies to open requests too: event streams end with the event \`er
 Not there yet:
 - Environments and secrets. Their routes respond with 404.
 - Cloud roles. Their routes respond with 404.
-- The desktop of a box. \`POST /desktop/stop\` responds with 404.
 - Billing. Amounts are 0, and no request is refused because of its cost.
 - The effect of most policies: only \`auditRetentionDays\`, \`machineEnrollment\`, \`anyoneLinksOwnerOnly\` and \`shareLinks\` have one. The others are stored, like \`restricted\` and \`quietHoursExempt\` of a box.
 - A dashboard. There is a sign-in page, and a list of the boxes.

@@ -48,6 +48,8 @@ export type HttpContext = {
     /** Rejects with rate_limited. */
     countRequest(credentialId: string): Promise<void>
   }
+  /** Time limit for receiving a whole JSON body. Default: 60 s. */
+  bodyTimeoutMs?: number
 }
 
 export type RouteRegistration = {
@@ -133,14 +135,15 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
       toHttpMethods(route).map((method) => ({ method, path: prefix + base + route.path })),
     ),
   )
+  const findBareErrors = createBareErrorsLookup(routes, prefix + base)
 
   app.register(
     async (scope) => {
-      registerBodyParsers(scope, host)
+      registerBodyParsers(scope, host, context.bodyTimeoutMs)
       scope.setErrorHandler((error, request, reply) => {
         const denial = describeDenial(error, request)
         if (denial !== null) finished(reply.raw, () => context.denials.record(denial))
-        sendError(error, request, reply, host)
+        sendError(error, request, reply, host, request.is404 ? findBareErrors(getPath(request)) : undefined)
       })
       scope.addHook('onRequest', async (request, reply) => {
         const { route } = request.routeOptions.config
@@ -189,9 +192,20 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
   )
 }
 
+const getPath = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? ''
+
+/** The error form of a path, for requests with a method that it does not support. */
+function createBareErrorsLookup(routes: readonly Route[], prefix: string) {
+  const bare = routes.flatMap(({ method, path, bareErrors }) =>
+    bareErrors === undefined
+      ? []
+      : [{ bareErrors, find: createMethodLookup([{ method, path: prefix + path }]) }],
+  )
+  return (path: string): Route['bareErrors'] => bare.find(({ find }) => find(path).length > 0)?.bareErrors
+}
+
 function createUnknownRouteError(request: FastifyRequest, getMethods: (path: string) => string[]): ApiError {
-  const path = request.url.split('?', 1)[0] ?? ''
-  const methods = getMethods(path)
+  const methods = getMethods(getPath(request))
   if (methods.length === 0) return new ApiError('not_found', UNKNOWN_ROUTE)
   return new ApiError('method_not_allowed', undefined, { headers: { allow: methods.join(', ') } })
 }

@@ -45,6 +45,11 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
   fieldErrorCodes?: Readonly<Record<string, ErrorCode>>
   /** The error code of an invalid field of the body, also of an unknown one. `field` of the error names the field. */
   bodyErrorCode?: ErrorCode
+  /**
+   * Errors have the bare form of spec §7.2. Code → the code that the route responds with instead, where the spec names other
+   * codes for this form.
+   */
+  bareErrors?: Readonly<Partial<Record<ErrorCode, ErrorCode>>>
   /** Maximum size of a JSON body in bytes. Default: LIMITS.jsonBodyBytes. */
   bodyLimit?: number
   /** Who may use the route (spec §5). */

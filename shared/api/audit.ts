@@ -50,9 +50,11 @@ export const SERVER_AUDIT_KINDS = {
   'box.move': 'a box was moved to another region',
   'box.fork': 'a box was forked',
   'box.delete': 'a box was deleted',
-  'box.connect': 'a terminal was opened; the event does not prove that a client used it',
+  'box.connect': 'a terminal or the desktop was opened; the event does not prove that a client used it',
   'box.forward':
     'a TCP connection to a port of a box was opened; at most one event an hour for each credential, box and port',
+  'box.desktop_start': 'a mode of the desktop of a box was started',
+  'box.desktop_stop': 'a mode of the desktop of a box was stopped',
   'port_share.create': 'a link to a port of a box was created',
   'port_share.update': 'the setting rewriteHost of a link was changed',
   'port_share.revoke': 'a link was revoked, or replaced by one of another audience',

@@ -24,6 +24,10 @@ export const edgeErrorSchema = z
   .object({ ok: z.literal(false), error: z.looseObject({ code: z.string(), message: z.string() }) })
   .meta({ id: 'EdgeError', description: 'Error response of the edge. Codes are stable.' })
 
+export const bareErrorSchema = z
+  .looseObject({ error: z.string() })
+  .meta({ id: 'BareError', description: 'Error response of POST /desktop/stop. Codes are stable.' })
+
 /** The maximum of an integer that a box reports. Sums of such integers stay exact JavaScript numbers. */
 export const MAX_REPORTED_INTEGER = 2 ** 50
 /** A length, an offset or a sequence number that a box reports. */

@@ -119,7 +119,12 @@ export type DesktopStarted = z.infer<typeof desktopStartedSchema>
 
 /** The response of the agent, and that of DELETE /desktop. */
 export const desktopStoppedSchema = z
-  .object({ ok: z.literal(true), type: z.literal('desktop.stopped'), mode: desktopModeSchema })
+  .object({
+    ok: z.literal(true),
+    type: z.literal('desktop.stopped'),
+    mode: desktopModeSchema,
+    wasRunning: z.boolean(),
+  })
   .meta({ id: 'DesktopStopped' })
 export type DesktopStopped = z.infer<typeof desktopStoppedSchema>
 

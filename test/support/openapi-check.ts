@@ -15,7 +15,12 @@ export type CheckedResponse = { status: number; headers: Headers; text: string }
 /** Error codes of requests for which the document has no operation, by host. */
 const HOSTS = [
   { prefix: '/api/v1', getCode: (json: { error?: unknown }) => json.error },
-  { prefix: '/v1/box', getCode: (json: { error?: { code?: unknown } }) => json.error?.code },
+  {
+    prefix: '/v1/box',
+    // POST /desktop/stop has a form of its own.
+    getCode: ({ error }: { error?: string | { code?: unknown } }) =>
+      typeof error === 'string' ? error : error?.code,
+  },
 ]
 const UNKNOWN_ROUTE_STATUSES = new Set([400, 401, 403, 404, 405, 426, 503])
 

@@ -35,6 +35,7 @@ export type TestServerOptions = {
   linger?: LingerLimits
   /** Default: responds with status 418. */
   handleUpgrade?: AgentConnectionHandlers['handleUpgrade']
+  bodyTimeoutMs?: number
   createHostHandlers?: (parts: { connections: Connections; openRequests: OpenRequests }) => HostHandler[]
   /** Default: no limit. */
   countRequest?: (keyId: string) => Promise<void>
@@ -77,6 +78,7 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
       denials: { record: () => undefined },
       limiter: { countRequest },
       finders,
+      ...(options.bodyTimeoutMs !== undefined && { bodyTimeoutMs: options.bodyTimeoutMs }),
       openRequests,
     },
     control,

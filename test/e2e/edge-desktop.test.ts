@@ -1,0 +1,226 @@
+// The routes of the desktop, with an agent in memory: what POST /desktop/stop responds (spec §4.17, §7.2), and the routes that
+// the spec does not have.
+import t, { type Test } from 'tap'
+import { ApiError } from '../../shared/errors.ts'
+import { startBoxWithFakeAgent } from '../support/box-with-fake-agent.ts'
+import type { RequestOptions } from '../support/coordinator.ts'
+import { createFakeDesktopAgent } from '../support/fake-desktop-agent.ts'
+import { createLimitedKey, createUserKey } from '../support/limited-key.ts'
+import { createTestSession } from '../support/session.ts'
+
+async function setUp(t: Test, env: Record<string, string> = {}) {
+  const agent = createFakeDesktopAgent()
+  const coordinator = await startBoxWithFakeAgent(t, agent.handler, {
+    env: { BOXWOOD_EDGE_RATE: '1000', ...env },
+  })
+  const { box, edge, api } = coordinator
+  const send = (method: string, path: string, body?: unknown, options?: RequestOptions) =>
+    edge(box.hostname, method, path, body, options)
+  return {
+    ...{ ...coordinator, agent, send },
+    stop: (body: unknown = {}, options?: RequestOptions) => send('POST', '/desktop/stop', body, options),
+    async suspend() {
+      await api('POST', `/boxes/${box.id}/suspend`)
+      await coordinator.waitForState(box.id, 'suspended')
+    },
+    readEvents: () =>
+      coordinator.instance.context.db
+        .selectFrom('audit_log')
+        .select(['kind', 'detail', 'box_id'])
+        .where('kind', 'like', 'box.desktop%')
+        .orderBy('no')
+        .execute(),
+  }
+}
+
+t.test('stop responds with the box and the mode, and has no effect twice', async (t) => {
+  const { send, agent, box, readEvents } = await setUp(t)
+  await send('POST', '/desktop/start', {})
+  for (const [body, mode] of [
+    [{}, 'desktop'],
+    [undefined, 'desktop'],
+    [{ mode: 'desktop' }, 'desktop'],
+    [{ mode: 'browser' }, 'browser'],
+  ] as const) {
+    const { status, json } = await send('POST', '/desktop/stop', body)
+    t.equal(status, 200)
+    t.strictSame(json, { ok: true, box: box.hostname, mode })
+    t.match(agent.requests.at(-1), { method: 'POST', path: '/desktop/stop', body: { mode } })
+  }
+  t.match(await readEvents(), [
+    { kind: 'box.desktop_start', detail: '{"mode":"desktop"}', box_id: box.id },
+    { kind: 'box.desktop_stop', detail: '{"mode":"desktop"}', box_id: box.id },
+  ])
+  t.equal((await readEvents()).length, 2)
+})
+
+t.test('stop: every refusal has the bare form', async (t) => {
+  const coordinator = await setUp(t)
+  const { stop, send, edge, api, box, agent, instance, url } = coordinator
+  const session = await createTestSession(coordinator)
+  const { json: ticket } = await api('POST', `/boxes/${box.id}/tickets`, {}, session)
+  const json = { 'content-type': 'application/json' }
+  const expired = await createLimitedKey(coordinator, { expiresAt: Date.now() - 1000 })
+  const readOnly = await createLimitedKey(coordinator, { access: { boxes: 'read' } })
+  const otherBox = await createLimitedKey(coordinator, { boxIds: [] })
+  const contractor = await createUserKey(coordinator, 'contractor')
+
+  const expectBare = async (
+    name: string,
+    response: Promise<{ status: number; json: unknown }>,
+    ...expected: [number, string]
+  ) => {
+    const { status, json } = await response
+    t.strictSame([status, json], [expected[0], { error: expected[1] }], name)
+  }
+  await expectBare('no credential', stop({}, { key: null }), 401, 'unauthorized')
+  await expectBare('an unknown key', stop({}, { key: 'dcp_unknown' }), 401, 'unauthorized')
+  await expectBare('a ticket for the box', stop({}, { key: ticket.secret }), 401, 'unauthorized')
+  await expectBare('a session', stop({}, session), 401, 'unauthorized')
+  const foreignPage = { ...session, headers: { ...session.headers, 'sec-fetch-site': 'cross-site' } }
+  await expectBare('a session, from a page of another origin', stop({}, foreignPage), 401, 'unauthorized')
+  await expectBare('a key limited to other boxes', stop({}, { key: otherBox }), 404, 'not_found')
+  await expectBare('a contractor that does not own the box', stop({}, { key: contractor }), 404, 'not_found')
+  await expectBare('an unknown box', edge('none', 'POST', '/desktop/stop', {}), 404, 'not_found')
+  for (const method of ['GET', 'PUT', 'DELETE']) {
+    const response = await send(method, '/desktop/stop')
+    t.strictSame([response.status, response.json], [405, { error: 'method_not_allowed' }], method)
+    t.equal(response.headers.get('allow'), 'POST')
+  }
+  await expectBare('an unknown mode', stop({ mode: 'all' }), 400, 'bad_request')
+  await expectBare('a mode of another type', stop({ mode: 1 }), 400, 'bad_request')
+  await expectBare('a body that is not JSON', stop('{', { headers: json }), 400, 'bad_request')
+  await expectBare('a list', stop([]), 400, 'bad_request')
+  await expectBare('a body without a type', stop('mode=browser'), 400, 'bad_request')
+  await expectBare('a large body', stop({ x: 'x'.repeat(70_000) }), 400, 'bad_request')
+  await expectBare('a query that is not UTF-8', send('POST', '/desktop/stop?a=%ff', {}), 400, 'bad_request')
+  t.same(agent.requests, [], 'the agent has received nothing')
+
+  const late = await stop({}, { key: expired })
+  t.match(late, { status: 401, json: { error: 'token_expired', expiresAt: /Z$/ } })
+  t.same(Object.keys(late.json), ['error', 'expiresAt'])
+  t.strictSame((await stop({}, { key: readOnly })).json, {
+    error: 'key_access_denied',
+    message: (await send('POST', '/desktop/start', {}, { key: readOnly })).json.error.message,
+    area: 'boxes',
+    level: 'run',
+  })
+
+  agent.state.failure = new ApiError('exec_failed', '2 processes survived')
+  await expectBare('processes survived', stop(), 502, 'desktop_stop_failed')
+  agent.state.failure = new ApiError('not_found')
+  await expectBare('an agent of an earlier version', stop(), 502, 'desktop_stop_failed')
+  agent.state.failure = { ok: true, type: 'desktop.stopped', mode: 'all' }
+  await expectBare('an invalid response', stop(), 502, 'desktop_stop_failed')
+  agent.state.failure = { ok: true, type: 'desktop.stopped', mode: 'browser', wasRunning: true }
+  await expectBare('a response for another mode', stop(), 502, 'desktop_stop_failed')
+  agent.state.failure = null
+  agent.state.lost = true
+  await expectBare('a lost connection', stop(), 502, 'box_unreachable')
+  agent.state.lost = false
+
+  const { edge: context } = instance.context
+  const { boxes } = context
+  context.boxes = { ...boxes, resolve: () => Promise.reject(new Error('the database failed')) }
+  const unresolved = await stop()
+  t.strictSame([unresolved.status, unresolved.json], [503, { error: 'resolve_failed' }])
+  t.equal(unresolved.headers.get('retry-after'), '1')
+  context.boxes = boxes
+
+  const response = await fetch(`${url}/v1/box/${box.hostname}/desktop/start`)
+  t.match(
+    await response.json(),
+    { ok: false, error: { code: 'unauthorized' } },
+    'other routes keep their form',
+  )
+})
+
+t.test('stop does not wake a suspended box', async (t) => {
+  const { stop, suspend, api, box, agent } = await setUp(t)
+  await suspend()
+  const { status, json } = await stop()
+  t.strictSame([status, json], [409, { error: 'box_not_running' }])
+  t.match((await api('GET', `/boxes/${box.id}`)).json.box, {
+    desiredState: 'suspended',
+    observedState: 'suspended',
+  })
+  t.same(agent.requests, [])
+})
+
+t.test('stop counts against the limits of the edge', async (t) => {
+  const { stop } = await setUp(t, { BOXWOOD_EDGE_RATE: '1' })
+  const responses = [await stop(), await stop(), await stop()]
+  const limited = responses.find(({ status }) => status === 429)
+  t.strictSame(limited?.json, { error: 'rate_limited' })
+  t.match(limited?.headers.get('retry-after'), /^[1-9]\d*$/)
+})
+
+t.test('start wakes a suspended box, passes its variables, and is recorded once', async (t) => {
+  const { send, suspend, agent, instance, readEvents, box } = await setUp(t)
+  const variables = JSON.stringify([{ name: 'A', value: 'from box' }])
+  await instance.context.db.updateTable('boxes').set({ env_vars: variables }).execute()
+  await suspend()
+  t.match(await send('GET', '/desktop'), { status: 409, json: { error: { code: 'box_not_running' } } })
+  t.match(await send('DELETE', '/desktop'), { status: 409, json: { error: { code: 'box_not_running' } } })
+  const request = { mode: 'browser', width: 1024, height: 768, dpi: 120, url: 'https://example.com/' }
+  const started = await send('POST', '/desktop/start', request)
+  t.match(started, {
+    status: 200,
+    json: { mode: 'browser', alreadyRunning: false, session: { display: ':1' } },
+  })
+  t.match(agent.requests, [
+    { method: 'POST', path: '/desktop/start', body: { ...request, boxEnv: { A: 'from box' } } },
+  ])
+  t.equal((await send('POST', '/desktop/start', request)).json.alreadyRunning, true)
+  t.match(await readEvents(), [{ kind: 'box.desktop_start', detail: '{"mode":"browser"}', box_id: box.id }])
+  t.equal((await readEvents()).length, 1)
+})
+
+t.test('start validates its request', async (t) => {
+  const { send, agent } = await setUp(t)
+  for (const [body, message] of [
+    [{ mode: 'kiosk' }, 'mode must be one of desktop, browser'],
+    [{ width: 319 }, 'width must be an integer between 320 and 3840'],
+    [{ height: 2161 }, 'height must be an integer between 200 and 2160'],
+    [{ dpi: 96.5 }, 'dpi must be an integer between 48 and 384'],
+    [
+      { mode: 'browser', url: 'file:///etc/passwd' },
+      'url must be an http or https URL of at most 2048 characters',
+    ],
+    [
+      { mode: 'browser', url: '--remote-debugging-port=1' },
+      'url must be an http or https URL of at most 2048 characters',
+    ],
+    [{ url: 'https://example.com' }, 'url must be given with mode browser only'],
+  ] as const) {
+    const { status, json } = await send('POST', '/desktop/start', body)
+    t.match([status, json.error.code, json.error.message], [400, 'invalid_request', message])
+  }
+  t.same(agent.requests, [])
+  agent.state.failure = new ApiError('desktop_not_installed', 'The box lacks xvfb.')
+  t.match(await send('POST', '/desktop/start', {}), {
+    status: 409,
+    json: { error: { code: 'desktop_not_installed', message: 'The box lacks xvfb.' } },
+  })
+})
+
+t.test('a ticket reads, starts and stops the desktop of its box', async (t) => {
+  const coordinator = await setUp(t)
+  const { send, api, box } = coordinator
+  const session = await createTestSession(coordinator)
+  const { json } = await api('POST', `/boxes/${box.id}/tickets`, {}, session)
+  const options = { key: json.secret }
+  t.equal((await send('POST', '/desktop/start', {}, options)).status, 200)
+  const { json: status } = await send('GET', '/desktop', undefined, options)
+  t.match(status, {
+    type: 'desktop.status',
+    programs: [{ role: 'viewer', program: null, package: 'x11vnc' }],
+    install: { desktop: 'apt-get install x11vnc', browser: null },
+    installOn: 'coordinator',
+    session: { modes: ['desktop'] },
+  })
+  const stopped = await send('DELETE', '/desktop?mode=browser', undefined, options)
+  t.match(stopped, { status: 200, json: { type: 'desktop.stopped', mode: 'browser', wasRunning: false } })
+  t.match((await send('DELETE', '/desktop', undefined, options)).json, { mode: 'desktop', wasRunning: true })
+  t.equal((await send('GET', '/desktop', undefined, options)).json.session, null)
+})
